@@ -1,0 +1,24 @@
+"""The one place where a graph is checked and repaired.
+
+Whatever a graph comes from, the result is a ``torch_geometric.data.Data`` that the rest of the package can trust:
+finite float32 features, simple undirected edges, labels in range, masks that are disjoint and n × runs.
+"""
+
+from gcnsl.graph.checks import UNLABELLED, GraphWarning
+from gcnsl.graph.edges import EdgeReport, simple_undirected
+from gcnsl.graph.homophily import adjusted_homophily, edge_homophily, node_homophily
+from gcnsl.graph.sources import from_arrays, from_data, from_networkx, from_scipy
+
+__all__ = [
+    "UNLABELLED",
+    "EdgeReport",
+    "GraphWarning",
+    "adjusted_homophily",
+    "edge_homophily",
+    "from_arrays",
+    "from_data",
+    "from_networkx",
+    "from_scipy",
+    "node_homophily",
+    "simple_undirected",
+]

@@ -1,0 +1,57 @@
+"""How much neighbours agree: three measures of one number between "never" and "always".
+
+All take the edges of a checked graph (both directions of an edge, a loop once; :mod:`gcnsl.graph.edges`). Edges with
+an unlabelled end count for nothing. A graph without a single edge between labelled nodes has no homophily: NaN.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from gcnsl.graph.checks import UNLABELLED
+
+
+def edge_homophily(edge_index: Tensor, y: Tensor) -> float:
+    """Share of the undirected edges, loops counted, whose ends are of one class; the paper's h.
+
+    h = |{(u, v) ∈ E : y_u = y_v}| / |E|
+    """
+    source, target = _labelled_edges(edge_index, y)
+    once = source <= target
+    return _mean(y[source[once]] == y[target[once]])
+
+
+def node_homophily(edge_index: Tensor, y: Tensor) -> float:
+    """Mean over the nodes that have labelled neighbours of the share of those that are of the node's own class.
+
+    (1 / |V|) Σ_v |{u ∈ N(v) : y_u = y_v}| / |N(v)|
+    """
+    source, target = _labelled_edges(edge_index, y)
+    degree = torch.bincount(source, minlength=len(y))
+    agreeing = torch.bincount(source[y[source] == y[target]], minlength=len(y))
+    counted = degree > 0
+    return _mean(agreeing[counted] / degree[counted])
+
+
+def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
+    """Edge homophily above what the class sizes give by chance: 0 for edges drawn at random, 1 for perfect agreement.
+
+    (h − Σ_k p_k²) / (1 − Σ_k p_k²), p_k = the share of edge ends in class k (Platonov et al., 2023)
+    """
+    source, target = _labelled_edges(edge_index, y)
+    if not len(source):
+        return math.nan
+    ends = y[torch.cat([source, target[source == target]])]  # a loop has two ends at its node but is listed once
+    share = torch.bincount(ends).double() / len(ends)
+    chance = float((share**2).sum())
+    return (edge_homophily(edge_index, y) - chance) / (1 - chance) if chance < 1 else math.nan
+
+
+def _labelled_edges(edge_index: Tensor, y: Tensor) -> Tensor:
+    source, target = edge_index
+    return edge_index[:, (y[source] != UNLABELLED) & (y[target] != UNLABELLED)]
+
+
+def _mean(values: Tensor) -> float:
+    return float(values.double().mean()) if len(values) else math.nan
