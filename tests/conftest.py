@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("gcnsl", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # machines are noisy
+settings.load_profile("gcnsl")
 
 
 @pytest.fixture(scope="session")

@@ -1,3 +1,48 @@
-"""Node classification on graphs whose neighbours may disagree."""
+"""Node classification on graphs whose neighbours may disagree.
+
+The names below are loaded when they are first used, so that ``import gcnsl`` costs nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gcnsl.datasets import load, synthetic
+    from gcnsl.errors import DownloadError, GcnslError, InputError
+    from gcnsl.graph import from_arrays, from_data, from_networkx, from_scipy
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "DownloadError": "gcnsl.errors",
+    "GcnslError": "gcnsl.errors",
+    "InputError": "gcnsl.errors",
+    "from_arrays": "gcnsl.graph",
+    "from_data": "gcnsl.graph",
+    "from_networkx": "gcnsl.graph",
+    "from_scipy": "gcnsl.graph",
+    "load": "gcnsl.datasets",
+    "synthetic": "gcnsl.datasets",
+}
+
+__all__ = [
+    "DownloadError",
+    "GcnslError",
+    "InputError",
+    "from_arrays",
+    "from_data",
+    "from_networkx",
+    "from_scipy",
+    "load",
+    "synthetic",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,10 +1,13 @@
-"""The package's own error: something the caller gave cannot be used as it is."""
+"""The package's own errors. Whatever a user can cause raises one of these and nothing else."""
 
 
-class InputError(ValueError):
-    """Bad input, told in one sentence: which argument, its value, and what would help.
+class GcnslError(Exception):
+    """Something went wrong that one sentence can explain; the command line prints it without a traceback."""
 
-    Every check of user input in the package raises this type and nothing else, so that the
-    command line can print the sentence and a program can catch it. It is a ``ValueError``
-    because that is what scikit-learn's conventions and most callers expect.
-    """
+
+class InputError(GcnslError, ValueError):
+    """Bad input: the message names the argument or file, the place, the value, and what would help."""
+
+
+class DownloadError(GcnslError, OSError):
+    """A dataset file is not on this machine and could not be fetched."""

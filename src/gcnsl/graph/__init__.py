@@ -8,6 +8,7 @@ from gcnsl.graph.checks import UNLABELLED, GraphWarning
 from gcnsl.graph.edges import EdgeReport, simple_undirected
 from gcnsl.graph.homophily import adjusted_homophily, edge_homophily, node_homophily
 from gcnsl.graph.sources import from_arrays, from_data, from_networkx, from_scipy
+from gcnsl.graph.tables import from_tables
 
 __all__ = [
     "UNLABELLED",
@@ -19,6 +20,7 @@ __all__ = [
     "from_data",
     "from_networkx",
     "from_scipy",
+    "from_tables",
     "node_homophily",
     "simple_undirected",
 ]

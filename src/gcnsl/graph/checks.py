@@ -29,15 +29,15 @@ class GraphWarning(UserWarning):
 def check_features(x: Any, name: str = "x") -> Tensor:
     """Features as float32, n × d: dense for dense input, torch CSR for sparse input; finite, n and d at least 1."""
     if isinstance(x, Tensor) and x.layout != torch.strided:
-        csr = x.to_sparse_csr()
-        x = sp.csr_array((csr.values().numpy(), csr.col_indices().numpy(), csr.crow_indices().numpy()), tuple(x.shape))
+        entries = x.detach().cpu().to_sparse().coalesce()
+        x = sp.coo_array((entries.values().numpy(), tuple(entries.indices().numpy())), shape=tuple(x.shape))
     if sp.issparse(x):
         matrix = sp.csr_array(x, dtype=np.float32)
         _check_shape(matrix.shape, name)
         if not np.isfinite(matrix.data.sum(dtype=np.float64)):
-            entries = matrix.tocoo()
-            bad = int(np.flatnonzero(~np.isfinite(entries.data))[0])
-            _refuse_value(entries.data[bad], int(entries.row[bad]), int(entries.col[bad]), name)
+            stored = matrix.tocoo()
+            bad = int(np.flatnonzero(~np.isfinite(stored.data))[0])
+            _refuse_value(stored.data[bad], int(stored.row[bad]), int(stored.col[bad]), name)
         return torch_csr(matrix)
     values = _array(x, name)
     if values.dtype.kind not in "biuf":
@@ -219,4 +219,5 @@ def torch_csr(matrix: sp.csr_array) -> Tensor:
             torch.from_numpy(matrix.indices.astype(np.int64)),
             torch.from_numpy(matrix.data),
             size=matrix.shape,
+            check_invariants=True,
         )
