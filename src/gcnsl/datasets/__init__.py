@@ -1,5 +1,6 @@
 """Graphs by name: the literature's, the bundled one, and any npz file in the heterophilous format."""
 
+import copy
 import difflib
 import os
 from pathlib import Path
@@ -9,13 +10,13 @@ from torch_geometric.data import Data
 
 from gcnsl.datasets.benchmarks import BENCHMARKS, read_benchmark, read_npz
 from gcnsl.datasets.debian import load_debian
-from gcnsl.datasets.files import fetch
+from gcnsl.datasets.files import fetch, find
 from gcnsl.datasets.splits import geom_gcn_masks, geom_gcn_paths, random_masks, stored_masks
 from gcnsl.datasets.synthetic import synthetic
 from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
 
-__all__ = ["NAMES", "SPLITS", "load", "synthetic"]
+__all__ = ["NAMES", "SPLITS", "load", "synthetic", "where", "with_random_split"]
 
 NAMES = (*BENCHMARKS, "debian")
 """What :func:`load` knows by name."""
@@ -58,9 +59,22 @@ def load(
         data = load_debian()
     else:
         data = _load_benchmark(str(name), split, root)
-    if split == "random":
-        data.update(random_masks(data.y, runs, seed))
+    return with_random_split(data, runs=runs, seed=seed) if split == "random" else data
+
+
+def with_random_split(data: Data, *, runs: int = 10, seed: int = 0) -> Data:
+    """The graph with random masks: 48/32/20 % of each class, ``runs`` times, from a seed."""
+    data = copy.copy(data)
+    data.update(random_masks(data.y, runs, seed))
     return data
+
+
+def where(name: str, root: str | os.PathLike[str] | None = None) -> str | None:
+    """The folder of this machine that a named graph would be read from, or ``None`` if it must be downloaded."""
+    if name == "debian":
+        return "bundled"
+    found = [find(path, root) for path in BENCHMARKS[name].paths]
+    return None if None in found else str(next(path.parent for path in found if path is not None))
 
 
 def _load_benchmark(name: str, split: str | None, root: str | os.PathLike[str] | None) -> Data:

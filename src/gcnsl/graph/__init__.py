@@ -8,11 +8,13 @@ from gcnsl.graph.checks import UNLABELLED, GraphWarning
 from gcnsl.graph.edges import EdgeReport, simple_undirected
 from gcnsl.graph.homophily import adjusted_homophily, edge_homophily, node_homophily
 from gcnsl.graph.sources import from_arrays, from_data, from_networkx, from_scipy
+from gcnsl.graph.summary import GraphSummary, summarize
 from gcnsl.graph.tables import from_tables
 
 __all__ = [
     "UNLABELLED",
     "EdgeReport",
+    "GraphSummary",
     "GraphWarning",
     "adjusted_homophily",
     "edge_homophily",
@@ -23,4 +25,5 @@ __all__ = [
     "from_tables",
     "node_homophily",
     "simple_undirected",
+    "summarize",
 ]

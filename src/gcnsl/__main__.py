@@ -1,0 +1,5 @@
+"""``python -m gcnsl``: the command line."""
+
+from gcnsl.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The paper's experiments: its numbers, and ours beside them."""

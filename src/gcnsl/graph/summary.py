@@ -1,0 +1,170 @@
+"""What one should know about a graph before training on it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gcnsl.graph.checks import UNLABELLED, untrained_classes
+from gcnsl.graph.homophily import adjusted_homophily, edge_homophily, node_homophily
+
+LEAKAGE_LIMIT = 0.1
+"""Share of test nodes with a twin among the training nodes from which on accuracies should not be trusted."""
+
+
+@dataclass(frozen=True)
+class GraphSummary:
+    """Size, shape, agreement between neighbours, and warnings. Every field is plain, for JSON."""
+
+    name: str
+    nodes: int
+    edges: int
+    """Undirected edges, loops counted."""
+    loops: int
+    repeated_entries: int
+    """Entries of the raw edge list that repeat another."""
+    one_way_edges: int
+    """Edges that the raw list gives in one direction only."""
+    features: int
+    classes: dict[str, int]
+    """Labelled nodes in each class."""
+    unlabelled: int
+    degree: dict[str, float]
+    """Smallest, median, mean and largest number of neighbours, the node itself not counted."""
+    homophily: dict[str, float | None]
+    """By edges, by nodes, adjusted for chance; None for a graph with no edge between labelled nodes."""
+    isolated_nodes: int
+    """Nodes with no neighbour but themselves."""
+    zero_feature_rows: int
+    repeated_feature_rows: int
+    """Nodes whose features are exactly those of another node."""
+    twins: int
+    """Nodes whose label and neighbours (at least two) are exactly those of another node."""
+    split: dict[str, int]
+    """Runs, and training, validation, test and left-out nodes of the first; empty without masks."""
+    leakage: float | None
+    """Share of the test nodes, over all runs, that have a twin among the training nodes; None without masks."""
+    warnings: tuple[str, ...]
+
+
+def summarize(data: Data) -> GraphSummary:
+    """Summarize a checked graph."""
+    y = data.y if data.y is not None else torch.full((data.num_nodes,), UNLABELLED)
+    names: list[str] = data.get("class_names") or []
+    degree = neighbour_counts(data)
+    twins = _twin_groups(data, degree, y)
+    rows = Counter(_rows(data.x))
+    measures = {"edge": edge_homophily, "node": node_homophily, "adjusted": adjusted_homophily}
+    homophily = {name: measure(data.edge_index, y) for name, measure in measures.items()}
+    facts: dict[str, Any] = {
+        "name": data.get("name") or "graph",
+        "nodes": data.num_nodes,
+        "edges": data.edge_report.edges,
+        "loops": data.edge_report.loops,
+        "repeated_entries": data.edge_report.repeated,
+        "one_way_edges": data.edge_report.one_way,
+        "features": data.num_features,
+        "classes": {name: int((y == c).sum()) for c, name in enumerate(names)},
+        "unlabelled": int((y == UNLABELLED).sum()),
+        "degree": {
+            "min": float(degree.min()),
+            "median": float(np.median(degree)),
+            "mean": float(degree.mean()),
+            "max": float(degree.max()),
+        },
+        "homophily": {name: None if np.isnan(value) else value for name, value in homophily.items()},
+        "isolated_nodes": int((degree == 0).sum()),
+        "zero_feature_rows": rows[b""],
+        "repeated_feature_rows": sum(count for row, count in rows.items() if row and count > 1),
+        "twins": int((twins >= 0).sum()),
+        "split": _split_sizes(data),
+        "leakage": _leakage(data, twins),
+    }
+    return GraphSummary(**facts, warnings=tuple(_warnings(facts, data, y, names)))
+
+
+def neighbour_counts(data: Data) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Number of neighbours of every node, itself not counted."""
+    source, target = data.edge_index
+    return torch.bincount(source[source != target], minlength=data.num_nodes).numpy()
+
+
+def _rows(x: Tensor) -> Iterator[bytes]:
+    """A row of features as bytes, equal where and only where rows are equal; empty for a row of zeros."""
+    if x.layout == torch.sparse_csr:
+        start, columns, values = (part.numpy() for part in (x.crow_indices(), x.col_indices(), x.values()))
+        for low, high in pairwise(start):
+            kept = low + np.flatnonzero(values[low:high])
+            order = kept[np.argsort(columns[kept])]
+            yield columns[order].tobytes() + values[order].tobytes()
+    else:
+        zero = bytes(x.shape[1] * x.element_size())
+        for row in x.numpy() + 0.0:  # -0.0 and 0.0 are one number with two spellings
+            spelt = row.tobytes()
+            yield spelt if spelt != zero else b""
+
+
+def _twin_groups(data: Data, degree: np.ndarray[Any, Any], y: Tensor) -> Tensor:
+    """A number for each set of nodes with the same label and the same neighbours, at least two; -1 for all others.
+
+    A neighbourhood is recognised by the sum of random 64-bit numbers, one a neighbour: different ones collide with
+    probability 2⁻⁶⁴. A single shared neighbour says little (every leaf of a star shares it), so two are asked for.
+    """
+    source, target = data.edge_index[:, data.edge_index[0] != data.edge_index[1]]
+    numbers = torch.from_numpy(np.random.default_rng(0).integers(-(2**63), 2**63, data.num_nodes))
+    signature = torch.zeros(data.num_nodes, dtype=torch.long).index_add_(0, source, numbers[target])
+    candidates = torch.from_numpy(degree >= 2) & (y != UNLABELLED)
+    groups = torch.full((data.num_nodes,), -1)
+    _, found, size = torch.unique(
+        torch.stack([signature, y], dim=1)[candidates], dim=0, return_inverse=True, return_counts=True
+    )
+    groups[candidates] = torch.where(size[found] > 1, found, -1)
+    return groups
+
+
+def _split_sizes(data: Data) -> dict[str, int]:
+    parts = {name: data.get(f"{name}_mask") for name in ("train", "val", "test")}
+    given = {name: mask for name, mask in parts.items() if mask is not None}
+    if not given:
+        return {}
+    sizes = {name: int(mask[:, 0].sum()) for name, mask in given.items()}
+    return {"runs": next(iter(given.values())).shape[1], **sizes, "left_out": data.num_nodes - sum(sizes.values())}
+
+
+def _leakage(data: Data, twins: Tensor) -> float | None:
+    train, test = data.get("train_mask"), data.get("test_mask")
+    if train is None or test is None or not test.any():
+        return None
+    leaked = 0
+    for run in range(train.shape[1]):
+        trained = twins[train[:, run] & (twins >= 0)]
+        leaked += int(torch.isin(twins[test[:, run]], trained).sum())
+    return leaked / int(test.sum())
+
+
+def _warnings(facts: dict[str, Any], data: Data, y: Tensor, class_names: list[str]) -> Iterator[str]:
+    yield from data.get("notes") or []
+    if facts["edges"] == 0:
+        yield "The graph has no edges: only the learned graph can connect nodes"
+    if facts["isolated_nodes"]:
+        yield f"{facts['isolated_nodes']} node(s) have no neighbour but themselves"
+    if facts["zero_feature_rows"]:
+        yield f"{facts['zero_feature_rows']} node(s) have no features at all (rows of zeros)"
+    sizes = [size for size in facts["classes"].values() if size]
+    if sizes and min(sizes) < 5:
+        rare = min(facts["classes"], key=lambda name: facts["classes"][name] or data.num_nodes)
+        yield f"Class {rare!r} has {min(sizes)} node(s) only: its accuracy will be noise"
+    if facts["leakage"] is not None and facts["leakage"] > LEAKAGE_LIMIT:
+        yield (
+            f"{facts['leakage']:.0%} of the test nodes have a twin (same label, same neighbours) among the training "
+            "nodes: accuracies will be optimistic"
+        )
+    if data.get("train_mask") is not None:
+        for sentence in untrained_classes(data.train_mask, y, class_names):
+            yield sentence[0].upper() + sentence[1:]
