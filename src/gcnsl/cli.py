@@ -236,12 +236,7 @@ def _print_summary(summary: "GraphSummary") -> None:
 @contextmanager
 def _busy(doing: str) -> Iterator[None]:
     """A spinner with a clock on stderr, gone when the work is done."""
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TextColumn("{task.elapsed:.0f} s"),
-        console=err,
-        transient=True,
-    ) as progress:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.elapsed:.0f} s"))
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         progress.add_task(doing, total=None)
         yield

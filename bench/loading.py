@@ -1,0 +1,117 @@
+"""Loading a large graph from Parquet, beside pandas reading the same two files.
+
+    python bench/loading.py [--nodes 500000] [--edges 5000000]
+
+For integer and for text ids: seconds and peak memory of ``pandas.read_parquet`` on both files, and of
+``gcnsl.graph.from_tables``, which reads them, resolves the ids, checks everything and makes the edges simple and
+undirected. Each measurement runs in a process of its own; time is the best of several, memory the peak above what the
+imports take. Prints a table and writes ``bench/results/loading.json``.
+"""
+
+import argparse
+import json
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parent / "results" / "loading.json"
+REPEATS = 5
+MIB = 2**20
+
+
+def write_tables(folder: Path, nodes: int, edges: int, *, text: bool) -> None:
+    """A random graph with eight features and five classes."""
+    generator = np.random.default_rng(0)
+    numbers = generator.permutation(nodes) * 3 + 10**6
+    ids = np.array([f"node-{i}" for i in numbers], dtype=object) if text else numbers
+    features = {f"f{k}": generator.random(nodes, dtype=np.float32) for k in range(8)}
+    labels = np.array(["red", "green", "blue", "white", "black"], dtype=object)[generator.integers(0, 5, nodes)]
+    pd.DataFrame({"id": ids, **features, "label": labels}).to_parquet(folder / "nodes.parquet")
+    ends = generator.integers(0, nodes, (2, edges))
+    pd.DataFrame({"source": ids[ends[0]], "target": ids[ends[1]]}).to_parquet(folder / "edges.parquet")
+
+
+def measure(reader: str, folder: Path) -> dict[str, float]:
+    """Run one reader in a process of its own."""
+    done = subprocess.run([sys.executable, __file__, "--measure", reader, str(folder)], capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def run_reader(reader: str, folder: Path) -> None:
+    """In the child: read once for the peak, then several times for the clock."""
+    paths = folder / "nodes.parquet", folder / "edges.parquet"
+    if reader == "pandas":
+
+        def read() -> float:
+            frames = [pd.read_parquet(path) for path in paths]
+            return float(sum(frame.memory_usage(deep=True).sum() for frame in frames))
+    else:
+        from gcnsl.graph import from_tables
+
+        def read() -> float:
+            return float(from_tables(*paths).edge_index.numel() * 8)
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    size = read()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    seconds = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        read()
+        seconds.append(time.perf_counter() - start)
+    print(json.dumps({"seconds": min(seconds), "peak_mib": peak / 1024, "size_mib": size / MIB}))
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=500_000)
+    parser.add_argument("--edges", type=int, default=5_000_000)
+    parser.add_argument("--measure", nargs=2, metavar=("READER", "FOLDER"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        run_reader(arguments.measure[0], Path(arguments.measure[1]))
+        return
+
+    table = Table(
+        "ids", "reader", "seconds", "ratio", "peak MiB", "ratio to size in memory", title="Loading from Parquet"
+    )
+    rows = []
+    for kind in ("integer", "text"):
+        with tempfile.TemporaryDirectory() as folder:
+            write_tables(Path(folder), arguments.nodes, arguments.edges, text=kind == "text")
+            pandas, ours = (measure(reader, Path(folder)) for reader in ("pandas", "gcnsl"))
+        for reader, result in (("pandas", pandas), ("gcnsl", ours)):
+            row = {
+                "ids": kind,
+                "reader": reader,
+                **result,
+                "time_ratio": result["seconds"] / pandas["seconds"],
+                "memory_ratio": result["peak_mib"] / pandas["size_mib"],
+            }
+            rows.append(row)
+            table.add_row(
+                kind,
+                reader,
+                f"{row['seconds']:.3f}",
+                f"{row['time_ratio']:.2f}×",
+                f"{row['peak_mib']:.0f}",
+                f"{row['memory_ratio']:.2f}×",
+            )
+    Console().print(table)
+    RESULTS.parent.mkdir(exist_ok=True)
+    setting = {"nodes": arguments.nodes, "edges": arguments.edges, "python": platform.python_version()}
+    RESULTS.write_text(json.dumps({"setting": setting, "results": rows}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from gcnsl import cli
+from gcnsl.datasets import NAMES
+
+
+@pytest.fixture
+def gcnsl(monkeypatch, capsys):
+    """Run the command line in this process: exit code, standard output, standard error."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gcnsl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(stop.value.code or 0), captured.out, captured.err
+
+    monkeypatch.setattr(cli.out, "width", 200)
+    return run
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """A graph of a user's own."""
+    nodes, edges = tmp_path / "people.csv", tmp_path / "friends.csv"
+    rows = "".join(f"p{i},{i},{i * i},{'even' if i % 2 == 0 else 'odd'}\n" for i in range(20))
+    nodes.write_text("id,age,score,label\n" + rows)
+    edges.write_text("source,target\n" + "".join(f"p{i},p{i + 1}\n" for i in range(19)))
+    return nodes, edges
+
+
+def test_inspect_bundled_graph(gcnsl, tmp_path) -> None:
+    code, out, _ = gcnsl("inspect", "debian", "--plot", tmp_path / "debian.png")
+    assert code == 0
+    assert "homophily" in out
+    assert "games" in out
+    assert (tmp_path / "debian.png").stat().st_size > 10_000
+
+
+def test_inspect_own_tables_as_json(gcnsl, tables) -> None:
+    code, out, _ = gcnsl("inspect", "--nodes", tables[0], "--edges", tables[1], "--json")
+    summary = json.loads(out)
+    assert code == 0
+    assert summary["name"] == "people"
+    assert summary["nodes"] == 20
+    assert summary["homophily"]["edge"] == 0
+    assert summary["split"]["runs"] == 10
+
+
+def test_datasets_as_json(gcnsl, monkeypatch, tmp_path) -> None:
+    monkeypatch.delenv("GCNSL_DATA", raising=False)
+    monkeypatch.setattr("gcnsl.datasets.files.cache_folder", lambda: tmp_path)
+    code, out, _ = gcnsl("datasets", "--json")
+    rows = {row["name"]: row for row in json.loads(out)}
+    assert code == 0
+    assert tuple(rows) == NAMES
+    assert rows["debian"]["where"] == "bundled"
+    assert rows["debian"]["nodes"] > 1500
+    assert rows["cora"]["where"] is None
+    assert rows["cora"]["paper"]["edges"] == 5429
+    assert "not here" in gcnsl("datasets")[1]
+
+
+def test_datasets_beside_the_paper(gcnsl, data_root) -> None:
+    rows = {row["name"]: row for row in json.loads(gcnsl("datasets", "--json", "--root", data_root)[1])}
+    for name, row in rows.items():
+        assert row["where"] is not None, name
+        if row["paper"]:
+            assert (row["nodes"], row["features"], row["classes"]) == tuple(
+                row["paper"][key] for key in ("nodes", "features", "classes")
+            )
+            assert round(row["homophily"], 2) == row["paper"]["homophily"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["inspect", "corra"], "did you mean 'cora'?"),
+        (["inspect"], "name one graph"),
+        (["inspect", "debian", "--nodes", "n.csv", "--edges", "e.csv"], "name one graph"),
+        (["inspect", "--nodes", "n.csv"], "name one graph"),
+        (["inspect", "--nodes", "absent.csv", "--edges", "e.csv"], "there is no such file"),
+        (["inspect", "debian", "--split", "public"], "does not exist for debian"),
+        (["inspect", "debian", "--plot", "/dev/null/x.png"], "Not a directory"),
+    ],
+)
+def test_users_errors_are_one_line(gcnsl, arguments, message) -> None:
+    code, out, err = gcnsl(*arguments)
+    assert code == cli.BAD_INPUT
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+    assert err.strip().startswith("Error:")
+    assert err.strip().count("\n") == 0
+
+
+def test_wrong_label_column_is_named(gcnsl, tables) -> None:
+    _, _, err = gcnsl("inspect", "--nodes", tables[0], "--edges", tables[1], "--label", "kind")
+    assert "has no column label('kind'): it has id, age, score, label" in err
+
+
+def test_debug_shows_the_traceback(monkeypatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["gcnsl", "--debug", "inspect", "corra"])
+    with pytest.raises(cli.InputError):
+        cli.main()
+
+
+def test_help_starts_without_torch() -> None:
+    script = (
+        "import sys; from gcnsl.cli import app; app(['--help'], standalone_mode=False); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("False")
+    assert "inspect" in done.stdout
