@@ -76,14 +76,13 @@ def check_edges(edge_index: Any, num_nodes: int) -> tuple[NDArray[np.int32], NDA
         raise InputError(f"edge_index has shape {ends.shape}: give 2 rows, sources and targets{hint}")
     if ends.dtype.kind not in "iu":
         raise InputError(f"edge_index has dtype {ends.dtype}: give integer node numbers from 0 to {num_nodes - 1}")
-    outside = (ends < 0) | (ends >= num_nodes)
-    if outside.any():
-        side, column = (int(i) for i in np.argwhere(outside)[0])
+    if ends.size and (ends.min() < 0 or ends.max() >= num_nodes):
+        side, column = (int(i) for i in np.argwhere((ends < 0) | (ends >= num_nodes))[0])
         raise InputError(
             f"edge_index[{side}, {column}] is {ends[side, column]}, but there are {num_nodes} nodes, numbered 0 to "
             f"{num_nodes - 1}; drop the edge or add the node"
         )
-    return ends[0].astype(np.int32), ends[1].astype(np.int32)
+    return ends[0].astype(np.int32, copy=False), ends[1].astype(np.int32, copy=False)
 
 
 def check_labels(y: Any, num_nodes: int, class_names: Sequence[str] | None = None) -> tuple[Tensor, list[str]]:

@@ -19,6 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+_BLOCK = 2**16
+"""So many rows at a time are written out, to need no second copy of them all."""
+
 
 class EdgeReport(NamedTuple):
     """What the raw edge list held before it was made simple and undirected."""
@@ -50,16 +53,20 @@ def simple_undirected(
     """
     with ThreadPoolExecutor(2) as pool:  # SciPy's passes release the interpreter's lock
         given, mirrored = pool.map(_distinct_sorted, (source, target), (target, source), (num_nodes, num_nodes))
-    both = given + mirrored
+    directed, both = given.nnz, given + mirrored
+    del given, mirrored
 
     edge_index = np.empty((2, both.nnz), dtype=np.int64)
-    edge_index[0] = np.repeat(np.arange(num_nodes), np.diff(both.indptr))
-    edge_index[1] = both.indices
+    edge_index[1], start = both.indices, both.indptr
+    del both  # the edges are a good part of a large graph: hold each form of them only as long as it is needed
+    for low in range(0, num_nodes, _BLOCK):
+        rows = np.arange(low, min(low + _BLOCK, num_nodes))
+        edge_index[0, start[low] : start[rows[-1] + 1]] = np.repeat(rows, np.diff(start[low : rows[-1] + 2]))
 
     loops = int(np.count_nonzero(edge_index[0] == edge_index[1]))
-    edges = (both.nnz + loops) // 2
-    one_way = 2 * (edges - loops) - (given.nnz - loops)
-    return edge_index, EdgeReport(len(source), len(source) - given.nnz, loops, one_way, edges)
+    edges = (edge_index.shape[1] + loops) // 2
+    one_way = 2 * (edges - loops) - (directed - loops)
+    return edge_index, EdgeReport(len(source), len(source) - directed, loops, one_way, edges)
 
 
 def _distinct_sorted(source: NDArray[np.int32], target: NDArray[np.int32], num_nodes: int) -> sp.csr_array:

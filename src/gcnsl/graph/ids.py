@@ -18,7 +18,7 @@ _DENSE = 16
 """Integer ids are looked up in an array where that array has at most so many entries a node, else in a hash table."""
 
 
-def as_ids(table: Table, column: str) -> pa.Array:
+def as_ids(table: Table, column: str) -> pa.ChunkedArray:
     """A column of ids: int64 if they are integers, text otherwise; none missing."""
     values = table.arrow[column]
     if values.null_count:
@@ -28,23 +28,21 @@ def as_ids(table: Table, column: str) -> pa.Array:
     try:
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
-        if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-            values = values.cast(pa.int64())
-        elif not pa.types.is_large_string(values.type):
-            values = values.cast(pa.string())
-        return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+        whole = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+        wanted = pa.int64() if whole else pa.string()
+        return values if values.type == wanted else values.cast(wanted)
     except pa.ArrowException as error:
         raise InputError(
             f"{table.name}: column {column!r} can't be used as ids ({error}); give integers or text"
         ) from error
 
 
-def find_ids(ids: pa.Array, nodes: Table, edges: Table, columns: tuple[str, str]) -> NDArray[np.int32]:
+def find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str, str]) -> NDArray[np.int32]:
     """Node numbers of the two ends of every edge, 2 × E.
 
     Args:
         ids: The nodes' ids, in order.
-        nodes: Their table, for messages.
+        nodes: Their table's name, for messages.
         edges: The table of edges.
         columns: Its columns that hold the ends.
 
@@ -58,56 +56,62 @@ def find_ids(ids: pa.Array, nodes: Table, edges: Table, columns: tuple[str, str]
     look_up = _look_up(ids)
     ends = np.empty((2, edges.arrow.num_rows), dtype=np.int32)
     for side, (column, values) in enumerate(zip(columns, wanted, strict=True)):
-        ends[side] = look_up(values)
+        look_up(values, ends[side])
         if len(values) and ends[side].min() < 0:
             unknown = ends[side] < 0
             value = values[int(np.flatnonzero(unknown)[0])].as_py()
             raise InputError(
-                f"{edges.place(unknown, column)} is {value!r}, which is the id of no row in {nodes.name} "
+                f"{edges.place(unknown, column)} is {value!r}, which is the id of no row in {nodes} "
                 f"({int(unknown.sum())} such row(s)): add the node or drop the edge"
             )
     return ends
 
 
-def _refuse_repeats(ids: pa.Array, table: Table) -> None:
+def _refuse_repeats(ids: pa.ChunkedArray, nodes: str) -> None:
     if pc.count_distinct(ids).as_py() < len(ids):
         row = int(np.flatnonzero(ids.to_pandas().duplicated())[0])
         raise InputError(
-            f"{table.name}, row {row + 1}: id {ids[row].as_py()!r} is given to an earlier row too; "
+            f"{nodes}, row {row + 1}: id {ids[row].as_py()!r} is given to an earlier row too; "
             "remove one of the rows or give it an id of its own"
         )
 
 
-def _look_up(ids: pa.Array) -> Callable[[pa.Array], Any]:
-    """A function from ids to node numbers, -1 for an unknown id, by the quickest of three exact ways."""
-    if not pa.types.is_int64(ids.type) or not len(ids):
-        return partial(_find_text, ids)
+def _look_up(ids: pa.ChunkedArray) -> Callable[[pa.ChunkedArray, NDArray[np.int32]], None]:
+    """A function that writes the node numbers of ids, -1 for an unknown one, by the quickest of three exact ways."""
+    if not pa.types.is_int64(ids.type):
+        return partial(_find_text, ids.combine_chunks())
     values = ids.to_numpy()
     low, high = int(values.min()), int(values.max())
     if high - low >= _DENSE * len(values):
-        return partial(_find_hashed, pd.Index(values))
+        return partial(_by_chunk, pd.Index(values).get_indexer)
     numbers = np.full(high - low + 1, -1, dtype=np.int32)
     numbers[values - low] = np.arange(len(values), dtype=np.int32)
-    return partial(_find_dense, numbers, low)
+    return partial(_by_chunk, partial(_find_dense, numbers, low))
 
 
-def _find_dense(numbers: NDArray[np.int32], low: int, wanted: pa.Array) -> NDArray[np.int32]:
-    values: NDArray[np.int64] = wanted.to_numpy()
-    if not len(values) or (values.min() >= low and values.max() < low + len(numbers)):
-        return numbers[values - low]
-    inside = (values >= low) & (values < low + len(numbers))
-    found = np.full(len(values), -1, dtype=np.int32)
-    found[inside] = numbers[values[inside] - low]
+def _by_chunk(find: Callable[[NDArray[np.int64]], Any], wanted: pa.ChunkedArray, out: NDArray[np.int32]) -> None:
+    """Arrow keeps a long column in pieces; taking them one by one spares a copy of the whole."""
+    start = 0
+    for chunk in wanted.chunks:
+        out[start : start + len(chunk)] = find(chunk.to_numpy())
+        start += len(chunk)
+
+
+def _find_dense(numbers: NDArray[np.int32], low: int, wanted: NDArray[np.int64]) -> NDArray[np.int32]:
+    if not len(wanted) or (wanted.min() >= low and wanted.max() < low + len(numbers)):
+        return numbers[wanted - low]
+    inside = (wanted >= low) & (wanted < low + len(numbers))
+    found = np.full(len(wanted), -1, dtype=np.int32)
+    found[inside] = numbers[wanted[inside] - low]
     return found
 
 
-def _find_hashed(index: pd.Index, wanted: pa.Array) -> Any:
-    return index.get_indexer(wanted.to_numpy())
-
-
-def _find_text(ids: pa.Array, wanted: pa.Array) -> NDArray[Any]:
+def _find_text(ids: pa.Array, wanted: pa.ChunkedArray, out: NDArray[np.int32]) -> None:
     """Halves on two threads: Arrow's look-up runs on one, and releases the interpreter's lock."""
     middle = len(wanted) // 2
+
+    def find(part: slice) -> None:
+        out[part] = pc.fill_null(pc.index_in(wanted[part], value_set=ids), -1).to_numpy()
+
     with ThreadPoolExecutor(2) as pool:
-        parts = pool.map(lambda part: pc.index_in(part, value_set=ids), (wanted[:middle], wanted[middle:]))
-        return np.concatenate([pc.fill_null(part, -1).to_numpy(zero_copy_only=False) for part in parts])
+        list(pool.map(find, (slice(0, middle), slice(middle, len(wanted)))))

@@ -57,28 +57,54 @@ def from_tables(
     Returns:
         The checked graph; ``node_ids`` are the ids and ``class_names`` the classes in sorted order.
     """
-    node_table = read_table(nodes, "nodes", text=[id or "id", 0])
-    if node_table.arrow.num_rows == 0:
-        raise InputError(f"{node_table.name} has no rows: the graph is empty; give at least one node")
-    id = node_table.column(id, "id", "id", 0)  # noqa: A001
-    label = node_table.column(label, "label", "label", None)
-    split = node_table.column(split, "split", "split", None)
-    names = _feature_columns(node_table, features, {id, label, split, *drop}, drop)
+    fields, ids, name = _read_nodes(nodes, id=id, label=label, split=split, features=features, drop=drop)
+    _release()
+    ends = _read_edges(edges, source, target, ids, name)
+    _release()
+    return from_arrays(edge_index=ends, **fields)
 
-    edge_table = read_table(edges, "edges", text=[source or "source", target or "target", 0, 1])
-    source = edge_table.column(source, "source", "source", 0)
-    target = edge_table.column(target, "target", "target", 1)
+
+def _release() -> None:
+    """Give back what a table took, a good part of a large graph: Arrow would keep it for the next one."""
+    pa.default_memory_pool().release_unused()
+
+
+def _read_nodes(
+    nodes: Source,
+    *,
+    id: str | None,  # noqa: A002
+    label: str | None,
+    split: str | None,
+    features: Sequence[str] | None,
+    drop: Sequence[str],
+) -> tuple[dict[str, Any], pa.ChunkedArray, str]:
+    """What the table of nodes says, as arguments of ``from_arrays``; the ids as they are; the table's name."""
+    table = read_table(nodes, "nodes", text=[id or "id", 0])
+    if table.arrow.num_rows == 0:
+        raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
+    id_column = table.column(id, "id", "id", 0)
+    label = table.column(label, "label", "label", None)
+    split = table.column(split, "split", "split", None)
+    names = _feature_columns(table, features, {id_column, label, split, *drop}, drop)
+    ids = as_ids(table, id_column)
+    fields: dict[str, Any] = {"node_ids": ids.to_numpy(), "feature_names": names, "x": _features(table, names)}
+    if label is not None:
+        fields["y"], fields["class_names"] = _labels(table, label)
+    if split is not None:
+        fields |= _masks(table, split)
+    return fields, ids, table.name
+
+
+def _read_edges(
+    edges: Source, source: str | None, target: str | None, ids: pa.ChunkedArray, nodes: str
+) -> NDArray[np.int32]:
+    """The two ends of every edge as node numbers, 2 × E."""
+    table = read_table(edges, "edges", text=[source or "source", target or "target", 0, 1])
+    source = table.column(source, "source", "source", 0)
+    target = table.column(target, "target", "target", 1)
     if source == target:
-        raise InputError(f"{edge_table.name}: source and target are both {source!r}; name two columns")
-
-    ids = as_ids(node_table, id)
-    ends = find_ids(ids, node_table, edge_table, (source, target))
-    y, class_names = (None, None) if label is None else _labels(node_table, label)
-    masks = {} if split is None else _masks(node_table, split)
-    x = _features(node_table, names)
-    return from_arrays(
-        x, ends, y, class_names=class_names, node_ids=ids.to_numpy(zero_copy_only=False), feature_names=names, **masks
-    )
+        raise InputError(f"{table.name}: source and target are both {source!r}; name two columns")
+    return find_ids(ids, nodes, table, (source, target))
 
 
 def _feature_columns(
