@@ -84,16 +84,26 @@ def datasets(root: RootOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         print(json.dumps(rows, indent=2))
         return
-    table = Table(
-        title="Graphs by name", caption="Edges are distinct and undirected, loops counted. In grey: the paper."
-    )
-    for heading in ("name", "nodes", "edges", "features", "classes", "homophily h"):
-        table.add_column(heading, justify="left" if heading == "name" else "right")
-    table.add_column("where", overflow="fold")
+    table = Table(title="Graphs by name", caption="Edges are distinct and undirected, loops counted.")
+    table.add_column("name", no_wrap=True)
+    for heading in _DATASET_COLUMNS:
+        table.add_column(heading, justify="right")
     for row in rows:
-        columns = [_beside(row, key) for key in ("nodes", "edges", "features", "classes", "homophily")]
-        table.add_row(row["name"], *columns, row["where"] or "[dim]not here; downloaded on first use[/]")
+        table.add_row(row["name"], *_numbers(row))
+        if row["paper"]:
+            table.add_row("  in the paper", *_numbers(row["paper"]), style="dim")
     out.print(table)
+    for place in dict.fromkeys(row["where"] for row in rows):
+        names = ", ".join(row["name"] for row in rows if row["where"] == place)
+        out.print(f"{place or 'Not on this machine, downloaded on first use'}: {names}", highlight=False)
+
+
+_DATASET_COLUMNS = ("nodes", "edges", "features", "classes", "homophily")
+
+
+def _numbers(row: dict[str, Any]) -> list[str]:
+    styles = {"homophily": "{:.2f}"}
+    return [styles.get(key, "{:,}").format(row[key]) if key in row else "–" for key in _DATASET_COLUMNS]
 
 
 def _dataset_rows(root: Path | None) -> Iterator[dict[str, Any]]:
@@ -114,13 +124,6 @@ def _dataset_rows(root: Path | None) -> Iterator[dict[str, Any]]:
                 "homophily": round(edge_homophily(data.edge_index, data.y), 4),
             }
         yield row
-
-
-def _beside(row: dict[str, Any], key: str) -> str:
-    """Our number and, in grey, the paper's."""
-    style = "{:.2f}" if key == "homophily" else "{:,}"
-    ours = style.format(row[key]) if key in row else "–"
-    return ours + (f" [dim]{style.format(row['paper'][key])}[/]" if row["paper"] else "")
 
 
 @app.command()
@@ -204,7 +207,7 @@ def _print_summary(summary: "GraphSummary") -> None:
     facts.add_row("nodes", f"{summary.nodes:,}")
     facts.add_row("edges", f"{summary.edges:,} [dim]({raw})[/]")
     facts.add_row("features", f"{summary.features:,}")
-    facts.add_row("neighbours", "  ".join(f"{name} {value:,.6g}" for name, value in degree.items()))
+    facts.add_row("neighbours", "  ".join(f"{name} {value:,.1f}".removesuffix(".0") for name, value in degree.items()))
     facts.add_row(
         "homophily",
         "  ".join(f"{name} {'–' if value is None else f'{value:.3f}'}" for name, value in homophily.items()),

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from gcnsl.datasets.benchmarks import BENCHMARKS, read_benchmark, read_npz
 from gcnsl.datasets.debian import load_debian
-from gcnsl.datasets.files import fetch, find
+from gcnsl.datasets.files import fetch, folder_of
 from gcnsl.datasets.splits import geom_gcn_masks, geom_gcn_paths, random_masks, stored_masks
 from gcnsl.datasets.synthetic import synthetic
 from gcnsl.errors import InputError
@@ -70,11 +70,11 @@ def with_random_split(data: Data, *, runs: int = 10, seed: int = 0) -> Data:
 
 
 def where(name: str, root: str | os.PathLike[str] | None = None) -> str | None:
-    """The folder of this machine that a named graph would be read from, or ``None`` if it must be downloaded."""
+    """The folder of this machine that holds a named graph's files, or ``None`` if they must be downloaded."""
     if name == "debian":
         return "bundled"
-    found = [find(path, root) for path in BENCHMARKS[name].paths]
-    return None if None in found else str(next(path.parent for path in found if path is not None))
+    folders = [folder_of(path, root) for path in BENCHMARKS[name].paths]
+    return None if None in folders else str(folders[0])
 
 
 def _load_benchmark(name: str, split: str | None, root: str | os.PathLike[str] | None) -> Data:

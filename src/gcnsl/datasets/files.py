@@ -57,13 +57,20 @@ def folders(root: str | os.PathLike[str] | None = None) -> list[Path]:
     return [Path(folder) for folder in named if folder] + [cache_folder()]
 
 
+def folder_of(path: str, root: str | os.PathLike[str] | None = None) -> Path | None:
+    """The first of the folders that holds a dataset file, itself or gzipped, or ``None``."""
+    for folder in folders(root):
+        if any(name in checksums() and (folder / name).is_file() for name in (path, f"{path}.gz")):
+            return folder
+    return None
+
+
 def find(path: str, root: str | os.PathLike[str] | None = None) -> Path | None:
     """Where a dataset file lies on this machine, itself or gzipped, or ``None``."""
-    for folder in folders(root):
-        for name in (path, f"{path}.gz"):
-            if name in checksums() and (folder / name).is_file():
-                return folder / name
-    return None
+    folder = folder_of(path, root)
+    if folder is None:
+        return None
+    return folder / path if (folder / path).is_file() else folder / f"{path}.gz"
 
 
 def fetch(paths: Iterable[str], root: str | os.PathLike[str] | None = None) -> dict[str, bytes]:

@@ -1,0 +1,197 @@
+import hashlib
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from gcnsl.datasets.synthetic import attach, draw_classes, draw_edges, slots_by_class, synthetic
+from gcnsl.errors import InputError
+from gcnsl.graph import edge_homophily
+
+
+def fingerprint(data):
+    return hashlib.sha256(b"".join(t.numpy().tobytes() for t in (data.x, data.edge_index, data.y))).hexdigest()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    n=st.integers(300, 3000),
+    h=st.floats(0, 1),
+    classes=st.integers(2, 8),
+    degree=st.floats(1, 12),
+    seed=st.integers(0, 2**32),
+)
+def test_homophily_and_degree_are_what_was_asked_for(n, h, classes, degree, seed):
+    assume(h * n * degree / 2 < 0.9 * n * (n / classes - 2) / 2)
+    data = synthetic(n, h, classes, degree, 16, seed)
+    assert edge_homophily(data.edge_index, data.y) == pytest.approx(h, abs=0.02)
+    assert data.num_edges / n == pytest.approx(degree, rel=0.05)
+    assert not data.has_self_loops()
+    assert data.is_undirected()
+    sizes = torch.bincount(data.y)
+    assert len(sizes) == classes
+    assert sizes.max() - sizes.min() <= 1
+
+
+@pytest.mark.parametrize("h", [0.0, 1 / 3, 1.0])
+def test_homophily_is_exact_up_to_one_edge(h):
+    data = synthetic(700, h, 3, 7.3)
+    edges = data.num_edges // 2
+    assert edges == round(700 * 7.3 / 2)
+    assert edge_homophily(data.edge_index, data.y) == round(h * edges) / edges
+
+
+@pytest.mark.parametrize(("n", "h", "classes", "degree"), [(20, 1.0, 2, 8.0), (12, 0.0, 6, 9.0), (60, 0.5, 20, 3.5)])
+def test_a_nearly_full_graph_is_still_simple_and_exact(n, h, classes, degree):
+    data = synthetic(n, h, classes, degree, classes)
+    edges = round(n * degree / 2)
+    assert data.num_edges == 2 * edges
+    assert edge_homophily(data.edge_index, data.y) == round(h * edges) / edges
+
+
+def test_cross_class_edges_favour_no_class():
+    data = synthetic(6000, 0.2, 4, 10.0)
+    source, target = data.y[data.edge_index]
+    counts = torch.zeros(4, 4).index_put_((source, target), torch.tensor(1.0), accumulate=True)
+    across = counts[~torch.eye(4, dtype=torch.bool)]
+    assert across == pytest.approx(float(across.mean()), rel=0.05)
+
+
+def test_mixed_edges_are_spread_over_the_nodes_arrival():
+    data = synthetic(4000, 0.3, 4, 10.0)
+    latest = data.edge_index.max(dim=0).values
+    agree = (data.y[data.edge_index[0]] == data.y[data.edge_index[1]]).double()
+    for quarter in range(4):
+        arrived = (latest >= quarter * 1000) & (latest < (quarter + 1) * 1000)
+        assert float(agree[arrived].mean()) == pytest.approx(0.3, abs=0.04)
+
+
+def attach_one_by_one(y, source, wanted, draw):
+    """Preferential attachment as it is usually told: a list of edge ends for each class, appended to edge by edge."""
+    ends = {c: [c] for c in range(int(y.max()) + 1)}
+    target = []
+    for u, c, d in zip(source.tolist(), wanted.tolist(), draw.tolist(), strict=True):
+        if c == y[u]:
+            ends[c].append(u)
+            v = ends[c][math.floor(d * len(ends[c]))]
+        else:
+            v = ends[c][math.floor(d * len(ends[c]))]
+            ends[int(y[u])].append(u)
+        ends[c].append(v)
+        target.append(v)
+    return np.array(target)
+
+
+@settings(max_examples=150, deadline=None)
+@given(n=st.integers(10, 200), classes=st.integers(2, 5), edges=st.integers(1, 600), seed=st.integers(0, 2**32))
+def test_attachment_by_pointers_equals_attachment_one_by_one(n, classes, edges, seed):
+    rng = np.random.default_rng(seed)
+    y = draw_classes(rng, n, classes)
+    source = np.sort(rng.integers(classes, n, edges))
+    wanted = rng.integers(0, classes, edges)
+    draw = rng.random(edges)
+    target = attach(source, wanted, slots_by_class(y[source], wanted, classes), draw)
+    np.testing.assert_array_equal(target, attach_one_by_one(y, source, wanted, draw))
+    np.testing.assert_array_equal(y[target], wanted)
+
+
+def test_degrees_have_a_heavy_tail():
+    n, degree = 20_000, 10
+    data = synthetic(n, 0.5, 5, degree)
+    degrees = torch.bincount(data.edge_index[0], minlength=n).double()
+    uniform = torch.bincount(torch.randint(n, (n * degree,), generator=torch.Generator().manual_seed(0)), minlength=n)
+    assert degrees.max() > 20 * degrees.mean()
+    assert degrees.max() > 8 * uniform.max()
+    assert degrees.median() < degrees.mean()
+    beyond = [float((degrees >= d).double().mean()) for d in (10, 40, 160)]
+    for near, far in itertools.pairwise(beyond):  # attachment by degree: P(deg ≥ d) ~ d⁻²
+        assert math.log(near / far, 4) == pytest.approx(2, abs=0.4)
+
+
+def test_same_seed_same_bits_and_other_seed_other_graph():
+    assert fingerprint(synthetic(500, seed=3)) == fingerprint(synthetic(500, seed=3))
+    assert fingerprint(synthetic(500, seed=3)) != fingerprint(synthetic(500, seed=4))
+
+
+def test_features_do_not_depend_on_the_dial():
+    """A sweep over h compares graphs of one kind: the words' statistics stay."""
+    low, high = (synthetic(4000, h, signal=0.25, seed=1).x.mean(dim=0) for h in (0.0, 1.0))
+    torch.testing.assert_close(low, high, atol=0.03, rtol=0)
+
+
+def accuracy_of_words(signal):
+    data = synthetic(2000, 0.5, 5, 4.0, signal=signal)
+    x, y = data.x.numpy(), data.y.numpy()
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = order[:1000], order[1000:]
+    return LogisticRegression(C=0.1, max_iter=500).fit(x[train], y[train]).score(x[test], y[test])
+
+
+def test_words_tell_the_class_as_far_as_signal_says():
+    assert accuracy_of_words(0.0) < 0.26
+    assert 0.5 < accuracy_of_words(0.25) < 0.7
+    assert accuracy_of_words(1.0) > 0.99
+
+
+def test_words_are_zero_or_one_and_every_node_has_some():
+    x = synthetic(400, features=50).x
+    assert set(x.unique().tolist()) == {0.0, 1.0}
+    assert x.shape == (400, 50)
+    assert x.sum(dim=1).min() >= 1
+    assert x.sum(dim=1).max() <= 8
+    assert (x.sum(dim=0) > 0).all()
+
+
+@pytest.mark.parametrize("classes", [2, 3, 7, 16])
+def test_with_full_signal_a_node_uses_only_the_words_of_its_class(classes):
+    data = synthetic(600, 0.5, classes, 4.0, 16, signal=1.0)
+    for c in range(classes):
+        used = torch.nonzero(data.x[data.y == c].sum(dim=0)).flatten()
+        assert (used * classes // 16 == c).all()
+
+
+def test_degree_below_two_leaves_some_nodes_alone():
+    data = synthetic(1000, 0.5, 5, 0.5)
+    assert data.num_edges == 500
+    assert data.has_isolated_nodes()
+
+
+def test_edges_are_sorted_and_each_once():
+    rng = np.random.default_rng(0)
+    y = draw_classes(rng, 500, 5)
+    edges = draw_edges(rng, y, 0.4, 6.0)
+    assert (edges[0] < edges[1]).all()
+    assert (np.diff(edges[0] * 500 + edges[1]) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 9}, r"n\(9\) must be >= 10: two nodes for each of 5 classes"),
+        ({"n": 10.5}, r"n\(10.5\) must be a whole number"),
+        ({"h": -0.1}, r"h\(-0.1\) must be between 0 and 1"),
+        ({"h": 1.01}, r"h\(1.01\) must be between 0 and 1"),
+        ({"h": math.nan}, r"h\(nan\) must be between 0 and 1"),
+        ({"h": "0.5"}, r"h\('0.5'\) must be a number"),
+        ({"classes": 1}, r"classes\(1\) must be >= 2"),
+        ({"classes": True}, r"classes\(True\) must be a whole number"),
+        ({"degree": 0}, r"degree\(0\) must be above 0"),
+        ({"degree": math.inf}, r"degree\(inf\) must be above 0 and below n\(1000\)"),
+        ({"features": 4}, r"features\(4\) must be >= 5: every class needs a word"),
+        ({"seed": -1}, r"seed\(-1\) must be >= 0"),
+        ({"signal": 2.0}, r"signal\(2.0\) must be between 0 and 1"),
+        (
+            {"n": 100, "classes": 20, "h": 1.0, "features": 20},
+            r"500 edges between nodes of the same class.*200 such pairs",
+        ),
+        ({"n": 10, "classes": 2, "h": 0.0, "degree": 5.0}, r"25 edges between nodes of two classes.*25 such pairs"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(InputError, match=message):
+        synthetic(**arguments)
