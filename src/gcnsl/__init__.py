@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gcnsl.datasets import load, synthetic
     from gcnsl.errors import DownloadError, GcnslError, InputError
-    from gcnsl.graph import from_arrays, from_data, from_networkx, from_scipy
+    from gcnsl.graph import from_arrays, from_data, from_networkx, from_scipy, from_tables
 
 __version__ = "0.1.0"
 
@@ -21,6 +21,7 @@ _HOME = {
     "from_data": "gcnsl.graph",
     "from_networkx": "gcnsl.graph",
     "from_scipy": "gcnsl.graph",
+    "from_tables": "gcnsl.graph",
     "load": "gcnsl.datasets",
     "synthetic": "gcnsl.datasets",
 }
@@ -33,6 +34,7 @@ __all__ = [
     "from_data",
     "from_networkx",
     "from_scipy",
+    "from_tables",
     "load",
     "synthetic",
 ]
