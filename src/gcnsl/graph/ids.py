@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from gcnsl.errors import InputError
 from gcnsl.graph.reading import Table
 
+_TEXT = pa.large_string()
+"""What pandas writes; from Arrow's shorter text it is made without copying a letter."""
+
 _DENSE = 16
 """Integer ids are looked up in an array where that array has at most so many entries a node, else in a hash table."""
 
@@ -29,7 +32,7 @@ def as_ids(table: Table, column: str) -> pa.ChunkedArray:
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
         whole = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
-        wanted = pa.int64() if whole else pa.string()
+        wanted = pa.int64() if whole else _TEXT
         return values if values.type == wanted else values.cast(wanted)
     except pa.ArrowException as error:
         raise InputError(
@@ -52,7 +55,7 @@ def find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str,
     _refuse_repeats(ids, nodes)
     wanted = [as_ids(edges, column) for column in columns]
     if any(values.type != ids.type for values in wanted):
-        ids, *wanted = (values.cast(pa.string()) for values in (ids, *wanted))
+        ids, *wanted = (values.cast(_TEXT) for values in (ids, *wanted))
     look_up = _look_up(ids)
     ends = np.empty((2, edges.arrow.num_rows), dtype=np.int32)
     for side, (column, values) in enumerate(zip(columns, wanted, strict=True)):

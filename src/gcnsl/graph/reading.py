@@ -94,7 +94,7 @@ def _from_file(path: Path, argument: str, text: Sequence[str | int]) -> pa.Table
     kind = suffixes[-1] if suffixes else ""
     try:
         if kind in _PARQUET:
-            return pa.parquet.read_table(path)
+            return pa.parquet.read_table(path, pre_buffer=False)  # a local file is not worth a second copy in memory
         if kind in _TEXT_SEPARATORS:
             return _from_text(path, _TEXT_SEPARATORS[kind], text)
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -6,6 +6,7 @@ costs. Every complaint names the table, the row and the column; the first row be
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -57,15 +58,18 @@ def from_tables(
     Returns:
         The checked graph; ``node_ids`` are the ids and ``class_names`` the classes in sorted order.
     """
-    fields, ids, name = _read_nodes(nodes, id=id, label=label, split=split, features=features, drop=drop)
-    _release()
-    ends = _read_edges(edges, source, target, ids, name)
+    with ThreadPoolExecutor(1) as pool:  # both files at once: Arrow reads one while the other is being checked
+        edge_table = pool.submit(_read_edges, edges, source, target)
+        fields, ids, name = _read_nodes(nodes, id=id, label=label, split=split, features=features, drop=drop)
+        _release()
+        ends = find_ids(ids, name, *edge_table.result())
+    del edge_table
     _release()
     return from_arrays(edge_index=ends, **fields)
 
 
 def _release() -> None:
-    """Give back what a table took, a good part of a large graph: Arrow would keep it for the next one."""
+    """Give back what the tables took, a good part of a large graph: Arrow would keep it for the next ones."""
     pa.default_memory_pool().release_unused()
 
 
@@ -95,16 +99,14 @@ def _read_nodes(
     return fields, ids, table.name
 
 
-def _read_edges(
-    edges: Source, source: str | None, target: str | None, ids: pa.ChunkedArray, nodes: str
-) -> NDArray[np.int32]:
-    """The two ends of every edge as node numbers, 2 × E."""
+def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[Table, tuple[str, str]]:
+    """The table of edges, and its columns that hold their ends."""
     table = read_table(edges, "edges", text=[source or "source", target or "target", 0, 1])
     source = table.column(source, "source", "source", 0)
     target = table.column(target, "target", "target", 1)
     if source == target:
         raise InputError(f"{table.name}: source and target are both {source!r}; name two columns")
-    return find_ids(ids, nodes, table, (source, target))
+    return table, (source, target)
 
 
 def _feature_columns(
