@@ -2,13 +2,14 @@
 
     python bench/loading.py [--nodes 500000] [--edges 5000000]
 
-For integer and for text ids: seconds and peak memory of ``pandas.read_parquet`` on both files, and of
-``gcnsl.graph.from_tables``, which reads them, resolves the ids, checks everything and makes the edges simple and
-undirected. Each measurement runs in a process of its own; time is the best of several, memory the peak above what the
-imports take. Prints a table and writes ``bench/results/loading.json``.
+For integer and for text ids, and for few and many features: seconds and peak memory of ``pandas.read_parquet`` on both
+files, and of ``gcnsl.from_tables``, which reads them, resolves the ids, checks everything and makes the edges simple
+and undirected. Each measurement runs in a process of its own; time is the best of several, memory the peak above
+what the imports take. Prints a table and writes ``bench/results/loading.json``.
 """
 
 import argparse
+import itertools
 import json
 import platform
 import subprocess
@@ -23,18 +24,19 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results" / "loading.json"
-REPEATS = 5
+REPEATS = 7
+FEATURES = (8, 64)
 MIB = 2**20
 
 
-def write_tables(folder: Path, nodes: int, edges: int, *, text: bool) -> None:
-    """A random graph with eight features and five classes."""
+def write_tables(folder: Path, nodes: int, edges: int, features: int, *, text: bool) -> None:
+    """A random graph of five classes."""
     generator = np.random.default_rng(0)
     numbers = generator.permutation(nodes) * 3 + 10**6
     ids = np.array([f"node-{i}" for i in numbers], dtype=object) if text else numbers
-    features = {f"f{k}": generator.random(nodes, dtype=np.float32) for k in range(8)}
+    columns = {f"f{k}": generator.random(nodes, dtype=np.float32) for k in range(features)}
     labels = np.array(["red", "green", "blue", "white", "black"], dtype=object)[generator.integers(0, 5, nodes)]
-    pd.DataFrame({"id": ids, **features, "label": labels}).to_parquet(folder / "nodes.parquet")
+    pd.DataFrame({"id": ids, **columns, "label": labels}).to_parquet(folder / "nodes.parquet")
     ends = generator.integers(0, nodes, (2, edges))
     pd.DataFrame({"source": ids[ends[0]], "target": ids[ends[1]]}).to_parquet(folder / "edges.parquet")
 
@@ -88,17 +90,16 @@ def main() -> None:
         run_reader(arguments.measure[0], Path(arguments.measure[1]))
         return
 
-    table = Table(
-        "ids", "reader", "seconds", "ratio", "peak MiB", "ratio to size in memory", title="Loading from Parquet"
-    )
+    table = Table("ids", "features", "reader", "seconds", "ratio", "peak MiB", "to size", title="Loading from Parquet")
     rows = []
-    for kind in ("integer", "text"):
+    for kind, features in itertools.product(("integer", "text"), FEATURES):
         with tempfile.TemporaryDirectory() as folder:
-            write_tables(Path(folder), arguments.nodes, arguments.edges, text=kind == "text")
+            write_tables(Path(folder), arguments.nodes, arguments.edges, features, text=kind == "text")
             pandas, ours = (measure(reader, Path(folder)) for reader in ("pandas", "gcnsl"))
         for reader, result in (("pandas", pandas), ("gcnsl", ours)):
             row = {
                 "ids": kind,
+                "features": features,
                 "reader": reader,
                 **result,
                 "time_ratio": result["seconds"] / pandas["seconds"],
@@ -107,6 +108,7 @@ def main() -> None:
             rows.append(row)
             table.add_row(
                 kind,
+                str(features),
                 reader,
                 f"{row['seconds']:.3f}",
                 f"{row['time_ratio']:.2f}×",

@@ -12,7 +12,6 @@ loops. Whatever comes in, what goes out is the same object:
 What was changed is counted in an :class:`EdgeReport`, so that it can be shown rather than hidden.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -51,8 +50,8 @@ def simple_undirected(
     Returns:
         The ``edge_index`` (2 × E, both directions of each edge, sorted) and the report.
     """
-    with ThreadPoolExecutor(2) as pool:  # SciPy's passes release the interpreter's lock
-        given, mirrored = pool.map(_distinct_sorted, (source, target), (target, source), (num_nodes, num_nodes))
+    given = _distinct_sorted(source, target, num_nodes)
+    mirrored = given.tocsc().T
     directed, both = given.nnz, given + mirrored
     del given, mirrored
 

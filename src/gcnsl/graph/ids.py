@@ -58,10 +58,11 @@ def find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str,
         ids, *wanted = (values.cast(_TEXT) for values in (ids, *wanted))
     look_up = _look_up(ids)
     ends = np.empty((2, edges.arrow.num_rows), dtype=np.int32)
-    for side, (column, values) in enumerate(zip(columns, wanted, strict=True)):
-        look_up(values, ends[side])
-        if len(values) and ends[side].min() < 0:
-            unknown = ends[side] < 0
+    with ThreadPoolExecutor(2) as pool:  # Arrow's and NumPy's look-ups release the interpreter's lock
+        list(pool.map(look_up, wanted, ends))
+    for column, values, numbers in zip(columns, wanted, ends, strict=True):
+        if len(values) and numbers.min() < 0:
+            unknown = numbers < 0
             value = values[int(np.flatnonzero(unknown)[0])].as_py()
             raise InputError(
                 f"{edges.place(unknown, column)} is {value!r}, which is the id of no row in {nodes} "
@@ -101,20 +102,14 @@ def _by_chunk(find: Callable[[NDArray[np.int64]], Any], wanted: pa.ChunkedArray,
 
 
 def _find_dense(numbers: NDArray[np.int32], low: int, wanted: NDArray[np.int64]) -> NDArray[np.int32]:
-    if not len(wanted) or (wanted.min() >= low and wanted.max() < low + len(numbers)):
-        return numbers[wanted - low]
-    inside = (wanted >= low) & (wanted < low + len(numbers))
+    place = (wanted - low).view(np.uint64)  # what lies below ``low`` wraps to a place far above the last
+    if not len(place) or place.max() < len(numbers):
+        return numbers.take(place, mode="clip")  # unlike numbers[place], it lets the other thread work
+    inside = place < len(numbers)
     found = np.full(len(wanted), -1, dtype=np.int32)
-    found[inside] = numbers[wanted[inside] - low]
+    found[inside] = numbers[place[inside]]
     return found
 
 
 def _find_text(ids: pa.Array, wanted: pa.ChunkedArray, out: NDArray[np.int32]) -> None:
-    """Halves on two threads: Arrow's look-up runs on one, and releases the interpreter's lock."""
-    middle = len(wanted) // 2
-
-    def find(part: slice) -> None:
-        out[part] = pc.fill_null(pc.index_in(wanted[part], value_set=ids), -1).to_numpy()
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(find, (slice(0, middle), slice(middle, len(wanted)))))
+    out[:] = pc.fill_null(pc.index_in(wanted, value_set=ids), -1).to_numpy()

@@ -25,7 +25,7 @@ def load_debian(path: str | os.PathLike[str] = BUNDLED_FILE, *, sparse: bool = F
 
     Returns:
         The checked graph with package names as ``node_ids``, words as ``feature_names``, sections as ``class_names``;
-        its ``notes`` name the indexes it was built from.
+        ``provenance`` names the indexes it was built from.
     """
     graph, provenance = read_npz(Path(path))
     data = from_arrays(
@@ -37,5 +37,6 @@ def load_debian(path: str | os.PathLike[str] = BUNDLED_FILE, *, sparse: bool = F
         feature_names=graph.words,
     )
     data.name = Path(path).stem
-    data.notes = ["Debian package index: " + ", ".join(index.values()) for index in provenance["indexes"]]
+    data.notes = []
+    data.provenance = [", ".join(index.values()) for index in provenance["indexes"]]
     return data

@@ -93,7 +93,8 @@ def build(packages: Mapping[str, Package], rule: Rule = BUNDLED) -> PackageGraph
     if rule.best_connected is not None:
         kept = _largest_component(_best_connected(kept, edges, label, rule.best_connected), edges)
     if kept.sum() < 2:
-        raise InputError(f"INDEX has {len(packages)} packages, of which no two connected ones are left by {rule}")
+        found = f"INDEX has {len(packages)} packages, but no two connected ones that meet the rule"
+        raise InputError(f"{found}: give the index of a whole release ({rule})")
 
     nodes = [name for name, keep in zip(nodes, kept, strict=True) if keep]
     number = np.cumsum(kept) - 1

@@ -33,7 +33,9 @@ def write_npz(path: Path, graph: PackageGraph, provenance: Any) -> None:
         for name, array in arrays.items():
             content = io.BytesIO()
             np.lib.format.write_array(content, array, version=(1, 0), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", EPOCH), content.getvalue())
+            entry = zipfile.ZipInfo(f"{name}.npy", EPOCH)
+            entry.create_system = 3  # Unix, wherever this runs
+            archive.writestr(entry, content.getvalue())
 
 
 def _shortest(values: NDArray[Any]) -> NDArray[Any]:
