@@ -1,10 +1,9 @@
-# Every target works on a fresh machine with python3 and nothing else: the
-# environment is made when it is missing, and again when what it is made from
-# has changed. A second run installs nothing.
+# Every target works on a fresh machine with python3 and nothing else: the environment is made when it is missing,
+# and again when what it is made from has changed. A second run installs nothing.
 
-PYTHON ?= python3
-BIN    := .venv/bin
-READY  := .venv/.ready
+PYTHON  ?= python3
+BIN     := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format bench clean
@@ -12,29 +11,34 @@ READY  := .venv/.ready
 help:  ## Show these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-$(READY): pyproject.toml constraints.txt
+.venv/.user: pyproject.toml constraints.txt
 	@echo "Setting up .venv (the first time takes a few minutes) ..."
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(INSTALL) -e .
 	@touch $@
 
-demo: $(READY)  ## Run the main job on the bundled graph
+.venv/.developer: .venv/.user
+	@echo "Adding what tests, linters and benchmarks need ..."
+	@$(INSTALL) -e '.[dev]'
+	@touch $@
+
+demo: .venv/.user  ## Run the main job on the bundled graph
 	@$(BIN)/gcnsl inspect debian --plot demo/debian.png
 
-test: $(READY)  ## Run all tests
+test: .venv/.developer  ## Run all tests
 	@$(BIN)/python -m pytest
 
-lint: $(READY)  ## Check style and types
+lint: .venv/.developer  ## Check style and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-format: $(READY)  ## Mend what can be mended by machine
+format: .venv/.developer  ## Mend what can be mended by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(READY)  ## Run every benchmark; each prints a table and writes JSON under bench/results
+bench: .venv/.developer  ## Run every benchmark; each prints a table and writes to bench/results
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 clean:  ## Remove the environment and what was built
