@@ -25,6 +25,8 @@ Source = str | os.PathLike[str] | Any
 """A path (CSV, TSV, Parquet; ``.gz`` too for text), a pandas DataFrame or a pyarrow Table."""
 
 _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+_LARGEST = np.finfo(np.float32).max
+_BLOCK_ROWS = 2048
 _SPLIT_NAMES = {"train": "train_mask", "val": "val_mask", "test": "test_mask"}
 
 
@@ -129,19 +131,23 @@ def _feature_columns(
 
 
 def _features(table: Table, names: Sequence[str]) -> NDArray[np.float32]:
-    x = np.empty((table.arrow.num_rows, len(names)), dtype=np.float32)
-    for k, name in enumerate(names):
+    columns = []
+    for name in names:
         column = table.arrow[name]
         if column.null_count:
             raise InputError(f"{table.place(column.is_null(), name)} is empty: features must be given; fill it first")
-        with np.errstate(over="ignore"):  # a float64 beyond float32's range becomes inf and is refused below
-            x[:, k] = column.to_numpy()
-        if not np.isfinite(x[:, k].sum(dtype=np.float64)):
-            bad = ~np.isfinite(x[:, k])
-            value = column[int(np.flatnonzero(bad)[0])].as_py()
+        values = column.to_numpy()
+        if not np.isfinite(values.sum(dtype=np.float64)) or np.abs(values).max() > _LARGEST:
+            bad = ~(np.abs(values) <= _LARGEST)
+            value = values[int(np.flatnonzero(bad)[0])]
             raise InputError(
                 f"{table.place(bad, name)} is {value}: features must be finite in float32; fill or clip it"
             )
+        columns.append(values)
+    x = np.empty((table.arrow.num_rows, len(names)), dtype=np.float32)
+    for low in range(0, len(x), _BLOCK_ROWS):  # columns into rows: a block at a time stays in the cache
+        for k, values in enumerate(columns):
+            x[low : low + _BLOCK_ROWS, k] = values[low : low + _BLOCK_ROWS]
     return x
 
 
