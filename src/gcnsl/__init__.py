@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from gcnsl.datasets import load, synthetic
     from gcnsl.errors import DownloadError, GcnslError, InputError
     from gcnsl.graph import from_arrays, from_data, from_networkx, from_scipy, from_tables
+    from gcnsl.reconnection import reconnect, reconnected_edges
+    from gcnsl.spectral import SpectralFeatures
 
 __version__ = "0.1.0"
 
@@ -17,12 +19,15 @@ _HOME = {
     "DownloadError": "gcnsl.errors",
     "GcnslError": "gcnsl.errors",
     "InputError": "gcnsl.errors",
+    "SpectralFeatures": "gcnsl.spectral",
     "from_arrays": "gcnsl.graph",
     "from_data": "gcnsl.graph",
     "from_networkx": "gcnsl.graph",
     "from_scipy": "gcnsl.graph",
     "from_tables": "gcnsl.graph",
     "load": "gcnsl.datasets",
+    "reconnect": "gcnsl.reconnection",
+    "reconnected_edges": "gcnsl.reconnection",
     "synthetic": "gcnsl.datasets",
 }
 
@@ -30,12 +35,15 @@ __all__ = [
     "DownloadError",
     "GcnslError",
     "InputError",
+    "SpectralFeatures",
     "from_arrays",
     "from_data",
     "from_networkx",
     "from_scipy",
     "from_tables",
     "load",
+    "reconnect",
+    "reconnected_edges",
     "synthetic",
 ]
 

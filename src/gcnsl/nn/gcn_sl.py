@@ -1,0 +1,157 @@
+"""GCN-SL (section 3.3 and algorithm 1 of the paper)."""
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gcnsl.errors import InputError
+from gcnsl.nn.sparse import SparseMatrix
+from gcnsl.reconnection import reconnect, reconnected_edges
+
+Merge = Literal["concat", "average"]
+
+
+class GCNSL(nn.Module):
+    r"""Graph convolution on two graphs, the given one and one that is learned.
+
+    .. math::
+        H &= \mathrm{ReLU}(X W^0_X \,\|\, F W^0_F)
+            \quad\text{or}\quad \mathrm{ReLU}\big(\tfrac12 (X W^0_X + F W^0_F)\big) \\
+        H_{A_*} &= \hat A_* H, \qquad
+            s_{ij} = \cos(x_i Q, x_j Q), \quad (A_*)_{ij} = s_{ij}\,[s_{ij} \ge \epsilon] \\
+        H^{(k)}_A &= \hat A H^{(k-1)}_A, \quad H^{(0)}_A = H \\
+        H^{cb} &= H \,\|\, H^{(K-1)}_A \,\|\, H^{(K)}_A \,\|\, H_{A_*} \\
+        Z &= \mathrm{softmax}\big(\mathrm{ReLU}(w \odot H^{cb})\, W^1\big)
+
+    The forward pass returns the logits, Z before the softmax. For K = 1 the formula holds H twice, and so does H^cb.
+
+    Args:
+        in_channels: Features of a node (d), after the shift (:func:`gcnsl.nn.preprocessing.shift_features`).
+        spectral_channels: Spectral features of a node (c); 0 for none.
+        hidden_channels: Columns of W⁰_X and of W⁰_F (p).
+        out_channels: Classes.
+        similarity_channels: Columns of Q (q).
+        rounds: Rounds of aggregation over Â (K).
+        epsilon: Smallest similarity that connects two nodes (ε).
+        merge: ``"concat"`` is GCN-SL_cc, ``"average"`` is GCN-SL_av.
+        dropout: On X and F before the first layer and on H^final before W¹; never on X where it decides similarities.
+        use_adjacency: Whether the branches over Â are there.
+        use_reconnected: Whether the branch over Â* is there.
+
+    Shapes:
+        x (n × d), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; spectral (n × c); adjacency Â (n × n) → n × C.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        spectral_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        similarity_channels: int = 16,
+        rounds: int = 1,
+        epsilon: float = 0.8,
+        merge: Merge = "concat",
+        dropout: float = 0.4,
+        use_adjacency: bool = True,
+        use_reconnected: bool = True,
+    ) -> None:
+        super().__init__()
+        _check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
+        _check_at_least(1, similarity_channels=similarity_channels, rounds=rounds)
+        _check_at_least(0, spectral_channels=spectral_channels)
+        if merge not in get_args(Merge):
+            raise InputError(f"merge({merge!r}) must be one of {', '.join(get_args(Merge))}")
+        if not 0 < epsilon <= 1:
+            raise InputError(f"epsilon({epsilon}) must be in (0, 1]: it is a cosine")
+        if not 0 <= dropout < 1:
+            raise InputError(f"dropout({dropout}) must be in [0, 1)")
+        self.in_channels, self.spectral_channels, self.out_channels = in_channels, spectral_channels, out_channels
+        self.rounds, self.epsilon, self.merge, self.dropout = rounds, epsilon, merge, dropout
+        self.use_adjacency, self.use_reconnected = use_adjacency, use_reconnected
+
+        self.lin_x = nn.Linear(in_channels, hidden_channels, bias=False)
+        self.lin_spectral = nn.Linear(spectral_channels, hidden_channels, bias=False) if spectral_channels else None
+        self.similarity = nn.Linear(in_channels, similarity_channels, bias=False) if use_reconnected else None
+        parts = 2 if merge == "concat" and spectral_channels else 1
+        branches = 1 + 2 * use_adjacency + use_reconnected
+        self.gate = nn.Parameter(torch.ones(branches * parts * hidden_channels))
+        self.lin_out = nn.Linear(len(self.gate), out_channels, bias=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew (Glorot's uniform distribution); the gate starts at 1."""
+        for layer in (self.lin_x, self.lin_spectral, self.similarity, self.lin_out):
+            if layer is not None:
+                nn.init.xavier_uniform_(layer.weight)
+        nn.init.ones_(self.gate)
+
+    def forward(
+        self, x: Tensor | SparseMatrix, spectral: Tensor | None = None, adjacency: SparseMatrix | None = None
+    ) -> Tensor:
+        """Logits of every node (n × C)."""
+        h = self.enhanced_features(x, spectral)
+        branches = [h]
+        if self.use_adjacency:
+            if adjacency is None:
+                raise InputError("adjacency is None: give Â, or build the model with use_adjacency=False")
+            branches += self._aggregate(h, adjacency)
+        if self.use_reconnected:
+            branches.append(reconnect(self.directions(x), h, self.epsilon))
+        final = functional.relu(self.gate * torch.cat(branches, dim=1))
+        logits: Tensor = self.lin_out(self._drop(final))
+        return logits
+
+    def enhanced_features(self, x: Tensor | SparseMatrix, spectral: Tensor | None) -> Tensor:
+        """H, the first layer (n × 2p for concatenation, n × p for the average or without F)."""
+        from_x = _drop_entries(x, self.dropout, training=self.training) @ self.lin_x.weight.T
+        if self.lin_spectral is None:
+            return functional.relu(from_x)
+        if spectral is None:
+            raise InputError(f"spectral is None: give F (n × {self.spectral_channels})")
+        from_spectral = self.lin_spectral(self._drop(spectral))
+        merged = torch.cat([from_x, from_spectral], dim=1) if self.merge == "concat" else (from_x + from_spectral) / 2
+        return functional.relu(merged)
+
+    def directions(self, x: Tensor | SparseMatrix) -> Tensor:
+        """Unit rows x_i Q / ‖x_i Q‖ (n × q), whose inner products are the similarities."""
+        if self.similarity is None:
+            raise InputError("the model was built with use_reconnected=False: it learns no similarities")
+        return functional.normalize(x @ self.similarity.weight.T, dim=1)
+
+    @torch.no_grad()
+    def reconnected_graph(self, x: Tensor | SparseMatrix) -> tuple[Tensor, Tensor]:
+        """The learned graph A*: edge_index (2 × E) and similarities (E)."""
+        return reconnected_edges(self.directions(x), self.epsilon)
+
+    def _aggregate(self, h: Tensor, adjacency: SparseMatrix) -> list[Tensor]:
+        """H_A^(K-1) and H_A^(K)."""
+        before, after = h, adjacency @ h
+        for _ in range(self.rounds - 1):
+            before, after = after, adjacency @ after
+        return [before, after]
+
+    def _drop(self, values: Tensor) -> Tensor:
+        return functional.dropout(values, self.dropout, training=self.training)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.in_channels} + {self.spectral_channels} → {self.out_channels}, "
+            f"merge={self.merge!r}, rounds={self.rounds}, epsilon={self.epsilon})"
+        )
+
+
+def _drop_entries(x: Tensor | SparseMatrix, rate: float, *, training: bool) -> Tensor | SparseMatrix:
+    """Dropout of the entries of X; of a sparse one only the stored entries can be dropped, the others are 0 anyway."""
+    if isinstance(x, SparseMatrix):
+        return x.with_values(functional.dropout(x.values, rate, training=training))
+    return functional.dropout(x, rate, training=training)
+
+
+def _check_at_least(least: int, **values: int) -> None:
+    for name, value in values.items():
+        if value < least:
+            raise InputError(f"{name}({value}) must be >= {least}")

@@ -1,0 +1,6 @@
+"""The reconnected graph A* of the paper's section 3.2, and its average of node features, without an n × n matrix."""
+
+from gcnsl.reconnection.edges import reconnected_edges
+from gcnsl.reconnection.operator import reconnect
+
+__all__ = ["reconnect", "reconnected_edges"]

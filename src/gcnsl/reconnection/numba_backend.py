@@ -1,0 +1,88 @@
+"""The operator on CPU cores: a compiled search for the kept pairs, then work on those pairs alone.
+
+The regime (see `pairs.Regime`) is told from a sample of rows, the same rows each time, so that equal inputs give equal
+bits, whatever the number of threads.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gcnsl.reconnection import numba_rows, tiled
+from gcnsl.reconnection.neighbourhoods import Listed, Part, Searched
+from gcnsl.reconnection.numba_search import UNLIMITED, Floats
+from gcnsl.reconnection.pairs import PAIRS_PER_ROW, Pairs, Regime, capacity, reserve
+
+DENSE_FRACTION = 1 / 10
+"""Share of all pairs from which tiles are cheaper: the work on a kept pair costs some 20 times its share of a tile."""
+SAMPLED_ROWS = 64
+
+
+def forward(z: Tensor, keys: Tensor, h: Tensor, threshold: float) -> tuple[Tensor, Tensor, Pairs]:
+    """Return o = Â* h (n × p), the degrees d (n) and the kept pairs, listed if they are few."""
+    searched = Searched.of(z, keys, threshold)
+    listed, regime = _listed_if_few(searched, keys.shape[0])
+    pairs = reserve(z, regime)
+    if regime == Regime.TILED:
+        return *tiled.forward(z, keys, h, threshold), pairs
+    if listed is not None:
+        pairs.start.copy_(torch.from_numpy(listed.start))
+        pairs.columns[: len(listed.columns)] = torch.from_numpy(listed.columns)
+    out, degree = h.new_empty(len(z), h.shape[1]), z.new_empty(len(z))
+    arrays = _arrays(z, keys, h, out, degree)
+    (searched if listed is None else listed).apply(lambda part: numba_rows.forward_rows(*part, *arrays))
+    return out, degree, pairs
+
+
+def backward(  # noqa: PLR0917 - all that the forward pass knew
+    grad: Tensor, z: Tensor, keys: Tensor, h: Tensor, out: Tensor, degree: Tensor, pairs: Pairs, threshold: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return ∂L/∂z (n × q), ∂L/∂keys (m × q; ∂L/∂z itself where keys are z) and ∂L/∂h (m × p)."""
+    if pairs.regime == Regime.TILED:
+        return tiled.backward(grad, z, keys, h, out, degree, threshold)
+    grad_z, grad_h = torch.zeros_like(z), torch.zeros_like(h)
+    grad_keys = grad_z if keys is z else torch.zeros_like(keys)
+    arrays = _arrays(z, keys, h, *tiled.scaled_gradient(grad, out, degree))
+    query_result, key_results = _arrays(grad_z), _arrays(grad_keys, grad_h)
+
+    def query_side(part: Part) -> None:
+        numba_rows.query_gradient_rows(*part, *arrays, *query_result)
+
+    def key_side(part: Part) -> None:
+        numba_rows.key_gradient_rows(*part, *arrays, *key_results)
+
+    def both_sides(part: Part) -> None:
+        query_side(part)
+        key_side(part)
+
+    kept_by_query: Listed | Searched
+    if pairs.regime == Regime.LISTED:
+        kept_by_query = Listed(pairs.start.numpy(), pairs.columns.numpy(), len(keys))
+    else:
+        kept_by_query = Searched.of(z, keys, threshold)
+    if keys is z:  # s is symmetric: a node is kept by those whom it keeps
+        kept_by_query.apply(both_sides)
+    else:
+        kept_by_query.apply(query_side)
+        kept_by_query.transposed().apply(key_side)
+    return grad_z, grad_keys, grad_h
+
+
+def find(z: Tensor, keys: Tensor, threshold: float) -> Tensor:
+    """Return all kept pairs as rows and columns (2 × E, int64), sorted by row, then column."""
+    listed = Searched.of(z, keys, threshold).listed(limit=UNLIMITED)
+    assert listed is not None
+    rows = np.repeat(np.arange(len(z)), np.diff(listed.start))
+    return torch.stack([torch.from_numpy(rows), torch.from_numpy(listed.columns[: len(rows)]).long()])
+
+
+def _listed_if_few(searched: Searched, m: int) -> tuple[Listed | None, Regime]:
+    degree = searched.sampled_degree(SAMPLED_ROWS)
+    if degree > DENSE_FRACTION * m:
+        return None, Regime.TILED
+    listed = searched.listed(limit=capacity(len(searched.rows))) if degree <= 2 * PAIRS_PER_ROW else None
+    return listed, Regime.STREAMED if listed is None else Regime.LISTED
+
+
+def _arrays(*tensors: Tensor) -> list[Floats]:
+    return [tensor.detach().numpy() for tensor in tensors]

@@ -1,0 +1,67 @@
+"""What a forward pass hands to its backward pass: the kept pairs, as long as they are few.
+
+The list has a fixed capacity, a constant number of pairs for each row, for two reasons: memory stays O(n) whatever ε
+lets through, and the size of every tensor is known before a pair has been looked for, which `torch.compile` needs.
+(On the CPU, what is reserved and not used takes no memory.) Where the pairs do not fit, nothing is listed and the
+backward pass finds them again, a few rows or one tile at a time.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+PAIRS_PER_ROW = 128
+"""Room for kept pairs, on average for each row: 512 bytes, twice a row of h at p = 64."""
+
+
+class Regime(IntEnum):
+    """How a step goes about its kept pairs; the result is the same."""
+
+    LISTED = 0
+    """Few: found once, listed, and worked on one by one."""
+    STREAMED = 1
+    """Too many to list: found for a few rows at a time, used and forgotten, forward and backward."""
+    TILED = 2
+    """A good part of all pairs: dense tiles and matrix products are cheaper than pairs one by one."""
+
+
+class Pairs(NamedTuple):
+    """Row i keeps ``columns[start[i] : start[i + 1]]``, ascending, if the regime is LISTED; else nothing is listed.
+
+    ``start`` (n + 1, int64) and ``columns`` (capacity, int32) lie on the device of z; ``regime`` (int64) lies on the
+    CPU, where asking for it does not stall a GPU.
+    """
+
+    start: Tensor
+    columns: Tensor
+    regime: Tensor
+
+    def is_(self, regime: Regime) -> bool:
+        """Tell whether the step runs in this regime."""
+        return int(self.regime) == regime
+
+
+def capacity(n: int) -> int:
+    """Return how many pairs are listed at most for n rows."""
+    return n * PAIRS_PER_ROW
+
+
+def reserve(z: Tensor, regime: Regime) -> Pairs:
+    """Make room for the pairs of z's rows, zero until they are listed."""
+    start, columns = _zeros(z.shape[0] + 1, torch.int64, z.device), _zeros(capacity(z.shape[0]), torch.int32, z.device)
+    return Pairs(start, columns, torch.tensor(int(regime)))
+
+
+def reserve_nothing(z: Tensor) -> Pairs:
+    """What a back end returns that works in tiles only."""
+    empty = z.new_empty(0)
+    return Pairs(empty.long(), empty.int(), torch.tensor(int(Regime.TILED)))
+
+
+def _zeros(size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    if device.type == "cpu":  # NumPy asks the system for zeroed pages, which come into being when they are written
+        return torch.from_numpy(np.zeros(size, dtype=str(dtype).removeprefix("torch.")))
+    return torch.zeros(size, dtype=dtype, device=device)

@@ -1,0 +1,102 @@
+"""The operator in plain torch, one tile of similarities at a time: any device, any dtype, never an n × m matrix.
+
+With a_ij = s_ij on kept pairs, d_i = Σ_j a_ij, o_i = Σ_j a_ij h_j / d_i and g = ∂L/∂o, the backward pass is
+
+    ∂L/∂h_j = Σ_i a_ij g_i / d_i
+    δ_ij    = (g_i·h_j − g_i·o_i) / d_i      on kept pairs, 0 elsewhere
+    ∂L/∂z_i = Σ_j δ_ij k_j                   ∂L/∂k_j = Σ_i δ_ij z_i
+
+Every tile is recomputed where it is needed, so the memory above the inputs and outputs is a few tiles whatever the
+threshold keeps. Where nothing in a tile passes the threshold, its products with h and g are skipped.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+TILE_SIDE = 2048
+"""Rows and columns of a tile: 16 MB, small enough for a large cache, large enough that starting a product is cheap."""
+
+
+def forward(z: Tensor, keys: Tensor, h: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
+    """Return o = Â* h (n × p) and the degrees d (n)."""
+    out = h.new_zeros(z.shape[0], h.shape[1])
+    degree = z.new_zeros(z.shape[0])
+    with _full_precision_products():
+        for rows, columns, graph, row_sums in _occupied_tiles(z, keys, threshold):
+            degree[rows] += row_sums
+            out[rows].addmm_(graph, h[columns])
+    return out.mul_(_inverse(degree)[:, None]), degree
+
+
+def backward(  # noqa: PLR0917 - all that the forward pass knew
+    grad: Tensor, z: Tensor, keys: Tensor, h: Tensor, out: Tensor, degree: Tensor, threshold: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return ∂L/∂z (n × q), ∂L/∂keys (m × q; ∂L/∂z itself where keys are z) and ∂L/∂h (m × p)."""
+    grad_z, grad_h = torch.zeros_like(z), torch.zeros_like(h)
+    grad_keys = grad_z if keys is z else torch.zeros_like(keys)
+    grad, offset = scaled_gradient(grad, out, degree)
+    with _full_precision_products():
+        for rows, columns, graph, _ in _occupied_tiles(z, keys, threshold):
+            grad_h[columns].addmm_(graph.T, grad[rows])
+            delta = torch.addmm(offset[rows, None], grad[rows], h[columns].T, beta=-1)
+            delta = torch.ops.aten.threshold_backward(delta, graph, 0)  # 0 where the graph has no edge
+            grad_z[rows].addmm_(delta, keys[columns])
+            grad_keys[columns].addmm_(delta.T, z[rows])
+    return grad_z, grad_keys, grad_h
+
+
+def find(z: Tensor, keys: Tensor, threshold: float) -> Tensor:
+    """Return all kept pairs as rows and columns (2 × E, int64), sorted by row, then column."""
+    found = [z.new_empty(0, 2, dtype=torch.int64)]
+    with _full_precision_products():
+        for rows, columns, graph, _ in _occupied_tiles(z, keys, threshold):
+            found.append(graph.nonzero() + torch.tensor([rows.start, columns.start], device=z.device))
+    pairs = torch.cat(found)
+    return pairs[torch.argsort(pairs[:, 0] * keys.shape[0] + pairs[:, 1])].T.contiguous()
+
+
+def scaled_gradient(grad: Tensor, out: Tensor, degree: Tensor) -> tuple[Tensor, Tensor]:
+    """Return g_i / d_i (n × p) and g_i·o_i / d_i (n), all that the backward pass wants of g, o and d."""
+    grad = grad * _inverse(degree)[:, None]
+    return grad, (grad * out).sum(dim=1)
+
+
+def _occupied_tiles(z: Tensor, keys: Tensor, threshold: float) -> Iterator[tuple[slice, slice, Tensor, Tensor]]:
+    """Yield rows, columns, the tile of A* and its row sums, for each tile in which a pair is kept."""
+    may_skip = z.device.type == "cpu"  # elsewhere the question would stall the device's queue at every tile
+    just_below = float(torch.nextafter(torch.tensor(threshold, dtype=z.dtype), torch.tensor(0, dtype=z.dtype)))
+    for rows in _blocks(z.shape[0]):
+        for columns in _blocks(keys.shape[0]):
+            similarity = torch.mm(z[rows], keys[columns].T)
+            graph = torch.threshold_(similarity, just_below, 0)  # keeps what is greater
+            row_sums = graph.sum(dim=1)
+            if not may_skip or row_sums.any():
+                yield rows, columns, graph, row_sums
+
+
+def _blocks(n: int) -> list[slice]:
+    """Cut n into as few blocks as `TILE_SIDE` allows, of even sizes."""
+    size = -(-n // -(-n // TILE_SIDE))
+    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
+
+
+def _inverse(degree: Tensor) -> Tensor:
+    """1/d, and 0 where a row keeps nothing."""
+    return torch.where(degree > 0, degree.reciprocal(), 0.0)
+
+
+@contextmanager
+def _full_precision_products() -> Iterator[None]:
+    """Products in full float32: TF32 or bfloat16, if the program allows them, would move the threshold by 1e-3."""
+    switches = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)  # type: ignore[attr-defined]
+    before = [switch.fp32_precision for switch in switches]
+    for switch in switches:
+        switch.fp32_precision = "ieee"
+    try:
+        yield
+    finally:
+        for switch, precision in zip(switches, before, strict=True):
+            switch.fp32_precision = precision

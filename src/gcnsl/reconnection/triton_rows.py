@@ -1,0 +1,117 @@
+# ruff: noqa: PLR0917 - kernels take their arguments by position
+# mypy: disable-error-code="no-untyped-def,untyped-decorator"
+"""CUDA kernels that apply the operator, and its derivative, to rows whose candidates are listed.
+
+One program works on one row, BLOCK of its columns at a time, and writes that row only: no floating-point atomics, so
+the same list gives the same bits. Row i has the columns ``columns[start[i] : start[i + 1]]``; those whose similarity,
+summed in float32, is below the threshold count for nothing.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def forward_rows(
+    pairs, n_pairs, steps, n, m, threshold, start, columns, z, keys, h, out, degree, q, p,
+    Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i; rows without kept columns get 0.
+
+    The pairs i·m + j come sorted. A program finds those of its row by bisection, in ``steps`` halvings, and leaves
+    their columns and where they start for the backward pass.
+    """
+    i = tl.program_id(0).to(tl.int64)
+    k, c = tl.arange(0, Q), tl.arange(0, P)
+    row = tl.load(z + i * q + k, mask=k < q, other=0.0)
+    total = tl.zeros([BLOCK], tl.float32)
+    average = tl.zeros([BLOCK, P], tl.float32)
+    first = _first_from(pairs, n_pairs, steps, i * m)
+    end = _first_from(pairs, n_pairs, steps, i * m + m)
+    tl.store(start + i, first)
+    if i == n - 1:
+        tl.store(start + n, end)
+    for e_first in range(first, end, BLOCK):
+        e = e_first + tl.arange(0, BLOCK)
+        valid = (e < end)[:, None]
+        j = tl.load(pairs + e, mask=e < end, other=0).to(tl.int64) - tl.where(e < end, i * m, 0)
+        tl.store(columns + e, j.to(tl.int32), mask=e < end)
+        key = tl.load(keys + j[:, None] * q + k[None, :], mask=valid & (k[None, :] < q), other=0.0)
+        s = tl.sum(key * row[None, :], axis=1)
+        s = tl.where(s >= threshold, s, 0.0)
+        total += s
+        average += s[:, None] * tl.load(h + j[:, None] * p + c[None, :], mask=valid & (c[None, :] < p), other=0.0)
+    d = tl.sum(total, axis=0)
+    tl.store(degree + i, d)
+    tl.store(out + i * p + c, tl.sum(average, axis=0) / tl.where(d > 0, d, 1.0), mask=c < p)
+
+
+@triton.jit
+def _first_from(pairs, n_pairs, steps, wanted):
+    """Return the position of the first pair that is at least ``wanted``."""
+    low = wanted * 0
+    high = low + n_pairs
+    for _ in range(steps):
+        middle = (low + high) // 2
+        before = tl.load(pairs + middle, mask=low < high, other=0).to(tl.int64) < wanted
+        high = tl.where((low < high) & ~before, middle, high)
+        low = tl.where((low < high) & before, middle + 1, low)
+    return low
+
+
+@triton.jit
+def scale_gradient(grad, out, degree, scaled, offset, n, p, P: tl.constexpr, BLOCK: tl.constexpr):
+    """Write g_i / d_i and g_i·o_i / d_i, all the backward pass wants of g, o and d; 0 where a row keeps nothing."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    c = tl.arange(0, P)
+    entries = i[:, None] * p + c[None, :]
+    mask = (i[:, None] < n) & (c[None, :] < p)
+    d = tl.load(degree + i, mask=i < n, other=0.0)
+    inverse = tl.where(d > 0, 1.0 / tl.where(d > 0, d, 1.0), 0.0)
+    row = tl.load(grad + entries, mask=mask, other=0.0) * inverse[:, None]
+    tl.store(scaled + entries, row, mask=mask)
+    tl.store(offset + i, tl.sum(row * tl.load(out + entries, mask=mask, other=0.0), axis=1), mask=i < n)
+
+
+@triton.jit
+def gradient_rows(
+    start, columns, x, y, h, grad, offset, grad_x, grad_h, q, p, threshold,
+    QUERY: tl.constexpr, KEY: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The gradients of row r of x, whose candidates are rows y_c; g and its offset are already divided by d.
+
+    With QUERY, x are queries and y keys:       ∂L/∂x_r += Σ_c (g_r·h_c − offset_r) y_c
+    With KEY, x are keys and y queries:         ∂L/∂x_r += Σ_c (g_c·h_r − offset_c) y_c    ∂L/∂h_r = Σ_c (x_r·y_c) g_c
+    With both, queries are keys and each row is in both roles.
+    """
+    r = tl.program_id(0).to(tl.int64)
+    k, f = tl.arange(0, Q), tl.arange(0, P)
+    x_r = tl.load(x + r * q + k, mask=k < q, other=0.0)
+    x_sum = tl.zeros([BLOCK, Q], tl.float32)
+    if QUERY:
+        g_r = tl.load(grad + r * p + f, mask=f < p, other=0.0)
+        offset_r = tl.load(offset + r)
+    if KEY:
+        h_r = tl.load(h + r * p + f, mask=f < p, other=0.0)
+        h_sum = tl.zeros([BLOCK, P], tl.float32)
+    end = tl.load(start + r + 1)
+    for first in range(tl.load(start + r), end, BLOCK):
+        e = first + tl.arange(0, BLOCK)
+        valid = e < end
+        c = tl.load(columns + e, mask=valid, other=0).to(tl.int64)
+        y_c = tl.load(y + c[:, None] * q + k[None, :], mask=valid[:, None] & (k[None, :] < q), other=0.0)
+        s = tl.sum(y_c * x_r[None, :], axis=1)
+        kept = s >= threshold
+        in_row = valid[:, None] & (f[None, :] < p)
+        delta = tl.zeros([BLOCK], tl.float32)
+        if QUERY:
+            h_c = tl.load(h + c[:, None] * p + f[None, :], mask=in_row, other=0.0)
+            delta += tl.sum(h_c * g_r[None, :], axis=1) - offset_r
+        if KEY:
+            g_c = tl.load(grad + c[:, None] * p + f[None, :], mask=in_row, other=0.0)
+            delta += tl.sum(g_c * h_r[None, :], axis=1) - tl.load(offset + c, mask=valid, other=0.0)
+            h_sum += tl.where(kept, s, 0.0)[:, None] * g_c
+        x_sum += tl.where(kept, delta, 0.0)[:, None] * y_c
+    tl.store(grad_x + r * q + k, tl.sum(x_sum, axis=0), mask=k < q)
+    if KEY:
+        tl.store(grad_h + r * p + f, tl.sum(h_sum, axis=0), mask=f < p)

@@ -1,0 +1,86 @@
+# ruff: noqa: PLR0917 - kernels take their arguments by position
+# mypy: disable-error-code="no-untyped-def,untyped-decorator"
+"""CUDA kernels for when a good part of all pairs is kept: tiles of similarities made, used and forgotten on the chip.
+
+The plan of flash attention, with the softmax replaced by division by the sum: one program holds BLOCK_N rows and passes
+over all others, BLOCK_M at a time. Products run on the tensor cores with every float32 split into TF32 parts
+(`tf32x3`), which leaves an error near float32's own. Nothing more is done for a tile in which no pair is kept.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _rows(pointer, i, n, width, PADDED: tl.constexpr):
+    """Load the rows i (those below n) of a matrix with ``width`` columns, padded with zeros."""
+    c = tl.arange(0, PADDED)
+    return tl.load(
+        pointer + i.to(tl.int64)[:, None] * width + c[None, :], mask=(i[:, None] < n) & (c[None, :] < width), other=0.0
+    )
+
+
+@triton.jit
+def _store_rows(pointer, values, i, n, width, PADDED: tl.constexpr):
+    c = tl.arange(0, PADDED)
+    tl.store(
+        pointer + i.to(tl.int64)[:, None] * width + c[None, :], values, mask=(i[:, None] < n) & (c[None, :] < width)
+    )
+
+
+@triton.jit
+def forward_tiles(
+    z, keys, h, out, degree, n, m, q, p, threshold,
+    Q: tl.constexpr, P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
+):  # fmt: skip
+    """d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i over kept pairs; rows that keep nothing get 0."""
+    i = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    row = _rows(z, i, n, q, Q)
+    total = tl.zeros([BLOCK_N], tl.float32)
+    average = tl.zeros([BLOCK_N, P], tl.float32)
+    for left in range(0, m, BLOCK_M):
+        j = left + tl.arange(0, BLOCK_M)
+        s = tl.dot(row, tl.trans(_rows(keys, j, m, q, Q)), input_precision="tf32x3")
+        s = tl.where(s >= threshold, s, 0.0)
+        if tl.max(s) > 0:
+            total += tl.sum(s, axis=1)
+            average += tl.dot(s, _rows(h, j, m, p, P), input_precision="tf32x3")
+    tl.store(degree + i, total, mask=i < n)
+    _store_rows(out, average / tl.where(total > 0, total, 1.0)[:, None], i, n, p, P)
+
+
+@triton.jit
+def gradient_tiles(
+    x, y, h, grad, offset, grad_x, grad_h, n, m, q, p, threshold,
+    QUERY: tl.constexpr, KEY: tl.constexpr,
+    Q: tl.constexpr, P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
+):  # fmt: skip
+    """The gradients of rows r of x (n × q) from all rows c of y (m × q); see `triton_rows.gradient_rows`."""
+    r = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    x_r = _rows(x, r, n, q, Q)
+    x_sum = tl.zeros([BLOCK_N, Q], tl.float32)
+    if QUERY:
+        g_r = _rows(grad, r, n, p, P)
+        offset_r = tl.load(offset + r, mask=r < n, other=0.0)
+    if KEY:
+        h_r = _rows(h, r, n, p, P)
+        h_sum = tl.zeros([BLOCK_N, P], tl.float32)
+    for left in range(0, m, BLOCK_M):
+        c = left + tl.arange(0, BLOCK_M)
+        y_c = _rows(y, c, m, q, Q)
+        s = tl.dot(x_r, tl.trans(y_c), input_precision="tf32x3")
+        s = tl.where(s >= threshold, s, 0.0)
+        if tl.max(s) > 0:
+            delta = tl.zeros([BLOCK_N, BLOCK_M], tl.float32)
+            if QUERY:
+                h_c = _rows(h, c, m, p, P)
+                delta += tl.dot(g_r, tl.trans(h_c), input_precision="tf32x3") - offset_r[:, None]
+            if KEY:
+                g_c = _rows(grad, c, m, p, P)
+                offset_c = tl.load(offset + c, mask=c < m, other=0.0)
+                delta += tl.dot(h_r, tl.trans(g_c), input_precision="tf32x3") - offset_c[None, :]
+                h_sum += tl.dot(s, g_c, input_precision="tf32x3")
+            x_sum += tl.dot(tl.where(s > 0, delta, 0.0), y_c, input_precision="tf32x3")
+    _store_rows(grad_x, x_sum, r, n, q, Q)
+    if KEY:
+        _store_rows(grad_h, h_sum, r, n, p, P)

@@ -1,0 +1,111 @@
+"""P = diag(s) X B, the factor of G = P Pᵀ, and its leading singular vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gcnsl.spectral.conventions import inverse_power, inverse_sqrt
+from gcnsl.spectral.eigen import Multiply, direct_size, leading_eigenpairs
+from gcnsl.spectral.rows import Rows
+
+# A Krylov space that holds c eigenvectors has about 4c + 64 dimensions. Where X is not held for quick products, one
+# pass that sums PᵀP is cheaper than the passes of such an iteration up to this many times as many columns.
+_GRAM_COLUMNS = 8
+
+
+class Basis:
+    """B (d × k): the unit vectors of the anchors as columns, or the identity if there are no anchors."""
+
+    def __init__(self, anchors: Rows | None) -> None:
+        self.anchors = anchors
+        if anchors is not None:
+            self._inverse_norm = inverse_sqrt(anchors.squared_norms())[:, None]
+
+    def contract(self, features: Tensor) -> Tensor:
+        """Bᵀ · features: (d × b) → (k × b)."""
+        return features if self.anchors is None else self._inverse_norm * self.anchors.matmul(features)
+
+    def expand(self, coefficients: Tensor) -> Tensor:
+        """B · coefficients: (k × b) → (d × b)."""
+        return coefficients if self.anchors is None else self.anchors.t_matmul(self._inverse_norm * coefficients)
+
+    def images(self, rows: Rows) -> Iterator[tuple[slice, Tensor]]:
+        """X B (n × k) as dense float64 row blocks, the only form in which it ever exists."""
+        if self.anchors is None:
+            for part in rows.slices(rows.shape[1]):
+                yield part, rows.block(part).to_dense()
+        else:
+            k = self.anchors.shape[0]
+            matrix = self.expand(torch.eye(k, dtype=torch.float64, device=rows.device))
+            for part in rows.slices(k):
+                yield part, rows.block(part) @ matrix
+
+    def squared_norms(self, rows: Rows) -> Tensor:
+        """‖x B‖² of every row (n)."""
+        if self.anchors is None:
+            return rows.squared_norms()
+        return torch.cat([image.square().sum(1) for _, image in self.images(rows)])
+
+
+@dataclass(frozen=True)
+class Factor:
+    """P = diag(row_scale) X B (n × k), with row_scale as a column (n × 1)."""
+
+    rows: Rows
+    row_scale: Tensor
+    basis: Basis
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, k)."""
+        columns = self.rows.shape[1] if self.basis.anchors is None else self.basis.anchors.shape[0]
+        return self.rows.shape[0], columns
+
+    def forward(self, v: Tensor) -> Tensor:
+        """P v: (k × b) → (n × b)."""
+        return self.row_scale * self.rows.matmul(self.basis.expand(v))
+
+    def adjoint(self, u: Tensor) -> Tensor:
+        """Pᵀ u: (n × b) → (k × b)."""
+        return self.basis.contract(self.rows.t_matmul(self.row_scale * u))
+
+    def normal(self) -> Multiply:
+        """Return v ↦ PᵀP v: (k × b) → (k × b)."""
+        weight = self.row_scale.square()
+        return lambda v: self.basis.contract(self.rows.gram_matmul(weight, self.basis.expand(v)))
+
+    def gram(self) -> Tensor:
+        """PᵀP (k × k), summed over row blocks in float64."""
+        k, d = self.shape[1], self.rows.shape[1]
+        if self.basis.anchors is not None and d <= 2 * k:
+            # Bᵀ (XᵀX) B: the sum over n rows costs d² / 2 products a row instead of dk + k² / 2.
+            plain = Factor(self.rows, self.row_scale, Basis(None)).gram()
+            return self.basis.contract(self.basis.contract(plain).T.contiguous())
+        total = torch.zeros(k, k, dtype=torch.float64, device=self.rows.device)
+        for part, image in self.basis.images(self.rows):
+            total += _self_product(self.row_scale[part] * image)
+        return total
+
+    def decompose(self, count: int) -> tuple[Tensor, Tensor]:
+        """The largest eigenvalues σ² of G, falling, and W = B V Σ⁻¹ (d × c), from the smaller of PᵀP and PPᵀ."""
+        n, k = self.shape
+        device = self.rows.device
+        if n < k:
+            values, u = leading_eigenpairs(lambda u: self.forward(self.adjoint(u)), n, count, device=device)
+            return values, self.basis.expand(self.adjoint(u)) * inverse_power(values, 1)
+        one_pass = k <= direct_size(count) or (not self.rows.quick and k <= _GRAM_COLUMNS * (4 * count + 64))
+        product = self.gram() if one_pass else self.normal()
+        values, v = leading_eigenpairs(product, k, count, device=device)
+        return values, self.basis.expand(v) * inverse_power(values, 0.5)
+
+
+def _self_product(block: Tensor) -> Tensor:
+    """BlockᵀBlock; NumPy sees the symmetry and does half the work, torch does not."""
+    if block.device.type != "cpu":
+        return block.T @ block
+    array = block.numpy()
+    return torch.from_numpy(array.T @ array)

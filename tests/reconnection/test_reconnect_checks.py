@@ -1,0 +1,110 @@
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from gcnsl.errors import InputError
+from gcnsl.reconnection import operator, reconnect, reconnected_edges
+
+
+def rows(n: int = 300, q: int = 4) -> torch.Tensor:
+    return normalize(torch.randn(n, q, generator=torch.Generator().manual_seed(0)), dim=1)
+
+
+@pytest.mark.parametrize("epsilon", [0, -0.1, 1.0001, math.nan, math.inf])
+def test_epsilon_outside_its_range(epsilon: float) -> None:
+    with pytest.raises(InputError, match=rf"epsilon\({epsilon}\) must be > 0 and <= 1"):
+        reconnect(rows(), torch.ones(300, 2), epsilon)
+    with pytest.raises(InputError, match="epsilon"):
+        reconnected_edges(rows(), epsilon)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", None, True, torch.tensor(0.5)])
+def test_epsilon_of_another_type(epsilon: Any) -> None:
+    with pytest.raises(InputError, match=r"epsilon.* must be a Python number"):
+        reconnect(rows(), torch.ones(300, 2), epsilon)
+
+
+def test_rows_that_are_not_unit(backend: str) -> None:
+    z = rows()
+    z[17] *= 1.3
+    with pytest.raises(InputError, match=r"z\[17\] has norm 1.3: .*normalize\(z\)"):
+        reconnect(z, torch.ones(300, 2), 0.5, backend=backend)
+    with pytest.raises(InputError, match=r"keys\[17\] has norm 1.3"):
+        reconnect(rows(), torch.ones(300, 2), 0.5, keys=z, backend=backend)
+    with pytest.raises(InputError, match=r"z\[17\] has norm 1.3"):
+        reconnected_edges(z, 0.5)
+    with pytest.raises(InputError, match=r"keys\[17\] has norm 1.3"):
+        reconnected_edges(rows(), 0.5, keys=z)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_values_that_are_not_finite(backend: str, value: float) -> None:
+    z, h = rows(), torch.ones(300, 2)
+    z[5, 1], h[9, 1] = value, value
+    with pytest.raises(InputError, match=rf"z\[5, 1\] is {value}"):
+        reconnect(z, torch.ones(300, 2), 0.5, backend=backend)
+    with pytest.raises(InputError, match=rf"h\[9, 1\] is {value}"):
+        reconnect(rows(), h, 0.5, backend=backend)
+
+
+def test_large_finite_values_pass(backend: str) -> None:
+    h = torch.full((300, 2), 3e38)
+    assert reconnect(rows(), h, 1.0, backend=backend).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("z", "h", "keys", "message"),
+    [
+        (rows(), torch.ones(299, 2), None, "h has 299 rows and z has 300"),
+        (rows(), torch.ones(300, 2), rows(20), "h has 300 rows and keys has 20"),
+        (rows(), torch.ones(20, 2), rows(20, 5), "keys has 5 columns and z has 4"),
+        (rows()[0], torch.ones(300, 2), None, r"z has shape \(4,\)"),
+        (rows(), torch.ones(300), None, r"h has shape \(300,\)"),
+        (rows(), torch.ones(300, 0), None, r"h has shape \(300, 0\)"),
+        (rows()[:0], torch.ones(0, 2), None, r"z has shape \(0, 4\)"),
+        (rows(), torch.ones(300, 2).double(), None, "h has dtype torch.float64 and z has torch.float32"),
+        (rows(), torch.ones(300, 2).long(), None, r"h has dtype torch.int64: .* h.float\(\)"),
+        (rows(), torch.ones(300, 2, device="meta"), None, "h is on meta and z on cpu"),
+        (rows().numpy(), torch.ones(300, 2), None, r"z\(ndarray\) must be a torch.Tensor"),
+        (rows(), torch.ones(300, 2), rows().numpy(), r"keys\(ndarray\) must be a torch.Tensor"),
+    ],
+)
+def test_shapes_types_and_devices(z: Any, h: torch.Tensor, keys: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        reconnect(z, h, 0.5, keys=keys)
+
+
+def test_backends_that_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = (rows(), torch.ones(300, 2), 0.5)
+    with pytest.raises(InputError, match="backend\\('cuda'\\) must be one of auto, dense, tiled, numba, triton"):
+        reconnect(*arguments, backend="cuda")  # type: ignore[arg-type]
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    with pytest.raises(InputError, match=r"backend\('triton'\) needs a GPU \(z is on cpu\)"):
+        reconnect(*arguments, backend="triton")
+    monkeypatch.setattr(operator, "HAS_NUMBA", False)
+    with pytest.raises(InputError, match=r"backend\('numba'\) needs .* the package numba"):
+        reconnect(*arguments, backend="numba")
+
+
+def test_the_choice_of_a_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    def choice(n: int, device: str, dtype: torch.dtype = torch.float32, width: int = 64) -> str:
+        z = torch.empty(n, 16, device="meta", dtype=dtype)
+        moved = type("Moved", (), {"device": torch.device(device), "dtype": dtype, "shape": z.shape})()
+        return operator.choose_backend(moved, moved, width)
+
+    assert choice(200, "cpu") == choice(1000, "cuda") == "dense"
+    assert choice(2708, "cpu") == "numba"
+    assert choice(2708, "cuda") == choice(2708, "cuda", torch.bfloat16) == "triton"
+    assert choice(2708, "cuda", torch.float64) == choice(2708, "cuda", width=300) == choice(2708, "mps") == "tiled"
+    monkeypatch.setattr(operator, "HAS_NUMBA", False)
+    monkeypatch.setattr(operator, "HAS_TRITON", False)
+    assert choice(2708, "cpu") == choice(2708, "cuda") == "tiled"
+
+
+def test_errors_come_through_a_compiled_graph() -> None:
+    step = torch.compile(lambda z, h: reconnect(z, h, 0.5, backend="numba"), fullgraph=True, backend="aot_eager")
+    with pytest.raises(InputError, match=r"z\[0\] has norm 2"):
+        step(rows() * 2, torch.ones(300, 2))

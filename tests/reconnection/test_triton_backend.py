@@ -1,0 +1,162 @@
+"""The kernels of the GPU: on one where there is one, else under Triton's interpreter, in a process of its own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from reconnection_cases import Case, assert_close, make_case
+from torch.nn.functional import normalize
+
+from gcnsl.errors import InputError
+from gcnsl.reconnection import pairs, reconnect
+from gcnsl.reconnection.pairs import Regime
+
+pytest.importorskip("triton", reason="triton is not installed")
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+DEVICE = "cuda" if torch.cuda.is_available() and not INTERPRETED else "cpu"
+LARGE = DEVICE == "cuda"
+needs_kernels = pytest.mark.skipif(DEVICE == "cpu" and not INTERPRETED, reason="runs in the interpreter's own process")
+
+
+@pytest.mark.skipif(DEVICE == "cuda" or INTERPRETED, reason="the kernels run in this process")
+def test_under_the_interpreter() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "passed" in done.stdout
+
+
+def run(case: Case) -> tuple[Regime, list[torch.Tensor]]:
+    z, h, *keys = (tensor.detach() for tensor in case.leaves(device=DEVICE))
+    found = torch.ops.gcnsl.reconnect(z, keys[0] if keys else None, h, min(case.epsilon, 1 - 1e-6), 1e-4, "triton")
+    return Regime(int(found[4])), case.run("triton", DEVICE)
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    ("kind", "n", "m", "q", "p"),
+    [
+        ("few", 66, None, 5, 9),
+        ("all", 20, None, 16, 20),
+        ("some", 5, 66, 17, 20),
+        ("all", 12, 5, 3, 33),
+        ("diagonal", 10, None, 3, 2),
+        ("some", 1, 1, 1, 1),
+    ],
+)
+@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
+def test_agrees_with_the_oracle(  # noqa: PLR0917
+    kind: str, n: int, m: int | None, q: int, p: int, regime: Regime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pairs, "PAIRS_PER_ROW", 150 if regime == Regime.LISTED else 0)
+    case = make_case(n, m, q, p, kind, seed=4, zero_rows=min(2, n - 1), duplicates=min(3, n))
+    ran_in, results = run(case)
+    if kind != "diagonal" and n > 1:
+        assert ran_in == regime
+    assert_close(results, case.expected())
+
+
+@needs_kernels
+@pytest.mark.skipif(not LARGE, reason="too large for the interpreter")
+@pytest.mark.parametrize("kind", ["diagonal", "few", "some", "all"])
+@pytest.mark.parametrize(("n", "m", "q", "p"), [(2999, None, 16, 64), (2048, 3000, 33, 100), (1500, None, 200, 256)])
+def test_large_sizes(kind: str, n: int, m: int | None, q: int, p: int) -> None:
+    case = make_case(n, m, q, p, kind, seed=4, zero_rows=5, duplicates=5)
+    assert_close(run(case)[1], case.expected())
+
+
+@needs_kernels
+def test_the_same_bits_each_time() -> None:
+    case = make_case(2000 if LARGE else 25, None, 16, 20, "few", seed=4)
+    for first, second in zip(run(case)[1], run(case)[1], strict=True):
+        assert torch.equal(first, second)
+
+
+@needs_kernels
+def test_more_candidates_than_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search stops when the list is full, and says so, at every size of the list."""
+    case = make_case(2000 if LARGE else 30, None, 16, 3, "some", seed=4)
+    degree = int((case.z @ case.z.T >= case.epsilon).sum()) // len(case.z)
+    for per_row, regime in (
+        (0, Regime.TILED),
+        (1, Regime.TILED),
+        (degree - 1, Regime.TILED),
+        (degree + 5, Regime.LISTED),
+    ):
+        monkeypatch.setattr(pairs, "PAIRS_PER_ROW", per_row)
+        ran_in, results = run(case)
+        assert ran_in == regime
+        assert_close(results, case.expected())
+
+
+@needs_kernels
+@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
+def test_threshold_decisions_agree_with_float64(regime: Regime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With h the unit matrix the output is Â*: which entries are there tells which pairs were kept."""
+    monkeypatch.setattr(pairs, "PAIRS_PER_ROW", 300 if regime == Regime.LISTED else 0)
+    n = 256 if LARGE else 16
+    generator = torch.Generator().manual_seed(0)
+    for q in (3, 16, 64):
+        z = normalize(torch.randn(n, q, generator=generator), dim=1)
+        exact = z.double() @ z.double().T
+        for epsilon in (0.1, 0.5, 0.9, float(exact[0, 1].abs())):
+            kept = reconnect(z.to(DEVICE), torch.eye(n).to(DEVICE), epsilon, backend="triton").cpu() > 0
+            unlike = kept != (exact >= epsilon)
+            assert bool(((exact - epsilon).abs()[unlike] <= 1e-6).all())
+
+
+@needs_kernels
+def test_ties_and_rows_that_keep_nothing() -> None:
+    z = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.75**0.5, 0.0], [0.0, 0.0, 0.0]], device=DEVICE)
+    h = torch.tensor([[1.0], [4.0], [7.0]], device=DEVICE)
+    out = reconnect(z, h, 0.5, backend="triton")
+    assert torch.allclose(out.cpu(), torch.tensor([[2.0], [3.0], [0.0]]))
+    nothing = reconnect(z, h[:1], 0.9, keys=-z[:1], backend="triton")
+    assert nothing.tolist() == [[0.0], [0.0], [0.0]]
+
+
+@needs_kernels
+def test_bad_values_are_told() -> None:
+    z = normalize(torch.randn(50, 4, generator=torch.Generator().manual_seed(0)), dim=1).to(DEVICE)
+    h = torch.ones(50, 2, device=DEVICE)
+    bad_z, bad_h, nan_z = z.clone(), h.clone(), z.clone()
+    bad_z[17] *= 1.3
+    bad_z[40] *= 2
+    bad_h[9, 1] = torch.inf
+    nan_z[5, 1] = torch.nan
+    for arguments, message in [
+        ({"z": bad_z, "h": h}, r"z\[17\] has norm 1.3"),
+        ({"z": z, "h": h, "keys": bad_z}, r"keys\[17\] has norm 1.3"),
+        ({"z": bad_z, "h": h, "keys": z}, r"z\[17\] has norm 1.3"),
+        ({"z": nan_z, "h": h}, r"z\[5, 1\] is nan"),
+        ({"z": z, "h": bad_h}, r"h\[9, 1\] is inf"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            reconnect(**arguments, epsilon=0.5, backend="triton")
+
+
+@needs_kernels
+@pytest.mark.skipif(not LARGE, reason="the interpreter's tensors are not the compiler's")
+def test_registered_and_compiled() -> None:
+    case = make_case(500, None, 16, 20, "few", seed=4)
+    z, h = case.leaves(device=DEVICE)
+    torch.library.opcheck(torch.ops.gcnsl.reconnect, (z, None, h, case.epsilon, 1e-4, "triton"))
+    step = torch.compile(lambda z, h: reconnect(z, h, case.epsilon, backend="triton"), fullgraph=True)
+    step(z, h).backward(case.upstream().to(DEVICE))
+    assert_close([z.grad, h.grad], case.expected()[1:])
+
+
+@needs_kernels
+@pytest.mark.skipif(not LARGE, reason="needs a GPU")
+def test_memory_on_the_device() -> None:
+    """At n = 19,717 and a few neighbours: 64 MiB where the matrix takes 1.5 GiB."""
+    z = normalize(torch.randn(19_717, 16, device=DEVICE), dim=1).requires_grad_()
+    h = torch.randn(19_717, 64, device=DEVICE, requires_grad=True)
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    reconnect(z, h, 0.76).sum().backward()
+    assert torch.cuda.max_memory_allocated() - before < 64 * 2**20
