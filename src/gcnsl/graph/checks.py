@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gcnsl.csr import csr_tensor
 from gcnsl.errors import InputError
 
 UNLABELLED = -1
@@ -38,7 +39,8 @@ def check_features(x: Any, name: str = "x") -> Tensor:
             stored = matrix.tocoo()
             bad = int(np.flatnonzero(~np.isfinite(stored.data))[0])
             _refuse_value(stored.data[bad], int(stored.row[bad]), int(stored.col[bad]), name)
-        return torch_csr(matrix)
+        start, column = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
+        return csr_tensor(start, column, torch.from_numpy(matrix.data), matrix.shape)
     values = _array(x, name)
     if values.dtype.kind not in "biuf":
         raise InputError(f"{name} has dtype {values.dtype}: features must be numbers; encode or drop the others")
@@ -207,16 +209,3 @@ def _array(values: Any, name: str) -> NDArray[Any]:
         raise InputError(
             f"{name} is no array ({error}): give NumPy, torch or SciPy data of equal row lengths"
         ) from error
-
-
-def torch_csr(matrix: sp.csr_array) -> Tensor:
-    """A SciPy CSR matrix as a torch CSR tensor."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(np.int64)),
-            torch.from_numpy(matrix.indices.astype(np.int64)),
-            torch.from_numpy(matrix.data),
-            size=matrix.shape,
-            check_invariants=True,
-        )

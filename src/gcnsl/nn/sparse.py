@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from gcnsl.csr import csr_tensor
 
 
 class SparseMatrix:
@@ -35,7 +36,7 @@ class SparseMatrix:
         """The n × n matrix with ``weight`` at the places ``edge_index`` (2 × E, sorted by row, then column)."""
         size = torch.bincount(edge_index[0], minlength=num_nodes)
         start = torch.cat([size.new_zeros(1), size.cumsum(0)])
-        return cls(_csr(start, edge_index[1], weight, (num_nodes, num_nodes)))
+        return cls(csr_tensor(start, edge_index[1], weight, (num_nodes, num_nodes)))
 
     def with_values(self, values: Tensor) -> SparseMatrix:
         """The same pattern with other values."""
@@ -53,8 +54,8 @@ class SparseMatrix:
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         """M·B: (m × k) → (n × k)."""
-        forward = _csr(*self._pattern, self.values, self.shape)
-        transposed = _csr(*self._transposed_pattern, self.values[self._order], self.shape[::-1])
+        forward = csr_tensor(*self._pattern, self.values, self.shape)
+        transposed = csr_tensor(*self._transposed_pattern, self.values[self._order], self.shape[::-1])
         product: Tensor = _Product.apply(dense, forward, transposed)  # type: ignore[no-untyped-call]
         return product
 
@@ -71,9 +72,3 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None, None]:
         return ctx.transposed @ grad_outputs[0], None, None
-
-
-def _csr(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
-        return torch.sparse_csr_tensor(start, column, values, size=shape, check_invariants=False)
