@@ -39,8 +39,8 @@ def check_features(x: Any, name: str = "x") -> Tensor:
             stored = matrix.tocoo()
             bad = int(np.flatnonzero(~np.isfinite(stored.data))[0])
             _refuse_value(stored.data[bad], int(stored.row[bad]), int(stored.col[bad]), name)
-        start, column = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
-        return csr_tensor(start, column, torch.from_numpy(matrix.data), matrix.shape)
+        start, columns = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
+        return csr_tensor(start, columns, torch.from_numpy(matrix.data), matrix.shape)
     values = _array(x, name)
     if values.dtype.kind not in "biuf":
         raise InputError(f"{name} has dtype {values.dtype}: features must be numbers; encode or drop the others")
