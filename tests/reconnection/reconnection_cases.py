@@ -60,6 +60,7 @@ def make_case(  # noqa: PLR0917
 ) -> Case:
     """Random rows; ``kind`` says how many pairs are kept: only the diagonal, few, some or all."""
     generator = torch.Generator().manual_seed(seed)
+    q = max(q, 12) if kind == "diagonal" else q  # in few dimensions, some of many rows are as good as duplicates
 
     def rows(count: int) -> Tensor:
         made = torch.randn(count, q, generator=generator)

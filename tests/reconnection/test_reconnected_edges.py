@@ -13,7 +13,7 @@ def expected_edges(case: Case) -> torch.Tensor:
 
 
 @given(cases(largest=1500))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_edges_are_the_kept_pairs_in_order(case: Case) -> None:
     edge_index, weight = reconnected_edges(case.z, case.epsilon, keys=case.keys)
     assert edge_index.dtype == torch.int64

@@ -36,6 +36,15 @@ def run(case: Case) -> tuple[Regime, list[torch.Tensor]]:
     return Regime(int(found[4])), case.run("triton", DEVICE)
 
 
+@pytest.fixture(autouse=True)
+def small_graphs_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs small enough for a test would all be done in tiles."""
+    if DEVICE == "cuda" or INTERPRETED:
+        from gcnsl.reconnection import triton_backend
+
+        monkeypatch.setattr(triton_backend, "FUSED_PAIRS", 0)
+
+
 @needs_kernels
 @pytest.mark.parametrize(
     ("kind", "n", "m", "q", "p"),
@@ -110,6 +119,24 @@ def test_threshold_decisions_agree_with_float64(regime: Regime, monkeypatch: pyt
 
 
 @needs_kernels
+@pytest.mark.parametrize("m", [None, 7])
+@pytest.mark.parametrize("fused_pairs", [0, 1000])
+@pytest.mark.parametrize("expected_per_row", [0, 2, 16])
+def test_ways_to_start_give_the_same(
+    m: int | None, fused_pairs: int, expected_per_row: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fused at once, or searched, with fewer, about as many, or more candidates expected than there are."""
+    from gcnsl.reconnection import triton_backend
+
+    monkeypatch.setattr(triton_backend, "FUSED_PAIRS", fused_pairs)
+    monkeypatch.setattr(triton_backend, "EXPECTED_PER_ROW", expected_per_row)
+    case = make_case(11, m, 4, 3, "some", seed=4)
+    regime, results = run(case)
+    assert regime == (Regime.TILED if fused_pairs else Regime.LISTED)
+    assert_close(results, case.expected())
+
+
+@needs_kernels
 def test_ties_and_rows_that_keep_nothing() -> None:
     z = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.75**0.5, 0.0], [0.0, 0.0, 0.0]], device=DEVICE)
     h = torch.tensor([[1.0], [4.0], [7.0]], device=DEVICE)
@@ -145,7 +172,9 @@ def test_registered_and_compiled() -> None:
     case = make_case(500, None, 16, 20, "few", seed=4)
     z, h = case.leaves(device=DEVICE)
     torch.library.opcheck(torch.ops.gcnsl.reconnect, (z, None, h, case.epsilon, 1e-4, "triton"))
-    step = torch.compile(lambda z, h: reconnect(z, h, case.epsilon, backend="triton"), fullgraph=True)
+    step = torch.compile(
+        lambda z, h: reconnect(z, h, case.epsilon, backend="triton"), fullgraph=True, backend="aot_eager"
+    )
     step(z, h).backward(case.upstream().to(DEVICE))
     assert_close([z.grad, h.grad], case.expected()[1:])
 

@@ -1,34 +1,27 @@
 """Who is kept by whom, row by row, on CPU threads: read from a list, or searched for and forgotten.
 
-Both kinds hand their rows to a kernel of `numba_rows` as a `Part`, from as many threads as torch would use. The threads
-live as long as the call, so nothing is left behind that a fork could trip over.
+Both kinds hand their rows to a kernel of `numba_rows` as a `Part`. Arrays are laid out by NumPy: waking torch's own
+threads for such little work takes longer than the work, and much longer on a busy machine.
 """
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-import torch
 from torch import Tensor
 
 from gcnsl.reconnection import numba_search
 from gcnsl.reconnection.numba_search import DEPTH, UNLIMITED, WIDTH, Floats, Ints
+from gcnsl.reconnection.threads import in_threads, shares
 
 STREAMED_ROWS = 128
 """Rows whose pairs a thread holds at a time when pairs are streamed."""
-SHARES_PER_THREAD = 4
-WORK_PER_SHARE = 1 << 21
-"""Multiply-adds that are worth handing to another thread: about 50 µs, what starting one costs."""
 WORK_PER_PAIR = 1 << 10
 """Multiply-adds that would take as long as the work on a listed pair, most of which is waiting for memory."""
 
 Part = tuple[int, int, Ints, Ints]
 """Rows begin..end, where the columns of each start, and the columns: what the kernels of `numba_rows` begin with."""
-Result = TypeVar("Result")
 
 
 class Listed(NamedTuple):
@@ -42,9 +35,9 @@ class Listed(NamedTuple):
     def apply(self, work: Callable[[Part], None]) -> None:
         """Call ``work`` on all rows, a share of the pairs for each thread."""
         n, n_pairs = len(self.start) - 1, int(self.start[-1])
-        share = _shares(n_pairs * WORK_PER_PAIR)
+        share = shares(n_pairs * WORK_PER_PAIR)
         bounds = np.searchsorted(self.start, n_pairs * share[1:-1])
-        _in_threads(lambda _, a, b: work((a, b, self.start[a : b + 1], self.columns)), [0, *bounds.tolist(), n])
+        in_threads(lambda _, a, b: work((a, b, self.start[a : b + 1], self.columns)), [0, *bounds.tolist(), n])
 
     def transposed(self) -> "Listed":
         """Return the same pairs by column: which rows keep each column."""
@@ -68,10 +61,10 @@ class Searched(NamedTuple):
         """Lay out queries z (n × q) and ``keys`` (m × q); where they are the same tensor, half the pairs tell all."""
         depth = -(-z.shape[1] // DEPTH) * DEPTH
         n_tiles = -(-len(keys) // WIDTH)
-        rows = _padded(z, len(z), depth).numpy()
-        key_rows = _padded(keys, n_tiles * WIDTH, depth).view(n_tiles, WIDTH, depth)
-        tiles = key_rows.transpose(1, 2).reshape(n_tiles, depth * WIDTH).numpy()
-        return cls(rows, tiles, rows.dtype.type(threshold), z, keys)
+        rows = _padded(z, len(z), depth)
+        tiles = _aligned(n_tiles, depth, WIDTH, like=keys)
+        tiles[:] = _padded(keys, n_tiles * WIDTH, depth).reshape(n_tiles, WIDTH, depth).transpose(0, 2, 1)
+        return cls(rows, tiles.reshape(n_tiles, depth * WIDTH), rows.dtype.type(threshold), z, keys)
 
     def transposed(self) -> "Searched":
         """Return the search with queries and keys exchanged: which queries keep each key."""
@@ -93,7 +86,7 @@ class Searched(NamedTuple):
         def find(part: int, begin: int, end: int) -> tuple[Ints, Ints]:
             return numba_search.find_rows(self.rows, self.tiles, self.threshold, begin, end, square, found, part, most)
 
-        results = _in_threads(find, bounds.astype(np.int64).tolist())
+        results = in_threads(find, bounds.astype(np.int64).tolist())
         if found.sum() > most:
             return None
         start = _starts(np.concatenate([counts for counts, _ in results]))
@@ -113,48 +106,24 @@ class Searched(NamedTuple):
                 )
                 work((first, last, _starts(counts), columns))
 
-        _in_threads(find_and_work, (len(self.rows) * self._shares()).astype(np.int64).tolist())
+        in_threads(find_and_work, (len(self.rows) * self._shares()).astype(np.int64).tolist())
 
     def _shares(self) -> Floats:
-        return _shares(len(self.rows) * self.tiles.size)
+        return shares(len(self.rows) * self.tiles.size)
 
 
-def _padded(z: Tensor, n: int, q: int) -> Tensor:
-    padded = z.new_zeros(n, q)
-    padded[: z.shape[0], : z.shape[1]] = z
+def _padded(z: Tensor, n: int, q: int) -> Floats:
+    padded = _aligned(n, q, like=z)
+    padded[:, z.shape[1] :] = 0
+    padded[z.shape[0] :] = 0
+    padded[: z.shape[0], : z.shape[1]] = z.detach().numpy()
     return padded
+
+
+def _aligned(*shape: int, like: Tensor) -> Floats:
+    """Return an array at an address that vector instructions like, which is torch's habit and not NumPy's."""
+    return like.new_empty(shape).detach().numpy()
 
 
 def _starts(counts: Ints) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-
-
-def _shares(work: int) -> Floats:
-    """Return bounds from 0 to 1 that cut ``work`` multiply-adds into a few shares a thread, so that none waits."""
-    most = torch.get_num_threads() * SHARES_PER_THREAD
-    return np.linspace(0, 1, max(1, min(most, work // WORK_PER_SHARE)) + 1)
-
-
-def _in_threads(work: Callable[[int, int, int], Result], bounds: Sequence[int]) -> list[Result]:
-    """Call work(part, begin, end) for each two neighbouring bounds, in threads; return the results in order."""
-    waiting = deque(enumerate(pairwise(bounds)))
-    results: dict[int, Result] = {}
-
-    def take_turns() -> None:
-        while waiting:
-            try:
-                part, (begin, end) = waiting.popleft()
-            except IndexError:  # another thread was faster
-                return
-            results[part] = work(part, begin, end)
-
-    helpers = min(torch.get_num_threads(), len(waiting)) - 1
-    if helpers == 0:
-        take_turns()
-    else:
-        with ThreadPoolExecutor(helpers) as pool:
-            futures = [pool.submit(take_turns) for _ in range(helpers)]
-            take_turns()
-            for future in futures:
-                future.result()
-    return [results[part] for part in sorted(results)]

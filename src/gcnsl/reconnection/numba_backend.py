@@ -11,10 +11,11 @@ from torch import Tensor
 from gcnsl.reconnection import numba_rows, tiled
 from gcnsl.reconnection.neighbourhoods import Listed, Part, Searched
 from gcnsl.reconnection.numba_search import UNLIMITED, Floats
-from gcnsl.reconnection.pairs import PAIRS_PER_ROW, Pairs, Regime, capacity, reserve
+from gcnsl.reconnection.pairs import PAIRS_PER_ROW, Pairs, Regime, capacity, reserve, zeros
+from gcnsl.reconnection.threads import for_rows
 
 DENSE_FRACTION = 1 / 10
-"""Share of all pairs from which tiles are cheaper: the work on a kept pair costs some 20 times its share of a tile."""
+"""Share of all pairs from which tiles are cheaper: the work on a kept pair costs some 10 times its share of a tile."""
 SAMPLED_ROWS = 64
 
 
@@ -26,8 +27,8 @@ def forward(z: Tensor, keys: Tensor, h: Tensor, threshold: float) -> tuple[Tenso
     if regime == Regime.TILED:
         return *tiled.forward(z, keys, h, threshold), pairs
     if listed is not None:
-        pairs.start.copy_(torch.from_numpy(listed.start))
-        pairs.columns[: len(listed.columns)] = torch.from_numpy(listed.columns)
+        pairs.start.numpy()[:] = listed.start
+        pairs.columns.numpy()[: len(listed.columns)] = listed.columns
     out, degree = h.new_empty(len(z), h.shape[1]), z.new_empty(len(z))
     arrays = _arrays(z, keys, h, out, degree)
     (searched if listed is None else listed).apply(lambda part: numba_rows.forward_rows(*part, *arrays))
@@ -40,9 +41,13 @@ def backward(  # noqa: PLR0917 - all that the forward pass knew
     """Return ∂L/∂z (n × q), ∂L/∂keys (m × q; ∂L/∂z itself where keys are z) and ∂L/∂h (m × p)."""
     if pairs.regime == Regime.TILED:
         return tiled.backward(grad, z, keys, h, out, degree, threshold)
-    grad_z, grad_h = torch.zeros_like(z), torch.zeros_like(h)
-    grad_keys = grad_z if keys is z else torch.zeros_like(keys)
-    arrays = _arrays(z, keys, h, *tiled.scaled_gradient(grad, out, degree))
+    n, p = grad.shape
+    grad_z, grad_h = zeros(z.shape, z), zeros(h.shape, h)
+    grad_keys = grad_z if keys is z else zeros(keys.shape, keys)
+    scaled, offset = torch.empty_like(grad), z.new_empty(n)
+    before, after = _arrays(grad, out, degree), _arrays(scaled, offset)
+    for_rows(lambda begin, end: numba_rows.scale_gradient_rows(begin, end, *before, *after), n, p)
+    arrays = _arrays(z, keys, h, scaled, offset)
     query_result, key_results = _arrays(grad_z), _arrays(grad_keys, grad_h)
 
     def query_side(part: Part) -> None:
@@ -73,7 +78,7 @@ def find(z: Tensor, keys: Tensor, threshold: float) -> Tensor:
     listed = Searched.of(z, keys, threshold).listed(limit=UNLIMITED)
     assert listed is not None
     rows = np.repeat(np.arange(len(z)), np.diff(listed.start))
-    return torch.stack([torch.from_numpy(rows), torch.from_numpy(listed.columns[: len(rows)]).long()])
+    return torch.from_numpy(np.stack([rows, listed.columns.astype(np.int64)]))
 
 
 def _listed_if_few(searched: Searched, m: int) -> tuple[Listed | None, Regime]:

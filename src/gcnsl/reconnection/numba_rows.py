@@ -31,6 +31,18 @@ def forward_rows(
 
 
 @compiled(reassociate=True)
+def scale_gradient_rows(
+    begin: int, end: int, grad: Floats, out: Floats, degree: Floats, scaled: Floats, offset: Floats
+) -> None:
+    """Write g_i / d_i and g_i·o_i / d_i, all the gradients want of g, o and d; 0 where a row keeps nothing."""
+    for i in range(begin, end):
+        inverse = 1 / degree[i] if degree[i] > 0 else degree[i]
+        for c in range(grad.shape[1]):
+            scaled[i, c] = grad[i, c] * inverse
+        offset[i] = _dot(scaled[i], out[i])
+
+
+@compiled(reassociate=True)
 def query_gradient_rows(
     begin: int, end: int, start: Ints, columns: Ints,
     z: Floats, keys: Floats, h: Floats, grad: Floats, offset: Floats, grad_z: Floats,

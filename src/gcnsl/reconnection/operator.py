@@ -19,8 +19,8 @@ from gcnsl.reconnection.pairs import Pairs, capacity, reserve_nothing
 Backend = Literal["auto", "dense", "tiled", "numba", "triton"]
 HAS_NUMBA = find_spec("numba") is not None
 HAS_TRITON = find_spec("triton") is not None
-DENSE_PAIRS = {"cpu": 256**2, "cuda": 1024**2}
-"""Up to this many pairs the dense matrix is fastest."""
+DENSE_PAIRS = 256**2
+"""Up to this many pairs the dense matrix is fastest on a CPU."""
 TRITON_WIDTH = 256
 """The widest rows of z and h for which the kernels of the GPU have room on the chip."""
 
@@ -86,7 +86,7 @@ def choose_backend(z: Tensor, keys: Tensor, width: int, wanted: Backend = "auto"
         )
     if wanted != "auto":
         return wanted
-    if z.shape[0] * keys.shape[0] <= DENSE_PAIRS.get(device, 0):
+    if device == "cpu" and z.shape[0] * keys.shape[0] <= DENSE_PAIRS:
         return "dense"
     if device == "cpu" and HAS_NUMBA:
         return "numba"
@@ -100,8 +100,7 @@ def _reconnect(
     z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return o (n × p), the degrees (n) and the fields of `Pairs`."""
-    z, h = z.contiguous(), h.contiguous()
-    keys = z if keys is None else keys.contiguous()
+    z, h, keys = _as_backends_want(z, h, keys)
     if backend == "triton":
         from gcnsl.reconnection import triton_backend
 
@@ -133,8 +132,8 @@ def _reconnect_backward(
     start: Tensor, columns: Tensor, regime: Tensor, threshold: float, backend: str,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Return ∂L/∂z, ∂L/∂keys (empty where there are none) and ∂L/∂h."""
-    grad, z, h = grad.contiguous(), z.contiguous(), h.contiguous()
-    key_rows = z if keys is None else keys.contiguous()
+    grad = grad.contiguous()
+    z, h, key_rows = _as_backends_want(z, h, keys)
     pairs = Pairs(start, columns, regime)
     if backend == "triton":
         from gcnsl.reconnection import triton_backend
@@ -159,6 +158,7 @@ def _(grad: Tensor, z: Tensor, keys: Tensor | None, h: Tensor, *_: Any) -> tuple
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     z, keys, h, ctx.threshold, _, ctx.backend = inputs
     ctx.save_for_backward(z, keys, h, *output)
+    ctx.mark_non_differentiable(*output[1:])
     ctx.set_materialize_grads(False)
 
 
@@ -170,6 +170,12 @@ def _differentiate(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> tuple[Te
 
 
 _reconnect.register_autograd(_differentiate, setup_context=_save)
+
+
+def _as_backends_want(z: Tensor, h: Tensor, keys: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Return z, h and the keys, contiguous: the keys are z itself where there are none, and only there."""
+    z = z.contiguous()
+    return z, h.contiguous(), z if keys is None else keys.contiguous().detach()
 
 
 def _check_values(z: Tensor, keys: Tensor | None, h: Tensor, tolerance: float) -> None:

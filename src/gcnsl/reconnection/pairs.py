@@ -51,7 +51,8 @@ def capacity(n: int) -> int:
 
 def reserve(z: Tensor, regime: Regime) -> Pairs:
     """Make room for the pairs of z's rows, zero until they are listed."""
-    start, columns = _zeros(z.shape[0] + 1, torch.int64, z.device), _zeros(capacity(z.shape[0]), torch.int32, z.device)
+    n = z.shape[0]
+    start, columns = zeros((n + 1,), z, torch.int64), zeros((capacity(n),), z, torch.int32)
     return Pairs(start, columns, torch.tensor(int(regime)))
 
 
@@ -61,7 +62,9 @@ def reserve_nothing(z: Tensor) -> Pairs:
     return Pairs(empty.long(), empty.int(), torch.tensor(int(Regime.TILED)))
 
 
-def _zeros(size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    if device.type == "cpu":  # NumPy asks the system for zeroed pages, which come into being when they are written
-        return torch.from_numpy(np.zeros(size, dtype=str(dtype).removeprefix("torch.")))
-    return torch.zeros(size, dtype=dtype, device=device)
+def zeros(shape: tuple[int, ...], like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Return zeros on the device of ``like``, in its type unless another is given."""
+    dtype = dtype or like.dtype
+    if like.device.type == "cpu":  # NumPy asks the system for zeroed pages, which come into being when they are written
+        return torch.from_numpy(np.zeros(shape, dtype=str(dtype).removeprefix("torch.")))
+    return like.new_zeros(shape, dtype=dtype)

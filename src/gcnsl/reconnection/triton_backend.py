@@ -13,8 +13,16 @@ from torch import Tensor
 from gcnsl.reconnection import checks, tiled, triton_rows, triton_search, triton_tiles
 from gcnsl.reconnection.pairs import Pairs, Regime, capacity, reserve
 
+SEARCH_ROWS = 64
 SEARCH_PROGRAMS = 8192
 """Programs the search is cut into, if it is large enough: many for each processor, so that none waits for another."""
+FUSED_PAIRS = 4096**2
+"""Up to this many pairs, passing over all of them takes less than the launches of a search."""
+SMALL_GRAPH = 1 << 16
+EXPECTED_PER_ROW = 16
+"""Candidates for each row that are waited for in small graphs, where the launches cost more than the work."""
+MOST_CANDIDATES = 2**31 - 2**24
+"""Programs of the search may count some in excess of their room, in an integer of 32 bits."""
 FORWARD_TILE = {"BLOCK_N": 64, "BLOCK_M": 64, "num_warps": 4}
 GRADIENT_TILE = {"BLOCK_N": 128, "BLOCK_M": 32, "num_warps": 8}
 """The fastest of the tiles tried on an H200."""
@@ -29,23 +37,29 @@ BLOCK_ENTRIES = 4096
 def forward(z: Tensor, keys: Tensor, h: Tensor, threshold: float, tolerance: float) -> tuple[Tensor, Tensor, Pairs]:
     """Return o = Â* h (n × p), the degrees d (n) and the candidate pairs, listed if they are few."""
     (n, q), (m, p) = z.shape, h.shape
+    room = min(capacity(n), MOST_CANDIDATES)
+    expected = min(EXPECTED_PER_ROW * n, room) if n <= SMALL_GRAPH else 0
+    pairs = None
     with _device_of(z):
-        found = _find_candidates(z, keys, h, threshold, tolerance)
-        pairs = reserve(z, Regime.TILED if found is None else Regime.LISTED)
-        if found is None and max(q, p) > FUSED_WIDTH:
-            return *tiled.forward(z, keys, h, threshold), pairs
-        out, degree = h.new_empty(n, p), z.new_empty(n)
-        if found is None:
-            triton_tiles.forward_tiles[(_blocks(n, FORWARD_TILE["BLOCK_N"]),)](
-                z, keys, h, out, degree, n, m, q, p, threshold, Q=_padded(q), P=_padded(p), **FORWARD_TILE
-            )
-        else:
-            found = torch.sort(found).values
-            count = found.shape[0]
-            triton_rows.forward_rows[(n,)](
-                found, count, count.bit_length() + 1, n, m, threshold, pairs.start, pairs.columns,
-                z, keys, h, out, degree, q, p, **_row_shape(q, p),
-            )  # fmt: skip
+        report = torch.zeros(4, dtype=torch.int32, device=z.device)
+        rounded_keys = _prepare_rows(keys, h, report, tolerance, are_keys=keys is not z)
+        if n * m <= FUSED_PAIRS and max(q, p) <= FUSED_WIDTH:
+            if keys is not z:
+                _prepare_rows(z, None, report, tolerance, are_keys=False)
+            averages = _average_over_tiles(z, keys, h, threshold)
+            _read(report, z, keys, h)
+            return *averages, reserve(z, Regime.TILED)
+        rounded = rounded_keys if keys is z else _prepare_rows(z, None, report, tolerance, are_keys=False)
+        found = _start_search(rounded, rounded_keys, threshold, report, room=room, expected=expected)
+        if expected:  # in good hope, the host starts what comes next while the device still searches
+            out, degree, pairs = _average_over_list(torch.sort(found[:expected]).values, z, keys, h, threshold)
+        count = _read(report, z, keys, h)
+        if count > room:
+            return *_average_over_tiles(z, keys, h, threshold), reserve(z, Regime.TILED)
+        if pairs is None or count > expected:
+            listed = torch.sort(found[:count]).values
+            del found  # its room is wanted for the list
+            out, degree, pairs = _average_over_list(listed, z, keys, h, threshold)
     return out, degree, pairs
 
 
@@ -53,78 +67,113 @@ def backward(  # noqa: PLR0917 - all that the forward pass knew
     grad: Tensor, z: Tensor, keys: Tensor, h: Tensor, out: Tensor, degree: Tensor, pairs: Pairs, threshold: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return ∂L/∂z (n × q), ∂L/∂keys (m × q; ∂L/∂z itself where keys are z) and ∂L/∂h (m × p)."""
-    (n, q), p, listed = z.shape, h.shape[1], bool(pairs.regime == Regime.LISTED)
+    (n, q), p, square = z.shape, h.shape[1], keys is z
+    listed = bool(pairs.regime == Regime.LISTED)
     if not listed and max(q, p) > FUSED_WIDTH:
         return tiled.backward(grad, z, keys, h, out, degree, threshold)
-    scaled, offset = torch.empty_like(grad), z.new_empty(n)
     grad_z, grad_h = torch.empty_like(z), torch.empty_like(h)
-    grad_keys = grad_z if keys is z else torch.empty_like(keys)
-
-    def gradient(x: Tensor, y: Tensor, grad_x: Tensor, pairs: Pairs, *, query: bool, key: bool) -> None:
-        operands = (x, y, h, scaled, offset, grad_x, grad_h)
-        if listed:
-            triton_rows.gradient_rows[(x.shape[0],)](
-                pairs.start, pairs.columns, *operands, q, p, threshold, QUERY=query, KEY=key, **_row_shape(q, p)
-            )
-        else:
-            triton_tiles.gradient_tiles[(_blocks(x.shape[0], GRADIENT_TILE["BLOCK_N"]),)](
-                *operands, x.shape[0], y.shape[0], q, p, threshold,
-                QUERY=query, KEY=key, Q=_padded(q), P=_padded(p), **GRADIENT_TILE,
-            )  # fmt: skip
-
+    grad_keys = grad_z if square else torch.empty_like(keys)
     with _device_of(z):
-        rows = BLOCK_ENTRIES // _padded(p)
-        triton_rows.scale_gradient[(_blocks(n, rows),)](
-            grad, out, degree, scaled, offset, n, p, P=_padded(p), BLOCK=rows
-        )
-        if keys is z:  # s is symmetric: a node is kept by those whom it keeps
-            gradient(z, z, grad_z, pairs, query=True, key=True)
+        if listed:
+            by_key = pairs if square else _transposed(pairs, keys.shape[0])
+            for x, y, (start, columns, _), grad_x, query, key in _roles(z, keys, pairs, by_key, grad_z, grad_keys):
+                triton_rows.gradient_rows[(x.shape[0],)](
+                    start, columns, x, y, h, grad, out, degree, grad_x, grad_h, q, p, threshold,
+                    QUERY=query, KEY=key, **_row_shape(q, p),
+                )  # fmt: skip
         else:
-            by_key = _transposed(pairs, keys.shape[0]) if listed else pairs
-            gradient(z, keys, grad_z, pairs, query=True, key=False)
-            gradient(keys, z, grad_keys, by_key, query=False, key=True)
+            scaled, offset = torch.empty_like(grad), z.new_empty(n)
+            rows = BLOCK_ENTRIES // _padded(p)
+            triton_tiles.scale_gradient[(_blocks(n, rows),)](
+                grad, out, degree, scaled, offset, n, p, P=_padded(p), BLOCK=rows
+            )
+            for x, y, _, grad_x, query, key in _roles(z, keys, pairs, pairs, grad_z, grad_keys):
+                triton_tiles.gradient_tiles[(_blocks(x.shape[0], GRADIENT_TILE["BLOCK_N"]),)](
+                    x, y, h, scaled, offset, grad_x, grad_h, x.shape[0], y.shape[0], q, p, threshold,
+                    QUERY=query, KEY=key, Q=_padded(q), P=_padded(p), **GRADIENT_TILE,
+                )  # fmt: skip
     return grad_z, grad_keys, grad_h
 
 
-def _find_candidates(z: Tensor, keys: Tensor, h: Tensor, threshold: float, tolerance: float) -> Tensor | None:
-    """Return the candidates, unordered and, where queries are keys, both ways round; None if they are too many."""
-    n, m, square = z.shape[0], keys.shape[0], keys is z
-    report = torch.zeros(4, dtype=torch.int32, device=z.device)
-    z_report, keys_report, h_report, count = report.unbind()
-    rounded_keys = _prepare_rows(keys, keys_report, h, h_report, tolerance, has_h=True)
-    rounded = rounded_keys if square else _prepare_rows(z, z_report, z, z_report, tolerance, has_h=False)
-    kind = torch.int32 if n * m < 2**31 - 1 else torch.int64  # the shorter ones sort in half the time
-    room = min(capacity(n), 2**31 - 2**24)  # what programs count in excess of the room must not overflow
-    found = torch.empty(room, dtype=kind, device=z.device)
-    Q = rounded.shape[1]
-    rows = 128 if Q <= 64 else 64
-    row_blocks, tiles = _blocks(n, rows), _blocks(m, triton_search.TILE_KEYS)
-    each = _blocks(row_blocks * tiles, SEARCH_PROGRAMS)
-    triton_search.search[(row_blocks, _blocks(tiles, each))](
-        rounded, rounded_keys, n, m, threshold - triton_search.MARGIN, count, found, room, each,
-        SQUARE=square, NO_PAIR=torch.iinfo(kind).max, Q=Q, BLOCK=rows, TILE=triton_search.TILE_KEYS, num_warps=4,
-    )  # fmt: skip
-    bad_z, bad_key, bad_h, n_found = report.tolist()
-    if bad_z:
-        raise checks.unit_error("z", z, n - bad_z)
-    if bad_key:
-        raise checks.unit_error("z" if square else "keys", keys, m - bad_key)
-    if bad_h:
-        raise checks.finite_error("h", h)
-    return None if n_found > room else found[:n_found]
+def _roles(  # noqa: PLR0917
+    z: Tensor, keys: Tensor, by_query: Pairs, by_key: Pairs, grad_z: Tensor, grad_keys: Tensor
+) -> list[tuple[Tensor, Tensor, Pairs, Tensor, bool, bool]]:
+    """Return x, y, the pairs of x's rows, ∂L/∂x, and whether x are queries or keys, for each gradient kernel to run."""
+    if keys is z:  # s is symmetric: a node is kept by those whom it keeps
+        return [(z, z, by_query, grad_z, True, True)]
+    return [(z, keys, by_query, grad_z, True, False), (keys, z, by_key, grad_keys, False, True)]
 
 
-def _prepare_rows(  # noqa: PLR0917
-    rows: Tensor, report: Tensor, h: Tensor, h_report: Tensor, tolerance: float, has_h: bool
-) -> Tensor:
-    (n, q), p = rows.shape, h.shape[1]
-    Q, P = _padded(q), _padded(p) if has_h else 16
+def _prepare_rows(rows: Tensor, h: Tensor | None, report: Tensor, tolerance: float, *, are_keys: bool) -> Tensor:
+    """Return rows rounded for the search; they, and h where it is given, are looked at on the way."""
+    (n, q), p = rows.shape, 1 if h is None else h.shape[1]
+    Q, P = _padded(q), _padded(p)
     rounded = rows.new_empty(n, Q, dtype=torch.float16)
     block = BLOCK_ENTRIES // max(Q, P)
     triton_search.prepare_rows[(_blocks(n, block),)](
-        rows, rounded, report, h, h_report, n, q, p, tolerance, HAS_H=has_h, Q=Q, P=P, BLOCK=block
-    )
+        rows, rounded, rows if h is None else h, report, n, q, p, tolerance,
+        ARE_KEYS=are_keys, HAS_H=h is not None, Q=Q, P=P, BLOCK=block,
+    )  # fmt: skip
     return rounded
+
+
+def _start_search(rows: Tensor, keys: Tensor, threshold: float, report: Tensor, *, room: int, expected: int) -> Tensor:
+    """Start the search for candidates among rounded rows and keys, and return where the device will leave them.
+
+    They come unordered and, where queries are keys, both ways round. The first ``expected`` places are filled with what
+    is no pair, and sorts behind all pairs, until one comes.
+    """
+    n, m, square = rows.shape[0], keys.shape[0], keys is rows
+    kind = torch.int32 if n * m < 2**31 - 1 else torch.int64  # the shorter ones sort in half the time
+    no_pair = torch.iinfo(kind).max
+    found = torch.empty(room, dtype=kind, device=rows.device)
+    if expected:
+        found[:expected].fill_(no_pair)
+    row_blocks, tiles = _blocks(n, SEARCH_ROWS), _blocks(m, triton_search.TILE_KEYS)
+    each = _blocks(row_blocks * tiles, SEARCH_PROGRAMS)
+    triton_search.search[(row_blocks, _blocks(tiles, each))](
+        rows, keys, n, m, threshold - triton_search.MARGIN, report, found, room, each,
+        SQUARE=square, NO_PAIR=no_pair,
+        Q=rows.shape[1], BLOCK=SEARCH_ROWS, TILE=triton_search.TILE_KEYS, num_warps=4,
+    )  # fmt: skip
+    return found
+
+
+def _read(report: Tensor, z: Tensor, keys: Tensor, h: Tensor) -> int:
+    """Wait for the search, raise what it has to say about the input, and return the number of candidates."""
+    bad_z, bad_key, bad_h, count = report.tolist()
+    if bad_z:
+        raise checks.unit_error("z", z, z.shape[0] - bad_z)
+    if bad_key:
+        raise checks.unit_error("keys", keys, keys.shape[0] - bad_key)
+    if bad_h:
+        raise checks.finite_error("h", h)
+    return int(count)
+
+
+def _average_over_list(
+    listed: Tensor, z: Tensor, keys: Tensor, h: Tensor, threshold: float
+) -> tuple[Tensor, Tensor, Pairs]:
+    """Return o, d and the list for the backward pass, from the sorted candidates."""
+    (n, q), (m, p), count = z.shape, h.shape, listed.shape[0]
+    out, degree, pairs = h.new_empty(n, p), z.new_empty(n), reserve(z, Regime.LISTED)
+    triton_rows.forward_rows[(n,)](
+        listed, count, count.bit_length() + 1, n, m, threshold, pairs.start, pairs.columns,
+        z, keys, h, out, degree, q, p, **_row_shape(q, p),
+    )  # fmt: skip
+    return out, degree, pairs
+
+
+def _average_over_tiles(z: Tensor, keys: Tensor, h: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
+    """Return o and d from fused tiles, or from matrix products where rows are wide."""
+    (n, q), (m, p) = z.shape, h.shape
+    if max(q, p) > FUSED_WIDTH:
+        return tiled.forward(z, keys, h, threshold)
+    out, degree = h.new_empty(n, p), z.new_empty(n)
+    triton_tiles.forward_tiles[(_blocks(n, FORWARD_TILE["BLOCK_N"]),)](
+        z, keys, h, out, degree, n, m, q, p, threshold, Q=_padded(q), P=_padded(p), **FORWARD_TILE
+    )
+    return out, degree
 
 
 def _transposed(pairs: Pairs, m: int) -> Pairs:

@@ -60,28 +60,15 @@ def _first_from(pairs, n_pairs, steps, wanted):
 
 
 @triton.jit
-def scale_gradient(grad, out, degree, scaled, offset, n, p, P: tl.constexpr, BLOCK: tl.constexpr):
-    """Write g_i / d_i and g_i·o_i / d_i, all the backward pass wants of g, o and d; 0 where a row keeps nothing."""
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    c = tl.arange(0, P)
-    entries = i[:, None] * p + c[None, :]
-    mask = (i[:, None] < n) & (c[None, :] < p)
-    d = tl.load(degree + i, mask=i < n, other=0.0)
-    inverse = tl.where(d > 0, 1.0 / tl.where(d > 0, d, 1.0), 0.0)
-    row = tl.load(grad + entries, mask=mask, other=0.0) * inverse[:, None]
-    tl.store(scaled + entries, row, mask=mask)
-    tl.store(offset + i, tl.sum(row * tl.load(out + entries, mask=mask, other=0.0), axis=1), mask=i < n)
-
-
-@triton.jit
 def gradient_rows(
-    start, columns, x, y, h, grad, offset, grad_x, grad_h, q, p, threshold,
+    start, columns, x, y, h, grad, out, degree, grad_x, grad_h, q, p, threshold,
     QUERY: tl.constexpr, KEY: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of row r of x, whose candidates are rows y_c; g and its offset are already divided by d.
+    """The gradients of row r of x, whose candidates are rows y_c.
 
-    With QUERY, x are queries and y keys:       ∂L/∂x_r += Σ_c (g_r·h_c − offset_r) y_c
-    With KEY, x are keys and y queries:         ∂L/∂x_r += Σ_c (g_c·h_r − offset_c) y_c    ∂L/∂h_r = Σ_c (x_r·y_c) g_c
+    With QUERY, x are queries and y keys:     ∂L/∂x_r += Σ_c (g_r·(h_c − o_r) / d_r) y_c
+    With KEY, x are keys and y queries:       ∂L/∂x_r += Σ_c (g_c·(h_r − o_c) / d_c) y_c
+                                              ∂L/∂h_r  = Σ_c x_r·y_c g_c / d_c
     With both, queries are keys and each row is in both roles.
     """
     r = tl.program_id(0).to(tl.int64)
@@ -90,7 +77,9 @@ def gradient_rows(
     x_sum = tl.zeros([BLOCK, Q], tl.float32)
     if QUERY:
         g_r = tl.load(grad + r * p + f, mask=f < p, other=0.0)
-        offset_r = tl.load(offset + r)
+        o_r = tl.load(out + r * p + f, mask=f < p, other=0.0)
+        d_r = tl.load(degree + r)
+        g_r = g_r / tl.where(d_r > 0, d_r, 1.0)
     if KEY:
         h_r = tl.load(h + r * p + f, mask=f < p, other=0.0)
         h_sum = tl.zeros([BLOCK, P], tl.float32)
@@ -102,15 +91,18 @@ def gradient_rows(
         y_c = tl.load(y + c[:, None] * q + k[None, :], mask=valid[:, None] & (k[None, :] < q), other=0.0)
         s = tl.sum(y_c * x_r[None, :], axis=1)
         kept = s >= threshold
-        in_row = valid[:, None] & (f[None, :] < p)
+        entries = c[:, None] * p + f[None, :]
+        in_row = kept[:, None] & (f[None, :] < p)
         delta = tl.zeros([BLOCK], tl.float32)
         if QUERY:
-            h_c = tl.load(h + c[:, None] * p + f[None, :], mask=in_row, other=0.0)
-            delta += tl.sum(h_c * g_r[None, :], axis=1) - offset_r
+            h_c = tl.load(h + entries, mask=in_row, other=0.0)
+            delta += tl.sum((h_c - o_r[None, :]) * g_r[None, :], axis=1)
         if KEY:
-            g_c = tl.load(grad + c[:, None] * p + f[None, :], mask=in_row, other=0.0)
-            delta += tl.sum(g_c * h_r[None, :], axis=1) - tl.load(offset + c, mask=valid, other=0.0)
-            h_sum += tl.where(kept, s, 0.0)[:, None] * g_c
+            d_c = tl.load(degree + c, mask=kept, other=1.0)
+            g_c = tl.load(grad + entries, mask=in_row, other=0.0) * (1.0 / d_c)[:, None]
+            o_c = tl.load(out + entries, mask=in_row, other=0.0)
+            delta += tl.sum((h_r[None, :] - o_c) * g_c, axis=1)
+            h_sum += s[:, None] * g_c
         x_sum += tl.where(kept, delta, 0.0)[:, None] * y_c
     tl.store(grad_x + r * q + k, tl.sum(x_sum, axis=0), mask=k < q)
     if KEY:

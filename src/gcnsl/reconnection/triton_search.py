@@ -21,23 +21,24 @@ TILE_KEYS = 64
 
 @triton.jit
 def prepare_rows(
-    rows, rounded, report, h, h_report, n, q, p, tolerance,
-    HAS_H: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
+    rows, rounded, h, report, n, q, p, tolerance,
+    ARE_KEYS: tl.constexpr, HAS_H: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Round unit rows (n × q) to float16, padded to Q columns, and look at them and at h (n × p) on the way.
 
-    A report gets n − i for the first row i that is neither unit nor zero, or of h that is not finite.
+    The report gets n − i for the first row i that is neither unit nor zero, of queries at 0 and of keys at 1, and for
+    the first row of h that is not finite at 2.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     k = tl.arange(0, Q)
     row = tl.load(rows + i[:, None] * q + k[None, :], mask=(i[:, None] < n) & (k[None, :] < q), other=0.0)
     tl.store(rounded + i[:, None] * Q + k[None, :], row.to(tl.float16), mask=i[:, None] < n)
     squared = tl.sum(row * row, axis=1)
-    _report_first(report, i, n, (tl.abs(squared - 1.0) <= tolerance) | (squared == 0.0))
+    _report_first(report + (1 if ARE_KEYS else 0), i, n, (tl.abs(squared - 1.0) <= tolerance) | (squared == 0.0))
     if HAS_H:
         c = tl.arange(0, P)
         value = tl.load(h + i[:, None] * p + c[None, :], mask=(i[:, None] < n) & (c[None, :] < p), other=0.0)
-        _report_first(h_report, i, n, tl.min((tl.abs(value) < float("inf")).to(tl.int32), axis=1) == 1)
+        _report_first(report + 2, i, n, tl.min((tl.abs(value) < float("inf")).to(tl.int32), axis=1) == 1)
 
 
 @triton.jit
@@ -49,15 +50,16 @@ def _report_first(report, i, n, good):
 
 @triton.jit
 def search(
-    rows, keys, n, m, threshold, count, pairs, room, tiles_each,
+    rows, keys, n, m, threshold, report, pairs, room, tiles_each,
     SQUARE: tl.constexpr, NO_PAIR: tl.constexpr, Q: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the pairs of rounded rows (n × Q) and keys (m × Q) from the threshold on, and count what was written.
+    """Write the pairs of rounded rows (n × Q) and keys (m × Q) from the threshold on, counted in the report, at 3.
 
     One program compares BLOCK rows with ``tiles_each`` tiles of keys. With SQUARE it looks from the diagonal on and
     writes pairs both ways round. Once the count exceeds ``room`` nothing more is written or counted, but for what is
     under way.
     """
+    count = report + 3
     top = tl.program_id(0) * BLOCK
     i = top + tl.arange(0, BLOCK)
     k = tl.arange(0, Q)

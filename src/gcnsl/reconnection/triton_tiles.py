@@ -50,12 +50,29 @@ def forward_tiles(
 
 
 @triton.jit
+def scale_gradient(grad, out, degree, scaled, offset, n, p, P: tl.constexpr, BLOCK: tl.constexpr):
+    """Write g_i / d_i and g_i·o_i / d_i, all the backward pass wants of g, o and d; 0 where a row keeps nothing."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    c = tl.arange(0, P)
+    entries = i[:, None] * p + c[None, :]
+    mask = (i[:, None] < n) & (c[None, :] < p)
+    d = tl.load(degree + i, mask=i < n, other=0.0)
+    inverse = tl.where(d > 0, 1.0 / tl.where(d > 0, d, 1.0), 0.0)
+    row = tl.load(grad + entries, mask=mask, other=0.0) * inverse[:, None]
+    tl.store(scaled + entries, row, mask=mask)
+    tl.store(offset + i, tl.sum(row * tl.load(out + entries, mask=mask, other=0.0), axis=1), mask=i < n)
+
+
+@triton.jit
 def gradient_tiles(
     x, y, h, grad, offset, grad_x, grad_h, n, m, q, p, threshold,
     QUERY: tl.constexpr, KEY: tl.constexpr,
     Q: tl.constexpr, P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of rows r of x (n × q) from all rows c of y (m × q); see `triton_rows.gradient_rows`."""
+    """The gradients of rows r of x (n × q) from all rows c of y (m × q), in the roles of `triton_rows.gradient_rows`.
+
+    Here g and its offset g·o come divided by d, so that they are read and not made for every tile.
+    """
     r = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     x_r = _rows(x, r, n, q, Q)
     x_sum = tl.zeros([BLOCK_N, Q], tl.float32)

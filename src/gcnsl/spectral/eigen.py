@@ -19,6 +19,8 @@ ANGLE_TOLERANCE = 1e-7
 RESIDUAL_FLOOR = 2e-15
 # A block whose weakest direction is below this share of its strongest is orthogonalised once more after normalising.
 _WEAK = 1e-4
+# Plain products before the first orthogonalisation.
+_POWERS = 4
 
 
 def direct_size(count: int) -> int:
@@ -47,7 +49,7 @@ def leading_eigenpairs(
     multiply: Multiply = matrix.matmul if isinstance(matrix, Tensor) else matrix
     generator = torch.Generator().manual_seed(0)
     capacity = min(2 * count + 12 * block, size - block)
-    krylov = _Krylov(multiply, _draw(generator, block, size, device), capacity, generator)
+    krylov = _Krylov(multiply, _start(multiply, _draw(generator, block, size, device)), capacity, generator)
     check_at, columns, limit = capacity, 0, 2 * size
     previous: tuple[int, float] | None = None
     while columns < limit:
@@ -91,6 +93,15 @@ def _direct(matrix: Tensor | Multiply, size: int, count: int, device: torch.devi
 def _draw(generator: torch.Generator, rows: int, size: int, device: torch.device) -> Tensor:
     """Draw random directions on the CPU, so that every device starts from the same ones."""
     return torch.randn(rows, size, dtype=torch.float64, generator=generator).to(device)
+
+
+def _start(multiply: Multiply, rows: Tensor) -> Tensor:
+    """Weaken the many small eigenvalues in random rows by a few powers of K, which need no orthogonalisation."""
+    columns = rows.T.contiguous()
+    for _ in range(_POWERS):
+        columns = multiply(columns)
+        columns /= columns.norm().clamp(min=torch.finfo(columns.dtype).tiny)
+    return columns.T.contiguous()
 
 
 class _Krylov:

@@ -57,17 +57,18 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
       constant features or a single row, all but the first; F always has c columns.
     - *Signs*: in every column the entry of largest magnitude is positive (the first one, up to a relative 1e-6).
     - *Ties*: eigenvectors of equal eigenvalues are determined up to a rotation. The same input gives the same ones.
+    - *Bits*: the same input and seed give the same bits; on a GPU, CSR input gives the same up to rounding, because its
+      products there are summed in no fixed order.
 
     X is dense or CSR (never made dense), NumPy, SciPy or torch, on the CPU or a GPU; F is of the same kind, dtype and
     device. Memory above X and F stays under 1 GB for a million rows (not for ``"sc"``, which keeps S up to 4 GB).
 
-    >>> import numpy as np
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 2.0]], 2, axis=0)
-    >>> SpectralFeatures("esc", n_components=2).fit_transform(X).round(2) ** 2
-    array([[0.5, 0. ],
-           [0.5, 0. ],
-           [0. , 0.5],
-           [0. , 0.5]])
+    >>> X = [[2, 1], [2, 1], [1, 2], [1, 2]]
+    >>> SpectralFeatures("esc", n_components=2).fit_transform(X).round(3)
+    array([[ 0.5,  0.5],
+           [ 0.5,  0.5],
+           [ 0.5, -0.5],
+           [ 0.5, -0.5]])
     """
 
     def __init__(

@@ -1,0 +1,66 @@
+"""Work on ranges of rows, shared among as many threads as torch would use.
+
+For kernels that release the interpreter's lock. No thread outlives its work, so nothing is left that a fork could
+trip over, and no result depends on the number of threads as long as none does on the bounds of its range.
+"""
+
+from _thread import start_new_thread
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+SHARES_PER_THREAD = 4
+WORK_PER_SHARE = 1 << 23
+"""Multiply-adds that are worth handing to another thread: some 200 µs, a few times what starting one costs."""
+
+Result = TypeVar("Result")
+
+
+def shares(work: int) -> npt.NDArray[np.float64]:
+    """Return bounds from 0 to 1 that cut ``work`` multiply-adds into a few shares a thread, so that none waits."""
+    most = torch.get_num_threads() * SHARES_PER_THREAD
+    return np.linspace(0, 1, max(1, min(most, work // WORK_PER_SHARE)) + 1)
+
+
+def for_rows(work: Callable[[int, int], None], n: int, width: int) -> None:
+    """Call work(begin, end) on shares of n rows, each of which takes ``width`` multiply-adds."""
+    in_threads(lambda _, begin, end: work(begin, end), (n * shares(n * width)).astype(np.int64).tolist())
+
+
+def in_threads(work: Callable[[int, int, int], Result], bounds: Sequence[int]) -> list[Result]:
+    """Call work(part, begin, end) for each two neighbouring bounds, in threads; return the results in order.
+
+    The calling thread takes its turns too and waits only for parts that another has begun: on a busy machine it does
+    all the work before another thread gets a processor, and those that come too late find nothing to do.
+    """
+    n_parts = len(bounds) - 1
+    waiting = deque(enumerate(pairwise(bounds)))
+    finished: SimpleQueue[tuple[int, Result | None, BaseException | None]] = SimpleQueue()
+
+    def take_turns() -> None:
+        while waiting:
+            try:
+                part, (begin, end) = waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            try:
+                finished.put((part, work(part, begin, end), None))
+            except BaseException as error:  # raised again where the result is wanted
+                finished.put((part, None, error))
+
+    for _ in range(min(torch.get_num_threads(), n_parts) - 1):
+        start_new_thread(take_turns, ())  # unlike threading.Thread, does not wait until the thread runs
+    take_turns()
+    results: dict[int, Any] = {}
+    for _ in range(n_parts):
+        part, result, error = finished.get()
+        if error is not None:
+            raise error
+        results[part] = result
+    return [results[part] for part in range(n_parts)]
