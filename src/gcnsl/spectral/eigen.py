@@ -76,9 +76,9 @@ def leading_eigenpairs(
 
 def _may_hide_copies(values: Tensor, block: int, *, alike: float) -> bool:
     """Whether ``block`` eigenvalues in a row are equal, with smaller ones behind them in the answer."""
-    windows = max(0, len(values) - block)
-    first, last = values[:windows], values[block - 1 : block - 1 + windows]
-    return bool(((first - last <= alike) & (first > RANK_TOLERANCE * values[0])).any())
+    first, last = values[: 1 - block or None], values[block - 1 :]
+    equal = (first - last <= alike) & (last - values[-1] > alike)
+    return bool((equal & (first > RANK_TOLERANCE * values[0])).any())
 
 
 def _direct(matrix: Tensor | Multiply, size: int, count: int, device: torch.device) -> tuple[Tensor, Tensor]:
