@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import torch
+from hypothesis import assume
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -22,6 +23,11 @@ class Case:
         """z, h and keys as leaves that collect gradients."""
         tensors = [self.z, self.h] if self.keys is None else [self.z, self.h, self.keys]
         return [tensor.to(device, dtype, copy=True).requires_grad_() for tensor in tensors]
+
+    def clearance(self) -> float:
+        """How far the similarity nearest to ε is from it: float32 may decide either way on one that is too near."""
+        keys = self.z if self.keys is None else self.keys
+        return float((self.z.double() @ keys.double().T).sub_(self.epsilon).abs_().min())
 
     def upstream(self) -> Tensor:
         """A fixed gradient of the output (n × p)."""
@@ -80,16 +86,19 @@ def make_case(  # noqa: PLR0917
 def cases(draw: st.DrawFn, largest: int = 3000) -> Case:
     """Mostly small, sometimes up to ``largest`` rows; square and rectangular; with zero rows and duplicates."""
     size = st.one_of(st.integers(1, 40), st.integers(1, 40), st.integers(1, 300), st.integers(300, largest))
-    return make_case(
+    kind = draw(st.sampled_from(["diagonal", "few", "some", "all"]))
+    case = make_case(
         n=draw(size),
         m=draw(st.one_of(st.none(), size)),
         q=draw(st.integers(1, 40)),
         p=draw(st.integers(1, 70)),
-        kind=draw(st.sampled_from(["diagonal", "few", "some", "all"])),
+        kind=kind,
         seed=draw(st.integers(0, 2**31)),
         zero_rows=draw(st.sampled_from([0, 0, 1, 3])),
         duplicates=draw(st.sampled_from([0, 0, 2])),
     )
+    assume(kind in ("diagonal", "all") or case.clearance() > 4e-6)  # many rows in few dimensions leave no wide gap
+    return case
 
 
 def assert_close(got: list[Tensor], expected: list[Tensor], tolerance: float = 2e-5) -> None:
