@@ -101,8 +101,12 @@ def cases(draw: st.DrawFn, largest: int = 3000) -> Case:
     return case
 
 
-def assert_close(got: list[Tensor], expected: list[Tensor], tolerance: float = 2e-5) -> None:
-    """Compare each tensor with its expected value, relative to its largest entry (gradients may cancel to nothing)."""
+def assert_close(got: list[Tensor], expected: list[Tensor], tolerance: float = 1e-4) -> None:
+    """Compare each tensor with its expected value, relative to its largest entry, or to 0.5 if that is less.
+
+    Gradients may cancel to nothing: with one key every output is its h, the gradient of z and keys is zero, and what
+    float32 leaves of a sum over thousands of rows is a few 1e-5.
+    """
     for number, (one, other) in enumerate(zip(got, expected, strict=True)):
         scale = max(float(other.abs().max()), 0.5)
         error = float((one.detach().cpu().double() - other).abs().max()) / scale
