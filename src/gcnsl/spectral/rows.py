@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from gcnsl.csr import csr_tensor
+
 Array = npt.NDArray[Any]
 
 # A row block and what is computed from it stay near this size.
@@ -163,7 +165,9 @@ class SparseRows(Rows):
         """X[rows] with every stored value changed."""
         first, last = int(self.start[rows.start]), int(self.start[rows.stop])
         start = self.start[rows.start : rows.stop + 1] - self.start[rows.start]
-        return _csr(start, self.column[first:last], change(self.value[first:last]), self.shape[1])
+        return csr_tensor(
+            start, self.column[first:last], change(self.value[first:last]), (len(start) - 1, self.shape[1])
+        )
 
     @override
     def operators(self) -> Operators:
@@ -223,13 +227,6 @@ def as_tensor(x: Array) -> Tensor:
         return torch.from_numpy(x)
 
 
-def _csr(start: Tensor, column: Tensor, value: Tensor, d: int) -> Tensor:
-    """A torch CSR matrix (n × d)."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)
-        return torch.sparse_csr_tensor(start, column, value, size=(len(start) - 1, d))
-
-
 def _transposed(matrix: Tensor) -> Tensor:
     """The transpose as a CSR matrix of its own: torch is slow with a transposed view of one."""
     n, d = matrix.shape
@@ -237,6 +234,6 @@ def _transposed(matrix: Tensor) -> Tensor:
     if matrix.device.type == "cpu":
         view = scipy.sparse.csr_array((value.numpy(), column.numpy(), start.numpy()), shape=(n, d))
         swapped = view.T.tocsr()
-        return _csr(as_tensor(swapped.indptr), as_tensor(swapped.indices), as_tensor(swapped.data), n)
+        return csr_tensor(as_tensor(swapped.indptr), as_tensor(swapped.indices), as_tensor(swapped.data), (d, n))
     swapped_csc = matrix.to_sparse_csc()
-    return _csr(swapped_csc.ccol_indices(), swapped_csc.row_indices(), swapped_csc.values(), n)
+    return csr_tensor(swapped_csc.ccol_indices(), swapped_csc.row_indices(), swapped_csc.values(), (d, n))
