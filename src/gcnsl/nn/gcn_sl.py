@@ -1,16 +1,98 @@
 """GCN-SL (section 3.3 and algorithm 1 of the paper)."""
 
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
+from gcnsl.nn.config import Input
+from gcnsl.nn.preprocessing import (
+    AdjacencyNorm,
+    FeatureNorm,
+    feature_matrix,
+    normalize_features,
+    normalized_adjacency,
+    shift_features,
+)
 from gcnsl.nn.sparse import SparseMatrix
 from gcnsl.reconnection import reconnect, reconnected_edges
+from gcnsl.spectral import SpectralFeatures
 
 Merge = Literal["concat", "average"]
+SpectralMethod = Literal["esc-anch", "esc", "sc"]
+SpectralScale = Literal["unit", "sqrt-n"]
+
+
+@dataclass(frozen=True)
+class GCNSLConfig:
+    """Hyper-parameters of GCN-SL, and switches for what the paper leaves open.
+
+    Args:
+        hidden_channels, similarity_channels, rounds, epsilon, merge, dropout, use_adjacency, use_reconnected: See
+            :class:`GCNSL`; the paper's p, q, K, ε.
+        n_components: Spectral features of a node (c); 0 for none.
+        n_anchors: Anchors of ESC-ANCH (m); at most all nodes.
+        spectral_method: ``"esc-anch"``, ``"esc"`` or ``"sc"``.
+        spectral_scale: ``"unit"``, or ``"sqrt-n"`` for entries near 1 on a graph of any size.
+        feature_norm: What X is divided by before anything else: ``"none"``, ``"row"`` or ``"l2"``.
+        feature_shift: Added to one feature of every node, after F is made.
+        self_loops: Whether Â has them.
+        adjacency_norm: ``"symmetric"`` or ``"row"``.
+    """
+
+    hidden_channels: int = 32
+    similarity_channels: int = 16
+    rounds: int = 2
+    epsilon: float = 0.9
+    merge: Merge = "concat"
+    dropout: float = 0.5
+    use_adjacency: bool = True
+    use_reconnected: bool = True
+    n_components: int = 25
+    n_anchors: int = 500
+    spectral_method: SpectralMethod = "esc-anch"
+    spectral_scale: SpectralScale = "sqrt-n"
+    feature_norm: FeatureNorm = "l2"
+    feature_shift: float = 0.5
+    self_loops: bool = True
+    adjacency_norm: AdjacencyNorm = "symmetric"
+
+    def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
+        """X shifted, F and Â."""
+        x = normalize_features(data.x, self.feature_norm)
+        spectral = self.spectral_features(seed).fit_transform(x) if self.n_components else x.new_empty(len(x), 0)
+        adjacency = normalized_adjacency(data.edge_index, len(x), self_loops=self.self_loops, norm=self.adjacency_norm)
+        return feature_matrix(shift_features(x, self.feature_shift, seed=seed)), spectral, adjacency
+
+    def spectral_features(self, seed: int) -> SpectralFeatures:
+        """The transformer that makes F."""
+        return SpectralFeatures(
+            self.spectral_method,
+            n_components=self.n_components,
+            n_anchors=max(self.n_anchors, self.n_components),
+            scale=self.spectral_scale,
+            random_state=seed,
+        )
+
+    def build(self, data: Data) -> "GCNSL":
+        """The model, its weights drawn from torch's generator."""
+        return GCNSL(
+            data.num_features,
+            self.n_components,
+            self.hidden_channels,
+            len(data.class_names),
+            similarity_channels=self.similarity_channels,
+            rounds=self.rounds,
+            epsilon=self.epsilon,
+            merge=self.merge,
+            dropout=self.dropout,
+            use_adjacency=self.use_adjacency,
+            use_reconnected=self.use_reconnected,
+        )
 
 
 class GCNSL(nn.Module):
