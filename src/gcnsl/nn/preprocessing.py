@@ -52,8 +52,8 @@ def shift_features(x: Tensor, amount: float = 0.5, *, seed: int = 0) -> Tensor:
     shift = sp.csr_array((np.full(n, amount), np.full(n, column), np.arange(n + 1)), shape=x.shape)
     data, columns, start = (part.numpy() for part in (x.values(), x.col_indices(), x.crow_indices()))
     total = sp.csr_array((data, columns, start), shape=x.shape) + shift.astype(data.dtype)
-    start, columns = (torch.from_numpy(part.astype(np.int64)) for part in (total.indptr, total.indices))
-    return csr_tensor(start, columns, torch.from_numpy(total.data), x.shape)
+    starts, places = (torch.from_numpy(part.astype(np.int64)) for part in (total.indptr, total.indices))
+    return csr_tensor(starts, places, torch.from_numpy(total.data), x.shape)
 
 
 def feature_matrix(x: Tensor) -> Tensor | SparseMatrix:
