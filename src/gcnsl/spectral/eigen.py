@@ -20,7 +20,7 @@ RESIDUAL_FLOOR = 2e-15
 # A block whose weakest direction is below this share of its strongest is orthogonalised once more after normalising.
 _WEAK = 1e-4
 # Plain products before the first orthogonalisation.
-_POWERS = 4
+_POWERS = 8
 
 
 def direct_size(count: int) -> int:
