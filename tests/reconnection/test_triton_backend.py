@@ -45,6 +45,26 @@ def small_graphs_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(triton_backend, "FUSED_PAIRS", 0)
 
 
+def use(regime: Regime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make room for lists, or none, and take small graphs for small or not."""
+    from gcnsl.reconnection import triton_backend
+
+    monkeypatch.setattr(pairs, "PAIRS_PER_ROW", 0 if regime == Regime.TILED else 300)
+    monkeypatch.setattr(triton_backend, "FUSED_PAIRS", 4096**2 if regime == Regime.SLOTTED else 0)
+
+
+@needs_kernels
+def test_slots_that_do_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(Regime.SLOTTED, monkeypatch)
+    case = make_case(2000 if LARGE else 30, None, 16, 3, "some", seed=4)
+    most = int((case.z @ case.z.T >= case.epsilon).sum(dim=1).max())
+    for slots, regime in ((most - 1, Regime.TILED), (most + 1, Regime.SLOTTED)):
+        monkeypatch.setattr(pairs, "PAIRS_PER_ROW", slots)
+        ran_in, results = run(case)
+        assert ran_in == regime
+        assert_close(results, case.expected())
+
+
 @needs_kernels
 @pytest.mark.parametrize(
     ("kind", "n", "m", "q", "p"),
@@ -57,13 +77,15 @@ def small_graphs_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
         ("some", 1, 1, 1, 1),
     ],
 )
-@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
+@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED, Regime.SLOTTED])
 def test_agrees_with_the_oracle(  # noqa: PLR0917
     kind: str, n: int, m: int | None, q: int, p: int, regime: Regime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairs, "PAIRS_PER_ROW", 150 if regime == Regime.LISTED else 0)
+    use(regime, monkeypatch)
     case = make_case(n, m, q, p, kind, seed=4, zero_rows=min(2, n - 1), duplicates=min(3, n))
     ran_in, results = run(case)
+    if regime == Regime.SLOTTED and m is not None:
+        regime = Regime.TILED
     if kind != "diagonal" and n > 1:
         assert ran_in == regime
     assert_close(results, case.expected())
@@ -103,10 +125,10 @@ def test_more_candidates_than_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_kernels
-@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
+@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED, Regime.SLOTTED])
 def test_threshold_decisions_agree_with_float64(regime: Regime, monkeypatch: pytest.MonkeyPatch) -> None:
     """With h the unit matrix the output is Â*: which entries are there tells which pairs were kept."""
-    monkeypatch.setattr(pairs, "PAIRS_PER_ROW", 300 if regime == Regime.LISTED else 0)
+    use(regime, monkeypatch)
     n = 256 if LARGE else 16
     generator = torch.Generator().manual_seed(0)
     for q in (3, 16, 64):
@@ -132,7 +154,7 @@ def test_ways_to_start_give_the_same(
     monkeypatch.setattr(triton_backend, "EXPECTED_PER_ROW", expected_per_row)
     case = make_case(11, m, 4, 3, "some", seed=4)
     regime, results = run(case)
-    assert regime == (Regime.TILED if fused_pairs else Regime.LISTED)
+    assert regime == ((Regime.TILED if m else Regime.SLOTTED) if fused_pairs else Regime.LISTED)
     assert_close(results, case.expected())
 
 

@@ -6,11 +6,13 @@ This file checks the arguments, chooses the back end and tells torch how the ope
 """
 
 import os
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from gcnsl.errors import InputError
 from gcnsl.reconnection import checks, dense, tiled
@@ -62,7 +64,8 @@ def reconnect(z: Tensor, h: Tensor, epsilon: float, *, keys: Tensor | None = Non
             _check_values(rows, key_rows, values, tolerance)
         out = dense.reconnect(rows, rows if key_rows is None else key_rows, values, threshold)
     else:
-        out = torch.ops.gcnsl.reconnect(rows, key_rows, values, threshold, tolerance, chosen)[0]
+        apply: Any = torch.ops.gcnsl.reconnect if torch.compiler.is_compiling() else _Eager.apply
+        out = apply(rows, key_rows, values, threshold, tolerance, chosen)[0]
     return out.to(h.dtype)
 
 
@@ -95,8 +98,7 @@ def choose_backend(z: Tensor, keys: Tensor, width: int, wanted: Backend = "auto"
     return "tiled"
 
 
-@torch.library.custom_op("gcnsl::reconnect", mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
-def _reconnect(
+def _forward(
     z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return o (n × p), the degrees (n) and the fields of `Pairs`."""
@@ -115,6 +117,9 @@ def _reconnect(
     return *tiled.forward(z, keys, h, threshold), *reserve_nothing(z)
 
 
+_reconnect = torch.library.custom_op("gcnsl::reconnect", _forward, mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
+
+
 @_reconnect.register_fake
 def _(
     z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str
@@ -126,8 +131,7 @@ def _(
     return out, z.new_empty(z.shape[0]), start, columns, torch.empty((), dtype=torch.int64, device="cpu")
 
 
-@torch.library.custom_op("gcnsl::reconnect_backward", mutates_args=())
-def _reconnect_backward(
+def _backward(
     grad: Tensor, z: Tensor, keys: Tensor | None, h: Tensor, out: Tensor, degree: Tensor,
     start: Tensor, columns: Tensor, regime: Tensor, threshold: float, backend: str,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
@@ -149,6 +153,9 @@ def _reconnect_backward(
     return grad_z, z.new_empty(0) if keys is None else grad_keys, grad_h
 
 
+_reconnect_backward = torch.library.custom_op("gcnsl::reconnect_backward", _backward, mutates_args=())
+
+
 @_reconnect_backward.register_fake
 def _(grad: Tensor, z: Tensor, keys: Tensor | None, h: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
     grad_keys = z.new_empty(0) if keys is None else torch.empty_like(keys, memory_format=torch.contiguous_format)
@@ -162,14 +169,34 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     ctx.set_materialize_grads(False)
 
 
-def _differentiate(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
-    if grad is None:
-        return (None,) * 6
-    grad_z, grad_keys, grad_h = torch.ops.gcnsl.reconnect_backward(grad, *ctx.saved_tensors, ctx.threshold, ctx.backend)
-    return grad_z, None if ctx.saved_tensors[1] is None else grad_keys, grad_h, None, None, None
+def _derivative(backward: Callable[..., tuple[Tensor, Tensor, Tensor]]) -> Callable[..., tuple[Tensor | None, ...]]:
+    """Return what autograd calls, given the function that computes the gradients."""
+
+    def differentiate(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+        if grad is None:
+            return (None,) * 6
+        saved = ctx.saved_tensors
+        grad_z, grad_keys, grad_h = backward(grad, *saved, threshold=ctx.threshold, backend=ctx.backend)
+        return grad_z, None if saved[1] is None else grad_keys, grad_h, None, None, None
+
+    return differentiate
 
 
-_reconnect.register_autograd(_differentiate, setup_context=_save)
+_reconnect.register_autograd(_derivative(_reconnect_backward), setup_context=_save)
+
+
+class _Eager(torch.autograd.Function):
+    """The same operator with the same derivative, without the way through torch's table of operators.
+
+    On a small graph that way takes longer than the work.
+    """
+
+    @staticmethod
+    def forward(*inputs: Any) -> tuple[Tensor, ...]:
+        return _forward(*inputs)
+
+    setup_context = staticmethod(_save)
+    backward = staticmethod(once_differentiable(_derivative(_backward)))  # type: ignore[assignment]
 
 
 def _as_backends_want(z: Tensor, h: Tensor, keys: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:

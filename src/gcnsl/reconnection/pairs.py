@@ -26,10 +26,15 @@ class Regime(IntEnum):
     """Too many to list: found for a few rows at a time, used and forgotten, forward and backward."""
     TILED = 2
     """A good part of all pairs: dense tiles and matrix products are cheaper than pairs one by one."""
+    SLOTTED = 3
+    """Few, in a small graph: listed in passing over all pairs, each row's in a place of its own."""
 
 
 class Pairs(NamedTuple):
-    """Row i keeps ``columns[start[i] : start[i + 1]]``, ascending, if the regime is LISTED; else nothing is listed.
+    """Row i keeps ``columns[start[i] : start[i + 1]]``, ascending, if the regime is LISTED.
+
+    If it is SLOTTED, row i keeps the first ``start[i]`` of the PAIRS_PER_ROW columns from i · PAIRS_PER_ROW on. Else
+    nothing is listed.
 
     ``start`` (n + 1, int64) and ``columns`` (capacity, int32) lie on the device of z; ``regime`` (int64) lies on the
     CPU, where asking for it does not stall a GPU.

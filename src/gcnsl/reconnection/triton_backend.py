@@ -24,6 +24,7 @@ EXPECTED_PER_ROW = 16
 MOST_CANDIDATES = 2**31 - 2**24
 """Programs of the search may count some in excess of their room, in an integer of 32 bits."""
 FORWARD_TILE = {"BLOCK_N": 64, "BLOCK_M": 64, "num_warps": 4}
+SMALL_FORWARD_TILE = {"BLOCK_N": 16, "BLOCK_M": 128, "num_warps": 4}
 GRADIENT_TILE = {"BLOCK_N": 128, "BLOCK_M": 32, "num_warps": 8}
 """The fastest of the tiles tried on an H200."""
 FUSED_WIDTH = 64
@@ -46,9 +47,7 @@ def forward(z: Tensor, keys: Tensor, h: Tensor, threshold: float, tolerance: flo
         if n * m <= FUSED_PAIRS and max(q, p) <= FUSED_WIDTH:
             if keys is not z:
                 _prepare_rows(z, None, report, tolerance, are_keys=False)
-            averages = _average_over_tiles(z, keys, h, threshold)
-            _read(report, z, keys, h)
-            return *averages, reserve(z, Regime.TILED)
+            return _average_small(z, keys, h, threshold, report)
         rounded = rounded_keys if keys is z else _prepare_rows(z, None, report, tolerance, are_keys=False)
         found = _start_search(rounded, rounded_keys, threshold, report, room=room, expected=expected)
         if expected:  # in good hope, the host starts what comes next while the device still searches
@@ -68,18 +67,21 @@ def backward(  # noqa: PLR0917 - all that the forward pass knew
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return ∂L/∂z (n × q), ∂L/∂keys (m × q; ∂L/∂z itself where keys are z) and ∂L/∂h (m × p)."""
     (n, q), p, square = z.shape, h.shape[1], keys is z
-    listed = bool(pairs.regime == Regime.LISTED)
+    slots = capacity(1) if pairs.is_(Regime.SLOTTED) else 0
+    listed = bool(slots) or pairs.is_(Regime.LISTED)
     if not listed and max(q, p) > FUSED_WIDTH:
         return tiled.backward(grad, z, keys, h, out, degree, threshold)
     grad_z, grad_h = torch.empty_like(z), torch.empty_like(h)
     grad_keys = grad_z if square else torch.empty_like(keys)
     with _device_of(z):
         if listed:
+            # What the forward pass kept in passing counts, however the similarity is rounded here.
+            threshold = threshold / 2 if slots else threshold
             by_key = pairs if square else _transposed(pairs, keys.shape[0])
             for x, y, (start, columns, _), grad_x, query, key in _roles(z, keys, pairs, by_key, grad_z, grad_keys):
                 triton_rows.gradient_rows[(x.shape[0],)](
                     start, columns, x, y, h, grad, out, degree, grad_x, grad_h, q, p, threshold,
-                    QUERY=query, KEY=key, **_row_shape(q, p),
+                    QUERY=query, KEY=key, SLOTS=slots, **_row_shape(q, p),
                 )  # fmt: skip
         else:
             scaled, offset = torch.empty_like(grad), z.new_empty(n)
@@ -171,9 +173,26 @@ def _average_over_tiles(z: Tensor, keys: Tensor, h: Tensor, threshold: float) ->
         return tiled.forward(z, keys, h, threshold)
     out, degree = h.new_empty(n, p), z.new_empty(n)
     triton_tiles.forward_tiles[(_blocks(n, FORWARD_TILE["BLOCK_N"]),)](
-        z, keys, h, out, degree, n, m, q, p, threshold, Q=_padded(q), P=_padded(p), **FORWARD_TILE
-    )
+        z, keys, h, out, degree, degree, degree, degree, n, m, q, p, threshold,
+        SLOTS=0, Q=_padded(q), P=_padded(p), **FORWARD_TILE,
+    )  # fmt: skip
     return out, degree
+
+
+def _average_small(
+    z: Tensor, keys: Tensor, h: Tensor, threshold: float, report: Tensor
+) -> tuple[Tensor, Tensor, Pairs]:
+    """Return o, d and the kept pairs of a small graph: one pass over all pairs, which lists those that are kept."""
+    (n, q), (m, p) = z.shape, h.shape
+    out, degree = h.new_empty(n, p), z.new_empty(n)
+    count, columns = z.new_empty(n + 1, dtype=torch.int64), z.new_empty(capacity(n), dtype=torch.int32)
+    slots = capacity(1) if keys is z else 0  # the gradient of other keys wants the pairs by key
+    triton_tiles.forward_tiles[(_blocks(n, SMALL_FORWARD_TILE["BLOCK_N"]),)](
+        z, keys, h, out, degree, count, columns, report, n, m, q, p, threshold,
+        SLOTS=slots, Q=_padded(q), P=_padded(p), **SMALL_FORWARD_TILE,
+    )  # fmt: skip
+    fits = _read(report, z, keys, h) <= slots
+    return out, degree, Pairs(count, columns, torch.tensor(int(Regime.SLOTTED if slots and fits else Regime.TILED)))
 
 
 def _transposed(pairs: Pairs, m: int) -> Pairs:

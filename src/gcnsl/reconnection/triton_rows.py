@@ -3,8 +3,8 @@
 """CUDA kernels that apply the operator, and its derivative, to rows whose candidates are listed.
 
 One program works on one row, BLOCK of its columns at a time, and writes that row only: no floating-point atomics, so
-the same list gives the same bits. Row i has the columns ``columns[start[i] : start[i + 1]]``; those whose similarity,
-summed in float32, is below the threshold count for nothing.
+the same list gives the same bits. Row i has the columns ``columns[start[i] : start[i + 1]]`` or, with SLOTS, the first
+``start[i]`` of its own slots; those whose similarity, summed in float32, is below the threshold count for nothing.
 """
 
 import triton
@@ -62,7 +62,8 @@ def _first_from(pairs, n_pairs, steps, wanted):
 @triton.jit
 def gradient_rows(
     start, columns, x, y, h, grad, out, degree, grad_x, grad_h, q, p, threshold,
-    QUERY: tl.constexpr, KEY: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
+    QUERY: tl.constexpr, KEY: tl.constexpr, SLOTS: tl.constexpr,
+    Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The gradients of row r of x, whose candidates are rows y_c.
 
@@ -83,9 +84,14 @@ def gradient_rows(
     if KEY:
         h_r = tl.load(h + r * p + f, mask=f < p, other=0.0)
         h_sum = tl.zeros([BLOCK, P], tl.float32)
-    end = tl.load(start + r + 1)
-    for first in range(tl.load(start + r), end, BLOCK):
-        e = first + tl.arange(0, BLOCK)
+    if SLOTS > 0:
+        first = r * SLOTS
+        end = first + tl.load(start + r)
+    else:
+        first = tl.load(start + r)
+        end = tl.load(start + r + 1)
+    for e_first in range(first, end, BLOCK):
+        e = e_first + tl.arange(0, BLOCK)
         valid = e < end
         c = tl.load(columns + e, mask=valid, other=0).to(tl.int64)
         y_c = tl.load(y + c[:, None] * q + k[None, :], mask=valid[:, None] & (k[None, :] < q), other=0.0)
