@@ -178,7 +178,7 @@ def plan(device: str, options: argparse.Namespace) -> list[tuple[str, int, str, 
                 continue
             if (n > 100_000 and degree in ("1000", "all")) or (n > 50_000 and degree == "all" and device == "cpu"):
                 continue  # minutes for one step, of the dense version and of ours alike
-            rivals = {"5": ["dense", "flex"], "all": ["dense"]}.get(degree, [])
+            rivals = {"5": ["dense", "flex"], "1000": ["dense"], "all": ["dense"]}.get(degree, [])
             cells += [
                 ("step", n, degree, method) for method in ["ours", *rivals] if device == "cuda" or method != "flex"
             ]
