@@ -68,11 +68,13 @@ class Checkpoint:
 
     def _read(self) -> tuple[dict[str, Tensor], dict[str, str]]:
         """The tensors and texts of the file, whole and ours."""
+        if not Path(self.path).is_file():
+            raise self._refusal("is no file")
         try:
             with safe_open(self.path, framework="pt") as file:
                 metadata, names = file.metadata() or {}, file.keys()
                 tensors = {name: file.get_tensor(name).clone() for name in names}
-        except (SafetensorError, IsADirectoryError) as error:
+        except SafetensorError as error:
             raise self._refusal(f"can't be read ({error})") from error
         if metadata.get("kind") != KIND:
             raise self._refusal("is no checkpoint that this version can go on from")
