@@ -11,3 +11,15 @@ class InputError(GcnslError, ValueError):
 
 class DownloadError(GcnslError, OSError):
     """A dataset file is not on this machine and could not be fetched."""
+
+
+class TrainingDiverged(GcnslError, ArithmeticError):  # noqa: N818 - it says what happened
+    """The loss became NaN or infinite: the message names the epoch, the learning rate and what would help."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during training: the message says what was saved and how to go on.
+
+    It is no :class:`GcnslError`, nor any ``Exception``: whoever handles errors one by one, a search over many runs say,
+    should stop too.
+    """

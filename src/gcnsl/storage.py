@@ -1,0 +1,187 @@
+"""Models on disk: a folder with ``config.json`` and ``tensors.safetensors``. Nothing is pickled, no code is run.
+
+``config.json`` says what the folder is (kind, format, version of the package), holds the configuration, and has the
+SHA-256 of the other file and of its own content, so that damage to either is noticed before anything is believed.
+"""
+
+import hashlib
+import itertools
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+import gcnsl
+from gcnsl.errors import InputError
+from gcnsl.files import sync_folder, write_through
+
+FORMAT = 1
+CONFIG, TENSORS = "config.json", "tensors.safetensors"
+CLASSIFIER = "gcnsl-classifier"
+_PREFIX = "gcnsl-"
+
+
+def save_folder(
+    path: str | os.PathLike[str],
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    *,
+    kind: str = CLASSIFIER,
+    overwrite: bool = True,
+) -> None:
+    """Write a model's folder, whole or not at all.
+
+    It is written beside its place and moved there when it is complete and on the disk; only then an older model there
+    goes. A folder that is no model is never touched.
+
+    Args:
+        path: The folder; missing ones above it are made.
+        config: Plain values, for JSON.
+        tensors: By name, on any device.
+        kind: What the folder is; begins with ``gcnsl-``.
+        overwrite: Whether an older model may be replaced.
+
+    Raises:
+        InputError: If there is something else in the folder's place.
+    """
+    path = _settled(path)
+    _check_place(path, overwrite)
+    own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    content = safetensors.torch.save(own)
+    document = {
+        "kind": kind,
+        "format": FORMAT,
+        "gcnsl": gcnsl.__version__,
+        "config": json.loads(json.dumps(config)),  # as it will be read: tuples as lists, keys as texts
+        "tensors": sorted(own),
+        "tensors_sha256": hashlib.sha256(content).hexdigest(),
+    }
+    new, old = _beside(path, "new"), _beside(path, "old")
+    for left_by_a_killed_process in (new, old):
+        shutil.rmtree(left_by_a_killed_process, ignore_errors=True)
+    new.mkdir(parents=True)
+    write_through(new / TENSORS, content)
+    write_through(new / CONFIG, json.dumps(document | {"sha256": _checksum(document)}, indent=1))
+    sync_folder(new)
+    if path.exists():
+        os.rename(path, old)
+    os.rename(new, path)
+    sync_folder(path.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def load_folder(path: str | os.PathLike[str], *, kind: str = CLASSIFIER) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Read what :func:`save_folder` wrote: the configuration and the tensors, on the CPU.
+
+    Raises:
+        InputError: If a file is missing, damaged, of another kind or of a newer version.
+    """
+    path = _settled(path)
+    if not path.is_dir():
+        raise InputError(f"{path} is no folder: give the folder of a saved model")
+    document = _read_config(path, kind)
+    content = _read(path, TENSORS)
+    if hashlib.sha256(content).hexdigest() != document["tensors_sha256"]:
+        raise _damaged(path, f"{TENSORS} is not the file that was saved")
+    try:
+        tensors = safetensors.torch.load(content)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise _damaged(path, f"{TENSORS} can't be read ({error})") from error
+    if sorted(tensors) != document["tensors"]:
+        odd = sorted({*tensors} ^ {*document["tensors"]})
+        raise _damaged(path, f"{TENSORS} has other tensors than {CONFIG} lists ({', '.join(odd)})")
+    return document["config"], tensors
+
+
+def pack_strings(texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+    """Texts as two tensors: their UTF-8 bytes one after the other (uint8), and where each begins and ends (n + 1)."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    ends = torch.tensor([0, *map(len, encoded)]).cumsum(0)
+    return torch.frombuffer(bytearray(b"".join(encoded)) or bytearray(1), dtype=torch.uint8)[: int(ends[-1])], ends
+
+
+def unpack_strings(content: Tensor, ends: Tensor) -> list[str]:
+    """What :func:`pack_strings` was given."""
+    raw, places = content.numpy().tobytes(), ends.tolist()
+    return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(places)]
+
+
+def _read_config(path: Path, kind: str) -> dict[str, Any]:
+    try:
+        document = json.loads(_read(path, CONFIG))
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, f"{CONFIG} is no JSON ({error})") from error
+    if not isinstance(document, dict) or not str(document.get("kind")).startswith(_PREFIX):
+        raise InputError(f"{path} is no model of gcnsl: {CONFIG} says nothing of the kind; give a saved model's folder")
+    if isinstance(document.get("format"), int) and document["format"] > FORMAT:
+        raise InputError(
+            f"{path} was written by gcnsl {document.get('gcnsl')} in format {document['format']}, and gcnsl "
+            f"{gcnsl.__version__} reads formats up to {FORMAT}: install a newer gcnsl"
+        )
+    if document.pop("sha256", None) != _checksum(document):
+        raise _damaged(path, f"{CONFIG} is not the file that was saved")
+    if not {"format", "config", "tensors", "tensors_sha256"} <= document.keys():
+        raise _damaged(path, f"{CONFIG} is incomplete")
+    if document["kind"] != kind:
+        raise InputError(f"{path} is a {document['kind']}, not a {kind}: give the folder of one")
+    return document
+
+
+def _read(path: Path, name: str) -> bytes:
+    try:
+        return (path / name).read_bytes()
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise _damaged(path, f"it has no file {name}") from error
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    """Of the content, however it is laid out."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(f"{path} is no whole model: {why}; restore it from a copy, or train and save it again")
+
+
+def _check_place(path: Path, overwrite: bool) -> None:
+    """Refuse to write where something other than a model is."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise InputError(f"{path} is a file: give the name of a folder for the model")
+    names = {entry.name for entry in path.iterdir()}
+    if not names:
+        return
+    if not overwrite:
+        raise InputError(f"{path} exists: allow it to be overwritten, or give another folder")
+    if not names <= {CONFIG, TENSORS} or not _looks_like_a_model(path):
+        raise InputError(f"{path} holds something other than a model, which is left as it is: give another folder")
+
+
+def _looks_like_a_model(path: Path) -> bool:
+    """Whether the folder is ours, damaged or not."""
+    try:
+        document = json.loads((path / CONFIG).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and str(document.get("kind")).startswith(_PREFIX)
+
+
+def _beside(path: Path, what: str) -> Path:
+    return path.with_name(f".{path.name}.{what}")
+
+
+def _settled(path: str | os.PathLike[str]) -> Path:
+    """The path, with the older model back in its place if a process was killed between the two renames."""
+    path = Path(os.path.abspath(path))
+    old = _beside(path, "old")
+    if not path.exists() and old.exists():
+        os.rename(old, path)
+    return path

@@ -1,0 +1,18 @@
+"""One loop for every model: early stopping, checkpoints, seeds. It knows a model and masks, nothing of datasets."""
+
+from gcnsl.training.checkpoint import Checkpoint
+from gcnsl.training.devices import choose_device, seeded
+from gcnsl.training.history import Epoch, History
+from gcnsl.training.loop import predict_logits, train
+from gcnsl.training.settings import TrainingSettings
+
+__all__ = [
+    "Checkpoint",
+    "Epoch",
+    "History",
+    "TrainingSettings",
+    "choose_device",
+    "predict_logits",
+    "seeded",
+    "train",
+]

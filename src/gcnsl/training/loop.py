@@ -1,0 +1,154 @@
+"""The training loop."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gcnsl.errors import Interrupted, TrainingDiverged
+from gcnsl.nn import Input
+from gcnsl.training.checkpoint import Checkpoint, digest
+from gcnsl.training.devices import seeded
+from gcnsl.training.history import Epoch, History
+from gcnsl.training.interruption import held_back
+from gcnsl.training.objective import Objective
+from gcnsl.training.settings import TrainingSettings
+from gcnsl.training.state import RunState
+
+
+def train(
+    model: nn.Module,
+    inputs: Sequence[Input],
+    y: Tensor,
+    *,
+    train_mask: Tensor,
+    val_mask: Tensor,
+    settings: TrainingSettings,
+    seed: int,
+    watch: Mapping[str, Tensor] | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> History:
+    """Train a model by full-batch cross entropy and leave it with the weights of its best epoch.
+
+    An epoch is a training step and an evaluation pass. The run ends after ``settings.patience`` epochs without a better
+    validation loss (or accuracy), or after ``settings.epochs``, with the model in evaluation mode. The same seed,
+    weights and inputs give the same bits on a CPU; the caller's random generators are left as they are.
+
+    Args:
+        model: ``model(*inputs)`` are the logits of all nodes (n × C). Its weights are those to start from. A method
+            ``parameter_groups(weight_decay)``, where it has one, says which parameters decay.
+        inputs: What the model reads. They, the labels and the masks are moved to the model's device.
+        y: Class numbers (n), -1 for unknown.
+        train_mask: The nodes to learn from, boolean (n), all labelled.
+        val_mask: Those that decide which epoch is best.
+        settings: How to train.
+        seed: Of dropout.
+        watch: Further masks by name, whose accuracy is noted and decides nothing.
+        on_epoch: Called after each epoch.
+        checkpoint: Where to save the run; where that file exists the run goes on from it, to the same bits.
+
+    Raises:
+        TrainingDiverged: If a loss becomes NaN or infinite. A checkpoint stays.
+        Interrupted: On Ctrl-C, at the end of the epoch, when the checkpoint has been written; pressed twice, at once.
+        InputError: If a mask can't be used, or the checkpoint is not of this run.
+    """
+    state = RunState(model, settings)
+    inputs = [value.to(state.device) for value in inputs]
+    objective = Objective(y, train_mask=train_mask, val_mask=val_mask, watch=watch or {}, device=state.device)
+    run = {} if checkpoint is None else _fingerprint(state, inputs, objective, settings, seed)
+    with seeded(seed, state.device), held_back() as interrupted:
+        if checkpoint is not None:
+            checkpoint.restore(state, run)
+        while state.history.remaining(settings) > 0:
+            epoch = _epoch(state, inputs, objective, settings)
+            if checkpoint is not None and epoch.number % checkpoint.every == 0:
+                checkpoint.save(state, run)
+            try:
+                if on_epoch is not None:
+                    on_epoch(epoch)
+                if interrupted():
+                    raise KeyboardInterrupt
+            except KeyboardInterrupt:
+                if checkpoint is not None:
+                    checkpoint.save(state, run)
+                raise Interrupted(_how_to_go_on(epoch, checkpoint)) from None
+    model.load_state_dict(state.best)
+    model.eval()
+    state.history.stopped = "epochs" if len(state.history) >= settings.epochs else "patience"
+    if checkpoint is not None:
+        checkpoint.remove()
+    return state.history
+
+
+@torch.no_grad()
+def predict_logits(model: nn.Module, inputs: Sequence[Input]) -> Tensor:
+    """Logits of all nodes (n × C) without dropout or gradients, on the model's device."""
+    device = next(model.parameters()).device
+    was_training = model.training
+    model.eval()
+    logits: Tensor = model(*(value.to(device) for value in inputs))
+    model.train(was_training)
+    return logits
+
+
+def _epoch(state: RunState, inputs: Sequence[Input], objective: Objective, settings: TrainingSettings) -> Epoch:
+    """One step, one evaluation pass, and what follows from them."""
+    began = time.perf_counter()
+    model, history = state.model.train(), state.history
+    loss = objective.loss(model(*inputs), "train")
+    state.optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    state.optimizer.step()
+    values = objective.read(loss, predict_logits(model, inputs))
+    number = len(history) + 1
+    _check_finite(values, number, state.optimizer.param_groups[0]["lr"])
+    if history.append(values, settings.monitor):
+        state.keep_best()
+    if state.scheduler is not None:
+        state.scheduler.step(values[f"val_{settings.monitor}"])
+    history.seconds += time.perf_counter() - began
+    return Epoch(
+        number=number,
+        train_loss=values["train_loss"],
+        val_loss=values["val_loss"],
+        accuracy={mask: values[f"{mask}_accuracy"] for mask in objective.masks},
+        best_epoch=history.best_epoch,
+        remaining=history.remaining(settings),
+        seconds=history.seconds,
+    )
+
+
+def _check_finite(values: Mapping[str, float], number: int, lr: float) -> None:
+    for name in ("train_loss", "val_loss"):
+        if not math.isfinite(values[name]):
+            raise TrainingDiverged(
+                f"training diverged: {name} is {values[name]} in epoch {number} with lr {lr:g}; "
+                f"take a smaller lr ({lr / 10:g}, say) or scale the features down"
+            )
+
+
+def _fingerprint(
+    state: RunState, inputs: Sequence[Input], objective: Objective, settings: TrainingSettings, seed: int
+) -> dict[str, Any]:
+    """What must be the same for a run to be the same, as far as training can see it."""
+    return asdict(settings) | {
+        "seed": seed,
+        "device": state.device.type,
+        "weights": {name: list(value.shape) for name, value in state.best.items()},
+        "inputs": [list(value.shape) for value in inputs],
+        "labels and masks": digest({**objective.masks, "y": objective.y})[:16],
+    }
+
+
+def _how_to_go_on(epoch: Epoch, checkpoint: Checkpoint | None) -> str:
+    if checkpoint is None:
+        return f"interrupted after epoch {epoch.number}; nothing was saved, because no checkpoint was asked for"
+    return (
+        f"interrupted after epoch {epoch.number}, which is saved in {checkpoint.path}; "
+        "run the same again, with the same checkpoint, to go on from there"
+    )

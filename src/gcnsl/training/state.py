@@ -1,0 +1,92 @@
+"""All that changes from one epoch to the next, as tensors and plain values: what a run needs to go on."""
+
+from collections import defaultdict
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+from gcnsl.training.history import History
+from gcnsl.training.settings import TrainingSettings
+
+OPTIMIZERS: dict[str, type[Optimizer]] = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+
+
+class RunState:
+    """Weights, best weights, optimizer, learning rate, history, and the state of torch's generators.
+
+    Args:
+        model: Its weights are those to start from. Where it has a method ``parameter_groups(weight_decay)``, the
+            optimizer gets what that returns; else the weight decay is on all parameters.
+        settings: How to train.
+    """
+
+    def __init__(self, model: nn.Module, settings: TrainingSettings) -> None:
+        self.model = model
+        self.device = next(model.parameters()).device
+        self.history = History()
+        self.best = {name: value.detach().clone() for name, value in model.state_dict().items()}
+        groups = getattr(model, "parameter_groups", None)
+        parameters = (
+            [{"params": list(model.parameters()), "weight_decay": settings.weight_decay}]
+            if groups is None
+            else groups(settings.weight_decay)
+        )
+        self.optimizer = OPTIMIZERS[settings.optimizer](parameters, lr=settings.lr, fused=True)  # type: ignore[call-arg]
+        self.scheduler = None
+        if settings.plateau_factor is not None:
+            self.scheduler = ReduceLROnPlateau(
+                self.optimizer,
+                mode="max" if settings.monitor == "accuracy" else "min",
+                factor=settings.plateau_factor,
+                patience=settings.plateau_patience,
+                threshold=0.0,
+            )
+
+    def keep_best(self) -> None:
+        """Note the model's weights as the best so far, on its device."""
+        for name, value in self.model.state_dict().items():
+            self.best[name].copy_(value)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The state's tensors by name."""
+        parts: dict[str, dict[str, Tensor]] = {"model": self.model.state_dict(), "best": self.best}
+        for number, values in self.optimizer.state_dict()["state"].items():
+            parts[f"optimizer.{number}"] = values
+        parts["generator"] = {"cpu": torch.get_rng_state()}
+        if self.device.type == "cuda":
+            parts["generator"]["cuda"] = torch.cuda.get_rng_state(self.device)
+        return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
+
+    def plain(self) -> dict[str, Any]:
+        """The rest of the state, for JSON."""
+        return {
+            "history": self.history.to_dict(),
+            "lr": [group["lr"] for group in self.optimizer.param_groups],
+            "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
+        }
+
+    def restore(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
+        """Take up a state, as :meth:`tensors` and :meth:`plain` gave it."""
+        parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
+        for key, value in tensors.items():
+            part, name = key.split(".", 1)
+            parts[part][name] = value
+        self.model.load_state_dict(parts["model"])
+        for name, value in self.best.items():
+            value.copy_(parts["best"][name])
+        state: dict[int, dict[str, Tensor]] = defaultdict(dict)
+        for key, value in parts["optimizer"].items():
+            number, name = key.split(".", 1)
+            state[int(number)][name] = value
+        groups = self.optimizer.state_dict()["param_groups"]
+        groups = [group | {"lr": lr} for group, lr in zip(groups, plain["lr"], strict=True)]
+        self.optimizer.load_state_dict({"state": dict(state), "param_groups": groups})
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(plain["scheduler"])
+        self.history = History.from_dict(plain["history"])
+        torch.set_rng_state(parts["generator"]["cpu"])
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state(parts["generator"]["cuda"], self.device)

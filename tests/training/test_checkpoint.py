@@ -1,0 +1,250 @@
+"""Runs that are killed, interrupted and resumed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+import training_cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from training_cases import MASKS, Net, fit, gcn_sl, net, same_weights
+
+from gcnsl import InputError
+from gcnsl.errors import Interrupted, TrainingDiverged
+from gcnsl.training import Checkpoint, TrainingSettings, seeded
+
+SETTINGS = [
+    TrainingSettings(epochs=25),
+    TrainingSettings(epochs=25, optimizer="sgd", lr=0.5, monitor="accuracy"),
+    TrainingSettings(epochs=40, patience=6, plateau_factor=0.5, plateau_patience=2, lr=0.1),
+]
+
+
+class StopError(Exception):
+    """Ends a run from outside of it."""
+
+
+def stop_at(number):
+    def on_epoch(epoch) -> None:
+        if epoch.number == number:
+            raise StopError
+
+    return on_epoch
+
+
+def without_seconds(history):
+    return {**history.to_dict(), "seconds": 0}
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "run.safetensors"
+
+
+def test_a_killed_run_ends_with_the_bits_of_an_undisturbed_one(path) -> None:
+    undisturbed, expected = gcn_sl(None)
+    command = [sys.executable, training_cases.__file__, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        for _ in range(10):
+            run.stdout.readline()
+        os.kill(run.pid, signal.SIGKILL)
+    assert run.returncode == -signal.SIGKILL
+    seen = []
+    resumed, history = gcn_sl(path, seen.append)
+    assert seen[0].number > 9, "it went on from a checkpoint"
+    assert same_weights(undisturbed, resumed)
+    assert without_seconds(history) == without_seconds(expected)
+    assert not path.exists(), "a finished run can't be resumed"
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_every_part_of_the_state_is_resumed(path, settings) -> None:
+    undisturbed, resumed = net(), net()
+    expected = fit(undisturbed, settings=settings)
+    for stop in (3, 5, len(expected) - 2):
+        with pytest.raises(StopError):
+            fit(net(), settings=settings, checkpoint=Checkpoint(path, every=1), on_epoch=stop_at(stop))
+    history = fit(resumed, settings=settings, checkpoint=Checkpoint(path))
+    assert without_seconds(history) == without_seconds(expected)
+    assert same_weights(undisturbed, resumed)
+
+
+def test_the_seconds_of_all_parts_are_counted(path) -> None:
+    seen = []
+    for stop in (5, 10):
+        with pytest.raises(StopError):
+            fit(net(), checkpoint=Checkpoint(path, every=1), on_epoch=lambda e, s=stop: (seen.append(e), stop_at(s)(e)))
+    seconds = [epoch.seconds for epoch in seen]
+    assert [epoch.number for epoch in seen] == list(range(1, 11))
+    assert seconds == sorted(seconds)
+
+
+def test_ctrl_c_saves_at_the_end_of_the_epoch_and_says_how_to_go_on(path) -> None:
+    class Pressing(Net):
+        """Presses Ctrl-C in the midst of the fourth epoch's step."""
+
+        steps = 0
+
+        def forward(self, x):
+            self.steps += self.training
+            if self.training and self.steps == 4:
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().forward(x)
+
+    with seeded(0):
+        pressing = Pressing()
+    with pytest.raises(Interrupted, match=rf"after epoch 4, which is saved in {path}; run the same again"):
+        fit(pressing, checkpoint=Checkpoint(path))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    seen = []
+    resumed, undisturbed = net(), net()
+    fit(resumed, checkpoint=Checkpoint(path), on_epoch=seen.append)
+    fit(undisturbed)
+    assert seen[0].number == 5
+    assert same_weights(undisturbed, resumed)
+
+
+def test_ctrl_c_without_a_checkpoint_says_that_nothing_is_saved() -> None:
+    with pytest.raises(Interrupted, match="after epoch 1; nothing was saved, because no checkpoint was asked for"):
+        fit(net(), on_epoch=lambda _: os.kill(os.getpid(), signal.SIGINT))
+
+
+def test_ctrl_c_twice_interrupts_at_once(path) -> None:
+    class Hanging(Net):
+        def forward(self, x):
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGINT)
+            raise AssertionError("not at once")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fit(Hanging(), checkpoint=Checkpoint(path))
+    assert not isinstance(caught.value, Interrupted)
+    assert not path.exists()
+
+
+def test_an_interruption_is_no_error_that_a_search_would_swallow() -> None:
+    assert not issubclass(Interrupted, Exception)
+
+
+def test_in_the_last_epoch_an_interruption_still_resumes_to_the_end(path) -> None:
+    with pytest.raises(Interrupted):
+        fit(net(), checkpoint=Checkpoint(path), on_epoch=lambda e: e.remaining or os.kill(os.getpid(), signal.SIGINT))
+    resumed, undisturbed = net(), net()
+    assert len(fit(resumed, checkpoint=Checkpoint(path), on_epoch=stop_at(0))) == 20
+    fit(undisturbed)
+    assert same_weights(undisturbed, resumed)
+
+
+def test_other_threads_and_other_handlers_are_left_alone() -> None:
+    def handler(*_) -> None:
+        raise AssertionError
+
+    signal.signal(signal.SIGINT, handler)
+    try:
+        fit(net(), on_epoch=lambda _: pytest.fail("replaced") if signal.getsignal(signal.SIGINT) != handler else None)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    finished = []
+    thread = threading.Thread(target=lambda: finished.append(fit(net())))
+    thread.start()
+    thread.join()
+    assert len(finished) == 1
+
+
+def test_after_divergence_the_checkpoint_stays(path) -> None:
+    class Exploding(Net):
+        passes = 0
+
+        def forward(self, x):
+            self.passes += 1
+            return super().forward(x) * (float("nan") if self.passes > 20 else 1)
+
+    with pytest.raises(TrainingDiverged, match="in epoch 11"):
+        fit(Exploding(), checkpoint=Checkpoint(path, every=4))
+    assert path.exists()
+
+
+@pytest.fixture
+def saved(path) -> Path:
+    with pytest.raises(StopError):
+        fit(net(), checkpoint=Checkpoint(path, every=5, identity={"epsilon": 0.9}), on_epoch=stop_at(7))
+    return path
+
+
+def other_masks() -> dict:
+    return {"train_mask": MASKS["val_mask"], "val_mask": MASKS["train_mask"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"settings": TrainingSettings(epochs=20, lr=0.5)}, "lr is 0.01 there and 0.5 here"),
+        ({"seed": 1}, "seed is 0 there and 1 here"),
+        (other_masks(), "labels and masks is '[0-9a-f]{16}' there and"),
+        ({"identity": {"epsilon": 0.8}}, "epsilon is 0.9 there and 0.8 here"),
+        ({"identity": {}}, "epsilon is 0.9 there and None here"),
+        ({"model": nn.Linear(12, 3)}, "weights is .* there and .* here"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused(saved, options, message) -> None:
+    before = saved.read_bytes()
+    checkpoint = Checkpoint(saved, identity=options.pop("identity", {"epsilon": 0.9}))
+    with pytest.raises(InputError, match=rf"{saved} belongs to another run: {message}.*; delete it to start anew, or"):
+        fit(options.pop("model", net()), checkpoint=checkpoint, **options)
+    assert saved.read_bytes() == before
+
+
+def test_what_is_no_checkpoint_is_refused(path) -> None:
+    checkpoint = Checkpoint(path)
+    path.mkdir()
+    with pytest.raises(InputError, match=f"{path} is no file"):
+        fit(net(), checkpoint=checkpoint)
+    path.rmdir()
+    for foreign in (b"", b"not a checkpoint at all", bytes(100)):
+        path.write_bytes(foreign)
+        with pytest.raises(InputError, match=f"checkpoint {path} can't be read .*; delete it to start anew"):
+            fit(net(), checkpoint=checkpoint)
+    path.write_bytes(safetensors.torch.save({"weight": torch.ones(3)}))
+    with pytest.raises(InputError, match="is no checkpoint that this version can go on from"):
+        fit(net(), checkpoint=checkpoint)
+
+
+@pytest.fixture(scope="module")
+def checkpoint_file(tmp_path_factory) -> tuple[Path, tuple]:
+    path = tmp_path_factory.mktemp("bytes") / "run.safetensors"
+    with pytest.raises(StopError):
+        fit(net(), checkpoint=Checkpoint(path, every=5), on_epoch=stop_at(7))
+    return path, next_epoch(path)
+
+
+def next_epoch(path) -> tuple:
+    """The first epoch after the checkpoint, or the refusal to go on."""
+    seen = []
+    try:
+        fit(net(), checkpoint=Checkpoint(path), on_epoch=lambda epoch: (seen.append(epoch), stop_at(6)(epoch)))
+    except InputError as error:
+        return "refused", str(path) in str(error)
+    except StopError:
+        return seen[0].number, seen[0].train_loss, seen[0].val_loss
+    return ("finished",)
+
+
+@settings(max_examples=200)
+@given(st.floats(0, 1, exclude_max=True), st.integers(0, 255))
+def test_a_changed_byte_or_a_lost_end_is_noticed_or_changes_nothing(checkpoint_file, where, change) -> None:
+    path, undisturbed = checkpoint_file
+    whole = path.read_bytes()
+    place = int(where * len(whole))
+    damaged = bytearray(whole)
+    damaged[place] ^= change
+    path.write_bytes(damaged if change else whole[:place])
+    outcome = next_epoch(path)
+    path.write_bytes(whole)
+    assert outcome == ("refused", True) or (change and outcome == undisturbed)

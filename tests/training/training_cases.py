@@ -1,0 +1,66 @@
+"""A graph and models small enough to train in a blink."""
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from gcnsl import synthetic
+from gcnsl.nn import GCNSLConfig
+from gcnsl.training import Checkpoint, History, TrainingSettings, seeded, train
+
+DATA = synthetic(n=60, h=0.8, classes=3, degree=4, features=12, seed=0, signal=0.8)
+TRAIN, VAL, TEST = (torch.arange(60) % 3 == part for part in range(3))
+MASKS = {"train_mask": TRAIN, "val_mask": VAL}
+
+
+class Net(nn.Module):
+    """With everything a state can hold: dropout, buffers, parameters that do not decay."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(12, 8)
+        self.norm = nn.BatchNorm1d(8)
+        self.last = nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.last(nn.functional.dropout(self.norm(self.first(x)).relu(), 0.5, self.training))
+
+    def parameter_groups(self, weight_decay):
+        biases = [parameter for parameter in self.parameters() if parameter.dim() == 1]
+        weights = [parameter for parameter in self.parameters() if parameter.dim() > 1]
+        return [{"params": weights, "weight_decay": weight_decay}, {"params": biases, "weight_decay": 0.0}]
+
+
+def net() -> Net:
+    with seeded(0):
+        return Net()
+
+
+def fit(model: nn.Module, **options) -> History:
+    """Train on the features alone."""
+    settings = options.pop("settings", TrainingSettings(epochs=20))
+    return train(model, [DATA.x], DATA.y, **({"settings": settings, "seed": 0, **MASKS} | options))
+
+
+def gcn_sl(path: Path | None, on_epoch=None) -> tuple[nn.Module, History]:
+    """Train GCN-SL, with a checkpoint every third epoch."""
+    config = GCNSLConfig(hidden_channels=4, n_components=3, epsilon=0.5)
+    inputs = config.prepare(DATA, seed=0)
+    with seeded(0):
+        model = config.build(DATA)
+    settings = TrainingSettings(epochs=150, plateau_factor=0.5, plateau_patience=3)
+    checkpoint = None if path is None else Checkpoint(path, every=3)
+    return model, train(
+        model, inputs, DATA.y, settings=settings, seed=0, on_epoch=on_epoch, checkpoint=checkpoint, **MASKS
+    )
+
+
+def same_weights(a: nn.Module, b: nn.Module) -> bool:
+    return all(x.equal(y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    gcn_sl(Path(sys.argv[1]), lambda epoch: print(epoch.number, flush=True))
