@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from gcnsl import cli
+from gcnsl import InputError, cli
+from gcnsl.cli import console
 from gcnsl.datasets import NAMES
 
 
@@ -19,7 +20,7 @@ def gcnsl(monkeypatch, capsys):
         captured = capsys.readouterr()
         return int(stop.value.code or 0), captured.out, captured.err
 
-    monkeypatch.setattr(cli.out, "width", 200)
+    monkeypatch.setattr(console.out, "width", 200)
     return run
 
 
@@ -105,7 +106,7 @@ def test_wrong_label_column_is_named(gcnsl, tables) -> None:
 
 def test_debug_shows_the_traceback(monkeypatch) -> None:
     monkeypatch.setattr(sys, "argv", ["gcnsl", "--debug", "inspect", "corra"])
-    with pytest.raises(cli.InputError):
+    with pytest.raises(InputError):
         cli.main()
 
 

@@ -1,6 +1,6 @@
 """What every model's configuration can do, so that one loop trains them all and one table lists them."""
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -16,7 +16,7 @@ class ModelConfig(Protocol):
     ``model(*inputs)`` are then the logits of all nodes (n × C).
     """
 
-    __dataclass_fields__: dict[str, Any]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
         """What the model reads, made once from a graph: normalised features, Â and the like, on the CPU."""

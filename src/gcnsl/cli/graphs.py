@@ -1,76 +1,32 @@
-"""The command line: parses, calls, prints. Everything it can do, the library can do without it.
-
-Modules that load torch are imported inside the commands, so that ``--help`` answers at once.
-"""
+"""``gcnsl datasets`` and ``gcnsl inspect``: what a graph is, before anything is learned from it."""
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from gcnsl.errors import GcnslError, InputError
+from gcnsl.cli.app import app
+from gcnsl.cli.console import busy, out
+from gcnsl.cli.options import (
+    DropOption,
+    EdgesOption,
+    GraphArgument,
+    IdOption,
+    JsonOption,
+    LabelOption,
+    NodesOption,
+    RootOption,
+    SeedOption,
+    SplitOption,
+    read_graph,
+)
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
     from gcnsl.graph import GraphSummary
-
-BAD_INPUT = 2
-"""Exit code for what the user can mend: the same that wrong options have."""
-
-app = typer.Typer(
-    name="gcnsl",
-    help="Node classification on graphs whose neighbours may disagree.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-)
-out, err = Console(), Console(stderr=True)
-_settings = {"debug": False}
-
-GraphArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[GRAPH]", help="A dataset's name (see `gcnsl datasets`) or an npz file.", show_default=False
-    ),
-]
-NodesOption = Annotated[Path | None, typer.Option(help="Your own graph: table of nodes (CSV, TSV or Parquet).")]
-EdgesOption = Annotated[Path | None, typer.Option(help="Your own graph: table of edges.")]
-IdOption = Annotated[
-    str | None, typer.Option("--id", help="Column of --nodes with the ids. [default: id, or the first]")
-]
-LabelOption = Annotated[str | None, typer.Option(help="Column of --nodes with the classes. [default: label]")]
-DropOption = Annotated[list[str] | None, typer.Option(help="Column of --nodes not to use; may be repeated.")]
-SplitOption = Annotated[str, typer.Option(help="random, geom-gcn, public (citation graphs) or stored (npz files).")]
-SeedOption = Annotated[int, typer.Option(help="Seed of the random splits.")]
-RootOption = Annotated[Path | None, typer.Option(help="Folder with dataset files, searched first.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-
-
-def main() -> None:
-    """Run the command line; what a user can mend is one line and exit code 2."""
-    try:
-        app()
-    except (GcnslError, OSError) as error:
-        if _settings["debug"]:
-            raise
-        err.print("[bold red]Error:[/]", end=" ")
-        err.print(str(error), markup=False, highlight=False, soft_wrap=True)
-        raise SystemExit(BAD_INPUT) from None
-
-
-@app.callback()
-def _root(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-) -> None:
-    _settings["debug"] = debug
 
 
 @app.command()
@@ -79,7 +35,7 @@ def datasets(root: RootOption = None, as_json: JsonOption = False) -> None:
 
     Example: [bold]gcnsl datasets[/]
     """
-    with _busy("Reading the graphs that are on this machine"):
+    with busy("Reading the graphs that are on this machine"):
         rows = list(_dataset_rows(root))
     if as_json:
         print(json.dumps(rows, indent=2))
@@ -148,8 +104,8 @@ def inspect(
     """
     from gcnsl.graph import summarize
 
-    with _busy("Reading the graph"):
-        data = _read_graph(
+    with busy("Reading the graph"):
+        data = read_graph(
             graph=graph,
             nodes=nodes,
             edges=edges,
@@ -171,31 +127,6 @@ def inspect(
     _print_summary(summary)
     if plot is not None:
         out.print(f"Picture: {plot}", highlight=False)
-
-
-def _read_graph(
-    *,
-    graph: str | None,
-    nodes: Path | None,
-    edges: Path | None,
-    id_column: str | None,
-    label: str | None,
-    drop: Iterable[str] | None,
-    split: str,
-    seed: int,
-    root: Path | None,
-) -> "Data":
-    """The graph that the options name, with masks wherever it has labels."""
-    from gcnsl.datasets import load, with_random_split
-    from gcnsl.graph import from_tables
-
-    if (graph is None) == (nodes is None) or (nodes is None) != (edges is None):
-        raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
-    if graph is not None:
-        return load(graph, split=split, seed=seed, root=root)
-    data = from_tables(nodes, edges, id=id_column, label=label, drop=list(drop or ()))
-    data.name = nodes.stem if nodes is not None else None
-    return data if data.y is None or "train_mask" in data else with_random_split(data, seed=seed)
 
 
 def _print_summary(summary: "GraphSummary") -> None:
@@ -234,12 +165,3 @@ def _print_summary(summary: "GraphSummary") -> None:
         out.print(classes)
     for warning in summary.warnings:
         out.print(f"[yellow]![/] {warning}", highlight=False)
-
-
-@contextmanager
-def _busy(doing: str) -> Iterator[None]:
-    """A spinner with a clock on stderr, gone when the work is done."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.elapsed:.0f} s"))
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
-        progress.add_task(doing, total=None)
-        yield

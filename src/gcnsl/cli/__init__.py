@@ -1,0 +1,9 @@
+"""The command line: parses, calls, prints. Everything it can do, the library can do without it.
+
+Modules that load torch are imported inside the commands, so that ``--help`` answers at once.
+"""
+
+from gcnsl.cli import graphs
+from gcnsl.cli.app import BAD_INPUT, INTERRUPTED, app, main
+
+__all__ = ["BAD_INPUT", "INTERRUPTED", "app", "graphs", "main"]

@@ -1,0 +1,168 @@
+"""Every method by name: the model's hyper-parameters and how it is trained; and one run of one of them.
+
+Adding a method is a file in ``nn/`` and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from gcnsl.errors import InputError
+from gcnsl.nn import GCNSLConfig, Input, ModelConfig
+from gcnsl.training import Checkpoint, Epoch, History, TrainingSettings, choose_device, predict_logits, seeded, train
+
+Settings = TypeVar("Settings", ModelConfig, TrainingSettings)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A model's configuration, and the settings it is trained with."""
+
+    config: ModelConfig
+    training: TrainingSettings
+
+    def options(self) -> dict[str, Any]:
+        """All hyper-parameters by name."""
+        return asdict(self.config) | asdict(self.training)
+
+    def with_options(self, **options: Any) -> Method:
+        """The same with other hyper-parameters; texts are read as what the parameter is."""
+        unknown = options.keys() - self.options().keys()
+        if unknown:
+            model = type(self.config).__name__.removesuffix("Config")
+            raise InputError(
+                f"{', '.join(sorted(unknown))}: {model} has no such option; there are {', '.join(self.options())}"
+            )
+        return Method(_with(self.config, options), _with(self.training, options))
+
+
+METHODS: dict[str, Method] = {
+    "gcn-sl-cc": Method(GCNSLConfig(merge="concat"), TrainingSettings()),
+    "gcn-sl-av": Method(GCNSLConfig(merge="average"), TrainingSettings()),
+}
+ALIASES = {"gcn-sl": "gcn-sl-cc", "h2gcn": "h2gcn-2"}
+
+
+def find_method(name: str) -> Method:
+    """The method of this name or alias."""
+    name = ALIASES.get(name, name)
+    if name not in METHODS:
+        raise InputError(f"method({name!r}) must be one of {', '.join([*METHODS, *ALIASES])}")
+    return METHODS[name]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one run.
+
+    Attributes:
+        model: With the weights of its best epoch.
+        history: Its epochs.
+        accuracy: In the best epoch, by mask: ``"train"``, ``"val"`` and ``"test"``.
+    """
+
+    model: nn.Module
+    history: History
+    accuracy: dict[str, float]
+
+
+def run_split(
+    method: Method,
+    data: Data,
+    inputs: Sequence[Input],
+    *,
+    run: int,
+    seed: int,
+    device: str = "auto",
+    watch_test: bool = False,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Outcome:
+    """Train on one of a graph's splits and look at its test nodes once, at the end.
+
+    Args:
+        method: What to train, and how.
+        data: A graph with labels and masks (n, or n × runs).
+        inputs: ``method.config.prepare(data, seed=...)``; the same ones serve all runs.
+        run: Which split, a column of the masks.
+        seed: Of the weights and of dropout.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, ...
+        watch_test: Whether the test accuracy of every epoch goes into the history, for curves. It decides nothing.
+        on_epoch: Called after each epoch.
+        checkpoint: See :func:`gcnsl.training.train`.
+    """
+    on = choose_device(device)
+    masks = split_masks(data, run)
+    inputs = [value.to(on) for value in inputs]
+    with seeded(seed):
+        model = method.config.build(data).to(on)
+    history = train(
+        model,
+        inputs,
+        data.y,
+        train_mask=masks["train"],
+        val_mask=masks["val"],
+        settings=method.training,
+        seed=seed,
+        watch={"test": masks["test"]} if watch_test else None,
+        on_epoch=on_epoch,
+        checkpoint=checkpoint,
+    )
+    correct = predict_logits(model, inputs).argmax(dim=1).cpu() == data.y
+    return Outcome(model, history, {name: float(correct[mask].float().mean()) for name, mask in masks.items()})
+
+
+def split_masks(data: Data, run: int) -> dict[str, Tensor]:
+    """The training, validation and test nodes of one run (n each)."""
+    masks = {}
+    for name in ("train", "val", "test"):
+        mask = data[f"{name}_mask"]
+        if mask.dim() == 2:
+            if not 0 <= run < mask.shape[1]:
+                raise InputError(f"run({run}) must be from 0 to {mask.shape[1] - 1}: the graph has that many splits")
+            mask = mask[:, run]
+        masks[name] = mask
+    return masks
+
+
+def _with(settings: Settings, options: Mapping[str, Any]) -> Settings:
+    """Settings with those of the options that are theirs."""
+    own = {field.name for field in fields(settings)} & options.keys()
+    return replace(settings, **{name: _read_option(type(settings), name, options[name]) for name in own})
+
+
+def _read_option(owner: type, name: str, value: Any) -> Any:
+    """A text as what the field is: a number, yes or no, a name, or nothing."""
+    if not isinstance(value, str):
+        return value
+    kinds = _kinds(get_type_hints(owner)[name])
+    if type(None) in kinds and value.lower() == "none":
+        return None
+    if bool in kinds and value.lower() in _TRUTH:
+        return _TRUTH[value.lower()]
+    for kind in (int, float):
+        if kind in kinds:
+            try:
+                return kind(value)
+            except ValueError:
+                continue
+    if kinds & {int, float, bool} and str not in kinds:
+        expected = " or ".join(sorted(kind.__name__ for kind in kinds if kind is not type(None)))
+        raise InputError(f"{name}({value!r}) must be {expected}")
+    return value
+
+
+_TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """The types that an annotation allows; a Literal allows texts."""
+    if get_origin(annotation) in (Union, UnionType):
+        return {kind for part in get_args(annotation) for kind in _kinds(part)}
+    return {annotation if isinstance(annotation, type) else str}
