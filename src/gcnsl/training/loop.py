@@ -86,12 +86,12 @@ def train(
 
 
 @torch.no_grad()
-def predict_logits(model: nn.Module, inputs: Sequence[Input]) -> Tensor:
-    """Logits of all nodes (n × C) without dropout or gradients, on the model's device."""
+def predict_logits(model: nn.Module, inputs: Sequence[Input], **options: Any) -> Tensor:
+    """Logits of all nodes, ``model(*inputs, **options)`` (n × C), without dropout or gradients, on its device."""
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
-    logits: Tensor = model(*(value.to(device) for value in inputs))
+    logits: Tensor = model(*(value.to(device) for value in inputs), **options)
     model.train(was_training)
     return logits
 
