@@ -37,7 +37,8 @@ def train(
 
     An epoch is a training step and an evaluation pass. The run ends after ``settings.patience`` epochs without a better
     validation loss (or accuracy), or after ``settings.epochs``, with the model in evaluation mode. The same seed,
-    weights and inputs give the same bits on a CPU; the caller's random generators are left as they are.
+    weights and inputs give the same bits on a CPU with the same number of threads; the caller's random generators are
+    left as they are.
 
     Args:
         model: ``model(*inputs)`` are the logits of all nodes (n × C). Its weights are those to start from. A method
