@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gcnsl.datasets import load, synthetic
     from gcnsl.errors import DownloadError, GcnslError, InputError
+    from gcnsl.estimator import GCNSLClassifier
     from gcnsl.graph import from_arrays, from_data, from_networkx, from_scipy, from_tables
     from gcnsl.reconnection import reconnect, reconnected_edges
     from gcnsl.spectral import SpectralFeatures
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "DownloadError": "gcnsl.errors",
+    "GCNSLClassifier": "gcnsl.estimator",
     "GcnslError": "gcnsl.errors",
     "InputError": "gcnsl.errors",
     "SpectralFeatures": "gcnsl.spectral",
@@ -33,6 +35,7 @@ _HOME = {
 
 __all__ = [
     "DownloadError",
+    "GCNSLClassifier",
     "GcnslError",
     "InputError",
     "SpectralFeatures",

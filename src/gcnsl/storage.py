@@ -91,7 +91,8 @@ def load_folder(path: str | os.PathLike[str], *, kind: str = CLASSIFIER) -> tupl
     if hashlib.sha256(content).hexdigest() != document["tensors_sha256"]:
         raise _damaged(path, f"{TENSORS} is not the file that was saved")
     try:
-        tensors = safetensors.torch.load(content)
+        # Copies lie where torch puts tensors. In the file they lie anywhere, which can change how products are rounded.
+        tensors = {name: tensor.clone() for name, tensor in safetensors.torch.load(content).items()}
     except (SafetensorError, ValueError, KeyError) as error:
         raise _damaged(path, f"{TENSORS} can't be read ({error})") from error
     if sorted(tensors) != document["tensors"]:

@@ -31,8 +31,8 @@ def model(**options) -> GCNSL:
     return built.eval()
 
 
-def transcription(net: GCNSL, x, spectral, edges, *, K: int, epsilon: float, merge: str) -> np.ndarray:
-    """The paper's equations, in its order, with dense matrices."""
+def transcription(net: GCNSL, x, spectral, edges, *, K: int, epsilon: float, merge: str, known: int = N) -> np.ndarray:
+    """The paper's equations, in its order, with dense matrices; new nodes are like known ones and themselves."""
     X, F = x.numpy(), spectral.numpy()
     weights = {name: value.detach().numpy() for name, value in net.named_parameters()}
     W0X, W0F, W1 = (weights[f"{name}.weight"].T for name in ("lin_x", "lin_spectral", "lin_out"))
@@ -49,6 +49,9 @@ def transcription(net: GCNSL, x, spectral, edges, *, K: int, epsilon: float, mer
         for j in range(N):
             a, b = X[i] @ Qm, X[j] @ Qm
             S[i, j] = a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+    for i in range(N):
+        for j in range(known, N):
+            S[i, j] = 1 if i == j else 0
     A_star = np.where(epsilon > S, 0, S)
     A_star_hat = A_star / A_star.sum(1, keepdims=True)
 
@@ -75,6 +78,34 @@ def test_is_the_paper_to_the_letter(graph, merge, rounds, epsilon, sparse) -> No
     logits = net(features, spectral, normalized_adjacency(edges, N))
     expected = transcription(net, x, spectral, edges, K=rounds, epsilon=epsilon, merge=merge)
     np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.9, 0.999])
+@pytest.mark.parametrize("known", [1, 15, N - 1])
+@pytest.mark.parametrize("at_once", [4, 1000])
+def test_new_nodes_are_connected_to_known_ones_and_to_themselves(graph, monkeypatch, epsilon, known, at_once) -> None:
+    monkeypatch.setattr("gcnsl.nn.gcn_sl._NEW_ROWS", at_once)
+    x, spectral, edges = graph
+    net = model(epsilon=epsilon, rounds=2)
+    logits = net(x, spectral, normalized_adjacency(edges, N), known=known)
+    expected = transcription(net, x, spectral, edges, K=2, epsilon=epsilon, merge="concat", known=known)
+    np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_where_no_node_is_new_nothing_changes(graph) -> None:
+    x, spectral, edges = graph
+    net, adjacency = model(epsilon=0.3), normalized_adjacency(edges, N)
+    assert net(x, spectral, adjacency, known=N).equal(net(x, spectral, adjacency))
+
+
+def test_a_new_node_without_a_direction_is_like_no_node(graph) -> None:
+    x, spectral, _ = graph
+    x = x.clone()
+    x[-1] = 0
+    net = model(epsilon=0.3)
+    h = net.enhanced_features(x, spectral)
+    assert net._reconnect(net.directions(x), h, N - 1)[-1].abs().sum() == 0
+    assert h[-1].abs().sum() > 0
 
 
 def test_gradients_reach_every_parameter_and_are_right(graph) -> None:

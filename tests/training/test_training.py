@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import warnings
 
 import pytest
 import torch
@@ -238,9 +239,25 @@ def test_a_history_survives_json() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_on_a_gpu_everything_is_moved_and_waited_for_once_an_epoch() -> None:
-    model = net().cuda()
-    fit(model)
-    with seeded(0), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-        fit(net().cuda(), settings=TrainingSettings(epochs=50, patience=50))
-    waits = sum(event.count for event in profile.key_averages() if event.key == "aten::_local_scalar_dense")
-    assert waits < 20, "the masks are counted once; epochs read one vector"
+    waits = []
+    torch.set_warn_always(True)
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        for epochs in (10, 30):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                fit(net().cuda(), settings=TrainingSettings(epochs=epochs))
+            waits.append(sum("synchronizing" in str(warning.message) for warning in caught))
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+        torch.set_warn_always(False)
+    assert 0 < waits[1] - waits[0] <= 20
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_a_gpu_a_seed_fixes_dropout_and_the_callers_generator_is_left_alone() -> None:
+    torch.cuda.manual_seed(5)
+    before = torch.cuda.get_rng_state()
+    losses = [fit(net().cuda())["train_loss"] for _ in range(2)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert torch.cuda.get_rng_state().equal(before)

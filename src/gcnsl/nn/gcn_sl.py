@@ -25,6 +25,8 @@ from gcnsl.spectral import SpectralFeatures
 Merge = Literal["concat", "average"]
 SpectralMethod = Literal["esc-anch", "esc", "sc"]
 SpectralScale = Literal["unit", "sqrt-n"]
+_NEW_ROWS = 1024
+"""So many new nodes at a time are compared with the known ones, because their edges are listed for it."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,12 @@ class GCNSLConfig:
     def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
         """X shifted, F and Â."""
         x = normalize_features(data.x, self.feature_norm)
-        spectral = self.spectral_features(seed).fit_transform(x) if self.n_components else x.new_empty(len(x), 0)
-        adjacency = normalized_adjacency(data.edge_index, len(x), self_loops=self.self_loops, norm=self.adjacency_norm)
+        spectral = self.spectral_features(seed).fit_transform(x) if self.n_components else torch.empty(len(x), 0)
+        return self.inputs(x, spectral, data.edge_index, seed=seed)
+
+    def inputs(self, x: Tensor, spectral: Tensor, edge_index: Tensor, *, seed: int) -> tuple[Input, ...]:
+        """X shifted, F and Â from normalised features, F and the edges: what :meth:`prepare` does once it has F."""
+        adjacency = normalized_adjacency(edge_index, len(x), self_loops=self.self_loops, norm=self.adjacency_norm)
         return feature_matrix(shift_features(x, self.feature_shift, seed=seed)), spectral, adjacency
 
     def spectral_features(self, seed: int) -> SpectralFeatures:
@@ -172,9 +178,19 @@ class GCNSL(nn.Module):
         nn.init.ones_(self.gate)
 
     def forward(
-        self, x: Tensor | SparseMatrix, spectral: Tensor | None = None, adjacency: SparseMatrix | None = None
+        self,
+        x: Tensor | SparseMatrix,
+        spectral: Tensor | None = None,
+        adjacency: SparseMatrix | None = None,
+        *,
+        known: int | None = None,
     ) -> Tensor:
-        """Logits of every node (n × C)."""
+        """Logits of every node (n × C).
+
+        With ``known`` the nodes after the first so many are new to the model: A* connects each of them to known nodes
+        and to itself, but not to another new one, so that what it predicts depends on no other new node's features
+        unless an edge joins them.
+        """
         h = self.enhanced_features(x, spectral)
         branches = [h]
         if self.use_adjacency:
@@ -182,7 +198,7 @@ class GCNSL(nn.Module):
                 raise InputError("adjacency is None: give Â, or build the model with use_adjacency=False")
             branches += self._aggregate(h, adjacency)
         if self.use_reconnected:
-            branches.append(reconnect(self.directions(x), h, self.epsilon))
+            branches.append(self._reconnect(self.directions(x), h, known))
         final = functional.relu(self.gate * torch.cat(branches, dim=1))
         logits: Tensor = self.lin_out(self._drop(final))
         return logits
@@ -215,6 +231,20 @@ class GCNSL(nn.Module):
         for _ in range(self.rounds - 1):
             before, after = after, adjacency @ after
         return [before, after]
+
+    def _reconnect(self, z: Tensor, h: Tensor, known: int | None) -> Tensor:
+        """Â* H, where of a new node i the row of A* holds s_ij for known j and s_ii = 1."""
+        if known is None or known == len(z):
+            return reconnect(z, h, self.epsilon)
+        keys, values = z[:known], h[:known]
+        rows = [reconnect(keys, values, self.epsilon)]
+        for new, own in zip(torch.split(z[known:], _NEW_ROWS), torch.split(h[known:], _NEW_ROWS), strict=True):
+            (row, _), similarity = reconnected_edges(new, self.epsilon, keys=keys)
+            degree = similarity.new_zeros(len(new)).index_add(0, row, similarity)[:, None]
+            itself = new.any(dim=1, keepdim=True).to(h.dtype)  # a node without a direction is not even like itself
+            total = degree * reconnect(new, values, self.epsilon, keys=keys) + itself * own
+            rows.append(total / torch.where(degree + itself > 0, degree + itself, 1.0))
+        return torch.cat(rows)
 
     def _drop(self, values: Tensor) -> Tensor:
         return functional.dropout(values, self.dropout, training=self.training)

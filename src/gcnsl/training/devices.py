@@ -9,9 +9,7 @@ from gcnsl.errors import InputError
 
 
 def choose_device(device: str | torch.device = "auto") -> torch.device:
-    """The device that a user means: ``"auto"`` is CUDA where there is one, else the CPU; or ``"cpu"``, ``"cuda"``,
-    ``"cuda:1"``.
-    """  # noqa: D205
+    """The device that a name means: ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` is CUDA if there is any."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -37,7 +37,8 @@ def train(
 
     An epoch is a training step and an evaluation pass. The run ends after ``settings.patience`` epochs without a better
     validation loss (or accuracy), or after ``settings.epochs``, with the model in evaluation mode. The same seed,
-    weights and inputs give the same bits on a CPU; the caller's random generators are left as they are.
+    weights and inputs give the same bits on a CPU with the same number of threads; the caller's random generators are
+    left as they are.
 
     Args:
         model: ``model(*inputs)`` are the logits of all nodes (n × C). Its weights are those to start from. A method
@@ -86,12 +87,12 @@ def train(
 
 
 @torch.no_grad()
-def predict_logits(model: nn.Module, inputs: Sequence[Input]) -> Tensor:
-    """Logits of all nodes (n × C) without dropout or gradients, on the model's device."""
+def predict_logits(model: nn.Module, inputs: Sequence[Input], **options: Any) -> Tensor:
+    """Logits of all nodes, ``model(*inputs, **options)`` (n × C), without dropout or gradients, on its device."""
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
-    logits: Tensor = model(*(value.to(device) for value in inputs))
+    logits: Tensor = model(*(value.to(device) for value in inputs), **options)
     model.train(was_training)
     return logits
 

@@ -9,6 +9,7 @@ from torch.nn import functional
 from gcnsl.errors import InputError
 
 UNLABELLED = -1
+"""As in gcnsl.graph, whose readers of tables training can do without."""
 
 
 class Objective:

@@ -1,0 +1,62 @@
+"""The classifier in scikit-learn's cross-validation and searches."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from classifier_cases import EDGES, NAMES, TRUTH, N, X, classifier
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from gcnsl import InputError
+
+NODES = np.arange(N)
+
+
+@pytest.mark.parametrize("samples", [NODES, NODES[:, None]])
+def test_cross_validation(samples) -> None:
+    scores = cross_val_score(
+        classifier(epochs=40).over_nodes(X, EDGES), samples, NAMES[TRUTH], cv=3, error_score="raise"
+    )
+    assert len(scores) == 3
+    assert scores.mean() > 0.7
+
+
+def test_only_the_labels_of_the_given_nodes_are_seen() -> None:
+    chosen = NODES[::2]
+    model = classifier(epochs=3).over_nodes(sp.csr_array(X), EDGES).fit(chosen, TRUTH[chosen])
+    seen = model.classifier_.y_
+    assert (seen[chosen] == TRUTH[chosen]).all()
+    assert (seen[1::2] == -1).all()
+    assert model.classes_.tolist() == [0, 1, 2]
+    direct = classifier(epochs=3).fit(sp.csr_array(X), np.where(NODES % 2 == 0, TRUTH, -1), edge_index=EDGES)
+    assert (model.predict(NODES[1::2]) == direct.predict()[1::2]).all()
+    assert (model.predict_proba([5, 3]) == direct.predict_proba()[[5, 3]]).all()
+    assert model.score(NODES, TRUTH) == direct.score(None, TRUTH)
+
+
+def test_grid_search() -> None:
+    over_nodes = classifier(epochs=25).over_nodes(X, EDGES)
+    grid = {"classifier__epsilon": [0.6, 0.9], "classifier__lr": [1e-6, 0.03]}
+    search = GridSearchCV(over_nodes, grid, cv=2, error_score="raise").fit(NODES, TRUTH)
+    assert search.best_params_["classifier__lr"] == 0.03
+    assert search.predict(NODES).shape == (N,)
+    assert search.best_estimator_.classifier_.epsilon == search.best_params_["classifier__epsilon"]
+
+
+def test_the_classifier_it_was_made_of_is_left_alone() -> None:
+    original = classifier(epochs=1)
+    over_nodes = original.over_nodes(X.tolist(), EDGES)
+    clone(over_nodes).fit(NODES, TRUTH)
+    assert not hasattr(original, "model_")
+    with pytest.raises(NotFittedError):
+        over_nodes.predict(NODES)
+
+
+def test_bad_samples_are_refused() -> None:
+    model = classifier(epochs=1).over_nodes(X, EDGES)
+    for nodes in (X, [N], [-1], [0.5]):
+        with pytest.raises(InputError, match=r"nodes has shape .*: give numbers from 0 to 89"):
+            model.fit(nodes, np.zeros(len(nodes)))
+    with pytest.raises(InputError, match=r"y has shape \(2,\): give one label for each of the 3 nodes"):
+        model.fit([1, 2, 3], [0, 1])
