@@ -12,14 +12,16 @@ loops. Whatever comes in, what goes out is the same object:
 What was changed is counted in an :class:`EdgeReport`, so that it can be shown rather than hidden.
 """
 
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-_BLOCK = 2**16
-"""So many rows at a time are written out, to need no second copy of them all."""
+HAS_NUMBA = find_spec("numba") is not None
+COMPILED_FROM = 1_000_000
+"""From so many entries on, compiled passes save more than loading them takes."""
 
 
 class EdgeReport(NamedTuple):
@@ -50,22 +52,29 @@ def simple_undirected(
     Returns:
         The ``edge_index`` (2 × E, both directions of each edge, sorted) and the report.
     """
-    given = _distinct_sorted(source, target, num_nodes)
-    mirrored = given.tocsc().T
-    directed, both = given.nnz, given + mirrored
-    del given, mirrored
-
-    edge_index = np.empty((2, both.nnz), dtype=np.int64)
-    edge_index[1], start = both.indices, both.indptr
-    del both  # the edges are a good part of a large graph: hold each form of them only as long as it is needed
-    for low in range(0, num_nodes, _BLOCK):
-        rows = np.arange(low, min(low + _BLOCK, num_nodes))
-        edge_index[0, start[low] : start[rows[-1] + 1]] = np.repeat(rows, np.diff(start[low : rows[-1] + 2]))
-
+    large = len(source) >= COMPILED_FROM and HAS_NUMBA
+    edge_index, directed = (_merge_compiled if large else merge_by_matrices)(source, target, num_nodes)
     loops = int(np.count_nonzero(edge_index[0] == edge_index[1]))
     edges = (edge_index.shape[1] + loops) // 2
     one_way = 2 * (edges - loops) - (directed - loops)
     return edge_index, EdgeReport(len(source), len(source) - directed, loops, one_way, edges)
+
+
+def _merge_compiled(
+    source: NDArray[np.int32], target: NDArray[np.int32], num_nodes: int
+) -> tuple[NDArray[np.int64], int]:
+    from gcnsl.graph.bucketing import merge_edges
+
+    return merge_edges(source, target, num_nodes)
+
+
+def merge_by_matrices(
+    source: NDArray[np.int32], target: NDArray[np.int32], num_nodes: int
+) -> tuple[NDArray[np.int64], int]:
+    """The distinct edges in both directions, sorted (2 × E), and the number of distinct entries given: A + Aᵀ."""
+    given = _distinct_sorted(source, target, num_nodes)
+    both = (given + given.tocsc().T).tocoo()
+    return np.stack([both.row, both.col]).astype(np.int64), given.nnz
 
 
 def _distinct_sorted(source: NDArray[np.int32], target: NDArray[np.int32], num_nodes: int) -> sp.csr_array:

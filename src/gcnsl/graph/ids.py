@@ -52,11 +52,10 @@ def find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str,
     Raises:
         InputError: If an id is given to two nodes, or an edge ends at an id that no node has.
     """
-    _refuse_repeats(ids, nodes)
     wanted = [as_ids(edges, column) for column in columns]
     if any(values.type != ids.type for values in wanted):
         ids, *wanted = (values.cast(_TEXT) for values in (ids, *wanted))
-    look_up = _look_up(ids)
+    look_up = _look_up(ids, nodes)
     ends = np.empty((2, edges.arrow.num_rows), dtype=np.int32)
     with ThreadPoolExecutor(2) as pool:  # Arrow's and NumPy's look-ups release the interpreter's lock
         list(pool.map(look_up, wanted, ends))
@@ -71,26 +70,32 @@ def find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str,
     return ends
 
 
-def _refuse_repeats(ids: pa.ChunkedArray, nodes: str) -> None:
-    if pc.count_distinct(ids).as_py() < len(ids):
-        row = int(np.flatnonzero(ids.to_pandas().duplicated())[0])
-        raise InputError(
-            f"{nodes}, row {row + 1}: id {ids[row].as_py()!r} is given to an earlier row too; "
-            "remove one of the rows or give it an id of its own"
-        )
-
-
-def _look_up(ids: pa.ChunkedArray) -> Callable[[pa.ChunkedArray, NDArray[np.int32]], None]:
+def _look_up(ids: pa.ChunkedArray, nodes: str) -> Callable[[pa.ChunkedArray, NDArray[np.int32]], None]:
     """A function that writes the node numbers of ids, -1 for an unknown one, by the quickest of three exact ways."""
     if not pa.types.is_int64(ids.type):
+        if pc.count_distinct(ids).as_py() < len(ids):
+            _refuse_repeat(ids, nodes)
         return partial(_find_text, ids.combine_chunks())
     values = ids.to_numpy()
     low, high = int(values.min()), int(values.max())
     if high - low >= _DENSE * len(values):
-        return partial(_by_chunk, pd.Index(values).get_indexer)
-    numbers = np.full(high - low + 1, -1, dtype=np.int32)
-    numbers[values - low] = np.arange(len(values), dtype=np.int32)
+        index = pd.Index(values)
+        if not index.is_unique:
+            _refuse_repeat(ids, nodes)
+        return partial(_by_chunk, index.get_indexer)
+    numbers, order = np.full(high - low + 1, -1, dtype=np.int32), np.arange(len(values), dtype=np.int32)
+    numbers[values - low] = order
+    if not np.array_equal(numbers[values - low], order):  # a later row has taken an earlier one's place
+        _refuse_repeat(ids, nodes)
     return partial(_by_chunk, partial(_find_dense, numbers, low))
+
+
+def _refuse_repeat(ids: pa.ChunkedArray, nodes: str) -> None:
+    row = int(np.flatnonzero(ids.to_pandas().duplicated())[0])
+    raise InputError(
+        f"{nodes}, row {row + 1}: id {ids[row].as_py()!r} is given to an earlier row too; "
+        "remove one of the rows or give it an id of its own"
+    )
 
 
 def _by_chunk(find: Callable[[NDArray[np.int64]], Any], wanted: pa.ChunkedArray, out: NDArray[np.int32]) -> None:
