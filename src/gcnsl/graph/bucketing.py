@@ -1,3 +1,5 @@
+# ruff: noqa: PLR0917 - compiled functions take their arguments by position
+# mypy: disable-error-code="untyped-decorator"
 """`simple_undirected` for millions of edges: the same result by compiled passes over memory, on two threads.
 
 Both directions of every entry are packed into one integer each (source, target, which direction) and thrown into
