@@ -2,8 +2,8 @@ import pytest
 
 from gcnsl import InputError
 from gcnsl.experiments import paper
-from gcnsl.experiments.plan import EXPERIMENTS, METHODS, Scope, plan
 from gcnsl.experiments.hyperparameters import write_settings
+from gcnsl.experiments.plan import EXPERIMENTS, METHODS, Scope, plan
 
 pytestmark = pytest.mark.usefixtures("all_methods")
 

@@ -59,7 +59,12 @@ def test_results_come_back_as_they_went_in(store) -> None:
     whole = result(3, history={"val_accuracy": [0.1, 0.2]}, finished="2021-05-28T00:00:00+00:00")
     store.add(whole, result(1, status="failed"), result(2))
     assert store.results() == [result(1, status="failed"), result(2), whole]
-    assert store.statuses() == {spec(1).key: "failed", spec(2).key: "ok", spec(3).key: "ok"}
+    assert store.finished() == {
+        spec(1).key: ("failed", ""),
+        spec(2).key: ("ok", ""),
+        spec(3).key: ("ok", "2021-05-28T00:00:00+00:00"),
+    }
+    assert [store.has(spec(run)) for run in range(4)] == [False, False, True, True]
     assert read_results(store.path) == store.results()
 
 

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from gcnsl.errors import InputError
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.files import atomic_write
+from gcnsl.methods import METHODS
 
 Status = Literal["ok", "failed"]
 
@@ -69,6 +70,7 @@ class RunResult:
 
 
 _COLUMNS = tuple(field.name for field in fields(RunResult))
+_FINISHED = "SELECT key, status, finished FROM runs"
 
 
 class ResultStore:
@@ -116,9 +118,14 @@ class ResultStore:
                 [_to_row(result) for result in results],
             )
 
-    def statuses(self) -> dict[str, Status]:
-        """Whether each run went well, by the key of its specification."""
-        return dict(self._connection.execute("SELECT key, status FROM runs"))
+    def has(self, spec: RunSpec) -> bool:
+        """Whether there is a good result of a run."""
+        query = "SELECT 1 FROM runs WHERE key = ? AND status = 'ok'"
+        return self._connection.execute(query, [spec.key]).fetchone() is not None
+
+    def finished(self) -> dict[str, tuple[Status, str]]:
+        """Whether each run went well, and when it was finished, by the key of its specification."""
+        return {key: (status, when) for key, status, when in self._connection.execute(_FINISHED)}
 
     def results(self) -> list[RunResult]:
         """All results, in the order of their specifications."""
@@ -157,6 +164,16 @@ def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
         return list(import_lines(path))
     with ResultStore(path) as store:
         return store.results()
+
+
+def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
+    """Results by the key of their specification, as this version would name it."""
+    found = {}
+    for result in results:
+        known = result.spec.task == "train" and result.spec.method in METHODS
+        spec = result.spec.with_defaults(METHODS[result.spec.method].options()) if known else result.spec
+        found[spec.key] = result
+    return found
 
 
 def export_lines(results: Iterable[RunResult], path: str | os.PathLike[str]) -> None:
