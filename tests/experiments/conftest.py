@@ -1,0 +1,23 @@
+import pytest
+import torch
+from fake_methods import fake_methods
+from threadpoolctl import threadpool_limits
+
+from gcnsl.methods import METHODS
+
+
+@pytest.fixture(autouse=True, scope="package")
+def one_thread():
+    """Work on small matrices in one thread: on a busy machine several only wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def all_methods(monkeypatch):
+    """All ten names are registered; those but GCN-SL train in no time."""
+    for name, method in fake_methods().items():
+        monkeypatch.setitem(METHODS, name, method)
