@@ -62,10 +62,10 @@ def test_agreement_counts_labels_and_guesses_where_there_are_none(model) -> None
 @pytest.mark.parametrize(
     ("options", "branches"),
     [
-        ({"rounds": 3}, ["own features", "A, 2 steps", "A, 3 steps", "A*"]),
-        ({"rounds": 1}, ["own features", "A, 1 step", "A*"]),
+        ({"rounds": 3}, ["own features", "A (2 steps)", "A (3 steps)", "A*"]),
+        ({"rounds": 1}, ["own features", "A (1 step)", "A*"]),
         ({"use_adjacency": False, "merge": "average"}, ["own features", "A*"]),
-        ({"use_reconnected": False, "n_components": 0}, ["own features", "A, 1 step", "A, 2 steps"]),
+        ({"use_reconnected": False, "n_components": 0}, ["own features", "A (1 step)", "A (2 steps)"]),
     ],
 )
 def test_evidence_adds_up_to_the_difference_of_the_logits(options, branches) -> None:

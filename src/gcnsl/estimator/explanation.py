@@ -82,7 +82,7 @@ class Explanation:
         """Share of neighbours whose class, as far as it is known, is the one predicted for the node."""
         if not neighbours:
             return None
-        return sum(other.best_known == self.node.predicted for other in neighbours) / len(neighbours)
+        return [other.best_known == self.node.predicted for other in neighbours].count(True) / len(neighbours)
 
 
 def find_node(classifier: GCNSLClassifier, name: str) -> int:
@@ -176,4 +176,4 @@ def _evidence(
 
 def _over_a(rounds: int) -> str:
     """What a branch is called; after no round it is H once more."""
-    return "own features" if rounds == 0 else f"A, {rounds} step{'s' if rounds > 1 else ''}"
+    return "own features" if rounds == 0 else f"A ({rounds} step{'s' if rounds > 1 else ''})"

@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from gcnsl.errors import InputError
@@ -24,11 +23,12 @@ def check_table(path: str | os.PathLike[str]) -> Path:
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table; ids and names that could be read as something else are quoted."""
-    path, content = check_table(path), io.BytesIO()
+    """Write a table to a file of that kind."""
+    path = check_table(path)
     kind = path.suffix.lower()
-    if kind in _PARQUET:
-        pa.parquet.write_table(table, content)
-    else:
-        pa.csv.write_csv(table, content, pa.csv.WriteOptions(delimiter=_SEPARATORS[kind]))
+    if kind not in _PARQUET:
+        atomic_write(path, table.to_pandas().to_csv(sep=_SEPARATORS[kind], index=False, lineterminator="\n"))
+        return
+    content = io.BytesIO()
+    pa.parquet.write_table(table, content)
     atomic_write(path, content.getvalue())
