@@ -102,7 +102,7 @@ def train(
             random_state=seed,
             device=device,
             checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every or ONLY_WHEN_INTERRUPTED,
+            checkpoint_every=ONLY_WHEN_INTERRUPTED if checkpoint_every is None else checkpoint_every,
             on_epoch=show,
         )
         fit_split(classifier, data, run=run, all_labels=all_labels)
