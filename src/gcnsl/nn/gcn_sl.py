@@ -9,7 +9,9 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
+from gcnsl.nn.checks import check_at_least, check_choice, check_dropout
 from gcnsl.nn.config import Input
+from gcnsl.nn.linear import drop_entries
 from gcnsl.nn.preprocessing import (
     AdjacencyNorm,
     FeatureNorm,
@@ -148,15 +150,13 @@ class GCNSL(nn.Module):
         use_reconnected: bool = True,
     ) -> None:
         super().__init__()
-        _check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
-        _check_at_least(1, similarity_channels=similarity_channels, rounds=rounds)
-        _check_at_least(0, spectral_channels=spectral_channels)
-        if merge not in get_args(Merge):
-            raise InputError(f"merge({merge!r}) must be one of {', '.join(get_args(Merge))}")
+        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
+        check_at_least(1, similarity_channels=similarity_channels, rounds=rounds)
+        check_at_least(0, spectral_channels=spectral_channels)
+        check_choice(get_args(Merge), merge=merge)
+        check_dropout(dropout=dropout)
         if not 0 < epsilon <= 1:
             raise InputError(f"epsilon({epsilon}) must be in (0, 1]: it is a cosine")
-        if not 0 <= dropout < 1:
-            raise InputError(f"dropout({dropout}) must be in [0, 1)")
         self.in_channels, self.spectral_channels, self.out_channels = in_channels, spectral_channels, out_channels
         self.rounds, self.epsilon, self.merge, self.dropout = rounds, epsilon, merge, dropout
         self.use_adjacency, self.use_reconnected = use_adjacency, use_reconnected
@@ -205,7 +205,7 @@ class GCNSL(nn.Module):
 
     def enhanced_features(self, x: Tensor | SparseMatrix, spectral: Tensor | None) -> Tensor:
         """H, the first layer (n × 2p for concatenation, n × p for the average or without F)."""
-        from_x = _drop_entries(x, self.dropout, training=self.training) @ self.lin_x.weight.T
+        from_x = drop_entries(x, self.dropout, training=self.training) @ self.lin_x.weight.T
         if self.lin_spectral is None:
             return functional.relu(from_x)
         if spectral is None:
@@ -254,16 +254,3 @@ class GCNSL(nn.Module):
             f"{type(self).__name__}({self.in_channels} + {self.spectral_channels} → {self.out_channels}, "
             f"merge={self.merge!r}, rounds={self.rounds}, epsilon={self.epsilon})"
         )
-
-
-def _drop_entries(x: Tensor | SparseMatrix, rate: float, *, training: bool) -> Tensor | SparseMatrix:
-    """Dropout of the entries of X; of a sparse one only the stored entries can be dropped, the others are 0 anyway."""
-    if isinstance(x, SparseMatrix):
-        return x.with_values(functional.dropout(x.values, rate, training=training))
-    return functional.dropout(x, rate, training=training)
-
-
-def _check_at_least(least: int, **values: int) -> None:
-    for name, value in values.items():
-        if value < least:
-            raise InputError(f"{name}({value}) must be >= {least}")

@@ -1,0 +1,36 @@
+"""The first thing every model does to the features, whether they are dense or sparse."""
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gcnsl.nn.sparse import SparseMatrix
+
+
+class FeatureLinear(nn.Linear):
+    """X·W + b for a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix` X (n × in_channels) → n × out_channels.
+
+    Weights are drawn from Glorot's uniform distribution, the bias starts at 0.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True) -> None:
+        super().__init__(in_channels, out_channels, bias=bias)
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew."""
+        nn.init.xavier_uniform_(self.weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor | SparseMatrix) -> Tensor:
+        """X·W + b."""
+        if isinstance(x, Tensor):
+            return super().forward(x)
+        product = x @ self.weight.T
+        return product if self.bias is None else product + self.bias
+
+
+def drop_entries(x: Tensor | SparseMatrix, rate: float, *, training: bool) -> Tensor | SparseMatrix:
+    """Dropout of the entries of X; of a sparse one only the stored entries can be dropped, the others are 0 anyway."""
+    if isinstance(x, SparseMatrix):
+        return x.with_values(functional.dropout(x.values, rate, training=training))
+    return functional.dropout(x, rate, training=training)
