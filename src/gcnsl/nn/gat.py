@@ -10,7 +10,8 @@ from torch_geometric.utils import add_remaining_self_loops
 
 from gcnsl.nn.checks import check_at_least, check_dropout
 from gcnsl.nn.config import Input
-from gcnsl.nn.linear import FeatureLinear, drop_entries
+from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.preprocessing import FeatureNorm, feature_matrix, normalize_features
 from gcnsl.nn.sparse import SparseMatrix
 
@@ -107,6 +108,6 @@ class GAT(nn.Module):
     def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor) -> Tensor:
         """Logits of every node (n × C)."""
         h: Tensor = self.first(drop_entries(x, self.dropout, training=self.training), edge_index)
-        h = functional.dropout(functional.elu(h), self.dropout, training=self.training)
+        h = dropout(functional.elu(h), self.dropout, training=self.training)
         logits: Tensor = self.second(h, edge_index)
         return logits

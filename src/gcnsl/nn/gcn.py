@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
 from gcnsl.nn.checks import check_at_least, check_dropout
 from gcnsl.nn.config import Input
-from gcnsl.nn.linear import FeatureLinear, drop_entries
+from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.preprocessing import (
     AdjacencyNorm,
     FeatureNorm,
@@ -117,5 +117,5 @@ class GCN(nn.Module):
         """Logits of every node (n × C)."""
         h: Tensor = self.convs[0](drop_entries(x, self.dropout, training=self.training), adjacency)
         for conv in self.convs[1:]:
-            h = conv(functional.dropout(h.relu(), self.dropout, training=self.training), adjacency)
+            h = conv(dropout(h.relu(), self.dropout, training=self.training), adjacency)
         return h

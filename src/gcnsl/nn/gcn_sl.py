@@ -1,7 +1,7 @@
 """GCN-SL (section 3.3 and algorithm 1 of the paper)."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, get_args, overload
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from gcnsl.errors import InputError
 from gcnsl.nn.checks import check_at_least, check_choice, check_dropout
 from gcnsl.nn.config import Input
-from gcnsl.nn.linear import drop_entries
+from gcnsl.nn.dropout import drop_entries
 from gcnsl.nn.preprocessing import (
     AdjacencyNorm,
     FeatureNorm,
@@ -21,7 +21,7 @@ from gcnsl.nn.preprocessing import (
     shift_features,
 )
 from gcnsl.nn.sparse import SparseMatrix
-from gcnsl.reconnection import reconnect, reconnected_edges
+from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.spectral import SpectralFeatures
 
 Merge = Literal["concat", "average"]
@@ -168,6 +168,7 @@ class GCNSL(nn.Module):
         branches = 1 + 2 * use_adjacency + use_reconnected
         self.gate = nn.Parameter(torch.ones(branches * parts * hidden_channels))
         self.lin_out = nn.Linear(len(self.gate), out_channels, bias=False)
+        self._memory = PairMemory()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -191,21 +192,34 @@ class GCNSL(nn.Module):
         and to itself, but not to another new one, so that what it predicts depends on no other new node's features
         unless an edge joins them.
         """
-        h = self.enhanced_features(x, spectral)
+        from_x, directions = self._first_products(x)
+        h = self._merged(from_x, spectral)
         branches = [h]
         if self.use_adjacency:
             if adjacency is None:
                 raise InputError("adjacency is None: give Â, or build the model with use_adjacency=False")
             branches += self._aggregate(h, adjacency)
         if self.use_reconnected:
-            branches.append(self._reconnect(self.directions(x), h, known))
+            branches.append(self._reconnect(functional.normalize(directions, dim=1), h, known))
         final = functional.relu(self.gate * torch.cat(branches, dim=1))
         logits: Tensor = self.lin_out(self._drop(final))
         return logits
 
     def enhanced_features(self, x: Tensor | SparseMatrix, spectral: Tensor | None) -> Tensor:
         """H, the first layer (n × 2p for concatenation, n × p for the average or without F)."""
-        from_x = drop_entries(x, self.dropout, training=self.training) @ self.lin_x.weight.T
+        return self._merged(self._first_products(x)[0], spectral)
+
+    def _first_products(self, x: Tensor | SparseMatrix) -> tuple[Tensor, Tensor]:
+        """X W⁰_X (n × p), X with dropout, and X Q (n × q), X without: one product with X where both are the same."""
+        if self.similarity is None:
+            return self._drop(x) @ self.lin_x.weight.T, self.gate.new_empty(0)
+        if self.training and self.dropout > 0:
+            return self._drop(x) @ self.lin_x.weight.T, x @ self.similarity.weight.T
+        both = x @ torch.cat([self.lin_x.weight, self.similarity.weight]).T
+        return both[:, : len(self.lin_x.weight)], both[:, len(self.lin_x.weight) :]
+
+    def _merged(self, from_x: Tensor, spectral: Tensor | None) -> Tensor:
+        """H from X W⁰_X and F."""
         if self.lin_spectral is None:
             return functional.relu(from_x)
         if spectral is None:
@@ -235,7 +249,7 @@ class GCNSL(nn.Module):
     def _reconnect(self, z: Tensor, h: Tensor, known: int | None) -> Tensor:
         """Â* H, where of a new node i the row of A* holds s_ij for known j and s_ii = 1."""
         if known is None or known == len(z):
-            return reconnect(z, h, self.epsilon)
+            return reconnect(z, h, self.epsilon, memory=self._memory)
         keys, values = z[:known], h[:known]
         rows = [reconnect(keys, values, self.epsilon)]
         for new, own in zip(torch.split(z[known:], _NEW_ROWS), torch.split(h[known:], _NEW_ROWS), strict=True):
@@ -246,8 +260,12 @@ class GCNSL(nn.Module):
             rows.append(total / torch.where(degree + itself > 0, degree + itself, 1.0))
         return torch.cat(rows)
 
-    def _drop(self, values: Tensor) -> Tensor:
-        return functional.dropout(values, self.dropout, training=self.training)
+    @overload
+    def _drop(self, values: Tensor) -> Tensor: ...
+    @overload
+    def _drop(self, values: Tensor | SparseMatrix) -> Tensor | SparseMatrix: ...
+    def _drop(self, values: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
+        return drop_entries(values, self.dropout, training=self.training)
 
     def __repr__(self) -> str:
         return (

@@ -6,11 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch_geometric.data import Data
 
 from gcnsl.nn.checks import check_at_least, check_dropout
 from gcnsl.nn.config import Input
+from gcnsl.nn.dropout import dropout
 from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.preprocessing import (
     FeatureNorm,
@@ -124,6 +124,6 @@ class H2GCN(nn.Module):
         rounds = [r.relu() if self.relu else r]
         for _ in range(self.rounds):
             rounds.append(torch.cat([one_hop @ rounds[-1], two_hop @ rounds[-1]], dim=1))
-        final = functional.dropout(torch.cat(rounds, dim=1), self.dropout, training=self.training)
+        final = dropout(torch.cat(rounds, dim=1), self.dropout, training=self.training)
         logits: Tensor = self.lin_out(final)
         return logits

@@ -1,7 +1,6 @@
 """The first thing every model does to the features, whether they are dense or sparse."""
 
 from torch import Tensor, nn
-from torch.nn import functional
 
 from gcnsl.nn.sparse import SparseMatrix
 
@@ -27,10 +26,3 @@ class FeatureLinear(nn.Linear):
             return super().forward(x)
         product = x @ self.weight.T
         return product if self.bias is None else product + self.bias
-
-
-def drop_entries(x: Tensor | SparseMatrix, rate: float, *, training: bool) -> Tensor | SparseMatrix:
-    """Dropout of the entries of X; of a sparse one only the stored entries can be dropped, the others are 0 anyway."""
-    if isinstance(x, SparseMatrix):
-        return x.with_values(functional.dropout(x.values, rate, training=training))
-    return functional.dropout(x, rate, training=training)

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
 from gcnsl.errors import InputError
 from gcnsl.nn.checks import check_at_least, check_dropout
 from gcnsl.nn.config import Input
-from gcnsl.nn.linear import FeatureLinear, drop_entries
+from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.preprocessing import FeatureNorm, feature_matrix, normalize_features, normalized_adjacency
 from gcnsl.nn.sparse import SparseMatrix
 
@@ -139,7 +139,7 @@ class MixHop(nn.Module):
         """Logits of every node (n × C)."""
         h: Tensor = self.convs[0](drop_entries(x, self.input_dropout, training=self.training), adjacency)
         for norm, conv in zip(self.norms, self.convs[1:], strict=True):
-            h = functional.dropout(norm(h).relu(), self.dropout, training=self.training)
+            h = dropout(norm(h).relu(), self.dropout, training=self.training)
             h = conv(h, adjacency)
         by_power = h.view(len(h), -1, self.out_channels)
         return torch.einsum("npc,p->nc", by_power, self.power_scores.softmax(dim=0))

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from torch import Tensor, nn
-from torch.nn import functional
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
 from gcnsl.nn.checks import check_at_least, check_dropout
 from gcnsl.nn.config import Input
-from gcnsl.nn.linear import FeatureLinear, drop_entries
+from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.preprocessing import FeatureNorm, feature_matrix, normalize_features
 from gcnsl.nn.sparse import SparseMatrix
 
@@ -78,5 +78,5 @@ class MLP(nn.Module):
         """Logits of every node (n × C)."""
         h: Tensor = self.lins[0](drop_entries(x, self.dropout, training=self.training))
         for lin in self.lins[1:]:
-            h = lin(functional.dropout(h.relu(), self.dropout, training=self.training))
+            h = lin(dropout(h.relu(), self.dropout, training=self.training))
         return h

@@ -5,13 +5,13 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
 from gcnsl.errors import InputError
 from gcnsl.nn.checks import check_at_least, check_choice, check_dropout
 from gcnsl.nn.config import Input
+from gcnsl.nn.dropout import dropout
 from gcnsl.nn.gcn import GCN
 from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.mlp import MLP
@@ -108,7 +108,7 @@ class NLGNN(nn.Module):
         order = torch.argsort(score.squeeze(1), stable=True)
         first, second = self.convs
         line = (score * embedded)[order].T.unsqueeze(0)  # n × C → 1 × C × n
-        line = functional.dropout(first(line).relu(), self.dropout, training=self.training)
+        line = dropout(first(line).relu(), self.dropout, training=self.training)
         distant = second(line).squeeze(0).T[torch.argsort(order)]
         logits: Tensor = self.lin_out(torch.cat([embedded, distant], dim=1))
         return logits

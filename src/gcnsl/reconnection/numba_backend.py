@@ -19,19 +19,29 @@ DENSE_FRACTION = 1 / 10
 SAMPLED_ROWS = 64
 
 
-def forward(z: Tensor, keys: Tensor, h: Tensor, threshold: float) -> tuple[Tensor, Tensor, Pairs]:
-    """Return o = Â* h (n × p), the degrees d (n) and the kept pairs, listed if they are few."""
-    searched = Searched.of(z, keys, threshold)
-    listed, regime = _listed_if_few(searched, keys.shape[0])
-    pairs = reserve(z, regime)
-    if regime == Regime.TILED:
-        return *tiled.forward(z, keys, h, threshold), pairs
-    if listed is not None:
-        pairs.start.numpy()[:] = listed.start
-        pairs.columns.numpy()[: len(listed.columns)] = listed.columns
+def forward(
+    z: Tensor, keys: Tensor, h: Tensor, threshold: float, known: Pairs | None = None
+) -> tuple[Tensor, Tensor, Pairs]:
+    """Return o = Â* h (n × p), the degrees d (n) and the kept pairs, listed if they are few.
+
+    Pairs of this z that are ``known``, and listed, are not looked for again.
+    """
+    kept: Listed | Searched
+    if known is not None and known.is_(Regime.LISTED):
+        kept, pairs = Listed(known.start.numpy(), known.columns.numpy(), len(keys)), known
+    else:
+        searched = Searched.of(z, keys, threshold)
+        listed, regime = _listed_if_few(searched, keys.shape[0])
+        pairs = reserve(z, regime)
+        if regime == Regime.TILED:
+            return *tiled.forward(z, keys, h, threshold), pairs
+        if listed is not None:
+            pairs.start.numpy()[:] = listed.start
+            pairs.columns.numpy()[: len(listed.columns)] = listed.columns
+        kept = searched if listed is None else listed
     out, degree = h.new_empty(len(z), h.shape[1]), z.new_empty(len(z))
     arrays = _arrays(z, keys, h, out, degree)
-    (searched if listed is None else listed).apply(lambda part: numba_rows.forward_rows(*part, *arrays))
+    kept.apply(lambda part: numba_rows.forward_rows(*part, *arrays))
     return out, degree, pairs
 
 

@@ -49,6 +49,28 @@ class Pairs(NamedTuple):
         return int(self.regime) == regime
 
 
+class PairMemory:
+    """The pairs of the last z that a model asked for.
+
+    A training step is followed by an evaluation pass, and that by the next step, with the same weights as the
+    evaluation: whoever keeps the memory between the two searches once for both.
+    """
+
+    def __init__(self) -> None:
+        self._z: Tensor | None = None
+        self._threshold = 0.0
+        self._pairs: Pairs | None = None
+
+    def recall(self, z: Tensor, threshold: float) -> Pairs | None:
+        """The pairs kept last, if they were of this very z and threshold."""
+        known = self._z is not None and self._threshold == threshold and torch.equal(self._z, z)
+        return self._pairs if known else None
+
+    def keep(self, z: Tensor, threshold: float, pairs: Pairs) -> None:
+        """Remember these and forget the others."""
+        self._z, self._threshold, self._pairs = z.detach(), threshold, pairs
+
+
 def capacity(n: int) -> int:
     """Return how many pairs are listed at most for n rows."""
     return n * PAIRS_PER_ROW
