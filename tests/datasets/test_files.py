@@ -2,7 +2,9 @@ import functools
 import gzip
 import hashlib
 import http.server
+import importlib
 import pickle
+import sys
 import threading
 
 import pytest
@@ -114,6 +116,17 @@ def test_every_known_file_has_an_upstream_address(monkeypatch) -> None:
         assert address.startswith("https://")
         assert address.endswith(path.rsplit("/", 1)[-1])
     assert files._address(PATH).endswith("geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f/" + PATH)
+
+
+def test_files_that_are_here_need_no_downloader(known, tmp_path, monkeypatch) -> None:
+    known(a=b"right")
+    put(tmp_path, "a", b"right")
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    monkeypatch.setitem(sys.modules, "requests", None)
+    monkeypatch.setattr(files, "cache_folder", lambda: importlib.import_module("pooch"))
+    assert files.fetch(["splits/a"], tmp_path) == {"splits/a": b"right"}
+    with pytest.raises(ImportError):
+        files.find("splits/b", tmp_path)
 
 
 def test_sums_match_the_real_files(data_root) -> None:

@@ -3,18 +3,18 @@
 A file is looked for under ``root``, ``$GCNSL_DATA`` and the user's cache, in that order, and downloaded into the cache
 if it is in none of them. Its SHA-256 is compared with ``SHA256SUMS`` beside this module before anything else sees a
 byte of it, so an altered pickle is refused before it can be unpickled. A file may also lie gzipped beside its name.
+
+What downloads need is imported when it is first needed: a machine that has the files needs none of it.
 """
 
 import functools
 import gzip
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
 
-import pooch
-import requests
 from tqdm.auto import tqdm
 
 from gcnsl.errors import DownloadError, InputError
@@ -46,15 +46,18 @@ def checksums() -> dict[str, str]:
 
 def cache_folder() -> Path:
     """Where downloads are kept: the user's cache folder, as the operating system defines it."""
+    import pooch
+
     return Path(pooch.os_cache("gcnsl"))
 
 
-def folders(root: str | os.PathLike[str] | None = None) -> list[Path]:
-    """The folders that are searched, in order."""
+def folders(root: str | os.PathLike[str] | None = None) -> Iterator[Path]:
+    """The folders that are searched, in order; the cache's name is asked for only when its turn comes."""
     if root is not None and not Path(root).is_dir():
         raise InputError(f"root({str(root)!r}) is not a folder: give one that holds dataset files, or leave it out")
     named = [root, os.environ.get(DATA_VARIABLE)]
-    return [Path(folder) for folder in named if folder] + [cache_folder()]
+    yield from (Path(folder) for folder in named if folder)
+    yield cache_folder()
 
 
 def folder_of(path: str, root: str | os.PathLike[str] | None = None) -> Path | None:
@@ -109,21 +112,24 @@ def _read(path: str, root: str | os.PathLike[str] | None) -> bytes:
 
 def _download(path: str, missing: list[str]) -> None:
     """Fetch one file into the cache; pooch checks its sum and puts it in place only when it is right."""
+    import pooch
+    import requests
+
     target = cache_folder() / path
     pooch.get_logger().setLevel("WARNING")  # one progress bar says enough
     try:
         pooch.retrieve(
-            _address(path), f"sha256:{checksums()[path]}", target.name, target.parent, downloader=_downloader()
+            _address(path),
+            f"sha256:{checksums()[path]}",
+            target.name,
+            target.parent,
+            downloader=pooch.HTTPDownloader(timeout=30),
         )
     except (OSError, ValueError, requests.RequestException) as error:
         raise DownloadError(
             f"can't download {_address(path)} ({error}). Set {DATA_VARIABLE} to a folder that holds "
             f"{', '.join(missing)}, or {MIRROR_VARIABLE} to the address of a mirror with the same layout"
         ) from error
-
-
-def _downloader() -> pooch.HTTPDownloader:
-    return pooch.HTTPDownloader(timeout=30)
 
 
 def _address(path: str) -> str:

@@ -1,0 +1,58 @@
+"""How much the nodes agree that a model has connected."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from gcnsl.nn import GCNSL, Input
+from gcnsl.reconnection import reconnected_edges
+
+_ROWS = 256
+"""Rows of A* that are listed at a time: before training it may be full."""
+
+
+class Agreement(NamedTuple):
+    """Of a learned graph, loops not counted."""
+
+    homophily: float | None
+    """Share of the edges whose ends are of one class; None where there are no edges."""
+    degree: float
+    """Mean number of neighbours."""
+
+
+def learned_agreement(model: nn.Module, inputs: tuple[Input, ...], y: Tensor) -> Agreement | None:
+    """Measure the graph that a model has learned, or ``None`` if it learns none.
+
+    Args:
+        model: One with a method ``reconnected_graph(*inputs)`` that gives its edges, or GCN-SL.
+        inputs: What the model reads, on its device.
+        y: Classes (n).
+    """
+    blocks = _edges(model, inputs)
+    if blocks is None:
+        return None
+    labels = y.to(next(model.parameters()).device)
+    edges = agreeing = 0
+    for source, target in blocks:
+        other = source != target
+        edges += int(other.sum())
+        agreeing += int((labels[source[other]] == labels[target[other]]).sum())
+    return Agreement(agreeing / edges if edges else None, edges / len(y))
+
+
+def _edges(model: nn.Module, inputs: tuple[Input, ...]) -> Iterator[Tensor] | None:
+    """The learned edges, both directions of each, in parts."""
+    if isinstance(model, GCNSL):
+        return _reconnected_rows(model, inputs[0]) if model.use_reconnected else None
+    learned = getattr(model, "reconnected_graph", None)
+    return None if learned is None else iter([learned(*inputs)])
+
+
+@torch.no_grad()
+def _reconnected_rows(model: GCNSL, x: Input) -> Iterator[Tensor]:
+    z = model.directions(x)
+    for first, rows in enumerate(torch.split(z, _ROWS)):
+        (source, target), _ = reconnected_edges(rows, model.epsilon, keys=z)
+        yield torch.stack([source + first * _ROWS, target])

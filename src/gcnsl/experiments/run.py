@@ -1,0 +1,214 @@
+"""Do the runs that are planned and not done yet, on all cores or on a GPU.
+
+Every process writes what it has finished at once, so that a run is lost only while it runs; done again, the same call
+goes on where the last one ended, however it ended.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from math import ceil
+from pathlib import Path
+
+import joblib
+import torch
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from torch_geometric.data import Data
+
+from gcnsl.experiments import paper
+from gcnsl.experiments.graphs import load_graph
+from gcnsl.experiments.measure import failed_run, method_of, time_features, train_run
+from gcnsl.experiments.results import ResultStore, RunResult, Status, by_key
+from gcnsl.experiments.spec import RunSpec
+from gcnsl.training import Epoch, choose_device
+
+GPU_JOBS = 4
+"""Processes that share a GPU unless told otherwise: one alone leaves it idle most of the time."""
+_SHARES = 4
+"""A process gets its work in at least so many parts, where there is enough, so that none waits for the last."""
+_POLL_SECONDS = 0.5
+_TYPICAL_COST = 5000
+
+Group = list[RunSpec]
+OnResult = Callable[[RunSpec, Status], None]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a process must know to do runs.
+
+    Args:
+        store: The file of results.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, ...
+        root: Folder with dataset files, searched first.
+        retry: Whether runs that have failed are tried again.
+        threads: Threads a process; ``None`` leaves torch alone.
+        parent: The process that waits for this one.
+    """
+
+    store: Path
+    device: str
+    root: Path | None
+    retry: bool
+    threads: int | None = None
+    parent: int = 0
+
+
+def execute(
+    specs: Iterable[RunSpec],
+    store: str | os.PathLike[str],
+    *,
+    device: str = "auto",
+    jobs: int | None = None,
+    retry: bool = False,
+    root: str | os.PathLike[str] | None = None,
+    on_result: OnResult | None = None,
+) -> None:
+    """Do all runs that the store does not have.
+
+    Args:
+        specs: The runs.
+        store: The file of results.
+        device: ``"auto"``: a GPU if there is one.
+        jobs: Processes; ``None`` for one a core, or :data:`GPU_JOBS` on a GPU. One works in this process.
+        retry: Whether runs that have failed are tried again.
+        root: Folder with dataset files, searched before ``$GCNSL_DATA``.
+        on_result: Called with each run that is finished, in another thread.
+    """
+    device = str(choose_device(device))
+    work = Work(Path(store), device, None if root is None else Path(root), retry)
+    missing = missing_runs(specs, store, retry=retry)
+    jobs = jobs or (os.cpu_count() or 1 if device == "cpu" else min(GPU_JOBS, os.cpu_count() or 1))
+    with _watch(missing, work.store, on_result):
+        _in_processes([spec for spec in missing if spec.task == "train"], work, jobs)
+        timed = [spec for spec in missing if spec.task == "features"]
+        _one_after_the_other(timed, work)  # beside others no time would mean anything
+
+
+def missing_runs(specs: Iterable[RunSpec], store: str | os.PathLike[str], *, retry: bool = False) -> list[RunSpec]:
+    """Those runs that the store does not have, each once; with ``retry`` also those that have failed."""
+    with ResultStore(store) as open_store:
+        known = by_key(open_store.results())
+    done = {key for key, result in known.items() if result.status == "ok" or not retry}
+    return [spec for spec in dict.fromkeys(specs) if spec.key not in done]
+
+
+def cost(spec: RunSpec) -> float:
+    """Roughly how long a run takes, in units of nothing: the large ones should start first."""
+    size = paper.DATASETS.get(spec.dataset)
+    return _TYPICAL_COST + (size.nodes + size.edges if size else 0)
+
+
+def _groups(specs: Iterable[RunSpec], share: int) -> list[Group]:
+    """Runs that read the same graph in the same form together, at most ``share`` of them; the large ones first."""
+    ordered = sorted(specs, key=lambda spec: (-cost(spec), spec.group.key, spec.run))
+    groups = [list(group) for _, group in groupby(ordered, key=lambda spec: spec.group.key)]
+    return [group[first : first + share] for group in groups for first in range(0, len(group), share)]
+
+
+def _one_after_the_other(specs: list[RunSpec], work: Work) -> None:
+    for group in _groups(specs, share=len(specs)):
+        run_group(group, work)
+
+
+def _in_processes(specs: list[RunSpec], work: Work, jobs: int) -> None:
+    if jobs == 1:
+        _one_after_the_other(specs, work)
+        return
+    groups = _groups(specs, share=ceil(len(specs) / (jobs * _SHARES)))
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    call = partial(run_group, work=replace(work, threads=threads, parent=os.getpid()))
+    try:
+        _parallel(call, groups, jobs, threads)
+    except TerminatedWorkerError:
+        for spec in missing_runs(specs, work.store, retry=work.retry):
+            _survive(call, spec, work, threads)
+
+
+def _parallel(call: Callable[[Group], None], groups: list[Group], jobs: int, threads: int) -> None:
+    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=threads):
+        joblib.Parallel(batch_size=1, pre_dispatch="n_jobs")(joblib.delayed(call)(group) for group in groups)
+
+
+def _survive(call: Callable[[Group], None], spec: RunSpec, work: Work, threads: int) -> None:
+    """Do one run in a process of its own; if that dies, of all things, the run has failed."""
+    try:
+        _parallel(call, [[spec]], 2, threads)
+    except TerminatedWorkerError:
+        with ResultStore(work.store) as store:
+            store.add(failed_run(spec, "its process was killed, perhaps for want of memory", device=work.device))
+
+
+def run_group(group: Group, work: Work) -> None:
+    """Do runs that read the same graph in the same form, one after the other, and store each at once."""
+    if work.parent:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends us
+    if work.threads:
+        torch.set_num_threads(work.threads)
+    with ResultStore(work.store) as store:
+        try:
+            first, runs = group[0], max(spec.run for spec in group) + 1
+            data = load_graph(first.dataset, split=first.split, runs=runs, seed=first.seed, root=work.root)
+            measure = _prepared(first, data, work)
+        except Exception as error:  # whatever it is, it is the same for all of them
+            store.add(*(failed_run(spec, error, device=work.device) for spec in group))
+            return
+        for spec in group:
+            if store.has(spec):  # another process was faster
+                continue
+            try:
+                result = measure(spec)
+            except Exception as error:
+                result = failed_run(spec, error, device=work.device)
+            store.add(result)
+
+
+def _prepared(first: RunSpec, data: Data, work: Work) -> Callable[[RunSpec], RunResult]:
+    """How to do a run of a group, with all that its runs share already done."""
+    if first.task == "features":
+        return partial(time_features, data=data, device=work.device)
+    prepared = method_of(first).config.prepare(data, seed=first.seed)
+    inputs = tuple(value.to(choose_device(work.device)) for value in prepared)
+    return partial(train_run, data=data, inputs=inputs, device=work.device, on_epoch=partial(_stop_orphan, work.parent))
+
+
+def _stop_orphan(parent: int, _: Epoch) -> None:
+    """End a process whose parent was killed: whoever goes on with the work would do this run a second time."""
+    if parent and os.getppid() != parent:
+        os._exit(1)
+
+
+@contextmanager
+def _watch(specs: list[RunSpec], path: Path, on_result: OnResult | None) -> Iterator[None]:
+    """Tell of each of these runs when the store has it."""
+    if on_result is None:
+        yield
+        return
+    waiting = {spec.key: spec for spec in specs}
+    over = threading.Event()
+    with ResultStore(path) as store:
+        before = store.finished()
+
+    def look(store: ResultStore) -> None:
+        for key, (status, when) in store.finished().items():
+            if key in waiting and before.get(key) != (status, when):
+                on_result(waiting.pop(key), status)
+
+    def keep_looking() -> None:
+        with ResultStore(path) as store:
+            while not over.wait(_POLL_SECONDS):
+                look(store)
+            look(store)
+
+    thread = threading.Thread(target=keep_looking)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

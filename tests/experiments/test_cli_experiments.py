@@ -1,0 +1,89 @@
+import pytest
+
+from gcnsl import cli
+from gcnsl.cli import experiments as commands
+from gcnsl.experiments import run
+from gcnsl.experiments.results import export_lines, read_results
+from gcnsl.methods import METHODS
+
+pytestmark = pytest.mark.usefixtures("all_methods")
+
+PART = ("accuracy", "--methods", "mlp,gcn", "--datasets", "synthetic-h0.1,synthetic-h0.9", "--runs", 2, "--jobs", 1)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return tmp_path / "results.db"
+
+
+def test_reproduce_a_part_and_nothing_twice(gcnsl, store, monkeypatch) -> None:
+    code, out, err = gcnsl("reproduce", *PART, "--device", "cpu", "--store", store)
+    assert code == 0
+    assert err.splitlines() == ["8 runs, 0 of them done before"]
+    assert "Test accuracy of all methods, random splits" in out
+    assert "h = 0.9" in out
+    assert len(read_results(store)) == 8
+    monkeypatch.setattr(run, "run_group", lambda *_: pytest.fail("nothing is left to do"))
+    code, again, err = gcnsl("reproduce", *PART, "--store", store)
+    assert (code, again) == (0, out)
+    assert err.splitlines() == ["8 runs, 8 of them done before"]
+
+
+def test_failures_are_shown_and_retried(gcnsl, store, monkeypatch) -> None:
+    broken = METHODS["mlp"].with_options(fails=True)
+    good = METHODS["mlp"]
+    monkeypatch.setitem(METHODS, "mlp", broken)
+    code, out, err = gcnsl("reproduce", *PART, "--store", store)
+    assert code == commands.SOME_FAILED
+    assert "(0/2)" in out
+    assert "failed: mlp on synthetic-h0.1 (random, run 0) and 3 more: TrainingDiverged: training diverged" in err
+    assert "--retry" in err
+    monkeypatch.setattr(type(good.config), "build", type(METHODS["nlgnn"].config).build)
+    assert gcnsl("reproduce", *PART, "--store", store)[0] == commands.SOME_FAILED
+    assert gcnsl("reproduce", *PART, "--store", store, "--retry")[0] == 0
+
+
+def test_runs_of_another_machine_are_merged(gcnsl, store, tmp_path, monkeypatch) -> None:
+    gcnsl("reproduce", *PART, "--store", store)
+    export_lines(read_results(store), tmp_path / "runs.jsonl")
+    monkeypatch.setattr(run, "run_group", lambda *_: pytest.fail("nothing is left to do"))
+    code, _, err = gcnsl("reproduce", *PART, "--store", tmp_path / "new.db", "--merge", tmp_path / "runs.jsonl")
+    assert code == 0
+    assert "8 of them done before" in err
+
+
+def test_ctrl_c_says_how_to_go_on(gcnsl, store, monkeypatch) -> None:
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_group", interrupted)
+    code, out, err = gcnsl("reproduce", *PART, "--store", store)
+    assert code == cli.INTERRUPTED
+    assert out == ""
+    assert f"What was finished is in {store}; the same command goes on from there." in err.replace("\n", " ")
+
+
+def test_news_where_there_is_no_terminal(gcnsl, store, monkeypatch) -> None:
+    monkeypatch.setattr(commands, "_NEWS_SECONDS", -1)
+    _, _, err = gcnsl("reproduce", *PART, "--store", store)
+    assert "8/8 runs, about 0 minutes left" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["speed"], "experiment('speed') must be one of"),
+        (["accuracy", "--methods", "gnc"], "method('gnc') must be one of"),
+        (["accuracy", "--datasets", "corra"], "dataset('corra') must be one of"),
+        (["accuracy", "--runs", "0"], "runs(0) must be >= 1"),
+        (["accuracy", "--device", "gpu"], "device('gpu') must be"),
+        (["accuracy", "--merge", "absent.jsonl"], "absent.jsonl"),
+    ],
+)
+def test_users_errors_are_one_line(gcnsl, store, arguments, message) -> None:
+    code, out, err = gcnsl("reproduce", *arguments, "--store", store)
+    assert code == cli.BAD_INPUT
+    assert out == ""
+    assert message in err
+    assert err.strip().splitlines()[-1].startswith("Error:")
+    assert "Traceback" not in err

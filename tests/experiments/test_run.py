@@ -1,0 +1,278 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import run_in_processes
+import torch
+from fake_methods import fake_methods
+
+from gcnsl import InputError, synthetic
+from gcnsl.datasets import with_random_split
+from gcnsl.errors import GcnslError
+from gcnsl.experiments import run
+from gcnsl.experiments.learned_graph import learned_agreement
+from gcnsl.experiments.measure import CURVE_STEP
+from gcnsl.experiments.plan import Scope, plan
+from gcnsl.experiments.results import ResultStore, export_lines, import_lines, read_results
+from gcnsl.experiments.spec import RunSpec, as_options
+from gcnsl.graph import edge_homophily
+from gcnsl.methods import METHODS
+
+PROGRAM = [sys.executable, str(Path(run_in_processes.__file__))]
+
+
+@pytest.fixture
+def small_graphs(monkeypatch):
+    """Every graph is a small one, whatever its name."""
+
+    def load_graph(name, *, split, runs, seed, root=None):
+        data = synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=seed, signal=0.9)
+        return data if split == "none" else with_random_split(data, runs=runs, seed=seed)
+
+    monkeypatch.setattr(run, "load_graph", load_graph)
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    """What the methods do, a line each."""
+    path = tmp_path / "log.txt"
+    for name, method in fake_methods(log=str(path)).items():
+        monkeypatch.setitem(METHODS, name, method)
+    return path
+
+
+@pytest.fixture
+def quick(tmp_path):
+    """Settings for GCN-SL that take no time."""
+    for name in ("texas", "cora"):
+        (tmp_path / f"{name}.toml").write_text(
+            "[gcn-sl-cc.options]\nepochs = 3\npatience = 2\nn_anchors = 8\nn_components = 3\nhidden_channels = 4\n"
+        )
+    return tmp_path
+
+
+@pytest.mark.usefixtures("small_graphs", "all_methods")
+def test_what_is_measured_of_gcn_sl(quick, tmp_path) -> None:
+    specs = plan("homophily", Scope(methods=["gcn-sl-cc"], datasets=["texas"], runs=2, settings=quick)).specs
+    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
+    first, second = read_results(tmp_path / "r.db")
+    assert first.status == second.status == "ok", first.error
+    assert first.spec == specs[0]
+    assert first.metrics.keys() == {
+        *("train", "val", "test", "epochs", "best_epoch"),
+        *("homophily", "degree", "homophily_initial", "homophily_original"),
+    }
+    assert first.metrics["homophily_original"] == pytest.approx(0.3, abs=0.01)
+    assert first.metrics["epochs"] == 3
+    assert first.split_hash != second.split_hash
+    assert first.device.startswith("CPU (")
+    assert first.version
+    assert first.finished
+    assert first.seconds > 0
+    assert first.history == {}
+
+
+@pytest.mark.usefixtures("small_graphs")
+def test_the_same_run_gives_the_same_numbers_alone_and_in_a_group(quick, tmp_path) -> None:
+    specs = plan(
+        "accuracy", Scope(methods=["gcn-sl"], datasets=["texas"], splits=["random"], settings=quick, runs=3)
+    ).specs
+    run.execute(specs, tmp_path / "all.db", device="cpu", jobs=1)
+    run.execute(specs[2:], tmp_path / "one.db", device="cpu", jobs=1)
+    (alone,) = read_results(tmp_path / "one.db")
+    together = {result.spec: result for result in read_results(tmp_path / "all.db")}[specs[2]]
+    assert alone.metrics == together.metrics
+    assert alone.split_hash == together.split_hash
+
+
+@pytest.mark.usefixtures("small_graphs")
+def test_graphs_are_prepared_once_a_group_and_nothing_is_done_twice(log, tmp_path) -> None:
+    specs = plan("accuracy", Scope(methods=["mlp", "gcn"], datasets=["texas"], splits=["random"], runs=4)).specs
+    told = []
+    run.execute(specs[:6], tmp_path / "r.db", device="cpu", jobs=1, on_result=lambda spec, status: told.append(spec))
+    assert set(told) == set(specs[:6])
+    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
+    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
+    lines = log.read_text().split("\n")
+    assert lines.count("build mlp") == lines.count("build gcn") == 4
+    assert lines.count("prepare mlp") == 1
+    assert lines.count("prepare gcn") == 2
+    assert len(read_results(tmp_path / "r.db")) == 8
+
+
+def test_work_is_shared_out_in_parts_the_large_ones_first() -> None:
+    specs = [RunSpec("mlp", dataset, "random", number, 0, ()) for dataset in ("texas", "pubmed") for number in range(5)]
+    parts = [[(spec.dataset, spec.run) for spec in group] for group in run._groups(specs, share=3)]
+    assert parts == [
+        [(name, 0), (name, 1), (name, 2)] if part == 0 else [(name, 3), (name, 4)]
+        for name in ("pubmed", "texas")
+        for part in (0, 1)
+    ]
+
+
+@pytest.mark.usefixtures("small_graphs")
+def test_failures_are_recorded_the_rest_goes_on_and_they_are_retried_when_asked(log, tmp_path, monkeypatch) -> None:
+    specs = plan("accuracy", Scope(methods=["mlp", "gcn"], datasets=["texas"], splits=["random"], runs=2)).specs
+    broken = [
+        replace(s, options=as_options(dict(s.options) | {"fails": True})) if s.method == "mlp" else s for s in specs
+    ]
+    store = tmp_path / "r.db"
+    run.execute(broken, store, device="cpu", jobs=1)
+    found = {(r.spec.method, r.spec.run): (r.status, r.error) for r in read_results(store)}
+    error = "TrainingDiverged: training diverged: as it was told to"
+    assert found == {
+        ("gcn", 0): ("ok", ""),
+        ("gcn", 1): ("ok", ""),
+        ("mlp", 0): ("failed", error),
+        ("mlp", 1): ("failed", error),
+    }
+    tries = log.read_text().count("build mlp")
+    run.execute(broken, store, device="cpu", jobs=1)
+    assert log.read_text().count("build mlp") == tries
+    told = []
+    run.execute(broken, store, device="cpu", jobs=1, retry=True, on_result=lambda spec, status: told.append(status))
+    assert log.read_text().count("build mlp") == 2 * tries
+    assert told == ["failed", "failed"]
+    monkeypatch.setattr(type(METHODS["mlp"].config), "build", type(METHODS["nlgnn"].config).build)
+    run.execute(broken, store, device="cpu", jobs=1, retry=True)
+    assert {r.status for r in read_results(store)} == {"ok"}
+
+
+def test_a_graph_that_cannot_be_had_fails_its_runs(tmp_path, monkeypatch) -> None:
+    def load_graph(name, **_):
+        raise GcnslError("no such\ngraph")
+
+    monkeypatch.setattr(run, "load_graph", load_graph)
+    specs = run_in_processes.specs()
+    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
+    assert [r.error for r in read_results(tmp_path / "r.db")] == ["GcnslError: no such graph"] * len(specs)
+
+
+@pytest.mark.usefixtures("small_graphs", "all_methods")
+def test_curves(quick, tmp_path) -> None:
+    specs = [
+        replace(spec, curves=True)
+        for spec in plan("accuracy", Scope(methods=["mlp"], datasets=["texas"], runs=1)).specs
+    ]
+    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
+    for result in read_results(tmp_path / "r.db"):
+        assert result.history.keys() == {"train", "val", "test"}
+        assert {len(curve) for curve in result.history.values()} == {-(-3 // CURVE_STEP)}
+
+
+@pytest.mark.usefixtures("small_graphs")
+def test_times_of_spectral_features(tmp_path) -> None:
+    options = as_options({"n_components": 3, "n_anchors": 8})
+    specs = [RunSpec(name, "texas", "none", 0, 0, options, task="features") for name in ("sc", "esc", "esc-anch")]
+    run.execute(specs, tmp_path / "r.db", device="cpu")
+    found = {result.spec.method: result for result in read_results(tmp_path / "r.db")}
+    assert found.keys() == {"sc", "esc", "esc-anch"}
+    for result in found.values():
+        assert result.status == "ok", result.error
+        assert 0 < result.metrics["seconds"] < 5
+
+
+def test_runs_of_before_an_option_are_not_done_again(tmp_path) -> None:
+    specs = run_in_processes.specs()
+    older = replace(specs[0], options=tuple((name, value) for name, value in specs[0].options if name != "epsilon"))
+    with ResultStore(tmp_path / "r.db") as store:
+        store.add(
+            run.failed_run(specs[1], "x", device="cpu"), replace(run.failed_run(older, "", device="cpu"), status="ok")
+        )
+    assert run.missing_runs(specs, tmp_path / "r.db") == specs[2:]
+    assert run.missing_runs([*specs, *specs], tmp_path / "r.db", retry=True) == specs[1:]
+
+
+def test_bad_device(tmp_path) -> None:
+    with pytest.raises(InputError, match=r"device\('gpu'\)"):
+        run.execute([], tmp_path / "r.db", device="gpu")
+
+
+def test_a_dead_process_costs_one_run(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(run, "run_group", run_in_processes.fatal_group)
+    run.execute(run_in_processes.specs()[:2], tmp_path / "r.db", device="cpu", jobs=2)
+    found = {result.spec.run: (result.status, result.error) for result in read_results(tmp_path / "r.db")}
+    assert found.pop(1) == ("failed", "its process was killed, perhaps for want of memory")
+    assert found == {0: ("ok", "")}
+
+
+def test_killed_it_goes_on_and_repeats_nothing(tmp_path) -> None:
+    store = tmp_path / "r.db"
+    with subprocess.Popen([*PROGRAM, store, "150"], stdout=subprocess.PIPE, text=True) as program:
+        next(program.stdout)
+        helpers = _children(program.pid)
+        program.kill()
+    _wait_until(lambda: not any(map(_alive, helpers)))
+    before = {result.spec.run: result for result in read_results(store)}
+    assert 0 < len(before) < run_in_processes.RUNS
+    told = []
+    run.execute(
+        run_in_processes.specs(150), store, device="cpu", jobs=1, on_result=lambda spec, _: told.append(spec.run)
+    )
+    after = {result.spec.run: result for result in read_results(store)}
+    assert {result.status for result in after.values()} == {"ok"}
+    assert sorted(told) == sorted(after.keys() - before.keys())
+    assert {number: after[number] for number in before} == before
+    export_lines(after.values(), tmp_path / "r.jsonl")
+    assert len(list(import_lines(tmp_path / "r.jsonl"))) == run_in_processes.RUNS
+
+
+def test_ctrl_c_ends_all_processes_quietly(tmp_path) -> None:
+    with subprocess.Popen(
+        [*PROGRAM, tmp_path / "r.db", "150"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as program:
+        next(program.stdout)
+        helpers = _children(program.pid)
+        os.killpg(program.pid, signal.SIGINT)
+        out, err = program.communicate(timeout=30)
+    assert out.strip().endswith("interrupted")
+    assert err == ""
+    _wait_until(lambda: not any(map(_alive, helpers)))
+
+
+def _children(parent: int) -> list[int]:
+    listed = Path(f"/proc/{parent}/task/{parent}/children")
+    return [int(number) for number in listed.read_text().split()]
+
+
+def _alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _wait_until(true, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.05)
+
+
+@pytest.mark.usefixtures("small_graphs")
+def test_learned_graphs_are_counted_without_loops() -> None:
+    data = run.load_graph("x", split="none", runs=1, seed=0)
+    config = METHODS["gcn-sl-cc"].with_options(n_components=3, n_anchors=8, epsilon=0.6).config
+    inputs = config.prepare(data, seed=0)
+    torch.manual_seed(0)
+    model = config.build(data)
+    found = learned_agreement(model, inputs, data.y)
+    edges, _ = model.reconnected_graph(inputs[0])
+    edges = edges[:, edges[0] != edges[1]]
+    assert found.degree == edges.shape[1] / 60
+    assert found.homophily == pytest.approx(edge_homophily(edges, data.y))
+    strangers = torch.eye(12), *inputs[1:]
+    with torch.no_grad():
+        model.similarity.weight.copy_(torch.eye(16, 12))
+    assert learned_agreement(model, strangers, data.y[:12]) == (None, 0)
+    without = METHODS["gcn-sl-cc"].with_options(n_components=3, n_anchors=8, use_reconnected=False).config
+    assert learned_agreement(without.build(data), inputs, data.y) is None
