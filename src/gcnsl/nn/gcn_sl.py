@@ -200,7 +200,7 @@ class GCNSL(nn.Module):
                 raise InputError("adjacency is None: give Â, or build the model with use_adjacency=False")
             branches += self._aggregate(h, adjacency)
         if self.use_reconnected:
-            branches.append(self._reconnect(functional.normalize(directions, dim=1), h, known))
+            branches.append(self._reconnect(_unit_rows(directions), h, known))
         final = functional.relu(self.gate * torch.cat(branches, dim=1))
         logits: Tensor = self.lin_out(self._drop(final))
         return logits
@@ -232,7 +232,7 @@ class GCNSL(nn.Module):
         """Unit rows x_i Q / ‖x_i Q‖ (n × q), whose inner products are the similarities."""
         if self.similarity is None:
             raise InputError("the model was built with use_reconnected=False: it learns no similarities")
-        return functional.normalize(x @ self.similarity.weight.T, dim=1)
+        return _unit_rows(x @ self.similarity.weight.T)
 
     @torch.no_grad()
     def reconnected_graph(self, x: Tensor | SparseMatrix) -> tuple[Tensor, Tensor]:
@@ -272,3 +272,13 @@ class GCNSL(nn.Module):
             f"{type(self).__name__}({self.in_channels} + {self.spectral_channels} → {self.out_channels}, "
             f"merge={self.merge!r}, rounds={self.rounds}, epsilon={self.epsilon})"
         )
+
+
+def _unit_rows(rows: Tensor) -> Tensor:
+    """Rows divided by their length, zero rows left; also where their squares are too small for floating point.
+
+    Weight decay shrinks Q towards 0 wherever A* connects nobody, and directions must stay directions. What a row is
+    divided by first changes neither the result nor, the result being the same for all of it, the derivative.
+    """
+    largest = rows.detach().abs().amax(dim=1, keepdim=True)
+    return functional.normalize(rows / torch.where(largest > 0, largest, 1.0), dim=1)
