@@ -43,8 +43,8 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "gcn-sl-cc": Method(GCNSLConfig(merge="concat"), TrainingSettings()),
-    "gcn-sl-av": Method(GCNSLConfig(merge="average"), TrainingSettings()),
+    "gcn-sl-cc": Method(GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02)),
+    "gcn-sl-av": Method(GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
 }
 ALIASES = {"gcn-sl": "gcn-sl-cc", "h2gcn": "h2gcn-2"}
 

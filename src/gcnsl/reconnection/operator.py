@@ -140,7 +140,7 @@ def _(
     out = h.new_empty(z.shape[0], h.shape[1])
     lists = backend != "tiled"
     start = z.new_empty(z.shape[0] + 1 if lists else 0, dtype=torch.int64)
-    columns = z.new_empty(capacity(z.shape[0]) if lists else 0, dtype=torch.int32)
+    columns = z.new_empty(capacity(z, z.shape[0]) if lists else 0, dtype=torch.int32)
     return out, z.new_empty(z.shape[0]), start, columns, torch.empty((), dtype=torch.int64, device="cpu")
 
 
