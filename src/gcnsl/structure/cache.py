@@ -29,7 +29,7 @@ def path_of(adjacency: sp.csr_array, embedding: str) -> Path:
 def read(path: Path) -> StructuralNeighbourhood | None:
     """What is kept there; nothing if there is no such file, or none that can be read."""
     try:
-        with np.load(path, allow_pickle=False) as kept:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as kept:
             return as_tensors(kept["pairs"], kept["division"], str(kept["how"]))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
