@@ -6,8 +6,10 @@ import torch
 
 import gcnsl
 from gcnsl import InputError, synthetic
+from gcnsl.datasets.files import fetch
 from gcnsl.graph import GraphWarning
 from gcnsl.structure import embeddings, source, structural_neighbourhood
+from gcnsl.structure.published import FILE_NAMES, TELLING
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +100,29 @@ def test_published(data_root) -> None:
     graph.edge_index = graph.edge_index[:, 1:]
     with pytest.raises(InputError, match=r"the graph is not the one of outf_nodes_space_relation_cora_MDS\.txt"):
         structural_neighbourhood(graph, source="published")
+
+
+def test_files_that_tell_classes_are_those_without_directions(data_root) -> None:
+    undirected = set()
+    for stem in ("cora", "citeseer", "pubmed", "chameleon", "cornell", "texas", "wisconsin", "film"):
+        for embedding, file in FILE_NAMES.items():
+            path = f"geom-gcn/structural_neighborhood/outf_nodes_space_relation_{stem}_{file}.txt"
+            lines = fetch([path], data_root)[path].decode().split("\n")[1:]
+            edges = [line.split("\t") for line in lines if "\tgraph\t" in line]
+            relation = {tuple(pair.split(",")): int(towards) for pair, _, towards in edges}
+            if any(relation[v, u] != 3 - towards for (u, v), towards in relation.items()):
+                undirected.add((stem, embedding))
+    assert undirected == TELLING
+
+
+def test_a_file_that_tells_classes_comes_with_a_warning(data_root) -> None:
+    graph = gcnsl.load("citeseer", split=None, root=data_root)
+    with pytest.warns(GraphWarning, match="follow the classes of the nodes"):
+        found = structural_neighbourhood(graph, source="published")
+    assert found.how.endswith("citeseer_MDS.txt), whose directions tell classes")
+    same = graph.y[found.edge_index[0]] == graph.y[found.edge_index[1]]
+    assert same[found.division == 2].float().mean() > 0.95
+    assert same[found.division == 3].float().mean() < 0.25
 
 
 @pytest.mark.parametrize(("name", "message"), [("squirrel", "no published"), ("cornell", "the graph is not the one")])
