@@ -70,6 +70,14 @@ def test_walks_go_where_a_layer_leads() -> None:
     assert to_four == 0  # exp(-50) against 1
 
 
+def test_steps_are_drawn_by_weight_however_small() -> None:
+    pairs, costs = np.array([[0, 0, 3], [1, 2, 4]]), np.array([[900.0, 900.0 + np.log(3), 0.0]])
+    walks = random_walks(pairs, costs, 5, np.random.default_rng(0))
+    after = [there for walk in walks.tolist() for here, there in pairwise(walk) if here == 0]
+    assert after.count(1) / len(after) == pytest.approx(0.75, abs=0.03)
+    assert after.count(2) / len(after) == pytest.approx(0.25, abs=0.03)
+
+
 def test_alike_places_are_near() -> None:
     graph = nx.barbell_graph(8, 6)
     apart = distances(struc2vec(csr(graph)))

@@ -25,7 +25,7 @@ class MixHopConfig:
     num_layers: int = 2
     input_dropout: float = 0.7
     dropout: float = 0.9
-    feature_norm: FeatureNorm = "row"
+    feature_norm: FeatureNorm = "l2"
     self_loops: bool = True
 
     def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:

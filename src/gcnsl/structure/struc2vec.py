@@ -105,13 +105,18 @@ class _Layer:
     def __init__(self, pairs: Ints, cost: Floats, n: int) -> None:
         known = np.isfinite(cost)
         source, target = np.concatenate([pairs[:, known], pairs[::-1, known]], axis=1)
-        weight = np.tile(np.exp(-cost[known]), 2)
-        order = np.argsort(source, kind="stable")
-        self.target, size = target[order], np.bincount(source, minlength=n)
-        self.begin = np.concatenate([[0], np.cumsum(size)])
-        self.total = np.concatenate([[0.0], np.cumsum(weight[order])])
+        cost = np.tile(cost[known], 2)
+        weight = np.exp(-cost)
         heavy = np.bincount(source[weight > weight.mean()], minlength=n) if len(weight) else np.zeros(n)
         self.rise = np.log(np.e + heavy)
+
+        lowest = np.full(n, np.inf)
+        np.minimum.at(lowest, source, cost)
+        share = np.exp(lowest[source] - cost)  # in proportion to a node's weights, however small they all are
+        order = np.argsort(source, kind="stable")
+        self.target = target[order]
+        self.begin = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=n))])
+        self.total = np.concatenate([[0.0], np.cumsum(share[order])])
 
     def reaches(self, node: Ints) -> NDArray[np.bool_]:
         return self.begin[node + 1] > self.begin[node]
