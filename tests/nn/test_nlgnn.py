@@ -58,7 +58,8 @@ def test_is_the_equation(embedding, kernel_size) -> None:
 def test_the_learned_graph_is_the_window() -> None:
     x = small_graph().x
     model = drawn(NLGNN(D, P, CLASSES, kernel_size=5))
-    edges = model.reconnected_graph(x)
+    edges, weight = model.reconnected_graph(x)
+    assert weight.equal(torch.ones(edges.shape[1]))
     score = model.score(model.embedding(x)).squeeze(1)
     place = torch.argsort(torch.argsort(score))
     apart = (place[:, None] - place[None, :]).abs()

@@ -8,15 +8,18 @@ from gcnsl.nn.sparse import SparseMatrix
 class FeatureLinear(nn.Linear):
     """X·W + b for a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix` X (n × in_channels) → n × out_channels.
 
-    Weights are drawn from Glorot's uniform distribution, the bias starts at 0.
+    Weights are drawn from Glorot's uniform distribution, the bias starts at 0. Of several ``maps`` side by side, each
+    is drawn by itself.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True) -> None:
+    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, maps: int = 1) -> None:
+        self.maps = maps
         super().__init__(in_channels, out_channels, bias=bias)
 
     def reset_parameters(self) -> None:
         """Draw the weights anew."""
-        nn.init.xavier_uniform_(self.weight)
+        for weight in self.weight.chunk(self.maps):
+            nn.init.xavier_uniform_(weight)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 

@@ -25,7 +25,7 @@ class MixHopConfig:
     num_layers: int = 2
     input_dropout: float = 0.7
     dropout: float = 0.9
-    feature_norm: FeatureNorm = "row"
+    feature_norm: FeatureNorm = "l2"
     self_loops: bool = True
 
     def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
@@ -60,14 +60,13 @@ class MixHopConvolution(nn.Module):
     def __init__(self, in_channels: int, out_channels: int, powers: tuple[int, ...]) -> None:
         super().__init__()
         self.out_channels, self.powers = out_channels, tuple(sorted(powers))
-        self.lin = FeatureLinear(in_channels, len(powers) * out_channels, bias=False)
+        self.lin = FeatureLinear(in_channels, len(powers) * out_channels, bias=False, maps=len(powers))
         self.bias = nn.Parameter(torch.zeros(len(powers) * out_channels))
 
     def reset_parameters(self) -> None:
         """Draw the weights anew; the bias starts at 0."""
+        self.lin.reset_parameters()
         nn.init.zeros_(self.bias)
-        for weight in self.lin.weight.chunk(len(self.powers)):
-            nn.init.xavier_uniform_(weight)
 
     def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix) -> Tensor:
         """The powers side by side, the lowest first."""

@@ -114,8 +114,10 @@ class NLGNN(nn.Module):
         return logits
 
     @torch.no_grad()
-    def reconnected_graph(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix | None = None) -> Tensor:
-        """The learned graph: edge_index (2 × E) of each node with itself and those in one convolution's window."""
+    def reconnected_graph(
+        self, x: Tensor | SparseMatrix, adjacency: SparseMatrix | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The learned graph: each node with itself and those in one window; edge_index (2 × E) and weights 1 (E)."""
         _, score = self._embed(x, adjacency)
         order = torch.argsort(score.squeeze(1), stable=True)
         reach = self.kernel_size // 2
@@ -123,7 +125,8 @@ class NLGNN(nn.Module):
         source, step = torch.meshgrid(place, torch.arange(-reach, reach + 1, device=order.device), indexing="ij")
         target = source + step
         inside = (target >= 0) & (target < len(order))
-        return torch.stack([order[source[inside]], order[target[inside]]])
+        edges = torch.stack([order[source[inside]], order[target[inside]]])
+        return edges, torch.ones_like(edges[0], dtype=score.dtype)
 
     def _embed(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix | None) -> tuple[Tensor, Tensor]:
         """B (n × C) and s (n × 1)."""
