@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from gcnsl import cli
@@ -67,6 +69,47 @@ def test_news_where_there_is_no_terminal(gcnsl, store, monkeypatch) -> None:
     monkeypatch.setattr(commands, "_NEWS_SECONDS", -1)
     _, _, err = gcnsl("reproduce", *PART, "--store", store)
     assert "8/8 runs, about 0 minutes left" in err
+
+
+def test_report_writes_all_that_is_asked_for(gcnsl, store, tmp_path) -> None:
+    gcnsl("reproduce", *PART, "--store", store)
+    wanted = {
+        "--output": tmp_path / "pages" / "report.html",
+        "--markdown": tmp_path / "tables.md",
+        "--latex": tmp_path / "tables.tex",
+        "--figures": tmp_path / "figures",
+        "--export": tmp_path / "runs.jsonl",
+    }
+    code, out, _ = gcnsl("report", "--store", store, *(part for pair in wanted.items() for part in pair))
+    assert code == 0
+    for path in wanted.values():
+        assert path.exists()
+        assert str(path) in out
+    assert "GCN-SL, reproduced" in wanted["--output"].read_text(encoding="utf-8")
+    assert "| MLP |" in wanted["--markdown"].read_text(encoding="utf-8")
+    assert r"\toprule" in wanted["--latex"].read_text(encoding="utf-8")
+    assert (wanted["--figures"] / "synthetic-random.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert len(read_results(wanted["--export"])) == 8
+    again = tmp_path / "again.html"
+    gcnsl("report", "--store", wanted["--export"], "-o", again)
+    assert again.read_text(encoding="utf-8") == wanted["--output"].read_text(encoding="utf-8")
+
+
+def test_report_as_json(gcnsl, store, tmp_path) -> None:
+    gcnsl("reproduce", *PART, "--store", store)
+    code, out, _ = gcnsl("report", "--store", store, "--json", "-o", tmp_path / "report.html")
+    assert code == 0
+    cells = json.loads(out)
+    assert {(cell["method"], cell["dataset"], cell["split"], cell["runs"]) for cell in cells} == {
+        (method, dataset, "random", 2) for method in ("mlp", "gcn") for dataset in ("synthetic-h0.1", "synthetic-h0.9")
+    }
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_report_without_results(gcnsl, tmp_path) -> None:
+    code, _, err = gcnsl("report", "--store", tmp_path / "absent.db")
+    assert code == cli.BAD_INPUT
+    assert "there is no such file; `gcnsl reproduce` makes one" in err
 
 
 @pytest.mark.parametrize(
