@@ -5,6 +5,7 @@ import pytest
 from gcnsl import cli
 from gcnsl.cli import experiments as commands
 from gcnsl.experiments import run
+from gcnsl.experiments.hyperparameters import options_for, read_settings
 from gcnsl.experiments.results import export_lines, read_results
 from gcnsl.methods import METHODS
 
@@ -130,3 +131,54 @@ def test_users_errors_are_one_line(gcnsl, store, arguments, message) -> None:
     assert message in err
     assert err.strip().splitlines()[-1].startswith("Error:")
     assert "Traceback" not in err
+
+
+@pytest.fixture
+def quick_gcn_sl(monkeypatch):
+    monkeypatch.setitem(METHODS, "gcn-sl-cc", METHODS["gcn-sl-cc"].with_options(epochs=2))
+
+
+@pytest.mark.usefixtures("quick_gcn_sl")
+def test_search_writes_what_reproduce_reads(gcnsl, tmp_path) -> None:
+    settings, study = tmp_path / "settings" / "debian.toml", tmp_path / "search.db"
+    command = ("search", "debian", "--runs", 1, "--device", "cpu", "--study", study, "-o", settings)
+    code, out, _ = gcnsl(*command, "--trials", 2)
+    assert code == 0
+    assert "after 2 trials" in out
+    table = read_settings(settings)["gcn-sl-cc"]
+    assert table["search"].items() >= {"trials": 2, "runs": 1, "split": "random", "seed": 42}.items()
+    assert 0 < table["search"]["validation_accuracy"] < 1
+    assert options_for("gcn-sl-cc", "debian", folder=settings.parent).items() >= table["options"].items()
+    assert "after 3 trials" in gcnsl(*command, "--trials", 3)[1]
+
+
+@pytest.mark.usefixtures("quick_gcn_sl")
+def test_search_on_a_graph_of_one_s_own(gcnsl, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    kinds = ["even" if i % 2 == 0 else "odd" for i in range(40)]
+    rows = "".join(f"p{i},{i % 7},{i % 5},{kind}\n" for i, kind in enumerate(kinds))
+    (tmp_path / "people.csv").write_text("id,age,score,label\n" + rows)
+    (tmp_path / "friends.csv").write_text("source,target\n" + "".join(f"p{i},p{i + 1}\n" for i in range(39)))
+    code, out, _ = gcnsl("search", "--nodes", "people.csv", "--edges", "friends.csv", "--trials", 1, "--runs", 1)
+    assert code == 0
+    assert "Settings: people.toml" in out
+    assert (tmp_path / "people.toml").exists()
+
+
+def test_search_interrupted(gcnsl, tmp_path, monkeypatch) -> None:
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gcnsl.experiments.search.run_split", interrupted)
+    code, _, err = gcnsl(
+        "search", "debian", "--trials", 1, "--study", tmp_path / "search.db", "-o", tmp_path / "x.toml"
+    )
+    assert code == cli.INTERRUPTED
+    assert "the same command goes on from there" in err.replace("\n", " ")
+    assert not (tmp_path / "x.toml").exists()
+
+
+def test_search_with_a_wrong_method_is_one_line(gcnsl, tmp_path) -> None:
+    code, _, err = gcnsl("search", "debian", "--method", "gnc", "--study", tmp_path / "search.db")
+    assert code == cli.BAD_INPUT
+    assert "method('gnc') must be one of" in err
