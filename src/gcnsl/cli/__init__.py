@@ -3,7 +3,7 @@
 Modules that load torch are imported inside the commands, so that ``--help`` answers at once.
 """
 
-from gcnsl.cli import experiments, graphs
+from gcnsl.cli import experiments, graphs, search
 from gcnsl.cli.app import BAD_INPUT, INTERRUPTED, app, main
 
-__all__ = ["BAD_INPUT", "INTERRUPTED", "app", "experiments", "graphs", "main"]
+__all__ = ["BAD_INPUT", "INTERRUPTED", "app", "experiments", "graphs", "main", "search"]

@@ -1,5 +1,6 @@
-"""``gcnsl reproduce``: the paper's tables and figures, run and shown."""
+"""``gcnsl reproduce`` and ``gcnsl report``: the paper's tables and figures, run and shown."""
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,8 +13,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from gcnsl.cli.app import INTERRUPTED, app
-from gcnsl.cli.console import err, out
-from gcnsl.cli.options import RootOption
+from gcnsl.cli.console import busy, err, out
+from gcnsl.cli.options import JsonOption, RootOption
 
 if TYPE_CHECKING:
     from gcnsl.experiments.results import RunResult, Status
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 SOME_FAILED = 1
 """Exit code when runs have failed."""
+SettingsOption = Annotated[
+    Path | None, typer.Option(help="Folder with hyper-parameters from `gcnsl search`; else ours.")
+]
 _NEWS_SECONDS = 30
 """How often progress is told where no bar can be drawn."""
 
@@ -48,9 +52,7 @@ def reproduce(
     paper_hparams: Annotated[
         bool, typer.Option("--paper-hparams", help="The paper's own hyper-parameters for GCN-SL.")
     ] = False,
-    settings: Annotated[
-        Path | None, typer.Option(help="Folder with hyper-parameters from `gcnsl search`; else ours.")
-    ] = None,
+    settings: SettingsOption = None,
     seed: Annotated[int, typer.Option(help="Of splits, anchors, weights and dropout.")] = 42,
     retry: Annotated[bool, typer.Option("--retry", help="Try runs again that have failed.")] = False,
     merge: Annotated[
@@ -104,6 +106,55 @@ def reproduce(
     _show_failures(failed)
     if failed:
         raise typer.Exit(SOME_FAILED)
+
+
+@app.command()
+def report(
+    store: Annotated[Path, typer.Option(help="File of results, or an export of one (.jsonl).")] = Path("results.db"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables in Markdown here too.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write the tables for LaTeX here too.")] = None,
+    figures: Annotated[Path | None, typer.Option(help="Write the figures as SVG files into this folder too.")] = None,
+    export: Annotated[Path | None, typer.Option(help="Write all runs here too, as JSON lines for --merge.")] = None,
+    settings: SettingsOption = None,
+    seed: Annotated[int, typer.Option(help="Of the runs to show.")] = 42,
+    as_json: JsonOption = False,
+) -> None:
+    """Write one page with all results beside the paper's; it opens from disk and needs no network.
+
+    With --json every number of it is printed instead, with the paper's.
+
+    Example: [bold]gcnsl report -o report.html --markdown tables.md[/]
+    """
+    from gcnsl.experiments.collect import collect
+    from gcnsl.experiments.figures import draw, standalone
+    from gcnsl.experiments.report import render
+    from gcnsl.experiments.results import export_lines, read_results
+    from gcnsl.experiments.tables import to_dicts, to_latex, to_markdown
+    from gcnsl.files import atomic_write
+
+    with busy("Reading the results"):
+        findings = collect(read_results(store), seed=seed, settings=settings)
+    written = []
+    with busy("Drawing"):
+        if markdown is not None:
+            written.append((markdown, "\n".join(map(to_markdown, findings.tables))))
+        if latex is not None:
+            written.append((latex, "\n".join(map(to_latex, findings.tables))))
+        if figures is not None:
+            pictures = ((table.name, draw(table)) for table in findings.tables)
+            written += [(figures / f"{name}.svg", standalone(svg)) for name, svg in pictures if svg]
+        if not as_json:
+            written.append((output, render(findings)))
+    for path, text in written:
+        atomic_write(path, text)
+    if export is not None:
+        export_lines(findings.results, export)
+    if as_json:
+        print(json.dumps(to_dicts(findings.tables), indent=1))
+        return
+    for path in (*(path for path, _ in written), *([export] if export else [])):
+        out.print(f"{path} ({path.stat().st_size / 1000:,.0f} kB)", highlight=False)
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -103,10 +103,20 @@ class Table:
     cells: Mapping[tuple[str, str], TableCell]
 
     @property
+    def name(self) -> str:
+        """For files and places in a page."""
+        return f"{self.experiment.name}-{self.split}" + ("-paper" if self.experiment.paper_hparams else "")
+
+    @property
     def title(self) -> str:
         """In a few words."""
+        return ", ".join(filter(None, (self.experiment.title, self.variant)))
+
+    @property
+    def variant(self) -> str:
+        """What tells it from other tables of the experiment."""
         hparams = "the paper's own hyper-parameters" if self.experiment.paper_hparams else ""
-        return ", ".join(filter(None, (self.experiment.title, split_label(self.split), hparams)))
+        return ", ".join(filter(None, (split_label(self.split), hparams)))
 
     def row_label(self, row: str) -> str:
         """What a row is called."""
