@@ -4,7 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
 settings.register_profile(
     "gcnsl",
@@ -25,3 +27,13 @@ def data_root() -> Path:
     if os.environ.get("GCNSL_REQUIRE_DATA"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def single_thread():
+    """Work on small matrices in one thread: on a busy machine several only wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        yield
+    torch.set_num_threads(threads)

@@ -118,15 +118,25 @@ def run_split(
     return Outcome(model, history, {name: float(correct[mask].float().mean()) for name, mask in masks.items()})
 
 
+def split_count(data: Data) -> int:
+    """How many splits a graph has, the columns of its masks; 0 without masks."""
+    if "train_mask" not in data:
+        return 0
+    return int(data.train_mask.shape[1]) if data.train_mask.dim() == 2 else 1
+
+
 def split_masks(data: Data, run: int) -> dict[str, Tensor]:
-    """The training, validation and test nodes of one run (n each)."""
+    """The training, validation and test nodes of one run (n each), none of them empty."""
+    count = split_count(data)
+    if count and not 0 <= run < count:
+        raise InputError(f"run({run}) must be from 0 to {count - 1}: the graph has that many splits")
     masks = {}
     for name in ("train", "val", "test"):
-        mask = data[f"{name}_mask"]
-        if mask.dim() == 2:
-            if not 0 <= run < mask.shape[1]:
-                raise InputError(f"run({run}) must be from 0 to {mask.shape[1] - 1}: the graph has that many splits")
+        mask = data.get(f"{name}_mask")
+        if mask is not None and mask.dim() == 2:
             mask = mask[:, run]
+        if mask is None or not mask.any():
+            raise InputError(f"the graph has no {name} nodes in run {run}: give every part of a split some nodes")
         masks[name] = mask
     return masks
 

@@ -52,7 +52,7 @@ def save_folder(
         InputError: If there is something else in the folder's place.
     """
     path = _settled(path)
-    _check_place(path, overwrite)
+    check_place(path, overwrite=overwrite)
     own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     content = safetensors.torch.save(own)
     document = {
@@ -75,6 +75,22 @@ def save_folder(
     os.rename(new, path)
     sync_folder(path.parent)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+    """Refuse a place where something other than a model is, which :func:`save_folder` would not replace."""
+    path = Path(path)
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise InputError(f"{path} is a file: give the name of a folder for the model")
+    names = {entry.name for entry in path.iterdir()}
+    if not names:
+        return
+    if not overwrite:
+        raise InputError(f"{path} exists: allow it to be overwritten, or give another folder")
+    if not names <= {CONFIG, TENSORS} or not _looks_like_a_model(path):
+        raise InputError(f"{path} holds something other than a model, which is left as it is: give another folder")
 
 
 def load_folder(path: str | os.PathLike[str], *, kind: str = CLASSIFIER) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -149,21 +165,6 @@ def _checksum(document: Mapping[str, Any]) -> str:
 
 def _damaged(path: Path, why: str) -> InputError:
     return InputError(f"{path} is no whole model: {why}; restore it from a copy, or train and save it again")
-
-
-def _check_place(path: Path, overwrite: bool) -> None:
-    """Refuse to write where something other than a model is."""
-    if not path.exists():
-        return
-    if not path.is_dir():
-        raise InputError(f"{path} is a file: give the name of a folder for the model")
-    names = {entry.name for entry in path.iterdir()}
-    if not names:
-        return
-    if not overwrite:
-        raise InputError(f"{path} exists: allow it to be overwritten, or give another folder")
-    if not names <= {CONFIG, TENSORS} or not _looks_like_a_model(path):
-        raise InputError(f"{path} holds something other than a model, which is left as it is: give another folder")
 
 
 def _looks_like_a_model(path: Path) -> bool:

@@ -3,7 +3,19 @@
 Modules that load torch are imported inside the commands, so that ``--help`` answers at once.
 """
 
-from gcnsl.cli import experiments, graphs, search
+from gcnsl.cli import graphs, train, predict, explain, compare, search, experiments  # isort: skip - as --help has them
 from gcnsl.cli.app import BAD_INPUT, INTERRUPTED, app, main
 
-__all__ = ["BAD_INPUT", "INTERRUPTED", "app", "experiments", "graphs", "main", "search"]
+__all__ = [
+    "BAD_INPUT",
+    "INTERRUPTED",
+    "app",
+    "compare",
+    "experiments",
+    "explain",
+    "graphs",
+    "main",
+    "predict",
+    "search",
+    "train",
+]

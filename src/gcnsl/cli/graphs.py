@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.table import Table
 
 from gcnsl.cli.app import app
@@ -19,6 +18,7 @@ from gcnsl.cli.options import (
     JsonOption,
     LabelOption,
     NodesOption,
+    PlotOption,
     RootOption,
     SeedOption,
     SplitOption,
@@ -93,7 +93,7 @@ def inspect(
     split: SplitOption = "random",
     seed: SeedOption = 0,
     root: RootOption = None,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg or .pdf).")] = None,
+    plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a graph's size, degrees, classes and homophily, and warn about what is wrong with it.

@@ -24,8 +24,27 @@ IdOption = Annotated[
 ]
 LabelOption = Annotated[str | None, typer.Option(help="Column of --nodes with the classes. [default: label]")]
 DropOption = Annotated[list[str] | None, typer.Option(help="Column of --nodes not to use; may be repeated.")]
-SplitOption = Annotated[str, typer.Option(help="random, geom-gcn, public (citation graphs) or stored (npz files).")]
+SplitOption = Annotated[
+    str,
+    typer.Option(
+        help="random, geom-gcn, public (citation graphs) or stored (npz files); not for tables with a column `split`."
+    ),
+]
 SeedOption = Annotated[int, typer.Option(help="Seed of the random splits.")]
+TrainingSeedOption = Annotated[int, typer.Option("--seed", help="Seed of the random splits and of training.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A hyper-parameter; may be repeated.")
+]
+SearchedOption = Annotated[
+    bool,
+    typer.Option(
+        "--searched", help="Start from what `gcnsl search` found for this graph, not from the paper's or the defaults."
+    ),
+]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+PlotOption = Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg or .pdf).")]
+ModelArgument = Annotated[Path, typer.Argument(help="The folder that `gcnsl train -o` wrote.", show_default=False)]
 RootOption = Annotated[Path | None, typer.Option(help="Folder with dataset files, searched first.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
@@ -38,18 +57,20 @@ def read_graph(
     id_column: str | None,
     label: str | None,
     drop: Iterable[str] | None,
-    split: str,
-    seed: int,
+    split: str | None,
+    seed: int = 0,
+    runs: int = 10,
     root: Path | None,
 ) -> "Data":
-    """The graph that the options name, with masks wherever it has labels."""
+    """The graph that the options name, with masks wherever it has labels, unless ``split`` is None."""
     from gcnsl.datasets import load, with_random_split
     from gcnsl.graph import from_tables
 
     if (graph is None) == (nodes is None) or (nodes is None) != (edges is None):
         raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
     if graph is not None:
-        return load(graph, split=split, seed=seed, root=root)
+        return load(graph, split=split, seed=seed, runs=runs, root=root)
     data = from_tables(nodes, edges, id=id_column, label=label, drop=list(drop or ()))
     data.name = nodes.stem if nodes is not None else None
-    return data if data.y is None or "train_mask" in data else with_random_split(data, seed=seed)
+    drawn = split is not None and data.y is not None and "train_mask" not in data
+    return with_random_split(data, seed=seed, runs=runs) if drawn else data

@@ -71,7 +71,7 @@ class TrainingGraph:
             raise InputError(
                 f"X has shape {tuple(data.x.shape)}, and training had {known} nodes with {features} features: {order}"
             )
-        changed = (_scipy(_rows(data.x, 0, known)) != _scipy(self.x)).nonzero()[0]
+        changed = (to_scipy(_rows(data.x, 0, known)) != to_scipy(self.x)).nonzero()[0]
         if len(changed):
             raise InputError(f"X[{changed.min()}] is not what it was in training: {order}")
         x = normalize_features(data.x, self.config.feature_norm)
@@ -92,7 +92,8 @@ def _rows(x: Tensor, begin: int, end: int) -> Tensor:
     return csr_tensor(start - start[0], x.col_indices()[part], x.values()[part], (end - begin, x.shape[1]))
 
 
-def _scipy(x: Tensor) -> sp.csr_array:
+def to_scipy(x: Tensor) -> sp.csr_array:
+    """Features as a SciPy matrix, dense ones too."""
     if x.layout != torch.sparse_csr:
         return sp.csr_array(x.numpy())
     return sp.csr_array((x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy()), shape=tuple(x.shape))

@@ -12,8 +12,9 @@ from typing import Any
 from scipy.stats import t as student
 from torch_geometric.data import Data
 
-from gcnsl.errors import InputError
-from gcnsl.methods import Method, run_split, split_masks
+from gcnsl.errors import InputError, Interrupted, TrainingDiverged
+from gcnsl.methods import Method, Outcome, run_split, split_count, split_masks
+from gcnsl.nn import Input
 from gcnsl.training import Epoch
 
 
@@ -23,7 +24,7 @@ class Difference:
 
     Attributes:
         better, worse: The methods' names.
-        mean: Of the differences, one a split.
+        mean: Of the differences, one for each split that both have finished.
         p: Of the corrected test (see :func:`corrected_t_test`); NaN for a single split.
     """
 
@@ -35,13 +36,41 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """Test accuracies by method, one a split, best method first, and the tests between them."""
+    """What several methods reach on the same splits; it grows with every run.
 
-    accuracy: dict[str, list[float]]
-    seconds: dict[str, float]
-    epochs: dict[str, list[int]]
+    Attributes:
+        test_share: n_test / n_train, mean over the splits.
+        accuracy: Test accuracies by method, one a split.
+        seconds: Of training, all splits together, by method.
+        epochs: By method, one a split.
+        options: Hyper-parameters by method.
+        failures: Why a method was left out after some of its runs diverged, by method; it is in none of the others.
+    """
+
+    test_share: float
+    accuracy: dict[str, list[float]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    epochs: dict[str, list[int]] = field(default_factory=dict)
     options: dict[str, dict[str, Any]] = field(default_factory=dict)
-    differences: list[Difference] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, method: Method, outcome: Outcome) -> None:
+        """Note what a method reached on its next split."""
+        self.accuracy.setdefault(name, []).append(outcome.accuracy["test"])
+        self.seconds[name] = self.seconds.get(name, 0.0) + outcome.history.seconds
+        self.epochs.setdefault(name, []).append(len(outcome.history))
+        self.options[name] = method.options()
+
+    def leave_out(self, name: str, why: str) -> None:
+        """Forget a method's runs, because there won't be one for every split."""
+        for results in (self.accuracy, self.seconds, self.epochs, self.options):
+            results.pop(name, None)
+        self.failures[name] = why
+
+    @property
+    def ranking(self) -> list[str]:
+        """The methods by mean test accuracy, best first."""
+        return sorted(self.accuracy, key=lambda name: -self.mean(name))
 
     def mean(self, name: str) -> float:
         """Mean test accuracy."""
@@ -51,10 +80,32 @@ class Comparison:
         """Standard deviation over the splits (n - 1); NaN for one."""
         return stdev(self.accuracy[name]) if len(self.accuracy[name]) > 1 else math.nan
 
+    @property
+    def differences(self) -> list[Difference]:
+        """Between every two methods, on the splits that both have finished."""
+        return [self._difference(better, worse) for better, worse in itertools.combinations(self.ranking, 2)]
+
     def against_best(self, name: str) -> Difference | None:
         """The best method's lead over this one; None for the best itself."""
-        best = next(iter(self.accuracy))
-        return next((d for d in self.differences if (d.better, d.worse) == (best, name)), None)
+        best = self.ranking[0]
+        return None if name == best else self._difference(best, name)
+
+    def _difference(self, better: str, worse: str) -> Difference:
+        pairs = zip(self.accuracy[better], self.accuracy[worse], strict=False)
+        differences = [a - b for a, b in pairs]
+        return Difference(better, worse, fmean(differences), corrected_t_test(differences, self.test_share))
+
+
+class ComparisonInterrupted(Interrupted):
+    """Ctrl-C during a comparison.
+
+    Attributes:
+        finished: What there is so far.
+    """
+
+    def __init__(self, message: str, finished: Comparison) -> None:
+        super().__init__(message)
+        self.finished = finished
 
 
 def compare(
@@ -69,6 +120,9 @@ def compare(
 ) -> Comparison:
     """Train every method on the first ``runs`` splits of a graph, with seeds ``seed``, ``seed + 1``, ...
 
+    All methods are trained on one split before the next is begun, so that what is finished at any time can be compared.
+    A method that diverges is left out.
+
     Args:
         data: A graph with labels and masks (n × runs).
         methods: By name.
@@ -77,29 +131,35 @@ def compare(
         device: See :func:`gcnsl.training.choose_device`.
         on_run: Called with the method's name and the run's number before each run.
         on_epoch: Called after each epoch of each run.
+
+    Raises:
+        ComparisonInterrupted: On Ctrl-C, with what is finished.
+        TrainingDiverged: If all methods do.
     """
-    available = data.train_mask.shape[1] if data.train_mask.dim() == 2 else 1
-    if not 1 <= runs <= available:
-        raise InputError(f"runs({runs}) must be from 1 to {available}: the graph has {available} split(s)")
-    result = Comparison({}, {}, {})
-    for name, method in methods.items():
-        inputs = method.config.prepare(data, seed=seed)
-        outcomes = []
-        for run in range(runs):
+    result = Comparison(_test_share(data, runs))
+    inputs: dict[str, tuple[Input, ...]] = {}
+    try:
+        for run, name in itertools.product(range(runs), methods):
+            if name in result.failures:
+                continue
+            method = methods[name]
             if on_run is not None:
                 on_run(name, run)
-            outcomes.append(run_split(method, data, inputs, run=run, seed=seed + run, device=device, on_epoch=on_epoch))
-        result.accuracy[name] = [outcome.accuracy["test"] for outcome in outcomes]
-        result.seconds[name] = sum(outcome.history.seconds for outcome in outcomes)
-        result.epochs[name] = [len(outcome.history) for outcome in outcomes]
-        result.options[name] = method.options()
-    result.accuracy = dict(sorted(result.accuracy.items(), key=lambda item: -fmean(item[1])))
-    sizes = [split_masks(data, run) for run in range(runs)]
-    share = fmean(int(masks["test"].sum()) / int(masks["train"].sum()) for masks in sizes)
-    result.differences = [
-        Difference(better, worse, result.mean(better) - result.mean(worse), _p_value(result, better, worse, share))
-        for better, worse in itertools.combinations(result.accuracy, 2)
-    ]
+            if name not in inputs:
+                inputs[name] = method.config.prepare(data, seed=seed)
+            try:
+                outcome = run_split(
+                    method, data, inputs[name], run=run, seed=seed + run, device=device, on_epoch=on_epoch
+                )
+            except TrainingDiverged as error:
+                result.leave_out(name, f"run {run}: {error}")
+                continue
+            result.add(name, method, outcome)
+    except KeyboardInterrupt:
+        done = sum(map(len, result.accuracy.values()))
+        raise ComparisonInterrupted(f"interrupted after {done} of {runs * len(methods)} runs", result) from None
+    if not result.accuracy:
+        raise TrainingDiverged("; ".join(f"{name}, {why}" for name, why in result.failures.items()))
     return result
 
 
@@ -130,6 +190,10 @@ def corrected_t_test(differences: Sequence[float], test_share: float) -> float:
     return float(2 * student.sf(abs(statistic), count - 1))
 
 
-def _p_value(result: Comparison, better: str, worse: str, test_share: float) -> float:
-    pairs = zip(result.accuracy[better], result.accuracy[worse], strict=True)
-    return corrected_t_test([a - b for a, b in pairs], test_share)
+def _test_share(data: Data, runs: int) -> float:
+    """n_test / n_train, mean over the splits that are to be used."""
+    available = split_count(data)
+    if not 1 <= runs <= available:
+        raise InputError(f"runs({runs}) must be from 1 to {available}: the graph has {available} split(s)")
+    sizes = [split_masks(data, run) for run in range(runs)]
+    return fmean(int(masks["test"].sum()) / int(masks["train"].sum()) for masks in sizes)

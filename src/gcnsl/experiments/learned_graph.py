@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from gcnsl.graph import UNLABELLED
 from gcnsl.nn import GCNSL, Input
 from gcnsl.reconnection import reconnected_edges
 
@@ -17,7 +18,7 @@ class Agreement(NamedTuple):
     """Of a learned graph, loops not counted."""
 
     homophily: float | None
-    """Share of the edges whose ends are of one class; None where there are no edges."""
+    """Share of the edges between labelled nodes whose ends are of one class; None where there are no such edges."""
     degree: float
     """Mean number of neighbours."""
 
@@ -28,18 +29,21 @@ def learned_agreement(model: nn.Module, inputs: tuple[Input, ...], y: Tensor) ->
     Args:
         model: One with a method ``reconnected_graph(*inputs)`` that gives its edges, or GCN-SL.
         inputs: What the model reads, on its device.
-        y: Classes (n).
+        y: Classes (n), -1 for unknown.
     """
     blocks = _edges(model, inputs)
     if blocks is None:
         return None
     labels = y.to(next(model.parameters()).device)
-    edges = agreeing = 0
+    edges = counted = agreeing = 0
     for source, target in blocks:
         other = source != target
-        edges += int(other.sum())
-        agreeing += int((labels[source[other]] == labels[target[other]]).sum())
-    return Agreement(agreeing / edges if edges else None, edges / len(y))
+        from_class, to_class = labels[source[other]], labels[target[other]]
+        labelled = (from_class != UNLABELLED) & (to_class != UNLABELLED)
+        edges += len(labelled)
+        counted += int(labelled.sum())
+        agreeing += int((labelled & (from_class == to_class)).sum())
+    return Agreement(agreeing / counted if counted else None, edges / len(y))
 
 
 def _edges(model: nn.Module, inputs: tuple[Input, ...]) -> Iterator[Tensor] | None:

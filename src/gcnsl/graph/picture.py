@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from gcnsl.graph.checks import UNLABELLED
 from gcnsl.graph.summary import GraphSummary, neighbour_counts
+from gcnsl.pictures import check_picture, save_picture
 
 _INK, _FILL = "#1f3b57", "#4c8dae"
 
@@ -27,8 +28,7 @@ def class_compatibility(edge_index: Tensor, y: Tensor, num_classes: int) -> Tens
 
 def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
     """Write the picture (format by the file's ending) and return its path."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = check_picture(path)
     with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(13.5, 4.4), layout="constrained", dpi=120)
         degrees, classes, compatibility = figure.subplots(1, 3)
@@ -38,8 +38,7 @@ def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
         edge = summary.homophily["edge"]
         agreement = "" if edge is None else f", edge homophily {edge:.2f}"
         figure.suptitle(f"{summary.name}: {summary.nodes:,} nodes, {summary.edges:,} edges{agreement}", weight="bold")
-        figure.savefig(path)
-    return path
+        return save_picture(figure, path)
 
 
 def _draw_degrees(axes: Axes, degree: np.ndarray) -> None:

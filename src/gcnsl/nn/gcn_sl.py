@@ -195,6 +195,20 @@ class GCNSL(nn.Module):
         and to itself, but not to another new one, so that what it predicts depends on no other new node's features
         unless an edge joins them.
         """
+        branches = self.branches(x, spectral, adjacency, known=known)
+        final = functional.relu(self.gate * torch.cat(branches, dim=1))
+        logits: Tensor = self.lin_out(self._drop(final))
+        return logits
+
+    def branches(
+        self,
+        x: Tensor | SparseMatrix,
+        spectral: Tensor | None = None,
+        adjacency: SparseMatrix | None = None,
+        *,
+        known: int | None = None,
+    ) -> list[Tensor]:
+        """What H^cb is made of, as far as it is used: H; H_A^(K-1) and H_A^(K); H_A*. All are as wide as H."""
         from_x, directions = self._first_products(x)
         h = self._merged(from_x, spectral)
         branches = [h]
@@ -204,9 +218,7 @@ class GCNSL(nn.Module):
             branches += self._aggregate(h, adjacency)
         if self.use_reconnected:
             branches.append(self._reconnect(_unit_rows(directions), h, known))
-        final = functional.relu(self.gate * torch.cat(branches, dim=1))
-        logits: Tensor = self.lin_out(self._drop(final))
-        return logits
+        return branches
 
     def enhanced_features(self, x: Tensor | SparseMatrix, spectral: Tensor | None) -> Tensor:
         """H, the first layer (n × 2p for concatenation, n × p for the average or without F)."""

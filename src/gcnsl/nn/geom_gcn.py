@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch_geometric.data import Data
 
 from gcnsl.nn.checks import check_at_least, check_dropout
 from gcnsl.nn.config import Input
-from gcnsl.nn.linear import FeatureLinear, drop_entries
+from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.preprocessing import FeatureNorm, feature_matrix, normalize_features
 from gcnsl.nn.sparse import SparseMatrix
 from gcnsl.structure import SPACES_AND_RELATIONS, Embedding, Source, StructuralNeighbourhood, structural_neighbourhood
@@ -122,5 +122,5 @@ class GeomGCN(nn.Module):
     def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         h: Tensor = self.first(drop_entries(x, self.dropout, training=self.training), adjacency).flatten(1).relu()
-        by_division: Tensor = self.second(functional.dropout(h, self.dropout, training=self.training), adjacency)
+        by_division: Tensor = self.second(dropout(h, self.dropout, training=self.training), adjacency)
         return by_division.mean(dim=1)

@@ -1,0 +1,111 @@
+"""``gcnsl predict``."""
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from gcnsl.cli.app import app
+from gcnsl.cli.console import busy, out, print_json
+from gcnsl.cli.options import (
+    DeviceOption,
+    DropOption,
+    EdgesOption,
+    GraphArgument,
+    IdOption,
+    JsonOption,
+    LabelOption,
+    ModelArgument,
+    NodesOption,
+    QuietOption,
+    RootOption,
+    read_graph,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SHOWN = 10
+
+
+@app.command()
+def predict(
+    model: ModelArgument,
+    graph: GraphArgument = None,
+    nodes: NodesOption = None,
+    edges: EdgesOption = None,
+    id_column: IdOption = None,
+    label: LabelOption = None,
+    drop: DropOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write all predictions here (.csv, .tsv or .parquet).")
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Also the probability of each class.")] = False,
+    device: DeviceOption = "auto",
+    root: RootOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Predict the class of every node, of the graph that the model was trained on or of the same as it has grown since.
+
+    Training nodes are found by their ids, in any order, and must be as they were; other nodes are new.
+
+    Example: [bold]gcnsl predict model -o predictions.csv[/]
+
+    Example: [bold]gcnsl predict model --nodes nodes.csv --edges edges.csv -o predictions.parquet[/]
+    """
+    from gcnsl.graph.writing import check_table, write_table
+
+    if output is not None:
+        check_table(output)
+    with busy("Predicting", quiet=quiet):
+        from gcnsl.estimator import GCNSLClassifier
+        from gcnsl.estimator.predictions import prediction_table
+
+        classifier = GCNSLClassifier.load(model, device=device)
+        data = None
+        if any(given is not None for given in (graph, nodes, edges)):
+            data = read_graph(
+                graph=graph,
+                nodes=nodes,
+                edges=edges,
+                id_column=id_column,
+                label=label,
+                drop=drop,
+                split=None,
+                root=root,
+            )
+        table = prediction_table(classifier, data, by_class=proba)
+    if output is not None:
+        write_table(table, output)
+    if as_json:
+        print_json(table.to_pylist())
+        return
+    _print_classes(table, new=table.num_rows - len(classifier.y_))
+    if output is None:
+        _print_rows(table)
+    else:
+        out.print(f"Written to {output}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_classes(table: "pa.Table", *, new: int) -> None:
+    predicted: list[Any] = table["predicted"].to_pylist()
+    title = f"{table.num_rows:,} nodes" + (f", {new:,} of them new" if new else "")
+    shown = Table("predicted", "nodes", title=title, title_justify="left")
+    for name, count in Counter(predicted).most_common():
+        shown.add_row(escape(str(name)), f"{count:,}")
+    out.print(shown)
+    sure = sum(probability >= 0.9 for probability in table["probability"].to_pylist())
+    out.print(f"{sure:,} of the {table.num_rows:,} have a probability of 0.9 or more.", highlight=False)
+
+
+def _print_rows(table: "pa.Table") -> None:
+    first = table.select(["id", "predicted", "probability"]).slice(0, _SHOWN)
+    shown = Table(*first.column_names, title=f"The first {first.num_rows}", title_justify="left")
+    for row in first.to_pylist():
+        shown.add_row(escape(str(row["id"])), escape(str(row["predicted"])), f"{row['probability']:.2f}")
+    out.print(shown)
+    out.print("-o FILE.csv writes all of them, --json prints them.")

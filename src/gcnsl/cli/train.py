@@ -1,0 +1,165 @@
+"""``gcnsl train``."""
+
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from gcnsl.cli.app import app, say
+from gcnsl.cli.console import busy, epochs_shown, out, percent, print_json
+from gcnsl.cli.hyperparameters import classifier_options, read_settings
+from gcnsl.cli.options import (
+    DeviceOption,
+    DropOption,
+    EdgesOption,
+    GraphArgument,
+    IdOption,
+    JsonOption,
+    LabelOption,
+    NodesOption,
+    QuietOption,
+    RootOption,
+    SearchedOption,
+    SetOption,
+    SplitOption,
+    TrainingSeedOption,
+    read_graph,
+)
+from gcnsl.errors import InputError
+
+if TYPE_CHECKING:
+    from gcnsl.estimator import GCNSLClassifier
+    from gcnsl.experiments.trained import GraphFacts, TrainingReport
+
+ONLY_WHEN_INTERRUPTED = sys.maxsize
+"""Epochs between two checkpoints where none was asked for: Ctrl-C still writes one."""
+
+
+@app.command()
+def train(
+    graph: GraphArgument = None,
+    nodes: NodesOption = None,
+    edges: EdgesOption = None,
+    id_column: IdOption = None,
+    label: LabelOption = None,
+    drop: DropOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Save the model in this folder; an older one is replaced.")
+    ] = None,
+    split: SplitOption = "random",
+    run: Annotated[int, typer.Option(help="Which of the splits, from 0.")] = 0,
+    all_labels: Annotated[
+        bool, typer.Option("--all-labels", help="Hold nothing back for testing: the model to use in the end.")
+    ] = False,
+    settings: SetOption = None,
+    searched: SearchedOption = False,
+    seed: TrainingSeedOption = 0,
+    device: DeviceOption = "auto",
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option(help="Save the run beside the model every so many epochs: killed, it goes on from there."),
+    ] = None,
+    root: RootOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Train GCN-SL on a graph's labelled nodes, test it on some that are held back, and save it.
+
+    Hyper-parameters are the paper's on its graphs, and general ones elsewhere; see --set.
+
+    Example: [bold]gcnsl train debian -o model[/]
+
+    Example: [bold]gcnsl train --nodes nodes.csv --edges edges.csv -o model --set epsilon=0.8 --set rounds=1[/]
+    """
+    chosen = read_settings(settings)
+    checkpoint = _checkpoint(output, checkpoint_every)
+    with busy("Reading the graph", quiet=quiet):
+        from gcnsl.estimator import GCNSLClassifier
+        from gcnsl.experiments.trained import fit_split, report_on
+
+        options = classifier_options(graph, chosen, searched=searched)
+        data = read_graph(
+            graph=graph,
+            nodes=nodes,
+            edges=edges,
+            id_column=id_column,
+            label=label,
+            drop=drop,
+            split=split,
+            seed=seed,
+            runs=max(run + 1, 10),
+            root=root,
+        )
+    if checkpoint is not None and checkpoint.exists() and not quiet:
+        say("Going on", f"from {checkpoint}", "cyan")
+    with epochs_shown(quiet=quiet) as show:
+        classifier = GCNSLClassifier(
+            **options,
+            random_state=seed,
+            device=device,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every or ONLY_WHEN_INTERRUPTED,
+            on_epoch=show,
+        )
+        fit_split(classifier, data, run=run, all_labels=all_labels)
+    if output is not None:
+        classifier.save(output)
+    report = report_on(classifier, data, run=run)
+    if as_json:
+        print_json(asdict(report) | {"saved": None if output is None else str(output)})
+        return
+    _print_report(report, output)
+    _print_next(classifier, output)
+
+
+def _checkpoint(output: Path | None, every: int | None) -> Path | None:
+    """The file beside the model that keeps an unfinished run."""
+    if output is None:
+        if every is not None:
+            raise InputError("--checkpoint-every needs a place: the file lies beside the model, so give -o too")
+        return None
+    from gcnsl.storage import check_place
+
+    check_place(output)
+    return output.with_name(f"{output.name}.checkpoint")
+
+
+def _print_report(report: "TrainingReport", output: Path | None) -> None:
+    facts = Table(title=f"GCN-SL on {report.graph}", show_header=False, title_style="bold")
+    facts.add_column(style="cyan")
+    facts.add_column()
+    titles = {"test": "test accuracy", "val": "validation", "train": "training"}
+    for part, title in titles.items():
+        share, count = report.accuracy[part], report.nodes[part]
+        text = "–  [dim]no node was held back[/]" if share is None else f"{percent(share)} [dim]of {count:,} nodes[/]"
+        facts.add_row(title, text, style="bold" if part == "test" else "")
+    why = {"patience": "none better for long enough", "epochs": "all there were"}[report.stopped]
+    facts.add_row("epochs", f"{report.epochs}, the best is {report.best_epoch} [dim]({why})[/]")
+    facts.add_row("time", f"{report.seconds:.1f} s [dim]on {report.device}[/]")
+    facts.add_row("given graph A", _graph(report.original))
+    facts.add_row("learned graph A*", "none" if report.reconnected is None else _graph(report.reconnected))
+    facts.add_row("saved in", "nowhere [dim](-o FOLDER saves it)[/]" if output is None else str(output))
+    out.print(facts)
+
+
+def _graph(facts: "GraphFacts") -> str:
+    agreement = "–" if facts.homophily is None else f"{facts.homophily:.2f}"
+    return f"{facts.edges:,} edges, homophily {agreement}"
+
+
+def _print_next(classifier: "GCNSLClassifier", output: Path | None) -> None:
+    """Name the commands that go on from here, ready to be copied."""
+    if output is None:
+        return
+    from gcnsl.graph import UNLABELLED
+
+    unknown = int((classifier.y_ == UNLABELLED).argmax())
+    node = unknown if classifier.node_ids_ is None else classifier.node_ids_[unknown]
+    model = shlex.quote(str(output))
+    out.print("Next:", style="bold")
+    for command in (f"predict {model} -o predictions.csv", f"explain {model} {shlex.quote(str(node))}"):
+        out.print(f"  gcnsl {command}", highlight=False, markup=False, soft_wrap=True)

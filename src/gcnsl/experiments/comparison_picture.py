@@ -1,0 +1,58 @@
+"""A picture of a comparison: every run of every method, and their means."""
+
+import itertools
+import os
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from gcnsl.experiments.comparison import Comparison
+from gcnsl.pictures import check_picture, save_picture
+
+_INK, _BEST, _OTHER = "#24292f", "#1f6f8b", "#9aa5b1"
+
+
+def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, graph: str) -> Path:
+    """Write the picture (format by the file's ending) and return its path.
+
+    Args:
+        comparison: With at least one run.
+        path: The file.
+        graph: The graph's name, for the title.
+    """
+    path = check_picture(path)
+    ranking = comparison.ranking
+    with mpl.rc_context({"font.size": 10}):
+        figure = Figure(figsize=(8.5, 1.5 + 0.55 * len(ranking)), layout="constrained", dpi=120)
+        axes = figure.subplots()
+        _draw_runs(axes, comparison)
+        axes.set_yticks(range(len(ranking)), ranking)
+        axes.invert_yaxis()
+        axes.set_ylim(len(ranking) - 0.5, -0.5)
+        axes.set_xlabel("test accuracy (%)")
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(left=False)
+        axes.grid(axis="x", alpha=0.3)
+        runs = max(map(len, comparison.accuracy.values()))
+        figure.suptitle(f"{graph}: {runs} run{'s' if runs > 1 else ''} on the same splits", weight="bold", color=_INK)
+        return save_picture(figure, path)
+
+
+def _draw_runs(axes: Axes, comparison: Comparison) -> None:
+    """A dot a run, a thin line to the same split's dot of the next method, a bar for the mean."""
+    ranking = comparison.ranking
+    values = [100 * np.array(comparison.accuracy[name]) for name in ranking]
+    for row, (above, below) in enumerate(itertools.pairwise(values)):
+        for pair in zip(above, below, strict=False):
+            axes.plot(pair, [row, row + 1], color=_OTHER, alpha=0.35, linewidth=0.8, zorder=1)
+    for row, accuracy in enumerate(values):
+        color = _BEST if row == 0 else _OTHER
+        axes.plot(accuracy, [row] * len(accuracy), "o", color=color, alpha=0.75, markersize=6, zorder=2)
+        axes.plot(accuracy.mean(), row, "|", color=_INK, markersize=24, markeredgewidth=2.5, zorder=3)
+        axes.annotate(
+            f"{accuracy.mean():.1f}", (accuracy.mean(), row), xytext=(0, 15), textcoords="offset points",
+            ha="center", fontsize=8, color=_INK, zorder=4,
+        )  # fmt: skip

@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+from classifier_cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted
+
+from gcnsl import InputError
+from gcnsl.estimator.explanation import explain, find_node
+from gcnsl.training import predict_logits
+
+IDS = np.array([f"n{i}" for i in range(N)])
+LABELS = [None if hidden else str(NAMES[c]) for c, hidden in zip(TRUTH, HIDDEN, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted(y=LABELS, epsilon=0.7, fit={"node_ids": IDS})
+
+
+@pytest.mark.parametrize("number", [0, 2, 17])
+def test_neighbours_are_those_of_the_two_graphs(model, number) -> None:
+    told = explain(model, number)
+    a = set(EDGES[1][EDGES[0] == number]) - {number}
+    learned = model.reconnected_graph_()
+    row = learned.edge_index[0] == number
+    a_star = dict(zip(learned.edge_index[1][row].tolist(), learned.edge_weight[row].tolist(), strict=True))
+    del a_star[number]
+    assert {other.id for other in told.original} == {f"n{i}" for i in a}
+    assert {other.id: other.similarity for other in told.reconnected} == {
+        f"n{i}": pytest.approx(weight, abs=1e-6) for i, weight in a_star.items()
+    }
+    for other in (*told.original, *told.reconnected):
+        i = int(other.id[1:])
+        assert (other.original, other.reconnected) == (i in a, i in a_star)
+    for neighbours in (told.original, told.reconnected):
+        similarities = [other.similarity for other in neighbours]
+        assert similarities == sorted(similarities, reverse=True)
+
+
+def test_nodes_are_seen_as_training_saw_them(model) -> None:
+    probabilities = model.predict_proba()
+    told = explain(model, 2)
+    assert HIDDEN[2]
+    assert told.node.label is told.node.used_for is None
+    assert told.node.best_known == told.node.predicted == model.predict()[2]
+    assert told.node.probability == pytest.approx(probabilities[2].max())
+    assert told.probabilities == {
+        str(c): pytest.approx(p) for c, p in zip(model.classes_, probabilities[2], strict=True)
+    }
+    assert list(told.probabilities.values()) == sorted(told.probabilities.values(), reverse=True)
+    known = explain(model, 0).node
+    assert known.label == LABELS[0] == known.best_known
+    assert known.used_for == ("training" if model.train_mask_[0] else "validation")
+
+
+def test_agreement_counts_labels_and_guesses_where_there_are_none(model) -> None:
+    told = explain(model, 2)
+    predicted = model.predict()
+    classes = [LABELS[int(o.id[1:])] or predicted[int(o.id[1:])] for o in told.reconnected]
+    assert told.agreement(told.reconnected) == pytest.approx(np.mean(np.array(classes) == told.node.predicted))
+    assert told.agreement([]) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "branches"),
+    [
+        ({"rounds": 3}, ["own features", "A (2 steps)", "A (3 steps)", "A*"]),
+        ({"rounds": 1}, ["own features", "A (1 step)", "A*"]),
+        ({"use_adjacency": False, "merge": "average"}, ["own features", "A*"]),
+        ({"use_reconnected": False, "n_components": 0}, ["own features", "A (1 step)", "A (2 steps)"]),
+    ],
+)
+def test_evidence_adds_up_to_the_difference_of_the_logits(options, branches) -> None:
+    model = fitted(**options)
+    told = explain(model, 5)
+    logits = dict(
+        zip(model.classes_.tolist(), predict_logits(model.model_, model.graph_.inputs)[5].tolist(), strict=True)
+    )
+    assert list(told.evidence) == branches
+    first, second, _ = told.probabilities
+    assert (told.node.predicted, told.rival) == (first, second)
+    assert sum(told.evidence.values()) == pytest.approx(logits[first] - logits[second], abs=1e-5)
+
+
+def test_without_a_learned_graph() -> None:
+    told = explain(fitted(use_reconnected=False), 5)
+    assert told.reconnected is None
+    assert told.original
+    assert all(other.similarity is None and not other.reconnected for other in told.original)
+
+
+def test_a_node_without_neighbours() -> None:
+    told = explain(classifier(epsilon=1.0).fit(np.eye(N, 20) + X, TRUTH, edge_index=[[0], [1]]), 5)
+    assert told.original == []
+    assert told.agreement(told.original) is None
+
+
+def test_nodes_are_found_by_id_or_number(model) -> None:
+    assert find_node(model, "n17") == 17
+    assert find_node(fitted(fit={"node_ids": np.arange(N)[::-1]}), "0") == N - 1
+    nameless = fitted()
+    assert find_node(nameless, "17") == 17
+    for bad in (str(N), "-1", "n1"):
+        with pytest.raises(InputError, match=rf"node\('{bad}'\) must be a number from 0 to {N - 1}"):
+            find_node(nameless, bad)
+    with pytest.raises(InputError, match=r"node\('nn17'\) is the id of no node .*: did you mean 'n17'\?"):
+        find_node(model, "nn17")
+    with pytest.raises(InputError, match="ids look like 'n0'"):
+        find_node(model, "Rumpelstiltskin")

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from classifier_cases import EDGES, TRUTH, N, X, fitted
+
+from gcnsl import InputError, from_arrays
+from gcnsl.estimator.matching import match_nodes, predict_grown
+
+IDS = np.array([f"n{i}" for i in range(N)])
+NEW = 5
+RNG = np.random.default_rng(1)
+GROWN_X = np.vstack([X, X[:NEW] + (RNG.random((NEW, 20)) < 0.1)])
+GROWN_EDGES = np.hstack([EDGES, np.stack([N + np.arange(NEW), RNG.integers(N, size=NEW)])])
+GROWN_IDS = np.array([*IDS, *(f"new{i}" for i in range(NEW))])
+ORDER = RNG.permutation(N + NEW)
+
+
+def shuffled(x=GROWN_X, edges=GROWN_EDGES, ids=GROWN_IDS, order=ORDER, wrap=lambda x: x):
+    """The graph with its rows in another order."""
+    return from_arrays(wrap(x[order]), np.argsort(order)[edges], node_ids=ids[order])
+
+
+@pytest.fixture(scope="module")
+def named():
+    return fitted(fit={"node_ids": IDS})
+
+
+@pytest.fixture(scope="module")
+def nameless():
+    return fitted()
+
+
+@pytest.mark.parametrize("wrap", [lambda x: x, sp.csr_array])
+def test_rows_may_come_in_any_order(wrap) -> None:
+    named = fitted(wrap(X), fit={"node_ids": IDS})
+    expected = named.predict_proba(wrap(GROWN_X), edge_index=GROWN_EDGES)
+    found = predict_grown(named, shuffled(wrap=wrap))
+    assert (found == expected[ORDER]).all()
+
+
+def test_without_new_nodes_the_bits_are_those_of_the_training_graph(named) -> None:
+    order = RNG.permutation(N)
+    found = predict_grown(named, shuffled(X, EDGES, IDS, order))
+    assert (found == named.predict_proba()[order]).all()
+
+
+def test_the_order_is_what_predict_needs(named) -> None:
+    order = match_nodes(named, shuffled())
+    assert (GROWN_IDS[ORDER][order[:N]] == IDS).all()
+    assert (np.sort(order) == np.arange(N + NEW)).all()
+
+
+def test_without_ids_the_first_nodes_are_the_training_nodes(nameless, named) -> None:
+    data = from_arrays(GROWN_X, GROWN_EDGES)
+    expected = nameless.predict_proba(GROWN_X, edge_index=GROWN_EDGES)
+    assert (predict_grown(nameless, data) == expected).all()
+    assert (predict_grown(named, data) == expected).all(), "where the graph has none"
+    assert (predict_grown(nameless, shuffled(order=np.arange(N + NEW))) == expected).all(), "where the model has none"
+
+
+def test_numbers_and_texts_can_be_the_same_ids() -> None:
+    counted = fitted(fit={"node_ids": np.arange(N)})
+    ids = np.array([str(i) for i in range(N + NEW)])
+    found = predict_grown(counted, shuffled(ids=ids))
+    assert (found == counted.predict_proba(GROWN_X, edge_index=GROWN_EDGES)[ORDER]).all()
+
+
+def test_edges_may_change(named) -> None:
+    fewer = GROWN_EDGES[:, 10:]
+    expected = named.predict_proba(GROWN_X, edge_index=fewer)[ORDER]
+    assert (predict_grown(named, shuffled(edges=fewer)) == expected).all()
+
+
+def changed(x, node, column):
+    x = x.copy()
+    x[node, column] += 1.5
+    return x
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (lambda: from_arrays(GROWN_X[:, :9], GROWN_EDGES), "its nodes have 9 features, and those in training had 20"),
+        (
+            lambda: from_arrays(GROWN_X[2:], [[], []], node_ids=GROWN_IDS[2:]),
+            f"2 of the {N} nodes in training are not in it, the first is 'n0'",
+        ),
+        (lambda: from_arrays(X[:9], [[], []]), f"it has 9 nodes, and training had {N}"),
+        (lambda: shuffled(changed(GROWN_X, 4, 7)), r"feature 7 of node 'n4' is [\d.]+, and was [\d.]+ in training"),
+        (
+            lambda: from_arrays(
+                changed(X, 4, 7), EDGES, TRUTH, node_ids=IDS, feature_names=[f"f{i}" for i in range(20)]
+            ),
+            "feature 'f7' of node 'n4' is",
+        ),
+    ],
+)
+def test_a_model_for_another_graph_says_what_differs(named, data, message) -> None:
+    with pytest.raises(InputError, match=f"the model is for another graph than this one: {message}"):
+        predict_grown(named, data())
+
+
+def test_without_ids_nodes_are_named_by_number(nameless) -> None:
+    with pytest.raises(InputError, match="feature 7 of node 4 is"):
+        predict_grown(nameless, from_arrays(changed(X, 4, 7), EDGES))
+
+
+def test_ids_must_tell_nodes_apart(named) -> None:
+    with pytest.raises(InputError, match="node_ids has 'n0' twice"):
+        predict_grown(named, from_arrays(X, EDGES, node_ids=np.array([*IDS[:-1], "n0"])))
+
+
+def test_the_graph_stays_as_it_is(named) -> None:
+    data = shuffled()
+    x, edges = data.x.clone(), data.edge_index.clone()
+    predict_grown(named, data)
+    assert torch.equal(data.x, x)
+    assert torch.equal(data.edge_index, edges)
