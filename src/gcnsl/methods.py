@@ -67,7 +67,7 @@ METHODS: dict[str, Method] = {
     "gcn-sl-cc": Method(GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02)),
     "gcn-sl-av": Method(GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
 }
-"""The hyper-parameters of those that GCN-SL is compared with are those of H2GCN's experiments, as the paper has them."""
+"""Those that GCN-SL is compared with have the hyper-parameters of H2GCN's experiments, as in the paper."""
 ALIASES = {"gcn-sl": "gcn-sl-cc", "h2gcn": "h2gcn-2"}
 
 
