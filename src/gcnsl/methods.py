@@ -14,7 +14,18 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
-from gcnsl.nn import GCNSLConfig, Input, ModelConfig
+from gcnsl.nn import (
+    GATConfig,
+    GCNConfig,
+    GCNSLConfig,
+    GeomGCNConfig,
+    H2GCNConfig,
+    Input,
+    MixHopConfig,
+    MLPConfig,
+    ModelConfig,
+    NLGNNConfig,
+)
 from gcnsl.training import Checkpoint, Epoch, History, TrainingSettings, choose_device, predict_logits, seeded, train
 
 Settings = TypeVar("Settings", ModelConfig, TrainingSettings)
@@ -43,9 +54,20 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "gcn-sl-cc": Method(GCNSLConfig(merge="concat"), TrainingSettings()),
-    "gcn-sl-av": Method(GCNSLConfig(merge="average"), TrainingSettings()),
+    "mlp": Method(MLPConfig(), TrainingSettings(epochs=2000, patience=100)),
+    "gcn": Method(GCNConfig(), TrainingSettings(epochs=2000, patience=100)),
+    "gat": Method(GATConfig(), TrainingSettings(epochs=2000, patience=100)),
+    "mixhop": Method(MixHopConfig(feature_norm="l2"), TrainingSettings(lr=0.5, optimizer="sgd", epochs=2000)),
+    "geom-gcn": Method(
+        GeomGCNConfig(), TrainingSettings(lr=0.05, weight_decay=5e-6, epochs=2000, patience=100, plateau_factor=0.8)
+    ),
+    "h2gcn-1": Method(H2GCNConfig(rounds=1), TrainingSettings(epochs=2000, monitor="accuracy")),
+    "h2gcn-2": Method(H2GCNConfig(rounds=2), TrainingSettings(epochs=2000, monitor="accuracy")),
+    "nlgnn": Method(NLGNNConfig(), TrainingSettings(lr=0.05, epochs=2000, patience=100)),
+    "gcn-sl-cc": Method(GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02)),
+    "gcn-sl-av": Method(GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
 }
+"""Those that GCN-SL is compared with have the hyper-parameters of H2GCN's experiments, as in the paper."""
 ALIASES = {"gcn-sl": "gcn-sl-cc", "h2gcn": "h2gcn-2"}
 
 

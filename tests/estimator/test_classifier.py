@@ -14,8 +14,8 @@ from sklearn.exceptions import NotFittedError
 import gcnsl
 from gcnsl import GCNSLClassifier, InputError
 from gcnsl.graph import GraphWarning
+from gcnsl.methods import METHODS
 from gcnsl.nn import GCNSLConfig
-from gcnsl.training import TrainingSettings
 
 
 def test_it_learns_from_some_labels_what_the_others_are() -> None:
@@ -30,7 +30,7 @@ def test_every_hyper_parameter_of_the_model_is_a_parameter_with_the_same_default
     for field in fields(GCNSLConfig):
         assert given[field.name] == field.default
     for name in ("lr", "weight_decay", "epochs", "patience"):
-        assert given[name] == getattr(TrainingSettings(), name)
+        assert given[name] == getattr(METHODS["gcn-sl-cc"].training, name)
 
 
 def test_parameters_reach_the_model_and_the_training() -> None:

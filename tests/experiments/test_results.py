@@ -36,7 +36,10 @@ def test_a_key_names_the_whole_specification() -> None:
     }
     assert len(keys) == 10
     assert spec(options=as_options({"rounds": 1, "plateau_factor": None, "lr": 0.01})).key == spec().key
-    assert RunSpec.from_dict(json.loads(json.dumps(spec().to_dict()))) == spec()
+    several = spec(options=as_options({"powers": (0, 1, 2)}))
+    for one in (spec(), several):
+        assert RunSpec.from_dict(json.loads(json.dumps(one.to_dict()))) == one
+    assert as_options({"powers": [0, 1, 2]}) == several.options
     assert spec(3).group == spec(5).group
     assert spec(3).train_seed == 45
 

@@ -228,3 +228,27 @@ def test_missing_inputs_are_named(graph) -> None:
 
 def test_repr() -> None:
     assert repr(model(rounds=2)) == "GCNSL(9 + 4 → 3, merge='concat', rounds=2, epsilon=0.8)"
+
+
+@pytest.mark.parametrize("scale", [1e-15, 1e-30, 1e15])
+def test_the_length_of_q_changes_no_direction(graph, scale) -> None:
+    x, spectral, edges = (part.float() if part.is_floating_point() else part for part in graph)
+    net = model(epsilon=0.5).float()
+    adjacency = SparseMatrix(normalized_adjacency(edges, N).to_dense().float().to_sparse_csr())
+    before = net.directions(x)
+    logits = net(x, spectral, adjacency)
+    with torch.no_grad():
+        net.similarity.weight *= scale
+    torch.testing.assert_close(net.directions(x), before)
+    torch.testing.assert_close(net(x, spectral, adjacency), logits)
+    net(x, spectral, adjacency).sum().backward()
+    assert net.similarity.weight.grad.isfinite().all()
+
+
+def test_a_q_of_zero_connects_nobody(graph) -> None:
+    x, spectral, edges = graph
+    net = model()
+    torch.nn.init.zeros_(net.similarity.weight)
+    assert net.directions(x).eq(0).all()
+    net(x, spectral, normalized_adjacency(edges, N)).sum().backward()
+    assert net.similarity.weight.grad.eq(0).all()

@@ -18,7 +18,9 @@ def regime_of(case: Case) -> Regime:
 
 def forced_case(regime: Regime, m: int | None, monkeypatch: pytest.MonkeyPatch) -> Case:
     """A case that runs in the given regime, with budgets set so that a small one does."""
-    monkeypatch.setattr(pairs, "PAIRS_PER_ROW", 200 if regime == Regime.LISTED else 10)
+    monkeypatch.setattr(
+        pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, 200 if regime == Regime.LISTED else 10)
+    )
     monkeypatch.setattr(numba_backend, "DENSE_FRACTION", 0.05 if regime == Regime.TILED else 1.0)
     monkeypatch.setattr(neighbourhoods, "STREAMED_ROWS", 50)
     monkeypatch.setattr(threads, "WORK_PER_SHARE", 1 << 10)
@@ -67,7 +69,7 @@ def test_the_list_never_outgrows_its_room(m: int | None, monkeypatch: pytest.Mon
     keys = case.z if m is None else case.keys
     degree = (case.z @ keys.T >= case.epsilon).sum().item() / 900
     for room, expected in ((degree + 1, Regime.LISTED), (degree - 1, Regime.STREAMED)):
-        monkeypatch.setattr(pairs, "PAIRS_PER_ROW", int(room))
+        monkeypatch.setattr(pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, int(room)))
         kept = numba_backend.forward(case.z, keys, case.h, case.epsilon)[2]
         assert len(kept.columns) == 900 * int(room)
         assert kept.regime == expected

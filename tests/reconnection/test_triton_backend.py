@@ -49,7 +49,9 @@ def use(regime: Regime, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make room for lists, or none, and take small graphs for small or not."""
     from gcnsl.reconnection import triton_backend
 
-    monkeypatch.setattr(pairs, "PAIRS_PER_ROW", 0 if regime == Regime.TILED else 300)
+    monkeypatch.setattr(
+        pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, 0 if regime == Regime.TILED else 300)
+    )
     monkeypatch.setattr(triton_backend, "FUSED_PAIRS", 4096**2 if regime == Regime.SLOTTED else 0)
 
 
@@ -59,7 +61,7 @@ def test_slots_that_do_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     case = make_case(2000 if LARGE else 30, None, 16, 3, "some", seed=4)
     most = int((case.z @ case.z.T >= case.epsilon).sum(dim=1).max())
     for slots, regime in ((most - 1, Regime.TILED), (most + 1, Regime.SLOTTED)):
-        monkeypatch.setattr(pairs, "PAIRS_PER_ROW", slots)
+        monkeypatch.setattr(pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, slots))
         ran_in, results = run(case)
         assert ran_in == regime
         assert_close(results, case.expected())
@@ -118,7 +120,7 @@ def test_more_candidates_than_room(monkeypatch: pytest.MonkeyPatch) -> None:
         (degree - 1, Regime.TILED),
         (degree + 5, Regime.LISTED),
     ):
-        monkeypatch.setattr(pairs, "PAIRS_PER_ROW", per_row)
+        monkeypatch.setattr(pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, per_row))
         ran_in, results = run(case)
         assert ran_in == regime
         assert_close(results, case.expected())

@@ -3,7 +3,19 @@
 Modules that load torch are imported inside the commands, so that ``--help`` answers at once.
 """
 
-from gcnsl.cli import graphs, train, predict, explain, compare  # isort: skip - in the order that --help has them
+from gcnsl.cli import graphs, train, predict, explain, compare, search, experiments  # isort: skip - as --help has them
 from gcnsl.cli.app import BAD_INPUT, INTERRUPTED, app, main
 
-__all__ = ["BAD_INPUT", "INTERRUPTED", "app", "compare", "explain", "graphs", "main", "predict", "train"]
+__all__ = [
+    "BAD_INPUT",
+    "INTERRUPTED",
+    "app",
+    "compare",
+    "experiments",
+    "explain",
+    "graphs",
+    "main",
+    "predict",
+    "search",
+    "train",
+]

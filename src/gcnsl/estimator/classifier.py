@@ -81,7 +81,7 @@ class GCNSLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         feature_shift: float = GCNSLConfig.feature_shift,
         self_loops: bool = GCNSLConfig.self_loops,
         adjacency_norm: AdjacencyNorm = GCNSLConfig.adjacency_norm,
-        lr: float = TrainingSettings.lr,
+        lr: float = 0.02,
         weight_decay: float = TrainingSettings.weight_decay,
         epochs: int = TrainingSettings.epochs,
         patience: int = TrainingSettings.patience,

@@ -119,9 +119,9 @@ SEED = 42
 
 
 def hyperparameters(dataset: str) -> dict[str, Any]:
-    """GCN-SL's options on one of the eight graphs, both merges: the paper's lr, wd, d, p, ε, m, c, K and q."""
+    """GCN-SL's options on one of the eight graphs, both merges: the paper's lr, wd, d, p, ε, m, c, K, q and its Â."""
     header, *rows = (line.split() for line in _HYPERPARAMETERS.strip().splitlines())
     row = next(dict(zip(header, row, strict=True)) for row in rows if row[0] == dataset)
     whole = ("hidden_channels", "n_anchors", "n_components", "rounds")
     options = {name: (int if name in whole else float)(text) for name, text in row.items() if name != "dataset"}
-    return options | {"similarity_channels": SIMILARITY_CHANNELS}
+    return options | {"similarity_channels": SIMILARITY_CHANNELS, "self_loops": True, "adjacency_norm": "symmetric"}

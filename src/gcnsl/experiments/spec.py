@@ -73,5 +73,6 @@ class RunSpec:
 
 
 def as_options(options: Mapping[str, Any]) -> Options:
-    """Options in the form that a specification has them in."""
-    return tuple(sorted(options.items()))
+    """Options in the form that a specification has them in; JSON and TOML know lists where options are tuples."""
+    plain = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    return tuple(sorted(plain.items()))

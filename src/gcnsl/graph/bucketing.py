@@ -40,7 +40,9 @@ def merge_edges(source: NDArray[np.int32], target: NDArray[np.int32], num_nodes:
         in_threads(lambda k: _count(source, target, local_bits, parts[k], parts[k + 1], counts[k]))
         start = np.concatenate([[0], counts.sum(axis=0).cumsum()])
         place = start[:-1] + counts.cumsum(axis=0) - counts  # where each thread's share of each bucket begins
-        packed = np.empty(2 * len(source), dtype=np.int64)
+        # One buffer holds both rows of the result. The packed entries lie at its end until they become the second row.
+        buffer = np.empty(4 * len(source), dtype=np.int64)
+        packed = buffer[2 * len(source) :]
         in_threads(lambda k: _throw(source, target, local_bits, parts[k], parts[k + 1], place[k], packed))
 
         shifts = np.array([*range(1, 1 + node_bits, _DIGIT), *range(33, 33 + local_bits, _DIGIT)], dtype=np.int64)
@@ -49,8 +51,9 @@ def merge_edges(source: NDArray[np.int32], target: NDArray[np.int32], num_nodes:
         borders[-1] = buckets
         given = in_threads(lambda k: _merge(packed, start, borders[k], borders[k + 1], shifts, kept))
         written = np.concatenate([[0], kept.cumsum()])
-        edge_index = np.empty((2, int(written[-1])), dtype=np.int64)
-        in_threads(lambda k: _unpack(packed, start, kept, written, borders[k], borders[k + 1], local_bits, edge_index))
+        edge_index = buffer[: 2 * written[-1]].reshape(2, -1)
+        in_threads(lambda k: _write_sources(packed, start, written, borders[k], borders[k + 1], local_bits, edge_index))
+    _write_targets(packed, start, written, edge_index)
     return edge_index, int(sum(given))
 
 
@@ -129,12 +132,18 @@ def _drop_repeats(ordered: Any, out: Any) -> tuple[int, int]:
 
 
 @_compiled
-def _unpack(
-    packed: Any, start: Any, kept: Any, written: Any, first: int, last: int, local_bits: int, edge_index: Any
+def _write_sources(
+    packed: Any, start: Any, written: Any, first: int, last: int, local_bits: int, edge_index: Any
 ) -> None:
     for bucket in range(first, last):
         base = bucket << local_bits
-        for e in range(kept[bucket]):
-            edge = packed[start[bucket] + e]
-            edge_index[0, written[bucket] + e] = base + (edge >> 32)
-            edge_index[1, written[bucket] + e] = edge & 0xFFFFFFFF
+        for e in range(written[bucket + 1] - written[bucket]):
+            edge_index[0, written[bucket] + e] = base + (packed[start[bucket] + e] >> 32)
+
+
+@_compiled
+def _write_targets(packed: Any, start: Any, written: Any, edge_index: Any) -> None:
+    """In rising order every entry has been read before its place is taken: the result is never ahead of the buffer."""
+    for bucket in range(len(start) - 1):
+        for e in range(written[bucket + 1] - written[bucket]):
+            edge_index[1, written[bucket] + e] = packed[start[bucket] + e] & 0xFFFFFFFF

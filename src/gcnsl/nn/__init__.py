@@ -1,15 +1,36 @@
 """Models, one a file. They know tensors, nothing of files or datasets."""
 
 from gcnsl.nn.config import Input, ModelConfig
+from gcnsl.nn.gat import GAT, GATConfig
+from gcnsl.nn.gcn import GCN, GCNConfig
 from gcnsl.nn.gcn_sl import GCNSL, GCNSLConfig
+from gcnsl.nn.geom_gcn import GeomGCN, GeomGCNConfig
+from gcnsl.nn.h2gcn import H2GCN, H2GCNConfig
+from gcnsl.nn.mixhop import MixHop, MixHopConfig
+from gcnsl.nn.mlp import MLP, MLPConfig
+from gcnsl.nn.nlgnn import NLGNN, NLGNNConfig
 from gcnsl.nn.preprocessing import feature_matrix, normalize_features, normalized_adjacency, shift_features
 from gcnsl.nn.sparse import SparseMatrix
 
 __all__ = [
+    "GAT",
+    "GCN",
     "GCNSL",
+    "H2GCN",
+    "MLP",
+    "NLGNN",
+    "GATConfig",
+    "GCNConfig",
     "GCNSLConfig",
+    "GeomGCN",
+    "GeomGCNConfig",
+    "H2GCNConfig",
     "Input",
+    "MLPConfig",
+    "MixHop",
+    "MixHopConfig",
     "ModelConfig",
+    "NLGNNConfig",
     "SparseMatrix",
     "feature_matrix",
     "normalize_features",

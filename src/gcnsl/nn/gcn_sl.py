@@ -1,7 +1,7 @@
 """GCN-SL (section 3.3 and algorithm 1 of the paper)."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, get_args, overload
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,9 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
+from gcnsl.nn.checks import check_at_least, check_choice, check_dropout
 from gcnsl.nn.config import Input
+from gcnsl.nn.dropout import drop_entries
 from gcnsl.nn.preprocessing import (
     AdjacencyNorm,
     FeatureNorm,
@@ -19,7 +21,7 @@ from gcnsl.nn.preprocessing import (
     shift_features,
 )
 from gcnsl.nn.sparse import SparseMatrix
-from gcnsl.reconnection import reconnect, reconnected_edges
+from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.spectral import SpectralFeatures
 
 Merge = Literal["concat", "average"]
@@ -32,6 +34,9 @@ _NEW_ROWS = 1024
 @dataclass(frozen=True)
 class GCNSLConfig:
     """Hyper-parameters of GCN-SL, and switches for what the paper leaves open.
+
+    The defaults are for graphs of any homophily: ``bench/defaults.py`` chose them on validation nodes of graphs that
+    are not the paper's. For the paper's own see :mod:`gcnsl.experiments.paper`.
 
     Args:
         hidden_channels, similarity_channels, rounds, epsilon, merge, dropout, use_adjacency, use_reconnected: See
@@ -49,7 +54,7 @@ class GCNSLConfig:
     hidden_channels: int = 32
     similarity_channels: int = 16
     rounds: int = 2
-    epsilon: float = 0.9
+    epsilon: float = 0.99
     merge: Merge = "concat"
     dropout: float = 0.5
     use_adjacency: bool = True
@@ -60,7 +65,7 @@ class GCNSLConfig:
     spectral_scale: SpectralScale = "sqrt-n"
     feature_norm: FeatureNorm = "l2"
     feature_shift: float = 0.5
-    self_loops: bool = True
+    self_loops: bool = False
     adjacency_norm: AdjacencyNorm = "symmetric"
 
     def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
@@ -148,15 +153,13 @@ class GCNSL(nn.Module):
         use_reconnected: bool = True,
     ) -> None:
         super().__init__()
-        _check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
-        _check_at_least(1, similarity_channels=similarity_channels, rounds=rounds)
-        _check_at_least(0, spectral_channels=spectral_channels)
-        if merge not in get_args(Merge):
-            raise InputError(f"merge({merge!r}) must be one of {', '.join(get_args(Merge))}")
+        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
+        check_at_least(1, similarity_channels=similarity_channels, rounds=rounds)
+        check_at_least(0, spectral_channels=spectral_channels)
+        check_choice(get_args(Merge), merge=merge)
+        check_dropout(dropout=dropout)
         if not 0 < epsilon <= 1:
             raise InputError(f"epsilon({epsilon}) must be in (0, 1]: it is a cosine")
-        if not 0 <= dropout < 1:
-            raise InputError(f"dropout({dropout}) must be in [0, 1)")
         self.in_channels, self.spectral_channels, self.out_channels = in_channels, spectral_channels, out_channels
         self.rounds, self.epsilon, self.merge, self.dropout = rounds, epsilon, merge, dropout
         self.use_adjacency, self.use_reconnected = use_adjacency, use_reconnected
@@ -168,6 +171,7 @@ class GCNSL(nn.Module):
         branches = 1 + 2 * use_adjacency + use_reconnected
         self.gate = nn.Parameter(torch.ones(branches * parts * hidden_channels))
         self.lin_out = nn.Linear(len(self.gate), out_channels, bias=False)
+        self._memory = PairMemory()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -205,19 +209,32 @@ class GCNSL(nn.Module):
         known: int | None = None,
     ) -> list[Tensor]:
         """What H^cb is made of, as far as it is used: H; H_A^(K-1) and H_A^(K); H_A*. All are as wide as H."""
-        h = self.enhanced_features(x, spectral)
+        from_x, directions = self._first_products(x)
+        h = self._merged(from_x, spectral)
         branches = [h]
         if self.use_adjacency:
             if adjacency is None:
                 raise InputError("adjacency is None: give Â, or build the model with use_adjacency=False")
             branches += self._aggregate(h, adjacency)
         if self.use_reconnected:
-            branches.append(self._reconnect(self.directions(x), h, known))
+            branches.append(self._reconnect(_unit_rows(directions), h, known))
         return branches
 
     def enhanced_features(self, x: Tensor | SparseMatrix, spectral: Tensor | None) -> Tensor:
         """H, the first layer (n × 2p for concatenation, n × p for the average or without F)."""
-        from_x = _drop_entries(x, self.dropout, training=self.training) @ self.lin_x.weight.T
+        return self._merged(self._first_products(x)[0], spectral)
+
+    def _first_products(self, x: Tensor | SparseMatrix) -> tuple[Tensor, Tensor]:
+        """X W⁰_X (n × p), X with dropout, and X Q (n × q), X without: one product with X where both are the same."""
+        if self.similarity is None:
+            return self._drop(x) @ self.lin_x.weight.T, self.gate.new_empty(0)
+        if self.training and self.dropout > 0:
+            return self._drop(x) @ self.lin_x.weight.T, x @ self.similarity.weight.T
+        both = x @ torch.cat([self.lin_x.weight, self.similarity.weight]).T
+        return both[:, : len(self.lin_x.weight)], both[:, len(self.lin_x.weight) :]
+
+    def _merged(self, from_x: Tensor, spectral: Tensor | None) -> Tensor:
+        """H from X W⁰_X and F."""
         if self.lin_spectral is None:
             return functional.relu(from_x)
         if spectral is None:
@@ -230,7 +247,7 @@ class GCNSL(nn.Module):
         """Unit rows x_i Q / ‖x_i Q‖ (n × q), whose inner products are the similarities."""
         if self.similarity is None:
             raise InputError("the model was built with use_reconnected=False: it learns no similarities")
-        return functional.normalize(x @ self.similarity.weight.T, dim=1)
+        return _unit_rows(x @ self.similarity.weight.T)
 
     @torch.no_grad()
     def reconnected_graph(self, x: Tensor | SparseMatrix) -> tuple[Tensor, Tensor]:
@@ -247,7 +264,7 @@ class GCNSL(nn.Module):
     def _reconnect(self, z: Tensor, h: Tensor, known: int | None) -> Tensor:
         """Â* H, where of a new node i the row of A* holds s_ij for known j and s_ii = 1."""
         if known is None or known == len(z):
-            return reconnect(z, h, self.epsilon)
+            return reconnect(z, h, self.epsilon, memory=self._memory)
         keys, values = z[:known], h[:known]
         rows = [reconnect(keys, values, self.epsilon)]
         for new, own in zip(torch.split(z[known:], _NEW_ROWS), torch.split(h[known:], _NEW_ROWS), strict=True):
@@ -258,8 +275,12 @@ class GCNSL(nn.Module):
             rows.append(total / torch.where(degree + itself > 0, degree + itself, 1.0))
         return torch.cat(rows)
 
-    def _drop(self, values: Tensor) -> Tensor:
-        return functional.dropout(values, self.dropout, training=self.training)
+    @overload
+    def _drop(self, values: Tensor) -> Tensor: ...
+    @overload
+    def _drop(self, values: Tensor | SparseMatrix) -> Tensor | SparseMatrix: ...
+    def _drop(self, values: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
+        return drop_entries(values, self.dropout, training=self.training)
 
     def __repr__(self) -> str:
         return (
@@ -268,14 +289,11 @@ class GCNSL(nn.Module):
         )
 
 
-def _drop_entries(x: Tensor | SparseMatrix, rate: float, *, training: bool) -> Tensor | SparseMatrix:
-    """Dropout of the entries of X; of a sparse one only the stored entries can be dropped, the others are 0 anyway."""
-    if isinstance(x, SparseMatrix):
-        return x.with_values(functional.dropout(x.values, rate, training=training))
-    return functional.dropout(x, rate, training=training)
+def _unit_rows(rows: Tensor) -> Tensor:
+    """Rows divided by their length, zero rows left; also where their squares are too small for floating point.
 
-
-def _check_at_least(least: int, **values: int) -> None:
-    for name, value in values.items():
-        if value < least:
-            raise InputError(f"{name}({value}) must be >= {least}")
+    Weight decay shrinks Q towards 0 wherever A* connects nobody, and directions must stay directions. What a row is
+    divided by first changes neither the result nor, the result being the same for all of it, the derivative.
+    """
+    largest = rows.detach().abs().amax(dim=1, keepdim=True)
+    return functional.normalize(rows / torch.where(largest > 0, largest, 1.0), dim=1)

@@ -67,6 +67,12 @@ def feature_matrix(x: Tensor) -> Tensor | SparseMatrix:
     return SparseMatrix(csr_tensor(start, column, x[row, column], x.shape))
 
 
+def fastest_form(matrix: SparseMatrix) -> Tensor | SparseMatrix:
+    """The matrix in the form that products with it are fastest in: dense where many entries are not zero."""
+    n, m = matrix.shape
+    return matrix.to_dense() if len(matrix.values) > SPARSE_SHARE * n * m else matrix
+
+
 def normalized_adjacency(
     edge_index: Tensor, num_nodes: int, *, self_loops: bool = True, norm: AdjacencyNorm = "symmetric"
 ) -> SparseMatrix:

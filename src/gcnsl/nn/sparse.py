@@ -52,6 +52,10 @@ class SparseMatrix:
         other._transposed_pattern = (self._transposed_pattern[0].to(device), self._transposed_pattern[1].to(device))
         return other
 
+    def to_dense(self) -> Tensor:
+        """The matrix with its zeros (n × m)."""
+        return csr_tensor(*self._pattern, self.values, self.shape).to_dense()
+
     def __matmul__(self, dense: Tensor) -> Tensor:
         """M·B: (m × k) → (n × k)."""
         forward = csr_tensor(*self._pattern, self.values, self.shape)

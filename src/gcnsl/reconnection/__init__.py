@@ -2,5 +2,6 @@
 
 from gcnsl.reconnection.edges import reconnected_edges
 from gcnsl.reconnection.operator import reconnect
+from gcnsl.reconnection.pairs import PairMemory
 
-__all__ = ["reconnect", "reconnected_edges"]
+__all__ = ["PairMemory", "reconnect", "reconnected_edges"]

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from gcnsl.reconnection import numba_rows, tiled
-from gcnsl.reconnection.neighbourhoods import Listed, Part, Searched
+from gcnsl.reconnection.neighbourhoods import Listed, Searched
 from gcnsl.reconnection.numba_search import UNLIMITED, Floats
-from gcnsl.reconnection.pairs import PAIRS_PER_ROW, Pairs, Regime, capacity, reserve, zeros
+from gcnsl.reconnection.pairs import Pairs, Regime, capacity, reserve, zeros
 from gcnsl.reconnection.threads import for_rows
 
 DENSE_FRACTION = 1 / 10
@@ -19,19 +19,29 @@ DENSE_FRACTION = 1 / 10
 SAMPLED_ROWS = 64
 
 
-def forward(z: Tensor, keys: Tensor, h: Tensor, threshold: float) -> tuple[Tensor, Tensor, Pairs]:
-    """Return o = Â* h (n × p), the degrees d (n) and the kept pairs, listed if they are few."""
-    searched = Searched.of(z, keys, threshold)
-    listed, regime = _listed_if_few(searched, keys.shape[0])
-    pairs = reserve(z, regime)
-    if regime == Regime.TILED:
-        return *tiled.forward(z, keys, h, threshold), pairs
-    if listed is not None:
-        pairs.start.numpy()[:] = listed.start
-        pairs.columns.numpy()[: len(listed.columns)] = listed.columns
+def forward(
+    z: Tensor, keys: Tensor, h: Tensor, threshold: float, known: Pairs | None = None
+) -> tuple[Tensor, Tensor, Pairs]:
+    """Return o = Â* h (n × p), the degrees d (n) and the kept pairs, listed if they are few.
+
+    Pairs of this z that are ``known``, and listed, are not looked for again.
+    """
+    kept: Listed | Searched
+    if known is not None and known.is_(Regime.LISTED):
+        kept, pairs = Listed(known.start.numpy(), known.columns.numpy(), len(keys)), known
+    else:
+        searched = Searched.of(z, keys, threshold)
+        listed, regime = _listed_if_few(searched, keys.shape[0])
+        pairs = reserve(z, regime)
+        if regime == Regime.TILED:
+            return *tiled.forward(z, keys, h, threshold), pairs
+        if listed is not None:
+            pairs.start.numpy()[:] = listed.start
+            pairs.columns.numpy()[: len(listed.columns)] = listed.columns
+        kept = searched if listed is None else listed
     out, degree = h.new_empty(len(z), h.shape[1]), z.new_empty(len(z))
     arrays = _arrays(z, keys, h, out, degree)
-    (searched if listed is None else listed).apply(lambda part: numba_rows.forward_rows(*part, *arrays))
+    kept.apply(lambda part: numba_rows.forward_rows(*part, *arrays))
     return out, degree, pairs
 
 
@@ -47,29 +57,19 @@ def backward(  # noqa: PLR0917 - all that the forward pass knew
     scaled, offset = torch.empty_like(grad), z.new_empty(n)
     before, after = _arrays(grad, out, degree), _arrays(scaled, offset)
     for_rows(lambda begin, end: numba_rows.scale_gradient_rows(begin, end, *before, *after), n, p)
-    arrays = _arrays(z, keys, h, scaled, offset)
-    query_result, key_results = _arrays(grad_z), _arrays(grad_keys, grad_h)
-
-    def query_side(part: Part) -> None:
-        numba_rows.query_gradient_rows(*part, *arrays, *query_result)
-
-    def key_side(part: Part) -> None:
-        numba_rows.key_gradient_rows(*part, *arrays, *key_results)
-
-    def both_sides(part: Part) -> None:
-        query_side(part)
-        key_side(part)
-
     kept_by_query: Listed | Searched
     if pairs.regime == Regime.LISTED:
         kept_by_query = Listed(pairs.start.numpy(), pairs.columns.numpy(), len(keys))
     else:
         kept_by_query = Searched.of(z, keys, threshold)
     if keys is z:  # s is symmetric: a node is kept by those whom it keeps
-        kept_by_query.apply(both_sides)
+        arrays = _arrays(z, h, scaled, offset, grad_z, grad_h)
+        kept_by_query.apply(lambda part: numba_rows.gradient_rows(*part, *arrays))
     else:
-        kept_by_query.apply(query_side)
-        kept_by_query.transposed().apply(key_side)
+        inputs = _arrays(z, keys, h, scaled, offset)
+        of_queries, of_keys = _arrays(grad_z), _arrays(grad_keys, grad_h)
+        kept_by_query.apply(lambda part: numba_rows.query_gradient_rows(*part, *inputs, *of_queries))
+        kept_by_query.transposed().apply(lambda part: numba_rows.key_gradient_rows(*part, *inputs, *of_keys))
     return grad_z, grad_keys, grad_h
 
 
@@ -85,7 +85,8 @@ def _listed_if_few(searched: Searched, m: int) -> tuple[Listed | None, Regime]:
     degree = searched.sampled_degree(SAMPLED_ROWS)
     if degree > DENSE_FRACTION * m:
         return None, Regime.TILED
-    listed = searched.listed(limit=capacity(len(searched.rows))) if degree <= 2 * PAIRS_PER_ROW else None
+    room = capacity(searched.z, len(searched.rows))
+    listed = searched.listed(limit=room) if degree * len(searched.rows) <= 2 * room else None
     return listed, Regime.STREAMED if listed is None else Regime.LISTED
 
 

@@ -43,6 +43,23 @@ def scale_gradient_rows(
 
 
 @compiled(reassociate=True)
+def gradient_rows(
+    begin: int, end: int, start: Ints, columns: Ints,
+    z: Floats, h: Floats, grad: Floats, offset: Floats, grad_z: Floats, grad_h: Floats,
+) -> None:  # fmt: skip
+    """∂L/∂z_i = Σ_j (δ_ij + δ_ji) z_j and ∂L/∂h_i = Σ_j s_ij g_j, where queries are keys and pairs therefore symmetric.
+
+    δ_ij = g_i·h_j − c_i, where g and c are already divided by d.
+    """
+    for i in range(begin, end):
+        for e in range(start[i - begin], start[i - begin + 1]):
+            j = columns[e]
+            delta = _dot(grad[i], h[j]) + _dot(h[i], grad[j]) - offset[i] - offset[j]
+            _add_multiple(grad_z[i], delta, z[j])
+            _add_multiple(grad_h[i], _dot(z[i], z[j]), grad[j])
+
+
+@compiled(reassociate=True)
 def query_gradient_rows(
     begin: int, end: int, start: Ints, columns: Ints,
     z: Floats, keys: Floats, h: Floats, grad: Floats, offset: Floats, grad_z: Floats,

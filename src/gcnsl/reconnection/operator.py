@@ -8,7 +8,7 @@ This file checks the arguments, chooses the back end and tells torch how the ope
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from gcnsl.errors import InputError
 from gcnsl.reconnection import checks, dense, tiled
-from gcnsl.reconnection.pairs import Pairs, capacity, reserve_nothing
+from gcnsl.reconnection.pairs import PairMemory, Pairs, capacity, reserve_nothing
 
 Backend = Literal["auto", "dense", "tiled", "numba", "triton"]
 HAS_NUMBA = find_spec("numba") is not None
@@ -27,7 +27,15 @@ TRITON_WIDTH = 256
 """The widest rows of z and h for which the kernels of the GPU have room on the chip."""
 
 
-def reconnect(z: Tensor, h: Tensor, epsilon: float, *, keys: Tensor | None = None, backend: Backend = "auto") -> Tensor:
+def reconnect(
+    z: Tensor,
+    h: Tensor,
+    epsilon: float,
+    *,
+    keys: Tensor | None = None,
+    backend: Backend = "auto",
+    memory: PairMemory | None = None,
+) -> Tensor:
     """Average h over the reconnected graph: o_i = Σ_j a_ij h_j / Σ_j a_ij, a_ij = z_i·z_j where that is ≥ ε, else 0.
 
     This is Â* H of the paper (section 3.2): z are the normalised rows x_i Q, so that z_i·z_j is their cosine
@@ -44,6 +52,8 @@ def reconnect(z: Tensor, h: Tensor, epsilon: float, *, keys: Tensor | None = Non
             the nodes of a trained graph. A row of z that is near none of them gets zero.
         backend: ``"dense"`` (an n × m matrix: tiny graphs, and the oracle), ``"tiled"`` (plain torch, any device),
             ``"numba"`` (CPU), ``"triton"`` (CUDA, float32) or ``"auto"``, which chooses by device, type and size.
+        memory: Keeps the pairs of z between calls, so that another call with the same z need not look for them. Only
+            the ``"numba"`` back end, where the search is most of the work, makes use of it.
 
     Returns:
         The averages (n × p), of h's type.
@@ -64,8 +74,11 @@ def reconnect(z: Tensor, h: Tensor, epsilon: float, *, keys: Tensor | None = Non
             _check_values(rows, key_rows, values, tolerance)
         out = dense.reconnect(rows, rows if key_rows is None else key_rows, values, threshold)
     else:
-        apply: Any = torch.ops.gcnsl.reconnect if torch.compiler.is_compiling() else _Eager.apply
-        out = apply(rows, key_rows, values, threshold, tolerance, chosen)[0]
+        arguments = rows, key_rows, values, threshold, tolerance, chosen
+        if torch.compiler.is_compiling():
+            out = torch.ops.gcnsl.reconnect(*arguments)[0]
+        else:
+            out = _run_eagerly(*arguments, memory)
     return out.to(h.dtype)
 
 
@@ -127,7 +140,7 @@ def _(
     out = h.new_empty(z.shape[0], h.shape[1])
     lists = backend != "tiled"
     start = z.new_empty(z.shape[0] + 1 if lists else 0, dtype=torch.int64)
-    columns = z.new_empty(capacity(z.shape[0]) if lists else 0, dtype=torch.int32)
+    columns = z.new_empty(capacity(z, z.shape[0]) if lists else 0, dtype=torch.int32)
     return out, z.new_empty(z.shape[0]), start, columns, torch.empty((), dtype=torch.int64, device="cpu")
 
 
@@ -185,18 +198,49 @@ def _derivative(backward: Callable[..., tuple[Tensor, Tensor, Tensor]]) -> Calla
 _reconnect.register_autograd(_derivative(_reconnect_backward), setup_context=_save)
 
 
-class _Eager(torch.autograd.Function):
+def _run_eagerly(
+    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str,
+    memory: PairMemory | None,
+) -> Tensor:  # fmt: skip
     """The same operator with the same derivative, without the way through torch's table of operators.
 
     On a small graph that way takes longer than the work.
     """
+    remembers = memory is not None and backend == "numba" and keys is None
+    known = memory.recall(z, threshold) if memory is not None and remembers else None
+    out, _, *pairs = _Eager.apply(z, keys, h, threshold, tolerance, backend, known)  # type: ignore[no-untyped-call]
+    if memory is not None and remembers:
+        memory.keep(z, threshold, Pairs(*pairs))
+    return cast("Tensor", out)
 
+
+class _Eager(torch.autograd.Function):
     @staticmethod
     def forward(*inputs: Any) -> tuple[Tensor, ...]:
-        return _forward(*inputs)
+        *arguments, known = inputs
+        if known is None:
+            return _forward(*arguments)
+        z, _, h, threshold, *_ = arguments
+        return _average_over_known(z, h, threshold, known)
 
-    setup_context = staticmethod(_save)
-    backward = staticmethod(once_differentiable(_derivative(_backward)))  # type: ignore[assignment]
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        _save(ctx, inputs[:-1], output)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        return *_derivative(_backward)(ctx, *grads), None
+
+
+def _average_over_known(z: Tensor, h: Tensor, threshold: float, known: Pairs) -> tuple[Tensor, ...]:
+    """`_forward` of a z whose pairs are known: it was checked when they were found."""
+    from gcnsl.reconnection import numba_backend
+
+    checks.check_finite("h", h)
+    z, h, _ = _as_backends_want(z, h, None)
+    out, degree, pairs = numba_backend.forward(z, z, h, threshold, known)
+    return out, degree, *pairs
 
 
 def _as_backends_want(z: Tensor, h: Tensor, keys: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-PAIRS_PER_ROW = 128
-"""Room for kept pairs, on average for each row: 512 bytes, twice a row of h at p = 64."""
+PAIRS_PER_ROW = {"cpu": 512, "cuda": 128}
+"""Room for kept pairs, on average for each row, by device. On a CPU what is not used takes no memory."""
 
 
 class Regime(IntEnum):
@@ -33,7 +33,7 @@ class Regime(IntEnum):
 class Pairs(NamedTuple):
     """Row i keeps ``columns[start[i] : start[i + 1]]``, ascending, if the regime is LISTED.
 
-    If it is SLOTTED, row i keeps the first ``start[i]`` of the PAIRS_PER_ROW columns from i · PAIRS_PER_ROW on. Else
+    If it is SLOTTED, row i keeps the first ``start[i]`` of the m = capacity(z, 1) columns from i · m on. Else
     nothing is listed.
 
     ``start`` (n + 1, int64) and ``columns`` (capacity, int32) lie on the device of z; ``regime`` (int64) lies on the
@@ -49,15 +49,37 @@ class Pairs(NamedTuple):
         return int(self.regime) == regime
 
 
-def capacity(n: int) -> int:
-    """Return how many pairs are listed at most for n rows."""
-    return n * PAIRS_PER_ROW
+class PairMemory:
+    """The pairs of the last z that a model asked for.
+
+    A training step is followed by an evaluation pass, and that by the next step, with the same weights as the
+    evaluation: whoever keeps the memory between the two searches once for both.
+    """
+
+    def __init__(self) -> None:
+        self._z: Tensor | None = None
+        self._threshold = 0.0
+        self._pairs: Pairs | None = None
+
+    def recall(self, z: Tensor, threshold: float) -> Pairs | None:
+        """The pairs kept last, if they were of this very z and threshold."""
+        known = self._z is not None and self._threshold == threshold and torch.equal(self._z, z)
+        return self._pairs if known else None
+
+    def keep(self, z: Tensor, threshold: float, pairs: Pairs) -> None:
+        """Remember these and forget the others."""
+        self._z, self._threshold, self._pairs = z.detach(), threshold, pairs
+
+
+def capacity(z: Tensor, n: int) -> int:
+    """Return how many pairs are listed at most for n rows on the device of z."""
+    return n * PAIRS_PER_ROW[z.device.type]
 
 
 def reserve(z: Tensor, regime: Regime) -> Pairs:
     """Make room for the pairs of z's rows, zero until they are listed."""
     n = z.shape[0]
-    start, columns = zeros((n + 1,), z, torch.int64), zeros((capacity(n),), z, torch.int32)
+    start, columns = zeros((n + 1,), z, torch.int64), zeros((capacity(z, n),), z, torch.int32)
     return Pairs(start, columns, torch.tensor(int(regime)))
 
 

@@ -38,7 +38,7 @@ BLOCK_ENTRIES = 4096
 def forward(z: Tensor, keys: Tensor, h: Tensor, threshold: float, tolerance: float) -> tuple[Tensor, Tensor, Pairs]:
     """Return o = Â* h (n × p), the degrees d (n) and the candidate pairs, listed if they are few."""
     (n, q), (m, p) = z.shape, h.shape
-    room = min(capacity(n), MOST_CANDIDATES)
+    room = min(capacity(z, n), MOST_CANDIDATES)
     expected = min(EXPECTED_PER_ROW * n, room) if n <= SMALL_GRAPH else 0
     pairs = None
     with _device_of(z):
@@ -67,7 +67,7 @@ def backward(  # noqa: PLR0917 - all that the forward pass knew
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return ∂L/∂z (n × q), ∂L/∂keys (m × q; ∂L/∂z itself where keys are z) and ∂L/∂h (m × p)."""
     (n, q), p, square = z.shape, h.shape[1], keys is z
-    slots = capacity(1) if pairs.is_(Regime.SLOTTED) else 0
+    slots = capacity(z, 1) if pairs.is_(Regime.SLOTTED) else 0
     listed = bool(slots) or pairs.is_(Regime.LISTED)
     if not listed and max(q, p) > FUSED_WIDTH:
         return tiled.backward(grad, z, keys, h, out, degree, threshold)
@@ -185,8 +185,8 @@ def _average_small(
     """Return o, d and the kept pairs of a small graph: one pass over all pairs, which lists those that are kept."""
     (n, q), (m, p) = z.shape, h.shape
     out, degree = h.new_empty(n, p), z.new_empty(n)
-    count, columns = z.new_empty(n + 1, dtype=torch.int64), z.new_empty(capacity(n), dtype=torch.int32)
-    slots = capacity(1) if keys is z else 0  # the gradient of other keys wants the pairs by key
+    count, columns = z.new_empty(n + 1, dtype=torch.int64), z.new_empty(capacity(z, n), dtype=torch.int32)
+    slots = capacity(z, 1) if keys is z else 0  # the gradient of other keys wants the pairs by key
     triton_tiles.forward_tiles[(_blocks(n, SMALL_FORWARD_TILE["BLOCK_N"]),)](
         z, keys, h, out, degree, count, columns, report, n, m, q, p, threshold,
         SLOTS=slots, Q=_padded(q), P=_padded(p), **SMALL_FORWARD_TILE,

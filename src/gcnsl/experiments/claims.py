@@ -1,0 +1,227 @@
+"""What the paper claims, and whether our numbers bear it out: computed from the runs, nothing of it written by hand.
+
+Two variants are compared run by run. Training sets of different runs overlap, so the variance of the mean difference is
+taken with the correction of Nadeau and Bengio (2003),
+
+    s² · (1/n + n_test / n_train),
+
+and a difference counts only if its 95 % interval does not hold zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, variance
+from typing import Literal
+
+from scipy import stats
+
+from gcnsl.datasets.splits import SHARES
+from gcnsl.experiments import paper
+from gcnsl.experiments.labels import column_label, split_label
+from gcnsl.experiments.plan import DEPTHS, MERGES, METHODS, ablation_row
+from gcnsl.experiments.tables import Table, TableCell, number_text
+
+Verdict = Literal["holds", "holds in part", "does not hold", "within noise"]
+Pairs = Callable[[str], Sequence[tuple[str, str]]]
+"""For a graph the rows to compare: the first is claimed to be more."""
+
+_TEST_OVER_TRAIN = SHARES[2] / SHARES[0]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the runs say about a claim on one graph: for it, against it, or (``None``) nothing beyond noise."""
+
+    text: str
+    outcome: bool | None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, and what we find.
+
+    Attributes:
+        text: What the paper says, in short.
+        source: Where it says so.
+        split: The kind of split of our runs.
+        findings: One for each graph and variant.
+    """
+
+    text: str
+    source: str
+    split: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """All for it: holds. None for it, but some against: does not hold. Nothing either way: within noise."""
+        outcomes = {finding.outcome for finding in self.findings}
+        if outcomes == {True}:
+            return "holds"
+        if True in outcomes:
+            return "holds in part"
+        return "does not hold" if False in outcomes else "within noise"
+
+    @property
+    def summary(self) -> str:
+        """How often, in numbers."""
+        outcomes = [finding.outcome for finding in self.findings]
+        counts = {
+            "for it": outcomes.count(True),
+            "against it": outcomes.count(False),
+            "within noise": outcomes.count(None),
+        }
+        told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        return f"{told} (of {len(outcomes)}{', ' + split_label(self.split) if split_label(self.split) else ''})"
+
+
+def difference(more: TableCell, less: TableCell) -> tuple[float, float] | None:
+    """Mean difference over the runs that both have, and half its corrected 95 % interval.
+
+    ``None`` where they have fewer than two runs in common.
+    """
+    common = sorted(more.values.keys() & less.values.keys())
+    if len(common) < 2:
+        return None
+    deltas = [more.values[run] - less.values[run] for run in common]
+    spread = variance(deltas) * (1 / len(deltas) + _TEST_OVER_TRAIN)
+    return fmean(deltas), float(stats.t.ppf(0.975, len(deltas) - 1)) * spread**0.5
+
+
+def judge(tables: Sequence[Table]) -> list[Claim]:
+    """The paper's claims that these tables have something to say about."""
+    about = [table for table in tables if table.experiment.name in _CLAIMS]
+    return [claim for table in about for claim in _CLAIMS[table.experiment.name](table) if claim.findings]
+
+
+def _versus(
+    table: Table, text: str, source: str, pairs: Pairs, columns: Sequence[str], *, allow_equal: bool = False
+) -> Claim:
+    """The claim that one row is more than another, or at least no less, on each of the graphs."""
+    findings = []
+    for column in columns:
+        for one, other in pairs(column):
+            more, less = table.cells.get((one, column)), table.cells.get((other, column))
+            delta = difference(more, less) if more and less else None
+            if more is None or less is None or delta is None:
+                continue
+            mean, half = delta
+            outcome = None if abs(mean) <= half else mean > 0
+            means = (number_text(cell.mean, None, table.experiment.unit) for cell in (more, less))
+            names = f"{column_label(column)}: {table.row_label(one)} against {table.row_label(other)}"
+            findings.append(
+                Finding(
+                    f"{names}, {' : '.join(means)} ({mean:+.2f} ± {half:.2f})",
+                    outcome is not False if allow_equal else outcome,
+                )
+            )
+    return Claim(text, source, table.split, tuple(findings))
+
+
+def _accuracy(table: Table) -> Iterator[Claim]:
+    reached = [
+        Finding(
+            f"{column_label(column)}, {table.row_label(row)}: {number_text(cell.mean, cell.std, '%')}, "
+            f"the paper's {number_text(*cell.cell.paper, '%')}",
+            cell.reached,
+        )
+        for column in table.columns
+        for row in MERGES
+        if (cell := table.cells.get((row, column))) and cell.cell.paper and cell.reached is not None
+    ]
+    yield Claim(
+        "GCN-SL's accuracies are reached: no more than one of the paper's standard deviations short, or above",
+        "table of accuracies",
+        table.split,
+        tuple(reached),
+    )
+
+    def best_of(methods: Sequence[str]) -> Pairs:
+        def pairs(column: str) -> list[tuple[str, str]]:
+            means = {row: table.cells[row, column].mean for row in methods if (row, column) in table.cells}
+            known = {row: mean for row, mean in means.items() if mean is not None}
+            return [("gcn-sl-cc", max(known, key=lambda row: known[row]))] if known else []
+
+        return pairs
+
+    rivals = [row for row in METHODS if row not in MERGES]
+    printed_best = [column for column, row in paper.BOLD.items() if row == "gcn-sl-cc"]
+    text = "GCN-SL_cc is better than every other method on the graphs where the paper prints it in bold"
+    yield _versus(table, text, "table of accuracies", best_of(rivals), printed_best)
+    text = "GCN-SL is better than H2GCN on all graphs"
+    yield _versus(table, text, "section 4.6", best_of(["h2gcn-1", "h2gcn-2"]), list(paper.DATASETS))
+    text = "GCN, GAT, Geom-GCN and MixHop are worse than the MLP on the WebKB and Wikipedia graphs"
+    worse = [("mlp", row) for row in ("gcn", "gat", "geom-gcn", "mixhop")]
+    yield _versus(table, text, "section 4.6", lambda _: worse, paper.WEBKB + paper.WIKIPEDIA)
+
+
+def _ablation(table: Table) -> Iterator[Claim]:
+    neither, learned, given, both = (
+        [ablation_row(method, *used) for method in MERGES]
+        for used in ((False, False), (False, True), (True, False), (True, True))
+    )
+
+    def pairs(more: list[str], less: list[str]) -> Pairs:
+        return lambda _: list(zip(more, less, strict=True))
+
+    where = "section 4.4"
+    text = "A* helps on the WebKB and Wikipedia graphs"
+    yield _versus(table, text, where, pairs(both, given), paper.WEBKB + paper.WIKIPEDIA)
+    text = "A* does not hurt on the citation graphs"
+    yield _versus(table, text, where, pairs(both, given), paper.CITATION, allow_equal=True)
+    text = "A is very important on the citation graphs"
+    yield _versus(table, text, where, pairs(given, neither), paper.CITATION)
+    text = "A is of little use, or even bad, on the WebKB graphs"
+    yield _versus(table, text, where, pairs(neither, given), paper.WEBKB, allow_equal=True)
+    text = "A* is more reliable than A on graphs of low homophily"
+    yield _versus(table, text, where, pairs(learned, given), paper.WEBKB + paper.WIKIPEDIA)
+
+
+def _spectral(table: Table) -> Iterator[Claim]:
+    pairs = [(f"{method} with F", f"{method} without F") for method in MERGES]
+    text = "The spectral features F make GCN-SL better, on all graphs"
+    yield _versus(table, text, "section 4.5", lambda _: pairs, list(paper.DATASETS))
+
+
+def _homophily(table: Table) -> Iterator[Claim]:
+    where, columns = "section 4.4", list(paper.DATASETS)
+    for other, text in (
+        ("original", "The graph that GCN-SL learns is of much higher homophily than the original"),
+        ("initial A*", "Training raises the homophily of A*"),
+        ("nlgnn", "The graph that GCN-SL learns is of higher homophily than NLGNN's"),
+    ):
+        yield _versus(table, text, where, lambda _, other=other: [("gcn-sl-cc A*", other)], columns)  # type: ignore[misc]
+
+
+def _depth(table: Table) -> Iterator[Claim]:
+    shallow, deep = DEPTHS[0], DEPTHS[-1]
+    text = f"A GCN of {deep} layers is worse than one of {shallow}"
+    yield _versus(table, text, "section 4.6", lambda _: [(f"gcn-{shallow}", f"gcn-{deep}")], ["cora"])
+    text = f"GCN-SL_cc with K = {deep} is no worse than with K = {shallow}"
+    pair = [(f"gcn-sl-cc-{deep}", f"gcn-sl-cc-{shallow}")]
+    yield _versus(table, text, "section 4.6", lambda _: pair, ["cora"], allow_equal=True)
+
+
+def _runtime(table: Table) -> Iterator[Claim]:
+    for fast, slow in (("esc", "sc"), ("esc-anch", "esc")):
+        findings = []
+        for column in table.columns:
+            quick, long = (table.cells[row, column].mean for row in (fast, slow))
+            if quick is not None and long is not None:
+                seconds = " s against ".join(number_text(mean, None, "s") for mean in (quick, long))
+                text = f"{column_label(column)}: {seconds} s, {long / quick:.3g} times"
+                findings.append(Finding(text, quick < long))
+        names = f"{table.row_label(fast)} is faster than {table.row_label(slow)}"
+        yield Claim(names, "section 4.5", table.split, tuple(findings))
+
+
+_CLAIMS: Mapping[str, Callable[[Table], Iterator[Claim]]] = {
+    "accuracy": _accuracy,
+    "ablation": _ablation,
+    "spectral": _spectral,
+    "homophily": _homophily,
+    "depth": _depth,
+    "runtime": _runtime,
+}

@@ -1,0 +1,88 @@
+"use strict";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+
+// Sorting: a button in each heading; the largest first, pressed again the smallest first.
+function sortBy(heading) {
+  const row = heading.parentElement;
+  const column = Array.from(row.children).indexOf(heading);
+  const body = heading.closest("table").tBodies[0];
+  const descending = column === 0 ? heading.ariaSort === "ascending" : heading.ariaSort !== "descending";
+  const value = (line) => line.children[column].dataset.value;
+  const compare = (a, b) => (column === 0 ? a.localeCompare(b) : a - b);
+  const lines = Array.from(body.rows);
+  const known = lines.filter((line) => value(line) !== "");
+  const unknown = lines.filter((line) => value(line) === "");
+  known.sort((a, b) => (descending ? -1 : 1) * compare(value(a), value(b)));
+  body.append(...known, ...unknown);
+  for (const other of row.children) other.removeAttribute("aria-sort");
+  heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
+}
+
+// The runs behind a number.
+const dialog = document.getElementById("behind");
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function tableOf(headings, lines, className) {
+  const table = element("table", undefined, className);
+  const head = table.createTHead().insertRow();
+  for (const heading of headings) {
+    const cell = element("th", heading);
+    cell.scope = "col";
+    head.append(cell);
+  }
+  const body = table.createTBody();
+  for (const line of lines) {
+    const row = body.insertRow();
+    line.forEach((text, index) => {
+      const cell = element(index === 0 ? "th" : "td", text);
+      if (index === 0) cell.scope = "row";
+      row.append(cell);
+    });
+  }
+  const scroll = element("div", undefined, "scroll");
+  scroll.append(table);
+  return scroll;
+}
+
+function optionsOf(options) {
+  const list = element("dl", undefined, "options");
+  for (const [name, value] of Object.entries(options)) {
+    const pair = element("div");
+    pair.append(element("dt", name), element("dd", value === null ? "none" : String(value)));
+    list.append(pair);
+  }
+  return list;
+}
+
+function show(number) {
+  const cell = data.cells[number];
+  document.getElementById("behind-title").textContent = cell.title;
+  const body = dialog.querySelector(".dialog-body");
+  body.replaceChildren(element("p", cell.text), element("h3", "Hyper-parameters"), optionsOf(data.groups[cell.group]));
+  body.append(element("h3", "Runs"));
+  const [first, seed, ...others] = data.columns;
+  const lines = cell.runs.map(([value, number]) => {
+    const [run, drawn, ...rest] = data.runs[number];
+    return [run, drawn, value, ...rest];
+  });
+  body.append(tableOf([first, seed, cell.metric, ...others], lines));
+  if (cell.failed.length) {
+    body.append(element("h3", "Failed"), tableOf(["run", "error"], cell.failed, "texts"));
+  }
+  dialog.showModal();
+  body.scrollTop = 0;
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (event.target === dialog || (button && button.classList.contains("close"))) dialog.close();
+  else if (button && button.dataset.cell !== undefined) show(Number(button.dataset.cell));
+  else if (button && button.parentElement.matches("thead th")) sortBy(button.parentElement);
+});

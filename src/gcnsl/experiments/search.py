@@ -1,0 +1,204 @@
+"""Hyper-parameters by Optuna, judged by validation accuracy alone: test nodes are not looked at.
+
+A trial trains on one split after the other and is given up when it falls behind the median of those before it. What is
+finished is in an SQLite file, so that a search goes on where it was interrupted or killed, and several processes can
+work on one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import joblib
+import optuna
+import torch
+from optuna.storages import RDBStorage
+from optuna.trial import TrialState
+from torch_geometric.data import Data
+
+from gcnsl.errors import InputError, TrainingDiverged
+from gcnsl.experiments.space import space_of
+from gcnsl.methods import ALIASES, Method, find_method, run_split, split_masks
+from gcnsl.training import choose_device
+
+_DONE = (TrialState.COMPLETE, TrialState.PRUNED)
+_STARTUP_TRIALS = 10
+_POLL_SECONDS = 1.0
+_WAIT_SECONDS = 60
+
+OnTrial = Callable[[int, float | None], None]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to search for.
+
+    Args:
+        method: A name of :data:`gcnsl.methods.METHODS`.
+        data: A graph with labels and masks (n × runs).
+        name: What the search is called in its file, together with the method.
+        runs: Splits a trial is judged by.
+        seed: Of the search, of anchors and of weights.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, ...
+        storage: The SQLite file of trials.
+        start: Options to begin with, where others are not better: the paper's, say.
+    """
+
+    method: str
+    data: Data
+    name: str
+    runs: int = 5
+    seed: int = 42
+    device: str = "auto"
+    storage: str | os.PathLike[str] = "search.db"
+    start: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "method", ALIASES.get(self.method, self.method))
+        find_method(self.method)
+        if self.runs < 1:
+            raise InputError(f"runs({self.runs}) must be >= 1")
+        split_masks(self.data, self.runs - 1)
+        choose_device(self.device)
+
+    def study(self) -> optuna.Study:
+        """The trials so far; the sampler's seed moves on with them, lest a resumed search repeat itself."""
+        Path(self.storage).parent.mkdir(parents=True, exist_ok=True)
+        storage = RDBStorage(f"sqlite:///{self.storage}", engine_kwargs={"connect_args": {"timeout": _WAIT_SECONDS}})
+        study = optuna.create_study(
+            study_name=f"{self.method} on {self.name}",
+            storage=storage,
+            direction="maximize",
+            load_if_exists=True,
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS // 2),
+        )
+        study.sampler = optuna.samplers.TPESampler(
+            n_startup_trials=_STARTUP_TRIALS, seed=self.seed + len(study.get_trials(deepcopy=False))
+        )
+        return study
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best of a search.
+
+    Attributes:
+        options: Those searched for, by name.
+        validation_accuracy: Their mean validation accuracy.
+        trials: Trials so far, those given up counted.
+    """
+
+    options: dict[str, Any]
+    validation_accuracy: float
+    trials: int
+
+
+def search(wanted: Search, *, trials: int, jobs: int = 1, on_trial: OnTrial | None = None) -> Found:
+    """Search until there are so many trials, those of earlier calls counted, and return the best.
+
+    Args:
+        wanted: What to search for.
+        trials: How many trials there shall be.
+        jobs: Processes.
+        on_trial: Called, in another thread, with the number of trials and the best validation accuracy so far.
+    """
+    if trials < 1:
+        raise InputError(f"trials({trials}) must be >= 1")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = wanted.study()
+    if not study.get_trials(deepcopy=False):
+        for options in (wanted.start, find_method(wanted.method).options()):
+            _enqueue(study, wanted.method, options or {})
+    with _watch(study, on_trial):
+        if _done(study) < trials:
+            _work_in_processes(wanted, trials, jobs)
+    best = study.best_trial
+    return Found(best.user_attrs["options"], float(best.value or 0.0), _done(study))
+
+
+def _enqueue(study: optuna.Study, method: str, options: Mapping[str, Any]) -> None:
+    known = {name: options[name] for name in space_of(method) if name in options}
+    if known:
+        study.enqueue_trial(known, skip_if_exists=True)
+
+
+def _work_in_processes(wanted: Search, trials: int, jobs: int) -> None:
+    if jobs == 1:
+        _work(wanted, trials)
+        return
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=threads):
+        joblib.Parallel()(joblib.delayed(_work)(wanted, trials, threads) for _ in range(jobs))
+
+
+def _work(wanted: Search, trials: int, threads: int | None = None) -> None:
+    if threads:
+        torch.set_num_threads(threads)
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+    enough = optuna.study.MaxTrialsCallback(trials, states=_DONE)
+    wanted.study().optimize(partial(_judge, wanted=wanted), callbacks=[enough])
+
+
+def _judge(trial: optuna.Trial, wanted: Search) -> float:
+    """Mean validation accuracy over the splits; of a method that diverges on one, none at all."""
+    options = {name: suggest(trial, name) for name, suggest in space_of(wanted.method).items()}
+    trial.set_user_attr("options", options)
+    method = find_method(wanted.method).with_options(**options)
+    inputs = method.config.prepare(wanted.data, seed=wanted.seed)
+    inputs = tuple(value.to(choose_device(wanted.device)) for value in inputs)
+    scores: list[float] = []
+    for run in range(wanted.runs):
+        scores.append(_validation_accuracy(method, wanted, inputs, run))
+        trial.report(fmean(scores), run)
+        if run + 1 < wanted.runs and trial.should_prune():
+            raise optuna.TrialPruned
+    return fmean(scores)
+
+
+def _validation_accuracy(method: Method, wanted: Search, inputs: tuple[Any, ...], run: int) -> float:
+    try:
+        outcome = run_split(method, wanted.data, inputs, run=run, seed=wanted.seed + run, device=wanted.device)
+    except TrainingDiverged:
+        return 0.0
+    return outcome.accuracy["val"]
+
+
+def _done(study: optuna.Study) -> int:
+    return len(study.get_trials(deepcopy=False, states=_DONE))
+
+
+@contextmanager
+def _watch(study: optuna.Study, on_trial: OnTrial | None) -> Iterator[None]:
+    """Tell how far the search is whenever it has got further."""
+    if on_trial is None:
+        yield
+        return
+    over, told = threading.Event(), -1
+
+    def look() -> None:
+        nonlocal told
+        complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if _done(study) != told:
+            told = _done(study)
+            on_trial(told, max((trial.value for trial in complete if trial.value is not None), default=None))
+
+    def keep_looking() -> None:
+        while not over.wait(_POLL_SECONDS):
+            look()
+        look()
+
+    thread = threading.Thread(target=keep_looking)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,72 @@
+"""Which hyper-parameters are searched for, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gcnsl.methods import find_method
+
+if TYPE_CHECKING:
+    from optuna import Trial
+
+Suggest = Callable[["Trial", str], Any]
+
+
+def _log(low: float, high: float) -> Suggest:
+    """A number, its logarithm uniform; two digits of it are enough."""
+    return lambda trial, name: float(f"{trial.suggest_float(name, low, high, log=True):.2g}")
+
+
+def _steps(low: float, high: float, step: float) -> Suggest:
+    return lambda trial, name: round(trial.suggest_float(name, low, high, step=step), 6)
+
+
+def _whole(low: int, high: int, step: int = 1) -> Suggest:
+    return lambda trial, name: trial.suggest_int(name, low, high, step=step)
+
+
+def _one_of(*choices: Any) -> Suggest:
+    return lambda trial, name: trial.suggest_categorical(name, choices)
+
+
+_SPACE: Mapping[str, Suggest] = {
+    "lr": _log(0.001, 0.05),
+    "weight_decay": _log(1e-6, 5e-3),
+    "dropout": _steps(0.0, 0.8, 0.1),
+    "input_dropout": _steps(0.0, 0.8, 0.1),
+    "hidden_channels": _one_of(16, 32, 48, 64, 128),
+    "epsilon": _steps(0.5, 0.99, 0.01),
+    "n_anchors": _whole(100, 700, 100),
+    "n_components": _whole(5, 100),
+    "rounds": _whole(1, 5),
+    "similarity_channels": _one_of(8, 16, 32),
+    "feature_norm": _one_of("none", "row", "l2"),
+    "spectral_scale": _one_of("unit", "sqrt-n"),
+    "self_loops": _one_of(True, False),
+    "adjacency_norm": _one_of("symmetric", "row"),
+    "use_reconnected": _one_of(True, False),
+    "relu": _one_of(True, False),
+    "kernel_size": _one_of(3, 5),
+}
+"""By option. It holds every value of the paper's table, and the switches for what the paper leaves open."""
+
+_OWN: Mapping[str, Mapping[str, Suggest]] = {
+    "geom-gcn": {"embedding": _one_of("isomap", "poincare", "struc2vec")},
+    "nlgnn": {"embedding": _one_of("mlp", "gcn")},
+}
+"""Options of a method that mean something else, or nothing, in others."""
+
+_FIXED: Mapping[str, frozenset[str]] = {
+    "h2gcn-1": frozenset({"rounds"}),
+    "h2gcn-2": frozenset({"rounds"}),
+    "gat": frozenset({"hidden_channels"}),
+}
+"""Options that a method's name, or its literature, decides."""
+
+
+def space_of(method: str) -> dict[str, Suggest]:
+    """The options of a method that are searched for."""
+    has = find_method(method).options().keys() - _FIXED.get(method, frozenset())
+    space = {**_SPACE, **_OWN.get(method, {})}
+    return {name: suggest for name, suggest in space.items() if name in has}

@@ -1,0 +1,235 @@
+"""Results as tables: means and deviations beside the paper's, and the same as Markdown, LaTeX and plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from gcnsl.experiments.labels import column_label, row_label, split_label
+from gcnsl.experiments.plan import Cell, Experiment, Unit
+from gcnsl.experiments.results import RunResult
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A number of ours, the paper's beside it, and the runs behind it.
+
+    Attributes:
+        cell: What was planned.
+        unit: ``"%"``, ``"s"`` or ``"h"``.
+        good: The runs that went well and have the number.
+        failed: Those that did not go well.
+    """
+
+    cell: Cell
+    unit: Unit
+    good: tuple[RunResult, ...]
+    failed: tuple[RunResult, ...]
+
+    @property
+    def values(self) -> dict[int, float]:
+        """The number of each run; accuracies in percent."""
+        scale = 100 if self.unit == "%" else 1
+        return {result.spec.run: scale * result.metrics[self.cell.metric] for result in self.good}
+
+    @property
+    def mean(self) -> float | None:
+        """Over the runs; ``None`` without any."""
+        return fmean(self.values.values()) if self.good else None
+
+    @property
+    def std(self) -> float | None:
+        """Standard deviation of the runs, n − 1 in its denominator; ``None`` with fewer than two."""
+        return stdev(self.values.values()) if len(self.good) > 1 else None
+
+    @property
+    def difference(self) -> float | None:
+        """Our mean less the paper's."""
+        return None if self.mean is None or self.cell.paper is None else self.mean - self.cell.paper.mean
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether our mean is at most one of the paper's standard deviations short of the paper's, or above."""
+        paper = self.cell.paper
+        if self.difference is None or paper is None or paper.std is None:
+            return None
+        return self.difference >= -paper.std
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all planned runs went well."""
+        return len(self.good) == len(self.cell.runs)
+
+    def to_dict(self, experiment: Experiment) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        paper = self.cell.paper
+        return {
+            "experiment": experiment.name,
+            "paper_hparams": experiment.paper_hparams,
+            "method": self.cell.row,
+            "dataset": self.cell.column,
+            "split": self.cell.split,
+            "metric": self.cell.metric,
+            "unit": self.unit,
+            "mean": _rounded(self.mean),
+            "std": _rounded(self.std),
+            "runs": len(self.good),
+            "planned": len(self.cell.runs),
+            "failed": len(self.failed),
+            "paper_mean": paper.mean if paper else None,
+            "paper_std": paper.std if paper else None,
+            "difference": _rounded(self.difference),
+            "within_one_std_or_above": self.reached,
+        }
+
+
+@dataclass(frozen=True)
+class Table:
+    """The cells of an experiment on one kind of split.
+
+    Attributes:
+        experiment: What they are cells of.
+        split: The kind of split.
+        rows, columns: In order, without those that have no results.
+        cells: By row and column; all that were planned.
+    """
+
+    experiment: Experiment
+    split: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: Mapping[tuple[str, str], TableCell]
+
+    @property
+    def name(self) -> str:
+        """For files and places in a page."""
+        return f"{self.experiment.name}-{self.split}" + ("-paper" if self.experiment.paper_hparams else "")
+
+    @property
+    def title(self) -> str:
+        """In a few words."""
+        return ", ".join(filter(None, (self.experiment.title, self.variant)))
+
+    @property
+    def variant(self) -> str:
+        """What tells it from other tables of the experiment."""
+        hparams = "the paper's own hyper-parameters" if self.experiment.paper_hparams else ""
+        return ", ".join(filter(None, (split_label(self.split), hparams)))
+
+    def row_label(self, row: str) -> str:
+        """What a row is called."""
+        return row_label(row, self.experiment.name)
+
+    def best(self, column: str) -> str | None:
+        """The row with the best mean: the highest accuracy, the shortest time; of homophily none is best."""
+        means = {row: self.cells[row, column].mean for row in self.rows if (row, column) in self.cells}
+        known = {row: mean for row, mean in means.items() if mean is not None}
+        if not known or self.experiment.unit == "h":
+            return None
+        return (min if self.experiment.unit == "s" else max)(known, key=lambda row: known[row])
+
+
+def make_tables(experiment: Experiment, results: Mapping[str, RunResult]) -> list[Table]:
+    """A table for each kind of split that there are results of.
+
+    Args:
+        experiment: What was planned.
+        results: By the key of their specification (:func:`gcnsl.experiments.results.by_key`).
+    """
+    tables = []
+    for split in dict.fromkeys(cell.split for cell in experiment.cells):
+        planned = [cell for cell in experiment.cells if cell.split == split]
+        cells = {(cell.row, cell.column): _fill(cell, experiment.unit, results) for cell in planned}
+        shown = [key for key, cell in cells.items() if cell.good or cell.failed]
+        if shown:
+            rows = tuple(row for row in dict.fromkeys(row for row, _ in cells) if any(row == r for r, _ in shown))
+            columns = tuple(c for c in dict.fromkeys(c for _, c in cells) if any(c == column for _, column in shown))
+            tables.append(Table(experiment, split, rows, columns, cells))
+    return tables
+
+
+def _fill(cell: Cell, unit: Unit, results: Mapping[str, RunResult]) -> TableCell:
+    found = [results[spec.key] for spec in cell.runs if spec.key in results]
+    good = tuple(result for result in found if result.metrics.get(cell.metric) is not None)
+    return TableCell(cell, unit, good, tuple(result for result in found if result.status == "failed"))
+
+
+def number_text(mean: float | None, std: float | None, unit: Unit, *, plus_minus: str = " ± ") -> str:
+    """A mean and its deviation as one writes them."""
+    if mean is None:
+        return "–"
+    if unit == "s":
+        return f"{mean:.0f}" if mean >= 100 else f"{mean:.3g}"
+    digits = 1 if unit == "%" else 2
+    return f"{mean:.{digits}f}" + (f"{plus_minus}{std:.{digits}f}" if std is not None else "")
+
+
+def to_markdown(table: Table) -> str:
+    """The table in Markdown, ours above the paper's in small print, the best in bold."""
+    lines = ["| | " + " | ".join(map(column_label, table.columns)) + " |", "| --- |" + " ---: |" * len(table.columns)]
+    for row in table.rows:
+        texts = [_markdown_cell(table, row, column) for column in table.columns]
+        lines.append(f"| {table.row_label(row).replace('*', chr(92) + '*')} | " + " | ".join(texts) + " |")
+    return f"### {table.title.replace('*', chr(92) + '*')}\n\n" + "\n".join(lines) + "\n"
+
+
+def _markdown_cell(table: Table, row: str, column: str) -> str:
+    cell = table.cells.get((row, column))
+    if cell is None:
+        return ""
+    text = number_text(cell.mean, cell.std, cell.unit)
+    text = f"**{text}**" if table.best(column) == row else text
+    text += "" if cell.is_complete or not cell.good else f" (n = {len(cell.good)})"
+    text += f" ({len(cell.failed)} failed)" if cell.failed else ""
+    return text + (f"<br><sub>{number_text(*cell.cell.paper, cell.unit)}</sub>" if cell.cell.paper else "")
+
+
+def to_latex(table: Table) -> str:
+    """The table for LaTeX with ``booktabs``, ours above the paper's in small print, the best in bold."""
+    lines = [
+        r"\begin{table*}[t]",
+        rf"\caption{{{_latex(table.title)}. Ours above, the paper's below.}}",
+        r"\begin{center}",
+        r"\begin{tabular}{l" + "c" * len(table.columns) + "}",
+        r"\toprule",
+        " & ".join(["", *(_latex(column_label(column)) for column in table.columns)]) + r" \\ \midrule",
+    ]
+    for row in table.rows:
+        texts = [_latex_cell(table, row, column) for column in table.columns]
+        lines.append(" & ".join([_latex(table.row_label(row)), *texts]) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}", r"\end{center}", r"\end{table*}"]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_cell(table: Table, row: str, column: str) -> str:
+    cell = table.cells.get((row, column))
+    if cell is None:
+        return ""
+    ours = number_text(cell.mean, cell.std, cell.unit, plus_minus=r"$\pm$").replace("–", "--")
+    ours = rf"\textbf{{{ours}}}" if table.best(column) == row else ours
+    if cell.cell.paper is None:
+        return ours
+    theirs = number_text(*cell.cell.paper, cell.unit, plus_minus=r"$\pm$")
+    return rf"\shortstack{{{ours}\\ \scriptsize {theirs}}}"
+
+
+def _latex(text: str) -> str:
+    for subscript in ("cc", "av"):
+        text = text.replace(f"_{subscript}", f"$_{{{subscript}}}$")
+    return text.replace("A*", "$A_*$").replace("H2GCN", "H$_2$GCN").replace("%", r"\%")
+
+
+def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
+    """Every cell of the tables that has results, as plain values for JSON."""
+    return [
+        cell.to_dict(table.experiment)
+        for table in tables
+        for (row, column), cell in table.cells.items()
+        if row in table.rows and column in table.columns
+    ]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

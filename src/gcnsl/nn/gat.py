@@ -1,0 +1,113 @@
+"""The graph attention network of Veličković et al. (2018)."""
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.data import Data
+from torch_geometric.nn import GATConv
+from torch_geometric.utils import add_remaining_self_loops
+
+from gcnsl.nn.checks import check_at_least, check_dropout
+from gcnsl.nn.config import Input
+from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.preprocessing import FeatureNorm, feature_matrix, normalize_features
+from gcnsl.nn.sparse import SparseMatrix
+
+
+@dataclass(frozen=True)
+class GATConfig:
+    """Hyper-parameters of :class:`GAT`."""
+
+    hidden_channels: int = 8
+    heads: int = 8
+    dropout: float = 0.5
+    feature_norm: FeatureNorm = "row"
+
+    def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
+        """X, and the edges with a loop at every node."""
+        edges, _ = add_remaining_self_loops(data.edge_index, num_nodes=data.num_nodes)
+        return feature_matrix(normalize_features(data.x, self.feature_norm)), edges
+
+    def build(self, data: Data) -> "GAT":
+        """The model, its weights drawn from torch's generator."""
+        return GAT(
+            data.num_features, self.hidden_channels, len(data.class_names), heads=self.heads, dropout=self.dropout
+        )
+
+
+class GraphAttention(nn.Module):
+    """torch_geometric's ``GATConv``, its linear map taken out so that X may be sparse.
+
+    Shapes:
+        x (n × in_channels), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; edge_index (2 × E), loops included
+        → n × (heads · out_channels).
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, *, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.lin = FeatureLinear(in_channels, heads * out_channels, bias=False)
+        self.attention = GATConv(heads * out_channels, out_channels, heads, dropout=dropout, add_self_loops=False)
+        self.attention.lin = _Unchanged()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew."""
+        self.lin.reset_parameters()
+        self.attention.reset_parameters()
+
+    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor) -> Tensor:
+        """The heads side by side."""
+        attended: Tensor = self.attention(self.lin(x), edge_index)
+        return attended
+
+
+class _Unchanged(nn.Identity):
+    """What stands in the place of a linear map that is done already."""
+
+    def reset_parameters(self) -> None:
+        """There is nothing to draw."""
+
+
+class GAT(nn.Module):
+    r"""Two layers of attention over neighbours, several heads in the first, one in the second.
+
+    .. math::
+        h'_i = \sum_{j \in N(i) \cup \{i\}} \alpha_{ij} h_j W, \qquad
+        \alpha_{ij} = \mathrm{softmax}_j\,\mathrm{LeakyReLU}\big(a_s \cdot h_j W + a_t \cdot h_i W\big)
+
+    Between the layers is an ELU. The forward pass returns the logits.
+
+    Args:
+        in_channels: Features of a node (d).
+        hidden_channels: Columns of W for each head of the first layer.
+        out_channels: Classes.
+        heads: Heads of the first layer.
+        dropout: Before each layer, and on the attention α.
+
+    Shapes:
+        x (n × d), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; edge_index (2 × E), loops included → n × C.
+    """
+
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, *, heads: int = 8, dropout: float = 0.5
+    ) -> None:
+        super().__init__()
+        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
+        check_at_least(1, heads=heads)
+        check_dropout(dropout=dropout)
+        self.dropout = dropout
+        self.first = GraphAttention(in_channels, hidden_channels, heads=heads, dropout=dropout)
+        self.second = GraphAttention(heads * hidden_channels, out_channels, heads=1, dropout=dropout)
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew."""
+        self.first.reset_parameters()
+        self.second.reset_parameters()
+
+    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor) -> Tensor:
+        """Logits of every node (n × C)."""
+        h: Tensor = self.first(drop_entries(x, self.dropout, training=self.training), edge_index)
+        h = dropout(functional.elu(h), self.dropout, training=self.training)
+        logits: Tensor = self.second(h, edge_index)
+        return logits

@@ -1,0 +1,144 @@
+"""MixHop (Abu-El-Haija et al., 2019): powers of Â side by side."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from torch_geometric.nn.inits import reset
+
+from gcnsl.errors import InputError
+from gcnsl.nn.checks import check_at_least, check_dropout
+from gcnsl.nn.config import Input
+from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.preprocessing import FeatureNorm, feature_matrix, normalize_features, normalized_adjacency
+from gcnsl.nn.sparse import SparseMatrix
+
+
+@dataclass(frozen=True)
+class MixHopConfig:
+    """Hyper-parameters of :class:`MixHop`; ``self_loops`` says how Â is made."""
+
+    hidden_channels: int = 64
+    powers: tuple[int, ...] = (0, 1, 2)
+    num_layers: int = 2
+    input_dropout: float = 0.7
+    dropout: float = 0.9
+    feature_norm: FeatureNorm = "l2"
+    self_loops: bool = True
+
+    def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
+        """X and Â."""
+        x = feature_matrix(normalize_features(data.x, self.feature_norm))
+        return x, normalized_adjacency(data.edge_index, data.num_nodes, self_loops=self.self_loops)
+
+    def build(self, data: Data) -> "MixHop":
+        """The model, its weights drawn from torch's generator."""
+        return MixHop(
+            data.num_features,
+            self.hidden_channels,
+            len(data.class_names),
+            powers=self.powers,
+            num_layers=self.num_layers,
+            input_dropout=self.input_dropout,
+            dropout=self.dropout,
+        )
+
+
+class MixHopConvolution(nn.Module):
+    r"""One layer, :math:`\big\Vert_{j \in P} \hat A^j X W_j + b`.
+
+    This is torch_geometric's ``MixHopConv`` (the test compares the two), but with the map before the powers, whose
+    products are then with few columns rather than with all of X, and for an X that may be sparse.
+
+    Shapes:
+        x (n × in_channels), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; adjacency Â (n × n)
+        → n × (powers · out_channels).
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, powers: tuple[int, ...]) -> None:
+        super().__init__()
+        self.out_channels, self.powers = out_channels, tuple(sorted(powers))
+        self.lin = FeatureLinear(in_channels, len(powers) * out_channels, bias=False, maps=len(powers))
+        self.bias = nn.Parameter(torch.zeros(len(powers) * out_channels))
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew; the bias starts at 0."""
+        self.lin.reset_parameters()
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix) -> Tensor:
+        """The powers side by side, the lowest first."""
+        rest, done, reached = self.lin(x), [], 0
+        for power in self.powers:
+            for _ in range(power - reached):
+                rest = adjacency @ rest
+            done.append(rest[:, : self.out_channels])
+            rest, reached = rest[:, self.out_channels :], power
+        return torch.cat(done, dim=1) + self.bias
+
+
+class MixHop(nn.Module):
+    r"""MixHop layers with batch normalisation and ReLU between them; the last one's powers are averaged with weights.
+
+    .. math::
+        H^{(l)} &= \mathrm{ReLU}\,\mathrm{BN}\Big(\big\Vert_{j \in P} \hat A^j H^{(l-1)} W^{(l)}_j + b^{(l)}\Big),
+            \quad H^{(0)} = X \\
+        Z &= \mathrm{softmax}\Big(\sum_{j \in P} \mathrm{softmax}(q)_j\, \hat A^j H^{(L-1)} W^{(L)}_j + b^{(L)}_j\Big)
+
+    The forward pass returns the logits, Z before the softmax.
+
+    Args:
+        in_channels: Features of a node (d).
+        hidden_channels: Columns of each W_j but the last layer's.
+        out_channels: Classes.
+        powers: The powers of Â (P), each at least 0.
+        num_layers: Layers (L), at least 1.
+        input_dropout: On X.
+        dropout: Before every other layer.
+
+    Shapes:
+        x (n × d), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; adjacency Â (n × n) → n × C.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        powers: tuple[int, ...] = (0, 1, 2),
+        num_layers: int = 2,
+        input_dropout: float = 0.7,
+        dropout: float = 0.9,
+    ) -> None:
+        super().__init__()
+        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
+        check_at_least(1, num_layers=num_layers)
+        check_dropout(input_dropout=input_dropout, dropout=dropout)
+        if not powers or min(powers) < 0 or len(set(powers)) < len(powers):
+            raise InputError(f"powers({powers}) must be one or more different whole numbers >= 0, such as (0, 1, 2)")
+        self.out_channels, self.input_dropout, self.dropout = out_channels, input_dropout, dropout
+        hidden = len(powers) * hidden_channels
+        inputs = [in_channels, *[hidden] * (num_layers - 1)]
+        outputs = [*[hidden_channels] * (num_layers - 1), out_channels]
+        self.convs = nn.ModuleList(MixHopConvolution(*pair, powers) for pair in zip(inputs, outputs, strict=True))
+        self.norms = nn.ModuleList(nn.BatchNorm1d(hidden) for _ in range(num_layers - 1))
+        self.power_scores = nn.Parameter(torch.zeros(len(powers)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew; the powers start equal."""
+        reset(self.convs)
+        reset(self.norms)
+        nn.init.zeros_(self.power_scores)
+
+    def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix) -> Tensor:
+        """Logits of every node (n × C)."""
+        h: Tensor = self.convs[0](drop_entries(x, self.input_dropout, training=self.training), adjacency)
+        for norm, conv in zip(self.norms, self.convs[1:], strict=True):
+            h = dropout(norm(h).relu(), self.dropout, training=self.training)
+            h = conv(h, adjacency)
+        by_power = h.view(len(h), -1, self.out_channels)
+        return torch.einsum("npc,p->nc", by_power, self.power_scores.softmax(dim=0))

@@ -1,0 +1,129 @@
+import math
+
+import numpy as np
+import pytest
+from experiment_cases import result
+from plausible import plausible_results
+from scipy import stats
+
+from gcnsl.experiments.claims import Claim, Finding, difference, judge
+from gcnsl.experiments.plan import EXPERIMENTS, Cell, Scope, plan
+from gcnsl.experiments.results import by_key
+from gcnsl.experiments.spec import RunSpec
+from gcnsl.experiments.tables import TableCell, make_tables
+
+
+def cell(*values: float, first: int = 0) -> TableCell:
+    specs = [RunSpec("x", "texas", "random", first + run, 0, ()) for run in range(len(values))]
+    good = tuple(result(of=spec, test=value) for spec, value in zip(specs, values, strict=True))
+    return TableCell(Cell("x", "texas", "random", "test", tuple(specs)), "%", good, ())
+
+
+def test_the_corrected_interval_is_the_formula() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.random(10), rng.random(10)
+    mean, half = difference(cell(*a), cell(*b))
+    deltas = 100 * (a - b)
+    error = math.sqrt(deltas.var(ddof=1) * (1 / 10 + 20 / 48))
+    assert mean == pytest.approx(deltas.mean())
+    assert half == pytest.approx(stats.t.ppf(0.975, 9) * error)
+
+
+def test_runs_are_compared_with_the_same_run() -> None:
+    a, b = cell(0.1, 0.2, 0.3), cell(0.2, 0.3, 0.9, first=1)
+    assert difference(a, b) == (pytest.approx(0), pytest.approx(0))
+    assert difference(a, cell(0.5, first=2)) is None
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict"),
+    [
+        ([True, True], "holds"),
+        ([True, None], "holds in part"),
+        ([True, False], "holds in part"),
+        ([False, None], "does not hold"),
+        ([None, None], "within noise"),
+    ],
+)
+def test_verdicts(outcomes, verdict) -> None:
+    claim = Claim("x", "y", "random", tuple(Finding("z", outcome) for outcome in outcomes))
+    assert claim.verdict == verdict
+    assert claim.summary.endswith("(of 2, random splits)")
+
+
+@pytest.fixture
+def claims(all_methods, tmp_path):
+    """Judge made-up results, changed."""
+
+    def judged(change=lambda spec, metrics: metrics, names=tuple(EXPERIMENTS), **scope):
+        chosen = Scope(settings=tmp_path, **({"runs": 5} | scope))
+        results = plausible_results(chosen, names=names)
+        for made in results:
+            made.metrics.update(change(made.spec, dict(made.metrics)) if made.status == "ok" else {})
+        keyed = by_key(results)
+        return judge([table for name in names for table in make_tables(plan(name, chosen), keyed)])
+
+    return judged
+
+
+def find(claims, text: str, split: str = "random") -> Claim:
+    (claim,) = [claim for claim in claims if text in claim.text and claim.split == split]
+    return claim
+
+
+def test_a_method_that_gains_from_a_star_and_one_that_does_not(claims) -> None:
+    def gains(spec, metrics):
+        better = dict(spec.options)["use_reconnected"] and spec.dataset in ("texas", "cora")
+        return metrics | {"test": 0.7 + 0.001 * spec.run + (0.1 if better else 0)}
+
+    judged = claims(gains, names=["ablation"])
+    helps = find(judged, "A* helps")
+    assert helps.verdict == "holds in part"
+    assert {finding.text.partition(":")[0] for finding in helps.findings if finding.outcome} == {"Texas"}
+    assert find(judged, "A* does not hurt").verdict == "holds"
+    assert find(judged, "A is very important").verdict == "within noise"
+
+    def hurts(spec, metrics):
+        return metrics | {"test": 0.7 + 0.001 * spec.run - 0.1 * dict(spec.options)["use_reconnected"]}
+
+    judged = claims(hurts, names=["ablation"])
+    assert find(judged, "A* helps").verdict == "does not hold"
+    assert find(judged, "A* does not hurt").verdict == "does not hold"
+    assert "70.2 : 60.2" not in find(judged, "A* helps").findings[0].text
+    assert "60.2 : 70.2 (-10.00 ± 0.00)" in find(judged, "A* helps").findings[0].text
+
+
+def test_reached_and_outdone(claims) -> None:
+    def flat(spec, metrics):
+        return metrics | {"test": 0.3 + 0.001 * spec.run + (0.1 if spec.method == "mlp" else 0)}
+
+    judged = claims(flat, names=["accuracy"])
+    for split in ("random", "geom-gcn"):
+        reached = find(judged, "are reached", split)
+        assert len(reached.findings) == 16
+        assert reached.verdict == "does not hold", "even on Squirrel 30 is too little"
+        best = find(judged, "in bold", split)
+        assert best.verdict == "does not hold"
+        assert all("against MLP" in finding.text for finding in best.findings)
+        assert len(best.findings) == 5
+        assert find(judged, "worse than the MLP", split).verdict == "holds"
+
+
+def test_homophily_depth_and_time(claims) -> None:
+    def sinks(spec, metrics):
+        return metrics | {"test": 0.9 + 0.001 * spec.run - 0.02 * dict(spec.options).get("num_layers", 0)}
+
+    judged = claims(sinks, names=["homophily", "depth", "runtime", "spectral"])
+    assert find(judged, "than the original").verdict == "holds in part", "on Cora it falls"
+    assert find(judged, "than NLGNN's").verdict == "holds"
+    assert find(judged, "A GCN of 5 layers").verdict == "holds"
+    assert find(judged, "with K = 5 is no worse").verdict == "holds"
+    esc = find(judged, "ESC is faster than SC", "none")
+    assert (esc.verdict, len(esc.findings)) == ("holds", 8)
+    assert esc.summary == "8 for it (of 8)"
+    assert len(find(judged, "spectral features").findings) == 16
+
+
+def test_claims_without_runs_are_not_judged(claims) -> None:
+    assert claims(names=["accuracy"], methods=["mlp"], datasets=["texas"]) == []
+    assert claims(names=["synthetic"]) == []

@@ -1,0 +1,137 @@
+from dataclasses import replace
+
+import optuna
+import pytest
+import torch
+
+from gcnsl import InputError, synthetic
+from gcnsl.datasets import with_random_split
+from gcnsl.errors import TrainingDiverged
+from gcnsl.experiments import paper
+from gcnsl.experiments import search as module
+from gcnsl.experiments.search import Search, search
+from gcnsl.experiments.space import space_of
+from gcnsl.methods import METHODS
+
+DATA = with_random_split(synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=3)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch, all_methods):
+    for name in ("gcn-sl-cc", "gcn-sl-av"):
+        monkeypatch.setitem(METHODS, name, METHODS[name].with_options(epochs=4))
+
+
+@pytest.fixture
+def wanted(tmp_path):
+    return Search("gcn-sl", DATA, "tiny", runs=2, seed=0, device="cpu", storage=tmp_path / "folder" / "search.db")
+
+
+def values(wanted: Search) -> list:
+    return [(trial.state.name, trial.value, trial.params) for trial in wanted.study().trials]
+
+
+@pytest.mark.parametrize("dataset", paper.DATASETS)
+def test_the_space_holds_the_paper_s_values(dataset) -> None:
+    options = paper.hyperparameters(dataset)
+    space = space_of("gcn-sl-cc")
+    assert space.keys() >= options.keys()
+    fixed = optuna.trial.FixedTrial({**METHODS["gcn-sl-cc"].options(), **options})
+    assert {name: space[name](fixed, name) for name in options} == options
+
+
+def test_spaces_of_other_methods_are_of_their_own_options() -> None:
+    for name, method in METHODS.items():
+        assert space_of(name).keys() <= method.options().keys()
+    assert {"lr", "weight_decay"} <= space_of("mlp").keys()
+    assert not {"epsilon", "rounds"} & space_of("mlp").keys()
+
+
+def test_a_search_finds_something_and_goes_on_where_it_was(wanted) -> None:
+    told = []
+    first = search(wanted, trials=3, on_trial=lambda *news: told.append(news))
+    assert first.trials == 3
+    assert told[-1] == (3, first.validation_accuracy)
+    assert first.options.keys() == space_of("gcn-sl-cc").keys()
+    METHODS["gcn-sl-cc"].with_options(**first.options)
+    before = values(wanted)
+    assert search(wanted, trials=3) == first, "nothing is left to do"
+    second = search(wanted, trials=6)
+    assert second.trials == 6
+    after = values(wanted)
+    assert after[:3] == before
+    assert len({str(sorted(params.items())) for _, _, params in after}) == 6, "a resumed search repeats nothing"
+    assert second.validation_accuracy >= first.validation_accuracy
+
+
+def test_the_start_and_the_defaults_are_tried_first(wanted) -> None:
+    start = paper.hyperparameters("texas")
+    search(replace(wanted, start=start), trials=2)
+    tried = [trial.user_attrs["options"] for trial in wanted.study().trials]
+    assert tried[0].items() >= start.items()
+    defaults = METHODS["gcn-sl-cc"].options()
+    assert tried[1] == {name: defaults[name] for name in space_of("gcn-sl-cc")}
+
+
+def test_the_same_seed_makes_the_same_search(wanted, tmp_path) -> None:
+    other = replace(wanted, storage=tmp_path / "other.db")
+    search(wanted, trials=4)
+    search(other, trials=4)
+    assert values(wanted) == values(other)
+
+
+def test_test_nodes_are_never_looked_at(wanted, tmp_path) -> None:
+    data = DATA.clone()
+    data.test_mask = torch.zeros_like(DATA.test_mask)
+    data.test_mask[0] = True
+    blind = replace(wanted, data=data, storage=tmp_path / "blind.db")
+    assert search(wanted, trials=3) == search(blind, trials=3)
+
+
+def test_a_trial_that_falls_behind_is_given_up(wanted, monkeypatch) -> None:
+    seen = []
+
+    def accuracy(method, wanted, inputs, run):
+        seen.append(run)
+        return 0.9 if len(seen) <= 10 else 0.1
+
+    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    found = search(wanted, trials=7)
+    assert found.trials == 7
+    assert [state for state, *_ in values(wanted)] == ["COMPLETE"] * 5 + ["PRUNED"] * 2
+    assert len(seen) == 5 * 2 + 2
+    assert found.validation_accuracy == 0.9
+
+
+def test_divergence_is_no_accuracy(wanted, monkeypatch) -> None:
+    def diverge(*_, **__):
+        raise TrainingDiverged("nan")
+
+    monkeypatch.setattr(module, "run_split", diverge)
+    assert search(wanted, trials=2).validation_accuracy == 0
+
+
+def test_several_processes_share_a_search(tmp_path) -> None:
+    data = with_random_split(synthetic(n=30, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=1)
+    wanted = Search("gcn-sl-cc", data, "tiny", runs=1, device="cpu", storage=tmp_path / "search.db")
+    found = search(wanted, trials=2, jobs=2)
+    assert 2 <= found.trials <= 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "gnc"}, r"method\('gnc'\) must be one of"),
+        ({"runs": 0}, r"runs\(0\) must be >= 1"),
+        ({"runs": 4}, r"run\(3\) must be from 0 to 2"),
+        ({"device": "gpu"}, r"device\('gpu'\)"),
+    ],
+)
+def test_bad_arguments(wanted, options, message) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(wanted, **options)
+
+
+def test_no_trials(wanted) -> None:
+    with pytest.raises(InputError, match=r"trials\(0\) must be >= 1"):
+        search(wanted, trials=0)

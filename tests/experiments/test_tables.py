@@ -1,0 +1,163 @@
+import json
+
+import pytest
+from experiment_cases import result
+from plausible import plausible_results
+
+from gcnsl.experiments.labels import column_label, row_label
+from gcnsl.experiments.paper import Number
+from gcnsl.experiments.plan import Cell, Experiment, Scope, plan
+from gcnsl.experiments.results import by_key
+from gcnsl.experiments.spec import RunSpec
+from gcnsl.experiments.tables import make_tables, number_text, to_dicts, to_latex, to_markdown
+
+RUNS = tuple(RunSpec("x", "texas", "random", run, 0, ()) for run in range(4))
+
+
+def table(values: dict[str, list[float]], *, paper=None, unit="%", failed=0):
+    """A table with a row for each list of values, and failures in its first row."""
+    cells, results = [], []
+    for row, numbers in values.items():
+        specs = tuple(RunSpec(f"made-up {row}", "texas", "random", run, 0, ()) for run in range(4))
+        cells.append(Cell(row, "texas", "random", "test", specs, paper))
+        results += [result(of=spec, test=number) for spec, number in zip(specs, numbers, strict=False)]
+    first = cells[0].runs
+    results += [result(of=spec, status="failed") for spec in first[len(first) - failed :]]
+    (made,) = make_tables(Experiment("accuracy", "Accuracy", unit, tuple(cells)), by_key(results))
+    return made
+
+
+def test_means_and_deviations() -> None:
+    cell = table({"mlp": [0.80, 0.82, 0.84, 0.86]}, paper=Number(84.0, 1.5)).cells["mlp", "texas"]
+    assert cell.mean == pytest.approx(83)
+    assert cell.std == pytest.approx(2.581988897)
+    assert cell.difference == pytest.approx(-1)
+    assert cell.reached
+    assert cell.is_complete
+
+
+@pytest.mark.parametrize(
+    ("paper", "reached"),
+    [(Number(83, 0.1), True), (Number(84.5, 1.4), False), (Number(70, 1), True), (Number(84.5), None), (None, None)],
+)
+def test_reached_is_within_one_deviation_or_above(paper, reached) -> None:
+    assert table({"mlp": [0.82, 0.84]}, paper=paper).cells["mlp", "texas"].reached is reached
+
+
+def test_missing_and_failed_runs_are_seen() -> None:
+    made = table({"mlp": [0.8, 0.9], "gcn": [0.5]}, failed=1)
+    mlp, gcn = (made.cells[row, "texas"] for row in ("mlp", "gcn"))
+    assert (len(mlp.good), len(mlp.failed), mlp.is_complete) == (2, 1, False)
+    assert (gcn.mean, gcn.std) == (50, None)
+    assert "85.0 ± 7.1** (n = 2) (1 failed)" in to_markdown(made)
+
+
+def test_rows_and_columns_without_results_are_left_out() -> None:
+    made = table({"mlp": [0.8], "gcn": []})
+    assert made.rows == ("mlp",)
+    assert make_tables(made.experiment, {}) == []
+    assert [cell["method"] for cell in to_dicts([made])] == ["mlp"]
+
+
+def test_the_best() -> None:
+    values = {"mlp": [0.8], "gcn": [0.9], "gat": []}
+    assert table(values).best("texas") == "gcn"
+    assert table(values, unit="s").best("texas") == "mlp"
+    assert table(values, unit="h").best("texas") is None
+
+
+def test_a_run_without_the_number_does_not_count() -> None:
+    spec = RUNS[0]
+    experiment = Experiment("homophily", "h", "h", (Cell("x", "texas", "random", "homophily", (spec,)),))
+    none = result(of=spec, metrics={"homophily": None})
+    assert make_tables(experiment, by_key([none])) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        ((88.65, 1.24, "%"), "88.7 ± 1.2"),
+        ((60.0, None, "%"), "60.0"),
+        ((0.805, 0.01, "h"), "0.81 ± 0.01"),
+        ((98.52, 0.3, "s"), "98.5"),
+        ((0.0123456, 0.3, "s"), "0.0123"),
+        ((1234.5, None, "s"), "1234"),
+        ((None, None, "%"), "–"),
+    ],
+)
+def test_numbers_as_text(number, text) -> None:
+    assert number_text(*number) == text
+
+
+def test_markdown() -> None:
+    made = table({"gcn-sl-cc": [0.8, 0.9, 0.8, 0.9], "gcn-sl-cc A+A*": [0.7] * 4}, paper=Number(85.6, 6.2))
+    assert to_markdown(made).splitlines() == [
+        "### Accuracy, random splits",
+        "",
+        "| | Texas |",
+        "| --- | ---: |",
+        "| GCN-SL_cc | **85.0 ± 5.8**<br><sub>85.6 ± 6.2</sub> |",
+        r"| GCN-SL_cc, A and A\* | 70.0 ± 0.0<br><sub>85.6 ± 6.2</sub> |",
+    ]
+
+
+def test_latex() -> None:
+    made = table({"gcn-sl-cc": [0.8, 0.9, 0.8, 0.9], "h2gcn-1": [0.7] * 4}, paper=Number(85.6, 6.2))
+    text = to_latex(made)
+    assert r"GCN-SL$_{cc}$ & \shortstack{\textbf{85.0$\pm$5.8}\\ \scriptsize 85.6$\pm$6.2} \\" in text
+    assert r"H$_2$GCN-1 & " in text
+    assert text.count(r"\begin") == text.count(r"\end") == 3
+    assert "_" not in text.replace("$_{cc}$", "").replace("$_2$", "")
+
+
+@pytest.mark.usefixtures("all_methods")
+def test_every_experiment_makes_tables_and_json(tmp_path) -> None:
+    scope = Scope(settings=tmp_path, runs=2)
+    results = by_key(plausible_results(scope))
+    counts = {}
+    for name in ("accuracy", "ablation", "spectral", "homophily", "depth", "runtime", "synthetic"):
+        tables = make_tables(plan(name, scope), results)
+        counts[name] = [(len(made.rows), len(made.columns)) for made in tables]
+        assert to_markdown(tables[0])
+        assert to_latex(tables[0])
+        for cell in json.loads(json.dumps(to_dicts(tables), allow_nan=False)):
+            assert cell["runs"] + cell["failed"] == cell["planned"]
+    assert counts == {
+        "accuracy": [(10, 8), (10, 8)],
+        "ablation": [(8, 8)],
+        "spectral": [(4, 8)],
+        "homophily": [(4, 8)],
+        "depth": [(6, 1)],
+        "runtime": [(3, 8)],
+        "synthetic": [(10, 11)],
+    }
+
+
+@pytest.mark.usefixtures("all_methods")
+def test_json_has_all_that_is_asked_for(tmp_path) -> None:
+    scope = Scope(settings=tmp_path, runs=2, methods=["mlp"], datasets=["cora"], splits=["random"])
+    (cell,) = to_dicts(make_tables(plan("accuracy", scope), by_key(plausible_results(scope, names=["accuracy"]))))
+    assert (
+        cell.items()
+        >= {
+            "experiment": "accuracy",
+            "method": "mlp",
+            "dataset": "cora",
+            "split": "random",
+            "runs": 2,
+            "paper_mean": 74.8,
+            "paper_std": 2.2,
+            "paper_hparams": False,
+        }.items()
+    )
+    assert cell["difference"] == pytest.approx(cell["mean"] - 74.8, abs=1e-3)
+
+
+def test_labels() -> None:
+    assert row_label("gcn-5", "depth") == "GCN, 5 layers"
+    assert row_label("gcn-sl-cc-5", "depth") == "GCN-SL_cc, K = 5"
+    assert row_label("gcn-sl-av neither") == "GCN-SL_av, neither A nor A*"
+    assert row_label("something-new") == "something-new"
+    assert row_label("nlgnn", "homophily") == "learned by NLGNN"
+    assert column_label("cornell-geomgcn") == "Cornell (Geom-GCN's)"
+    assert column_label("synthetic-h0.3") == "h = 0.3"

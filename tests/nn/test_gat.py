@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from model_cases import (
+    CLASSES,
+    D,
+    N,
+    P,
+    accuracy_after_training,
+    adjacency_matrix,
+    both_forms,
+    check_dropout_is_for_training_only,
+    check_every_model_law,
+    drawn,
+    small_graph,
+    weights,
+)
+
+from gcnsl import InputError
+from gcnsl.nn import GAT, GATConfig
+
+HEADS = 3
+
+
+def attend(H: np.ndarray, A: np.ndarray, w: dict, layer: str, heads: int) -> np.ndarray:
+    """One layer, neighbour by neighbour."""
+    HW = (H @ w[f"{layer}.lin.weight"]).reshape(N, heads, -1)
+    to_source, to_target = w[f"{layer}.attention.att_src"][0], w[f"{layer}.attention.att_dst"][0]
+    out = np.zeros_like(HW)
+    for i in range(N):
+        neighbours = [j for j in range(N) if A[i, j] or i == j]
+        for head in range(heads):
+            scores = np.array([HW[j, head] @ to_source[head] + HW[i, head] @ to_target[head] for j in neighbours])
+            scores = np.where(scores > 0, scores, 0.2 * scores)
+            alpha = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+            out[i, head] = sum(a * HW[j, head] for a, j in zip(alpha, neighbours, strict=True))
+    return out.reshape(N, -1) + w[f"{layer}.attention.bias"]
+
+
+@pytest.mark.usefixtures("double")
+def test_is_the_equation() -> None:
+    data = small_graph()
+    x, edges = data.x.double(), GATConfig().prepare(data, seed=0)[1]
+    model = drawn(GAT(D, P, CLASSES, heads=HEADS))
+    w, A = weights(model), adjacency_matrix(data)
+    H = attend(x.numpy(), A, w, "first", HEADS)
+    H = np.where(H > 0, H, np.exp(np.minimum(H, 0)) - 1)
+    expected = attend(H, A, w, "second", 1)
+    for features in both_forms(x):
+        np.testing.assert_allclose(model(features, edges).detach().numpy(), expected, rtol=1e-8, atol=1e-10)
+
+
+def test_laws() -> None:
+    check_every_model_law(GATConfig())
+
+
+def test_dropout() -> None:
+    check_dropout_is_for_training_only(GATConfig())
+
+
+def test_learns() -> None:
+    assert accuracy_after_training(GATConfig()) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"heads": 0}, r"heads\(0\) must be >= 1"),
+        ({"hidden_channels": 0}, r"hidden_channels\(0\) must be >= 1"),
+        ({"dropout": 1.5}, r"dropout\(1.5\) must be in \[0, 1\)"),
+    ],
+)
+def test_bad_arguments(arguments, message) -> None:
+    with pytest.raises(InputError, match=message):
+        GATConfig(**arguments).build(small_graph())

@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+import torch
+from model_cases import (
+    CLASSES,
+    D,
+    N,
+    P,
+    accuracy_after_training,
+    adjacency_matrix,
+    both_forms,
+    check_dropout_is_for_training_only,
+    check_every_model_law,
+    drawn,
+    small_graph,
+    weights,
+)
+
+from gcnsl import InputError
+from gcnsl.nn import GeomGCN, GeomGCNConfig
+from gcnsl.nn.geom_gcn import divided_adjacency
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch, tmp_path_factory) -> None:
+    monkeypatch.setattr("gcnsl.datasets.files.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
+
+
+def divisions(config: GeomGCNConfig, data) -> list[np.ndarray]:
+    """Â_r for the eight divisions and the nodes themselves."""
+    found = config.neighbourhood(data)
+    A = np.zeros((9, N, N))
+    for node, neighbour, division in zip(*found.edge_index.tolist(), found.division.tolist(), strict=True):
+        A[division, node, neighbour] = 1
+    A[8] = np.eye(N)
+    degree = A.sum(axis=(0, 2))
+    return [A[r] / np.sqrt(degree[:, None] * degree[None, :]) for r in range(9)]
+
+
+@pytest.mark.usefixtures("double")
+def test_is_the_equation() -> None:
+    data, config = small_graph(), GeomGCNConfig()
+    x = data.x.double()
+    model = drawn(GeomGCN(D, P, CLASSES))
+    w, A = weights(model), divisions(config, data)
+    W1, W2 = (np.split(w[f"{layer}.lin.weight"], 9, axis=1) for layer in ("first", "second"))
+    H = np.maximum(np.concatenate([A[r] @ x.numpy() @ W1[r] for r in range(9)], axis=1), 0)
+    expected = sum(A[r] @ H @ W2[r] for r in range(9)) / 9
+    adjacency = divided_adjacency(config.neighbourhood(data), N)
+    for features in both_forms(x):
+        logits = model(features, adjacency)
+        np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-8, atol=1e-10)
+
+
+def test_divisions_together_hold_the_graph() -> None:
+    data = small_graph()
+    A = divisions(GeomGCNConfig(), data)
+    np.testing.assert_array_equal(sum(A[:4]) > 0, adjacency_matrix(data) > 0)
+
+
+def test_laws() -> None:
+    check_every_model_law(GeomGCNConfig())
+
+
+def test_dropout() -> None:
+    check_dropout_is_for_training_only(GeomGCNConfig())
+
+
+def test_learns() -> None:
+    assert accuracy_after_training(GeomGCNConfig(), lr=0.05) > 0.75
+
+
+def test_maps_of_divisions_are_drawn_each_by_itself() -> None:
+    torch.manual_seed(0)
+    weight = GeomGCN(D, P, CLASSES).first.lin.weight
+    limit = np.sqrt(6 / (D + P))
+    assert 0.9 * limit < weight.abs().max() <= limit
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"hidden_channels": 0}, r"hidden_channels\(0\) must be >= 1"),
+        ({"dropout": 1.0}, r"dropout\(1.0\) must be in \[0, 1\)"),
+    ],
+)
+def test_bad_arguments(arguments, message) -> None:
+    with pytest.raises(InputError, match=message):
+        GeomGCNConfig(**arguments).build(small_graph())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"embedding": "mds"}, r"embedding\('mds'\) must be one of isomap, poincare, struc2vec"),
+        ({"source": "authors"}, r"source\('authors'\) must be one of computed, published"),
+    ],
+)
+def test_bad_preparation(arguments, message) -> None:
+    with pytest.raises(InputError, match=message):
+        GeomGCNConfig(**arguments).prepare(small_graph(), seed=0)

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+import torch
+from model_cases import (
+    CLASSES,
+    D,
+    N,
+    P,
+    accuracy_after_training,
+    both_forms,
+    check_dropout_is_for_training_only,
+    check_every_model_law,
+    drawn,
+    small_graph,
+    weights,
+)
+
+from gcnsl import InputError
+from gcnsl.nn import NLGNN, NLGNNConfig, normalized_adjacency
+
+
+def convolve(rows: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """A one-dimensional convolution along the rows, a window of zeros beyond either end."""
+    size = weight.shape[2]
+    out = np.tile(bias, (len(rows), 1))
+    for place in range(len(rows)):
+        for k in range(size):
+            neighbour = place + k - size // 2
+            if 0 <= neighbour < len(rows):
+                out[place] += weight[:, :, k] @ rows[neighbour]
+    return out
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("embedding", ["mlp", "gcn"])
+@pytest.mark.parametrize("kernel_size", [1, 3, 5])
+def test_is_the_equation(embedding, kernel_size) -> None:
+    data = small_graph()
+    x = data.x.double()
+    inputs = () if embedding == "mlp" else (normalized_adjacency(data.edge_index, N),)
+    model = drawn(NLGNN(D, P, CLASSES, embedding=embedding, kernel_size=kernel_size))
+    w = weights(model)
+    B = model.embedding(x, *inputs).detach().numpy()
+    s = B @ w["score.weight"] + w["score.bias"]
+    order = sorted(range(N), key=lambda i: s[i, 0])
+    rows = np.stack([s[i] * B[i] for i in order])
+    rows = np.maximum(convolve(rows, w["convs.0.weight"], w["convs.0.bias"]), 0)
+    rows = convolve(rows, w["convs.1.weight"], w["convs.1.bias"])
+    V = np.empty_like(rows)
+    for place, node in enumerate(order):
+        V[node] = rows[place]
+    expected = np.concatenate([B, V], axis=1) @ w["lin_out.weight"] + w["lin_out.bias"]
+    for features in both_forms(x):
+        logits = model(features, *inputs)
+        np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-8, atol=1e-10)
+
+
+def test_the_learned_graph_is_the_window() -> None:
+    x = small_graph().x
+    model = drawn(NLGNN(D, P, CLASSES, kernel_size=5))
+    edges, weight = model.reconnected_graph(x)
+    assert weight.equal(torch.ones(edges.shape[1]))
+    score = model.score(model.embedding(x)).squeeze(1)
+    place = torch.argsort(torch.argsort(score))
+    apart = (place[:, None] - place[None, :]).abs()
+    assert sorted(map(tuple, edges.T.tolist())) == sorted(map(tuple, (apart <= 2).nonzero().tolist()))
+
+
+@pytest.mark.parametrize("config", [NLGNNConfig(), NLGNNConfig(embedding="gcn", kernel_size=3)])
+def test_laws(config) -> None:
+    check_every_model_law(config)
+
+
+def test_dropout() -> None:
+    check_dropout_is_for_training_only(NLGNNConfig())
+
+
+@pytest.mark.parametrize(("embedding", "least"), [("mlp", 0.4), ("gcn", 0.75)])
+def test_learns(embedding, least) -> None:
+    assert accuracy_after_training(NLGNNConfig(embedding=embedding), lr=0.02) > least
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"embedding": "gat"}, r"embedding\('gat'\) must be one of mlp, gcn"),
+        ({"kernel_size": 4}, r"kernel_size\(4\) must be odd"),
+        ({"kernel_size": 0}, r"kernel_size\(0\) must be >= 1"),
+        ({"dropout": 1.0}, r"dropout\(1.0\) must be in \[0, 1\)"),
+    ],
+)
+def test_bad_arguments(arguments, message) -> None:
+    with pytest.raises(InputError, match=message):
+        NLGNNConfig(**arguments).build(small_graph())
+
+
+def test_missing_adjacency_is_named() -> None:
+    with pytest.raises(InputError, match="adjacency is None: give Â"):
+        NLGNN(D, P, CLASSES, embedding="gcn")(small_graph().x)
