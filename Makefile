@@ -23,8 +23,9 @@ help:  ## Show these targets
 	@$(INSTALL) -e '.[dev]'
 	@touch $@
 
-demo: .venv/.user  ## Run the main job on the bundled graph
+demo: .venv/.user  ## Run the main job on the bundled graph: look at it, then compare methods on it
 	@$(BIN)/gcnsl inspect debian --plot demo/debian.png
+	@$(BIN)/gcnsl compare debian --models mlp,gcn,h2gcn,gcn-sl --runs 3 --plot demo/comparison.png
 
 test: .venv/.developer  ## Run all tests
 	@$(BIN)/python -m pytest
