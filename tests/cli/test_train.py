@@ -222,3 +222,9 @@ def test_a_class_without_training_nodes_is_warned_of_in_one_line(gcnsl, people, 
         code, _, err = gcnsl("train", *people, *QUICK)
     assert code == 0
     assert err == "Warning: class 'red' has no training node in run 0: it can't be learnt there\n"
+
+
+def test_a_learned_graph_that_joins_everybody_is_remarked_on(gcnsl, people) -> None:
+    assert "of all pairs: it tells little" not in gcnsl("train", *people, *QUICK)[1]
+    crowded = ("--set", "epsilon=0.01", "--set", "feature_shift=100")
+    assert "(100% of all pairs: it tells little)" in gcnsl("train", *people, *QUICK, *crowded)[1]

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 ONLY_WHEN_INTERRUPTED = sys.maxsize
 """Epochs between two checkpoints where none was asked for: Ctrl-C still writes one."""
+CROWDED = 0.5
+"""A graph that joins a larger share of all pairs of nodes is remarked on."""
 
 
 @app.command()
@@ -150,7 +152,8 @@ def _print_report(report: "TrainingReport", output: Path | None) -> None:
 
 def _graph(facts: "GraphFacts") -> str:
     agreement = "–" if facts.homophily is None else f"{facts.homophily:.2f}"
-    return f"{facts.edges:,} edges, homophily {agreement}"
+    remark = f" [yellow]({facts.density:.0%} of all pairs: it tells little)[/]" if facts.density > CROWDED else ""
+    return f"{facts.edges:,} edges, homophily {agreement}{remark}"
 
 
 def _print_next(classifier: "GCNSLClassifier", output: Path | None) -> None:

@@ -23,10 +23,15 @@ _PLACE = ("device", "checkpoint", "checkpoint_every", "on_epoch")
 
 @dataclass(frozen=True)
 class GraphFacts:
-    """How many edges a graph has (undirected), and how often their ends agree, as far as labels are known."""
+    """How many edges a graph has (undirected), and how often their ends agree, as far as labels are known.
+
+    ``density`` is the share of all pairs of nodes that are joined. Near 1 a graph tells nothing of its nodes: learning
+    can end there, where all nodes have become alike.
+    """
 
     edges: int
     homophily: float | None
+    density: float
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ def report_on(classifier: GCNSLClassifier, data: Data, *, run: int = 0) -> Train
         best_epoch=history.best_epoch,
         stopped=history.stopped,
         seconds=history.seconds,
-        original=GraphFacts(data.edge_report.edges, _or_none(edge_homophily(data.edge_index, data.y))),
+        original=_facts(data.edge_report.edges, _or_none(edge_homophily(data.edge_index, data.y)), len(labels)),
         reconnected=_reconnected(classifier, data.y),
         options={name: value for name, value in classifier.get_params().items() if name not in _PLACE},
     )
@@ -128,7 +133,11 @@ def _reconnected(classifier: GCNSLClassifier, y: Tensor) -> GraphFacts | None:
     device = next(classifier.model_.parameters()).device
     inputs = tuple(value.to(device) for value in classifier.graph_.inputs)
     learned = learned_agreement(classifier.model_, inputs, y)
-    return None if learned is None else GraphFacts(round(learned.degree * len(y) / 2), learned.homophily)
+    return None if learned is None else _facts(round(learned.degree * len(y) / 2), learned.homophily, len(y))
+
+
+def _facts(edges: int, homophily: float | None, n: int) -> GraphFacts:
+    return GraphFacts(edges, homophily, edges / max(1, n * (n - 1) // 2))
 
 
 def _or_none(value: float) -> float | None:
