@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from gcnsl.experiments.comparison import Comparison
 from gcnsl.pictures import check_picture, save_picture
@@ -26,7 +27,7 @@ def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, gra
     path = check_picture(path)
     ranking = comparison.ranking
     with mpl.rc_context({"font.size": 10}):
-        figure = Figure(figsize=(8.5, 1.5 + 0.55 * len(ranking)), layout="constrained", dpi=120)
+        figure = Figure(figsize=(8.5, 1.5 + 0.55 * len(ranking)), layout=ConstrainedLayoutEngine(h_pad=0.1), dpi=120)
         axes = figure.subplots()
         _draw_runs(axes, comparison)
         axes.set_yticks(range(len(ranking)), ranking)
