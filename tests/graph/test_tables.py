@@ -57,6 +57,14 @@ def test_parquet_frames_and_arrow(write, tmp_path) -> None:
     check_small_graph(from_tables(nodes.astype({"id": "category"}), edges.astype("category")))
 
 
+def test_row_numbers_that_pandas_leaves_in_a_table_are_no_feature(write, tmp_path) -> None:
+    nodes = pd.read_csv(write("n.csv", NODES), dtype={"id": str}).sample(frac=1, random_state=0)
+    edges = pd.read_csv(write("e.csv", EDGES), dtype=str)
+    nodes.to_parquet(tmp_path / "n.parquet")
+    for source in (tmp_path / "n.parquet", pa.Table.from_pandas(nodes)):
+        assert from_tables(source, edges).feature_names == ["age", "height"]
+
+
 def test_columns_by_name_and_position(write) -> None:
     nodes = write("n.csv", "key,a,kind,note,b\nx,1,k,hi,2\ny,3,m,ho,4\n")
     edges = write("e.csv", "from,to,weight\nx,y,3\n")

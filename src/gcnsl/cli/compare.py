@@ -10,7 +10,7 @@ from rich.table import Table
 
 from gcnsl.cli.app import app, say
 from gcnsl.cli.console import busy, out, print_json, runs_shown
-from gcnsl.cli.hyperparameters import methods_with, read_settings
+from gcnsl.cli.hyperparameters import Start, methods_with, read_options
 from gcnsl.cli.options import (
     DeviceOption,
     DropOption,
@@ -24,6 +24,7 @@ from gcnsl.cli.options import (
     QuietOption,
     RootOption,
     SearchedOption,
+    SettingsOption,
     SplitOption,
     TrainingSeedOption,
     read_graph,
@@ -55,13 +56,14 @@ def compare(
         int | None, typer.Option(min=1, help=f"Splits. [default: {USUAL_RUNS}, or as many as the graph comes with]")
     ] = None,
     split: SplitOption = "random",
-    settings: Annotated[
+    options: Annotated[
         list[str] | None,
         typer.Option(
             "--set", metavar="[MODEL.]KEY=VALUE", help="A hyper-parameter, of one model or of all; may be repeated."
         ),
     ] = None,
     searched: SearchedOption = False,
+    settings: SettingsOption = None,
     seed: TrainingSeedOption = 0,
     device: DeviceOption = "auto",
     plot: PlotOption = None,
@@ -78,7 +80,7 @@ def compare(
 
     Example: [bold]gcnsl compare --nodes nodes.csv --edges edges.csv --set epochs=200 --set gcn-sl.epsilon=0.8[/]
     """
-    chosen = read_settings(settings)
+    chosen = read_options(options)
     with busy("Reading the graph", quiet=quiet):
         from gcnsl.experiments.comparison import ComparisonInterrupted
         from gcnsl.experiments.comparison import compare as compare_methods
@@ -88,7 +90,7 @@ def compare(
         if plot is not None:
             check_picture(plot)
         names = [name for name in USUAL_MODELS if name in METHODS] if models is None else _names(models)
-        methods = methods_with(names, graph, chosen, searched=searched)
+        methods = methods_with(names, Start(graph, searched, settings), chosen)
         data = read_graph(
             graph=graph,
             nodes=nodes,

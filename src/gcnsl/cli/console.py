@@ -41,7 +41,7 @@ def epochs_shown(*, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
         def show(epoch: Epoch) -> None:
             text = f"epoch {epoch.number}  loss {epoch.train_loss:.3f}  validation {epoch.accuracy['val']:.1%}"
             total = epoch.number + epoch.remaining
-            progress.update(task, completed=epoch.number, total=total, epoch=f"{text} (best in {epoch.best_epoch})")
+            progress.update(task, completed=epoch.number, total=total, epoch=text)
 
         yield show
 
@@ -55,14 +55,13 @@ def runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[str, int]
 
         def begin(method: str, run: int) -> None:
             nonlocal begun, name
-            begun, name = begun + 1, f"{method}, run {run + 1}"
+            begun, name = begun + 1, f"{begun + 1}/{total}  {method} on split {run}"
             progress.update(task, completed=begun - 1, now=name)
 
         def show(epoch: Epoch) -> None:
             part = epoch.number / (epoch.number + epoch.remaining)
-            progress.update(
-                task, completed=begun - 1 + part, now=f"{name}  {begun}/{total}  validation {epoch.accuracy['val']:.1%}"
-            )
+            text = f"{name}  validation {epoch.accuracy['val']:.1%}"
+            progress.update(task, completed=begun - 1 + part, now=text)
 
         yield begin, show
 
@@ -71,7 +70,7 @@ def _bar(text: str, *, quiet: bool) -> Progress:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=16),
         TextColumn(text),
         TimeRemainingColumn(),
         TextColumn("left"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcnsl.errors import InputError
@@ -11,64 +13,74 @@ if TYPE_CHECKING:
     from gcnsl.methods import Method
 
 
-def read_settings(given: Iterable[str] | None) -> dict[str, str]:
+def read_options(given: Iterable[str] | None) -> dict[str, str]:
     """Texts ``key=value`` as a table."""
-    settings = {}
+    options = {}
     for text in given or ():
         key, equals, value = text.partition("=")
         if not key.strip() or not equals:
             raise InputError(f"--set {text!r} is no setting: write KEY=VALUE, for example --set epochs=200")
-        settings[key.strip()] = value.strip()
-    return settings
+        options[key.strip()] = value.strip()
+    return options
 
 
-def method_on(name: str, graph: str | None, *, searched: bool) -> Method:
-    """A method with its hyper-parameters for a graph.
+@dataclass(frozen=True)
+class Start:
+    """Where hyper-parameters start from.
 
-    Args:
-        name: The method.
-        graph: What the command was given for a graph: the paper's graphs have hyper-parameters of their own.
-        searched: Whether to take those that were searched for, where there are any.
+    Attributes:
+        graph: What the command was given for a graph. On the paper's graphs GCN-SL has the paper's values.
+        searched: Take what was searched for on this graph in place of them, as far as the package has it.
+        settings: A file that ``gcnsl search`` wrote, which goes before all others.
     """
-    from gcnsl.datasets import NAMES
-    from gcnsl.experiments.hyperparameters import options_for
-    from gcnsl.methods import find_method
 
-    method = find_method(name)
-    if graph not in NAMES:
-        return method
-    return method.with_options(**options_for(name, graph, paper_hparams=not searched))
+    graph: str | None = None
+    searched: bool = False
+    settings: Path | None = None
+
+    def method(self, name: str) -> Method:
+        """A method with its hyper-parameters."""
+        from gcnsl.datasets import NAMES
+        from gcnsl.experiments import paper
+        from gcnsl.experiments.hyperparameters import options_for, read_settings
+        from gcnsl.methods import find_method
+
+        method = find_method(name)
+        if self.searched and self.graph in NAMES:
+            method = method.with_options(**options_for(name, self.graph))
+        elif name.startswith("gcn-sl") and self.graph in paper.DATASETS:
+            method = method.with_options(**paper.hyperparameters(self.graph))
+        if self.settings is None:
+            return method
+        if not self.settings.is_file():
+            raise InputError(f"--settings {str(self.settings)!r}: there is no such file")
+        return method.with_options(**read_settings(self.settings).get(name, {}).get("options", {}))
 
 
-def classifier_options(graph: str | None, settings: Mapping[str, str], *, searched: bool) -> dict[str, Any]:
-    """The classifier's arguments for a graph, with what ``--set`` says."""
+def classifier_options(start: Start, given: Mapping[str, str]) -> dict[str, Any]:
+    """The classifier's arguments, with what ``--set`` says."""
     from gcnsl.estimator import GCNSLClassifier
 
-    method = method_on("gcn-sl-cc", graph, searched=searched)
+    method = start.method("gcn-sl-cc")
     known = [name for name in method.options() if name in GCNSLClassifier().get_params()]
-    unknown = settings.keys() - set(known)
+    unknown = given.keys() - set(known)
     if unknown:
         raise InputError(f"--set {', '.join(sorted(unknown))}: there is no such option; there are {', '.join(known)}")
-    options = method.with_options(**settings).options()
+    options = method.with_options(**given).options()
     return {name: options[name] for name in known}
 
 
-def methods_with(
-    names: Iterable[str], graph: str | None, settings: Mapping[str, str], *, searched: bool
-) -> dict[str, Method]:
-    """Methods by name, each with the settings ``key`` that are for all and those ``name.key`` that are for it."""
+def methods_with(names: Iterable[str], start: Start, given: Mapping[str, str]) -> dict[str, Method]:
+    """Methods by name, each with the options ``key`` that are given to all and those ``name.key`` that are for it."""
     from gcnsl.methods import ALIASES
 
-    methods = {}
-    for given in names:
-        name = ALIASES.get(given, given)
-        methods[name] = method_on(name, graph, searched=searched)
+    methods = {ALIASES.get(name, name): start.method(ALIASES.get(name, name)) for name in names}
     options: dict[str, dict[str, str]] = {name: {} for name in methods}
-    for key, value in settings.items():
-        given, dot, option = key.rpartition(".")
-        name = ALIASES.get(given, given)
+    for key, value in given.items():
+        whose, dot, option = key.rpartition(".")
+        name = ALIASES.get(whose, whose)
         if dot and name not in methods:
-            raise InputError(f"--set {key}: {given!r} is not compared; the models are {', '.join(methods)}")
+            raise InputError(f"--set {key}: {whose!r} is not compared; the models are {', '.join(methods)}")
         for one in [name] if dot else methods:
             options[one][option] = value
     return {name: method.with_options(**options[name]) for name, method in methods.items()}

@@ -38,9 +38,10 @@ SetOption = Annotated[
 SearchedOption = Annotated[
     bool,
     typer.Option(
-        "--searched", help="Start from what `gcnsl search` found for this graph, not from the paper's or the defaults."
+        "--searched", help="Start from what was searched for on this named graph, not from the paper's or the defaults."
     ),
 ]
+SettingsOption = Annotated[Path | None, typer.Option(help="Start from a TOML file that `gcnsl search -o` wrote.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 PlotOption = Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg or .pdf).")]

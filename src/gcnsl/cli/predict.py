@@ -93,10 +93,10 @@ def predict(
 
 def _print_classes(table: "pa.Table", *, new: int) -> None:
     predicted: list[Any] = table["predicted"].to_pylist()
-    title = f"{table.num_rows:,} nodes" + (f", {new:,} of them new" if new else "")
-    shown = Table("predicted", "nodes", title=title, title_justify="left")
+    shown = Table("predicted", "nodes")
     for name, count in Counter(predicted).most_common():
         shown.add_row(escape(str(name)), f"{count:,}")
+    out.print(f"[bold]{table.num_rows:,} nodes[/]" + (f", {new:,} of them new" if new else ""), highlight=False)
     out.print(shown)
     sure = sum(probability >= 0.9 for probability in table["probability"].to_pylist())
     out.print(f"{sure:,} of the {table.num_rows:,} have a probability of 0.9 or more.", highlight=False)

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from gcnsl.cli.app import app, say
 from gcnsl.cli.console import busy, epochs_shown, out, percent, print_json
-from gcnsl.cli.hyperparameters import classifier_options, read_settings
+from gcnsl.cli.hyperparameters import Start, classifier_options, read_options
 from gcnsl.cli.options import (
     DeviceOption,
     DropOption,
@@ -25,6 +25,7 @@ from gcnsl.cli.options import (
     RootOption,
     SearchedOption,
     SetOption,
+    SettingsOption,
     SplitOption,
     TrainingSeedOption,
     read_graph,
@@ -55,8 +56,9 @@ def train(
     all_labels: Annotated[
         bool, typer.Option("--all-labels", help="Hold nothing back for testing: the model to use in the end.")
     ] = False,
-    settings: SetOption = None,
+    options: SetOption = None,
     searched: SearchedOption = False,
+    settings: SettingsOption = None,
     seed: TrainingSeedOption = 0,
     device: DeviceOption = "auto",
     checkpoint_every: Annotated[
@@ -75,13 +77,13 @@ def train(
 
     Example: [bold]gcnsl train --nodes nodes.csv --edges edges.csv -o model --set epsilon=0.8 --set rounds=1[/]
     """
-    chosen = read_settings(settings)
+    chosen = read_options(options)
     checkpoint = _checkpoint(output, checkpoint_every)
     with busy("Reading the graph", quiet=quiet):
         from gcnsl.estimator import GCNSLClassifier
         from gcnsl.experiments.trained import fit_split, report_on
 
-        options = classifier_options(graph, chosen, searched=searched)
+        arguments = classifier_options(Start(graph, searched, settings), chosen)
         data = read_graph(
             graph=graph,
             nodes=nodes,
@@ -98,11 +100,11 @@ def train(
         say("Going on", f"from {checkpoint}", "cyan")
     with epochs_shown(quiet=quiet) as show:
         classifier = GCNSLClassifier(
-            **options,
+            **arguments,
             random_state=seed,
             device=device,
             checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every or ONLY_WHEN_INTERRUPTED,
+            checkpoint_every=ONLY_WHEN_INTERRUPTED if checkpoint_every is None else checkpoint_every,
             on_epoch=show,
         )
         fit_split(classifier, data, run=run, all_labels=all_labels)

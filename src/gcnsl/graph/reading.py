@@ -1,6 +1,7 @@
 """Tables from files or memory as Arrow, with their names for messages."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from gcnsl.errors import InputError
 
 _TEXT_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
+_ROW_NUMBERS = re.compile(r"__index_level_\d+__")
+"""Where pandas keeps the row numbers of a frame whose rows were chosen or moved; no feature of a node."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ def read_table(source: str | os.PathLike[str] | Any, argument: str, *, text: Seq
         table = Table(_from_file(Path(source), argument, text), str(source))
     else:
         raise InputError(f"{argument} is a {type(source).__name__}: give a path, a pandas DataFrame or a pyarrow Table")
+    row_numbers = [name for name in table.names if _ROW_NUMBERS.fullmatch(name)]
+    table = Table(table.arrow.drop_columns(row_numbers), table.name)
     repeated = [name for name in table.names if table.names.count(name) > 1]
     if repeated:
         raise InputError(f"{table.name} has several columns {repeated[0]!r}: rename or remove all but one")

@@ -1,27 +1,9 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
-from gcnsl import InputError, cli
-from gcnsl.cli import console
+from gcnsl import cli
 from gcnsl.datasets import NAMES
-
-
-@pytest.fixture
-def gcnsl(monkeypatch, capsys):
-    """Run the command line in this process: exit code, standard output, standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gcnsl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(stop.value.code or 0), captured.out, captured.err
-
-    monkeypatch.setattr(console.out, "width", 200)
-    return run
 
 
 @pytest.fixture
@@ -102,18 +84,3 @@ def test_users_errors_are_one_line(gcnsl, arguments, message) -> None:
 def test_wrong_label_column_is_named(gcnsl, tables) -> None:
     _, _, err = gcnsl("inspect", "--nodes", tables[0], "--edges", tables[1], "--label", "kind")
     assert "has no column label('kind'): it has id, age, score, label" in err
-
-
-def test_debug_shows_the_traceback(monkeypatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["gcnsl", "--debug", "inspect", "corra"])
-    with pytest.raises(InputError):
-        cli.main()
-
-
-def test_help_starts_without_torch() -> None:
-    script = (
-        "import sys; from gcnsl.cli import app; app(['--help'], standalone_mode=False); print('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.rstrip().endswith("False")
-    assert "inspect" in done.stdout

@@ -1,0 +1,66 @@
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from cli_cases import QUICK
+from threadpoolctl import threadpool_limits
+
+from gcnsl import cli, synthetic
+from gcnsl.cli import console
+
+COLOURS = np.array(["blue", "green", "red"])
+
+
+@pytest.fixture(autouse=True, scope="package")
+def one_thread():
+    """Work on small matrices in one thread: on a busy machine several only wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def gcnsl(monkeypatch, capsys):
+    """Run the command line in this process: exit code, standard output, standard error."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gcnsl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(stop.value.code or 0), captured.out, captured.err
+
+    monkeypatch.setattr(console.out, "width", 200)
+    return run
+
+
+@pytest.fixture(scope="session")
+def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A graph of people with favourite colours, as two tables; ten have not told theirs."""
+    data = synthetic(n=90, h=0.8, classes=3, degree=4, features=8, seed=0, signal=0.95)
+    nodes = pd.DataFrame(data.x.numpy(), columns=[f"f{i}" for i in range(8)])
+    nodes.insert(0, "id", [f"p{i}" for i in range(90)])
+    nodes["label"] = np.where(np.arange(90) < 10, None, COLOURS[data.y.numpy()])
+    once = data.edge_index[:, data.edge_index[0] <= data.edge_index[1]].numpy()
+    edges = pd.DataFrame({"source": [f"p{i}" for i in once[0]], "target": [f"p{i}" for i in once[1]]})
+    return nodes, edges
+
+
+@pytest.fixture
+def people(tmp_path, frames) -> tuple[str, ...]:
+    """Options that name the graph, as CSV files."""
+    for name, frame in zip(("nodes", "edges"), frames, strict=True):
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    return ("--nodes", str(tmp_path / "nodes.csv"), "--edges", str(tmp_path / "edges.csv"))
+
+
+@pytest.fixture
+def model(gcnsl, people, tmp_path):
+    """A model of the graph."""
+    code, _, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")
+    assert code == 0, err
+    return tmp_path / "model"

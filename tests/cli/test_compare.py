@@ -1,0 +1,140 @@
+import json
+import math
+import os
+import signal
+from contextlib import contextmanager
+
+import pytest
+from cli_cases import QUICK
+
+from gcnsl import cli
+from gcnsl.cli.compare import verdict
+from gcnsl.experiments.comparison import Comparison
+
+BOTH = ("--models", "gcn-sl,gcn-sl-av")
+
+
+def test_own_tables(gcnsl, people, tmp_path) -> None:
+    plot = tmp_path / "comparison.png"
+    code, out, err = gcnsl("compare", *people, *BOTH, *QUICK, "--runs", 3, "--plot", plot)
+    assert (code, err) == (0, "")
+    assert "nodes, 3 runs" in out
+    assert "gcn-sl-cc" in out
+    assert "gcn-sl-av" in out
+    assert " leads" in out
+    assert f"Picture: {plot}" in out
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_as_json(gcnsl, people) -> None:
+    code, out, _ = gcnsl("compare", *people, *BOTH, *QUICK, "--runs", 3, "--set", "gcn-sl.epsilon=0.5", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert (answer["graph"], answer["complete"], answer["failures"]) == ("nodes", True, {})
+    methods = {method["name"]: method for method in answer["methods"]}
+    assert set(methods) == {"gcn-sl-cc", "gcn-sl-av"}
+    for method in methods.values():
+        assert len(method["accuracy"]) == 3
+        assert method["options"]["epochs"] == 12
+    assert methods["gcn-sl-cc"]["options"]["epsilon"] == 0.5
+    assert methods["gcn-sl-av"]["options"]["epsilon"] != 0.5
+    (difference,) = answer["differences"]
+    assert difference["better"] == answer["methods"][0]["name"]
+    assert 0 <= difference["p"] <= 1
+    assert answer["verdict"]
+
+
+def test_one_run_of_one_method(gcnsl, people) -> None:
+    out = gcnsl("compare", *people, "--models", "gcn-sl", *QUICK, "--runs", 1, "--json")[1]
+    answer = json.loads(out)
+    assert answer["methods"][0]["std"] is None
+    assert answer["differences"] == []
+
+
+def test_a_split_of_ones_own_is_one_run(gcnsl, people, frames, tmp_path) -> None:
+    part = [("train", "val", "test")[i % 3] if i >= 10 else "" for i in range(90)]
+    frames[0].assign(split=part).to_csv(tmp_path / "nodes.csv", index=False)
+    answer = json.loads(gcnsl("compare", *people, *BOTH, *QUICK, "--json")[1])
+    assert [len(method["accuracy"]) for method in answer["methods"]] == [1, 1]
+    code, _, err = gcnsl("compare", *people, *BOTH, *QUICK, "--runs", 2)
+    assert code == cli.BAD_INPUT
+    assert "runs(2) must be from 1 to 1" in err
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c_shows_what_is_finished(gcnsl, people, monkeypatch, as_json) -> None:
+    begun = []
+
+    @contextmanager
+    def runs_shown(total, *, quiet):
+        def begin(name, run) -> None:
+            begun.append((name, run))
+            if len(begun) == 4:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        yield begin, lambda epoch: None
+
+    monkeypatch.setattr("gcnsl.cli.compare.runs_shown", runs_shown)
+    code, out, err = gcnsl("compare", *people, *BOTH, *QUICK, *(["--json"] if as_json else []))
+    assert code == cli.INTERRUPTED
+    assert err == "Interrupted: after 3 of 20 runs\n"
+    if as_json:
+        answer = json.loads(out)
+        assert answer["complete"] is False
+        assert sorted(len(method["accuracy"]) for method in answer["methods"]) == [1, 2]
+    else:
+        assert "runs as far as finished" in out
+        assert "gcn-sl-av" in out
+
+
+def test_what_diverges_is_left_out(gcnsl, people) -> None:
+    code, out, err = gcnsl("compare", *people, *BOTH, *QUICK, "--runs", 1, "--set", "gcn-sl-av.lr=1e30")
+    assert code == 0
+    assert "gcn-sl-av" not in out
+    assert err.startswith("Left out: gcn-sl-av, run 0: training diverged")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--models", "gcm"], "method('gcm') must be one of "),
+        (["--models", ","], "--models ',' names none"),
+        (["--set", "epsilom=0.5"], "epsilom: GCNSL has no such option"),
+        (["--set", "mlp2.lr=0.5"], "--set mlp2.lr: 'mlp2' is not compared; the models are gcn-sl-cc"),
+        (["--runs", "11", "--split", "geom-gcn", "--plot", "a.gif"], "is no kind of picture"),
+    ],
+)
+def test_users_errors_are_one_line(gcnsl, people, arguments, message) -> None:
+    models = [] if "--models" in arguments else ["--models", "gcn-sl"]
+    code, out, err = gcnsl("compare", *people, *models, *arguments)
+    assert (code, out) == (cli.BAD_INPUT, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+A = [0.80, 0.82, 0.81, 0.80]
+
+
+@pytest.mark.parametrize(
+    ("others", "sentence"),
+    [
+        ({}, "a has nothing to be compared with."),
+        (
+            {"b": [0.60, 0.61, 0.62, 0.60], "c": [0.83, 0.76, 0.85, 0.75]},
+            "a leads; its lead over b (p < .001) is more than noise, over c (p = .83) it may be noise.",
+        ),
+        ({"b": [0.60, 0.61, 0.62, 0.60]}, "a leads; its lead over b (p < .001) is more than noise."),
+        ({"b": A}, "a leads, but its lead over b (p = 1) may be noise."),
+        (
+            {"b": [0.60, 0.61, 0.62, 0.60], "d": [0.50, 0.53, 0.49, 0.50], "e": [0.4, 0.4, 0.4, 0.4]},
+            "a leads; its lead over b (p < .001), d (p < .001) and e (p < .001) is more than noise.",
+        ),
+    ],
+)
+def test_the_verdict_in_plain_words(others, sentence) -> None:
+    assert verdict(Comparison(0.4, accuracy={"a": A, **others})) == sentence
+
+
+def test_the_verdict_on_one_run() -> None:
+    assert verdict(Comparison(0.4, accuracy={"a": [0.8], "b": [0.7]})).startswith("a leads, but one run can't tell")
+    assert math.isnan(Comparison(0.4, accuracy={"a": [0.8], "b": [0.7]}).against_best("b").p)

@@ -1,0 +1,75 @@
+import json
+
+import pytest
+
+from gcnsl import GCNSLClassifier, cli
+from gcnsl.estimator.explanation import explain
+
+
+def test_a_node(gcnsl, model) -> None:
+    told = explain(GCNSLClassifier.load(model), 12)
+    code, out, err = gcnsl("explain", model, "p12", "--top", 3)
+    assert (code, err) == (0, "")
+    assert f"p12 is {told.node.predicted} (its class, " in out
+    assert f"Learned graph A*: {len(told.reconnected)} neighbour" in out
+    assert f"Given graph A: {len(told.original)} neighbour" in out
+    assert f"{told.reconnected[0].similarity:.2f}" in out
+    assert f"and {len(told.reconnected) - 3} more: --top shows more" in out
+    for other in (*told.original[:3], *told.reconnected[:3]):
+        assert other.id in out
+    for branch, value in told.evidence.items():
+        assert f"{branch} {value:+.2f}" in out
+    assert "its class was not known to training" in gcnsl("explain", model, "p3")[1]
+
+
+def test_as_json(gcnsl, model) -> None:
+    told = explain(GCNSLClassifier.load(model), 12)
+    answer = json.loads(gcnsl("explain", model, "p12", "--top", 2, "--json")[1])
+    assert answer["node"]["id"] == "p12"
+    assert answer["probabilities"] == pytest.approx(told.probabilities)
+    for name in ("original", "reconnected"):
+        neighbours = getattr(told, name)
+        assert answer[name]["count"] == len(neighbours)
+        assert answer[name]["agreement"] == told.agreement(neighbours)
+        assert [other["id"] for other in answer[name]["nodes"]] == [other.id for other in neighbours[:2]]
+
+
+def test_a_picture(gcnsl, model, tmp_path) -> None:
+    code, out, _ = gcnsl("explain", model, "p12", "--plot", tmp_path / "p12.png")
+    assert code == 0
+    assert f"Picture: {tmp_path / 'p12.png'}" in out
+    assert (tmp_path / "p12.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_names_are_no_markup(gcnsl, people, frames, tmp_path) -> None:
+    nodes, edges = (frame.replace("p12", "[bold]p12[/]").replace("red", "[red]") for frame in frames)
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    gcnsl("train", *people, "--set", "epochs=30", "-o", tmp_path / "model")
+    for command in (("explain", tmp_path / "model", "[bold]p12[/]"), ("predict", tmp_path / "model")):
+        code, out, _ = gcnsl(*command)
+        assert code == 0
+        assert "[red]" in out
+    assert "[bold]p12[/] is" in gcnsl("explain", tmp_path / "model", "[bold]p12[/]")[1]
+
+
+def test_without_a_learned_graph(gcnsl, people, tmp_path) -> None:
+    gcnsl("train", *people, "--set", "epochs=3", "--set", "use_reconnected=no", "-o", tmp_path / "model")
+    code, out, _ = gcnsl("explain", tmp_path / "model", "p12")
+    assert code == 0
+    assert "trained without a learned graph A*" in out
+    assert json.loads(gcnsl("explain", tmp_path / "model", "p12", "--json")[1])["reconnected"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["p12x"], "is the id of no node that the model was trained with: did you mean 'p12'?"),
+        (["p12", "--plot", "p12.bmp"], "plot('p12.bmp') is no kind of picture"),
+    ],
+)
+def test_users_errors_are_one_line(gcnsl, model, arguments, message) -> None:
+    code, out, err = gcnsl("explain", model, *arguments)
+    assert (code, out) == (cli.BAD_INPUT, "")
+    assert message in err
+    assert err.count("\n") == 1

@@ -1,0 +1,134 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli_cases import QUICK
+
+from gcnsl import GCNSLClassifier, cli
+
+
+def test_the_training_graph(gcnsl, model, tmp_path) -> None:
+    code, out, err = gcnsl("predict", model, "-o", tmp_path / "out.csv")
+    assert (code, err) == (0, "")
+    assert f"Written to {tmp_path / 'out.csv'}" in out
+    assert "90 nodes" in out
+    table = pd.read_csv(tmp_path / "out.csv")
+    classifier = GCNSLClassifier.load(model)
+    assert table.columns.tolist() == ["id", "predicted", "probability"]
+    assert table["id"].tolist() == classifier.node_ids_.tolist()
+    assert table["predicted"].tolist() == classifier.predict().tolist()
+    assert table["probability"].to_numpy(np.float32) == pytest.approx(classifier.predict_proba().max(axis=1))
+
+
+def test_probabilities_of_all_classes_as_parquet(gcnsl, model, tmp_path) -> None:
+    gcnsl("predict", model, "--proba", "-o", tmp_path / "out.parquet")
+    table = pd.read_parquet(tmp_path / "out.parquet")
+    classes = ["probability_blue", "probability_green", "probability_red"]
+    assert table.columns.tolist() == ["id", "predicted", "probability", *classes]
+    assert (table[classes].to_numpy() == GCNSLClassifier.load(model).predict_proba()).all()
+
+
+def test_without_output_a_short_table(gcnsl, model) -> None:
+    code, out, _ = gcnsl("predict", model)
+    assert code == 0
+    assert "p9" in out
+    assert "p10" not in out
+    assert "-o FILE.csv writes all of them" in out
+
+
+def test_as_json(gcnsl, model) -> None:
+    rows = json.loads(gcnsl("predict", model, "--json", "--proba")[1])
+    assert len(rows) == 90
+    assert rows[3]["id"] == "p3"
+    assert rows[3]["probability"] == max(rows[3][f"probability_{c}"] for c in ("blue", "green", "red"))
+
+
+@pytest.fixture
+def grown(frames, tmp_path):
+    """Two people more, in files of another kind and with the rows in another order."""
+    nodes, edges = frames
+    new = nodes.iloc[:2].assign(id=["ann", "bob"], label=None)
+    more = pd.DataFrame({"source": ["ann", "ann"], "target": ["bob", "p5"]})
+    nodes = pd.concat([nodes, new]).sample(frac=1, random_state=0)
+    nodes.to_parquet(tmp_path / "grown.parquet")
+    pd.concat([edges, more]).to_csv(tmp_path / "grown-edges.tsv", sep="\t", index=False)
+    return "--nodes", tmp_path / "grown.parquet", "--edges", tmp_path / "grown-edges.tsv"
+
+
+def test_a_grown_graph_in_any_order(gcnsl, model, grown, frames, tmp_path) -> None:
+    code, out, err = gcnsl("predict", model, *grown, "-o", tmp_path / "out.csv", "--proba")
+    assert (code, err) == (0, "")
+    assert "92 nodes, 2 of them new" in out
+    table = pd.read_csv(tmp_path / "out.csv")
+    assert table["id"].tolist() == pd.read_parquet(grown[1])["id"].tolist(), "in the order of the table"
+    nodes, edges = frames
+    number = {name: i for i, name in enumerate([*nodes["id"], "ann", "bob"])}
+    ends = np.array([[number[name] for name in edges[column]] for column in ("source", "target")])
+    ends = np.hstack([ends, [[90, 90], [91, 5]]])
+    x = np.vstack([nodes.filter(like="f"), nodes.filter(like="f").iloc[:2]])
+    expected = GCNSLClassifier.load(model).predict_proba(x, edge_index=ends)[[number[name] for name in table["id"]]]
+    assert table.filter(like="probability_").to_numpy(np.float32) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_named_graph_is_matched_by_position(gcnsl, data_root, tmp_path) -> None:
+    root = ("--root", data_root)
+    assert gcnsl("train", "texas", *root, *QUICK, "-o", tmp_path / "texas")[0] == 0
+    for graph in ((), ("texas", *root)):
+        gcnsl("predict", tmp_path / "texas", *graph, "-o", tmp_path / f"{len(graph)}.csv")
+    assert (tmp_path / "0.csv").read_bytes() == (tmp_path / "3.csv").read_bytes()
+    code, _, err = gcnsl("predict", tmp_path / "texas", "wisconsin", *root)
+    assert code == cli.BAD_INPUT
+    assert err.startswith("Error: the model is for another graph than this one: feature ")
+
+
+@pytest.fixture
+def changed(frames, tmp_path):
+    """The graph with other nodes, and without edges."""
+
+    def write(change):
+        change(frames[0]).to_csv(tmp_path / "other.csv", index=False)
+        frames[1].head(0).to_csv(tmp_path / "other-edges.csv", index=False)
+        return "--nodes", tmp_path / "other.csv", "--edges", tmp_path / "other-edges.csv"
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda nodes: nodes[nodes["id"] != "p4"], "1 of the 90 nodes in training are not in it, the first is 'p4'"),
+        (lambda nodes: nodes.assign(f2=nodes["f2"] + 1), "feature 'f2' of node 'p0' is"),
+        (lambda nodes: nodes.drop(columns="f2"), "its nodes have 7 features, and those in training had 8"),
+        (lambda nodes: nodes.assign(f2="tall"), "column 'f2' holds string, not numbers"),
+    ],
+)
+def test_a_model_for_another_graph_is_one_line(gcnsl, model, changed, change, message) -> None:
+    code, out, err = gcnsl("predict", model, *changed(change))
+    assert (code, out) == (cli.BAD_INPUT, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "is no folder: give the folder of a saved model"),
+        (["model", "-o", "out.xlsx"], "output('out.xlsx') is of no known kind"),
+        (["model", "--nodes", "nodes.csv"], "name one graph"),
+        (["model", "--nodes", "absent.csv", "--edges", "edges.csv"], "there is no such file"),
+    ],
+)
+def test_users_errors_are_one_line(gcnsl, model, monkeypatch, arguments, message) -> None:
+    monkeypatch.chdir(model.parent)
+    code, out, err = gcnsl("predict", *arguments)
+    assert (code, out) == (cli.BAD_INPUT, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_damaged_model_is_one_line(gcnsl, model) -> None:
+    (model / "tensors.safetensors").write_bytes(b"nothing")
+    code, _, err = gcnsl("predict", model)
+    assert code == cli.BAD_INPUT
+    assert "is no whole model" in err

@@ -1,0 +1,224 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_cases import QUICK
+
+from gcnsl import GCNSLClassifier, cli
+from gcnsl.storage import load_folder
+
+LONG = (*QUICK, "--set", "epochs=400", "--set", "patience=400", "--device", "cpu")
+
+
+def test_own_tables(gcnsl, people, tmp_path) -> None:
+    code, out, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model", "--run", 3, "--seed", 5)
+    assert (code, err) == (0, "")
+    for word in ("test accuracy", "validation", "12, the best is", "given graph A", "learned graph A*", "homophily"):
+        assert word in out
+    assert f"gcnsl predict {tmp_path / 'model'} -o predictions.csv" in out
+    classifier = GCNSLClassifier.load(tmp_path / "model")
+    assert classifier.classes_.tolist() == ["blue", "green", "red"]
+    assert classifier.node_ids_[7] == "p7"
+    assert (classifier.epochs, classifier.random_state) == (12, 5)
+    assert not (tmp_path / "model.checkpoint").exists()
+
+
+def test_the_same_as_json(gcnsl, people, tmp_path, frames) -> None:
+    code, out, _ = gcnsl("train", *people, *QUICK, "--json", "-o", tmp_path / "model")
+    report = json.loads(out)
+    assert code == 0
+    assert report["graph"] == "nodes"
+    assert report["saved"] == str(tmp_path / "model")
+    assert report["epochs"] == report["options"]["epochs"] == 12
+    assert sum(report["nodes"].values()) == 80
+    assert report["original"]["edges"] == len(frames[1])
+    classifier = GCNSLClassifier.load(tmp_path / "model")
+    right = classifier.predict() == frames[0]["label"].to_numpy()
+    unseen = (classifier.y_ == -1) & frames[0]["label"].notna().to_numpy()
+    assert report["nodes"]["test"] == unseen.sum()
+    assert report["accuracy"]["test"] == pytest.approx(right[unseen].mean())
+    assert report["accuracy"]["train"] == pytest.approx(right[classifier.train_mask_].mean())
+    assert report["accuracy"]["val"] == pytest.approx(classifier.history_.best["val_accuracy"])
+    learned = classifier.reconnected_graph_().edge_index
+    assert report["reconnected"]["edges"] == int((learned[0] < learned[1]).sum())
+
+
+def test_test_labels_are_not_seen(gcnsl, people, tmp_path, frames) -> None:
+    gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")
+    hidden = GCNSLClassifier.load(tmp_path / "model").y_ == -1
+    nodes = frames[0].assign(split=np.where(hidden, "", "train"))
+    nodes.loc[GCNSLClassifier.load(tmp_path / "model").val_mask_, "split"] = "val"
+    told_otherwise = nodes.assign(label=nodes["label"].where(~hidden, "red"))
+    told_otherwise.to_csv(tmp_path / "nodes.csv", index=False)
+    gcnsl("train", *people, *QUICK, "-o", tmp_path / "other")
+    assert same_tensors(tmp_path / "model", tmp_path / "other")
+
+
+def test_without_output_nothing_is_written(gcnsl, people, tmp_path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    code, out, _ = gcnsl("train", *people, *QUICK)
+    assert code == 0
+    assert "nowhere (-o FOLDER saves it)" in out
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_all_labels(gcnsl, people, tmp_path) -> None:
+    _, out, _ = gcnsl("train", *people, *QUICK, "--all-labels", "--json", "-o", tmp_path / "model")
+    report = json.loads(out)
+    assert report["nodes"]["test"] == 0
+    assert report["accuracy"]["test"] is None
+    assert (GCNSLClassifier.load(tmp_path / "model").y_ >= 0).sum() == 80
+    assert "no node was held back" in gcnsl("train", *people, *QUICK, "--all-labels")[1]
+
+
+def test_a_split_of_ones_own(gcnsl, people, tmp_path, frames) -> None:
+    split = np.where(np.arange(90) % 3 == 0, "test", "train")
+    frames[0].assign(split=np.where(frames[0]["label"].isna(), "", split)).to_csv(tmp_path / "nodes.csv", index=False)
+    report = json.loads(gcnsl("train", *people, *QUICK, "--json")[1])
+    assert report["nodes"]["test"] == 26
+    assert report["nodes"]["val"] > 0, "drawn from the training nodes, since the column names none"
+    code, _, err = gcnsl("train", *people, *QUICK, "--run", 1)
+    assert code == cli.BAD_INPUT
+    assert "run(1) must be >= 0 and below 1" in err
+
+
+def test_named_graphs_have_the_papers_hyperparameters(gcnsl, data_root) -> None:
+    command = ("train", "texas", "--root", data_root, "--set", "epochs=2", "--json")
+    options = json.loads(gcnsl(*command)[1])["options"]
+    assert (options["epsilon"], options["n_components"], options["rounds"]) == (0.8, 35, 1)
+    assert json.loads(gcnsl(*command, "--set", "epsilon=0.6")[1])["options"]["epsilon"] == 0.6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", "epsilom=0.5"], "--set epsilom: there is no such option; there are hidden_channels, "),
+        (["--set", "epsilon"], "--set 'epsilon' is no setting: write KEY=VALUE"),
+        (["--set", "epsilon=2"], "epsilon(2.0) must be in (0, 1]"),
+        (["--set", "rounds=many"], "rounds('many') must be int"),
+        (["--device", "tpu"], "device('tpu') must be auto, cpu, cuda"),
+        (["--run", "-1"], "run(-1) must be >= 0"),
+        (["--seed", "-1"], "seed(-1) must be >= 0"),
+        (["--label", "colour"], "has no column label('colour')"),
+        (["--checkpoint-every", "5"], "give -o too"),
+        (["--checkpoint-every", "0", "-o", "model"], "every(0) must be >= 1"),
+        (["--set", "lr=1e30"], "training diverged"),
+    ],
+)
+def test_users_errors_are_one_line(gcnsl, people, monkeypatch, arguments, message) -> None:
+    monkeypatch.chdir(Path(people[1]).parent)
+    code, out, err = gcnsl("train", *people, *QUICK, *arguments)
+    assert code == cli.BAD_INPUT
+    assert out == ""
+    assert message in err
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+
+
+def test_a_graph_without_labels(gcnsl, people, tmp_path, frames) -> None:
+    frames[0].drop(columns="label").to_csv(tmp_path / "nodes.csv", index=False)
+    for command in ("train", "compare"):
+        code, _, err = gcnsl(command, *people)
+        assert code == cli.BAD_INPUT
+        assert "the graph has no labels: name the column that holds the classes (--label)" in err
+
+
+def test_a_place_that_holds_something_else_is_refused_before_training(gcnsl, people, tmp_path) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "mine.txt").write_text("dear")
+    code, _, err = gcnsl("train", *people, *LONG, "-o", tmp_path / "letters")
+    assert code == cli.BAD_INPUT
+    assert "holds something other than a model" in err
+
+
+def same_tensors(one, other) -> bool:
+    (_, a), (_, b) = load_folder(one), load_folder(other)
+    return a.keys() == b.keys() and all(a[name].equal(b[name]) for name in a)
+
+
+def test_killed_and_interrupted_it_ends_with_the_bits_of_an_undisturbed_run(gcnsl, people, tmp_path) -> None:
+    output, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
+    command = ("train", *people, *LONG, "--checkpoint-every", "10", "-o", str(output))
+    code, out, err = ended(command, signal.SIGKILL, when=checkpoint.exists)
+    assert (code, out, err) == (-signal.SIGKILL, "", "")
+    first = checkpoint.stat().st_mtime_ns
+    code, out, err = ended(command, signal.SIGINT, when=lambda: checkpoint.stat().st_mtime_ns > first)
+    assert (code, out) == (cli.INTERRUPTED, "")
+    assert err.splitlines()[0] == f"Going on: from {checkpoint}"
+    assert err.splitlines()[1].startswith("Interrupted: after epoch ")
+    assert f"saved in {checkpoint}; run the same again" in err
+    assert err.count("\n") == 2
+    assert not output.exists()
+
+    code, out, err = gcnsl(*command, "--json")
+    assert (code, err) == (0, f"Going on: from {checkpoint}\n")
+    assert json.loads(out)["epochs"] == 400
+    assert not checkpoint.exists()
+    gcnsl("train", *people, *LONG, "-o", tmp_path / "undisturbed")
+    assert same_tensors(output, tmp_path / "undisturbed")
+
+
+def ended(arguments, end, *, when) -> tuple[int, str, str]:
+    """Run the command line in a process of its own and end it with a signal."""
+    command = [sys.executable, "-m", "gcnsl", *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        while not when() and process.poll() is None:
+            time.sleep(0.005)
+        process.send_signal(end)
+        out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+@pytest.fixture
+def pressing(monkeypatch):
+    """Ctrl-C is pressed in the fourth epoch."""
+
+    @contextmanager
+    def epochs_shown(*, quiet):
+        yield lambda epoch: os.kill(os.getpid(), signal.SIGINT) if epoch.number == 4 else None
+
+    with monkeypatch.context() as patched:
+        patched.setattr("gcnsl.cli.train.epochs_shown", epochs_shown)
+        yield
+
+
+@pytest.mark.usefixtures("pressing")
+def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
+    code, out, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")
+    assert (code, out) == (cli.INTERRUPTED, "")
+    assert err.startswith(
+        f"Interrupted: after epoch 4, which is saved in {tmp_path / 'model.checkpoint'}; run the same"
+    )
+    code, _, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model", "--set", "epsilon=0.5")
+    assert code == cli.BAD_INPUT
+    assert "belongs to another run: epsilon is 0.99 there and 0.5 here; delete it to start anew" in err
+    assert gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")[0] == 0
+
+
+@pytest.mark.usefixtures("pressing")
+def test_ctrl_c_without_output_says_that_nothing_is_saved(gcnsl, people) -> None:
+    code, _, err = gcnsl("train", *people, *QUICK)
+    assert code == cli.INTERRUPTED
+    assert err.startswith("Interrupted: after epoch 4; nothing was saved")
+
+
+def test_a_class_without_training_nodes_is_warned_of_in_one_line(gcnsl, people, tmp_path, frames) -> None:
+    nodes = frames[0].assign(split="train")
+    nodes.loc[nodes["label"] == "red", "split"] = "test"
+    nodes.loc[nodes["label"].isna(), "split"] = ""
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, _, err = gcnsl("train", *people, *QUICK)
+    assert code == 0
+    assert err == "Warning: class 'red' has no training node in run 0: it can't be learnt there\n"
