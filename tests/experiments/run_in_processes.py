@@ -9,7 +9,7 @@ from gcnsl.experiments.results import ResultStore, RunResult
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import METHODS
 
-RUNS = 8
+RUNS = 6
 
 
 def specs(epochs: int = 60, **options) -> list[RunSpec]:
@@ -33,6 +33,7 @@ def main(store: Path, epochs: int) -> None:
     def tell(spec: RunSpec, status: str) -> None:
         print(spec.run, status, flush=True)
 
+    run._POLL_SECONDS = 0.02
     try:
         run.execute(specs(epochs), store, device="cpu", jobs=2, on_result=tell)
     except KeyboardInterrupt:

@@ -7,8 +7,8 @@ from plausible import plausible_results
 from scipy import stats
 
 from gcnsl.experiments.claims import Claim, Finding, difference, judge
+from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.plan import EXPERIMENTS, Cell, Scope, plan
-from gcnsl.experiments.results import by_key
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.experiments.tables import TableCell, make_tables
 

@@ -6,8 +6,8 @@ import pytest
 from plausible import plausible_results
 
 from gcnsl.experiments.figures import draw, standalone
+from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
-from gcnsl.experiments.results import by_key
 from gcnsl.experiments.tables import make_tables
 
 pytestmark = pytest.mark.usefixtures("all_methods")

@@ -203,7 +203,7 @@ def test_a_dead_process_costs_one_run(tmp_path, monkeypatch) -> None:
 
 def test_killed_it_goes_on_and_repeats_nothing(tmp_path) -> None:
     store = tmp_path / "r.db"
-    with subprocess.Popen([*PROGRAM, store, "150"], stdout=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen([*PROGRAM, store, "100"], stdout=subprocess.PIPE, text=True) as program:
         next(program.stdout)
         helpers = _children(program.pid)
         program.kill()
@@ -212,7 +212,7 @@ def test_killed_it_goes_on_and_repeats_nothing(tmp_path) -> None:
     assert 0 < len(before) < run_in_processes.RUNS
     told = []
     run.execute(
-        run_in_processes.specs(150), store, device="cpu", jobs=1, on_result=lambda spec, _: told.append(spec.run)
+        run_in_processes.specs(100), store, device="cpu", jobs=1, on_result=lambda spec, _: told.append(spec.run)
     )
     after = {result.spec.run: result for result in read_results(store)}
     assert {result.status for result in after.values()} == {"ok"}
@@ -224,7 +224,7 @@ def test_killed_it_goes_on_and_repeats_nothing(tmp_path) -> None:
 
 def test_ctrl_c_ends_all_processes_quietly(tmp_path) -> None:
     with subprocess.Popen(
-        [*PROGRAM, tmp_path / "r.db", "150"],
+        [*PROGRAM, tmp_path / "r.db", "100"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -91,7 +91,7 @@ def test_test_nodes_are_never_looked_at(wanted, tmp_path) -> None:
 def test_a_trial_that_falls_behind_is_given_up(wanted, monkeypatch) -> None:
     seen = []
 
-    def accuracy(method, wanted, inputs, run):
+    def accuracy(method, wanted, inputs, *, run, worker):
         seen.append(run)
         return 0.9 if len(seen) <= 10 else 0.1
 

@@ -5,9 +5,9 @@ from experiment_cases import result
 from plausible import plausible_results
 
 from gcnsl.experiments.labels import column_label, row_label
+from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.paper import Number
 from gcnsl.experiments.plan import Cell, Experiment, Scope, plan
-from gcnsl.experiments.results import by_key
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.experiments.tables import make_tables, number_text, to_dicts, to_latex, to_markdown
 

@@ -30,7 +30,7 @@ def test_values_and_gradients_agree_with_the_oracle(case: Case, backend: str) ->
 @pytest.mark.parametrize("kind", EVERY_KIND)
 @pytest.mark.parametrize("m", [None, 517])
 def test_several_tiles(kind: str, m: int | None, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiled, "TILE_SIDE", 300)
+    monkeypatch.setattr(tiled, "TILE_SIDE", {"cpu": 300})
     case = make_case(n=733, m=m, q=19, p=21, kind=kind, seed=5, zero_rows=2, duplicates=3)
     assert_close(case.run(backend), case.expected())
 

@@ -68,8 +68,9 @@ def reproduce(
 
     Example: [bold]gcnsl reproduce all --device cuda --jobs 8[/]
     """
+    from gcnsl.experiments.matching import by_key
     from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
-    from gcnsl.experiments.results import ResultStore, by_key, import_lines
+    from gcnsl.experiments.results import ResultStore, import_lines
     from gcnsl.experiments.run import execute, missing_runs
     from gcnsl.experiments.tables import make_tables
 

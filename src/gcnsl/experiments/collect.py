@@ -9,8 +9,9 @@ from gcnsl.datasets import NAMES
 from gcnsl.experiments import paper
 from gcnsl.experiments.claims import Claim, judge
 from gcnsl.experiments.hyperparameters import Folder
+from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.plan import EXPERIMENTS, MERGES, Experiment, Scope, plan
-from gcnsl.experiments.results import RunResult, by_key
+from gcnsl.experiments.results import RunResult
 from gcnsl.experiments.tables import Table, make_tables
 from gcnsl.methods import METHODS
 

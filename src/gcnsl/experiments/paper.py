@@ -120,7 +120,6 @@ SEED = 42
 
 _SILENCE: dict[str, dict[str, Any]] = {
     "citeseer": {"feature_norm": "row"},
-    "pubmed": {"feature_norm": "none"},
     "squirrel": {"feature_norm": "none", "self_loops": False, "adjacency_norm": "row"},
     "chameleon": {"feature_norm": "none", "self_loops": False},
 }

@@ -19,7 +19,6 @@ from typing import Any, Literal
 from gcnsl.errors import InputError
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.files import atomic_write
-from gcnsl.methods import METHODS
 
 Status = Literal["ok", "failed"]
 
@@ -164,16 +163,6 @@ def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
         return list(import_lines(path))
     with ResultStore(path) as store:
         return store.results()
-
-
-def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
-    """Results by the key of their specification, as this version would name it."""
-    found = {}
-    for result in results:
-        known = result.spec.task == "train" and result.spec.method in METHODS
-        spec = result.spec.with_defaults(METHODS[result.spec.method].options()) if known else result.spec
-        found[spec.key] = result
-    return found
 
 
 def export_lines(results: Iterable[RunResult], path: str | os.PathLike[str]) -> None:

@@ -5,7 +5,6 @@ goes on where the last one ended, however it ended.
 """
 
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,17 +14,17 @@ from itertools import groupby
 from math import ceil
 from pathlib import Path
 
-import joblib
-import torch
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from torch_geometric.data import Data
 
 from gcnsl.experiments import paper
 from gcnsl.experiments.graphs import load_graph
+from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.measure import failed_run, method_of, time_features, train_run
-from gcnsl.experiments.results import ResultStore, RunResult, Status, by_key
+from gcnsl.experiments.results import ResultStore, RunResult, Status
 from gcnsl.experiments.spec import RunSpec
-from gcnsl.training import Epoch, choose_device
+from gcnsl.experiments.workers import Worker, in_processes
+from gcnsl.training import choose_device
 
 GPU_JOBS = 4
 """Processes that share a GPU unless told otherwise: one alone leaves it idle most of the time."""
@@ -47,16 +46,14 @@ class Work:
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, ...
         root: Folder with dataset files, searched first.
         retry: Whether runs that have failed are tried again.
-        threads: Threads a process; ``None`` leaves torch alone.
-        parent: The process that waits for this one.
+        worker: The process's place among others; ``None`` for the one that was asked to do the work.
     """
 
     store: Path
     device: str
     root: Path | None
     retry: bool
-    threads: int | None = None
-    parent: int = 0
+    worker: Worker | None = None
 
 
 def execute(
@@ -121,24 +118,19 @@ def _in_processes(specs: list[RunSpec], work: Work, jobs: int) -> None:
         _one_after_the_other(specs, work)
         return
     groups = _groups(specs, share=ceil(len(specs) / (jobs * _SHARES)))
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    call = partial(run_group, work=replace(work, threads=threads, parent=os.getpid()))
+    worker = Worker.one_of(jobs)
+    call = partial(run_group, work=replace(work, worker=worker))
     try:
-        _parallel(call, groups, jobs, threads)
+        in_processes(call, groups, jobs=jobs, worker=worker)
     except TerminatedWorkerError:
         for spec in missing_runs(specs, work.store, retry=work.retry):
-            _survive(call, spec, work, threads)
+            _survive(call, spec, work, worker)
 
 
-def _parallel(call: Callable[[Group], None], groups: list[Group], jobs: int, threads: int) -> None:
-    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=threads):
-        joblib.Parallel(batch_size=1, pre_dispatch="n_jobs")(joblib.delayed(call)(group) for group in groups)
-
-
-def _survive(call: Callable[[Group], None], spec: RunSpec, work: Work, threads: int) -> None:
+def _survive(call: Callable[[Group], None], spec: RunSpec, work: Work, worker: Worker) -> None:
     """Do one run in a process of its own; if that dies, of all things, the run has failed."""
     try:
-        _parallel(call, [[spec]], 2, threads)
+        in_processes(call, [[spec]], jobs=2, worker=worker)
     except TerminatedWorkerError:
         with ResultStore(work.store) as store:
             store.add(failed_run(spec, "its process was killed, perhaps for want of memory", device=work.device))
@@ -146,10 +138,8 @@ def _survive(call: Callable[[Group], None], spec: RunSpec, work: Work, threads: 
 
 def run_group(group: Group, work: Work) -> None:
     """Do runs that read the same graph in the same form, one after the other, and store each at once."""
-    if work.parent:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends us
-    if work.threads:
-        torch.set_num_threads(work.threads)
+    if work.worker:
+        work.worker.begin()
     with ResultStore(work.store) as store:
         try:
             first, runs = group[0], max(spec.run for spec in group) + 1
@@ -174,13 +164,8 @@ def _prepared(first: RunSpec, data: Data, work: Work) -> Callable[[RunSpec], Run
         return partial(time_features, data=data, device=work.device)
     prepared = method_of(first).config.prepare(data, seed=first.seed)
     inputs = tuple(value.to(choose_device(work.device)) for value in prepared)
-    return partial(train_run, data=data, inputs=inputs, device=work.device, on_epoch=partial(_stop_orphan, work.parent))
-
-
-def _stop_orphan(parent: int, _: Epoch) -> None:
-    """End a process whose parent was killed: whoever goes on with the work would do this run a second time."""
-    if parent and os.getppid() != parent:
-        os._exit(1)
+    on_epoch = work.worker.stop_if_orphaned if work.worker else None
+    return partial(train_run, data=data, inputs=inputs, device=work.device, on_epoch=on_epoch)
 
 
 @contextmanager

@@ -17,15 +17,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import joblib
 import optuna
-import torch
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.experiments.space import space_of
+from gcnsl.experiments.workers import Worker, in_processes
 from gcnsl.methods import ALIASES, Method, find_method, run_split, split_masks
 from gcnsl.training import choose_device
 
@@ -134,20 +133,19 @@ def _work_in_processes(wanted: Search, trials: int, jobs: int) -> None:
     if jobs == 1:
         _work(wanted, trials)
         return
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=threads):
-        joblib.Parallel()(joblib.delayed(_work)(wanted, trials, threads) for _ in range(jobs))
+    worker = Worker.one_of(jobs)
+    in_processes(partial(_work, wanted, trials), [worker] * jobs, jobs=jobs, worker=worker)
 
 
-def _work(wanted: Search, trials: int, threads: int | None = None) -> None:
-    if threads:
-        torch.set_num_threads(threads)
+def _work(wanted: Search, trials: int, worker: Worker | None = None) -> None:
+    if worker:
+        worker.begin()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
     enough = optuna.study.MaxTrialsCallback(trials, states=_DONE)
-    wanted.study().optimize(partial(_judge, wanted=wanted), callbacks=[enough])
+    wanted.study().optimize(partial(_judge, wanted=wanted, worker=worker), callbacks=[enough])
 
 
-def _judge(trial: optuna.Trial, wanted: Search) -> float:
+def _judge(trial: optuna.Trial, wanted: Search, worker: Worker | None) -> float:
     """Mean validation accuracy over the splits; of a method that diverges on one, none at all."""
     options = {name: suggest(trial, name) for name, suggest in space_of(wanted.method).items()}
     trial.set_user_attr("options", options)
@@ -156,16 +154,26 @@ def _judge(trial: optuna.Trial, wanted: Search) -> float:
     inputs = tuple(value.to(choose_device(wanted.device)) for value in inputs)
     scores: list[float] = []
     for run in range(wanted.runs):
-        scores.append(_validation_accuracy(method, wanted, inputs, run))
+        scores.append(_validation_accuracy(method, wanted, inputs, run=run, worker=worker))
         trial.report(fmean(scores), run)
         if run + 1 < wanted.runs and trial.should_prune():
             raise optuna.TrialPruned
     return fmean(scores)
 
 
-def _validation_accuracy(method: Method, wanted: Search, inputs: tuple[Any, ...], run: int) -> float:
+def _validation_accuracy(
+    method: Method, wanted: Search, inputs: tuple[Any, ...], *, run: int, worker: Worker | None
+) -> float:
     try:
-        outcome = run_split(method, wanted.data, inputs, run=run, seed=wanted.seed + run, device=wanted.device)
+        outcome = run_split(
+            method,
+            wanted.data,
+            inputs,
+            run=run,
+            seed=wanted.seed + run,
+            device=wanted.device,
+            on_epoch=worker.stop_if_orphaned if worker else None,
+        )
     except TrainingDiverged:
         return 0.0
     return outcome.accuracy["val"]

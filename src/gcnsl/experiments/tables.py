@@ -136,7 +136,7 @@ def make_tables(experiment: Experiment, results: Mapping[str, RunResult]) -> lis
 
     Args:
         experiment: What was planned.
-        results: By the key of their specification (:func:`gcnsl.experiments.results.by_key`).
+        results: By the key of their specification (:func:`gcnsl.experiments.matching.by_key`).
     """
     tables = []
     for split in dict.fromkeys(cell.split for cell in experiment.cells):

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gcnsl.errors import InputError
+from gcnsl.graph.edges import COMPILED_FROM, HAS_NUMBA
 from gcnsl.graph.reading import Table
 
 _TEXT = pa.large_string()
@@ -55,7 +56,7 @@ def find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str,
     wanted = [as_ids(edges, column) for column in columns]
     if any(values.type != ids.type for values in wanted):
         ids, *wanted = (values.cast(_TEXT) for values in (ids, *wanted))
-    look_up = _look_up(ids, nodes)
+    look_up = _look_up(ids, nodes, len(wanted[0]))
     ends = np.empty((2, edges.arrow.num_rows), dtype=np.int32)
     with ThreadPoolExecutor(2) as pool:  # Arrow's and NumPy's look-ups release the interpreter's lock
         list(pool.map(look_up, wanted, ends))
@@ -70,12 +71,10 @@ def find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str,
     return ends
 
 
-def _look_up(ids: pa.ChunkedArray, nodes: str) -> Callable[[pa.ChunkedArray, NDArray[np.int32]], None]:
-    """A function that writes the node numbers of ids, -1 for an unknown one, by the quickest of three exact ways."""
+def _look_up(ids: pa.ChunkedArray, nodes: str, count: int) -> Callable[[pa.ChunkedArray, NDArray[np.int32]], None]:
+    """A function that writes the node numbers of ids, -1 for an unknown one, by the quickest exact way for so many."""
     if not pa.types.is_int64(ids.type):
-        if pc.count_distinct(ids).as_py() < len(ids):
-            _refuse_repeat(ids, nodes)
-        return partial(_find_text, ids.combine_chunks())
+        return _look_up_text(ids, nodes, compiled=HAS_NUMBA and count >= COMPILED_FROM)
     values = ids.to_numpy()
     low, high = int(values.min()), int(values.max())
     if high - low >= _DENSE * len(values):
@@ -88,6 +87,22 @@ def _look_up(ids: pa.ChunkedArray, nodes: str) -> Callable[[pa.ChunkedArray, NDA
     if not np.array_equal(numbers[values - low], order):  # a later row has taken an earlier one's place
         _refuse_repeat(ids, nodes)
     return partial(_by_chunk, partial(_find_dense, numbers, low))
+
+
+def _look_up_text(
+    ids: pa.ChunkedArray, nodes: str, *, compiled: bool
+) -> Callable[[pa.ChunkedArray, NDArray[np.int32]], None]:
+    texts = pa.concat_arrays(ids.chunks)
+    if compiled:
+        from gcnsl.graph.text_table import TextTable
+
+        table = TextTable(texts)
+        unique, find = table.unique, table.find
+    else:
+        unique, find = pc.count_distinct(ids).as_py() == len(ids), partial(_find_text, texts)
+    if not unique:
+        _refuse_repeat(ids, nodes)
+    return find
 
 
 def _refuse_repeat(ids: pa.ChunkedArray, nodes: str) -> None:

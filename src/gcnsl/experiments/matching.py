@@ -1,0 +1,19 @@
+"""Which result belongs to which run, although options have been added since."""
+
+from collections.abc import Iterable
+
+from gcnsl.experiments.results import RunResult
+from gcnsl.methods import METHODS
+
+
+def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
+    """Results by the key of their specification, as this version would name it.
+
+    A run of before there was an option counts as one with the option's default.
+    """
+    found = {}
+    for result in results:
+        known = result.spec.task == "train" and result.spec.method in METHODS
+        spec = result.spec.with_defaults(METHODS[result.spec.method].options()) if known else result.spec
+        found[spec.key] = result
+    return found

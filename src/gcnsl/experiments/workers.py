@@ -1,0 +1,54 @@
+"""Processes that work for another one: they leave Ctrl-C to it, keep to their share of cores and do not outlive it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import joblib
+import torch
+
+from gcnsl.training import Epoch
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What a process must know of the one it works for.
+
+    Args:
+        parent: Its number.
+        threads: Threads that each worker may use.
+    """
+
+    parent: int
+    threads: int
+
+    @classmethod
+    def one_of(cls, jobs: int) -> Worker:
+        """One of so many workers of this process, which share the cores."""
+        return cls(os.getpid(), max(1, (os.cpu_count() or 1) // jobs))
+
+    def begin(self) -> None:
+        """To be called first in the worker."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends us
+        torch.set_num_threads(self.threads)
+
+    def stop_if_orphaned(self, _: Epoch) -> None:
+        """End the worker if its parent was killed: whoever goes on would do the same work a second time."""
+        if os.getppid() != self.parent:
+            os._exit(1)
+
+
+def in_processes(call: Callable[[Item], None], items: Iterable[Item], *, jobs: int, worker: Worker) -> None:
+    """Call a function on each item, as many at a time as there are jobs; each gets the next when it is done with one.
+
+    Raises:
+        joblib.externals.loky.process_executor.TerminatedWorkerError: If a process dies.
+    """
+    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=worker.threads):
+        joblib.Parallel(batch_size=1, pre_dispatch="n_jobs")(joblib.delayed(call)(item) for item in items)
