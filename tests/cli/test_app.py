@@ -38,6 +38,12 @@ def test_every_command_shows_an_example(gcnsl, command) -> None:
     assert f"Example: gcnsl {command}" in " ".join(out.split())
 
 
+def test_help_tells_what_is_taken_by_default(gcnsl) -> None:
+    out = " ".join(gcnsl("compare", "--help")[1].replace("│", " ").split())
+    assert "[default: mlp,gcn,h2gcn-2,gcn-sl-cc]" in out
+    assert "Column of --nodes with the ids. [default: id, or the first]" in out
+
+
 def test_ctrl_c_anywhere_is_one_line(gcnsl, monkeypatch) -> None:
     def read(**_):
         raise KeyboardInterrupt

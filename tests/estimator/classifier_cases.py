@@ -14,6 +14,7 @@ NAMES = np.array(["ash", "beech", "cedar"])
 
 def classifier(**options) -> GCNSLClassifier:
     small = {"hidden_channels": 6, "n_components": 4, "n_anchors": 30, "epochs": 25, "device": "cpu"}
+    small |= {"epsilon": 0.9, "self_loops": True}  # whatever the defaults are
     return GCNSLClassifier(**(small | options))
 
 

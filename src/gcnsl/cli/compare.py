@@ -50,10 +50,10 @@ def compare(
     label: LabelOption = None,
     drop: DropOption = None,
     models: Annotated[
-        str | None, typer.Option(help=f"Names with commas between. [default: {','.join(USUAL_MODELS)}]")
+        str | None, typer.Option(help=f"Names with commas between. \\[default: {','.join(USUAL_MODELS)}]")
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(min=1, help=f"Splits. [default: {USUAL_RUNS}, or as many as the graph comes with]")
+        int | None, typer.Option(min=1, help=f"Splits. \\[default: {USUAL_RUNS}, or as many as the graph comes with]")
     ] = None,
     split: SplitOption = "random",
     options: Annotated[

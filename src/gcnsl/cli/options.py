@@ -20,9 +20,9 @@ GraphArgument = Annotated[
 NodesOption = Annotated[Path | None, typer.Option(help="Your own graph: table of nodes (CSV, TSV or Parquet).")]
 EdgesOption = Annotated[Path | None, typer.Option(help="Your own graph: table of edges.")]
 IdOption = Annotated[
-    str | None, typer.Option("--id", help="Column of --nodes with the ids. [default: id, or the first]")
+    str | None, typer.Option("--id", help="Column of --nodes with the ids. \\[default: id, or the first]")
 ]
-LabelOption = Annotated[str | None, typer.Option(help="Column of --nodes with the classes. [default: label]")]
+LabelOption = Annotated[str | None, typer.Option(help="Column of --nodes with the classes. \\[default: label]")]
 DropOption = Annotated[list[str] | None, typer.Option(help="Column of --nodes not to use; may be repeated.")]
 SplitOption = Annotated[
     str,
