@@ -54,7 +54,7 @@ class GCNSLConfig:
     hidden_channels: int = 32
     similarity_channels: int = 16
     rounds: int = 2
-    epsilon: float = 0.99
+    epsilon: float = 0.95
     merge: Merge = "concat"
     dropout: float = 0.5
     use_adjacency: bool = True
