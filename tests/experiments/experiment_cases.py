@@ -1,6 +1,7 @@
 """Runs and results to try the store, the tables and the report with."""
 
 import sys
+import time
 
 from gcnsl.experiments.results import ResultStore, RunResult
 from gcnsl.experiments.spec import RunSpec, as_options
@@ -31,6 +32,7 @@ def write_forever(path: str, first: int) -> None:
         for run in range(first, first + 100_000):
             store.add(result(run))
             print(run, flush=True)
+            time.sleep(0.01)  # one that never rests would keep the other waiting
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ import pytest
 from gcnsl import InputError
 from gcnsl.experiments import paper
 from gcnsl.experiments.hyperparameters import write_settings
-from gcnsl.experiments.plan import EXPERIMENTS, METHODS, Scope, plan
+from gcnsl.experiments.plan import COMPARED, EXPERIMENTS, Scope, plan
 
 pytestmark = pytest.mark.usefixtures("all_methods")
 
@@ -96,7 +96,7 @@ def test_parts() -> None:
     assert {len(c.runs) for c in experiment.cells} == {3}
     assert plan("homophily", scope).cells == ()
     assert {c.column for c in plan("runtime", scope).cells} == {"texas", "debian"}
-    assert len(plan("accuracy", Scope(datasets=["texas"], runs=12)).specs) == len(METHODS) * (12 + 10)
+    assert len(plan("accuracy", Scope(datasets=["texas"], runs=12)).specs) == len(COMPARED) * (12 + 10)
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,16 @@ from pathlib import Path
 
 import pytest
 import run_in_processes
-import torch
 from fake_methods import fake_methods
 
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import GcnslError
 from gcnsl.experiments import run
-from gcnsl.experiments.learned_graph import learned_agreement
 from gcnsl.experiments.measure import CURVE_STEP
 from gcnsl.experiments.plan import Scope, plan
 from gcnsl.experiments.results import ResultStore, export_lines, import_lines, read_results
 from gcnsl.experiments.spec import RunSpec, as_options
-from gcnsl.graph import edge_homophily
 from gcnsl.methods import METHODS
 
 PROGRAM = [sys.executable, str(Path(run_in_processes.__file__))]
@@ -256,23 +253,3 @@ def _wait_until(true, seconds: float = 60) -> None:
     while not true():
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.05)
-
-
-@pytest.mark.usefixtures("small_graphs")
-def test_learned_graphs_are_counted_without_loops() -> None:
-    data = run.load_graph("x", split="none", runs=1, seed=0)
-    config = METHODS["gcn-sl-cc"].with_options(n_components=3, n_anchors=8, epsilon=0.6).config
-    inputs = config.prepare(data, seed=0)
-    torch.manual_seed(0)
-    model = config.build(data)
-    found = learned_agreement(model, inputs, data.y)
-    edges, _ = model.reconnected_graph(inputs[0])
-    edges = edges[:, edges[0] != edges[1]]
-    assert found.degree == edges.shape[1] / 60
-    assert found.homophily == pytest.approx(edge_homophily(edges, data.y))
-    strangers = torch.eye(12), *inputs[1:]
-    with torch.no_grad():
-        model.similarity.weight.copy_(torch.eye(16, 12))
-    assert learned_agreement(model, strangers, data.y[:12]) == (None, 0)
-    without = METHODS["gcn-sl-cc"].with_options(n_components=3, n_anchors=8, use_reconnected=False).config
-    assert learned_agreement(without.build(data), inputs, data.y) is None

@@ -15,7 +15,7 @@ from gcnsl.experiments.hyperparameters import Folder, options_for
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import ALIASES, find_method
 
-METHODS = ("mlp", "gcn", "gat", "geom-gcn", "mixhop", "h2gcn-1", "h2gcn-2", "nlgnn", "gcn-sl-cc", "gcn-sl-av")
+COMPARED = ("mlp", "gcn", "gat", "geom-gcn", "mixhop", "h2gcn-1", "h2gcn-2", "nlgnn", "gcn-sl-cc", "gcn-sl-av")
 """The methods that are compared, in the order of the paper's table."""
 MERGES = ("gcn-sl-cc", "gcn-sl-av")
 DEPTHS = (3, 4, 5)
@@ -79,7 +79,7 @@ class Scope:
     """How much of the experiments to plan.
 
     Args:
-        methods: Of :data:`METHODS`, or aliases; all if ``None``.
+        methods: Of :data:`COMPARED`, or aliases; all if ``None``.
         datasets: The paper's eight graphs if ``None``.
         splits: ``None`` for those that an experiment asks for.
         runs: Runs a cell.
@@ -111,8 +111,10 @@ class Scope:
     @property
     def compared(self) -> list[str]:
         """The methods that are asked for, in the order of the paper's table, others after them."""
-        asked = METHODS if self.methods is None else [ALIASES.get(name, name) for name in self.methods]
-        return sorted(dict.fromkeys(asked), key=lambda name: METHODS.index(name) if name in METHODS else len(METHODS))
+        asked = COMPARED if self.methods is None else [ALIASES.get(name, name) for name in self.methods]
+        return sorted(
+            dict.fromkeys(asked), key=lambda name: COMPARED.index(name) if name in COMPARED else len(COMPARED)
+        )
 
     def of(self, *methods: str) -> list[str]:
         """Those of these methods that are asked for."""

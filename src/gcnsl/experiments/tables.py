@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from typing import Any
 
 from gcnsl.experiments.labels import column_label, row_label, split_label
@@ -36,8 +36,10 @@ class TableCell:
 
     @property
     def mean(self) -> float | None:
-        """Over the runs; ``None`` without any."""
-        return fmean(self.values.values()) if self.good else None
+        """Over the runs, of times the median, which a busy moment does not move; ``None`` without any."""
+        if not self.good:
+            return None
+        return (median if self.unit == "s" else fmean)(self.values.values())
 
     @property
     def std(self) -> float | None:

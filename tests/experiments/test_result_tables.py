@@ -36,6 +36,10 @@ def test_means_and_deviations() -> None:
     assert cell.is_complete
 
 
+def test_of_times_the_median_counts() -> None:
+    assert table({"sc": [1.0, 9.0, 2.0]}, unit="s").cells["sc", "texas"].mean == 2
+
+
 @pytest.mark.parametrize(
     ("paper", "reached"),
     [(Number(83, 0.1), True), (Number(84.5, 1.4), False), (Number(70, 1), True), (Number(84.5), None), (None, None)],

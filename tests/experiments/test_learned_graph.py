@@ -1,0 +1,51 @@
+import pytest
+import torch
+from fake_methods import FakeReconnectingConfig
+
+from gcnsl import synthetic
+from gcnsl.experiments import learned_graph
+from gcnsl.experiments.learned_graph import learned_agreement
+from gcnsl.graph import edge_homophily
+from gcnsl.methods import METHODS
+
+
+@pytest.fixture
+def data():
+    return synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9)
+
+
+def prepared(data, **options):
+    config = METHODS["gcn-sl-cc"].with_options(n_components=3, n_anchors=8, **options).config
+    inputs = config.prepare(data, seed=0)
+    torch.manual_seed(0)
+    return config.build(data), inputs
+
+
+@pytest.mark.parametrize("rows", [7, 256])
+def test_learned_edges_are_counted_without_loops_and_in_parts(data, monkeypatch, rows) -> None:
+    monkeypatch.setattr(learned_graph, "_ROWS", rows)
+    model, inputs = prepared(data, epsilon=0.6)
+    found = learned_agreement(model, inputs, data.y)
+    edges, _ = model.reconnected_graph(inputs[0])
+    edges = edges[:, edges[0] != edges[1]]
+    assert found.degree == edges.shape[1] / 60
+    assert found.homophily == pytest.approx(edge_homophily(edges, data.y))
+
+
+def test_nodes_that_are_alike_to_none(data) -> None:
+    model, inputs = prepared(data)
+    with torch.no_grad():
+        model.similarity.weight.copy_(torch.eye(16, 12))
+    assert learned_agreement(model, (torch.eye(12), *inputs[1:]), data.y[:12]) == (None, 0)
+
+
+def test_models_that_learn_no_graph(data) -> None:
+    model, inputs = prepared(data, use_reconnected=False)
+    assert learned_agreement(model, inputs, data.y) is None
+    assert learned_agreement(torch.nn.Linear(12, 3), (data.x,), data.y) is None
+
+
+def test_other_models_say_themselves_what_they_have_connected(data) -> None:
+    chain = FakeReconnectingConfig().build(data)
+    assert learned_agreement(chain, (data.x,), data.y).degree == 2 * 59 / 60
+    assert learned_agreement(chain, (data.x,), torch.zeros(60, dtype=torch.long)).homophily == 1
