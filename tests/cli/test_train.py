@@ -201,7 +201,7 @@ def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
     )
     code, _, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model", "--set", "epsilon=0.5")
     assert code == cli.BAD_INPUT
-    assert "belongs to another run: epsilon is 0.99 there and 0.5 here; delete it to start anew" in err
+    assert "belongs to another run: epsilon is 0.95 there and 0.5 here; delete it to start anew" in err
     assert gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")[0] == 0
 
 
