@@ -1,5 +1,6 @@
 """The program and what holds for all of its commands: ``--debug``, Ctrl-C, and errors in one line."""
 
+import os
 import warnings
 from typing import Annotated, Any, TextIO
 
@@ -8,6 +9,10 @@ import typer.core
 
 from gcnsl.cli.console import err
 from gcnsl.errors import GcnslError
+
+# torch's threads wait for each other by spinning, which on a busy machine makes small graphs ten times slower; read when
+# torch is loaded, which no command has done yet.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 BAD_INPUT = 2
 """Exit code for what the user can mend: the same that wrong options have."""
