@@ -10,8 +10,8 @@ import typer.core
 from gcnsl.cli.console import err
 from gcnsl.errors import GcnslError
 
-# torch's threads wait for each other by spinning, which on a busy machine makes small graphs several times slower. It is
-# read when torch is loaded, which no command has done yet.
+# torch's threads wait for each other by spinning, which on a busy machine makes small graphs several times slower.
+# It is read when torch is loaded, which no command has done yet.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 BAD_INPUT = 2
