@@ -48,7 +48,8 @@ class ChainNet(nn.Linear):
     def reconnected_graph(self, x):
         order = torch.argsort(self.weight[0] @ x.T)
         edges = torch.stack([order[:-1], order[1:]])
-        return torch.cat([edges, edges.flip(0), order.repeat(2, 1)], dim=1)
+        both = torch.cat([edges, edges.flip(0), order.repeat(2, 1)], dim=1)
+        return both, torch.ones_like(both[0])
 
 
 def fake_methods(**options) -> dict[str, Method]:

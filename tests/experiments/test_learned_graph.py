@@ -49,3 +49,10 @@ def test_other_models_say_themselves_what_they_have_connected(data) -> None:
     chain = FakeReconnectingConfig().build(data)
     assert learned_agreement(chain, (data.x,), data.y).degree == 2 * 59 / 60
     assert learned_agreement(chain, (data.x,), torch.zeros(60, dtype=torch.long)).homophily == 1
+
+
+def test_nlgnn_connects_the_nodes_of_a_window(data) -> None:
+    config = METHODS["nlgnn"].with_options(kernel_size=3).config
+    found = learned_agreement(config.build(data), config.prepare(data, seed=0), data.y)
+    assert found.degree == 2 * 59 / 60
+    assert 0 <= found.homophily <= 1

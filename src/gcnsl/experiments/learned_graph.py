@@ -27,7 +27,7 @@ def learned_agreement(model: nn.Module, inputs: tuple[Input, ...], y: Tensor) ->
     """Measure the graph that a model has learned, or ``None`` if it learns none.
 
     Args:
-        model: One with a method ``reconnected_graph(*inputs)`` that gives its edges, or GCN-SL.
+        model: GCN-SL, or one with a method ``reconnected_graph(*inputs)`` that gives edges (2 × E) and weights (E).
         inputs: What the model reads, on its device.
         y: Classes (n), -1 for unknown.
     """
@@ -51,7 +51,7 @@ def _edges(model: nn.Module, inputs: tuple[Input, ...]) -> Iterator[Tensor] | No
     if isinstance(model, GCNSL):
         return _reconnected_rows(model, inputs[0]) if model.use_reconnected else None
     learned = getattr(model, "reconnected_graph", None)
-    return None if learned is None else iter([learned(*inputs)])
+    return None if learned is None else iter(learned(*inputs)[:1])
 
 
 @torch.no_grad()
