@@ -102,6 +102,17 @@ def test_published(data_root) -> None:
         structural_neighbourhood(graph, source="published")
 
 
+def test_published_pairs_point_to_the_node_that_takes_the_other_in(data_root) -> None:
+    graph = gcnsl.load("texas", split=None, root=data_root)
+    found = structural_neighbourhood(graph, embedding="poincare", source="published")
+    path = "geom-gcn/structural_neighborhood/outf_nodes_space_relation_texas_poincare.txt"
+    line = next(line for line in fetch([path], data_root)[path].decode().split("\n") if "latent_space" in line)
+    pair, _, relation = line.split("\t")
+    neighbour, node = (int(end) for end in pair.split(","))
+    place = ((found.edge_index == torch.tensor([[node], [neighbour]])).all(dim=0) & (found.division >= 4)).nonzero()
+    assert found.division[place.item()] == 4 + int(relation)
+
+
 def test_files_that_tell_classes_are_those_without_directions(data_root) -> None:
     undirected = set()
     for stem in ("cora", "citeseer", "pubmed", "chameleon", "cornell", "texas", "wisconsin", "film"):
