@@ -12,10 +12,16 @@ from gcnsl.training import TrainingSettings
 
 @dataclass(frozen=True)
 class FakeConfig:
-    """A linear classifier with the options that experiments change."""
+    """A linear classifier with the options that experiments, the literature and searches change; it obeys none."""
 
     name: str = "fake"
     num_layers: int = 2
+    hidden_channels: int = 8
+    dropout: float = 0.5
+    relu: bool = True
+    embedding: str = "isomap"
+    source: str = "computed"
+    kernel_size: int = 3
     fails: bool = False
     log: str = ""
     """A file that gets a line whenever a graph is prepared or a model built."""

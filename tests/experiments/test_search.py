@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import product
 
 import optuna
 import pytest
@@ -13,6 +14,7 @@ from gcnsl.experiments.search import Search, search
 from gcnsl.experiments.space import space_of
 from gcnsl.methods import METHODS
 
+REAL = dict(METHODS)
 DATA = with_random_split(synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=3)
 
 
@@ -45,6 +47,45 @@ def test_spaces_of_other_methods_are_of_their_own_options() -> None:
         assert space_of(name).keys() <= method.options().keys()
     assert {"lr", "weight_decay"} <= space_of("mlp").keys()
     assert not {"epsilon", "rounds"} & space_of("mlp").keys()
+
+
+def test_the_switches_of_the_ablation_are_not_searched_for() -> None:
+    assert not {"use_adjacency", "use_reconnected"} & space_of("gcn-sl-cc").keys()
+
+
+def test_a_grid_is_tried_in_full_and_no_further(wanted, monkeypatch) -> None:
+    seen = []
+
+    def accuracy(method, wanted, inputs, *, run, worker):
+        seen.append((method.config.dropout, method.training.weight_decay, method.config.relu))
+        return 0.5 + 0.1 * (seen[-1] == (0.0, 5e-4, False))
+
+    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    monkeypatch.setitem(METHODS, "h2gcn-1", REAL["h2gcn-1"])
+    wanted = replace(wanted, method="h2gcn-1", grid=True, runs=1, start={"hidden_channels": 7})
+    found = search(wanted, trials=100)
+    assert found.options == {"dropout": 0.0, "weight_decay": 5e-4, "relu": False}
+    assert sorted(seen) == sorted(product((0.0, 0.5), (1e-5, 5e-4), (False, True)))
+    assert search(wanted, trials=100) == found
+    assert len(seen) == 8
+
+
+def test_what_is_not_searched_for_stays_as_at_the_start(wanted, monkeypatch) -> None:
+    seen = []
+
+    def accuracy(method, wanted, inputs, *, run, worker):
+        seen.append((method.config.hidden_channels, method.config.source, method.training.patience))
+        return 0.5
+
+    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    monkeypatch.setitem(METHODS, "geom-gcn", REAL["geom-gcn"])
+    monkeypatch.setattr(type(REAL["geom-gcn"].config), "prepare", lambda *_, **__: ())
+    search(replace(wanted, method="geom-gcn", grid=True, start={"hidden_channels": 7, "patience": 3}), trials=1)
+    assert set(seen) == {(7, "computed", 3)}
+
+
+def test_no_trial_is_begun_when_the_time_is_up(wanted) -> None:
+    assert search(wanted, trials=1000, seconds=0.2).trials < 50
 
 
 def test_a_search_finds_something_and_goes_on_where_it_was(wanted) -> None:
@@ -125,11 +166,17 @@ def test_several_processes_share_a_search(tmp_path) -> None:
         ({"runs": 0}, r"runs\(0\) must be >= 1"),
         ({"runs": 4}, r"run\(3\) must be from 0 to 2"),
         ({"device": "gpu"}, r"device\('gpu'\)"),
+        ({"method": "gat", "grid": True}, r"method\('gat'\) has no grid"),
     ],
 )
 def test_bad_arguments(wanted, options, message) -> None:
     with pytest.raises(InputError, match=message):
         replace(wanted, **options)
+
+
+def test_no_time(wanted) -> None:
+    with pytest.raises(InputError, match=r"seconds\(0\) must be > 0"):
+        search(wanted, trials=1, seconds=0)
 
 
 def test_no_trials(wanted) -> None:

@@ -46,7 +46,7 @@ def reproduce(
     datasets: Annotated[str | None, typer.Option(help="Only these, with commas; else the paper's eight.")] = None,
     splits: Annotated[str | None, typer.Option(help="Only these, with commas: random,geom-gcn.")] = None,
     runs: Annotated[int, typer.Option(help="Runs for each number.")] = 10,
-    jobs: Annotated[int | None, typer.Option(help="Processes; else one a core, or 4 on a GPU.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes; else one a core, at most 16 on a GPU.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     store: StoreOption = Path("results.db"),
     paper_hparams: Annotated[

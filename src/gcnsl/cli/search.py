@@ -32,6 +32,10 @@ def search(
     drop: DropOption = None,
     method: Annotated[str, typer.Option(help="Whose hyper-parameters.")] = "gcn-sl-cc",
     trials: Annotated[int, typer.Option(help="How many to try, those of earlier calls counted.")] = 100,
+    minutes: Annotated[float | None, typer.Option(help="Begin no trial after so many minutes.")] = None,
+    grid: Annotated[
+        bool, typer.Option("--grid", help="Try the few values of the method's literature, all of them.")
+    ] = False,
     runs: Annotated[int, typer.Option(help="Splits that each is judged by.")] = 5,
     split: SplitOption = "random",
     seed: Annotated[int, typer.Option(help="Of the search, of random splits, anchors and weights.")] = 42,
@@ -75,7 +79,15 @@ def search(
     known = data.name in NAMES
     start = options_for(method, data.name, paper_hparams=True) if known else None
     wanted = Search(
-        method, data, f"{data.name}, {split}", runs=runs, seed=seed, device=device, storage=study, start=start
+        method,
+        data,
+        f"{data.name}, {split}",
+        runs=runs,
+        seed=seed,
+        device=device,
+        storage=study,
+        start=start,
+        grid=grid,
     )
     columns = (TextColumn("{task.description}"), BarColumn(None), TimeElapsedColumn(), TimeRemainingColumn())
     try:
@@ -86,7 +98,9 @@ def search(
                 news = f"{done}/{trials} trials" + (f", best {best:.1%}" if best is not None else "")
                 bar.update(task, completed=done, description=news)
 
-            found = run_search(wanted, trials=trials, jobs=jobs, on_trial=tell)
+            found = run_search(
+                wanted, trials=trials, seconds=None if minutes is None else 60 * minutes, jobs=jobs, on_trial=tell
+            )
     except KeyboardInterrupt:
         err.print(f"Interrupted. The trials so far are in {study}; the same command goes on from there.")
         raise typer.Exit(INTERRUPTED) from None

@@ -1,4 +1,4 @@
-"""Which hyper-parameters a method has on a graph: searched ones from a readable file, else the paper's, else defaults.
+"""Which hyper-parameters a method has on a graph: searched ones from a readable file, else its paper's, else defaults.
 
 A file ``DATASET.toml`` has two tables for each method that was searched for: ``options``, which experiments use, and
 ``search``, which says where they come from::
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from gcnsl.errors import InputError
-from gcnsl.experiments import paper
+from gcnsl.experiments import literature, paper
 from gcnsl.experiments.graphs import synthetic_homophily
 from gcnsl.files import atomic_write
 from gcnsl.methods import find_method
@@ -77,7 +77,7 @@ def options_for(method: str, dataset: str, *, paper_hparams: bool = False, folde
         paper_hparams: Whether to leave GCN-SL with the paper's own values where it has some.
         folder: Where the settings files are, if not among those that are part of the package.
     """
-    chosen = find_method(method)
+    chosen = find_method(method).with_options(**literature.hyperparameters(method, dataset))
     has_paper = method.startswith("gcn-sl") and dataset in paper.DATASETS
     if has_paper:
         chosen = chosen.with_options(**paper.hyperparameters(dataset))

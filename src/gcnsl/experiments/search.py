@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -23,7 +24,7 @@ from optuna.trial import TrialState
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, TrainingDiverged
-from gcnsl.experiments.space import space_of
+from gcnsl.experiments.space import Suggest, grid_of, space_of
 from gcnsl.experiments.workers import Worker, in_processes
 from gcnsl.methods import ALIASES, Method, find_method, run_split, split_masks
 from gcnsl.training import choose_device
@@ -48,7 +49,8 @@ class Search:
         seed: Of the search, of anchors and of weights.
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, ...
         storage: The SQLite file of trials.
-        start: Options to begin with, where others are not better: the paper's, say.
+        start: Options to begin with, the paper's, say; those that are not searched for stay so.
+        grid: Whether to try all combinations of the few values in the method's literature, and no others.
     """
 
     method: str
@@ -59,28 +61,42 @@ class Search:
     device: str = "auto"
     storage: str | os.PathLike[str] = "search.db"
     start: Mapping[str, Any] | None = None
+    grid: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "method", ALIASES.get(self.method, self.method))
-        find_method(self.method)
+        space_of(self.method, grid=self.grid)
         if self.runs < 1:
             raise InputError(f"runs({self.runs}) must be >= 1")
         split_masks(self.data, self.runs - 1)
         choose_device(self.device)
+
+    @property
+    def base(self) -> Method:
+        """The method with the options to begin with."""
+        return find_method(self.method).with_options(**(self.start or {}))
+
+    @property
+    def space(self) -> dict[str, Suggest]:
+        """What is searched for."""
+        return space_of(self.method, grid=self.grid)
 
     def study(self) -> optuna.Study:
         """The trials so far; the sampler's seed moves on with them, lest a resumed search repeat itself."""
         Path(self.storage).parent.mkdir(parents=True, exist_ok=True)
         storage = RDBStorage(f"sqlite:///{self.storage}", engine_kwargs={"connect_args": {"timeout": _WAIT_SECONDS}})
         study = optuna.create_study(
-            study_name=f"{self.method} on {self.name}",
+            study_name=f"{self.method} on {self.name}" + (", grid" if self.grid else ""),
             storage=storage,
             direction="maximize",
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS // 2),
         )
-        study.sampler = optuna.samplers.TPESampler(
-            n_startup_trials=_STARTUP_TRIALS, seed=self.seed + len(study.get_trials(deepcopy=False))
+        seed = self.seed + len(study.get_trials(deepcopy=False))
+        study.sampler = (
+            optuna.samplers.GridSampler(grid_of(self.method), seed=seed)
+            if self.grid
+            else optuna.samplers.TPESampler(n_startup_trials=_STARTUP_TRIALS, seed=seed)
         )
         return study
 
@@ -100,56 +116,57 @@ class Found:
     trials: int
 
 
-def search(wanted: Search, *, trials: int, jobs: int = 1, on_trial: OnTrial | None = None) -> Found:
+def search(
+    wanted: Search, *, trials: int, seconds: float | None = None, jobs: int = 1, on_trial: OnTrial | None = None
+) -> Found:
     """Search until there are so many trials, those of earlier calls counted, and return the best.
 
     Args:
         wanted: What to search for.
-        trials: How many trials there shall be.
+        trials: How many trials there shall be; of a grid at most all.
+        seconds: After so many no trial is begun.
         jobs: Processes.
         on_trial: Called, in another thread, with the number of trials and the best validation accuracy so far.
     """
     if trials < 1:
         raise InputError(f"trials({trials}) must be >= 1")
+    if seconds is not None and seconds <= 0:
+        raise InputError(f"seconds({seconds:g}) must be > 0")
+    if wanted.grid:
+        trials = min(trials, prod(map(len, grid_of(wanted.method).values())))
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = wanted.study()
-    if not study.get_trials(deepcopy=False):
-        for options in (wanted.start, find_method(wanted.method).options()):
-            _enqueue(study, wanted.method, options or {})
+    if not wanted.grid and not study.get_trials(deepcopy=False):
+        for options in (wanted.base.options(), find_method(wanted.method).options()):
+            study.enqueue_trial({name: options[name] for name in wanted.space}, skip_if_exists=True)
     with _watch(study, on_trial):
         if _done(study) < trials:
-            _work_in_processes(wanted, trials, jobs)
+            _work_in_processes(wanted, trials, seconds, jobs)
     best = study.best_trial
     return Found(best.user_attrs["options"], float(best.value or 0.0), _done(study))
 
 
-def _enqueue(study: optuna.Study, method: str, options: Mapping[str, Any]) -> None:
-    known = {name: options[name] for name in space_of(method) if name in options}
-    if known:
-        study.enqueue_trial(known, skip_if_exists=True)
-
-
-def _work_in_processes(wanted: Search, trials: int, jobs: int) -> None:
+def _work_in_processes(wanted: Search, trials: int, seconds: float | None, jobs: int) -> None:
     if jobs == 1:
-        _work(wanted, trials)
+        _work(wanted, trials, seconds)
         return
     worker = Worker.one_of(jobs)
-    in_processes(partial(_work, wanted, trials), [worker] * jobs, jobs=jobs, worker=worker)
+    in_processes(partial(_work, wanted, trials, seconds), [worker] * jobs, jobs=jobs, worker=worker)
 
 
-def _work(wanted: Search, trials: int, worker: Worker | None = None) -> None:
+def _work(wanted: Search, trials: int, seconds: float | None, worker: Worker | None = None) -> None:
     if worker:
         worker.begin()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
     enough = optuna.study.MaxTrialsCallback(trials, states=_DONE)
-    wanted.study().optimize(partial(_judge, wanted=wanted, worker=worker), callbacks=[enough])
+    wanted.study().optimize(partial(_judge, wanted=wanted, worker=worker), timeout=seconds, callbacks=[enough])
 
 
 def _judge(trial: optuna.Trial, wanted: Search, worker: Worker | None) -> float:
     """Mean validation accuracy over the splits; of a method that diverges on one, none at all."""
-    options = {name: suggest(trial, name) for name, suggest in space_of(wanted.method).items()}
+    options = {name: suggest(trial, name) for name, suggest in wanted.space.items()}
     trial.set_user_attr("options", options)
-    method = find_method(wanted.method).with_options(**options)
+    method = wanted.base.with_options(**options)
     inputs = method.config.prepare(wanted.data, seed=wanted.seed)
     inputs = tuple(value.to(choose_device(wanted.device)) for value in inputs)
     scores: list[float] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gcnsl.errors import InputError
 from gcnsl.methods import find_method
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ _SPACE: Mapping[str, Suggest] = {
     "spectral_scale": _one_of("unit", "sqrt-n"),
     "self_loops": _one_of(True, False),
     "adjacency_norm": _one_of("symmetric", "row"),
-    "use_reconnected": _one_of(True, False),
     "relu": _one_of(True, False),
     "kernel_size": _one_of(3, 5),
 }
-"""By option. It holds every value of the paper's table, and the switches for what the paper leaves open."""
+"""By option. It holds every value of the paper's table, and the switches for what the paper leaves open; those of the
+ablation (A, A* and F on or off) are no hyper-parameters: without them it would be another method."""
 
 _OWN: Mapping[str, Mapping[str, Suggest]] = {
     "geom-gcn": {"embedding": _one_of("isomap", "poincare", "struc2vec")},
@@ -65,8 +66,32 @@ _FIXED: Mapping[str, frozenset[str]] = {
 """Options that a method's name, or its literature, decides."""
 
 
-def space_of(method: str) -> dict[str, Suggest]:
-    """The options of a method that are searched for."""
+_H2GCN_GRID = {"dropout": (0.0, 0.5), "weight_decay": (1e-5, 5e-4), "relu": (True, False)}
+_GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "gcn": {"patience": (40, 100, 200)},
+    "geom-gcn": {"embedding": ("isomap", "poincare", "struc2vec")},
+    "mixhop": {"hidden_channels": (64, 192)},
+    "h2gcn-1": _H2GCN_GRID,
+    "h2gcn-2": _H2GCN_GRID,
+    "nlgnn": {"embedding": ("mlp", "gcn"), "kernel_size": (3, 5)},
+}
+"""The values that H2GCN's experiments, and the methods' own papers, choose from for each graph."""
+
+
+def grid_of(method: str) -> Mapping[str, tuple[Any, ...]]:
+    """The few values of a method's literature, by option."""
+    find_method(method)
+    if method not in _GRIDS:
+        raise InputError(
+            f"method({method!r}) has no grid in the literature, only {', '.join(_GRIDS)} have: search wide"
+        )
+    return _GRIDS[method]
+
+
+def space_of(method: str, *, grid: bool = False) -> dict[str, Suggest]:
+    """The options of a method that are searched for, anywhere or among the values of its literature."""
+    if grid:
+        return {name: _one_of(*choices) for name, choices in grid_of(method).items()}
     has = find_method(method).options().keys() - _FIXED.get(method, frozenset())
     space = {**_SPACE, **_OWN.get(method, {})}
     return {name: suggest for name, suggest in space.items() if name in has}
