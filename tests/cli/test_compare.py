@@ -45,8 +45,10 @@ def test_the_same_as_json(gcnsl, people) -> None:
 
 
 def test_one_run_of_one_method(gcnsl, people) -> None:
-    out = gcnsl("compare", *people, "--models", "gcn-sl", *QUICK, "--runs", 1, "--json")[1]
+    few = ("--set", "epochs=3", "--set", "mixhop.powers=0,2")
+    out = gcnsl("compare", *people, "--models", "mixhop", *few, "--runs", 1, "--json")[1]
     answer = json.loads(out)
+    assert answer["methods"][0]["options"]["powers"] == [0, 2]
     assert answer["methods"][0]["std"] is None
     assert answer["differences"] == []
 
@@ -100,6 +102,7 @@ def test_what_diverges_is_left_out(gcnsl, people) -> None:
         (["--models", "gcm"], "method('gcm') must be one of "),
         (["--models", ","], "--models ',' names none"),
         (["--set", "epsilom=0.5"], "epsilom: GCNSL has no such option"),
+        (["--models", "mixhop", "--set", "powers=0-2"], "powers('0-2') must be whole numbers with commas between"),
         (["--set", "mlp2.lr=0.5"], "--set mlp2.lr: 'mlp2' is not compared; the models are gcn-sl-cc"),
         (["--runs", "11", "--split", "geom-gcn", "--plot", "a.gif"], "is no kind of picture"),
     ],
