@@ -5,37 +5,32 @@
 SC, ESC and ESC-ANCH with the paper's c and m; SC as SciPy does it best (affinity and Lanczos) and as the paper does it
 (affinity and full eigendecomposition); scikit-learn's ``SpectralEmbedding`` (rbf, nearest neighbours) and
 ``TruncatedSVD`` (randomised, its default, which is not exact; and by ARPACK, which is) and SciPy's ``svds`` of ESC's
-matrix P = D^-1/2 X. Then ESC and
-ESC-ANCH from 10⁴ to 10⁶ rows. Every measurement runs in a process of its own: time is the best of several runs, with
-one thread and with all, so that each method has the number that suits it; memory is the peak above the input. Prints
-tables; a full run writes ``bench/results/spectral.json`` and ``spectral.png``.
+matrix P = D^-1/2 X. Then ESC and ESC-ANCH from 10⁴ to 10⁶ rows. Every measurement runs in a process of its own
+(``bench/jobs/spectral.py``): time is the best of several runs, with one thread and with all, so that each method has
+the number that suits it; memory is the peak above the input. Prints tables; a full run writes
+``bench/results/spectral.json`` and ``spectral.png``.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import platform
 import subprocess
 import sys
 import tempfile
-import time
-import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from threadpoolctl import threadpool_limits
 
 RESULTS = Path(__file__).parent / "results"
+JOB = Path(__file__).parent / "jobs" / "spectral.py"
 TIME_LIMIT = 150
 SIZES = (10_000, 31_623, 100_000, 316_228, 1_000_000)
 
@@ -72,14 +67,13 @@ METHODS = {
     "truncated-svd": "TruncatedSVD of P",
     "truncated-svd-exact": "TruncatedSVD of P, ARPACK",
 }
-QUICK = {"esc-anch", "esc", "svds", "truncated-svd", "truncated-svd-exact"}
 SKIPPED = {
     ("pubmed", "sc-scipy"): "the n × n matrix takes 3.1 GB in each of several copies",
     ("pubmed", "sc-full"): "a full eigendecomposition of 19,717² takes an hour",
     ("pubmed", "embedding-rbf"): "factorises the dense n × n Laplacian",
     ("pubmed", "embedding-knn"): "factorises a Laplacian that fills in, beyond the time limit",
 }
-# (ratio, faster, slower, {dataset: at least}); the last from the paper's own seconds.
+# (faster, slower, {dataset: how many times at least}); those over sc-full are the paper's own.
 WANTED = [
     ("esc-anch", "sc-scipy", {"cora": 5, "citeseer": 5, "squirrel": 20}),
     ("esc-anch", "sc-full", {"cora": 48, "citeseer": 64, "squirrel": 90}),
@@ -88,145 +82,14 @@ WANTED = [
 ]
 
 
-def normalised(x: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """P = D^-1/2 X in float64."""
-    x = x.astype(np.float64)
-    degree = x @ (x.T @ np.ones(x.shape[0]))
-    root = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
-    return (scipy.sparse.diags_array(root) @ x).tocsr()
-
-
-def gaussian(x: scipy.sparse.csr_array, sigma: float) -> np.ndarray:
-    """G = D^-1/2 S D^-1/2 with Gaussian similarities, as one writes it with SciPy."""
-    x = x.astype(np.float64)
-    norms = x.power(2).sum(1)
-    s = (x @ x.T).toarray()
-    s *= -2
-    s += norms
-    s += norms[:, None]
-    s /= -2 * sigma**2
-    np.exp(s, out=s)
-    root = s.sum(1) ** -0.5
-    s *= root
-    s *= root[:, None]
-    return s
-
-
-def job(method: str, x: scipy.sparse.csr_array, c: int, m: int, sigma: float) -> Callable[[], Any]:
-    """What is timed: from the features as they are (or from P, for those that are given it) to F."""
-    if method in {"sc", "esc", "esc-anch"}:
-        from gcnsl import spectral
-
-        return {
-            "sc": lambda: spectral.sc(x, c, sigma=sigma),
-            "esc": lambda: spectral.esc(x, c),
-            "esc-anch": lambda: spectral.esc_anch(x, c, m, random_state=42),
-        }[method]
-    if method.startswith("embedding"):
-        from sklearn.manifold import SpectralEmbedding
-
-        affinity = "rbf" if method.endswith("rbf") else "nearest_neighbors"
-        dense = x.toarray() if affinity == "rbf" else x
-        return lambda: SpectralEmbedding(c, affinity=affinity, random_state=0).fit_transform(dense)
-    if method.startswith("sc-"):
-        from scipy.sparse.linalg import eigsh
-
-        if method == "sc-scipy":
-            return lambda: eigsh(gaussian(x, sigma), c, which="LA")
-        return lambda: scipy.linalg.eigh(gaussian(x, sigma), driver="evd", overwrite_a=True, check_finite=False)
-    p = normalised(x)
-    if method == "svds":
-        from scipy.sparse.linalg import svds
-
-        return lambda: svds(p, c, random_state=0)
-    from sklearn.decomposition import TruncatedSVD
-
-    algorithm = "arpack" if method.endswith("exact") else "randomized"
-    return lambda: TruncatedSVD(c, algorithm=algorithm, random_state=0).fit_transform(p)
-
-
-def resident(line: str) -> float:
-    """Resident memory in MiB: now (VmRSS) or at its peak (VmHWM)."""
-    status = dict(entry.split(":", 1) for entry in Path("/proc/self/status").read_text().splitlines())
-    return int(status[line].split()[0]) / 1024
-
-
-def run_job(request: dict[str, Any]) -> dict[str, float]:
-    """In the child: once for the peak, then, if that was quick, several times with one thread and with all."""
-    warnings.simplefilter("ignore")
-    work = job(request["method"], load(request["file"]), request["c"], request["m"], request["sigma"])
-    # On a busy machine small work in one thread is quick and steady, and in several may wait for a core.
-    order = ("one", "all") if request["method"] in QUICK else ("all", "one")
-    best: dict[str, float] = {}
-    with threads(order[0]):
-        if request["warm"]:
-            work()
-        Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far (Linux)
-        before = resident("VmRSS")
-        first = clock(work)
-        peak = resident("VmHWM") - before
-    for name in order:
-        with threads(name):
-            repeats = int(np.clip(1 / first, 1, 15)) if first < 3 else 0
-            times = [clock(work) for _ in range(repeats)] + [first] * (name == order[0])
-        if times:
-            best[name] = min(times)
-    return {"seconds": min(best.values()), "threads": best, "peak_mib": max(0.0, peak)}
-
-
-@contextlib.contextmanager
-def threads(number: str) -> Iterator[None]:
-    """Let BLAS, OpenMP and torch use one thread, or all cores."""
-    count = 1 if number == "one" else os.cpu_count() or 1
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(count)
-    with threadpool_limits(count):
-        yield
-
-
-def clock(work: Callable[[], Any]) -> float:
-    """Seconds of one run."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def angles(request: dict[str, Any]) -> dict[str, float]:
-    """In the child: the largest principal angle to the subspace that LAPACK finds, of ESC and of TruncatedSVD."""
-    from sklearn.decomposition import TruncatedSVD
-
-    from gcnsl.spectral import esc
-
-    x, c = load(request["file"]), request["c"]
-    p = normalised(x)
-    wide = p.shape[0] < p.shape[1]
-    gram = (p @ p.T if wide else p.T @ p).toarray()
-    size = len(gram)
-    values, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - c, size - 1])
-    exact = vectors if wide else p @ vectors / np.sqrt(values)
-    found = {"esc": esc(x, c), "truncated-svd": TruncatedSVD(c, random_state=0).fit_transform(p)}
-    return {name: principal_angle(f, exact) for name, f in found.items()}
-
-
-def principal_angle(f: np.ndarray, exact: np.ndarray) -> float:
-    """The largest angle between two column spaces, in radians."""
-    q = np.linalg.qr(f.astype(np.float64))[0]
-    return float(np.arcsin(min(1.0, np.linalg.norm(q - exact @ (exact.T @ q), 2))))
-
-
 def ask(**request: Any) -> dict[str, Any]:
     """Run one request in a process of its own; a reason instead of a result where there is none."""
-    command = [sys.executable, __file__, "--child", json.dumps(request)]
+    command = [sys.executable, str(JOB), json.dumps(request)]
     try:
         done = subprocess.run(command, capture_output=True, check=True, timeout=TIME_LIMIT, text=True)
     except subprocess.TimeoutExpired:
         return {"skipped": f"over {TIME_LIMIT} s"}
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def load(file: str) -> scipy.sparse.csr_array:
-    """A feature matrix, as CSR."""
-    return scipy.sparse.csr_array(scipy.sparse.load_npz(file))
 
 
 def bag_of_words(n: int, *, d: int = 2000, length: int = 20, topics: int = 100) -> scipy.sparse.csr_array:
@@ -264,8 +127,7 @@ def measure_datasets(names: list[str], data: str | None, folder: Path) -> list[d
         row: dict[str, Any] = {"dataset": name, "n": x.shape[0], "d": x.shape[1], "c": setting["c"], "m": setting["m"]}
         for method in track(METHODS, description=f"{name:16}", console=Console(stderr=True)):
             reason = SKIPPED.get((name, method))
-            request = {"method": method, "file": str(file), "warm": method in QUICK, **setting}
-            row[method] = {"skipped": reason} if reason else ask(**request)
+            row[method] = {"skipped": reason} if reason else ask(method=method, file=str(file), **setting)
         row["angle"] = ask(method="angles", file=str(file), **setting)
         rows.append(row)
     return rows
@@ -391,12 +253,7 @@ def main() -> None:
     parser.add_argument("--data", default=None, help="folder of the datasets (default: where gcnsl.load looks)")
     parser.add_argument("--only", default=",".join(PAPER), help="datasets, separated by commas")
     parser.add_argument("--skip-scaling", action="store_true", help="leave out the growing matrices")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.child:
-        request = json.loads(arguments.child)
-        print(json.dumps(angles(request) if request["method"] == "angles" else run_job(request)))
-        return
     with tempfile.TemporaryDirectory() as folder:
         rows = measure_datasets(arguments.only.split(","), arguments.data, Path(folder))
         setting = {"machine": platform.processor() or platform.machine(), "cores": os.cpu_count()}

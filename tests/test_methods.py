@@ -76,6 +76,21 @@ def test_what_can_not_be_is_refused(options, message) -> None:
         METHODS["gcn-sl-cc"].with_options(**options)
 
 
+@pytest.mark.parametrize(("text", "powers"), [("0,1", (0, 1)), (" 2, 0 ", (2, 0)), ("3", (3,))])
+def test_texts_are_read_as_whole_numbers(text, powers) -> None:
+    method = METHODS["mixhop"].with_options(powers=text)
+    assert method == METHODS["mixhop"].with_options(powers=powers)
+    assert len(method.config.build(DATA).power_scores) == len(powers)
+
+
+@pytest.mark.parametrize("text", ["", "two", "0;1", "0,1.5", "0,1,"])
+def test_other_texts_are_no_whole_numbers(text) -> None:
+    with pytest.raises(
+        InputError, match=rf"powers\('{text}'\) must be whole numbers with commas between, such as 0,1,2"
+    ):
+        METHODS["mixhop"].with_options(powers=text)
+
+
 def test_a_method_of_ones_own() -> None:
     @dataclass(frozen=True)
     class LinearConfig:

@@ -170,7 +170,7 @@ def _with(settings: Settings, options: Mapping[str, Any]) -> Settings:
 
 
 def _read_option(owner: type, name: str, value: Any) -> Any:
-    """A text as what the field is: a number, yes or no, a name, or nothing."""
+    """A text as what the field is: a number, yes or no, a name, nothing, or whole numbers with commas between."""
     if not isinstance(value, str):
         return value
     kinds = _kinds(get_type_hints(owner)[name])
@@ -178,6 +178,8 @@ def _read_option(owner: type, name: str, value: Any) -> Any:
         return None
     if bool in kinds and value.lower() in _TRUTH:
         return _TRUTH[value.lower()]
+    if tuple in kinds:
+        return _whole_numbers(name, value)
     for kind in (int, float):
         if kind in kinds:
             try:
@@ -190,11 +192,19 @@ def _read_option(owner: type, name: str, value: Any) -> Any:
     return value
 
 
+def _whole_numbers(name: str, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(number) for number in text.split(","))
+    except ValueError:
+        raise InputError(f"{name}({text!r}) must be whole numbers with commas between, such as 0,1,2") from None
+
+
 _TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def _kinds(annotation: Any) -> set[Any]:
-    """The types that an annotation allows; a Literal allows texts."""
+    """The types that an annotation allows, ``tuple`` for all tuples; a Literal allows texts."""
     if get_origin(annotation) in (Union, UnionType):
         return {kind for part in get_args(annotation) for kind in _kinds(part)}
-    return {annotation if isinstance(annotation, type) else str}
+    kind = get_origin(annotation) or annotation
+    return {kind if isinstance(kind, type) else str}

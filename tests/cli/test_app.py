@@ -1,4 +1,5 @@
 import io
+import re
 import subprocess
 import sys
 import warnings
@@ -10,7 +11,10 @@ from rich.console import Console
 from gcnsl import InputError, cli
 from gcnsl.cli import console
 from gcnsl.cli.console import epochs_shown, percent, runs_shown
+from gcnsl.cli.graph_source import GraphSource
 from gcnsl.training import Epoch
+
+COMMANDS = ("datasets", "inspect", "train", "predict", "explain", "compare", "search", "reproduce", "report")
 
 
 def test_debug_shows_the_traceback(monkeypatch) -> None:
@@ -26,12 +30,11 @@ def test_help_starts_without_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("set()")
-    for command in ("datasets", "inspect", "train", "predict", "explain", "compare"):
-        assert command in done.stdout
+    assert re.findall(r"^│ (\w+)  ", done.stdout, re.MULTILINE) == list(COMMANDS), "in the order of their use"
     assert "Exit codes: 0 done; 2 something to mend" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["datasets", "inspect", "train", "predict", "explain", "compare"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_shows_an_example(gcnsl, command) -> None:
     code, out, _ = gcnsl(command, "--help")
     assert code == 0
@@ -45,19 +48,19 @@ def test_help_tells_what_is_taken_by_default(gcnsl) -> None:
 
 
 def test_ctrl_c_anywhere_is_one_line(gcnsl, monkeypatch) -> None:
-    def read(**_):
+    def read(self, **_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gcnsl.cli.train.read_graph", read)
+    monkeypatch.setattr(GraphSource, "read", read)
     assert gcnsl("train", "debian") == (cli.INTERRUPTED, "", "Interrupted: before anything was finished\n")
 
 
 def test_warnings_of_others_say_where_they_come_from(gcnsl, monkeypatch) -> None:
-    def read(**_):
+    def read(self, **_):
         warnings.warn("odd", UserWarning, stacklevel=1)
         raise InputError("and wrong")
 
-    monkeypatch.setattr("gcnsl.cli.graphs.read_graph", read)
+    monkeypatch.setattr(GraphSource, "read", read)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         _, _, err = gcnsl("inspect", "debian")

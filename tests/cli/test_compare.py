@@ -27,9 +27,15 @@ def test_own_tables(gcnsl, people, tmp_path) -> None:
 
 
 def test_the_same_as_json(gcnsl, people) -> None:
-    code, out, _ = gcnsl("compare", *people, *BOTH, *QUICK, "--runs", 3, "--set", "gcn-sl.epsilon=0.5", "--json")
+    command = ("compare", *people, *BOTH, *QUICK, "--runs", 3, "--set", "gcn-sl.epsilon=0.5")
+    code, out, _ = gcnsl(*command, "--json")
     answer = json.loads(out)
     assert code == 0
+    printed = gcnsl(*command)[1]
+    for method in answer["methods"]:
+        (row,) = [line for line in printed.splitlines() if line.startswith(f"│ {method['name']}")]
+        assert f"│ {100 * method['mean']:.1f} ± {100 * method['std']:.1f} │" in " ".join(row.split())
+    assert answer["verdict"] in printed
     assert (answer["graph"], answer["complete"], answer["failures"]) == ("nodes", True, {})
     methods = {method["name"]: method for method in answer["methods"]}
     assert set(methods) == {"gcn-sl-cc", "gcn-sl-av"}
@@ -41,12 +47,13 @@ def test_the_same_as_json(gcnsl, people) -> None:
     (difference,) = answer["differences"]
     assert difference["better"] == answer["methods"][0]["name"]
     assert 0 <= difference["p"] <= 1
-    assert answer["verdict"]
 
 
 def test_one_run_of_one_method(gcnsl, people) -> None:
-    out = gcnsl("compare", *people, "--models", "gcn-sl", *QUICK, "--runs", 1, "--json")[1]
+    few = ("--set", "epochs=3", "--set", "mixhop.powers=0,2")
+    out = gcnsl("compare", *people, "--models", "mixhop", *few, "--runs", 1, "--json")[1]
     answer = json.loads(out)
+    assert answer["methods"][0]["options"]["powers"] == [0, 2]
     assert answer["methods"][0]["std"] is None
     assert answer["differences"] == []
 
@@ -90,6 +97,7 @@ def test_ctrl_c_shows_what_is_finished(gcnsl, people, monkeypatch, as_json) -> N
 def test_what_diverges_is_left_out(gcnsl, people) -> None:
     code, out, err = gcnsl("compare", *people, *BOTH, *QUICK, "--runs", 1, "--set", "gcn-sl-av.lr=1e30")
     assert code == 0
+    assert "gcn-sl-cc" in out
     assert "gcn-sl-av" not in out
     assert err.startswith("Left out: gcn-sl-av, run 0: training diverged")
 
@@ -100,6 +108,7 @@ def test_what_diverges_is_left_out(gcnsl, people) -> None:
         (["--models", "gcm"], "method('gcm') must be one of "),
         (["--models", ","], "--models ',' names none"),
         (["--set", "epsilom=0.5"], "epsilom: GCNSL has no such option"),
+        (["--models", "mixhop", "--set", "powers=0-2"], "powers('0-2') must be whole numbers with commas between"),
         (["--set", "mlp2.lr=0.5"], "--set mlp2.lr: 'mlp2' is not compared; the models are gcn-sl-cc"),
         (["--runs", "11", "--split", "geom-gcn", "--plot", "a.gif"], "is no kind of picture"),
     ],

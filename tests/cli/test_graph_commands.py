@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -18,9 +19,13 @@ def tables(tmp_path):
 
 def test_inspect_bundled_graph(gcnsl, tmp_path) -> None:
     code, out, _ = gcnsl("inspect", "debian", "--plot", tmp_path / "debian.png")
+    summary = json.loads(gcnsl("inspect", "debian", "--json")[1])
+    rows = [" ".join(re.sub("[│┃]", " ", line).split()) for line in out.splitlines()]
     assert code == 0
-    assert "homophily" in out
-    assert "games" in out
+    assert f"nodes {summary['nodes']:,}" in rows
+    assert "homophily " + " ".join(f"{name} {h:.3f}" for name, h in summary["homophily"].items()) in rows
+    for name, size in summary["classes"].items():
+        assert f"{name} {size:,}" in [row.rstrip(" █") for row in rows]
     assert (tmp_path / "debian.png").stat().st_size > 10_000
 
 

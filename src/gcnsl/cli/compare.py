@@ -10,16 +10,11 @@ from rich.table import Table
 
 from gcnsl.cli.app import app, say
 from gcnsl.cli.console import busy, out, print_json, runs_shown
+from gcnsl.cli.graph_source import GraphSource, takes_graph
 from gcnsl.cli.hyperparameters import Start, methods_with, read_options
 from gcnsl.cli.options import (
     DeviceOption,
-    DropOption,
-    EdgesOption,
-    GraphArgument,
-    IdOption,
     JsonOption,
-    LabelOption,
-    NodesOption,
     PlotOption,
     QuietOption,
     RootOption,
@@ -27,7 +22,6 @@ from gcnsl.cli.options import (
     SettingsOption,
     SplitOption,
     TrainingSeedOption,
-    read_graph,
 )
 from gcnsl.errors import InputError
 
@@ -42,13 +36,9 @@ LEVEL = 0.05
 
 
 @app.command()
+@takes_graph
 def compare(
-    graph: GraphArgument = None,
-    nodes: NodesOption = None,
-    edges: EdgesOption = None,
-    id_column: IdOption = None,
-    label: LabelOption = None,
-    drop: DropOption = None,
+    source: GraphSource,
     models: Annotated[
         str | None, typer.Option(help=f"Names with commas between. \\[default: {','.join(USUAL_MODELS)}]")
     ] = None,
@@ -90,19 +80,8 @@ def compare(
         if plot is not None:
             check_picture(plot)
         names = [name for name in USUAL_MODELS if name in METHODS] if models is None else _names(models)
-        methods = methods_with(names, Start(graph, searched, settings), chosen)
-        data = read_graph(
-            graph=graph,
-            nodes=nodes,
-            edges=edges,
-            id_column=id_column,
-            label=label,
-            drop=drop,
-            split=split,
-            seed=seed,
-            runs=runs or USUAL_RUNS,
-            root=root,
-        )
+        methods = methods_with(names, Start(source.graph, searched, settings), chosen)
+        data = source.read(split=split, seed=seed, runs=runs or USUAL_RUNS, root=root)
         if "train_mask" not in data:
             raise InputError("the graph has no labels: name the column that holds the classes (--label), and fill it")
         runs = runs or min(USUAL_RUNS, split_count(data))

@@ -10,20 +10,8 @@ from rich.table import Table
 
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out
-from gcnsl.cli.options import (
-    DropOption,
-    EdgesOption,
-    GraphArgument,
-    IdOption,
-    JsonOption,
-    LabelOption,
-    NodesOption,
-    PlotOption,
-    RootOption,
-    SeedOption,
-    SplitOption,
-    read_graph,
-)
+from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.options import JsonOption, PlotOption, RootOption, SeedOption, SplitOption
 
 if TYPE_CHECKING:
     from gcnsl.graph import GraphSummary
@@ -83,13 +71,9 @@ def _dataset_rows(root: Path | None) -> Iterator[dict[str, Any]]:
 
 
 @app.command()
+@takes_graph
 def inspect(
-    graph: GraphArgument = None,
-    nodes: NodesOption = None,
-    edges: EdgesOption = None,
-    id_column: IdOption = None,
-    label: LabelOption = None,
-    drop: DropOption = None,
+    source: GraphSource,
     split: SplitOption = "random",
     seed: SeedOption = 0,
     root: RootOption = None,
@@ -105,17 +89,7 @@ def inspect(
     from gcnsl.graph import summarize
 
     with busy("Reading the graph"):
-        data = read_graph(
-            graph=graph,
-            nodes=nodes,
-            edges=edges,
-            id_column=id_column,
-            label=label,
-            drop=drop,
-            split=split,
-            seed=seed,
-            root=root,
-        )
+        data = source.read(split=split, seed=seed, root=root)
         summary = summarize(data)
         if plot is not None:
             from gcnsl.graph.picture import draw_graph

@@ -1,29 +1,10 @@
-"""Options that several commands share, and the graph they name."""
+"""Options that several commands share; those that name a graph are in :mod:`gcnsl.cli.graph_source`."""
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from gcnsl.errors import InputError
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
-GraphArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[GRAPH]", help="A dataset's name (see `gcnsl datasets`) or an npz file.", show_default=False
-    ),
-]
-NodesOption = Annotated[Path | None, typer.Option(help="Your own graph: table of nodes (CSV, TSV or Parquet).")]
-EdgesOption = Annotated[Path | None, typer.Option(help="Your own graph: table of edges.")]
-IdOption = Annotated[
-    str | None, typer.Option("--id", help="Column of --nodes with the ids. \\[default: id, or the first]")
-]
-LabelOption = Annotated[str | None, typer.Option(help="Column of --nodes with the classes. \\[default: label]")]
-DropOption = Annotated[list[str] | None, typer.Option(help="Column of --nodes not to use; may be repeated.")]
 SplitOption = Annotated[
     str,
     typer.Option(
@@ -48,30 +29,3 @@ PlotOption = Annotated[Path | None, typer.Option(help="Write a picture here (.pn
 ModelArgument = Annotated[Path, typer.Argument(help="The folder that `gcnsl train -o` wrote.", show_default=False)]
 RootOption = Annotated[Path | None, typer.Option(help="Folder with dataset files, searched first.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-
-
-def read_graph(
-    *,
-    graph: str | None,
-    nodes: Path | None,
-    edges: Path | None,
-    id_column: str | None,
-    label: str | None,
-    drop: Iterable[str] | None,
-    split: str | None,
-    seed: int = 0,
-    runs: int = 10,
-    root: Path | None,
-) -> "Data":
-    """The graph that the options name, with masks wherever it has labels, unless ``split`` is None."""
-    from gcnsl.datasets import load, with_random_split
-    from gcnsl.graph import from_tables
-
-    if (graph is None) == (nodes is None) or (nodes is None) != (edges is None):
-        raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
-    if graph is not None:
-        return load(graph, split=split, seed=seed, runs=runs, root=root)
-    data = from_tables(nodes, edges, id=id_column, label=label, drop=list(drop or ()))
-    data.name = nodes.stem if nodes is not None else None
-    drawn = split is not None and data.y is not None and "train_mask" not in data
-    return with_random_split(data, seed=seed, runs=runs) if drawn else data

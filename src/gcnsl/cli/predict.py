@@ -10,20 +10,8 @@ from rich.table import Table
 
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_json
-from gcnsl.cli.options import (
-    DeviceOption,
-    DropOption,
-    EdgesOption,
-    GraphArgument,
-    IdOption,
-    JsonOption,
-    LabelOption,
-    ModelArgument,
-    NodesOption,
-    QuietOption,
-    RootOption,
-    read_graph,
-)
+from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.options import DeviceOption, JsonOption, ModelArgument, QuietOption, RootOption
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,14 +20,10 @@ _SHOWN = 10
 
 
 @app.command()
+@takes_graph
 def predict(
     model: ModelArgument,
-    graph: GraphArgument = None,
-    nodes: NodesOption = None,
-    edges: EdgesOption = None,
-    id_column: IdOption = None,
-    label: LabelOption = None,
-    drop: DropOption = None,
+    source: GraphSource,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write all predictions here (.csv, .tsv or .parquet).")
     ] = None,
@@ -66,18 +50,7 @@ def predict(
         from gcnsl.estimator.predictions import prediction_table
 
         classifier = GCNSLClassifier.load(model, device=device)
-        data = None
-        if any(given is not None for given in (graph, nodes, edges)):
-            data = read_graph(
-                graph=graph,
-                nodes=nodes,
-                edges=edges,
-                id_column=id_column,
-                label=label,
-                drop=drop,
-                split=None,
-                root=root,
-            )
+        data = source.read(split=None, root=root) if source.is_given else None
         table = prediction_table(classifier, data, by_class=proba)
     if output is not None:
         write_table(table, output)

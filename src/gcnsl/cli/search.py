@@ -9,27 +9,14 @@ from rich.table import Table
 
 from gcnsl.cli.app import INTERRUPTED, app
 from gcnsl.cli.console import busy, err, out
-from gcnsl.cli.options import (
-    DropOption,
-    EdgesOption,
-    GraphArgument,
-    IdOption,
-    LabelOption,
-    NodesOption,
-    RootOption,
-    SplitOption,
-    read_graph,
-)
+from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.options import RootOption, SplitOption
 
 
 @app.command()
+@takes_graph
 def search(
-    graph: GraphArgument = None,
-    nodes: NodesOption = None,
-    edges: EdgesOption = None,
-    id_column: IdOption = None,
-    label: LabelOption = None,
-    drop: DropOption = None,
+    source: GraphSource,
     method: Annotated[str, typer.Option(help="Whose hyper-parameters.")] = "gcn-sl-cc",
     trials: Annotated[int, typer.Option(help="How many to try, those of earlier calls counted.")] = 100,
     minutes: Annotated[float | None, typer.Option(help="Begin no trial after so many minutes.")] = None,
@@ -65,17 +52,7 @@ def search(
     from gcnsl.experiments.search import search as run_search
 
     with busy("Reading the graph"):
-        data = read_graph(
-            graph=graph,
-            nodes=nodes,
-            edges=edges,
-            id_column=id_column,
-            label=label,
-            drop=drop,
-            split=split,
-            seed=seed,
-            root=root,
-        )
+        data = source.read(split=split, seed=seed, root=root)
     known = data.name in NAMES
     start = options_for(method, data.name, paper_hparams=True) if known else None
     wanted = Search(

@@ -11,16 +11,11 @@ from rich.table import Table
 
 from gcnsl.cli.app import app, say
 from gcnsl.cli.console import busy, epochs_shown, out, percent, print_json
+from gcnsl.cli.graph_source import GraphSource, takes_graph
 from gcnsl.cli.hyperparameters import Start, classifier_options, read_options
 from gcnsl.cli.options import (
     DeviceOption,
-    DropOption,
-    EdgesOption,
-    GraphArgument,
-    IdOption,
     JsonOption,
-    LabelOption,
-    NodesOption,
     QuietOption,
     RootOption,
     SearchedOption,
@@ -28,7 +23,6 @@ from gcnsl.cli.options import (
     SettingsOption,
     SplitOption,
     TrainingSeedOption,
-    read_graph,
 )
 from gcnsl.errors import InputError
 
@@ -43,13 +37,9 @@ CROWDED = 0.5
 
 
 @app.command()
+@takes_graph
 def train(
-    graph: GraphArgument = None,
-    nodes: NodesOption = None,
-    edges: EdgesOption = None,
-    id_column: IdOption = None,
-    label: LabelOption = None,
-    drop: DropOption = None,
+    source: GraphSource,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Save the model in this folder; an older one is replaced.")
     ] = None,
@@ -85,19 +75,8 @@ def train(
         from gcnsl.estimator import GCNSLClassifier
         from gcnsl.experiments.trained import fit_split, report_on
 
-        arguments = classifier_options(Start(graph, searched, settings), chosen)
-        data = read_graph(
-            graph=graph,
-            nodes=nodes,
-            edges=edges,
-            id_column=id_column,
-            label=label,
-            drop=drop,
-            split=split,
-            seed=seed,
-            runs=max(run + 1, 10),
-            root=root,
-        )
+        arguments = classifier_options(Start(source.graph, searched, settings), chosen)
+        data = source.read(split=split, seed=seed, runs=max(run + 1, 10), root=root)
     if checkpoint is not None and checkpoint.exists() and not quiet:
         say("Going on", f"from {checkpoint}", "cyan")
     with epochs_shown(quiet=quiet) as show:

@@ -1,0 +1,69 @@
+"""The graph that a command is given: the options that name it, and how it is read."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gcnsl.errors import InputError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """What names a graph: a dataset, or a table of nodes and one of edges. Each field is an option of the command."""
+
+    graph: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[GRAPH]", help="A dataset's name (see `gcnsl datasets`) or an npz file.", show_default=False
+        ),
+    ] = None
+    nodes: Annotated[Path | None, typer.Option(help="Your own graph: table of nodes (CSV, TSV or Parquet).")] = None
+    edges: Annotated[Path | None, typer.Option(help="Your own graph: table of edges.")] = None
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column of --nodes with the ids. \\[default: id, or the first]")
+    ] = None
+    label: Annotated[str | None, typer.Option(help="Column of --nodes with the classes. \\[default: label]")] = None
+    drop: Annotated[list[str] | None, typer.Option(help="Column of --nodes not to use; may be repeated.")] = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any of the options says which graph."""
+        return any(place is not None for place in (self.graph, self.nodes, self.edges))
+
+    def read(self, *, split: str | None, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
+        """The graph, with masks wherever it has labels, unless ``split`` is None."""
+        from gcnsl.datasets import load, with_random_split
+        from gcnsl.graph import from_tables
+
+        if (self.graph is None) == (self.nodes is None) or (self.nodes is None) != (self.edges is None):
+            raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
+        if self.graph is not None:
+            return load(self.graph, split=split, seed=seed, runs=runs, root=root)
+        data = from_tables(self.nodes, self.edges, id=self.id_column, label=self.label, drop=self.drop or [])
+        data.name = self.nodes.stem if self.nodes is not None else None
+        drawn = split is not None and data.y is not None and "train_mask" not in data
+        return with_random_split(data, seed=seed, runs=runs) if drawn else data
+
+
+def takes_graph(command: Callable[..., None]) -> Callable[..., None]:
+    """Show Typer, in place of a command's parameter ``source``, the options of :class:`GraphSource`."""
+    options = inspect.signature(GraphSource).parameters
+    shown: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        shown += options.values() if parameter.name == "source" else [parameter]
+
+    @functools.wraps(command)
+    def gathered(**given: Any) -> None:
+        source = GraphSource(**{name: given.pop(name) for name in options})
+        command(source=source, **given)
+
+    gathered.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    return gathered
