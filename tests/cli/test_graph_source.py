@@ -55,7 +55,8 @@ def test_a_command_is_given_all_of_them(gcnsl, asked) -> None:
     ("command", "more"),
     [
         (["inspect"], {}),
-        (["search"], {}),
+        (["search"], {"runs": 10}),
+        (["search", "--runs", 12], {"runs": 12}),
         (["train"], {"runs": 10}),
         (["train", "--run", "12"], {"runs": 13}),
         (["compare"], {"runs": 10}),

@@ -3,7 +3,7 @@ import pytest
 from gcnsl import InputError
 from gcnsl.experiments import paper
 from gcnsl.experiments.graphs import load_graph, synthetic_homophily, synthetic_name
-from gcnsl.experiments.hyperparameters import options_for, read_settings, settings_path, write_settings
+from gcnsl.experiments.hyperparameters import options_for, read_settings, settings_like, settings_path, write_settings
 from gcnsl.graph import edge_homophily
 from gcnsl.methods import METHODS
 
@@ -23,6 +23,14 @@ def test_settings_come_back_and_leave_others_alone(tmp_path) -> None:
     }
     assert '[gcn-sl-cc.options]\nlr = 1e-05\nfeature_norm = "l2"\nself_loops = false\n' in path.read_text()
     assert options_for("gcn-sl-cc", "cora", folder=tmp_path)["plateau_factor"] is None
+
+
+def test_settings_of_a_like_method_are_found(tmp_path) -> None:
+    path = tmp_path / "cora.toml"
+    assert settings_like("gcn-sl-av", path) == []
+    for method, options in (("gcn-sl-cc", {"epsilon": 0.5}), ("gcn-sl-av", {"lr": 0.1}), ("nlgnn", {"kernel_size": 3})):
+        write_settings(path, method, options, {})
+    assert settings_like("gcn-sl-av", path) == [{"lr": 0.1}, {"epsilon": 0.5}]
 
 
 def test_searched_then_the_paper_s_then_defaults(tmp_path) -> None:

@@ -114,6 +114,14 @@ def test_the_start_and_the_defaults_are_tried_first(wanted) -> None:
     assert tried[1] == {name: defaults[name] for name in space_of("gcn-sl-cc")}
 
 
+def test_candidates_are_tried_next(wanted) -> None:
+    start = paper.hyperparameters("texas")
+    search(replace(wanted, start=start, candidates=[{"epsilon": 0.77}, {"rounds": 3}]), trials=3)
+    tried = [trial.user_attrs["options"] for trial in wanted.study().trials[:3]]
+    assert tried[1] == tried[0] | {"epsilon": 0.77}
+    assert tried[2] == tried[0] | {"rounds": 3}
+
+
 def test_the_same_seed_makes_the_same_search(wanted, tmp_path) -> None:
     other = replace(wanted, storage=tmp_path / "other.db")
     search(wanted, trials=4)

@@ -39,7 +39,8 @@ def search(
 ) -> None:
     """Search for hyper-parameters on the validation nodes; test nodes are not looked at.
 
-    Trials that fall behind are given up early. Interrupted or killed, the same command goes on where it was.
+    It begins with what the TOML file has from earlier searches for this method and its like. Trials that fall behind
+    are given up early. Interrupted or killed, the same command goes on where it was.
 
     Example: [bold]gcnsl search texas --trials 100 --jobs 2[/]
 
@@ -47,13 +48,15 @@ def search(
     """
     import gcnsl
     from gcnsl.datasets import NAMES
-    from gcnsl.experiments.hyperparameters import options_for, settings_path, write_settings
+    from gcnsl.datasets.splits import GEOM_GCN_RUNS
+    from gcnsl.experiments.hyperparameters import options_for, settings_like, settings_path, write_settings
     from gcnsl.experiments.search import Search
     from gcnsl.experiments.search import search as run_search
 
     with busy("Reading the graph"):
-        data = source.read(split=split, seed=seed, root=root)
+        data = source.read(split=split, seed=seed, runs=max(runs, GEOM_GCN_RUNS), root=root)
     known = data.name in NAMES
+    target = output or (settings_path(data.name) if known else Path(f"{data.name}.toml"))
     start = options_for(method, data.name, paper_hparams=True) if known else None
     wanted = Search(
         method,
@@ -64,6 +67,7 @@ def search(
         device=device,
         storage=study,
         start=start,
+        candidates=settings_like(method, target),
         grid=grid,
     )
     columns = (TextColumn("{task.description}"), BarColumn(None), TimeElapsedColumn(), TimeRemainingColumn())
@@ -81,7 +85,6 @@ def search(
     except KeyboardInterrupt:
         err.print(f"Interrupted. The trials so far are in {study}; the same command goes on from there.")
         raise typer.Exit(INTERRUPTED) from None
-    target = output or (settings_path(data.name) if known else Path(f"{data.name}.toml"))
     provenance = {
         "validation_accuracy": round(found.validation_accuracy, 4),
         "trials": found.trials,

@@ -51,6 +51,13 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, dict[str, dict[str,
     return tables
 
 
+def settings_like(method: str, path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """What a file has for this method and for those with the same options (GCN-SL's other merge, say)."""
+    own = find_method(method).options().keys()
+    tables = [table.get("options", {}) for table in read_settings(path).values()]
+    return [options for options in tables if options.keys() <= own]
+
+
 def write_settings(
     path: str | os.PathLike[str], method: str, options: Mapping[str, Any], search: Mapping[str, Any]
 ) -> None:

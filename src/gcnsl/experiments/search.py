@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -50,6 +50,7 @@ class Search:
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, ...
         storage: The SQLite file of trials.
         start: Options to begin with, the paper's, say; those that are not searched for stay so.
+        candidates: Further options to try before others, by name.
         grid: Whether to try all combinations of the few values in the method's literature, and no others.
     """
 
@@ -61,6 +62,7 @@ class Search:
     device: str = "auto"
     storage: str | os.PathLike[str] = "search.db"
     start: Mapping[str, Any] | None = None
+    candidates: Sequence[Mapping[str, Any]] = ()
     grid: bool = False
 
     def __post_init__(self) -> None:
@@ -137,7 +139,9 @@ def search(
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = wanted.study()
     if not wanted.grid and not study.get_trials(deepcopy=False):
-        for options in (wanted.base.options(), find_method(wanted.method).options()):
+        base, general = wanted.base, find_method(wanted.method)
+        for method in (base, *(base.with_options(**options) for options in wanted.candidates), general):
+            options = method.options()
             study.enqueue_trial({name: options[name] for name in wanted.space}, skip_if_exists=True)
     with _watch(study, on_trial):
         if _done(study) < trials:
