@@ -41,6 +41,17 @@ def test_csv(write) -> None:
     check_small_graph(from_tables(write("n.csv", NODES), write("e.csv", EDGES)))
 
 
+def test_columns_may_come_in_any_order(write) -> None:
+    nodes = "age,label,height,id\n1,red,1.5,ann\n2,blue,2.5,bob\n3,,3.5,007\n4,red,4.5,7\n"
+    edges = "weight,target,source\n1,bob,ann\n2,ann,bob\n3,007,7\n"
+    check_small_graph(from_tables(write("n.csv", nodes), write("e.csv", edges)))
+
+
+def test_ids_are_the_first_column_that_is_no_row_number(write) -> None:
+    nodes = "__index_level_0__,name,age,height,label\n0,ann,1,1.5,red\n1,bob,2,2.5,blue\n2,007,3,3.5,\n3,7,4,4.5,red\n"
+    check_small_graph(from_tables(write("n.csv", nodes), write("e.csv", EDGES)))
+
+
 def test_gzipped_and_tab_separated(write) -> None:
     tabs = EDGES.replace(",", "\t")
     check_small_graph(from_tables(write("n.csv.gz", NODES), write("e.tsv", tabs)))

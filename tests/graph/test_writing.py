@@ -13,7 +13,7 @@ def test_what_is_written_is_read_again(tmp_path, kind) -> None:
     path = tmp_path / "new folder" / f"table{kind}"
     for _ in range(2):
         write_table(TABLE, path)
-        assert read_table(path, "table", text=["id"]).arrow.equals(TABLE)
+        assert read_table(path, "table", text=[("id", 0)]).arrow.equals(TABLE)
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 

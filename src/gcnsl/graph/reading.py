@@ -58,14 +58,14 @@ class Table:
         return f"{self.name}, row {row}, column {column!r}"
 
 
-def read_table(source: str | os.PathLike[str] | Any, argument: str, *, text: Sequence[str | int] = ()) -> Table:
+def read_table(source: str | os.PathLike[str] | Any, argument: str, *, text: Sequence[tuple[str, int]] = ()) -> Table:
     """Read a table.
 
     Args:
         source: A path (CSV, TSV, Parquet), a pandas DataFrame or a pyarrow Table.
         argument: What the caller calls it; the table's name where it has no file.
-        text: Columns, by name or position, that a text file gives as text even where they look like numbers: an id
-            ``007`` is not the id ``7``.
+        text: Columns that a text file gives as text even where they look like numbers: an id ``007`` is not the id
+            ``7``. Each is the one of a name, or where there is none the one at a position.
     """
     if isinstance(source, pa.Table):
         table = Table(source, argument)
@@ -92,7 +92,7 @@ def _from_pandas(frame: pd.DataFrame, argument: str) -> pa.Table:
         raise InputError(f"{argument} can't be read ({error}): give each column values of one type") from error
 
 
-def _from_file(path: Path, argument: str, text: Sequence[str | int]) -> pa.Table:
+def _from_file(path: Path, argument: str, text: Sequence[tuple[str, int]]) -> pa.Table:
     if not path.is_file():
         raise InputError(f"{argument}({str(path)!r}): there is no such file")
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
@@ -108,12 +108,10 @@ def _from_file(path: Path, argument: str, text: Sequence[str | int]) -> pa.Table
     raise InputError(f"{argument}({str(path)!r}) is of no known kind: name it {known} (text may end in .gz too)")
 
 
-def _from_text(path: Path, separator: str, text: Sequence[str | int]) -> pa.Table:
+def _from_text(path: Path, separator: str, text: Sequence[tuple[str, int]]) -> pa.Table:
     parse = pa.csv.ParseOptions(delimiter=separator)
     with pa.csv.open_csv(path, parse_options=parse) as reader:
-        header = reader.schema.names
-    columns = {header[c] if isinstance(c, int) and c < len(header) else c for c in text}
-    convert = pa.csv.ConvertOptions(
-        column_types={column: pa.string() for column in columns if isinstance(column, str)}, strings_can_be_null=True
-    )
+        header = [name for name in reader.schema.names if not _ROW_NUMBERS.fullmatch(name)]
+    columns = [name if name in header else next(iter(header[position:]), name) for name, position in text]
+    convert = pa.csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True)
     return pa.csv.read_csv(path, parse_options=parse, convert_options=convert)

@@ -85,7 +85,7 @@ def _read_nodes(
     drop: Sequence[str],
 ) -> tuple[dict[str, Any], pa.ChunkedArray, str]:
     """What the table of nodes says, as arguments of ``from_arrays``; the ids as they are; the table's name."""
-    table = read_table(nodes, "nodes", text=[id or "id", 0])
+    table = read_table(nodes, "nodes", text=[(id or "id", 0)])
     if table.arrow.num_rows == 0:
         raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
     id_column = table.column(id, "id", "id", 0)
@@ -103,7 +103,7 @@ def _read_nodes(
 
 def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[Table, tuple[str, str]]:
     """The table of edges, and its columns that hold their ends."""
-    table = read_table(edges, "edges", text=[source or "source", target or "target", 0, 1])
+    table = read_table(edges, "edges", text=[(source or "source", 0), (target or "target", 1)])
     source = table.column(source, "source", "source", 0)
     target = table.column(target, "target", "target", 1)
     if source == target:
