@@ -5,7 +5,6 @@ goes on where the last one ended, however it ended.
 """
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.measure import failed_run, method_of, time_features, train_run
 from gcnsl.experiments.results import ResultStore, RunResult, Status
 from gcnsl.experiments.spec import RunSpec
+from gcnsl.experiments.watching import watching
 from gcnsl.experiments.workers import Worker, in_processes
 from gcnsl.training import choose_device
 
@@ -176,25 +176,16 @@ def _watch(specs: list[RunSpec], path: Path, on_result: OnResult | None) -> Iter
         yield
         return
     waiting = {spec.key: spec for spec in specs}
-    over = threading.Event()
-    with ResultStore(path) as store:
-        before = store.finished()
 
-    def look(store: ResultStore) -> None:
-        for key, (status, when) in store.finished().items():
+    def finished() -> dict[str, tuple[Status, str]]:
+        with ResultStore(path) as store:
+            return store.finished()
+
+    def look() -> None:
+        for key, (status, when) in finished().items():
             if key in waiting and before.get(key) != (status, when):
                 on_result(waiting.pop(key), status)
 
-    def keep_looking() -> None:
-        with ResultStore(path) as store:
-            while not over.wait(_POLL_SECONDS):
-                look(store)
-            look(store)
-
-    thread = threading.Thread(target=keep_looking)
-    thread.start()
-    try:
+    before = finished()
+    with watching(look, every=_POLL_SECONDS):
         yield
-    finally:
-        over.set()
-        thread.join()

@@ -8,7 +8,6 @@ work on one.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.experiments.space import Suggest, grid_of, space_of
+from gcnsl.experiments.watching import watching
 from gcnsl.experiments.workers import Worker, in_processes
 from gcnsl.methods import ALIASES, Method, find_method, run_split, split_masks
 from gcnsl.training import choose_device
@@ -210,7 +210,7 @@ def _watch(study: optuna.Study, on_trial: OnTrial | None) -> Iterator[None]:
     if on_trial is None:
         yield
         return
-    over, told = threading.Event(), -1
+    told = -1
 
     def look() -> None:
         nonlocal told
@@ -219,15 +219,5 @@ def _watch(study: optuna.Study, on_trial: OnTrial | None) -> Iterator[None]:
             told = _done(study)
             on_trial(told, max((trial.value for trial in complete if trial.value is not None), default=None))
 
-    def keep_looking() -> None:
-        while not over.wait(_POLL_SECONDS):
-            look()
-        look()
-
-    thread = threading.Thread(target=keep_looking)
-    thread.start()
-    try:
+    with watching(look, every=_POLL_SECONDS):
         yield
-    finally:
-        over.set()
-        thread.join()

@@ -15,6 +15,9 @@ from gcnsl.training import Epoch
 
 Item = TypeVar("Item")
 
+_IDLE_SECONDS = 20
+"""A worker that has waited so long for work ends: one whose parent was killed before it had any would wait on."""
+
 
 @dataclass(frozen=True)
 class Worker:
@@ -50,5 +53,7 @@ def in_processes(call: Callable[[Item], None], items: Iterable[Item], *, jobs: i
     Raises:
         joblib.externals.loky.process_executor.TerminatedWorkerError: If a process dies.
     """
-    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=worker.threads):
+    with joblib.parallel_config(
+        "loky", n_jobs=jobs, inner_max_num_threads=worker.threads, idle_worker_timeout=_IDLE_SECONDS
+    ):
         joblib.Parallel(batch_size=1, pre_dispatch="n_jobs")(joblib.delayed(call)(item) for item in items)
