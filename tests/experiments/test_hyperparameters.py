@@ -28,7 +28,7 @@ def test_settings_come_back_and_leave_others_alone(tmp_path) -> None:
 def test_settings_of_a_like_method_are_found(tmp_path) -> None:
     path = tmp_path / "cora.toml"
     assert settings_like("gcn-sl-av", path) == []
-    for method, options in (("gcn-sl-cc", {"epsilon": 0.5}), ("gcn-sl-av", {"lr": 0.1}), ("nlgnn", {"kernel_size": 3})):
+    for method, options in (("gcn-sl-cc", {"epsilon": 0.5}), ("gcn-sl-av", {"lr": 0.1}), ("mixhop", {"dropout": 0.9})):
         write_settings(path, method, options, {})
     assert settings_like("gcn-sl-av", path) == [{"lr": 0.1}, {"epsilon": 0.5}]
 

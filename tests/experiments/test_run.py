@@ -248,7 +248,7 @@ def _alive(process: int) -> bool:
         return False
 
 
-def _wait_until(true, seconds: float = 60) -> None:
+def _wait_until(true, seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited too long"

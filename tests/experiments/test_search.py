@@ -11,7 +11,7 @@ from gcnsl.errors import TrainingDiverged
 from gcnsl.experiments import paper
 from gcnsl.experiments import search as module
 from gcnsl.experiments.search import Search, search
-from gcnsl.experiments.space import space_of
+from gcnsl.experiments.space import _GRIDS, space_of
 from gcnsl.methods import METHODS
 
 REAL = dict(METHODS)
@@ -40,6 +40,15 @@ def test_the_space_holds_the_paper_s_values(dataset) -> None:
     assert space.keys() >= options.keys()
     fixed = optuna.trial.FixedTrial({**METHODS["gcn-sl-cc"].options(), **options})
     assert {name: space[name](fixed, name) for name in options} == options
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_spaces_hold_defaults_and_grids(name, monkeypatch) -> None:
+    monkeypatch.setitem(METHODS, name, REAL[name])
+    defaults, space = REAL[name].options(), space_of(name)
+    for option, suggest in space.items():
+        known = [defaults[option], *_GRIDS.get(name, {}).get(option, ())]
+        assert [suggest(optuna.trial.FixedTrial({option: value}), option) for value in known] == known
 
 
 def test_spaces_of_other_methods_are_of_their_own_options() -> None:

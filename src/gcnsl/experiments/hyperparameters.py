@@ -52,10 +52,10 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, dict[str, dict[str,
 
 
 def settings_like(method: str, path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """What a file has for this method and for those with the same options (GCN-SL's other merge, say)."""
-    own = find_method(method).options().keys()
-    tables = [table.get("options", {}) for table in read_settings(path).values()]
-    return [options for options in tables if options.keys() <= own]
+    """What a file has for this method and for variants of the same model, such as GCN-SL's other merge."""
+    model = type(find_method(method).config)
+    tables = read_settings(path)
+    return [tables[name].get("options", {}) for name in tables if type(find_method(name).config) is model]
 
 
 def write_settings(

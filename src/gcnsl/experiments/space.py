@@ -54,9 +54,14 @@ ablation (A, A* and F on or off) are no hyper-parameters: without them it would 
 
 _OWN: Mapping[str, Mapping[str, Suggest]] = {
     "geom-gcn": {"embedding": _one_of("isomap", "poincare", "struc2vec")},
+    "mixhop": {
+        "lr": _log(0.01, 1.0),  # for plain gradient descent
+        "hidden_channels": _one_of(16, 32, 48, 64, 128, 192),
+        "dropout": _steps(0.0, 0.9, 0.1),
+    },
     "nlgnn": {"embedding": _one_of("mlp", "gcn")},
 }
-"""Options of a method that mean something else, or nothing, in others."""
+"""Options of a method that mean something else in others, or lie elsewhere."""
 
 _FIXED: Mapping[str, frozenset[str]] = {
     "h2gcn-1": frozenset({"rounds"}),

@@ -15,7 +15,7 @@ from gcnsl.training import Epoch
 
 Item = TypeVar("Item")
 
-_IDLE_SECONDS = 20
+_IDLE_SECONDS = 60
 """A worker that has waited so long for work ends: one whose parent was killed before it had any would wait on."""
 
 
