@@ -16,7 +16,12 @@ TEXT = README.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 COMMANDS = re.findall(r"^(?:    |\$ )(gcnsl .*)$", TEXT, flags=re.MULTILINE)
 SHOWN = dict(re.findall(r"^\$ (gcnsl .*)\n((?:(?!\$ |```).*\n)+)", TEXT, flags=re.MULTILINE))
-QUICK = {"train": ["--set", "epochs=3"], "compare": ["--set", "epochs=3", "--runs", "2"]}
+QUICK = {
+    "train": ["--set", "epochs=3"],
+    "compare": ["--set", "epochs=3", "--runs", "2"],
+    "search": ["--trials", "2", "--runs", "1"],
+    "reproduce": ["--datasets", "debian", "--methods", "mlp", "--runs", "1"],
+}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
@@ -30,7 +35,16 @@ def test_python_examples_run_and_print_what_they_say(example: str) -> None:
 
 def test_there_are_examples() -> None:
     assert EXAMPLES
-    assert {command.split()[1] for command in COMMANDS} >= {"inspect", "train", "predict", "explain", "compare"}
+    assert {command.split()[1] for command in COMMANDS} >= {
+        "inspect",
+        "train",
+        "predict",
+        "explain",
+        "compare",
+        "search",
+        "reproduce",
+        "report",
+    }
 
 
 @pytest.fixture
