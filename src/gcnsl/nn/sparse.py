@@ -32,8 +32,10 @@ class SparseMatrix:
         self.values = matrix.values()
         self._order = torch.argsort(column, stable=True)
         size = torch.bincount(column, minlength=m)
-        self._pattern = start, column
-        self._transposed_pattern = torch.cat([size.new_zeros(1), size.cumsum(0)]), row[self._order]
+        transposed_start = torch.cat([size.new_zeros(1), size.cumsum(0)])
+        # MKL reads indices of 32 bits: torch would translate others for each product
+        self._pattern = start.int(), column.int()
+        self._transposed_pattern = transposed_start.int(), row[self._order].int()
 
     @classmethod
     def from_edges(cls, edge_index: Tensor, weight: Tensor, num_nodes: int) -> SparseMatrix:
