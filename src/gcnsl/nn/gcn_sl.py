@@ -196,7 +196,7 @@ class GCNSL(nn.Module):
         unless an edge joins them.
         """
         branches = self.branches(x, spectral, adjacency, known=known)
-        final = functional.relu(self.gate * torch.cat(branches, dim=1))
+        final = functional.relu(self.gate * torch.cat(branches, dim=1), inplace=True)
         logits: Tensor = self.lin_out(self._drop(final))
         return logits
 

@@ -14,7 +14,7 @@ from gcnsl.nn.sparse import SparseMatrix
 
 FeatureNorm = Literal["none", "row", "l2"]
 AdjacencyNorm = Literal["symmetric", "row"]
-SPARSE_SHARE = 0.1
+SPARSE_SHARE = 0.15
 """Up to this share of entries that are not zero, a sparse product is faster than a dense one."""
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from gcnsl.reconnection import numba_rows, tiled
 from gcnsl.reconnection.neighbourhoods import Listed, Searched
 from gcnsl.reconnection.numba_search import UNLIMITED, Floats
-from gcnsl.reconnection.pairs import Pairs, Regime, capacity, reserve, zeros
+from gcnsl.reconnection.pairs import Pairs, Regime, capacity, reserve
 from gcnsl.reconnection.threads import for_rows
 
 DENSE_FRACTION = 1 / 10
@@ -52,8 +52,8 @@ def backward(  # noqa: PLR0917 - all that the forward pass knew
     if pairs.regime == Regime.TILED:
         return tiled.backward(grad, z, keys, h, out, degree, threshold)
     n, p = grad.shape
-    grad_z, grad_h = zeros(z.shape, z), zeros(h.shape, h)
-    grad_keys = grad_z if keys is z else zeros(keys.shape, keys)
+    grad_z, grad_h = torch.empty_like(z), torch.empty_like(h)
+    grad_keys = grad_z if keys is z else torch.empty_like(keys)
     scaled, offset = torch.empty_like(grad), z.new_empty(n)
     before, after = _arrays(grad, out, degree), _arrays(scaled, offset)
     for_rows(lambda begin, end: numba_rows.scale_gradient_rows(begin, end, *before, *after), n, p)

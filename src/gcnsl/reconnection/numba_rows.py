@@ -3,9 +3,15 @@
 
 Row i of the range begin..end has the kept columns ``columns[start[i - begin] : start[i - begin + 1]]``. Each kernel
 writes its own rows only and sums in column order, so the result does not depend on how rows are shared among threads.
+
+A row's sums grow in arrays that the kernel made itself, in loops written out: so the compiler knows that no input
+changes under its hands, and keeps sums in registers. Rows are named by index, since a view of one is counted, for each
+pair and by all threads in one place.
 """
 
 from typing import Any
+
+import numpy as np
 
 from gcnsl.reconnection.numba_search import Floats, Ints, compiled
 
@@ -15,19 +21,20 @@ def forward_rows(
     begin: int, end: int, start: Ints, columns: Ints, z: Floats, keys: Floats, h: Floats, out: Floats, degree: Floats
 ) -> None:
     """d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i; rows without kept columns get 0."""
+    sums = np.empty(h.shape[1], h.dtype)
     for i in range(begin, end):
         total = 0.0
-        out_i = out[i]
-        out_i[:] = 0
+        sums[:] = 0
         for e in range(start[i - begin], start[i - begin + 1]):
             j = columns[e]
-            s = _dot(z[i], keys[j])
+            s = _dot(z, i, keys, j)
             total += s
-            _add_multiple(out_i, s, h[j])
+            for c in range(sums.size):
+                sums[c] += s * h[j, c]
         degree[i] = total
-        if total > 0:
-            for c in range(out_i.size):
-                out_i[c] /= total
+        divisor = total if total > 0 else 1.0
+        for c in range(sums.size):
+            out[i, c] = sums[c] / divisor
 
 
 @compiled(reassociate=True)
@@ -39,7 +46,7 @@ def scale_gradient_rows(
         inverse = 1 / degree[i] if degree[i] > 0 else degree[i]
         for c in range(grad.shape[1]):
             scaled[i, c] = grad[i, c] * inverse
-        offset[i] = _dot(scaled[i], out[i])
+        offset[i] = _dot(scaled, i, out, i)
 
 
 @compiled(reassociate=True)
@@ -51,12 +58,21 @@ def gradient_rows(
 
     δ_ij = g_i·h_j − c_i, where g and c are already divided by d.
     """
+    of_z, of_h = np.empty(z.shape[1], z.dtype), np.empty(h.shape[1], h.dtype)
     for i in range(begin, end):
+        of_z[:] = 0
+        of_h[:] = 0
         for e in range(start[i - begin], start[i - begin + 1]):
             j = columns[e]
-            delta = _dot(grad[i], h[j]) + _dot(h[i], grad[j]) - offset[i] - offset[j]
-            _add_multiple(grad_z[i], delta, z[j])
-            _add_multiple(grad_h[i], _dot(z[i], z[j]), grad[j])
+            s = _dot(z, i, z, j)
+            delta = -offset[i] - offset[j]
+            for c in range(of_h.size):
+                delta += grad[i, c] * h[j, c] + h[i, c] * grad[j, c]
+                of_h[c] += s * grad[j, c]
+            for k in range(of_z.size):
+                of_z[k] += delta * z[j, k]
+        grad_z[i] = of_z
+        grad_h[i] = of_h
 
 
 @compiled(reassociate=True)
@@ -65,10 +81,15 @@ def query_gradient_rows(
     z: Floats, keys: Floats, h: Floats, grad: Floats, offset: Floats, grad_z: Floats,
 ) -> None:  # fmt: skip
     """∂L/∂z_i = Σ_j δ_ij k_j with δ_ij = g_i·h_j − c_i, where g and c are already divided by d."""
+    of_z = np.empty(z.shape[1], z.dtype)
     for i in range(begin, end):
+        of_z[:] = 0
         for e in range(start[i - begin], start[i - begin + 1]):
             j = columns[e]
-            _add_multiple(grad_z[i], _dot(grad[i], h[j]) - offset[i], keys[j])
+            delta = _dot(grad, i, h, j) - offset[i]
+            for k in range(of_z.size):
+                of_z[k] += delta * keys[j, k]
+        grad_z[i] = of_z
 
 
 @compiled(reassociate=True)
@@ -77,22 +98,27 @@ def key_gradient_rows(
     z: Floats, keys: Floats, h: Floats, grad: Floats, offset: Floats, grad_keys: Floats, grad_h: Floats,
 ) -> None:  # fmt: skip
     """∂L/∂h_j = Σ_i s_ij g_i and ∂L/∂k_j = Σ_i δ_ij z_i: here rows are keys j, columns the queries i that keep them."""
+    of_key, of_h = np.empty(keys.shape[1], keys.dtype), np.empty(h.shape[1], h.dtype)
     for j in range(begin, end):
+        of_key[:] = 0
+        of_h[:] = 0
         for e in range(start[j - begin], start[j - begin + 1]):
             i = columns[e]
-            _add_multiple(grad_h[j], _dot(z[i], keys[j]), grad[i])
-            _add_multiple(grad_keys[j], _dot(grad[i], h[j]) - offset[i], z[i])
+            s = _dot(z, i, keys, j)
+            delta = -offset[i]
+            for c in range(of_h.size):
+                delta += grad[i, c] * h[j, c]
+                of_h[c] += s * grad[i, c]
+            for k in range(of_key.size):
+                of_key[k] += delta * z[i, k]
+        grad_keys[j] = of_key
+        grad_h[j] = of_h
 
 
 @compiled(reassociate=True)
-def _dot(a: Floats, b: Floats) -> Any:
+def _dot(a: Floats, i: int, b: Floats, j: int) -> Any:
+    """a_i·b_j."""
     total = a.dtype.type(0)
-    for k in range(a.size):
-        total += a[k] * b[k]
+    for k in range(a.shape[1]):
+        total += a[i, k] * b[j, k]
     return total
-
-
-@compiled(reassociate=True)
-def _add_multiple(total: Floats, factor: float, row: Floats) -> None:
-    for c in range(total.size):
-        total[c] += factor * row[c]
