@@ -6,7 +6,7 @@ from experiment_cases import result
 from plausible import plausible_results
 from scipy import stats
 
-from gcnsl.experiments.claims import Claim, Finding, difference, judge
+from gcnsl.experiments.claims import Claim, Finding, _outcome, difference, judge
 from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.plan import EXPERIMENTS, Cell, Scope, plan
 from gcnsl.experiments.spec import RunSpec
@@ -41,14 +41,38 @@ def test_runs_are_compared_with_the_same_run() -> None:
         ([True, True], "holds"),
         ([True, None], "holds in part"),
         ([True, False], "holds in part"),
+        ([True, False, False], "mostly does not hold"),
         ([False, None], "does not hold"),
         ([None, None], "within noise"),
     ],
 )
 def test_verdicts(outcomes, verdict) -> None:
-    claim = Claim("x", "y", "random", tuple(Finding("z", outcome) for outcome in outcomes))
+    findings = tuple(Finding("z", outcome) for outcome in outcomes)
+    claim = Claim("x", "y", "random", findings, planned=len(outcomes))
     assert claim.verdict == verdict
-    assert claim.summary.endswith("(of 2, random splits)")
+    assert claim.summary.endswith(f"(of {len(outcomes)}, random splits)")
+
+
+def test_what_is_not_run_holds_at_most_so_far() -> None:
+    claim = Claim("x", "y", "random", (Finding("z", True), Finding("z", True)), planned=5)
+    assert claim.verdict == "holds so far"
+    assert claim.summary == "2 for it (of 5, 3 not run, random splits)"
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "more", "no_less"),
+    [
+        (2.0, 1.0, True, True),
+        (0.5, 1.0, None, True),
+        (-0.2, 0.5, None, True),
+        (0.5, 3.0, None, None),
+        (-0.6, 0.5, False, False),
+        (0.0, 0.0, None, True),
+    ],
+)
+def test_no_difference_is_not_shown_by_noise(mean, half, more, no_less) -> None:
+    assert _outcome(mean, half, allow_equal=False) is more
+    assert _outcome(mean, half, allow_equal=True) is no_less
 
 
 @pytest.fixture
@@ -104,8 +128,9 @@ def test_reached_and_outdone(claims) -> None:
         assert reached.verdict == "does not hold", "even on Squirrel 30 is too little"
         best = find(judged, "in bold", split)
         assert best.verdict == "does not hold"
-        assert all("against MLP" in finding.text for finding in best.findings)
-        assert len(best.findings) == 5
+        assert all(" vs MLP" in finding.text for finding in best.findings if finding.outcome is False)
+        assert [finding.outcome for finding in best.findings].count(False) == 5
+        assert len(best.findings) == 5 * 8
         assert find(judged, "worse than the MLP", split).verdict == "holds"
 
 
@@ -122,6 +147,18 @@ def test_homophily_depth_and_time(claims) -> None:
     assert (esc.verdict, len(esc.findings)) == ("holds", 8)
     assert esc.summary == "8 for it (of 8)"
     assert len(find(judged, "spectral features").findings) == 16
+
+
+def test_means_are_of_the_runs_that_are_compared(claims) -> None:
+    def flat(spec, metrics):
+        return metrics | {"test": 0.5 + 0.01 * spec.run + 0.2 * (spec.method == "mlp")}
+
+    def only_some(spec, metrics):
+        return flat(spec, metrics) | ({"test": None} if spec.method == "gcn" and spec.run < 3 else {})
+
+    judged = claims(only_some, names=["accuracy"], methods=["mlp", "gcn"], datasets=["texas"], splits=["random"])
+    (finding,) = find(judged, "worse than the MLP").findings
+    assert finding.text == "Texas: MLP vs GCN, 73.5 : 53.5 (+20.00 ± 0.00, n = 2)"
 
 
 def test_claims_without_runs_are_not_judged(claims) -> None:

@@ -54,6 +54,7 @@ def test_missing_and_failed_runs_are_seen() -> None:
     assert (len(mlp.good), len(mlp.failed), mlp.is_complete) == (2, 1, False)
     assert (gcn.mean, gcn.std) == (50, None)
     assert "85.0 ± 7.1** (n = 2) (1 failed)" in to_markdown(made)
+    assert r"\textbf{85.0$\pm$7.1} (n = 2) (1 failed)" in to_latex(made)
 
 
 def test_rows_and_columns_without_results_are_left_out() -> None:
@@ -97,6 +98,8 @@ def test_markdown() -> None:
     made = table({"gcn-sl-cc": [0.8, 0.9, 0.8, 0.9], "gcn-sl-cc A+A*": [0.7] * 4}, paper=Number(85.6, 6.2))
     assert to_markdown(made).splitlines() == [
         "### Accuracy, random splits",
+        "",
+        "Ours, and below it in small print the paper's.",
         "",
         "| | Texas |",
         "| --- | ---: |",

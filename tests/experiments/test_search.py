@@ -72,6 +72,7 @@ def test_a_grid_is_tried_in_full_and_no_further(wanted, monkeypatch) -> None:
     monkeypatch.setattr(module, "_validation_accuracy", accuracy)
     monkeypatch.setitem(METHODS, "h2gcn-1", REAL["h2gcn-1"])
     wanted = replace(wanted, method="h2gcn-1", grid=True, runs=1, start={"hidden_channels": 7})
+    search(wanted, trials=3)  # and then it was killed
     found = search(wanted, trials=100)
     assert found.options == {"dropout": 0.0, "weight_decay": 5e-4, "relu": False}
     assert sorted(seen) == sorted(product((0.0, 0.5), (1e-5, 5e-4), (False, True)))
@@ -138,10 +139,48 @@ def test_the_same_seed_makes_the_same_search(wanted, tmp_path) -> None:
     assert values(wanted) == values(other)
 
 
-def test_test_nodes_are_never_looked_at(wanted, tmp_path) -> None:
+def test_a_first_choice_that_was_killed_is_tried_again(wanted, monkeypatch) -> None:
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_validation_accuracy", killed)
+        with pytest.raises(KeyboardInterrupt):
+            search(replace(wanted, start={"lr": 0.011}), trials=1)
+    search(replace(wanted, start={"lr": 0.011}), trials=2)
+    done = [trial.user_attrs["options"]["lr"] for trial in wanted.study().trials if trial.state.name == "COMPLETE"]
+    assert 0.011 in done
+
+
+def test_a_trial_that_needs_too_much_memory_does_not_end_the_search(wanted, monkeypatch) -> None:
+    calls = []
+
+    def accuracy(*_, **__):
+        calls.append(1)
+        if len(calls) == 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return 0.5
+
+    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    assert search(replace(wanted, runs=1), trials=2).trials == 2
+    assert len(calls) == 3
+
+
+def test_searches_on_other_graphs_or_splits_are_others(wanted) -> None:
     data = DATA.clone()
+    data.y = data.y.roll(1)
+    others = [wanted, replace(wanted, data=data), replace(wanted, runs=1), replace(wanted, seed=1)]
+    assert len({other.study().study_name for other in others}) == 4
+
+
+def test_test_nodes_are_never_looked_at(wanted, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(Search, "_graph", "one")
+    data, test = DATA.clone(), DATA.test_mask[:, 0]
+    data.y = DATA.y.clone()
+    data.y[test] = (data.y[test] + 1) % 3
     data.test_mask = torch.zeros_like(DATA.test_mask)
     data.test_mask[0] = True
+    wanted = replace(wanted, runs=1)
     blind = replace(wanted, data=data, storage=tmp_path / "blind.db")
     assert search(wanted, trials=3) == search(blind, trials=3)
 

@@ -9,11 +9,13 @@ from gcnsl.methods import METHODS
 def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
     """Results by the key of their specification, as this version would name it.
 
-    A run of before there was an option counts as one with the option's default.
+    A run of before there was an option counts as one with the option's default. Of several results of one run one that
+    went well counts.
     """
-    found = {}
+    found: dict[str, RunResult] = {}
     for result in results:
         known = result.spec.task == "train" and result.spec.method in METHODS
         spec = result.spec.with_defaults(METHODS[result.spec.method].options()) if known else result.spec
-        found[spec.key] = result
+        if spec.key not in found or found[spec.key].status == "failed":
+            found[spec.key] = result
     return found

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
 from string import Template
-from typing import Any
+from typing import Any, get_args
 
 from gcnsl.datasets.benchmarks import BENCHMARKS
-from gcnsl.experiments.claims import Claim
+from gcnsl.experiments import paper
+from gcnsl.experiments.claims import EQUAL, Claim, Verdict
 from gcnsl.experiments.collect import Findings
 from gcnsl.experiments.figures import CAPTIONS, draw
 from gcnsl.experiments.labels import column_label, split_label
@@ -128,7 +129,7 @@ def _cell_sentence(cell: TableCell) -> str:
     if cell.cell.paper is None:
         return f"{ours}. The paper has no such number."
     delta = (
-        f", {'faster by' if cell.unit == 's' else 'a difference of'} {_signed(cell)}"
+        (f", ours is {_signed(cell)} as fast" if cell.unit == "s" else f", a difference of {_signed(cell)}")
         if cell.difference is not None
         else ""
     )
@@ -147,12 +148,19 @@ def _cards(findings: Findings) -> str:
             reached = [cell.reached for (row, _), cell in table.cells.items() if row in MERGES]
             known = [value for value in reached if value is not None]
             if known:
+                missing = len(MERGES) * len(paper.DATASETS) - len(known)
                 text = f"GCN-SL accuracies reach the paper's, {split_label(table.split)}"
+                text += f"; {missing} not run" if missing else ""
                 cards.append((f"{sum(known)} of {len(known)}", text))
-    if findings.claims:
-        verdicts = Counter(claim.verdict for claim in findings.claims)
-        cards.append((f"{verdicts['holds']} of {len(findings.claims)}", "claims of the paper hold"))
-        cards.append((f"{verdicts['does not hold']} of {len(findings.claims)}", "claims do not hold"))
+    verdicts: dict[str, set[str]] = defaultdict(set)  # of a claim one for each kind of split
+    for claim in findings.claims:
+        if claim.of_paper:
+            verdicts[claim.text].add(claim.verdict)
+    if verdicts:
+        hold = sum(found <= {"holds"} for found in verdicts.values())
+        fail = sum(found <= {"does not hold", "mostly does not hold"} for found in verdicts.values())
+        cards.append((f"{hold} of {len(verdicts)}", "claims of the paper hold"))
+        cards.append((f"{fail} of {len(verdicts)}", "claims do not hold, or mostly not"))
     statuses = Counter(result.status for result in findings.results)
     hours = sum(result.seconds for result in findings.results) / 3600
     cards += [(f"{statuses['ok']:,}", f"runs, {statuses['failed']:,} more failed"), (f"{hours:.1f} h", "of computing")]
@@ -164,7 +172,7 @@ def _cards(findings: Findings) -> str:
 def _claims(claims: Sequence[Claim]) -> str:
     if not claims:
         return ""
-    order = ("does not hold", "holds in part", "within noise", "holds")
+    order = get_args(Verdict)[::-1]
     items = []
     for claim in sorted(claims, key=lambda claim: order.index(claim.verdict)):
         signs = {True: "for", False: "against", None: "noise"}
@@ -172,13 +180,15 @@ def _claims(claims: Sequence[Claim]) -> str:
         items.append(
             f'<li><span class="verdict {claim.verdict.replace(" ", "-")}">{claim.verdict}</span>'
             f"<strong>{_html(claim.text)}</strong>"
-            f'<p class="muted">{escape(claim.summary)}; {escape(claim.source)} of the paper</p>'
+            f'<p class="muted">{escape(claim.summary)}; {"" if claim.of_paper else "our measure of the "}'
+            f"{escape(claim.source)}{' of the paper' if claim.of_paper else ''}</p>"
             f"<details><summary>The numbers</summary><ul>{findings}</ul></details></li>"
         )
     return (
         '<section id="claims" aria-labelledby="claims-title"><h2 id="claims-title">What the paper claims</h2>'
         "<p>Variants are compared run by run; a difference counts if its 95 % interval, corrected for overlapping "
-        'training sets, excludes zero.</p><ul class="claims">' + "\n".join(items) + "</ul></section>"
+        "training sets, excludes zero. “No worse” counts if that interval excludes a loss of more than "
+        f'{EQUAL:g} point.</p><ul class="claims">' + "\n".join(items) + "</ul></section>"
     )
 
 
@@ -188,7 +198,7 @@ def _section(name: str, tables: Sequence[Table], runs: _Runs) -> str:
     parts.append(f'<h2 id="{name}-title">{_html(tables[0].experiment.title)}</h2>')
     for table in tables:
         picture, title = draw(table), escape(table.title)
-        parts.append(f"<h3>{escape(table.variant.capitalize())}</h3>" if table.variant else "")
+        parts.append(f"<h3>{escape(table.variant[:1].upper() + table.variant[1:])}</h3>" if table.variant else "")
         if picture:
             scroll = f'<div class="picture" tabindex="0" role="region" aria-label="Figure: {title}">{picture}</div>'
             parts.append(f"<figure>{scroll}<figcaption>{_html(CAPTIONS[name])}</figcaption></figure>")

@@ -5,6 +5,7 @@ goes on where the last one ended, however it ended.
 """
 
 import os
+import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -104,9 +105,11 @@ def cost(spec: RunSpec) -> float:
 
 def _groups(specs: Iterable[RunSpec], share: int) -> list[Group]:
     """Runs that read the same graph in the same form together, at most ``share`` of them; the large ones first."""
-    ordered = sorted(specs, key=lambda spec: (-cost(spec), spec.group.key, spec.run))
+    ordered = sorted(specs, key=lambda spec: (spec.group.key, spec.run))
     groups = [list(group) for _, group in groupby(ordered, key=lambda spec: spec.group.key)]
-    return [group[first : first + share] for group in groups for first in range(0, len(group), share)]
+    parts = [group[first : first + share] for group in groups for first in range(0, len(group), share)]
+    random.Random().shuffle(parts)  # so that two programs on one store do not begin with the same
+    return sorted(parts, key=lambda part: -cost(part[0]))
 
 
 def _one_after_the_other(specs: list[RunSpec], work: Work) -> None:
@@ -118,18 +121,23 @@ def _in_processes(specs: list[RunSpec], work: Work, jobs: int) -> None:
     if jobs == 1:
         _one_after_the_other(specs, work)
         return
-    groups = _groups(specs, share=ceil(len(specs) / (jobs * _SHARES)))
-    worker = Worker.one_of(jobs)
-    call = partial(run_group, work=replace(work, worker=worker))
-    try:
-        in_processes(call, groups, jobs=jobs, worker=worker)
-    except TerminatedWorkerError:
-        for spec in missing_runs(specs, work.store, retry=work.retry):
-            _survive(call, spec, work, worker)
+    for fewer in (jobs, max(2, jobs // 2)):  # one that died for want of memory has more of it then
+        worker = Worker.one_of(fewer)
+        call = partial(run_group, work=replace(work, worker=worker))
+        try:
+            in_processes(call, _groups(specs, ceil(len(specs) / (fewer * _SHARES))), jobs=fewer, worker=worker)
+        except TerminatedWorkerError:
+            specs = missing_runs(specs, work.store, retry=work.retry)
+        else:
+            return
+    for spec in specs:
+        _survive(spec, work)
 
 
-def _survive(call: Callable[[Group], None], spec: RunSpec, work: Work, worker: Worker) -> None:
+def _survive(spec: RunSpec, work: Work) -> None:
     """Do one run in a process of its own; if that dies, of all things, the run has failed."""
+    worker = Worker.one_of(2)
+    call = partial(run_group, work=replace(work, worker=worker))
     try:
         in_processes(call, [[spec]], jobs=2, worker=worker)
     except TerminatedWorkerError:

@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import Any
 
 import optuna
+import torch
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 from torch_geometric.data import Data
@@ -28,11 +29,14 @@ from gcnsl.experiments.watching import watching
 from gcnsl.experiments.workers import Worker, in_processes
 from gcnsl.methods import ALIASES, Method, find_method, run_split, split_masks
 from gcnsl.training import choose_device
+from gcnsl.training.checkpoint import digest
 
 _DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 _STARTUP_TRIALS = 10
 _POLL_SECONDS = 1.0
 _WAIT_SECONDS = 60
+_TOO_LARGE = (torch.OutOfMemoryError,)
+"""What makes a trial fail, but not the search."""
 
 OnTrial = Callable[[int, float | None], None]
 
@@ -88,19 +92,25 @@ class Search:
         Path(self.storage).parent.mkdir(parents=True, exist_ok=True)
         storage = RDBStorage(f"sqlite:///{self.storage}", engine_kwargs={"connect_args": {"timeout": _WAIT_SECONDS}})
         study = optuna.create_study(
-            study_name=f"{self.method} on {self.name}" + (", grid" if self.grid else ""),
+            study_name=f"{self.method} on {self.name}, {self.runs} runs, seed {self.seed}, graph {self._graph}"
+            + (", grid" if self.grid else ""),
             storage=storage,
             direction="maximize",
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS // 2),
         )
-        seed = self.seed + len(study.get_trials(deepcopy=False))
-        study.sampler = (
-            optuna.samplers.GridSampler(grid_of(self.method), seed=seed)
-            if self.grid
-            else optuna.samplers.TPESampler(n_startup_trials=_STARTUP_TRIALS, seed=seed)
-        )
+        if self.grid:  # numbers its combinations by the seed, so that has to stay
+            study.sampler = optuna.samplers.GridSampler(grid_of(self.method), seed=self.seed)
+        else:
+            seed = self.seed + len(study.get_trials(deepcopy=False))
+            study.sampler = optuna.samplers.TPESampler(n_startup_trials=_STARTUP_TRIALS, seed=seed)
         return study
+
+    @property
+    def _graph(self) -> str:
+        """A name for what is learned from: two graphs of one name have no search in common."""
+        parts = {name: self.data[name] for name in ("y", "edge_index", "train_mask", "val_mask")}
+        return digest(parts)[:8]
 
 
 @dataclass(frozen=True)
@@ -138,16 +148,26 @@ def search(
         trials = min(trials, prod(map(len, grid_of(wanted.method).values())))
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = wanted.study()
-    if not wanted.grid and not study.get_trials(deepcopy=False):
-        base, general = wanted.base, find_method(wanted.method)
-        for method in (base, *(base.with_options(**options) for options in wanted.candidates), general):
-            options = method.options()
-            study.enqueue_trial({name: options[name] for name in wanted.space}, skip_if_exists=True)
+    if not wanted.grid:
+        _enqueue_first(study, wanted)
     with _watch(study, on_trial):
         if _done(study) < trials:
             _work_in_processes(wanted, trials, seconds, jobs)
     best = study.best_trial
     return Found(best.user_attrs["options"], float(best.value or 0.0), _done(study))
+
+
+def _enqueue_first(study: optuna.Study, wanted: Search) -> None:
+    """What is to be tried before all else, unless it has been or is about to be; one that was killed is tried again."""
+    known = study.get_trials(deepcopy=False, states=(*_DONE, TrialState.WAITING))
+    tried = [trial.system_attrs.get("fixed_params") for trial in known]
+    base, general = wanted.base, find_method(wanted.method)
+    for method in (base, *(base.with_options(**options) for options in wanted.candidates), general):
+        options = method.options()
+        first = {name: options[name] for name in wanted.space}
+        if first not in tried:
+            study.enqueue_trial(first)
+            tried.append(first)
 
 
 def _work_in_processes(wanted: Search, trials: int, seconds: float | None, jobs: int) -> None:
@@ -163,7 +183,9 @@ def _work(wanted: Search, trials: int, seconds: float | None, worker: Worker | N
         worker.begin()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
     enough = optuna.study.MaxTrialsCallback(trials, states=_DONE)
-    wanted.study().optimize(partial(_judge, wanted=wanted, worker=worker), timeout=seconds, callbacks=[enough])
+    wanted.study().optimize(
+        partial(_judge, wanted=wanted, worker=worker), timeout=seconds, callbacks=[enough], catch=_TOO_LARGE
+    )
 
 
 def _judge(trial: optuna.Trial, wanted: Search, worker: Worker | None) -> float:

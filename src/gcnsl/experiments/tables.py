@@ -75,6 +75,7 @@ class TableCell:
             "split": self.cell.split,
             "metric": self.cell.metric,
             "unit": self.unit,
+            "statistic": "median" if self.unit == "s" else "mean",
             "mean": _rounded(self.mean),
             "std": _rounded(self.std),
             "runs": len(self.good),
@@ -170,11 +171,13 @@ def number_text(mean: float | None, std: float | None, unit: Unit, *, plus_minus
 
 def to_markdown(table: Table) -> str:
     """The table in Markdown, ours above the paper's in small print, the best in bold."""
+    printed = any(cell.cell.paper for cell in table.cells.values())
+    legend = "Ours, and below it in small print the paper's.\n\n" if printed else ""
     lines = ["| | " + " | ".join(map(column_label, table.columns)) + " |", "| --- |" + " ---: |" * len(table.columns)]
     for row in table.rows:
         texts = [_markdown_cell(table, row, column) for column in table.columns]
         lines.append(f"| {table.row_label(row).replace('*', chr(92) + '*')} | " + " | ".join(texts) + " |")
-    return f"### {table.title.replace('*', chr(92) + '*')}\n\n" + "\n".join(lines) + "\n"
+    return f"### {table.title.replace('*', chr(92) + '*')}\n\n{legend}" + "\n".join(lines) + "\n"
 
 
 def _markdown_cell(table: Table, row: str, column: str) -> str:
@@ -183,9 +186,14 @@ def _markdown_cell(table: Table, row: str, column: str) -> str:
         return ""
     text = number_text(cell.mean, cell.std, cell.unit)
     text = f"**{text}**" if table.best(column) == row else text
-    text += "" if cell.is_complete or not cell.good else f" (n = {len(cell.good)})"
-    text += f" ({len(cell.failed)} failed)" if cell.failed else ""
+    text += _shortfall(cell)
     return text + (f"<br><sub>{number_text(*cell.cell.paper, cell.unit)}</sub>" if cell.cell.paper else "")
+
+
+def _shortfall(cell: TableCell) -> str:
+    """What is to be said of a number that rests on fewer runs than were planned."""
+    few = "" if cell.is_complete or not cell.good else f" (n = {len(cell.good)})"
+    return few + (f" ({len(cell.failed)} failed)" if cell.failed else "")
 
 
 def to_latex(table: Table) -> str:
@@ -210,7 +218,7 @@ def _latex_cell(table: Table, row: str, column: str) -> str:
     if cell is None:
         return ""
     ours = number_text(cell.mean, cell.std, cell.unit, plus_minus=r"$\pm$").replace("–", "--")
-    ours = rf"\textbf{{{ours}}}" if table.best(column) == row else ours
+    ours = (rf"\textbf{{{ours}}}" if table.best(column) == row else ours) + _shortfall(cell)
     if cell.cell.paper is None:
         return ours
     theirs = number_text(*cell.cell.paper, cell.unit, plus_minus=r"$\pm$")
