@@ -39,8 +39,9 @@ def search(
 ) -> None:
     """Search for hyper-parameters on the validation nodes; test nodes are not looked at.
 
-    It begins with what the TOML file has from earlier searches for this method and its like. Trials that fall behind
-    are given up early. Interrupted or killed, the same command goes on where it was.
+    It begins with what earlier searches found (in the TOML file) and gives up early on what falls behind.
+
+    Interrupted or killed, the same command goes on where it was.
 
     Example: [bold]gcnsl search texas --trials 100 --jobs 2[/]
 
