@@ -1,6 +1,7 @@
 """Shared test set-up: where the real datasets are, and what happens when they are not."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ settings.register_profile(
     derandomize="CI" in os.environ,  # new examples are for those who can look into them
 )
 settings.load_profile("gcnsl")
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts us in the background has it ignored
 
 
 @pytest.fixture(scope="session")
