@@ -166,6 +166,15 @@ def test_a_trial_that_needs_too_much_memory_does_not_end_the_search(wanted, monk
     assert len(calls) == 3
 
 
+def test_nothing_fits_into_memory(wanted, monkeypatch) -> None:
+    def accuracy(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    with pytest.raises(InputError, match=r"no trial was finished: allow more time than seconds\(0.3\), or a device"):
+        search(wanted, trials=2, seconds=0.3)
+
+
 def test_searches_on_other_graphs_or_splits_are_others(wanted) -> None:
     data = DATA.clone()
     data.y = data.y.roll(1)

@@ -153,6 +153,10 @@ def search(
     with _watch(study, on_trial):
         if _done(study) < trials:
             _work_in_processes(wanted, trials, seconds, jobs)
+    if not study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+        raise InputError(
+            f"no trial was finished: allow more time than seconds({seconds}), or a device with more memory"
+        )
     best = study.best_trial
     return Found(best.user_attrs["options"], float(best.value or 0.0), _done(study))
 
