@@ -186,9 +186,9 @@ def _work(wanted: Search, trials: int, seconds: float | None, worker: Worker | N
     if worker:
         worker.begin()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-    enough = optuna.study.MaxTrialsCallback(trials, states=_DONE)
+    enough = [optuna.study.MaxTrialsCallback(trials, states=states) for states in (_DONE, (TrialState.FAIL,))]
     wanted.study().optimize(
-        partial(_judge, wanted=wanted, worker=worker), timeout=seconds, callbacks=[enough], catch=_TOO_LARGE
+        partial(_judge, wanted=wanted, worker=worker), timeout=seconds, callbacks=enough, catch=_TOO_LARGE
     )
 
 
