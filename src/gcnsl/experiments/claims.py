@@ -24,7 +24,7 @@ from gcnsl.experiments.labels import column_label, split_label
 from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES, ablation_row
 from gcnsl.experiments.tables import Table, TableCell, number_text
 
-Verdict = Literal["holds", "holds so far", "holds in part", "mostly does not hold", "does not hold", "within noise"]
+Verdict = Literal["holds", "holds so far", "within noise", "holds in part", "mostly does not hold", "does not hold"]
 EQUAL = 1.0
 """By so many points of accuracy a variant may fall short and still be called no worse."""
 Pairs = Callable[[str], Sequence[tuple[str, str]]]
