@@ -1,7 +1,8 @@
-"""Shared test set-up: where the real datasets are, and what happens when they are not."""
+"""Shared test set-up: where the real datasets are, what happens when they are not, and the command line."""
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,21 @@ def single_thread():
     with threadpool_limits(1):
         yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def gcnsl(monkeypatch, capsys):
+    """Run the command line in this process: exit code, standard output, standard error."""
+    from gcnsl import cli  # only where it is asked for: it sets how threads wait
+    from gcnsl.cli import console
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gcnsl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(stop.value.code or 0), captured.out, captured.err
+
+    monkeypatch.setattr(console.out, "width", 200)
+    monkeypatch.setattr(console.err, "width", 200)
+    return run

@@ -1,41 +1,16 @@
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from cli_cases import QUICK
-from threadpoolctl import threadpool_limits
 
-from gcnsl import cli, synthetic
-from gcnsl.cli import console
+from gcnsl import synthetic
 
 COLOURS = np.array(["blue", "green", "red"])
 
 
-@pytest.fixture(autouse=True, scope="package")
-def one_thread():
-    """Work on small matrices in one thread: on a busy machine several only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture
-def gcnsl(monkeypatch, capsys):
-    """Run the command line in this process: exit code, standard output, standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gcnsl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(stop.value.code or 0), captured.out, captured.err
-
-    monkeypatch.setattr(console.out, "width", 200)
-    return run
+@pytest.fixture(autouse=True, scope="module")
+def one_thread(single_thread):
+    """All tests here work on small matrices."""
 
 
 @pytest.fixture(scope="session")

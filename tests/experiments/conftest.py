@@ -1,27 +1,16 @@
-import sys
-
 import pytest
-import torch
 from fake_methods import fake_methods
 from plausible import plausible_results
-from threadpoolctl import threadpool_limits
 
-from gcnsl import cli
-from gcnsl.cli import console
 from gcnsl.experiments.collect import collect
 from gcnsl.experiments.plan import Scope
 from gcnsl.experiments.report import render
 from gcnsl.methods import METHODS
 
 
-@pytest.fixture(autouse=True, scope="package")
-def one_thread():
-    """Work on small matrices in one thread: on a busy machine several only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        yield
-    torch.set_num_threads(threads)
+@pytest.fixture(autouse=True, scope="module")
+def one_thread(single_thread):
+    """All tests here work on small matrices."""
 
 
 @pytest.fixture
@@ -45,19 +34,3 @@ def findings(tmp_path_factory):
 def page(findings):
     """The report on them."""
     return render(findings)
-
-
-@pytest.fixture
-def gcnsl(monkeypatch, capsys):
-    """Run the command line in this process: exit code, standard output, standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gcnsl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(stop.value.code or 0), captured.out, captured.err
-
-    monkeypatch.setattr(console.out, "width", 200)
-    monkeypatch.setattr(console.err, "width", 200)
-    return run
