@@ -8,8 +8,9 @@ from torch_geometric.datasets import WikipediaNetwork
 
 import gcnsl
 from gcnsl import InputError, load
-from gcnsl.datasets import NAMES
+from gcnsl.datasets import NAMES, is_known
 from gcnsl.datasets.splits import PARTS, random_masks
+from gcnsl.datasets.synthetic import synthetic_name
 from gcnsl.graph import edge_homophily
 
 # nodes, entries, repeated, loops, edges, features, classes, h: as the files' own documentation counts them.
@@ -146,6 +147,17 @@ def test_random_splits_are_stratified_and_stable() -> None:
     assert more["train_mask"][:, :3].equal(masks["train_mask"])
     assert not more["train_mask"][:, 0].equal(more["train_mask"][:, 1])
     assert not random_masks(y, runs=1, seed=8)["train_mask"][:, 0].equal(masks["train_mask"][:, 0])
+
+
+def test_synthetic_graphs_by_name() -> None:
+    assert [synthetic_name(h) for h in (0.0, 0.3, 1.0)] == ["synthetic-h0", "synthetic-h0.3", "synthetic-h1"]
+    assert is_known("synthetic-h0.3")
+    assert not any(map(is_known, ("synthetic-hx", "synthetic-h7", "synthetic-hnan", "synthetic", "coral")))
+    data = load("synthetic-h0.3", runs=2, seed=1)
+    assert edge_homophily(data.edge_index, data.y) == pytest.approx(0.3, abs=1e-3)
+    assert data.name == "synthetic-h0.3"
+    assert data.train_mask.shape == (1000, 2)
+    assert not torch.equal(data.edge_index, load("synthetic-h0.3", seed=2).edge_index)
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@ import pytest
 
 from gcnsl import InputError
 from gcnsl.experiments import paper
-from gcnsl.experiments.graphs import load_graph, synthetic_homophily, synthetic_name
 from gcnsl.experiments.hyperparameters import options_for, read_settings, settings_like, settings_path, write_settings
-from gcnsl.graph import edge_homophily
 from gcnsl.methods import METHODS
 
 
@@ -59,13 +57,3 @@ def test_bad_settings_are_named_with_their_file(tmp_path) -> None:
 def test_settings_that_are_part_of_the_package_can_be_used(dataset) -> None:
     for method in METHODS:
         assert options_for(method, dataset).keys() == METHODS[method].options().keys()
-
-
-def test_synthetic_graphs_by_name() -> None:
-    assert [synthetic_name(h) for h in (0.0, 0.3, 1.0)] == ["synthetic-h0", "synthetic-h0.3", "synthetic-h1"]
-    assert synthetic_homophily("synthetic-h0.3") == 0.3
-    assert synthetic_homophily("synthetic-hx") is synthetic_homophily("cora") is None
-    assert settings_path("synthetic-h0.3").name == "synthetic.toml"
-    data = load_graph("synthetic-h0.3", split="random", runs=2, seed=1)
-    assert edge_homophily(data.edge_index, data.y) == pytest.approx(0.3, abs=1e-3)
-    assert data.train_mask.shape == (1000, 2)

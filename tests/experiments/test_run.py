@@ -27,11 +27,11 @@ PROGRAM = [sys.executable, str(Path(run_in_processes.__file__))]
 def small_graphs(monkeypatch):
     """Every graph is a small one, whatever its name."""
 
-    def load_graph(name, *, split, runs, seed, root=None):
+    def load(name, *, split, runs, seed, root=None):
         data = synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=seed, signal=0.9)
-        return data if split == "none" else with_random_split(data, runs=runs, seed=seed)
+        return data if split is None else with_random_split(data, runs=runs, seed=seed)
 
-    monkeypatch.setattr(run, "load_graph", load_graph)
+    monkeypatch.setattr(run, "load", load)
 
 
 @pytest.fixture
@@ -142,10 +142,10 @@ def test_failures_are_recorded_the_rest_goes_on_and_they_are_retried_when_asked(
 
 
 def test_a_graph_that_cannot_be_had_fails_its_runs(tmp_path, monkeypatch) -> None:
-    def load_graph(name, **_):
+    def load(name, **_):
         raise GcnslError("no such\ngraph")
 
-    monkeypatch.setattr(run, "load_graph", load_graph)
+    monkeypatch.setattr(run, "load", load)
     specs = run_in_processes.specs()
     run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
     assert [r.error for r in read_results(tmp_path / "r.db")] == ["GcnslError: no such graph"] * len(specs)

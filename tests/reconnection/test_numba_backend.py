@@ -113,6 +113,7 @@ def _run_in_fork(queue: "multiprocessing.Queue[bool]", case: Case) -> None:
     queue.put(bool(case.run("numba")[0].isfinite().all()))
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="torch has no gradients in a fork of a process that used a GPU")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_works_in_a_fork_of_a_process_that_used_it() -> None:
     case = make_case(n=611, m=None, q=19, p=9, kind="few", seed=8)

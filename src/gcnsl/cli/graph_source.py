@@ -22,7 +22,9 @@ class GraphSource:
     graph: Annotated[
         str | None,
         typer.Argument(
-            metavar="[GRAPH]", help="A dataset's name (see `gcnsl datasets`) or an npz file.", show_default=False
+            metavar="[GRAPH]",
+            help="A dataset's name (see `gcnsl datasets`), `synthetic-h0.3`, or an npz file.",
+            show_default=False,
         ),
     ] = None
     nodes: Annotated[Path | None, typer.Option(help="Your own graph: table of nodes (CSV, TSV or Parquet).")] = None

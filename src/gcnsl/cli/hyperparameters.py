@@ -40,13 +40,13 @@ class Start:
 
     def method(self, name: str) -> Method:
         """A method with its hyper-parameters."""
-        from gcnsl.datasets import NAMES
+        from gcnsl.datasets import is_known
         from gcnsl.experiments import paper
         from gcnsl.experiments.hyperparameters import options_for, read_settings
         from gcnsl.methods import find_method
 
         method = find_method(name)
-        if self.searched and self.graph in NAMES:
+        if self.searched and self.graph is not None and is_known(self.graph):
             method = method.with_options(**options_for(name, self.graph))
         elif name.startswith("gcn-sl") and self.graph in paper.DATASETS:
             method = method.with_options(**paper.hyperparameters(self.graph))

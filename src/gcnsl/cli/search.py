@@ -48,7 +48,7 @@ def search(
     Example: [bold]gcnsl search --nodes nodes.csv --edges edges.csv -o mine.toml[/]
     """
     import gcnsl
-    from gcnsl.datasets import NAMES
+    from gcnsl.datasets import is_known
     from gcnsl.datasets.splits import GEOM_GCN_RUNS
     from gcnsl.experiments.hyperparameters import options_for, settings_like, settings_path, write_settings
     from gcnsl.experiments.search import Search
@@ -56,7 +56,7 @@ def search(
 
     with busy("Reading the graph"):
         data = source.read(split=split, seed=seed, runs=max(runs, GEOM_GCN_RUNS), root=root)
-    known = data.name in NAMES
+    known = is_known(data.name)
     target = output or (settings_path(data.name) if known else Path(f"{data.name}.toml"))
     start = options_for(method, data.name, paper_hparams=True) if known else None
     wanted = Search(

@@ -1,4 +1,4 @@
-"""Graphs by name: the literature's, the bundled one, and any npz file in the heterophilous format."""
+"""Graphs by name: the literature's, the bundled one, synthetic ones, and any npz file in the heterophilous format."""
 
 import copy
 import difflib
@@ -12,14 +12,14 @@ from gcnsl.datasets.benchmarks import BENCHMARKS, read_benchmark, read_npz
 from gcnsl.datasets.debian import load_debian
 from gcnsl.datasets.files import fetch, folder_of
 from gcnsl.datasets.splits import geom_gcn_masks, geom_gcn_paths, random_masks, stored_masks
-from gcnsl.datasets.synthetic import synthetic
+from gcnsl.datasets.synthetic import synthetic, synthetic_homophily
 from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
 
-__all__ = ["NAMES", "SPLITS", "load", "synthetic", "where", "with_random_split"]
+__all__ = ["NAMES", "SPLITS", "is_known", "load", "synthetic", "where", "with_random_split"]
 
 NAMES = (*BENCHMARKS, "debian")
-"""What :func:`load` knows by name."""
+"""The real graphs that :func:`load` knows by name."""
 
 SPLITS = ("random", "geom-gcn", "public", "stored")
 
@@ -35,14 +35,15 @@ def load(
     """Load a graph.
 
     Args:
-        name: One of :data:`NAMES`, or the path of an npz file in the heterophilous format.
+        name: One of :data:`NAMES`; ``"synthetic-h0.3"`` for :func:`synthetic` with h = 0.3 (or any other); or the path
+            of an npz file in the heterophilous format.
         split: ``"random"``: 48/32/20 % of each class, ``runs`` times, from ``seed``; any graph.
             ``"geom-gcn"``: the ten published splits; the literature's graphs.
             ``"public"``: the standard split of the citation graphs (20 training nodes a class; one run).
             ``"stored"``: the masks that an npz file holds.
             ``None``: no masks.
         runs: Number of random splits.
-        seed: Of the random splits.
+        seed: Of the random splits, and of a synthetic graph.
         root: Folder with dataset files, searched before ``$GCNSL_DATA`` and the user's cache; what is found nowhere is
             downloaded.
 
@@ -57,9 +58,18 @@ def load(
     elif name == "debian":
         _refuse_split("debian", split, "geom-gcn", "public", "stored")
         data = load_debian()
+    elif (h := synthetic_homophily(str(name))) is not None:
+        _refuse_split(str(name), split, "geom-gcn", "public", "stored")
+        data = synthetic(h=h, seed=seed)
+        data.name = str(name)
     else:
         data = _load_benchmark(str(name), split, root)
     return with_random_split(data, runs=runs, seed=seed) if split == "random" else data
+
+
+def is_known(name: str) -> bool:
+    """Whether :func:`load` knows a graph by this name, files aside."""
+    return name in NAMES or synthetic_homophily(name) is not None
 
 
 def with_random_split(data: Data, *, runs: int = 10, seed: int = 0) -> Data:
@@ -81,7 +91,10 @@ def _load_benchmark(name: str, split: str | None, root: str | os.PathLike[str] |
     if name not in BENCHMARKS:
         near = difflib.get_close_matches(name.lower(), NAMES, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise InputError(f"name({name!r}) is no known graph: {hint}Known are {', '.join(NAMES)}, or an npz file's path")
+        raise InputError(
+            f"name({name!r}) is no known graph: {hint}Known are {', '.join(NAMES)}, "
+            "synthetic-hH with H from 0 to 1, or an npz file's path"
+        )
     benchmark = BENCHMARKS[name]
     _refuse_split(name, split, "stored", *(() if benchmark.family == "planetoid" else ("public",)))
     data, masks = read_benchmark(benchmark, root)

@@ -10,6 +10,7 @@ slot is known in advance, hence so is the number of earlier slots of any class. 
 refers to an earlier edge; those references are followed for all edges at once by pointer jumping.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ PREFERENTIAL_ROUNDS = 5
 """How often a repeated edge looks for another far end by degree before it may join any free pair of its kind."""
 
 WORDS_A_NODE = 8
+
+_BY_NAME = "synthetic-h"
 
 
 def synthetic(  # noqa: PLR0917 (as one would say it: how many nodes, the dial, then the rest)
@@ -81,6 +84,20 @@ def synthetic(  # noqa: PLR0917 (as one would say it: how many nodes, the dial, 
     data.name = f"synthetic(n={n}, h={h:g}, classes={classes}, degree={degree:g}, features={features}, seed={seed})"
     data.notes = []
     return data
+
+
+def synthetic_name(h: float) -> str:
+    """The name by which :func:`gcnsl.load` draws the graph with homophily h and all else at its default."""
+    return f"{_BY_NAME}{h:g}"
+
+
+def synthetic_homophily(name: str) -> float | None:
+    """The homophily that such a name asks for; ``None`` for other names."""
+    try:
+        h = float(name.removeprefix(_BY_NAME)) if name.startswith(_BY_NAME) else math.nan
+    except ValueError:
+        return None
+    return h if 0 <= h <= 1 else None
 
 
 def draw_classes(rng: np.random.Generator, n: int, classes: int) -> Ints:

@@ -12,7 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from gcnsl.experiments.graphs import synthetic_homophily
+from gcnsl.datasets.synthetic import synthetic_homophily
 from gcnsl.experiments.labels import column_label
 from gcnsl.experiments.measure import CURVE_STEP
 from gcnsl.experiments.plan import DEPTHS, MERGES, ablation_row

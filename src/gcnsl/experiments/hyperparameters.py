@@ -22,7 +22,6 @@ from typing import Any
 
 from gcnsl.errors import InputError
 from gcnsl.experiments import literature, paper
-from gcnsl.experiments.graphs import synthetic_homophily
 from gcnsl.files import atomic_write
 from gcnsl.methods import find_method
 
@@ -36,8 +35,7 @@ Folder = str | os.PathLike[str] | None
 
 def settings_path(dataset: str, folder: Folder = None) -> Path:
     """The file with a graph's settings, in a folder or among those that are part of the package."""
-    stem = dataset if synthetic_homophily(dataset) is None else "synthetic"
-    return Path(folder or str(resources.files("gcnsl.experiments") / "settings")) / f"{stem}.toml"
+    return Path(folder or str(resources.files("gcnsl.experiments") / "settings")) / f"{dataset}.toml"
 
 
 def read_settings(path: str | os.PathLike[str]) -> dict[str, dict[str, dict[str, Any]]]:

@@ -1,6 +1,6 @@
 """What methods, rows and graphs are called where people read them."""
 
-from gcnsl.experiments.graphs import synthetic_homophily
+from gcnsl.datasets.synthetic import synthetic_homophily
 
 _METHODS = {
     "mlp": "MLP",

@@ -8,9 +8,10 @@ from itertools import product
 from typing import Any, Literal
 
 from gcnsl.datasets.splits import GEOM_GCN_RUNS
+from gcnsl.datasets.synthetic import synthetic_name
 from gcnsl.errors import InputError
 from gcnsl.experiments import paper
-from gcnsl.experiments.graphs import check_graph, splits_of, synthetic_name
+from gcnsl.experiments.graphs import check_graph, splits_of
 from gcnsl.experiments.hyperparameters import Folder, options_for
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import ALIASES, find_method

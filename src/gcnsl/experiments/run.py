@@ -17,8 +17,8 @@ from pathlib import Path
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from torch_geometric.data import Data
 
+from gcnsl.datasets import load
 from gcnsl.experiments import paper
-from gcnsl.experiments.graphs import load_graph
 from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.measure import failed_run, method_of, time_features, train_run
 from gcnsl.experiments.results import ResultStore, RunResult, Status
@@ -152,7 +152,8 @@ def run_group(group: Group, work: Work) -> None:
     with ResultStore(work.store) as store:
         try:
             first, runs = group[0], max(spec.run for spec in group) + 1
-            data = load_graph(first.dataset, split=first.split, runs=runs, seed=first.seed, root=work.root)
+            split = None if first.split == "none" else first.split
+            data = load(first.dataset, split=split, runs=runs, seed=first.seed, root=work.root)
             measure = _prepared(first, data, work)
         except Exception as error:  # whatever it is, it is the same for all of them
             store.add(*(failed_run(spec, error, device=work.device) for spec in group))

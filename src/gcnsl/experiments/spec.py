@@ -21,7 +21,7 @@ class RunSpec:
 
     Args:
         method: A name of :data:`gcnsl.methods.METHODS`; for ``task="features"`` ``"sc"``, ``"esc"`` or ``"esc-anch"``.
-        dataset: See :func:`gcnsl.experiments.graphs.load_graph`.
+        dataset: A name that :func:`gcnsl.load` knows.
         split: ``"random"``, ``"geom-gcn"``, ...; ``"none"`` where no node is classified.
         run: Which split, or which repetition, from 0.
         seed: Of splits, anchors and the shifted feature; run r draws its weights and dropout from seed + r.
