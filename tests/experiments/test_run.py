@@ -106,9 +106,10 @@ def test_work_is_shared_out_in_parts_the_large_ones_first() -> None:
     specs = [RunSpec("mlp", dataset, "random", number, 0, ()) for dataset in ("texas", "pubmed") for number in range(5)]
     orders = set()
     for _ in range(20):
-        parts = tuple(tuple((spec.dataset, spec.run) for spec in group) for group in run._groups(specs, share=3))
-        for name, half in (("pubmed", parts[:2]), ("texas", parts[2:])):
-            assert sorted(half) == [((name, 0), (name, 1), (name, 2)), ((name, 3), (name, 4))]
+        parts = tuple(tuple((spec.dataset, spec.run) for spec in group) for group in run._groups(specs, shares=2))
+        large, small = parts[:3], parts[3:]
+        assert sorted(large) == [(("pubmed", 0), ("pubmed", 1)), (("pubmed", 2), ("pubmed", 3)), (("pubmed", 4),)]
+        assert small == (tuple(("texas", number) for number in range(5)),)
         orders.add(parts)
     assert len(orders) > 1, "two programs on one store would begin with the same runs"
 

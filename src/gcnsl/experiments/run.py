@@ -6,12 +6,11 @@ goes on where the last one ended, however it ended.
 
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from math import ceil
 from pathlib import Path
 
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -34,6 +33,8 @@ _SHARES = 4
 """A process gets its work in at least so many parts, where there is enough, so that none waits for the last."""
 _POLL_SECONDS = 0.5
 _TYPICAL_COST = 5000
+_NODE_COST = 70
+"""A node takes as long as so many edges (GCN-SL on a CPU: 200 s on Pubmed, 79 s on Squirrel)."""
 
 Group = list[RunSpec]
 OnResult = Callable[[RunSpec, Status], None]
@@ -100,20 +101,27 @@ def missing_runs(specs: Iterable[RunSpec], store: str | os.PathLike[str], *, ret
 def cost(spec: RunSpec) -> float:
     """Roughly how long a run takes, in units of nothing: the large ones should start first."""
     size = paper.DATASETS.get(spec.dataset)
-    return _TYPICAL_COST + (size.nodes + size.edges if size else 0)
+    return _TYPICAL_COST + (_NODE_COST * size.nodes + size.edges if size else 0)
 
 
-def _groups(specs: Iterable[RunSpec], share: int) -> list[Group]:
-    """Runs that read the same graph in the same form together, at most ``share`` of them; the large ones first."""
+def _groups(specs: Sequence[RunSpec], shares: int) -> list[Group]:
+    """Runs that read the same graph in the same form together, but none that cost more than one of so many shares.
+
+    The large ones come first.
+    """
     ordered = sorted(specs, key=lambda spec: (spec.group.key, spec.run))
-    groups = [list(group) for _, group in groupby(ordered, key=lambda spec: spec.group.key)]
-    parts = [group[first : first + share] for group in groups for first in range(0, len(group), share)]
+    share = sum(map(cost, specs)) / shares
+    parts = []
+    for _, same in groupby(ordered, key=lambda spec: spec.group.key):
+        group = list(same)
+        size = max(1, int(share / cost(group[0])))
+        parts += [group[first : first + size] for first in range(0, len(group), size)]
     random.Random().shuffle(parts)  # so that two programs on one store do not begin with the same
     return sorted(parts, key=lambda part: -cost(part[0]))
 
 
 def _one_after_the_other(specs: list[RunSpec], work: Work) -> None:
-    for group in _groups(specs, share=len(specs)):
+    for group in _groups(specs, shares=1):
         run_group(group, work)
 
 
@@ -125,7 +133,7 @@ def _in_processes(specs: list[RunSpec], work: Work, jobs: int) -> None:
         worker = Worker.one_of(fewer)
         call = partial(run_group, work=replace(work, worker=worker))
         try:
-            in_processes(call, _groups(specs, ceil(len(specs) / (fewer * _SHARES))), jobs=fewer, worker=worker)
+            in_processes(call, _groups(specs, fewer * _SHARES), jobs=fewer, worker=worker)
         except TerminatedWorkerError:
             specs = missing_runs(specs, work.store, retry=work.retry)
         else:
