@@ -74,6 +74,20 @@ def test_a_part_makes_a_smaller_report(scope, tmp_path) -> None:
     assert "Debian" in render(found)
 
 
+def test_other_splits_are_shown_where_there_are_runs_of_that_experiment_alone(scope, tmp_path) -> None:
+    part = replace(scope, methods=["gcn-sl-cc"], datasets=["debian", "texas"], runs=12)
+    of_accuracy = plausible_results(part, names=["accuracy"])
+    published = replace(part, datasets=["texas"], splits=["geom-gcn"], runs=10)
+    of_ablation = plausible_results(published, names=["ablation"])
+
+    def shown(results) -> list[str]:
+        return [table.name for table in collect(results, settings=tmp_path).tables]
+
+    assert not any(name.endswith("geom-gcn") for name in shown(of_accuracy) if not name.startswith("accuracy"))
+    assert set(shown([*of_accuracy, *of_ablation])) - set(shown(of_accuracy)) == {"ablation-geom-gcn"}
+    assert "ablation-geom-gcn" in shown(of_ablation)
+
+
 def test_runs_with_other_settings_are_counted_not_shown(scope, tmp_path) -> None:
     results = plausible_results(replace(scope, methods=["gcn-sl-cc"], datasets=["texas"]), names=["accuracy"])
     strangers = [replace(result, spec=replace(result.spec, method="unheard-of")) for result in results]

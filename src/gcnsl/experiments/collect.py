@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gcnsl.datasets import NAMES
+from gcnsl.datasets.splits import GEOM_GCN_RUNS
 from gcnsl.experiments import paper
 from gcnsl.experiments.claims import Claim, judge
+from gcnsl.experiments.graphs import splits_of
 from gcnsl.experiments.hyperparameters import Folder
 from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.plan import EXPERIMENTS, MERGES, Experiment, Scope, plan
@@ -51,7 +53,10 @@ def collect(results: Sequence[RunResult], *, seed: int = paper.SEED, settings: F
 
 
 def _experiments(results: Mapping[str, RunResult], *, seed: int, settings: Folder) -> Iterator[Experiment]:
-    """The experiments that there are results for, with as many runs as there are."""
+    """The experiments that there are results for, with as many runs as there are.
+
+    On splits that an experiment does not ask for by itself it is shown if there are runs that only it has.
+    """
     specs = [result.spec for result in results.values()]
     graphs = {spec.dataset for spec in specs} & set(NAMES)
     usual = Scope(
@@ -62,10 +67,18 @@ def _experiments(results: Mapping[str, RunResult], *, seed: int, settings: Folde
         settings=settings,
     )
     printed = replace(usual, paper_hparams=True, methods=[name for name in usual.methods or () if name in MERGES])
+    published = [name for name in usual.datasets or () if "geom-gcn" in splits_of(name)]
+    elsewhere = [
+        replace(scope, splits=["geom-gcn"], datasets=published, runs=min(scope.runs, GEOM_GCN_RUNS))
+        for scope in (usual, printed)
+    ]
+    shown: set[str] = set()
     for name in EXPERIMENTS:
         known: set[str] = set()
-        for scope in (usual, printed):
-            seen = [spec for spec in plan(name, scope).specs if spec.key in results and spec.key not in known]
+        for scope in (usual, printed, *elsewhere):
+            old = known | shown if scope.splits else known
+            seen = [spec for spec in plan(name, scope).specs if spec.key in results and spec.key not in old]
             known |= {spec.key for spec in seen}
             if seen:
                 yield plan(name, replace(scope, runs=max(spec.run for spec in seen) + 1))
+        shown |= known
