@@ -1,4 +1,5 @@
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ from experiment_cases import result
 from plausible import plausible_results
 from scipy import stats
 
-from gcnsl.experiments.claims import Claim, Finding, _outcome, difference, judge
+from gcnsl.experiments.claims import Claim, Finding, Verdict, _outcome, difference, judge, to_markdown, worst_first
 from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.plan import EXPERIMENTS, Cell, Scope, plan
 from gcnsl.experiments.spec import RunSpec
@@ -48,13 +49,13 @@ def test_runs_are_compared_with_the_same_run() -> None:
 )
 def test_verdicts(outcomes, verdict) -> None:
     findings = tuple(Finding("z", outcome) for outcome in outcomes)
-    claim = Claim("x", "y", "random", findings, planned=len(outcomes))
+    claim = Claim("x", "y", "random splits", findings, planned=len(outcomes))
     assert claim.verdict == verdict
     assert claim.summary.endswith(f"(of {len(outcomes)}, random splits)")
 
 
 def test_what_is_not_run_holds_at_most_so_far() -> None:
-    claim = Claim("x", "y", "random", (Finding("z", True), Finding("z", True)), planned=5)
+    claim = Claim("x", "y", "random splits", (Finding("z", True), Finding("z", True)), planned=5)
     assert claim.verdict == "holds so far"
     assert claim.summary == "2 for it (of 5, 3 not run, random splits)"
 
@@ -90,8 +91,8 @@ def claims(all_methods, tmp_path):
     return judged
 
 
-def find(claims, text: str, split: str = "random") -> Claim:
-    (claim,) = [claim for claim in claims if text in claim.text and claim.split == split]
+def find(claims, text: str, variant: str = "random splits") -> Claim:
+    (claim,) = [claim for claim in claims if text in claim.text and claim.variant == variant]
     return claim
 
 
@@ -122,16 +123,16 @@ def test_reached_and_outdone(claims) -> None:
         return metrics | {"test": 0.3 + 0.001 * spec.run + (0.1 if spec.method == "mlp" else 0)}
 
     judged = claims(flat, names=["accuracy"])
-    for split in ("random", "geom-gcn"):
-        reached = find(judged, "are reached", split)
+    for variant in ("random splits", "Geom-GCN's splits"):
+        reached = find(judged, "are reached", variant)
         assert len(reached.findings) == 16
         assert reached.verdict == "does not hold", "even on Squirrel 30 is too little"
-        best = find(judged, "in bold", split)
+        best = find(judged, "in bold", variant)
         assert best.verdict == "does not hold"
         assert all(" vs MLP" in finding.text for finding in best.findings if finding.outcome is False)
         assert [finding.outcome for finding in best.findings].count(False) == 5
         assert len(best.findings) == 5 * 8
-        assert find(judged, "worse than the MLP", split).verdict == "holds"
+        assert find(judged, "worse than the MLP", variant).verdict == "holds"
 
 
 def test_homophily_depth_and_time(claims) -> None:
@@ -143,7 +144,7 @@ def test_homophily_depth_and_time(claims) -> None:
     assert find(judged, "than NLGNN's").verdict == "holds"
     assert find(judged, "A GCN of 5 layers").verdict == "holds"
     assert find(judged, "with K = 5 is no worse").verdict == "holds"
-    esc = find(judged, "ESC is faster than SC", "none")
+    esc = find(judged, "ESC is faster than SC", "")
     assert (esc.verdict, len(esc.findings)) == ("holds", 8)
     assert esc.summary == "8 for it (of 8)"
     assert len(find(judged, "spectral features").findings) == 16
@@ -164,3 +165,21 @@ def test_means_are_of_the_runs_that_are_compared(claims) -> None:
 def test_claims_without_runs_are_not_judged(claims) -> None:
     assert claims(names=["accuracy"], methods=["mlp"], datasets=["texas"]) == []
     assert claims(names=["synthetic"]) == []
+
+
+def test_variants_of_a_claim_come_together_the_worst_claim_first(claims) -> None:
+    judged = claims(names=["ablation"]) + claims(names=["ablation"], paper_hparams=True)
+    together = worst_first(judged)
+    assert {len(same) for same in together} == {2}
+    assert [claim.variant for claim in together[0]] == [
+        "random splits",
+        "random splits, the paper's own hyper-parameters",
+    ]
+    ranks = [get_args(Verdict).index(same[0].verdict) for same in together]
+    assert ranks == sorted(ranks, reverse=True)
+    assert len(set(ranks)) > 1
+    text = to_markdown(judged)
+    for claim in judged:
+        assert f"  - **{claim.verdict}**: {claim.summary}\n" in text
+    assert text.count("\n- ") == len(together)
+    assert "\n- A\\* helps on the WebKB and Wikipedia graphs (section 4.4 of the paper):\n" in text

@@ -113,7 +113,7 @@ def reproduce(
 def report(
     store: Annotated[Path, typer.Option(help="File of results, or an export of one (.jsonl).")] = Path("results.db"),
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
-    markdown: Annotated[Path | None, typer.Option(help="Write the tables in Markdown here too.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the claims and tables in Markdown here too.")] = None,
     latex: Annotated[Path | None, typer.Option(help="Write the tables for LaTeX here too.")] = None,
     figures: Annotated[Path | None, typer.Option(help="Write the figures as SVG files into this folder too.")] = None,
     export: Annotated[Path | None, typer.Option(help="Write all runs here too, as JSON lines for --merge.")] = None,
@@ -127,6 +127,7 @@ def report(
 
     Example: [bold]gcnsl report -o report.html --markdown tables.md[/]
     """
+    from gcnsl.experiments import claims
     from gcnsl.experiments.collect import collect
     from gcnsl.experiments.figures import draw, standalone
     from gcnsl.experiments.report import render
@@ -139,7 +140,8 @@ def report(
     written = []
     with busy("Drawing"):
         if markdown is not None:
-            written.append((markdown, "\n".join(map(to_markdown, findings.tables))))
+            parts = [claims.to_markdown(findings.claims)] if findings.claims else []
+            written.append((markdown, "\n".join([*parts, *map(to_markdown, findings.tables)])))
         if latex is not None:
             written.append((latex, "\n".join(map(to_latex, findings.tables))))
         if figures is not None:

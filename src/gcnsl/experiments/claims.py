@@ -11,16 +11,16 @@ ends no more than :data:`EQUAL` points below zero: too few runs to see a differe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
-from typing import Literal
+from typing import Literal, get_args
 
 from scipy import stats
 
 from gcnsl.datasets.splits import SHARES
 from gcnsl.experiments import paper
-from gcnsl.experiments.labels import column_label, split_label
+from gcnsl.experiments.labels import column_label
 from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES, ablation_row
 from gcnsl.experiments.tables import Table, TableCell, number_text
 
@@ -43,12 +43,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, and what we find.
+    """A sentence of the paper, and what we find in one variant of an experiment.
 
     Attributes:
         text: What the paper says, in short.
         source: Where it says so.
-        split: The kind of split of our runs.
+        variant: Of the experiment: the kind of split of our runs, and whose hyper-parameters.
         findings: One for each graph and variant.
         planned: How many there are to be.
         of_paper: Whether it is the paper's sentence; else it is ours about how near we came.
@@ -56,7 +56,7 @@ class Claim:
 
     text: str
     source: str
-    split: str
+    variant: str
     findings: tuple[Finding, ...]
     planned: int
     of_paper: bool = True
@@ -73,6 +73,11 @@ class Claim:
         return "does not hold" if bad else "within noise"
 
     @property
+    def origin(self) -> str:
+        """Where it comes from, in words."""
+        return f"{self.source} of the paper" if self.of_paper else f"our measure of the {self.source}"
+
+    @property
     def summary(self) -> str:
         """How often, in numbers."""
         outcomes = [finding.outcome for finding in self.findings]
@@ -83,7 +88,7 @@ class Claim:
         }
         told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         missing = f"{self.planned - len(outcomes)} not run" if len(outcomes) < self.planned else ""
-        return f"{told} ({', '.join(filter(None, (f'of {self.planned}', missing, split_label(self.split))))})"
+        return f"{told} ({', '.join(filter(None, (f'of {self.planned}', missing, self.variant)))})"
 
 
 def common_runs(one: TableCell, other: TableCell) -> list[int]:
@@ -110,6 +115,24 @@ def judge(tables: Sequence[Table]) -> list[Claim]:
     return [claim for table in about for claim in _CLAIMS[table.experiment.name](table) if claim.findings]
 
 
+def worst_first(claims: Iterable[Claim]) -> list[list[Claim]]:
+    """The claims, what was found in each variant together; first those that fare worst in the first of them."""
+    together: dict[str, list[Claim]] = {}
+    for claim in claims:
+        together.setdefault(claim.text, []).append(claim)
+    order = get_args(Verdict)
+    return sorted(together.values(), key=lambda same: -order.index(same[0].verdict))
+
+
+def to_markdown(claims: Iterable[Claim]) -> str:
+    """The claims as a list in Markdown."""
+    lines = ["### What the paper claims\n"]
+    for same in worst_first(claims):
+        lines.append(f"- {same[0].text.replace('*', chr(92) + '*')} ({same[0].origin}):")
+        lines += [f"  - **{claim.verdict}**: {claim.summary}" for claim in same]
+    return "\n".join(lines) + "\n"
+
+
 def _versus(
     table: Table, text: str, source: str, pairs: Pairs, columns: Sequence[str], *, allow_equal: bool = False
 ) -> Claim:
@@ -129,7 +152,7 @@ def _versus(
         names = f"{column_label(column)}: {table.row_label(one)} vs {table.row_label(other)}"
         told = f"{names}, {' : '.join(means)} ({delta[0]:+.2f} ± {delta[1]:.2f}{few})"
         findings.append(Finding(told, _outcome(*delta, allow_equal=allow_equal)))
-    return Claim(text, source, table.split, tuple(findings), len(compared))
+    return Claim(text, source, table.variant, tuple(findings), len(compared))
 
 
 def _outcome(mean: float, half: float, *, allow_equal: bool) -> bool | None:
@@ -153,7 +176,7 @@ def _accuracy(table: Table) -> Iterator[Claim]:
     yield Claim(
         "GCN-SL's accuracies are reached: no more than one of the paper's standard deviations short, or above",
         "table of accuracies",
-        table.split,
+        table.variant,
         tuple(reached),
         planned=len(MERGES) * len(paper.DATASETS),
         of_paper=False,
@@ -230,7 +253,7 @@ def _runtime(table: Table) -> Iterator[Claim]:
                 text = f"{column_label(column)}: {seconds} s, {long / quick:.3g} times"
                 findings.append(Finding(text, quick < long))
         names = f"{table.row_label(fast)} is faster than {table.row_label(slow)}"
-        yield Claim(names, "section 4.5", table.split, tuple(findings), len(paper.DATASETS))
+        yield Claim(names, "section 4.5", table.variant, tuple(findings), len(paper.DATASETS))
 
 
 _CLAIMS: Mapping[str, Callable[[Table], Iterator[Claim]]] = {

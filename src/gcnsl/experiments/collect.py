@@ -46,10 +46,9 @@ def collect(results: Sequence[RunResult], *, seed: int = paper.SEED, settings: F
     keyed = by_key(results)
     experiments = list(_experiments(keyed, seed=seed, settings=settings))
     tables = [table for experiment in experiments for table in make_tables(experiment, keyed)]
-    judged = judge([table for table in tables if not table.experiment.paper_hparams])
     used = {spec.key for experiment in experiments for spec in experiment.specs}
     unused = tuple(result for key, result in keyed.items() if key not in used)
-    return Findings(tuple(results), tuple(tables), tuple(judged), unused)
+    return Findings(tuple(results), tuple(tables), tuple(judge(tables)), unused)
 
 
 def _experiments(results: Mapping[str, RunResult], *, seed: int, settings: Folder) -> Iterator[Experiment]:

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
 from string import Template
-from typing import Any, get_args
+from typing import Any
 
 from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.experiments import paper
-from gcnsl.experiments.claims import EQUAL, Claim, Verdict
+from gcnsl.experiments.claims import EQUAL, Claim, worst_first
 from gcnsl.experiments.collect import Findings
 from gcnsl.experiments.figures import CAPTIONS, draw
 from gcnsl.experiments.labels import column_label, split_label
@@ -152,13 +152,10 @@ def _cards(findings: Findings) -> str:
                 text = f"GCN-SL accuracies reach the paper's, {split_label(table.split)}"
                 text += f"; {missing} not run" if missing else ""
                 cards.append((f"{sum(known)} of {len(known)}", text))
-    verdicts: dict[str, set[str]] = defaultdict(set)  # of a claim one for each kind of split
-    for claim in findings.claims:
-        if claim.of_paper:
-            verdicts[claim.text].add(claim.verdict)
+    verdicts = [{claim.verdict for claim in same} for same in worst_first(findings.claims) if same[0].of_paper]
     if verdicts:
-        hold = sum(found <= {"holds"} for found in verdicts.values())
-        fail = sum(found <= {"does not hold", "mostly does not hold"} for found in verdicts.values())
+        hold = sum(found <= {"holds"} for found in verdicts)
+        fail = sum(found <= {"does not hold", "mostly does not hold"} for found in verdicts)
         cards.append((f"{hold} of {len(verdicts)}", "claims of the paper hold"))
         cards.append((f"{fail} of {len(verdicts)}", "claims do not hold, or mostly not"))
     statuses = Counter(result.status for result in findings.results)
@@ -172,23 +169,26 @@ def _cards(findings: Findings) -> str:
 def _claims(claims: Sequence[Claim]) -> str:
     if not claims:
         return ""
-    order = get_args(Verdict)[::-1]
-    items = []
-    for claim in sorted(claims, key=lambda claim: order.index(claim.verdict)):
-        signs = {True: "for", False: "against", None: "noise"}
-        findings = "".join(f"<li><b>{signs[f.outcome]}</b>: {_html(f.text)}</li>" for f in claim.findings)
-        items.append(
-            f'<li><span class="verdict {claim.verdict.replace(" ", "-")}">{claim.verdict}</span>'
-            f"<strong>{_html(claim.text)}</strong>"
-            f'<p class="muted">{escape(claim.summary)}; {"" if claim.of_paper else "our measure of the "}'
-            f"{escape(claim.source)}{' of the paper' if claim.of_paper else ''}</p>"
-            f"<details><summary>The numbers</summary><ul>{findings}</ul></details></li>"
-        )
+    items = [
+        f'<li><strong>{_html(same[0].text)}</strong> <span class="muted">({escape(same[0].origin)})</span>'
+        f"{''.join(map(_verdict, same))}</li>"
+        for same in worst_first(claims)
+    ]
     return (
         '<section id="claims" aria-labelledby="claims-title"><h2 id="claims-title">What the paper claims</h2>'
         "<p>Variants are compared run by run; a difference counts if its 95 % interval, corrected for overlapping "
         "training sets, excludes zero. “No worse” counts if that interval excludes a loss of more than "
         f'{EQUAL:g} point.</p><ul class="claims">' + "\n".join(items) + "</ul></section>"
+    )
+
+
+def _verdict(claim: Claim) -> str:
+    """What became of a claim in one variant, to be opened for the numbers."""
+    signs = {True: "for", False: "against", None: "noise"}
+    findings = "".join(f"<li><b>{signs[f.outcome]}</b>: {_html(f.text)}</li>" for f in claim.findings)
+    return (
+        f'<details><summary><span class="verdict {claim.verdict.replace(" ", "-")}">{claim.verdict}</span>'
+        f"{escape(claim.summary)}</summary><ul>{findings}</ul></details>"
     )
 
 
