@@ -210,7 +210,7 @@ EXPERIMENTS: dict[str, tuple[str, Unit, Callable[[Scope], Iterator[Cell]]]] = {
     "spectral": ("GCN-SL with and without spectral features F", "%", _spectral),
     "homophily": ("Homophily of the original, initial and learned graphs", "h", _homophily),
     "depth": ("GCN and GCN-SL of growing depth", "%", _depth),
-    "runtime": ("Seconds for the spectral features", "s", _runtime),
+    "runtime": ("Seconds for the spectral features, in one thread", "s", _runtime),
     "synthetic": ("Test accuracy over homophily, on synthetic graphs", "%", _synthetic),
 }
 
