@@ -152,12 +152,17 @@ def test_random_splits_are_stratified_and_stable() -> None:
 def test_synthetic_graphs_by_name() -> None:
     assert [synthetic_name(h) for h in (0.0, 0.3, 1.0)] == ["synthetic-h0", "synthetic-h0.3", "synthetic-h1"]
     assert is_known("synthetic-h0.3")
-    assert not any(map(is_known, ("synthetic-hx", "synthetic-h7", "synthetic-hnan", "synthetic", "coral")))
+    for other in ("synthetic-hx", "synthetic-h7", "synthetic-hnan", "synthetic", "coral"):
+        assert not is_known(other)
+    for same in ("synthetic-h0.30", "synthetic-h0_3", "synthetic-h 0.3", "synthetic-h3e-1", "synthetic-h-0"):
+        assert not is_known(same), "one graph would have two names"
     data = load("synthetic-h0.3", runs=2, seed=1)
     assert edge_homophily(data.edge_index, data.y) == pytest.approx(0.3, abs=1e-3)
     assert data.name == "synthetic-h0.3"
     assert data.train_mask.shape == (1000, 2)
-    assert not torch.equal(data.edge_index, load("synthetic-h0.3", seed=2).edge_index)
+    other = load("synthetic-h0.3", runs=2, seed=2)
+    assert torch.equal(data.edge_index, other.edge_index), "predict knows no seed, and must find the same graph"
+    assert not torch.equal(data.train_mask, other.train_mask)
 
 
 @pytest.fixture

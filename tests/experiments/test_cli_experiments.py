@@ -1,12 +1,14 @@
 import json
 
 import pytest
+from plausible import plausible_results
 
 from gcnsl import cli
 from gcnsl.cli import experiments as commands
 from gcnsl.experiments import run
 from gcnsl.experiments.hyperparameters import options_for, read_settings
-from gcnsl.experiments.results import export_lines, read_results
+from gcnsl.experiments.plan import Scope
+from gcnsl.experiments.results import ResultStore, export_lines, read_results
 from gcnsl.methods import METHODS
 
 pytestmark = pytest.mark.usefixtures("all_methods")
@@ -94,6 +96,15 @@ def test_report_writes_all_that_is_asked_for(gcnsl, store, tmp_path) -> None:
     again = tmp_path / "again.html"
     gcnsl("report", "--store", wanted["--export"], "-o", again)
     assert again.read_text(encoding="utf-8") == wanted["--output"].read_text(encoding="utf-8")
+
+
+def test_markdown_begins_with_the_claims(gcnsl, store, tmp_path) -> None:
+    with ResultStore(store) as results:
+        results.add(*plausible_results(Scope(datasets=["texas"], methods=["gcn-sl-cc"], runs=4), names=["ablation"]))
+    gcnsl("report", "--store", store, "-o", tmp_path / "page.html", "--markdown", tmp_path / "tables.md")
+    text = (tmp_path / "tables.md").read_text(encoding="utf-8")
+    assert text.startswith("### What the paper claims")
+    assert text.index("A is of little use") < text.index("| GCN-SL_cc, A |")
 
 
 def test_report_as_json(gcnsl, store, tmp_path) -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 import run_in_processes
+import torch
 from fake_methods import fake_methods
 
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import GcnslError
-from gcnsl.experiments import run
+from gcnsl.experiments import measure, run
 from gcnsl.experiments.measure import CURVE_STEP
 from gcnsl.experiments.plan import Scope, plan
 from gcnsl.experiments.results import ResultStore, export_lines, import_lines, read_results
@@ -165,10 +166,22 @@ def test_curves(quick, tmp_path) -> None:
 
 
 @pytest.mark.usefixtures("small_graphs")
-def test_times_of_spectral_features(tmp_path) -> None:
+def test_times_of_spectral_features(tmp_path, monkeypatch) -> None:
     options = as_options({"n_components": 3, "n_anchors": 8})
     specs = [RunSpec(name, "texas", "none", 0, 0, options, task="features") for name in ("sc", "esc", "esc-anch")]
+    threads = []
+    made = measure.SpectralFeatures.fit_transform
+
+    def watched(self, x):
+        threads.append(torch.get_num_threads())
+        return made(self, x)
+
+    monkeypatch.setattr(measure.SpectralFeatures, "fit_transform", watched)
+    torch.set_num_threads(2)  # the module's fixture puts it back
     run.execute(specs, tmp_path / "r.db", device="cpu")
+    assert set(threads) == {1}
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(1)
     found = {result.spec.method: result for result in read_results(tmp_path / "r.db")}
     assert found.keys() == {"sc", "esc", "esc-anch"}
     for result in found.values():

@@ -202,7 +202,7 @@ def _rich_table(table: "Table") -> RichTable:
             cell, text = table.cells.get((row, column)), Text()
             if cell is not None:
                 colour = {True: "green", False: "red", None: ""}[cell.reached]
-                weight = "bold" if table.best(column) == row else ""
+                weight = "bold" if row in table.best(column) else ""
                 text.append(number_text(cell.mean, cell.std, cell.unit), style=f"{weight} {colour}".strip())
                 text.append("" if cell.is_complete else f" ({len(cell.good)}/{len(cell.cell.runs)})", style="yellow")
                 if cell.cell.paper:

@@ -12,7 +12,7 @@ from gcnsl.datasets.benchmarks import BENCHMARKS, read_benchmark, read_npz
 from gcnsl.datasets.debian import load_debian
 from gcnsl.datasets.files import fetch, folder_of
 from gcnsl.datasets.splits import geom_gcn_masks, geom_gcn_paths, random_masks, stored_masks
-from gcnsl.datasets.synthetic import synthetic, synthetic_homophily
+from gcnsl.datasets.synthetic import NAMED_SEED, synthetic, synthetic_homophily
 from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
 
@@ -43,7 +43,7 @@ def load(
             ``"stored"``: the masks that an npz file holds.
             ``None``: no masks.
         runs: Number of random splits.
-        seed: Of the random splits, and of a synthetic graph.
+        seed: Of the random splits.
         root: Folder with dataset files, searched before ``$GCNSL_DATA`` and the user's cache; what is found nowhere is
             downloaded.
 
@@ -60,7 +60,7 @@ def load(
         data = load_debian()
     elif (h := synthetic_homophily(str(name))) is not None:
         _refuse_split(str(name), split, "geom-gcn", "public", "stored")
-        data = synthetic(h=h, seed=seed)
+        data = synthetic(h=h, seed=NAMED_SEED)
         data.name = str(name)
     else:
         data = _load_benchmark(str(name), split, root)

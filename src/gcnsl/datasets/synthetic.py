@@ -31,6 +31,8 @@ PREFERENTIAL_ROUNDS = 5
 WORDS_A_NODE = 8
 
 _BY_NAME = "synthetic-h"
+NAMED_SEED = 42
+"""Of the graphs that have a name: whoever says it means the same graph."""
 
 
 def synthetic(  # noqa: PLR0917 (as one would say it: how many nodes, the dial, then the rest)
@@ -88,16 +90,16 @@ def synthetic(  # noqa: PLR0917 (as one would say it: how many nodes, the dial, 
 
 def synthetic_name(h: float) -> str:
     """The name by which :func:`gcnsl.load` draws the graph with homophily h and all else at its default."""
-    return f"{_BY_NAME}{h:g}"
+    return f"{_BY_NAME}{h + 0:g}"  # + 0: of the two zeros the usual one
 
 
 def synthetic_homophily(name: str) -> float | None:
-    """The homophily that such a name asks for; ``None`` for other names."""
+    """The homophily that such a name asks for; ``None`` for other names, and for other ways to write the number."""
     try:
         h = float(name.removeprefix(_BY_NAME)) if name.startswith(_BY_NAME) else math.nan
     except ValueError:
         return None
-    return h if 0 <= h <= 1 else None
+    return h if 0 <= h <= 1 and name == synthetic_name(h) else None
 
 
 def draw_classes(rng: np.random.Generator, n: int, classes: int) -> Ints:

@@ -21,6 +21,7 @@ _ROWS = {
     "original": "original graph",
     "initial A*": "A* before training",
     "gcn-sl-cc A*": "A* learned by GCN-SL_cc",
+    "gcn-sl-cc degree": "neighbours in that A*",
     "nlgnn": "learned by NLGNN",
 }
 _SPLITS = {"random": "random splits", "geom-gcn": "Geom-GCN's splits", "none": ""}
@@ -42,7 +43,7 @@ def column_label(column: str) -> str:
     """A graph's name."""
     h = synthetic_homophily(column)
     if h is not None:
-        return f"h = {h:.1f}"
+        return f"h = {h:.1f}" if h == round(h, 1) else f"h = {h:g}"
     return "Cornell (Geom-GCN's)" if column == "cornell-geomgcn" else column.capitalize()
 
 

@@ -27,7 +27,8 @@ TIMINGS = 3
 """How often the spectral features are timed at most."""
 SPECTRAL_METHODS = ("sc", "esc", "esc-anch")
 
-Unit = Literal["%", "s", "h"]
+Unit = Literal["%", "s", "h", "n"]
+"""Accuracy, seconds, homophily, number of neighbours."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Cell:
         metric: Which of the runs' numbers.
         runs: The runs.
         paper: What the paper prints there.
+        unit: Of the number, if it is not the experiment's.
     """
 
     row: str
@@ -49,6 +51,7 @@ class Cell:
     metric: str
     runs: tuple[RunSpec, ...]
     paper: paper.Number | None = None
+    unit: Unit | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Experiment:
     Attributes:
         name: One of :data:`EXPERIMENTS`.
         title: In a few words.
-        unit: ``"%"`` accuracy, ``"s"`` seconds, ``"h"`` homophily.
+        unit: Of its numbers.
         cells: In the order of the table.
         paper_hparams: Whether GCN-SL has the paper's own hyper-parameters in it.
     """
@@ -167,7 +170,12 @@ def _spectral(scope: Scope) -> Iterator[Cell]:
 
 def _homophily(scope: Scope) -> Iterator[Cell]:
     rows = {
-        "gcn-sl-cc": {"homophily_original": "original", "homophily_initial": "initial A*", "homophily": "gcn-sl-cc A*"},
+        "gcn-sl-cc": {
+            "homophily_original": "original",
+            "homophily_initial": "initial A*",
+            "homophily": "gcn-sl-cc A*",
+            "degree": "gcn-sl-cc degree",
+        },
         "nlgnn": {"homophily": "nlgnn"},
     }
     for (split, dataset), method in product(scope.places("random"), scope.of(*rows)):
@@ -175,7 +183,8 @@ def _homophily(scope: Scope) -> Iterator[Cell]:
         runs = scope.run_specs(method, dataset, split, **learns)
         for metric, row in rows[method].items():
             printed = paper.DATASETS.get(dataset) if row == "original" else None
-            yield Cell(row, dataset, split, metric, runs, printed and paper.Number(printed.homophily))
+            number = printed and paper.Number(printed.homophily)
+            yield Cell(row, dataset, split, metric, runs, number, unit="n" if metric == "degree" else None)
 
 
 def _depth(scope: Scope) -> Iterator[Cell]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.experiments import paper
-from gcnsl.experiments.claims import EQUAL, Claim, worst_first
+from gcnsl.experiments.claims import METHOD, Claim, worst_first
 from gcnsl.experiments.collect import Findings
 from gcnsl.experiments.figures import CAPTIONS, draw
 from gcnsl.experiments.labels import column_label, split_label
@@ -127,7 +127,7 @@ _METRICS = {"test": "test accuracy", "homophily_original": "h", "homophily_initi
 def _cell_sentence(cell: TableCell) -> str:
     ours = f"{number_text(cell.mean, cell.std, cell.unit)} over {len(cell.good)} of {len(cell.cell.runs)} runs"
     if cell.cell.paper is None:
-        return f"{ours}. The paper has no such number."
+        return f"{ours}. The paper prints no number here."
     delta = (
         (f", ours is {_signed(cell)} as fast" if cell.unit == "s" else f", a difference of {_signed(cell)}")
         if cell.difference is not None
@@ -154,10 +154,12 @@ def _cards(findings: Findings) -> str:
                 cards.append((f"{sum(known)} of {len(known)}", text))
     verdicts = [{claim.verdict for claim in same} for same in worst_first(findings.claims) if same[0].of_paper]
     if verdicts:
-        hold = sum(found <= {"holds"} for found in verdicts)
-        fail = sum(found <= {"does not hold", "mostly does not hold"} for found in verdicts)
-        cards.append((f"{hold} of {len(verdicts)}", "claims of the paper hold"))
-        cards.append((f"{fail} of {len(verdicts)}", "claims do not hold, or mostly not"))
+        for all_of, text in (
+            ({"holds"}, "claims of the paper hold"),
+            ({"not shown"}, "claims can't be told from noise"),
+            ({"does not hold", "mostly does not hold"}, "claims do not hold, or mostly not"),
+        ):
+            cards.append((f"{sum(found <= all_of for found in verdicts)} of {len(verdicts)}", text))
     statuses = Counter(result.status for result in findings.results)
     hours = sum(result.seconds for result in findings.results) / 3600
     cards += [(f"{statuses['ok']:,}", f"runs, {statuses['failed']:,} more failed"), (f"{hours:.1f} h", "of computing")]
@@ -176,9 +178,7 @@ def _claims(claims: Sequence[Claim]) -> str:
     ]
     return (
         '<section id="claims" aria-labelledby="claims-title"><h2 id="claims-title">What the paper claims</h2>'
-        "<p>Variants are compared run by run; a difference counts if its 95 % interval, corrected for overlapping "
-        "training sets, excludes zero. “No worse” counts if that interval excludes a loss of more than "
-        f'{EQUAL:g} point.</p><ul class="claims">' + "\n".join(items) + "</ul></section>"
+        f'<p>{METHOD}</p><ul class="claims">' + "\n".join(items) + "</ul></section>"
     )
 
 
@@ -227,7 +227,7 @@ def _cell(table: Table, row: str, column: str, runs: _Runs) -> str:
     cell = table.cells.get((row, column))
     if cell is None or not (cell.good or cell.failed):
         return '<td data-value="">–</td>'
-    best = ' class="best"' if table.best(column) == row else ""
+    best = ' class="best"' if row in table.best(column) else ""
     value = "" if cell.mean is None else f"{cell.mean:.6g}"
     parts = [
         f'<td data-value="{value}"{best}><button type="button" class="number" aria-haspopup="dialog" '

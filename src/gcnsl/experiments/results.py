@@ -39,7 +39,7 @@ class RunResult:
         status: ``"ok"`` or ``"failed"``.
         metrics: Numbers by name: ``train``, ``val`` and ``test`` accuracy, ``epochs``, ``best_epoch``, homophily, ...
         seconds: Time the run took, preparing not counted.
-        device: Where: ``"cpu"``, or a GPU's name.
+        device: Where: ``"CPU (x86_64, 2 cores)"``, or a GPU's name.
         version: Of this package.
         split_hash: SHA-256 of the run's three masks, shortened; empty where no node is classified.
         error: What went wrong, in one line; empty where nothing did.

@@ -18,7 +18,7 @@ class TableCell:
 
     Attributes:
         cell: What was planned.
-        unit: ``"%"``, ``"s"`` or ``"h"``.
+        unit: Of the number.
         good: The runs that went well and have the number.
         failed: Those that did not go well.
     """
@@ -125,13 +125,15 @@ class Table:
         """What a row is called."""
         return row_label(row, self.experiment.name)
 
-    def best(self, column: str) -> str | None:
-        """The row with the best mean: the highest accuracy, the shortest time; of homophily none is best."""
+    def best(self, column: str) -> set[str]:
+        """The rows with the best mean, as it is shown: the highest accuracy, the shortest time; of homophily none."""
         means = {row: self.cells[row, column].mean for row in self.rows if (row, column) in self.cells}
         known = {row: mean for row, mean in means.items() if mean is not None}
         if not known or self.experiment.unit == "h":
-            return None
-        return (min if self.experiment.unit == "s" else max)(known, key=lambda row: known[row])
+            return set()
+        shown = {row: number_text(mean, None, self.experiment.unit) for row, mean in known.items()}
+        first = (min if self.experiment.unit == "s" else max)(known, key=lambda row: known[row])
+        return {row for row, text in shown.items() if text == shown[first]}
 
 
 def make_tables(experiment: Experiment, results: Mapping[str, RunResult]) -> list[Table]:
@@ -144,7 +146,7 @@ def make_tables(experiment: Experiment, results: Mapping[str, RunResult]) -> lis
     tables = []
     for split in dict.fromkeys(cell.split for cell in experiment.cells):
         planned = [cell for cell in experiment.cells if cell.split == split]
-        cells = {(cell.row, cell.column): _fill(cell, experiment.unit, results) for cell in planned}
+        cells = {(cell.row, cell.column): _fill(cell, cell.unit or experiment.unit, results) for cell in planned}
         shown = [key for key, cell in cells.items() if cell.good or cell.failed]
         if shown:
             rows = tuple(row for row in dict.fromkeys(row for row, _ in cells) if any(row == r for r, _ in shown))
@@ -165,7 +167,7 @@ def number_text(mean: float | None, std: float | None, unit: Unit, *, plus_minus
         return "–"
     if unit == "s":
         return f"{mean:.0f}" if mean >= 100 else f"{mean:.3g}"
-    digits = 1 if unit == "%" else 2
+    digits = {"%": 1, "h": 2, "n": 0 if mean >= 10 else 1 if mean >= 1 else 3}[unit]
     return f"{mean:.{digits}f}" + (f"{plus_minus}{std:.{digits}f}" if std is not None else "")
 
 
@@ -185,7 +187,7 @@ def _markdown_cell(table: Table, row: str, column: str) -> str:
     if cell is None:
         return ""
     text = number_text(cell.mean, cell.std, cell.unit)
-    text = f"**{text}**" if table.best(column) == row else text
+    text = f"**{text}**" if row in table.best(column) else text
     text += _shortfall(cell)
     return text + (f"<br><sub>{number_text(*cell.cell.paper, cell.unit)}</sub>" if cell.cell.paper else "")
 
@@ -218,7 +220,7 @@ def _latex_cell(table: Table, row: str, column: str) -> str:
     if cell is None:
         return ""
     ours = number_text(cell.mean, cell.std, cell.unit, plus_minus=r"$\pm$").replace("–", "--")
-    ours = (rf"\textbf{{{ours}}}" if table.best(column) == row else ours) + _shortfall(cell)
+    ours = (rf"\textbf{{{ours}}}" if row in table.best(column) else ours) + _shortfall(cell)
     if cell.cell.paper is None:
         return ours
     theirs = number_text(*cell.cell.paper, cell.unit, plus_minus=r"$\pm$")
