@@ -111,6 +111,9 @@ def test_report_as_json(gcnsl, store, tmp_path) -> None:
     gcnsl("reproduce", *PART, "--store", store)
     code, out, _ = gcnsl("report", "--store", store, "--json", "-o", tmp_path / "report.html")
     assert code == 0
+    assert json.loads(gcnsl("reproduce", *PART, "--store", store, "--json")[1]) == [
+        cell | {"experiment": "accuracy"} for cell in json.loads(out)
+    ]
     cells = json.loads(out)
     assert {(cell["method"], cell["dataset"], cell["split"], cell["runs"]) for cell in cells} == {
         (method, dataset, "random", 2) for method in ("mlp", "gcn") for dataset in ("synthetic-h0.1", "synthetic-h0.9")
@@ -161,6 +164,9 @@ def test_search_writes_what_reproduce_reads(gcnsl, tmp_path) -> None:
     assert 0 < table["search"]["validation_accuracy"] < 1
     assert options_for("gcn-sl-cc", "debian", folder=settings.parent).items() >= table["options"].items()
     assert "after 3 trials" in gcnsl(*command, "--trials", 3)[1]
+    told = json.loads(gcnsl(*command, "--trials", 3, "--json")[1])
+    assert (told["method"], told["file"]) == ("gcn-sl-cc", str(settings))
+    assert {name: told[name] for name in ("options", "search")} == read_settings(settings)["gcn-sl-cc"]
 
 
 @pytest.mark.usefixtures("quick_gcn_sl")

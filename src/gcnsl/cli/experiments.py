@@ -59,6 +59,7 @@ def reproduce(
         list[Path] | None, typer.Option(help="First add the runs of an export (.jsonl); may be repeated.")
     ] = None,
     root: RootOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Run the paper's experiments, as many as you like, and show our numbers above the paper's.
 
@@ -72,7 +73,7 @@ def reproduce(
     from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
     from gcnsl.experiments.results import ResultStore, import_lines
     from gcnsl.experiments.run import execute, missing_runs
-    from gcnsl.experiments.tables import make_tables
+    from gcnsl.experiments.tables import make_tables, to_dicts
 
     scope = Scope(
         methods=_names(methods),
@@ -99,8 +100,11 @@ def reproduce(
         raise typer.Exit(INTERRUPTED) from None
     with ResultStore(store) as opened:
         results = by_key(opened.results())
-    for made in plans:
-        for table in make_tables(made, results):
+    tables = [table for made in plans for table in make_tables(made, results)]
+    if as_json:
+        print(json.dumps(to_dicts(tables), indent=1))
+    else:
+        for table in tables:
             out.print(f"\n{table.title}", style="bold", markup=False, highlight=False)
             out.print(_rich_table(table))
     failed = [results[spec.key] for spec in specs if spec.key in results and results[spec.key].status == "failed"]

@@ -1,5 +1,6 @@
 """``gcnsl search``: hyper-parameters, chosen on validation nodes."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from rich.table import Table
 from gcnsl.cli.app import INTERRUPTED, app
 from gcnsl.cli.console import busy, err, out
 from gcnsl.cli.graph_source import GraphSource, takes_graph
-from gcnsl.cli.options import RootOption, SplitOption
+from gcnsl.cli.options import JsonOption, RootOption, SplitOption
 
 
 @app.command()
@@ -36,6 +37,7 @@ def search(
         typer.Option("--output", "-o", help="TOML file to write; else where `reproduce` reads, or GRAPH.toml."),
     ] = None,
     root: RootOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Search for hyper-parameters on the validation nodes; test nodes are not looked at.
 
@@ -95,6 +97,11 @@ def search(
         "version": gcnsl.__version__,
     }
     write_settings(target, wanted.method, found.options, provenance)
+    if as_json:
+        print(
+            json.dumps({"method": wanted.method, "options": found.options, "search": provenance, "file": str(target)})
+        )
+        return
     table = Table("option", "value", title=f"{wanted.method} on {data.name}")
     for name, value in found.options.items():
         table.add_row(name, str(value))
