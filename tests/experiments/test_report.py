@@ -165,6 +165,7 @@ def test_colours_say_how_near_the_paper_we_are(page) -> None:
         r'<span class="paper">([\d.]+)(?: ± ([\d.]+))? <span class="delta (\w+)">([+−])([\d.]+)</span>', page
     )
     assert len(found) > 100
+    assert not re.search(r">[+−]0\.0+<", page), "nothing is a little more or less than nothing"
     for mean, std, colour, sign, size in found:
         if sign == "+":
             assert colour in ("above", "open")

@@ -191,9 +191,10 @@ def _grouped_bars(table: Table, groups: Sequence[tuple[str, str]], axes: Any, co
 def _homophily(table: Table) -> Figure:
     figure = Figure(figsize=(8.4, 3.4))
     axes = figure.add_subplot()
-    order = [row for row in ("original", "initial A*", "nlgnn", "gcn-sl-cc A*") if row in table.rows]
-    colours = ["#b08a5b" if row == "nlgnn" else colour for row, colour in zip(order, _SERIES, strict=False)]
-    _grouped_bars(table, [(row, _label(table, row)) for row in order], axes, colours)
+    grey, blue, _, red = _SERIES
+    colours = {"original": grey, "initial A*": blue, "nlgnn": "#b08a5b", "gcn-sl-cc A*": red}
+    rows = [row for row in colours if row in table.rows]
+    _grouped_bars(table, [(row, _label(table, row)) for row in rows], axes, [colours[row] for row in rows])
     axes.set(ylabel="edge homophily h", ylim=(0, 1))
     figure.legend(loc="outside upper right", ncols=4)
     return figure

@@ -258,7 +258,8 @@ def _signed(cell: TableCell) -> str:
     paper = cell.cell.paper
     if cell.unit == "s" and cell.mean and paper:
         return f"{number_text(float(f'{paper.mean / cell.mean:.2g}'), None, 's')}×"
-    return f"{cell.difference:+.{1 if cell.unit == '%' else 2}f}".replace("-", "−")
+    text = f"{cell.difference:+.{1 if cell.unit == '%' else 2}f}".replace("-", "−")
+    return text if text.strip("+−0.") else f"±{text[1:]}"
 
 
 def _failures(failed: Iterable[RunResult]) -> str:
