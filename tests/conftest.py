@@ -6,9 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
-from threadpoolctl import threadpool_limits
 
 settings.register_profile(
     "gcnsl",
@@ -36,11 +34,10 @@ def data_root() -> Path:
 @pytest.fixture(scope="module")
 def single_thread():
     """Work on small matrices in one thread: on a busy machine several only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
+    from gcnsl.experiments.measure import one_thread
+
+    with one_thread():
         yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 import pytest
 
 from gcnsl import InputError
+from gcnsl.datasets.synthetic import synthetic_name
 from gcnsl.experiments import paper
 from gcnsl.experiments.hyperparameters import options_for, read_settings, settings_like, settings_path, write_settings
+from gcnsl.experiments.plan import HOMOPHILIES
 from gcnsl.methods import METHODS
 
 
@@ -53,7 +55,8 @@ def test_bad_settings_are_named_with_their_file(tmp_path) -> None:
         options_for("gcn-sl-cc", "texas", folder=tmp_path)
 
 
-@pytest.mark.parametrize("dataset", paper.DATASETS)
+@pytest.mark.parametrize("dataset", [*paper.DATASETS, *map(synthetic_name, HOMOPHILIES)])
 def test_settings_that_are_part_of_the_package_can_be_used(dataset) -> None:
+    assert {"gcn-sl-cc", "gcn-sl-av", "h2gcn-1", "mixhop"} <= read_settings(settings_path(dataset)).keys()
     for method in METHODS:
         assert options_for(method, dataset).keys() == METHODS[method].options().keys()

@@ -144,8 +144,8 @@ def report(
     written = []
     with busy("Drawing"):
         if markdown is not None:
-            parts = [claims.to_markdown(findings.claims)] if findings.claims else []
-            written.append((markdown, "\n".join([*parts, *map(to_markdown, findings.tables)])))
+            parts = (claims.to_markdown(findings.claims), *map(to_markdown, findings.tables))
+            written.append((markdown, "\n".join(filter(None, parts))))
         if latex is not None:
             written.append((latex, "\n".join(map(to_latex, findings.tables))))
         if figures is not None:

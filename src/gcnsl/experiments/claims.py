@@ -134,7 +134,10 @@ def worst_first(claims: Iterable[Claim]) -> list[list[Claim]]:
 
 
 def to_markdown(claims: Iterable[Claim]) -> str:
-    """The claims as a list in Markdown, with the numbers that speak against them."""
+    """The claims as a list in Markdown, with the numbers that speak against them; nothing if there are none."""
+    claims = list(claims)
+    if not claims:
+        return ""
     lines = ["### What the paper claims\n", f"{METHOD}\n"]
     for same in worst_first(claims):
         lines.append(f"- {same[0].text} ({same[0].origin}):")

@@ -105,7 +105,7 @@ def time_features(spec: RunSpec, data: Data, *, device: str) -> RunResult:
     x = data.x.to(on)
     options: dict[str, Any] = {"method": spec.method, "random_state": spec.train_seed}
     warm_up = torch.ones(_WARM_UP_ROWS, 2, device=on)
-    with _one_thread():
+    with one_thread():
         SpectralFeatures(**options, n_components=2, n_anchors=2).fit_transform(warm_up)
         _finish(on)
         began = time.perf_counter()
@@ -132,7 +132,8 @@ def provenance(device: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """Let one thread do all work: torch has a linear algebra of its own that the other limit does not reach."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -121,7 +121,13 @@ class _Runs:
         }
 
 
-_METRICS = {"test": "test accuracy", "homophily_original": "h", "homophily_initial": "h", "homophily": "h"}
+_METRICS = {
+    "test": "test accuracy",
+    "homophily_original": "h",
+    "homophily_initial": "h",
+    "homophily": "h",
+    "degree": "neighbours",
+}
 
 
 def _cell_sentence(cell: TableCell) -> str:

@@ -1,0 +1,50 @@
+"""What the repository says of its own runs is what they say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gcnsl.experiments import paper
+from gcnsl.experiments.claims import to_markdown as claims_to_markdown
+from gcnsl.experiments.collect import collect
+from gcnsl.experiments.labels import row_label
+from gcnsl.experiments.plan import EXPERIMENTS, plan
+from gcnsl.experiments.results import read_results
+from gcnsl.experiments.tables import number_text, to_latex, to_markdown
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return collect(read_results(ROOT / "results" / "results.jsonl"))
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_planned_run_is_there_and_went_well(committed, name) -> None:
+    good = {result.spec.key for result in committed.results if result.status == "ok"}
+    assert good >= {spec.key for spec in plan(name).specs}
+    assert committed.unused == ()
+
+
+def test_the_tables_are_of_these_runs(committed) -> None:
+    claims_and_tables = (claims_to_markdown(committed.claims), *map(to_markdown, committed.tables))
+    assert (ROOT / "results" / "tables.md").read_text(encoding="utf-8") == "\n".join(claims_and_tables)
+    assert (ROOT / "results" / "tables.tex").read_text(encoding="utf-8") == "\n".join(map(to_latex, committed.tables))
+
+
+def test_the_readme_s_table_is_of_these_runs(committed) -> None:
+    (table,) = [table for table in committed.tables if table.name == "accuracy-random"]
+    section = README.partition("## The paper, reproduced")[2]
+    lines = (line.split(" | ") for line in re.findall(r"^\| (.+) \|$", section, flags=re.MULTILINE))
+    rows = {name: numbers for name, *numbers in lines}
+    for row in table.rows:
+        name = re.sub(r"_(\w+)", r"<sub>\1</sub>", row_label(row))
+        for column, told in zip(paper.DATASETS, rows[name], strict=True):
+            cell = table.cells[row, column]
+            ours = number_text(cell.mean, None, "%")
+            ours = f"**{ours}**" if row in table.best(column) else ours
+            theirs = f" *{number_text(cell.cell.paper.mean, None, '%')}*" if cell.cell.paper else ""
+            assert told == ours + theirs
