@@ -21,7 +21,7 @@ _ROWS = {
     "original": "original graph",
     "initial A*": "A* before training",
     "gcn-sl-cc A*": "A* learned by GCN-SL_cc",
-    "gcn-sl-cc degree": "neighbours in that A*",
+    "gcn-sl-cc degree": "neighbours in the learned A*",
     "nlgnn": "learned by NLGNN",
 }
 _SPLITS = {"random": "random splits", "geom-gcn": "Geom-GCN's splits", "none": ""}
