@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.csr import csr_tensor
+from gcnsl.sparse import csr_tensor
 from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
 from gcnsl.nn import GCNSLConfig, Input, normalize_features

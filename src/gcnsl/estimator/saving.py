@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.csr import csr_tensor
+from gcnsl.sparse import csr_tensor
 from gcnsl.errors import InputError
 from gcnsl.estimator.graph import TrainingGraph
 from gcnsl.graph.checks import check_edges

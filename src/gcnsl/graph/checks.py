@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gcnsl.csr import csr_tensor
+from gcnsl.sparse import csr_tensor
 from gcnsl.errors import InputError
 
 UNLABELLED = -1

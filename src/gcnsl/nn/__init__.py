@@ -1,6 +1,6 @@
-"""Models, one a file. They know tensors, nothing of files or datasets."""
+"""Models, one per file. They know tensors, and nothing of files or datasets."""
 
-from gcnsl.nn.config import Input, ModelConfig
+from gcnsl.nn.config import ModelConfig, Precomputed
 from gcnsl.nn.gat import GAT, GATConfig
 from gcnsl.nn.gcn import GCN, GCNConfig
 from gcnsl.nn.gcn_sl import GCNSL, GCNSLConfig
@@ -9,8 +9,7 @@ from gcnsl.nn.h2gcn import H2GCN, H2GCNConfig
 from gcnsl.nn.mixhop import MixHop, MixHopConfig
 from gcnsl.nn.mlp import MLP, MLPConfig
 from gcnsl.nn.nlgnn import NLGNN, NLGNNConfig
-from gcnsl.nn.preprocessing import feature_matrix, normalize_features, normalized_adjacency, shift_features
-from gcnsl.nn.sparse import SparseMatrix
+from gcnsl.nn.preprocessing import normalize_features, normalized_adjacency, shift_features
 
 __all__ = [
     "GAT",
@@ -25,14 +24,12 @@ __all__ = [
     "GeomGCN",
     "GeomGCNConfig",
     "H2GCNConfig",
-    "Input",
     "MLPConfig",
     "MixHop",
     "MixHopConfig",
     "ModelConfig",
     "NLGNNConfig",
-    "SparseMatrix",
-    "feature_matrix",
+    "Precomputed",
     "normalize_features",
     "normalized_adjacency",
     "shift_features",

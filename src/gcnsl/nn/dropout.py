@@ -1,8 +1,8 @@
 """Dropout, drawn fast.
 
-torch draws one number of a Mersenne twister for every entry, which on a CPU takes longer than everything else that a
-small model does. Sixteen bits an entry from a faster generator do as well: a rate is met to 1 / 65,536, and kept
-entries are scaled by exactly what that rate asks for.
+torch draws a number from a Mersenne twister for every entry, which on a CPU takes longer than everything else that a
+small model does. Sixteen bits per entry from a faster generator do as well: the rate is met to within 1 / 65,536, and
+kept entries are scaled by exactly what that rate asks for.
 """
 
 import numpy as np
@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gcnsl.nn.sparse import SparseMatrix
+from gcnsl.sparse import Matrix, SparseMatrix
 
 _STEPS = 1 << 16
 
 
 def dropout(values: Tensor, rate: float, *, training: bool) -> Tensor:
-    """Set entries to zero with probability ``rate`` and scale the others so that the mean stays, if in training.
+    """In training, set entries to zero with probability ``rate`` and scale the others so that the mean stays the same.
 
     Seeded by torch's generator, like torch's own; the same seed gives the same bits.
     """
@@ -31,8 +31,8 @@ def dropout(values: Tensor, rate: float, *, training: bool) -> Tensor:
     return values * kept.mul_(_STEPS / (_STEPS - dropped))
 
 
-def drop_entries(x: Tensor | SparseMatrix, rate: float, *, training: bool) -> Tensor | SparseMatrix:
-    """Dropout of the entries of X; of a sparse one only the stored entries can be dropped, the others are 0 anyway."""
+def drop_entries(x: Matrix, rate: float, *, training: bool) -> Matrix:
+    """Dropout on the entries of X; in a sparse X only the stored entries are dropped, the others are 0 anyway."""
     if isinstance(x, SparseMatrix):
         return x.with_values(dropout(x.values, rate, training=training))
     return dropout(x, rate, training=training)

@@ -8,40 +8,36 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GATConv
 from torch_geometric.utils import add_remaining_self_loops
 
-from gcnsl.nn.checks import check_at_least, check_dropout
-from gcnsl.nn.config import Input
+from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import FeatureNorm, feature_matrix, normalize_features
-from gcnsl.nn.sparse import SparseMatrix
+from gcnsl.options import option
+from gcnsl.sparse import Matrix, fastest_form
 
 
 @dataclass(frozen=True)
-class GATConfig:
+class GATConfig(ModelConfig):
     """Hyper-parameters of :class:`GAT`."""
 
-    hidden_channels: int = 8
-    heads: int = 8
-    dropout: float = 0.5
-    feature_norm: FeatureNorm = "row"
+    hidden_channels: int = option(8, "Width of each head of the first layer.", least=1)
+    heads: int = option(8, "Number of heads of the first layer.", least=1)
+    dropout: float = option(0.5, "Dropout before each layer and on the attention.", least=0, below=1)
 
-    def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, and the edges with a loop at every node."""
-        edges, _ = add_remaining_self_loops(data.edge_index, num_nodes=data.num_nodes)
-        return feature_matrix(normalize_features(data.x, self.feature_norm)), edges
+        edges, _ = add_remaining_self_loops(graph.edge_index, num_nodes=graph.num_nodes)
+        return fastest_form(graph.x), edges
 
-    def build(self, data: Data) -> "GAT":
-        """The model, its weights drawn from torch's generator."""
-        return GAT(
-            data.num_features, self.hidden_channels, len(data.class_names), heads=self.heads, dropout=self.dropout
-        )
+    def build(self, in_channels: int, out_channels: int) -> "GAT":
+        """The model for so many features and classes."""
+        return GAT(in_channels, self.hidden_channels, out_channels, heads=self.heads, dropout=self.dropout)
 
 
 class GraphAttention(nn.Module):
     """torch_geometric's ``GATConv``, its linear map taken out so that X may be sparse.
 
     Shapes:
-        x (n × in_channels), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; edge_index (2 × E), loops included
+        x (n × in_channels), dense or sparse; edge_index (2 × E), loops included
         → n × (heads · out_channels).
     """
 
@@ -52,18 +48,18 @@ class GraphAttention(nn.Module):
         self.attention.lin = _Unchanged()
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Draw new weights."""
         self.lin.reset_parameters()
         self.attention.reset_parameters()
 
-    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor) -> Tensor:
+    def forward(self, x: Matrix, edge_index: Tensor) -> Tensor:
         """The heads side by side."""
         attended: Tensor = self.attention(self.lin(x), edge_index)
         return attended
 
 
 class _Unchanged(nn.Identity):
-    """What stands in the place of a linear map that is done already."""
+    """Stands in the place of a linear map that has been applied already."""
 
     def reset_parameters(self) -> None:
         """There is nothing to draw."""
@@ -79,33 +75,32 @@ class GAT(nn.Module):
     Between the layers is an ELU. The forward pass returns the logits.
 
     Args:
-        in_channels: Features of a node (d).
+        in_channels: Number of features per node (d).
         hidden_channels: Columns of W for each head of the first layer.
-        out_channels: Classes.
+        out_channels: Number of classes (C).
         heads: Heads of the first layer.
         dropout: Before each layer, and on the attention α.
 
     Shapes:
-        x (n × d), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; edge_index (2 × E), loops included → n × C.
+        x (n × d), dense or sparse; edge_index (2 × E), loops included → n × C.
     """
 
     def __init__(
         self, in_channels: int, hidden_channels: int, out_channels: int, *, heads: int = 8, dropout: float = 0.5
     ) -> None:
         super().__init__()
-        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
-        check_at_least(1, heads=heads)
-        check_dropout(dropout=dropout)
+        check_channels(in_channels=in_channels, out_channels=out_channels)
+        GATConfig.check(hidden_channels=hidden_channels, heads=heads, dropout=dropout)
         self.dropout = dropout
         self.first = GraphAttention(in_channels, hidden_channels, heads=heads, dropout=dropout)
         self.second = GraphAttention(heads * hidden_channels, out_channels, heads=1, dropout=dropout)
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Draw new weights."""
         self.first.reset_parameters()
         self.second.reset_parameters()
 
-    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor) -> Tensor:
+    def forward(self, x: Matrix, edge_index: Tensor) -> Tensor:
         """Logits of every node (n × C)."""
         h: Tensor = self.first(drop_entries(x, self.dropout, training=self.training), edge_index)
         h = dropout(functional.elu(h), self.dropout, training=self.training)

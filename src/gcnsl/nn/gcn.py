@@ -8,46 +8,35 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
-from gcnsl.nn.checks import check_at_least, check_dropout
-from gcnsl.nn.config import Input
+from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import (
-    AdjacencyNorm,
-    FeatureNorm,
-    feature_matrix,
-    normalize_features,
-    normalized_adjacency,
-)
-from gcnsl.nn.sparse import SparseMatrix
+from gcnsl.nn.preprocessing import AdjacencyNorm, normalized_adjacency
+from gcnsl.options import option
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
 
 @dataclass(frozen=True)
-class GCNConfig:
-    """Hyper-parameters of :class:`GCN`; ``self_loops`` and ``adjacency_norm`` say how Â is made."""
+class GCNConfig(ModelConfig):
+    """Hyper-parameters of :class:`GCN`."""
 
-    hidden_channels: int = 64
-    num_layers: int = 2
-    dropout: float = 0.5
-    feature_norm: FeatureNorm = "row"
-    self_loops: bool = True
-    adjacency_norm: AdjacencyNorm = "symmetric"
+    hidden_channels: int = option(64, "Width of the hidden layers.", least=1)
+    num_layers: int = option(2, "Number of convolutions.", least=1, most=64)
+    dropout: float = option(0.5, "Dropout before every convolution.", least=0, below=1)
+    self_loops: bool = option(True, "Whether Â has a loop at every node.")
+    adjacency_norm: AdjacencyNorm = option("symmetric", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
 
-    def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X and Â."""
-        x = feature_matrix(normalize_features(data.x, self.feature_norm))
-        return x, normalized_adjacency(
-            data.edge_index, data.num_nodes, self_loops=self.self_loops, norm=self.adjacency_norm
+        adjacency = normalized_adjacency(
+            graph.edge_index, graph.num_nodes, self_loops=self.self_loops, norm=self.adjacency_norm
         )
+        return fastest_form(graph.x), adjacency
 
-    def build(self, data: Data) -> "GCN":
-        """The model, its weights drawn from torch's generator."""
+    def build(self, in_channels: int, out_channels: int) -> "GCN":
+        """The model for so many features and classes."""
         return GCN(
-            data.num_features,
-            self.hidden_channels,
-            len(data.class_names),
-            num_layers=self.num_layers,
-            dropout=self.dropout,
+            in_channels, self.hidden_channels, out_channels, num_layers=self.num_layers, dropout=self.dropout
         )
 
 
@@ -58,7 +47,7 @@ class GraphConvolution(nn.Module):
     that is a product with a kept transpose, and for an X that may be sparse.
 
     Shapes:
-        x (n × in_channels), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; adjacency Â (n × n)
+        x (n × in_channels), dense or sparse; adjacency Â (n × n)
         → n × out_channels.
     """
 
@@ -68,11 +57,11 @@ class GraphConvolution(nn.Module):
         self.bias = nn.Parameter(torch.zeros(out_channels))
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew; the bias starts at 0."""
+        """Draw new weights; the bias starts at 0."""
         self.lin.reset_parameters()
         nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix) -> Tensor:
+    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Â X W + b."""
         mapped: Tensor = self.lin(x)
         return adjacency @ mapped + self.bias
@@ -88,32 +77,31 @@ class GCN(nn.Module):
     The forward pass returns the logits, Z before the softmax.
 
     Args:
-        in_channels: Features of a node (d).
+        in_channels: Number of features per node (d).
         hidden_channels: Width of every layer but the last.
-        out_channels: Classes.
+        out_channels: Number of classes (C).
         num_layers: Convolutions (L), at least 1.
         dropout: Before every convolution.
 
     Shapes:
-        x (n × d), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; adjacency Â (n × n) → n × C.
+        x (n × d), dense or sparse; adjacency Â (n × n) → n × C.
     """
 
     def __init__(
         self, in_channels: int, hidden_channels: int, out_channels: int, *, num_layers: int = 2, dropout: float = 0.5
     ) -> None:
         super().__init__()
-        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
-        check_at_least(1, num_layers=num_layers)
-        check_dropout(dropout=dropout)
+        check_channels(in_channels=in_channels, out_channels=out_channels)
+        GCNConfig.check(hidden_channels=hidden_channels, num_layers=num_layers, dropout=dropout)
         self.dropout = dropout
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.convs = nn.ModuleList(GraphConvolution(*pair) for pair in pairwise(widths))
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Draw new weights."""
         reset(self.convs)
 
-    def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix) -> Tensor:
+    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         h: Tensor = self.convs[0](drop_entries(x, self.dropout, training=self.training), adjacency)
         for conv in self.convs[1:]:

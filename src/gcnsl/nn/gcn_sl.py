@@ -1,27 +1,23 @@
 """GCN-SL (section 3.3 and algorithm 1 of the paper)."""
 
-from dataclasses import dataclass
-from typing import Literal, get_args, overload
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, overload
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 
+from gcnsl.checks import EPSILON_BOUNDS, check_whole
 from gcnsl.errors import InputError
-from gcnsl.nn.checks import check_at_least, check_choice, check_dropout
-from gcnsl.nn.config import Input
+from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries
-from gcnsl.nn.preprocessing import (
-    AdjacencyNorm,
-    FeatureNorm,
-    feature_matrix,
-    normalize_features,
-    normalized_adjacency,
-    shift_features,
-)
-from gcnsl.nn.sparse import SparseMatrix
+from gcnsl.nn.preprocessing import AdjacencyNorm, FeatureNorm, normalized_adjacency, shift_features
+from gcnsl.options import option
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, slice_rows
 from gcnsl.spectral import SpectralFeatures
 
 Merge = Literal["concat", "average"]
@@ -32,70 +28,93 @@ _NEW_ROWS = 1024
 
 
 @dataclass(frozen=True)
-class GCNSLConfig:
-    """Hyper-parameters of GCN-SL, and switches for what the paper leaves open.
+class SpectralColumns:
+    """F of the nodes (n × c), and the transformer that extends it to new ones."""
+
+    values: Tensor
+    transformer: SpectralFeatures
+
+    def grown(self, graph: Data) -> SpectralColumns:
+        """F of the known nodes as it is, and after it that of the new ones, by extension."""
+        known, n = len(self.values), graph.num_nodes
+        if n == known:
+            return self
+        return replace(
+            self, values=torch.cat([self.values, self.transformer.transform(slice_rows(graph.x, known, n))])
+        )
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """What the transformer learned, and F."""
+        plain, tensors = self.transformer.state()
+        return plain, {"values": self.values, **tensors}
+
+
+@dataclass(frozen=True)
+class GCNSLConfig(ModelConfig):
+    """Hyper-parameters of :class:`GCNSL`, and switches for what the paper leaves open.
 
     The defaults are for graphs of any homophily: ``bench/defaults.py`` chose them on validation nodes of graphs that
-    are not the paper's. For the paper's own see :mod:`gcnsl.experiments.paper`.
-
-    Args:
-        hidden_channels, similarity_channels, rounds, epsilon, merge, dropout, use_adjacency, use_reconnected: See
-            :class:`GCNSL`; the paper's p, q, K, ε.
-        n_components: Spectral features of a node (c); 0 for none.
-        n_anchors: Anchors of ESC-ANCH (m); at most all nodes.
-        spectral_method: ``"esc-anch"``, ``"esc"`` or ``"sc"``.
-        spectral_scale: ``"unit"``, or ``"sqrt-n"`` for entries near 1 on a graph of any size.
-        feature_norm: What X is divided by before anything else: ``"none"``, ``"row"`` or ``"l2"``.
-        feature_shift: Added to one feature of every node, after F is made.
-        self_loops: Whether Â has them.
-        adjacency_norm: ``"symmetric"`` or ``"row"``.
+    are not the paper's.
     """
 
-    hidden_channels: int = 32
-    similarity_channels: int = 16
-    rounds: int = 2
-    epsilon: float = 0.95
-    merge: Merge = "concat"
-    dropout: float = 0.5
-    use_adjacency: bool = True
-    use_reconnected: bool = True
-    n_components: int = 25
-    n_anchors: int = 500
-    spectral_method: SpectralMethod = "esc-anch"
-    spectral_scale: SpectralScale = "sqrt-n"
-    feature_norm: FeatureNorm = "l2"
-    feature_shift: float = 0.5
-    self_loops: bool = False
-    adjacency_norm: AdjacencyNorm = "symmetric"
+    tells_new_nodes: ClassVar[bool] = True
 
-    def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
-        """X shifted, F and Â."""
-        x = normalize_features(data.x, self.feature_norm)
-        spectral = self.spectral_features(seed).fit_transform(x) if self.n_components else torch.empty(len(x), 0)
-        return self.inputs(x, spectral, data.edge_index, seed=seed)
+    feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
+    hidden_channels: int = option(32, "Columns of W⁰_X and of W⁰_F (the paper's p).", least=1)
+    similarity_channels: int = option(16, "Columns of Q, in whose space similarities are measured (q).", least=1)
+    rounds: int = option(2, "Rounds of aggregation over Â (K).", least=1, most=64)
+    epsilon: float = option(0.95, "Smallest cosine similarity that joins two nodes in A* (ε).", **EPSILON_BOUNDS)
+    merge: Merge = option("concat", "How X and F are merged: GCN-SL_cc or GCN-SL_av.")
+    dropout: float = option(0.5, "Dropout on X and F, and before the last layer.", least=0, below=1)
+    use_adjacency: bool = option(True, "Whether the branches over the given graph Â are there.")
+    use_reconnected: bool = option(True, "Whether the branch over the learned graph A* is there.")
+    n_components: int = option(25, "Number of spectral features per node (c); 0 for none.", least=0)
+    n_anchors: int = option(500, "Number of anchors of ESC-ANCH (m); at most all nodes are.", least=1)
+    spectral_method: SpectralMethod = option("esc-anch", "How the spectral features F are made.")
+    spectral_scale: SpectralScale = option("sqrt-n", "Unit columns of F, or those times √n, for entries around 1.")
+    feature_shift: float = option(0.5, "Added to one feature of every node, after F is made.", least=0)
+    self_loops: bool = option(False, "Whether Â has a loop at every node.")
+    adjacency_norm: AdjacencyNorm = option("symmetric", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
 
-    def inputs(self, x: Tensor, spectral: Tensor, edge_index: Tensor, *, seed: int) -> tuple[Input, ...]:
-        """X shifted, F and Â from normalised features, F and the edges: what :meth:`prepare` does once it has F."""
-        adjacency = normalized_adjacency(edge_index, len(x), self_loops=self.self_loops, norm=self.adjacency_norm)
-        return feature_matrix(shift_features(x, self.feature_shift, seed=seed)), spectral, adjacency
-
-    def spectral_features(self, seed: int) -> SpectralFeatures:
-        """The transformer that makes F."""
-        return SpectralFeatures(
+    def precompute(self, graph: Data, *, seed: int) -> SpectralColumns | None:
+        """The spectral features of the normalised X."""
+        if not self.n_components:
+            return None
+        transformer = SpectralFeatures(
             self.spectral_method,
             n_components=self.n_components,
             n_anchors=max(self.n_anchors, self.n_components),
             scale=self.spectral_scale,
             random_state=seed,
         )
+        return SpectralColumns(transformer.fit_transform(graph.x).contiguous(), transformer)
 
-    def build(self, data: Data) -> "GCNSL":
-        """The model, its weights drawn from torch's generator."""
+    def from_state(
+        self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
+    ) -> SpectralColumns | None:
+        """The spectral features as they were saved."""
+        if not self.n_components:
+            return None
+        values = tensors.pop("values")
+        if values.shape != (graph.num_nodes, self.n_components):
+            raise ValueError(f"F has shape {tuple(values.shape)}, not {(graph.num_nodes, self.n_components)}")
+        return SpectralColumns(values, SpectralFeatures.from_state(plain, tensors, graph.x))
+
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
+        """X shifted, Â and F."""
+        adjacency = normalized_adjacency(
+            graph.edge_index, graph.num_nodes, self_loops=self.self_loops, norm=self.adjacency_norm
+        )
+        spectral = precomputed.values if isinstance(precomputed, SpectralColumns) else graph.x.new_empty(len(graph.x), 0)
+        return fastest_form(shift_features(graph.x, self.feature_shift, seed=seed)), adjacency, spectral
+
+    def build(self, in_channels: int, out_channels: int) -> GCNSL:
+        """The model for so many features and classes."""
         return GCNSL(
-            data.num_features,
+            in_channels,
             self.n_components,
             self.hidden_channels,
-            len(data.class_names),
+            out_channels,
             similarity_channels=self.similarity_channels,
             rounds=self.rounds,
             epsilon=self.epsilon,
@@ -103,6 +122,8 @@ class GCNSLConfig:
             dropout=self.dropout,
             use_adjacency=self.use_adjacency,
             use_reconnected=self.use_reconnected,
+            self_loops=self.self_loops,
+            adjacency_norm=self.adjacency_norm,
         )
 
 
@@ -121,20 +142,22 @@ class GCNSL(nn.Module):
     The forward pass returns the logits, Z before the softmax. For K = 1 the formula holds H twice, and so does H^cb.
 
     Args:
-        in_channels: Features of a node (d), after the shift (:func:`gcnsl.nn.preprocessing.shift_features`).
-        spectral_channels: Spectral features of a node (c); 0 for none.
+        in_channels: Number of features per node (d).
+        spectral_channels: Number of spectral features per node (c); 0 for none.
         hidden_channels: Columns of W⁰_X and of W⁰_F (p).
-        out_channels: Classes.
+        out_channels: Number of classes (C).
         similarity_channels: Columns of Q (q).
         rounds: Rounds of aggregation over Â (K).
-        epsilon: Smallest similarity that connects two nodes (ε).
+        epsilon: Smallest similarity that joins two nodes (ε).
         merge: ``"concat"`` is GCN-SL_cc, ``"average"`` is GCN-SL_av.
         dropout: On X and F before the first layer and on H^final before W¹; never on X where it decides similarities.
         use_adjacency: Whether the branches over Â are there.
         use_reconnected: Whether the branch over Â* is there.
+        self_loops, adjacency_norm: How Â is made of an ``edge_index``.
 
     Shapes:
-        x (n × d), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; spectral (n × c); adjacency Â (n × n) → n × C.
+        x (n × d), dense or sparse; adjacency Â (n × n), or edge_index (2 × E), of which Â is made; spectral (n × c)
+        → n × C. An Â made once, by :func:`gcnsl.nn.normalized_adjacency`, saves making it at every call.
     """
 
     def __init__(
@@ -144,38 +167,37 @@ class GCNSL(nn.Module):
         hidden_channels: int,
         out_channels: int,
         *,
-        similarity_channels: int = 16,
-        rounds: int = 1,
-        epsilon: float = 0.8,
-        merge: Merge = "concat",
-        dropout: float = 0.4,
-        use_adjacency: bool = True,
-        use_reconnected: bool = True,
+        similarity_channels: int = GCNSLConfig.similarity_channels,
+        rounds: int = GCNSLConfig.rounds,
+        epsilon: float = GCNSLConfig.epsilon,
+        merge: Merge = GCNSLConfig.merge,
+        dropout: float = GCNSLConfig.dropout,
+        use_adjacency: bool = GCNSLConfig.use_adjacency,
+        use_reconnected: bool = GCNSLConfig.use_reconnected,
+        self_loops: bool = GCNSLConfig.self_loops,
+        adjacency_norm: AdjacencyNorm = GCNSLConfig.adjacency_norm,
     ) -> None:
         super().__init__()
-        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
-        check_at_least(1, similarity_channels=similarity_channels, rounds=rounds)
-        check_at_least(0, spectral_channels=spectral_channels)
-        check_choice(get_args(Merge), merge=merge)
-        check_dropout(dropout=dropout)
-        if not 0 < epsilon <= 1:
-            raise InputError(f"epsilon({epsilon}) must be in (0, 1]: it is a cosine")
+        check_channels(in_channels=in_channels, out_channels=out_channels)
+        check_whole("spectral_channels", spectral_channels)
+        GCNSLConfig.check(hidden_channels=hidden_channels, similarity_channels=similarity_channels, rounds=rounds)
+        GCNSLConfig.check(epsilon=epsilon, merge=merge, dropout=dropout, adjacency_norm=adjacency_norm)
         self.in_channels, self.spectral_channels, self.out_channels = in_channels, spectral_channels, out_channels
         self.rounds, self.epsilon, self.merge, self.dropout = rounds, epsilon, merge, dropout
         self.use_adjacency, self.use_reconnected = use_adjacency, use_reconnected
+        self.self_loops, self.adjacency_norm = self_loops, adjacency_norm
 
         self.lin_x = nn.Linear(in_channels, hidden_channels, bias=False)
         self.lin_spectral = nn.Linear(spectral_channels, hidden_channels, bias=False) if spectral_channels else None
         self.similarity = nn.Linear(in_channels, similarity_channels, bias=False) if use_reconnected else None
         parts = 2 if merge == "concat" and spectral_channels else 1
-        branches = 1 + 2 * use_adjacency + use_reconnected
-        self.gate = nn.Parameter(torch.ones(branches * parts * hidden_channels))
+        self.gate = nn.Parameter(torch.ones(len(self.branch_names) * parts * hidden_channels))
         self.lin_out = nn.Linear(len(self.gate), out_channels, bias=False)
         self._memory = PairMemory()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew (Glorot's uniform distribution); the gate starts at 1."""
+        """Draw new weights (Glorot's uniform distribution); the gate starts at 1."""
         for layer in (self.lin_x, self.lin_spectral, self.similarity, self.lin_out):
             if layer is not None:
                 nn.init.xavier_uniform_(layer.weight)
@@ -183,48 +205,107 @@ class GCNSL(nn.Module):
 
     def forward(
         self,
-        x: Tensor | SparseMatrix,
+        x: Matrix,
+        adjacency: SparseMatrix | Tensor | None = None,
         spectral: Tensor | None = None,
-        adjacency: SparseMatrix | None = None,
         *,
         known: int | None = None,
     ) -> Tensor:
         """Logits of every node (n × C).
 
-        With ``known`` the nodes after the first so many are new to the model: A* connects each of them to known nodes
-        and to itself, but not to another new one, so that what it predicts depends on no other new node's features
-        unless an edge joins them.
+        Args:
+            x: X (n × d).
+            adjacency: Â (n × n) or edge_index (2 × E); not needed without the branches over Â.
+            spectral: F (n × c); not needed without spectral features.
+            known: The nodes after the first so many are new to the model: A* joins each of them to known nodes and to
+                itself, but not to another new one. Its prediction then depends on another new node's features only
+                where an edge joins the two.
         """
-        branches = self.branches(x, spectral, adjacency, known=known)
-        final = functional.relu(self.gate * torch.cat(branches, dim=1), inplace=True)
-        logits: Tensor = self.lin_out(self._drop(final))
+        logits: Tensor = self.lin_out(self._drop(self._gated(self.branches(x, adjacency, spectral, known=known))))
         return logits
+
+    @property
+    def branch_names(self) -> list[str]:
+        """What the branches of H^cb are called, in order."""
+        steps = [self.rounds - 1, self.rounds] if self.use_adjacency else []
+        over_a = ["own features" if k == 0 else f"A ({k} step{'s' if k > 1 else ''})" for k in steps]
+        return ["own features", *over_a, *(["A*"] if self.use_reconnected else [])]
 
     def branches(
         self,
-        x: Tensor | SparseMatrix,
+        x: Matrix,
+        adjacency: SparseMatrix | Tensor | None = None,
         spectral: Tensor | None = None,
-        adjacency: SparseMatrix | None = None,
         *,
         known: int | None = None,
     ) -> list[Tensor]:
         """What H^cb is made of, as far as it is used: H; H_A^(K-1) and H_A^(K); H_A*. All are as wide as H."""
+        if x.shape[1] != self.in_channels:
+            raise InputError(f"x has {x.shape[1]} columns: the model was built for in_channels={self.in_channels}")
         from_x, directions = self._first_products(x)
         h = self._merged(from_x, spectral)
         branches = [h]
         if self.use_adjacency:
-            if adjacency is None:
-                raise InputError("adjacency is None: give Â, or build the model with use_adjacency=False")
-            branches += self._aggregate(h, adjacency)
+            branches += self._aggregate(h, self._adjacency(adjacency, len(h)))
         if self.use_reconnected:
             branches.append(self._reconnect(_unit_rows(directions), h, known))
         return branches
 
-    def enhanced_features(self, x: Tensor | SparseMatrix, spectral: Tensor | None) -> Tensor:
-        """H, the first layer (n × 2p for concatenation, n × p for the average or without F)."""
-        return self._merged(self._first_products(x)[0], spectral)
+    @torch.no_grad()
+    def evidence(
+        self,
+        x: Matrix,
+        adjacency: SparseMatrix | Tensor | None = None,
+        spectral: Tensor | None = None,
+        *,
+        node: int,
+        one: int,
+        other: int,
+    ) -> dict[str, float]:
+        """What each branch adds to a node's logit of class ``one`` beyond that of class ``other``.
 
-    def _first_products(self, x: Tensor | SparseMatrix) -> tuple[Tensor, Tensor]:
+        The logits are a sum over the entries of ReLU(w ⊙ H^cb), each times its row of W¹, so that the parts of a branch
+        add up, and those of all branches to the difference of the two logits.
+        """
+        was_training = self.training
+        self.eval()
+        rows = [branch[node : node + 1] for branch in self.branches(x, adjacency, spectral)]
+        parts = self._gated(rows)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
+        self.train(was_training)
+        evidence: dict[str, float] = {}
+        for name, part in zip(self.branch_names, parts.split(rows[0].shape[1]), strict=True):
+            evidence[name] = evidence.get(name, 0.0) + float(part.sum())
+        return evidence
+
+    @property
+    def learns_graph(self) -> bool:
+        """Whether there is a learned graph A*."""
+        return self.similarity is not None
+
+    @torch.no_grad()
+    def learned_graph(
+        self,
+        x: Matrix,
+        adjacency: SparseMatrix | Tensor | None = None,
+        spectral: Tensor | None = None,
+        *,
+        rows: slice | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The learned graph A*, or some rows of it: edge_index (2 × E) and similarities (E)."""
+        z = self.directions(x)
+        if rows is None:
+            return reconnected_edges(z, self.epsilon)
+        edges, similarity = reconnected_edges(z[rows], self.epsilon, keys=z)
+        first, *_ = rows.indices(len(z))
+        return edges + edges.new_tensor([[first], [0]]), similarity
+
+    def directions(self, x: Matrix) -> Tensor:
+        """Unit rows x_i Q / ‖x_i Q‖ (n × q), whose inner products are the similarities."""
+        if self.similarity is None:
+            raise InputError("the model was built with use_reconnected=False: it learns no similarities")
+        return _unit_rows(x @ self.similarity.weight.T)
+
+    def _first_products(self, x: Matrix) -> tuple[Tensor, Tensor]:
         """X W⁰_X (n × p), X with dropout, and X Q (n × q), X without: one product with X where both are the same."""
         if self.similarity is None:
             return self._drop(x) @ self.lin_x.weight.T, self.gate.new_empty(0)
@@ -237,22 +318,30 @@ class GCNSL(nn.Module):
         """H from X W⁰_X and F."""
         if self.lin_spectral is None:
             return functional.relu(from_x)
-        if spectral is None:
-            raise InputError(f"spectral is None: give F (n × {self.spectral_channels})")
+        if spectral is None or spectral.shape != (len(from_x), self.spectral_channels):
+            found = "is None" if spectral is None else f"has shape {tuple(spectral.shape)}"
+            raise InputError(f"spectral {found}: give F ({len(from_x)} × {self.spectral_channels})")
         from_spectral = self.lin_spectral(self._drop(spectral))
         merged = torch.cat([from_x, from_spectral], dim=1) if self.merge == "concat" else (from_x + from_spectral) / 2
         return functional.relu(merged)
 
-    def directions(self, x: Tensor | SparseMatrix) -> Tensor:
-        """Unit rows x_i Q / ‖x_i Q‖ (n × q), whose inner products are the similarities."""
-        if self.similarity is None:
-            raise InputError("the model was built with use_reconnected=False: it learns no similarities")
-        return _unit_rows(x @ self.similarity.weight.T)
-
-    @torch.no_grad()
-    def reconnected_graph(self, x: Tensor | SparseMatrix) -> tuple[Tensor, Tensor]:
-        """The learned graph A*: edge_index (2 × E) and similarities (E)."""
-        return reconnected_edges(self.directions(x), self.epsilon)
+    def _adjacency(self, given: SparseMatrix | Tensor | None, n: int) -> SparseMatrix:
+        """Â as it is given, or made of an edge_index."""
+        if given is None:
+            raise InputError("adjacency is None: give Â or edge_index, or build the model with use_adjacency=False")
+        if isinstance(given, SparseMatrix):
+            if given.shape != (n, n):
+                raise InputError(f"adjacency has shape {given.shape}: x has {n} rows, so give Â ({n} × {n})")
+            return given
+        if given.dim() != 2 or given.shape[0] != 2 or given.is_floating_point():
+            raise InputError(
+                f"edge_index has shape {tuple(given.shape)} and dtype {given.dtype}: give node numbers (2 × E)"
+            )
+        if given.numel() and not 0 <= int(given.min()) <= int(given.max()) < n:
+            raise InputError(
+                f"edge_index holds node numbers from {int(given.min())} to {int(given.max())}, but x has {n} rows"
+            )
+        return normalized_adjacency(given, n, self_loops=self.self_loops, norm=self.adjacency_norm)
 
     def _aggregate(self, h: Tensor, adjacency: SparseMatrix) -> list[Tensor]:
         """H_A^(K-1) and H_A^(K)."""
@@ -262,7 +351,7 @@ class GCNSL(nn.Module):
         return [before, after]
 
     def _reconnect(self, z: Tensor, h: Tensor, known: int | None) -> Tensor:
-        """Â* H, where of a new node i the row of A* holds s_ij for known j and s_ii = 1."""
+        """Â* H, where the row of a new node i in A* holds s_ij for known j, and s_ii = 1."""
         if known is None or known == len(z):
             return reconnect(z, h, self.epsilon, memory=self._memory)
         keys, values = z[:known], h[:known]
@@ -275,11 +364,15 @@ class GCNSL(nn.Module):
             rows.append(total / torch.where(degree + itself > 0, degree + itself, 1.0))
         return torch.cat(rows)
 
+    def _gated(self, branches: list[Tensor]) -> Tensor:
+        """H^final = ReLU(w ⊙ H^cb)."""
+        return functional.relu(self.gate * torch.cat(branches, dim=1), inplace=True)
+
     @overload
     def _drop(self, values: Tensor) -> Tensor: ...
     @overload
-    def _drop(self, values: Tensor | SparseMatrix) -> Tensor | SparseMatrix: ...
-    def _drop(self, values: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
+    def _drop(self, values: Matrix) -> Matrix: ...
+    def _drop(self, values: Matrix) -> Matrix:
         return drop_entries(values, self.dropout, training=self.training)
 
     def __repr__(self) -> str:
@@ -290,10 +383,10 @@ class GCNSL(nn.Module):
 
 
 def _unit_rows(rows: Tensor) -> Tensor:
-    """Rows divided by their length, zero rows left; also where their squares are too small for floating point.
+    """Rows divided by their length, zero rows left as they are; also where squares would be too small for floats.
 
-    Weight decay shrinks Q towards 0 wherever A* connects nobody, and directions must stay directions. What a row is
-    divided by first changes neither the result nor, the result being the same for all of it, the derivative.
+    Weight decay shrinks Q towards 0 wherever A* joins nobody, and directions must stay directions. So each row is first
+    divided by its largest entry. That factor cancels in the result, hence it needs no derivative.
     """
     largest = rows.detach().abs().amax(dim=1, keepdim=True)
     return functional.normalize(rows / torch.where(largest > 0, largest, 1.0), dim=1)

@@ -1,49 +1,52 @@
 """Geom-GCN (Pei et al., 2020): neighbours apart by space and direction."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gcnsl.nn.checks import check_at_least, check_dropout
-from gcnsl.nn.config import Input
+from gcnsl.errors import InputError
+from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import FeatureNorm, feature_matrix, normalize_features
-from gcnsl.nn.sparse import SparseMatrix
-from gcnsl.structure import SPACES_AND_RELATIONS, Embedding, Source, StructuralNeighbourhood, structural_neighbourhood
+from gcnsl.options import option
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.structure import SPACES_AND_RELATIONS, Embedding, Source, StructuralNeighbourhood
 
 DIVISIONS = SPACES_AND_RELATIONS + 1
 """The last one holds each node itself."""
 
 
 @dataclass(frozen=True)
-class GeomGCNConfig:
+class GeomGCNConfig(ModelConfig):
     """Hyper-parameters of :class:`GeomGCN`.
 
-    ``embedding`` is the latent space (``"isomap"`` is Geom-GCN-I, ``"poincare"`` -P, ``"struc2vec"`` -S) and ``source``
-    whether its neighbourhoods are computed or those that Geom-GCN's authors published.
+    The neighbourhoods are given by the caller, as what was precomputed: to find them takes files and a cache, which
+    this room knows nothing of.
     """
 
-    hidden_channels: int = 16
-    dropout: float = 0.5
-    embedding: Embedding = "isomap"
-    source: Source = "computed"
-    feature_norm: FeatureNorm = "row"
+    hidden_channels: int = option(16, "Width of the hidden layer, for each of the nine divisions.", least=1)
+    dropout: float = option(0.5, "Dropout before each layer.", least=0, below=1)
+    embedding: Embedding = option("isomap", "The latent space: of Geom-GCN-I, -P or -S.")
+    source: Source = option("computed", "Whether neighbourhoods are computed, or those that its authors published.")
 
-    def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
-        """X and Â by division."""
-        x = feature_matrix(normalize_features(data.x, self.feature_norm))
-        return x, divided_adjacency(self.neighbourhood(data), data.num_nodes)
+    def from_state(
+        self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
+    ) -> StructuralNeighbourhood:
+        """The neighbourhoods as they were saved."""
+        return StructuralNeighbourhood.from_state(plain, tensors)
 
-    def neighbourhood(self, data: Data) -> StructuralNeighbourhood:
-        """The neighbourhood in use; its ``how`` says in one line what it is."""
-        return structural_neighbourhood(data, embedding=self.embedding, source=self.source)
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
+        """X, and Â of every division."""
+        if not isinstance(precomputed, StructuralNeighbourhood):
+            raise InputError("Geom-GCN needs structural neighbourhoods: gcnsl.structure.structural_neighbourhood(graph)")
+        return fastest_form(graph.x), divided_adjacency(precomputed, graph.num_nodes)
 
-    def build(self, data: Data) -> "GeomGCN":
-        """The model, its weights drawn from torch's generator."""
-        return GeomGCN(data.num_features, self.hidden_channels, len(data.class_names), dropout=self.dropout)
+    def build(self, in_channels: int, out_channels: int) -> "GeomGCN":
+        """The model for so many features and classes."""
+        return GeomGCN(in_channels, self.hidden_channels, out_channels, dropout=self.dropout)
 
 
 def divided_adjacency(neighbourhood: StructuralNeighbourhood, num_nodes: int) -> SparseMatrix:
@@ -65,7 +68,7 @@ class GeomConvolution(nn.Module):
     r"""One layer, :math:`\hat A_r X W_r` for every division r.
 
     Shapes:
-        x (n × in_channels), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; adjacency, all Â_r (9n × 9n)
+        x (n × in_channels), dense or sparse; adjacency, all Â_r (9n × 9n)
         → n × 9 × out_channels.
     """
 
@@ -75,10 +78,10 @@ class GeomConvolution(nn.Module):
         self.lin = FeatureLinear(in_channels, DIVISIONS * out_channels, bias=False, maps=DIVISIONS)
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Draw new weights."""
         self.lin.reset_parameters()
 
-    def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix) -> Tensor:
+    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """The divisions of every node."""
         mapped: Tensor = self.lin(x)
         mixed = adjacency @ mapped.view(-1, self.out_channels)  # n × 9p → 9n × p
@@ -96,30 +99,30 @@ class GeomGCN(nn.Module):
     lie from the node, and the node itself. The forward pass returns the logits, Z before the softmax.
 
     Args:
-        in_channels: Features of a node (d).
+        in_channels: Number of features per node (d).
         hidden_channels: Columns of each W_r (p).
-        out_channels: Classes.
+        out_channels: Number of classes (C).
         dropout: Before each layer.
 
     Shapes:
-        x (n × d), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; adjacency, all Â_r (9n × 9n,
+        x (n × d), dense or sparse; adjacency, all Â_r (9n × 9n,
         :func:`divided_adjacency`) → n × C.
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *, dropout: float = 0.5) -> None:
         super().__init__()
-        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
-        check_dropout(dropout=dropout)
+        check_channels(in_channels=in_channels, out_channels=out_channels)
+        GeomGCNConfig.check(hidden_channels=hidden_channels, dropout=dropout)
         self.dropout = dropout
         self.first = GeomConvolution(in_channels, hidden_channels)
         self.second = GeomConvolution(DIVISIONS * hidden_channels, out_channels)
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Draw new weights."""
         self.first.reset_parameters()
         self.second.reset_parameters()
 
-    def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix) -> Tensor:
+    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         h: Tensor = self.first(drop_entries(x, self.dropout, training=self.training), adjacency).flatten(1).relu()
         by_division: Tensor = self.second(dropout(h, self.dropout, training=self.training), adjacency)

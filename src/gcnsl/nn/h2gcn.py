@@ -8,47 +8,36 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gcnsl.nn.checks import check_at_least, check_dropout
-from gcnsl.nn.config import Input
+from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import dropout
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import (
-    FeatureNorm,
-    fastest_form,
-    feature_matrix,
-    normalize_features,
-    normalized_adjacency,
-)
-from gcnsl.nn.sparse import SparseMatrix
+from gcnsl.nn.preprocessing import normalized_adjacency
+from gcnsl.options import option
+from gcnsl.sparse import Matrix, adjacency_matrix, fastest_form
 
 
 @dataclass(frozen=True)
-class H2GCNConfig:
+class H2GCNConfig(ModelConfig):
     """Hyper-parameters of :class:`H2GCN`: one round is H2GCN-1, two are H2GCN-2."""
 
-    hidden_channels: int = 64
-    rounds: int = 2
-    dropout: float = 0.5
-    relu: bool = True
-    feature_norm: FeatureNorm = "row"
+    hidden_channels: int = option(64, "Width of the embedding.", least=1)
+    rounds: int = option(2, "Rounds of aggregation; each doubles the width.", least=1, most=8)
+    dropout: float = option(0.5, "Dropout before the last linear map.", least=0, below=1)
+    relu: bool = option(True, "Whether the embedding ends in a ReLU.")
 
-    def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, Â₁ and Â₂."""
-        n, one_hop = data.num_nodes, data.edge_index
-        return (
-            feature_matrix(normalize_features(data.x, self.feature_norm)),
-            *(
-                fastest_form(normalized_adjacency(edges, n, self_loops=False))
-                for edges in (one_hop, two_hop_edges(one_hop, n))
-            ),
-        )
+        n = graph.num_nodes
+        hops = (graph.edge_index, two_hop_edges(graph.edge_index, n))
+        adjacencies = (normalized_adjacency(edges, n, self_loops=False) for edges in hops)
+        return fastest_form(graph.x), *map(fastest_form, adjacencies)
 
-    def build(self, data: Data) -> "H2GCN":
-        """The model, its weights drawn from torch's generator."""
+    def build(self, in_channels: int, out_channels: int) -> "H2GCN":
+        """The model for so many features and classes."""
         return H2GCN(
-            data.num_features,
+            in_channels,
             self.hidden_channels,
-            len(data.class_names),
+            out_channels,
             rounds=self.rounds,
             dropout=self.dropout,
             relu=self.relu,
@@ -57,10 +46,7 @@ class H2GCNConfig:
 
 def two_hop_edges(edge_index: Tensor, num_nodes: int) -> Tensor:
     """The pairs of nodes at distance exactly 2 (2 × E₂, sorted), found by a sparse product."""
-    source, target = edge_index.cpu().numpy()
-    other = source != target
-    ones = np.ones(int(other.sum()), dtype=np.float32)
-    near = sp.csr_array((ones, (source[other], target[other])), shape=(num_nodes, num_nodes))
+    near = adjacency_matrix(edge_index, num_nodes, self_loops=False)
     closer = (near + sp.eye_array(num_nodes, dtype=np.float32, format="csr")).sign()
     walks = (near @ near).sign()
     strict = (walks - walks.multiply(closer)).tocsr()
@@ -81,15 +67,15 @@ class H2GCN(nn.Module):
     nothing. The forward pass returns the logits, Z before the softmax.
 
     Args:
-        in_channels: Features of a node (d).
+        in_channels: Number of features per node (d).
         hidden_channels: Columns of W_e (p).
-        out_channels: Classes.
+        out_channels: Number of classes (C).
         rounds: Rounds of aggregation (K).
         dropout: On the concatenation before W_c.
         relu: Whether σ is ReLU.
 
     Shapes:
-        x (n × d), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; one_hop Â₁ and two_hop Â₂ (n × n) likewise
+        x (n × d), dense or sparse; one_hop Â₁ and two_hop Â₂ (n × n) likewise
         → n × C. R^(k) has 2^k p columns, the concatenation (2^(K+1) - 1) p.
     """
 
@@ -104,20 +90,19 @@ class H2GCN(nn.Module):
         relu: bool = True,
     ) -> None:
         super().__init__()
-        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
-        check_at_least(1, rounds=rounds)
-        check_dropout(dropout=dropout)
+        check_channels(in_channels=in_channels, out_channels=out_channels)
+        H2GCNConfig.check(hidden_channels=hidden_channels, rounds=rounds, dropout=dropout, relu=relu)
         self.rounds, self.dropout, self.relu = rounds, dropout, relu
         self.lin_embed = FeatureLinear(in_channels, hidden_channels, bias=False)
         self.lin_out = FeatureLinear((2 ** (rounds + 1) - 1) * hidden_channels, out_channels, bias=False)
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Draw new weights."""
         self.lin_embed.reset_parameters()
         self.lin_out.reset_parameters()
 
     def forward(
-        self, x: Tensor | SparseMatrix, one_hop: Tensor | SparseMatrix, two_hop: Tensor | SparseMatrix
+        self, x: Matrix, one_hop: Matrix, two_hop: Matrix
     ) -> Tensor:
         """Logits of every node (n × C)."""
         r: Tensor = self.lin_embed(x)

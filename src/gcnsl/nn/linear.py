@@ -1,15 +1,15 @@
-"""The first thing every model does to the features, whether they are dense or sparse."""
+"""A linear map of features that may be dense or sparse: the first layer of every model."""
 
 from torch import Tensor, nn
 
-from gcnsl.nn.sparse import SparseMatrix
+from gcnsl.sparse import Matrix
 
 
 class FeatureLinear(nn.Linear):
-    """X·W + b for a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix` X (n × in_channels) → n × out_channels.
+    """X·W + b for a dense or sparse X (n × in_channels) → n × out_channels.
 
-    Weights are drawn from Glorot's uniform distribution, the bias starts at 0. Of several ``maps`` side by side, each
-    is drawn by itself.
+    Weights are drawn from Glorot's uniform distribution, the bias starts at 0. If there are several ``maps`` side by
+    side, each is drawn by itself.
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, maps: int = 1) -> None:
@@ -17,13 +17,13 @@ class FeatureLinear(nn.Linear):
         super().__init__(in_channels, out_channels, bias=bias)
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Draw new weights."""
         for weight in self.weight.chunk(self.maps):
             nn.init.xavier_uniform_(weight)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor | SparseMatrix) -> Tensor:
+    def forward(self, x: Matrix) -> Tensor:
         """X·W + b."""
         if isinstance(x, Tensor):
             return super().forward(x)

@@ -7,38 +7,38 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
-from gcnsl.errors import InputError
-from gcnsl.nn.checks import check_at_least, check_dropout
-from gcnsl.nn.config import Input
+from gcnsl.errors import ArgumentError
+from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import FeatureNorm, feature_matrix, normalize_features, normalized_adjacency
-from gcnsl.nn.sparse import SparseMatrix
+from gcnsl.nn.preprocessing import FeatureNorm, normalized_adjacency
+from gcnsl.options import option
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
 
 @dataclass(frozen=True)
-class MixHopConfig:
-    """Hyper-parameters of :class:`MixHop`; ``self_loops`` says how Â is made."""
+class MixHopConfig(ModelConfig):
+    """Hyper-parameters of :class:`MixHop`."""
 
-    hidden_channels: int = 64
-    powers: tuple[int, ...] = (0, 1, 2)
-    num_layers: int = 2
-    input_dropout: float = 0.7
-    dropout: float = 0.9
-    feature_norm: FeatureNorm = "l2"
-    self_loops: bool = True
+    feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
+    hidden_channels: int = option(64, "Width of the hidden layers, for each power.", least=1)
+    powers: tuple[int, ...] = option((0, 1, 2), "The powers of Â, side by side.")
+    num_layers: int = option(2, "Number of layers.", least=1, most=64)
+    input_dropout: float = option(0.7, "Dropout on X.", least=0, below=1)
+    dropout: float = option(0.9, "Dropout before every other layer.", least=0, below=1)
+    self_loops: bool = option(True, "Whether Â has a loop at every node.")
 
-    def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X and Â."""
-        x = feature_matrix(normalize_features(data.x, self.feature_norm))
-        return x, normalized_adjacency(data.edge_index, data.num_nodes, self_loops=self.self_loops)
+        adjacency = normalized_adjacency(graph.edge_index, graph.num_nodes, self_loops=self.self_loops)
+        return fastest_form(graph.x), adjacency
 
-    def build(self, data: Data) -> "MixHop":
-        """The model, its weights drawn from torch's generator."""
+    def build(self, in_channels: int, out_channels: int) -> "MixHop":
+        """The model for so many features and classes."""
         return MixHop(
-            data.num_features,
+            in_channels,
             self.hidden_channels,
-            len(data.class_names),
+            out_channels,
             powers=self.powers,
             num_layers=self.num_layers,
             input_dropout=self.input_dropout,
@@ -53,7 +53,7 @@ class MixHopConvolution(nn.Module):
     products are then with few columns rather than with all of X, and for an X that may be sparse.
 
     Shapes:
-        x (n × in_channels), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; adjacency Â (n × n)
+        x (n × in_channels), dense or sparse; adjacency Â (n × n)
         → n × (powers · out_channels).
     """
 
@@ -64,11 +64,11 @@ class MixHopConvolution(nn.Module):
         self.bias = nn.Parameter(torch.zeros(len(powers) * out_channels))
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew; the bias starts at 0."""
+        """Draw new weights; the bias starts at 0."""
         self.lin.reset_parameters()
         nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix) -> Tensor:
+    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """The powers side by side, the lowest first."""
         rest, done, reached = self.lin(x), [], 0
         for power in self.powers:
@@ -90,16 +90,16 @@ class MixHop(nn.Module):
     The forward pass returns the logits, Z before the softmax.
 
     Args:
-        in_channels: Features of a node (d).
+        in_channels: Number of features per node (d).
         hidden_channels: Columns of each W_j but the last layer's.
-        out_channels: Classes.
+        out_channels: Number of classes (C).
         powers: The powers of Â (P), each at least 0.
         num_layers: Layers (L), at least 1.
         input_dropout: On X.
         dropout: Before every other layer.
 
     Shapes:
-        x (n × d), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; adjacency Â (n × n) → n × C.
+        x (n × d), dense or sparse; adjacency Â (n × n) → n × C.
     """
 
     def __init__(
@@ -114,11 +114,11 @@ class MixHop(nn.Module):
         dropout: float = 0.9,
     ) -> None:
         super().__init__()
-        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
-        check_at_least(1, num_layers=num_layers)
-        check_dropout(input_dropout=input_dropout, dropout=dropout)
-        if not powers or min(powers) < 0 or len(set(powers)) < len(powers):
-            raise InputError(f"powers({powers}) must be one or more different whole numbers >= 0, such as (0, 1, 2)")
+        check_channels(in_channels=in_channels, out_channels=out_channels)
+        MixHopConfig.check(hidden_channels=hidden_channels, powers=powers, num_layers=num_layers)
+        MixHopConfig.check(input_dropout=input_dropout, dropout=dropout)
+        if not powers or len(set(powers)) < len(powers):
+            raise ArgumentError("powers", powers, "must be one or more different whole numbers, such as [0, 1, 2]")
         self.out_channels, self.input_dropout, self.dropout = out_channels, input_dropout, dropout
         hidden = len(powers) * hidden_channels
         inputs = [in_channels, *[hidden] * (num_layers - 1)]
@@ -129,12 +129,12 @@ class MixHop(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew; the powers start equal."""
+        """Draw new weights; the powers start equal."""
         reset(self.convs)
         reset(self.norms)
         nn.init.zeros_(self.power_scores)
 
-    def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix) -> Tensor:
+    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         h: Tensor = self.convs[0](drop_entries(x, self.input_dropout, training=self.training), adjacency)
         for norm, conv in zip(self.norms, self.convs[1:], strict=True):

@@ -7,35 +7,29 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
-from gcnsl.nn.checks import check_at_least, check_dropout
-from gcnsl.nn.config import Input
+from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import FeatureNorm, feature_matrix, normalize_features
-from gcnsl.nn.sparse import SparseMatrix
+from gcnsl.options import option
+from gcnsl.sparse import Matrix, fastest_form
 
 
 @dataclass(frozen=True)
-class MLPConfig:
-    """Hyper-parameters of :class:`MLP`; ``feature_norm`` is what X is divided by."""
+class MLPConfig(ModelConfig):
+    """Hyper-parameters of :class:`MLP`."""
 
-    hidden_channels: int = 64
-    num_layers: int = 2
-    dropout: float = 0.5
-    feature_norm: FeatureNorm = "row"
+    hidden_channels: int = option(64, "Width of the hidden layers.", least=1)
+    num_layers: int = option(2, "Number of linear maps.", least=1, most=64)
+    dropout: float = option(0.5, "Dropout before every linear map.", least=0, below=1)
 
-    def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X; edges are not looked at."""
-        return (feature_matrix(normalize_features(data.x, self.feature_norm)),)
+        return (fastest_form(graph.x),)
 
-    def build(self, data: Data) -> "MLP":
-        """The model, its weights drawn from torch's generator."""
+    def build(self, in_channels: int, out_channels: int) -> "MLP":
+        """The model for so many features and classes."""
         return MLP(
-            data.num_features,
-            self.hidden_channels,
-            len(data.class_names),
-            num_layers=self.num_layers,
-            dropout=self.dropout,
+            in_channels, self.hidden_channels, out_channels, num_layers=self.num_layers, dropout=self.dropout
         )
 
 
@@ -49,32 +43,31 @@ class MLP(nn.Module):
     The forward pass returns the logits, Z before the softmax.
 
     Args:
-        in_channels: Features of a node (d).
+        in_channels: Number of features per node (d).
         hidden_channels: Width of every layer but the last.
-        out_channels: Classes.
+        out_channels: Number of classes (C).
         num_layers: Linear maps (L), at least 1.
         dropout: Before every linear map.
 
     Shapes:
-        x (n × d), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix` → n × C.
+        x (n × d), dense or sparse → n × C.
     """
 
     def __init__(
         self, in_channels: int, hidden_channels: int, out_channels: int, *, num_layers: int = 2, dropout: float = 0.5
     ) -> None:
         super().__init__()
-        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
-        check_at_least(1, num_layers=num_layers)
-        check_dropout(dropout=dropout)
+        check_channels(in_channels=in_channels, out_channels=out_channels)
+        MLPConfig.check(hidden_channels=hidden_channels, num_layers=num_layers, dropout=dropout)
         self.dropout = dropout
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.lins = nn.ModuleList(FeatureLinear(*pair) for pair in pairwise(widths))
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Draw new weights."""
         reset(self.lins)
 
-    def forward(self, x: Tensor | SparseMatrix) -> Tensor:
+    def forward(self, x: Matrix) -> Tensor:
         """Logits of every node (n × C)."""
         h: Tensor = self.lins[0](drop_entries(x, self.dropout, training=self.training))
         for lin in self.lins[1:]:

@@ -1,47 +1,46 @@
 """NLGNN (Liu et al., 2020): a convolution over the nodes, sorted by a learned score."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
-from gcnsl.errors import InputError
-from gcnsl.nn.checks import check_at_least, check_choice, check_dropout
-from gcnsl.nn.config import Input
+from gcnsl.errors import ArgumentError, InputError
+from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import dropout
 from gcnsl.nn.gcn import GCN
 from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.mlp import MLP
-from gcnsl.nn.preprocessing import FeatureNorm, feature_matrix, normalize_features, normalized_adjacency
-from gcnsl.nn.sparse import SparseMatrix
+from gcnsl.nn.preprocessing import normalized_adjacency
+from gcnsl.options import option
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
 Embedding = Literal["mlp", "gcn"]
 
 
 @dataclass(frozen=True)
-class NLGNNConfig:
+class NLGNNConfig(ModelConfig):
     """Hyper-parameters of :class:`NLGNN`."""
 
-    hidden_channels: int = 64
-    embedding: Embedding = "mlp"
-    kernel_size: int = 5
-    dropout: float = 0.5
-    feature_norm: FeatureNorm = "row"
+    hidden_channels: int = option(64, "Width of the embedding's hidden layer.", least=1)
+    embedding: Embedding = option("mlp", "The network that embeds the nodes.")
+    kernel_size: int = option(5, "Number of nodes that a convolution sees at once; odd.", least=1)
+    dropout: float = option(0.5, "Dropout inside the embedding and between the convolutions.", least=0, below=1)
 
-    def prepare(self, data: Data, *, seed: int) -> tuple[Input, ...]:
-        """X, and Â where the embedding is a GCN."""
-        x = feature_matrix(normalize_features(data.x, self.feature_norm))
-        return (x,) if self.embedding == "mlp" else (x, normalized_adjacency(data.edge_index, data.num_nodes))
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
+        """X, and Â if the embedding is a GCN."""
+        x = fastest_form(graph.x)
+        return (x,) if self.embedding == "mlp" else (x, normalized_adjacency(graph.edge_index, graph.num_nodes))
 
-    def build(self, data: Data) -> "NLGNN":
-        """The model, its weights drawn from torch's generator."""
+    def build(self, in_channels: int, out_channels: int) -> "NLGNN":
+        """The model for so many features and classes."""
         return NLGNN(
-            data.num_features,
+            in_channels,
             self.hidden_channels,
-            len(data.class_names),
+            out_channels,
             embedding=self.embedding,
             kernel_size=self.kernel_size,
             dropout=self.dropout,
@@ -62,16 +61,18 @@ class NLGNN(nn.Module):
     the softmax.
 
     Args:
-        in_channels: Features of a node (d).
+        in_channels: Number of features per node (d).
         hidden_channels: Width of the embedding's hidden layer.
-        out_channels: Classes (C).
+        out_channels: Number of classes (C).
         embedding: ``"mlp"`` or ``"gcn"``, either of two layers.
         kernel_size: Nodes that a convolution sees at once, odd.
         dropout: Inside the embedding and between the convolutions.
 
     Shapes:
-        x (n × d), a tensor or a :class:`~gcnsl.nn.sparse.SparseMatrix`; adjacency Â (n × n), for ``"gcn"`` → n × C.
+        x (n × d), dense or sparse; adjacency Â (n × n), for ``"gcn"`` → n × C.
     """
+
+    learns_graph = True
 
     def __init__(
         self,
@@ -84,12 +85,11 @@ class NLGNN(nn.Module):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
-        check_at_least(1, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels)
-        check_at_least(1, kernel_size=kernel_size)
-        check_choice(get_args(Embedding), embedding=embedding)
-        check_dropout(dropout=dropout)
+        check_channels(in_channels=in_channels, out_channels=out_channels)
+        NLGNNConfig.check(hidden_channels=hidden_channels, embedding=embedding)
+        NLGNNConfig.check(kernel_size=kernel_size, dropout=dropout)
         if kernel_size % 2 == 0:
-            raise InputError(f"kernel_size({kernel_size}) must be odd: a node stands in the middle of its window")
+            raise ArgumentError("kernel_size", kernel_size, "must be odd: a node stands in the middle of its window")
         self.kernel_size, self.dropout = kernel_size, dropout
         kind = MLP if embedding == "mlp" else GCN
         self.embedding = kind(in_channels, hidden_channels, out_channels, dropout=dropout)
@@ -98,11 +98,11 @@ class NLGNN(nn.Module):
         self.lin_out = FeatureLinear(2 * out_channels, out_channels)
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Draw new weights."""
         for part in (self.embedding, self.score, self.convs, self.lin_out):
             reset(part)
 
-    def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix | None = None) -> Tensor:
+    def forward(self, x: Matrix, adjacency: SparseMatrix | None = None) -> Tensor:
         """Logits of every node (n × C)."""
         embedded, score = self._embed(x, adjacency)
         order = torch.argsort(score.squeeze(1), stable=True)
@@ -114,21 +114,25 @@ class NLGNN(nn.Module):
         return logits
 
     @torch.no_grad()
-    def reconnected_graph(
-        self, x: Tensor | SparseMatrix, adjacency: SparseMatrix | None = None
+    def learned_graph(
+        self, x: Matrix, adjacency: SparseMatrix | None = None, *, rows: slice | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The learned graph: each node with itself and those in one window; edge_index (2 × E) and weights 1 (E)."""
+        """The learned graph, or some rows of it: each node with itself and those in one window, all with weight 1.
+
+        Returns:
+            edge_index (2 × E) and weight (E).
+        """
         _, score = self._embed(x, adjacency)
         order = torch.argsort(score.squeeze(1), stable=True)
         reach = self.kernel_size // 2
-        place = torch.arange(len(order), device=order.device)
+        place = torch.argsort(order)[rows or slice(None)]
         source, step = torch.meshgrid(place, torch.arange(-reach, reach + 1, device=order.device), indexing="ij")
         target = source + step
         inside = (target >= 0) & (target < len(order))
         edges = torch.stack([order[source[inside]], order[target[inside]]])
         return edges, torch.ones_like(edges[0], dtype=score.dtype)
 
-    def _embed(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix | None) -> tuple[Tensor, Tensor]:
+    def _embed(self, x: Matrix, adjacency: SparseMatrix | None) -> tuple[Tensor, Tensor]:
         """B (n × C) and s (n × 1)."""
         if isinstance(self.embedding, MLP):
             embedded = self.embedding(x)

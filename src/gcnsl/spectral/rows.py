@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from gcnsl.csr import csr_tensor
+from gcnsl.sparse import csr_tensor
 
 Array = npt.NDArray[Any]
 

@@ -1,0 +1,65 @@
+"""Values that have to lie in a range or be one of a few, refused in one sentence that names them and the bound."""
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+from gcnsl.errors import ArgumentError
+
+UNLABELLED = -1
+"""The label of a node whose class is not known, as in scikit-learn's semi-supervised classifiers."""
+
+EPSILON_BOUNDS = {"above": 0.0, "most": 1.0}
+"""Of ε, which is a cosine."""
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str], *, or_else: str = "") -> Any:
+    """Return a value that is one of the choices; ``or_else`` names what is allowed besides, for the message."""
+    choices = tuple(choices)
+    if value not in choices:
+        raise ArgumentError(name, value, f"must be one of {', '.join(choices)}{or_else}")
+    return value
+
+
+def check_whole(name: str, value: Any, *, least: int = 0, most: int | None = None, why: str = "") -> int:
+    """Return a whole number between two bounds, both included."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ArgumentError(name, value, f"must be a whole number >= {least}")
+    if value < least or (most is not None and value > most):
+        bounds = f">= {least}" if most is None else f"from {least} to {most}"
+        raise ArgumentError(name, value, f"must be {bounds}{why and f': {why}'}")
+    return int(value)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    why: str = "",
+) -> float:
+    """Return a finite number between bounds, which ``above`` and ``below`` exclude and ``least`` and ``most`` include."""
+    bounds = {">=": least, ">": above, "<=": most, "<": below}
+    rule = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None) or "finite"
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise ArgumentError(name, value, f"must be a number {rule}")
+    number = float(value) if abs(value) < 1e300 else math.inf
+    inside = (
+        math.isfinite(number)
+        and (least is None or number >= least)
+        and (most is None or number <= most)
+        and (above is None or number > above)
+        and (below is None or number < below)
+    )
+    if not inside:
+        raise ArgumentError(name, value, f"must be {rule}{why and f': {why}'}")
+    return number
+
+
+def check_epsilon(epsilon: Any) -> float:
+    """Return ε, the smallest cosine similarity that joins two nodes."""
+    return check_number("epsilon", epsilon, **EPSILON_BOUNDS, why="it is the smallest cosine similarity that is kept")

@@ -1,0 +1,20 @@
+"""Every method by name: how its inputs are made, how it is built and trained, and which hyper-parameters it has."""
+
+from gcnsl.methods.fitted import Fitted, fit, initial_model
+from gcnsl.methods.prepared import Prepared, prepare, prepare_again
+from gcnsl.methods.registry import ALIASES, METHODS, Method, find_method
+from gcnsl.methods.settings import resolve
+
+__all__ = [
+    "ALIASES",
+    "METHODS",
+    "Fitted",
+    "Method",
+    "Prepared",
+    "find_method",
+    "fit",
+    "initial_model",
+    "prepare",
+    "prepare_again",
+    "resolve",
+]

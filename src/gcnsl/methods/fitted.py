@@ -1,0 +1,88 @@
+"""The one way to train: every command, estimator and experiment fits a method to a split here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from gcnsl.methods.prepared import Prepared
+from gcnsl.training import Checkpoint, Epoch, History, predict_logits, seeded, train
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained model and the graph it was trained on.
+
+    Attributes:
+        prepared: The method, and the graph as it reads it.
+        model: With the weights of its best epoch.
+        history: Its epochs.
+    """
+
+    prepared: Prepared
+    model: nn.Module
+    history: History
+
+    def logits(self) -> Tensor:
+        """Logits of the training graph's nodes (n × C), on the CPU."""
+        return predict_logits(self.model, self.prepared.inputs).cpu()
+
+    def grown_logits(self, graph: Data) -> Tensor:
+        """Logits of a graph that begins with the training graph's nodes and goes on with new ones, on the CPU.
+
+        Raises:
+            InputError: If the method can't take new nodes.
+        """
+        inputs, options = self.prepared.grown_inputs(graph)
+        return predict_logits(self.model, inputs, **options).cpu()
+
+    def accuracy(self, masks: Mapping[str, Tensor]) -> dict[str, float]:
+        """The share of the nodes of each mask whose class is predicted correctly."""
+        correct = self.logits().argmax(dim=1) == self.prepared.graph.y
+        return {name: float(correct[mask].float().mean()) for name, mask in masks.items()}
+
+
+def fit(
+    prepared: Prepared,
+    *,
+    train_mask: Tensor,
+    val_mask: Tensor,
+    seed: int,
+    watch: Mapping[str, Tensor] | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Fitted:
+    """Train a method on some nodes of a prepared graph.
+
+    Args:
+        prepared: The method, and the graph as it reads it, with labels; the same one serves all runs.
+        train_mask: The nodes to learn from, boolean (n).
+        val_mask: Those that decide which epoch is best.
+        seed: Of the weights and of dropout.
+        watch: Further masks by name, whose accuracy in every epoch is noted and decides nothing.
+        on_epoch: Called after each epoch.
+        checkpoint: See :func:`gcnsl.training.train`.
+    """
+    model = initial_model(prepared, seed)
+    history = train(
+        model,
+        prepared.inputs,
+        prepared.graph.y,
+        train_mask=train_mask,
+        val_mask=val_mask,
+        settings=prepared.method.training,
+        seed=seed,
+        watch=watch,
+        on_epoch=on_epoch,
+        checkpoint=checkpoint,
+    )
+    return Fitted(prepared, model, history)
+
+
+def initial_model(prepared: Prepared, seed: int) -> nn.Module:
+    """The model as training with this seed begins."""
+    with seeded(seed):
+        return prepared.build()

@@ -1,0 +1,117 @@
+"""Every method by name: the model's hyper-parameters and how it is trained.
+
+Adding a method is a file in ``nn/`` and a line here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from torch_geometric.data import Data
+
+from gcnsl.errors import ArgumentError, InputError
+from gcnsl.methods.neighbourhoods import find_neighbourhood
+from gcnsl.nn import (
+    GATConfig,
+    GCNConfig,
+    GCNSLConfig,
+    GeomGCNConfig,
+    H2GCNConfig,
+    MixHopConfig,
+    MLPConfig,
+    ModelConfig,
+    NLGNNConfig,
+    Precomputed,
+)
+from gcnsl.options import Option
+from gcnsl.training import TrainingSettings
+
+Folder = str | os.PathLike[str] | None
+
+
+def _precompute(config: Any, graph: Data, *, seed: int, root: Folder) -> Precomputed | None:
+    found: Precomputed | None = config.precompute(graph, seed=seed)
+    return found
+
+
+@dataclass(frozen=True)
+class Method:
+    """A model's configuration, and how it is trained.
+
+    Attributes:
+        name: By which the registry knows it.
+        config: The model's hyper-parameters.
+        training: Those of training.
+        precompute: Makes what the model needs beside the graph, from the configuration, the graph with its features
+            normalised, a seed and a folder with dataset files.
+    """
+
+    name: str
+    config: ModelConfig
+    training: TrainingSettings
+    precompute: Callable[..., Precomputed | None] = _precompute
+
+    def options(self) -> dict[str, Any]:
+        """All hyper-parameters by name."""
+        return asdict(self.config) | asdict(self.training)
+
+    def described(self) -> list[Option]:
+        """All hyper-parameters with their meaning, range and, as the default, what this method has."""
+        described = [*self.config.described(), *self.training.described()]
+        values = self.options()
+        return [option._replace(default=values[option.name]) for option in described]
+
+    def with_options(self, **options: Any) -> Method:
+        """The same with other hyper-parameters.
+
+        Raises:
+            InputError: If there is no such option, or its value can't be used.
+        """
+        known = self.options()
+        for name in options:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]}? " if near else ""
+                raise InputError(f"{name}: {self.name} has no such option; {hint}There are {', '.join(known)}")
+        own = self.config.names()
+        return replace(
+            self,
+            config=self.config.changed(**{name: value for name, value in options.items() if name in own}),
+            training=self.training.changed(**{name: value for name, value in options.items() if name not in own}),
+        )
+
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("mlp", MLPConfig(), TrainingSettings(epochs=2000, patience=100)),
+        Method("gcn", GCNConfig(), TrainingSettings(epochs=2000, patience=100)),
+        Method("gat", GATConfig(), TrainingSettings(epochs=2000, patience=100)),
+        Method("mixhop", MixHopConfig(), TrainingSettings(lr=0.5, optimizer="sgd", epochs=2000)),
+        Method(
+            "geom-gcn",
+            GeomGCNConfig(),
+            TrainingSettings(lr=0.05, weight_decay=5e-6, epochs=2000, patience=100, plateau_factor=0.8),
+            find_neighbourhood,
+        ),
+        Method("h2gcn-1", H2GCNConfig(rounds=1), TrainingSettings(epochs=2000, monitor="accuracy")),
+        Method("h2gcn-2", H2GCNConfig(rounds=2), TrainingSettings(epochs=2000, monitor="accuracy")),
+        Method("nlgnn", NLGNNConfig(), TrainingSettings(lr=0.05, epochs=2000, patience=100)),
+        Method("gcn-sl-cc", GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02)),
+        Method("gcn-sl-av", GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
+    )
+}
+"""Those that GCN-SL is compared with have the hyper-parameters of H2GCN's experiments, as in the paper."""
+ALIASES = {"gcn-sl": "gcn-sl-cc", "h2gcn": "h2gcn-2"}
+
+
+def find_method(name: str) -> Method:
+    """The method of this name or alias."""
+    method = METHODS.get(ALIASES.get(name, name)) if isinstance(name, str) else None
+    if method is None:
+        raise ArgumentError("method", name, f"must be one of {', '.join([*METHODS, *ALIASES])}")
+    return method

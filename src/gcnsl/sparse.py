@@ -1,0 +1,226 @@
+"""Sparse matrices: every conversion between torch and SciPy, adjacency matrices, and products with a constant matrix."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.utils import add_remaining_self_loops, coalesce, remove_self_loops
+
+SPARSE_SHARE = 0.15
+"""Up to this share of entries that are not zero, a sparse product is faster than a dense one."""
+
+_Pattern = tuple[Tensor, Tensor]
+"""Row starts and columns."""
+
+
+def csr_tensor(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The torch CSR tensor of this shape with row starts (n + 1), and a column and a value for each stored entry.
+
+    torch warns once per process that the layout is in beta and that its invariants are not checked. Both are known: the
+    parts come from code that keeps the invariants.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)
+        return torch.sparse_csr_tensor(start, column, values, size=shape)
+
+
+def as_tensor(array: NDArray[Any]) -> Tensor:
+    """A view of an array as a tensor. Nothing here writes to it, so a read-only array is as good."""
+    if any(stride < 0 for stride in array.strides):
+        array = np.ascontiguousarray(array)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writ", category=UserWarning)
+        return torch.from_numpy(array)
+
+
+def to_scipy(x: Tensor) -> sp.csr_array:
+    """A matrix on the CPU, dense or sparse, as a SciPy matrix; of a CSR tensor the parts are shared, not copied."""
+    x = x.detach()
+    if x.layout == torch.strided:
+        return sp.csr_array(x.numpy())
+    if x.layout != torch.sparse_csr:
+        x = x.to_sparse_csr()
+    return sp.csr_array((x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy()), shape=tuple(x.shape))
+
+
+def from_scipy(matrix: sp.csr_array) -> Tensor:
+    """A SciPy CSR matrix as a torch CSR tensor with 64-bit indices."""
+    start, column = (as_tensor(part.astype(np.int64, copy=False)) for part in (matrix.indptr, matrix.indices))
+    return csr_tensor(start, column, as_tensor(matrix.data), matrix.shape)
+
+
+def transposed(matrix: Tensor) -> Tensor:
+    """The transpose of a CSR tensor as a CSR tensor of its own: torch is slow with a transposed view of one."""
+    n, d = matrix.shape
+    if matrix.device.type != "cpu":
+        swapped = matrix.to_sparse_csc()
+        return csr_tensor(swapped.ccol_indices(), swapped.row_indices(), swapped.values(), (d, n))
+    by_column = to_scipy(matrix).T.tocsr()
+    return csr_tensor(*(as_tensor(part) for part in (by_column.indptr, by_column.indices, by_column.data)), (d, n))
+
+
+def slice_rows(x: Tensor, begin: int, end: int) -> Tensor:
+    """The rows from ``begin`` up to ``end`` of a dense or CSR matrix."""
+    if x.layout != torch.sparse_csr:
+        return x[begin:end]
+    start = x.crow_indices()[begin : end + 1]
+    part = slice(int(start[0]), int(start[-1]))
+    return csr_tensor(start - start[0], x.col_indices()[part], x.values()[part], (end - begin, x.shape[1]))
+
+
+def take_rows(x: Tensor, rows: NDArray[np.int64]) -> Tensor:
+    """The rows with these numbers, in this order, of a dense or CSR matrix on the CPU."""
+    if x.layout != torch.sparse_csr:
+        return x[torch.from_numpy(rows)]
+    return from_scipy(to_scipy(x)[rows])
+
+
+def stored_parts(x: Tensor, name: str) -> dict[str, Tensor]:
+    """A dense or CSR matrix as strided tensors by name, for files; :func:`from_parts` puts them together again."""
+    if x.layout != torch.sparse_csr:
+        return {name: x}
+    return {f"{name}.start": x.crow_indices(), f"{name}.column": x.col_indices(), f"{name}.value": x.values()}
+
+
+def from_parts(parts: dict[str, Tensor], name: str, shape: tuple[int, int]) -> Tensor:
+    """What :func:`stored_parts` was given.
+
+    Raises:
+        RuntimeError: If the parts are not those of a CSR matrix of this shape.
+    """
+    if name in parts:
+        return parts[name]
+    with torch.sparse.check_sparse_tensor_invariants():  # type: ignore[no-untyped-call]
+        return csr_tensor(parts[f"{name}.start"], parts[f"{name}.column"], parts[f"{name}.value"], shape)
+
+
+def edges_sorted(edge_index: Tensor, num_nodes: int, *, self_loops: bool) -> Tensor:
+    """The edges sorted by source, then target, each once, with a loop at every node or with none (2 × E)."""
+    edges, _ = (
+        add_remaining_self_loops(edge_index, num_nodes=num_nodes) if self_loops else remove_self_loops(edge_index)
+    )
+    ordered: Tensor = coalesce(edges, num_nodes=num_nodes)
+    return ordered
+
+
+def adjacency_matrix(edge_index: Tensor, num_nodes: int, *, self_loops: bool) -> sp.csr_array:
+    """A (n × n, entries 1) as a SciPy matrix, rows sorted, with a loop at every node or with none."""
+    source, target = edges_sorted(edge_index.cpu(), num_nodes, self_loops=self_loops).numpy()
+    ones = np.ones(len(source), dtype=np.float32)
+    start = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=num_nodes))])
+    return sp.csr_array((ones, target, start), shape=(num_nodes, num_nodes))
+
+
+class SparseMatrix:
+    """A constant sparse matrix M (n × m) for M·B, with Mᵀ kept beside it for the backward pass.
+
+    torch can differentiate such a product by itself, but then multiplies with a transposed view of M, which is slow.
+    The pattern of Mᵀ is found once; its values are those of M in another order, put there when first asked for.
+
+    Args:
+        matrix: M as a torch CSR tensor.
+    """
+
+    def __init__(self, matrix: Tensor) -> None:
+        n, m = matrix.shape
+        start, column = matrix.crow_indices(), matrix.col_indices()
+        row = torch.repeat_interleave(torch.arange(n, device=matrix.device), start.diff())
+        self.shape = n, m
+        self.values = matrix.values()
+        self._order = torch.argsort(column, stable=True)
+        size = torch.bincount(column, minlength=m)
+        transposed_start = torch.cat([size.new_zeros(1), size.cumsum(0)])
+        # MKL reads indices of 32 bits: torch would convert others for each product
+        self._pattern = start.int(), column.int()
+        self._transposed_pattern = transposed_start.int(), row[self._order].int()
+
+    @classmethod
+    def from_edges(cls, edge_index: Tensor, weight: Tensor, num_nodes: int) -> SparseMatrix:
+        """The n × n matrix with ``weight`` at the places ``edge_index`` (2 × E, sorted by row, then column)."""
+        size = torch.bincount(edge_index[0], minlength=num_nodes)
+        start = torch.cat([size.new_zeros(1), size.cumsum(0)])
+        return cls(csr_tensor(start, edge_index[1], weight, (num_nodes, num_nodes)))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the matrix lies."""
+        return self.values.device
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def with_values(self, values: Tensor) -> SparseMatrix:
+        """The same pattern with other values."""
+        return self._copy(values, self._pattern, self._transposed_pattern, self._order)
+
+    def to(self, device: torch.device | str) -> SparseMatrix:
+        """The matrix on another device, or itself if it is there already."""
+        values = self.values.to(device)
+        if values is self.values:
+            return self
+        pattern, transposed_pattern = (
+            (start.to(device), column.to(device)) for start, column in (self._pattern, self._transposed_pattern)
+        )
+        return self._copy(values, pattern, transposed_pattern, self._order.to(device))
+
+    def to_dense(self) -> Tensor:
+        """The matrix with its zeros (n × m)."""
+        return self._matrix.to_dense()
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        """M·B: (m × k) → (n × k)."""
+        product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]
+        return product
+
+    @cached_property
+    def _matrix(self) -> Tensor:
+        return csr_tensor(*self._pattern, self.values, self.shape)
+
+    @cached_property
+    def _transposed(self) -> Tensor:
+        return csr_tensor(*self._transposed_pattern, self.values[self._order], self.shape[::-1])
+
+    def _copy(self, values: Tensor, pattern: _Pattern, transposed_pattern: _Pattern, order: Tensor) -> SparseMatrix:
+        other = object.__new__(SparseMatrix)
+        other.shape, other.values = self.shape, values
+        other._pattern, other._transposed_pattern, other._order = pattern, transposed_pattern, order
+        return other
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.shape[0]} × {self.shape[1]}, {len(self.values)} entries)"
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
+        ctx.matrix = matrix
+        return matrix._matrix @ dense
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
+        return ctx.matrix._transposed @ grad_outputs[0], None
+
+
+Matrix: TypeAlias = Tensor | SparseMatrix
+"""What a model reads: dense or sparse, with products ``matrix @ dense``."""
+
+
+def fastest_form(matrix: Matrix) -> Matrix:
+    """The matrix in the form in which products with it are fastest: sparse where few entries are not zero, else dense."""
+    if isinstance(matrix, SparseMatrix):
+        n, m = matrix.shape
+        return matrix.to_dense() if len(matrix.values) > SPARSE_SHARE * n * m else matrix
+    if matrix.layout == torch.sparse_csr:
+        return SparseMatrix(matrix)
+    if int(matrix.count_nonzero()) > SPARSE_SHARE * matrix.numel():
+        return matrix
+    row, column = matrix.nonzero(as_tuple=True)
+    start = torch.searchsorted(row, torch.arange(len(matrix) + 1, device=matrix.device))
+    return SparseMatrix(csr_tensor(start, column, matrix[row, column], matrix.shape))
