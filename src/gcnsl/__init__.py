@@ -6,21 +6,22 @@ The names below are loaded when they are first used, so that ``import gcnsl`` co
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from gcnsl.version import __version__
+
 if TYPE_CHECKING:
     from gcnsl.datasets import load, synthetic
     from gcnsl.errors import DownloadError, GcnslError, InputError
-    from gcnsl.estimator import GCNSLClassifier
+    from gcnsl.estimator import GCNSLClassifier, NodeClassifier
     from gcnsl.graph import from_arrays, from_data, from_networkx, from_scipy, from_tables
     from gcnsl.reconnection import reconnect, reconnected_edges
     from gcnsl.spectral import SpectralFeatures
-
-__version__ = "0.1.0"
 
 _HOME = {
     "DownloadError": "gcnsl.errors",
     "GCNSLClassifier": "gcnsl.estimator",
     "GcnslError": "gcnsl.errors",
     "InputError": "gcnsl.errors",
+    "NodeClassifier": "gcnsl.estimator",
     "SpectralFeatures": "gcnsl.spectral",
     "from_arrays": "gcnsl.graph",
     "from_data": "gcnsl.graph",
@@ -38,7 +39,9 @@ __all__ = [
     "GCNSLClassifier",
     "GcnslError",
     "InputError",
+    "NodeClassifier",
     "SpectralFeatures",
+    "__version__",
     "from_arrays",
     "from_data",
     "from_networkx",

@@ -1,14 +1,20 @@
-"""Files that are there whole or not at all, whatever happens while they are written."""
+"""Files that are complete or not there at all, whatever happens while they are written; and checksums."""
 
+import hashlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def atomic_write(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Write a file so that, after a crash at any moment, its name holds the old content or the new, never a part.
+    """Write a file so that after a crash at any moment it holds the old content or the new, never a part.
 
-    The content goes to a temporary name beside it, onto the disk, and only then to its own name. A temporary file that
-    a killed process left behind is written over by the next attempt. Missing folders are made; text is UTF-8.
+    The content is written to a temporary file beside it, which is then renamed. A temporary file that a killed process
+    left behind is overwritten by the next attempt. Missing folders are made; strings are encoded in UTF-8.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,11 +33,25 @@ def write_through(path: Path, content: bytes | str) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on the disk: a new name can otherwise be lost with its content safe."""
-    if os.name != "posix":  # elsewhere a folder can't be opened, and needs no such care
+    """Wait until the names in a folder are on the disk: otherwise a new name can be lost although its content is safe."""
+    if os.name != "posix":  # elsewhere a folder can't be opened, and this is not needed
         return
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def digest(tensors: "Mapping[str, Tensor]", texts: Mapping[str, str] | None = None) -> str:
+    """SHA-256 of named tensors, their types, shapes and bits, and of named strings."""
+    import torch
+
+    total = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        total.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    for name, text in sorted((texts or {}).items()):
+        total.update(f"{name} {len(text)} {text}\n".encode())
+    return total.hexdigest()

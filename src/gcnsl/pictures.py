@@ -1,4 +1,4 @@
-"""Pictures as files: of a kind that is known before any work is done, and there whole or not at all."""
+"""Pictures as files: their format is checked before any work is done, and they are complete or not there at all."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gcnsl.errors import InputError
+from gcnsl.errors import ArgumentError
 from gcnsl.files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = (".png", ".svg", ".pdf")
+FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:
-    """The path, if its ending is that of a picture we can draw."""
-    if Path(path).suffix.lower() not in KINDS:
-        raise InputError(f"plot({os.fspath(path)!r}) is no kind of picture: end its name in {', '.join(KINDS)}")
+    """The path, if it ends in a format that can be drawn."""
+    if Path(path).suffix.lower() not in FORMATS:
+        raise ArgumentError("plot", os.fspath(path), f"must end in one of {', '.join(FORMATS)}")
     return Path(path)
 
 
 def save_picture(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write a figure, in the format that the file's ending names, and return its path."""
+    """Write a figure in the format that the file's ending names, and return its path."""
     path = check_picture(path)
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix[1:].lower())

@@ -1,7 +1,7 @@
 """Models on disk: a folder with ``config.json`` and ``tensors.safetensors``. Nothing is pickled, no code is run.
 
-``config.json`` says what the folder is (kind, format, version of the package), holds the configuration, and has the
-SHA-256 of the other file and of its own content, so that damage to either is noticed before anything is believed.
+``config.json`` names the kind of folder, the format and the version of the package, holds the configuration, and has the
+SHA-256 of the other file and of its own content, so that damage to either is noticed before anything is used.
 """
 
 import hashlib
@@ -18,34 +18,28 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-import gcnsl
 from gcnsl.errors import InputError
 from gcnsl.files import sync_folder, write_through
+from gcnsl.version import __version__
 
-FORMAT = 1
+KIND = "gcnsl-classifier"
+FORMAT = 2
+"""Format 1, of version 0.1.0, knew GCN-SL only."""
 CONFIG, TENSORS = "config.json", "tensors.safetensors"
-CLASSIFIER = "gcnsl-classifier"
-_PREFIX = "gcnsl-"
 
 
 def save_folder(
-    path: str | os.PathLike[str],
-    config: Mapping[str, Any],
-    tensors: Mapping[str, Tensor],
-    *,
-    kind: str = CLASSIFIER,
-    overwrite: bool = True,
+    path: str | os.PathLike[str], config: Mapping[str, Any], tensors: Mapping[str, Tensor], *, overwrite: bool = True
 ) -> None:
-    """Write a model's folder, whole or not at all.
+    """Write a model's folder, complete or not at all.
 
-    It is written beside its place and moved there when it is complete and on the disk; only then an older model there
-    goes. A folder that is no model is never touched.
+    It is written beside its place and moved there when it is complete and on the disk; only then an older model there is
+    deleted. A folder that holds something other than a model is never touched.
 
     Args:
         path: The folder; missing ones above it are made.
         config: Plain values, for JSON.
         tensors: By name, on any device.
-        kind: What the folder is; begins with ``gcnsl-``.
         overwrite: Whether an older model may be replaced.
 
     Raises:
@@ -56,10 +50,10 @@ def save_folder(
     own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     content = safetensors.torch.save(own)
     document = {
-        "kind": kind,
+        "kind": KIND,
         "format": FORMAT,
-        "gcnsl": gcnsl.__version__,
-        "config": json.loads(json.dumps(config)),  # as it will be read: tuples as lists, keys as texts
+        "gcnsl": __version__,
+        "config": json.loads(json.dumps(config)),  # as it will be read: tuples as lists, keys as strings
         "tensors": sorted(own),
         "tensors_sha256": hashlib.sha256(content).hexdigest(),
     }
@@ -78,7 +72,7 @@ def save_folder(
 
 
 def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Refuse a place where something other than a model is, which :func:`save_folder` would not replace."""
+    """Refuse a place that holds something other than a model, which :func:`save_folder` would not replace."""
     path = Path(path)
     if not path.exists():
         return
@@ -93,33 +87,32 @@ def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None
         raise InputError(f"{path} holds something other than a model, which is left as it is: give another folder")
 
 
-def load_folder(path: str | os.PathLike[str], *, kind: str = CLASSIFIER) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def load_folder(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Read what :func:`save_folder` wrote: the configuration and the tensors, on the CPU.
 
     Raises:
-        InputError: If a file is missing, damaged, of another kind or of a newer version.
+        InputError: If a file is missing or damaged, or was written in another format.
     """
     path = _settled(path)
     if not path.is_dir():
-        raise InputError(f"{path} is no folder: give the folder of a saved model")
-    document = _read_config(path, kind)
+        raise InputError(f"{path} is not a folder: give the folder of a saved model")
+    document = _read_config(path)
     content = _read(path, TENSORS)
     if hashlib.sha256(content).hexdigest() != document["tensors_sha256"]:
         raise _damaged(path, f"{TENSORS} is not the file that was saved")
     try:
-        # Copies lie where torch puts tensors. In the file they lie anywhere, which can change how products are rounded.
+        # Copies are aligned as torch aligns tensors. In the file they are not, which can change how products round.
         tensors = {name: tensor.clone() for name, tensor in safetensors.torch.load(content).items()}
     except (SafetensorError, ValueError, KeyError) as error:
         raise _damaged(path, f"{TENSORS} can't be read ({error})") from error
     if sorted(tensors) != document["tensors"]:
-        odd = sorted({*tensors} ^ {*document["tensors"]})
-        raise _damaged(path, f"{TENSORS} has other tensors than {CONFIG} lists ({', '.join(odd)})")
+        raise _damaged(path, f"{TENSORS} has other tensors than {CONFIG} lists")
     return document["config"], tensors
 
 
-def pack_strings(texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-    """Texts as two tensors: their UTF-8 bytes one after the other (uint8), and where each begins and ends (n + 1)."""
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+def pack_strings(strings: Sequence[str]) -> tuple[Tensor, Tensor]:
+    """Strings as two tensors: their UTF-8 bytes one after the other (uint8), and where each begins and ends (n + 1)."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in strings]
     ends = torch.tensor([0, *map(len, encoded)]).cumsum(0)
     return torch.frombuffer(bytearray(b"".join(encoded)) or bytearray(1), dtype=torch.uint8)[: int(ends[-1])], ends
 
@@ -130,24 +123,24 @@ def unpack_strings(content: Tensor, ends: Tensor) -> list[str]:
     return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(places)]
 
 
-def _read_config(path: Path, kind: str) -> dict[str, Any]:
+def _read_config(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(_read(path, CONFIG))
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"{CONFIG} is no JSON ({error})") from error
-    if not isinstance(document, dict) or not str(document.get("kind")).startswith(_PREFIX):
-        raise InputError(f"{path} is no model of gcnsl: {CONFIG} says nothing of the kind; give a saved model's folder")
-    if isinstance(document.get("format"), int) and document["format"] > FORMAT:
+        raise _damaged(path, f"{CONFIG} is not JSON ({error})") from error
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise InputError(f"{path} is not a model of gcnsl: {CONFIG} does not say so; give a saved model's folder")
+    if isinstance(document.get("format"), int) and document["format"] != FORMAT:
+        older = document["format"] < FORMAT
+        remedy = "train and save the model again" if older else "install a newer gcnsl"
         raise InputError(
             f"{path} was written by gcnsl {document.get('gcnsl')} in format {document['format']}, and gcnsl "
-            f"{gcnsl.__version__} reads formats up to {FORMAT}: install a newer gcnsl"
+            f"{__version__} reads format {FORMAT}: {remedy}"
         )
     if document.pop("sha256", None) != _checksum(document):
         raise _damaged(path, f"{CONFIG} is not the file that was saved")
     if not {"format", "config", "tensors", "tensors_sha256"} <= document.keys():
         raise _damaged(path, f"{CONFIG} is incomplete")
-    if document["kind"] != kind:
-        raise InputError(f"{path} is a {document['kind']}, not a {kind}: give the folder of one")
     return document
 
 
@@ -164,7 +157,7 @@ def _checksum(document: Mapping[str, Any]) -> str:
 
 
 def _damaged(path: Path, why: str) -> InputError:
-    return InputError(f"{path} is no whole model: {why}; restore it from a copy, or train and save it again")
+    return InputError(f"{path} is not a complete model: {why}; restore it from a copy, or train and save it again")
 
 
 def _looks_like_a_model(path: Path) -> bool:
@@ -173,7 +166,7 @@ def _looks_like_a_model(path: Path) -> bool:
         document = json.loads((path / CONFIG).read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(document, dict) and str(document.get("kind")).startswith(_PREFIX)
+    return isinstance(document, dict) and document.get("kind") == KIND
 
 
 def _beside(path: Path, what: str) -> Path:

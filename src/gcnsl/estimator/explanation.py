@@ -1,4 +1,4 @@
-"""Why a node is classified as it is: whom A* connected it to, who its neighbours are, which branch decided."""
+"""Why a node is classified as it is: probabilities, neighbours in the given and in the learned graph, and branches."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn import functional
 
-from gcnsl.errors import InputError
-from gcnsl.estimator.classifier import GCNSLClassifier
-from gcnsl.graph import UNLABELLED
-from gcnsl.reconnection import reconnected_edges
+from gcnsl.checks import UNLABELLED
+from gcnsl.errors import ArgumentError
+from gcnsl.estimator.node_classifier import NodeClassifier
 
 
 @dataclass(frozen=True)
@@ -24,9 +21,9 @@ class Node:
 
     Attributes:
         id: The caller's name for it, or its number.
-        label: Its class, where training knew it.
+        label: Its class, if training knew it.
         used_for: ``"training"``, ``"validation"`` or ``None``: what its label was used for.
-        predicted: The class that the classifier gives it.
+        predicted: The class that the classifier predicts.
         probability: Of that class.
     """
 
@@ -38,18 +35,18 @@ class Node:
 
     @property
     def best_known(self) -> Any:
-        """Its class where it is known, else the predicted one."""
+        """Its class if that is known, else the predicted one."""
         return self.predicted if self.label is None else self.label
 
 
 @dataclass(frozen=True)
 class Neighbour(Node):
-    """A node that another is connected to.
+    """A node that another is joined to.
 
     Attributes:
-        similarity: Of the two in A*, the cosine; ``None`` for a model without A*.
-        original: Whether the given graph connects them.
-        reconnected: Whether A* connects them.
+        similarity: The cosine of the two in the learned graph; ``None`` if it measures none.
+        original: Whether the given graph joins them.
+        reconnected: Whether the learned graph joins them.
     """
 
     similarity: float | None
@@ -62,15 +59,17 @@ class Explanation:
     """A prediction and what stands behind it.
 
     Attributes:
+        method: The classifier's method.
         node: The node.
         probabilities: By class, the largest first.
         original: Its neighbours in the given graph, the most similar first.
-        reconnected: Its neighbours in A*, the most similar first; ``None`` for a model that learns no A*.
+        reconnected: Its neighbours in the learned graph, the most similar first; ``None`` if none is learned.
         rival: The second most probable class.
         evidence: By branch, what it adds to the logit of the predicted class beyond that of the rival; the sum is the
-            difference of the two logits.
+            difference of the two logits. Empty if the model has no branches.
     """
 
+    method: str
     node: Node
     probabilities: dict[Any, float]
     original: list[Neighbour]
@@ -79,67 +78,65 @@ class Explanation:
     evidence: dict[str, float]
 
     def agreement(self, neighbours: list[Neighbour]) -> float | None:
-        """Share of neighbours whose class, as far as it is known, is the one predicted for the node."""
+        """The share of neighbours whose class, known or predicted, is the one predicted for the node."""
         if not neighbours:
             return None
         return [other.best_known == self.node.predicted for other in neighbours].count(True) / len(neighbours)
 
 
-def find_node(classifier: GCNSLClassifier, name: str) -> int:
-    """The number of the training node with this id, or, where nodes have no ids, of this number."""
+def find_node(classifier: NodeClassifier, name: str) -> int:
+    """The number of the training node with this id or, if nodes have no ids, with this number."""
     n, ids = len(classifier.y_), classifier.node_ids_
     if ids is None:
         if not name.isdecimal() or int(name) >= n:
-            raise InputError(f"node({name!r}) must be a number from 0 to {n - 1}: the model's nodes have no ids")
+            raise ArgumentError("node", name, f"must be a number from 0 to {n - 1}: the model's nodes have no ids")
         return int(name)
-    texts = [str(one) for one in ids]
-    if name not in texts:
-        near = difflib.get_close_matches(name, texts, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"ids look like {texts[0]!r}"
-        raise InputError(f"node({name!r}) is the id of no node that the model was trained with: {hint}")
-    return texts.index(name)
+    strings = [str(one) for one in ids]
+    if name not in strings:
+        near = difflib.get_close_matches(name, strings, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"ids look like {strings[0]!r}"
+        raise ArgumentError("node", name, f"is the id of no node that the model was trained with: {hint}")
+    return strings.index(name)
 
 
-def explain(classifier: GCNSLClassifier, node: int) -> Explanation:
+def explain(classifier: NodeClassifier, node: int) -> Explanation:
     """Explain the prediction for a node of the training graph, by its number."""
     probabilities = classifier.predict_proba()
-    device = next(classifier.model_.parameters()).device
-    inputs = [value.to(device) for value in classifier.graph_.inputs]
+    order = np.argsort(-probabilities[node], kind="stable")
     source, target = classifier.graph_.edge_index
     original = target[source == node].numpy()
-    similar = reconnected = None
-    if classifier.model_.use_reconnected:
-        similar, reconnected = _similarities(classifier, inputs[0], node)
-    connected = [original, *([] if reconnected is None else [reconnected])]
-    views = {
-        int(i): Neighbour(
-            **vars(_view(classifier, probabilities, int(i))),
-            similarity=None if similar is None else float(similar[i]),
+    reconnected, similarity = _learned_neighbours(classifier, node)
+    joined = np.unique(np.concatenate([original, [] if reconnected is None else reconnected])).astype(np.int64)
+    views = [
+        Neighbour(
+            **vars(_view(classifier, probabilities, i)),
+            similarity=None if similarity is None else float(similarity[i]),
             original=bool((original == i).any()),
             reconnected=reconnected is not None and bool((reconnected == i).any()),
         )
-        for i in np.unique(np.concatenate(connected))
+        for i in joined.tolist()
         if i != node
-    }
-    closest = sorted(views.values(), key=lambda other: -(other.similarity or 0.0))
-    order = np.argsort(-probabilities[node], kind="stable")
+    ]
+    closest = sorted(views, key=lambda other: -(other.similarity or 0.0))
     classes = classifier.classes_.tolist()
     return Explanation(
+        method=classifier.fitted_.prepared.method.name,
         node=_view(classifier, probabilities, node),
         probabilities={classes[c]: float(probabilities[node, c]) for c in order},
         original=[other for other in closest if other.original],
         reconnected=None if reconnected is None else [other for other in closest if other.reconnected],
         rival=classes[order[1]],
-        evidence=_evidence(classifier, inputs, node, int(order[0]), int(order[1])),
+        evidence=_evidence(classifier, node, int(order[0]), int(order[1])),
     )
 
 
-def _view(classifier: GCNSLClassifier, probabilities: NDArray[Any], node: int) -> Node:
+def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) -> Node:
     number, classes = int(classifier.y_[node]), classifier.classes_.tolist()
     best = int(probabilities[node].argmax())
     uses = {"training": classifier.train_mask_, "validation": classifier.val_mask_}
+    name = node if classifier.node_ids_ is None else classifier.node_ids_[node]
     return Node(
-        id=node if classifier.node_ids_ is None else classifier.node_ids_[node].item(),
+        id=name.item() if isinstance(name, np.generic) else name,
         label=None if number == UNLABELLED else classes[number],
         used_for=next((use for use, mask in uses.items() if mask[node]), None),
         predicted=classes[best],
@@ -148,32 +145,25 @@ def _view(classifier: GCNSLClassifier, probabilities: NDArray[Any], node: int) -
 
 
 @torch.no_grad()
-def _similarities(classifier: GCNSLClassifier, x: Any, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The node's similarity to every node (n), and the nodes that A* connects it to."""
-    z = classifier.model_.directions(x)
-    (_, kept), _ = reconnected_edges(z[node : node + 1], classifier.model_.epsilon, keys=z)
-    return (z @ z[node]).cpu().numpy(), kept.cpu().numpy()
+def _learned_neighbours(
+    classifier: NodeClassifier, node: int
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
+    """The nodes that the learned graph joins a node to, and its similarity to every node, if it learns and measures."""
+    model, inputs = classifier.model_, classifier.fitted_.prepared.inputs
+    if not getattr(model, "learns_graph", False):
+        return None, None
+    (_, joined), _ = model.learned_graph(*inputs, rows=slice(node, node + 1))
+    directions = getattr(model, "directions", None)
+    if directions is None:
+        return joined.cpu().numpy(), None
+    z = directions(inputs[0])
+    return joined.cpu().numpy(), (z @ z[node]).cpu().numpy()
 
 
-@torch.no_grad()
-def _evidence(
-    classifier: GCNSLClassifier, inputs: list[Any], node: int, predicted: int, rival: int
-) -> dict[str, float]:
-    """The sum over each branch's entries of ReLU(w ⊙ H^cb) times the difference of two columns of W¹."""
-    model = classifier.model_.eval()
-    rows = [branch[node] for branch in model.branches(*inputs)]
-    final: Tensor = functional.relu(model.gate * torch.cat(rows))
-    parts = final * (model.lin_out.weight[predicted] - model.lin_out.weight[rival])
-    names = ["own features"]
-    if model.use_adjacency:
-        names += [_over_a(model.rounds - 1), _over_a(model.rounds)]
-    names += ["A*"] if model.use_reconnected else []
-    evidence: dict[str, float] = {}
-    for name, part in zip(names, parts.split(len(rows[0])), strict=True):
-        evidence[name] = evidence.get(name, 0.0) + float(part.sum())
-    return evidence
-
-
-def _over_a(rounds: int) -> str:
-    """What a branch is called; after no round it is H once more."""
-    return "own features" if rounds == 0 else f"A ({rounds} step{'s' if rounds > 1 else ''})"
+def _evidence(classifier: NodeClassifier, node: int, predicted: int, rival: int) -> dict[str, float]:
+    """What the model itself says of its branches."""
+    evidence = getattr(classifier.model_, "evidence", None)
+    if evidence is None:
+        return {}
+    parts: dict[str, float] = evidence(*classifier.fitted_.prepared.inputs, node=node, one=predicted, other=rival)
+    return parts

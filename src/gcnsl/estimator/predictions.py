@@ -1,4 +1,4 @@
-"""What a classifier says of every node, as a table."""
+"""What a classifier predicts for every node, as a table."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ import numpy as np
 import pyarrow as pa
 from torch_geometric.data import Data
 
-from gcnsl.estimator.classifier import GCNSLClassifier
-from gcnsl.estimator.matching import predict_grown
+from gcnsl.estimator.node_classifier import NodeClassifier
 
 
-def prediction_table(classifier: GCNSLClassifier, data: Data | None = None, *, by_class: bool = False) -> pa.Table:
-    """One row a node, in the graph's order: ``id``, ``predicted`` and ``probability``.
+def prediction_table(classifier: NodeClassifier, data: Data | None = None, *, by_class: bool = False) -> pa.Table:
+    """One row per node, in the graph's order: ``id``, ``predicted`` and ``probability``.
 
     Args:
         classifier: A fitted one.
-        data: The graph as it has grown since (see :func:`~gcnsl.estimator.matching.predict_grown`); ``None`` for the
-            training graph.
-        by_class: Whether a column ``probability_CLASS`` for each class follows.
+        data: The graph as it has grown since, checked; ``None`` for the training graph.
+        by_class: Whether to add a column ``probability_CLASS`` for each class.
     """
     if data is None:
         probabilities, ids = classifier.predict_proba(), classifier.node_ids_
     else:
-        probabilities, ids = predict_grown(classifier, data), data.get("node_ids")
+        probabilities, ids = classifier.predict_proba_graph(data), data.get("node_ids")
     best = probabilities.argmax(axis=1)
     columns: dict[str, Any] = {
         "id": np.arange(len(best)) if ids is None else ids,

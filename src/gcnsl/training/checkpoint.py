@@ -1,6 +1,5 @@
-"""A run on disk, to go on from after Ctrl-C, a crash or a power cut: one safetensors file, nothing of it pickled."""
+"""A run on disk, to continue after Ctrl-C, a crash or a power cut: one safetensors file, nothing in it pickled."""
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -9,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from gcnsl.errors import InputError
-from gcnsl.files import atomic_write
+from gcnsl.checks import check_whole
+from gcnsl.files import atomic_write, digest
 from gcnsl.training.state import RunState
 
 KIND = "gcnsl-checkpoint-1"
@@ -24,15 +23,15 @@ KIND = "gcnsl-checkpoint-1"
 class Checkpoint:
     """Where and how often to save a run.
 
-    :func:`gcnsl.training.train` writes the file every so many epochs and on Ctrl-C, goes on from it where it exists,
-    and removes it when the run is finished. It goes on only with the run the file belongs to: settings, seed, device,
-    labels, masks, and all shapes must be the same.
+    :func:`gcnsl.training.train` writes the file every so many epochs and on Ctrl-C, continues from it if it exists, and
+    removes it when the run is finished. It continues only the run that the file belongs to: settings, seed, device,
+    labels, masks and all shapes must be the same.
 
     Args:
         path: The file; each run needs its own.
         every: Epochs between two writes.
-        identity: What else must be the same, by name, as values for JSON: hyper-parameters that no shape shows, a sum
-            of the data.
+        identity: What else must be the same, by name, as values for JSON: hyper-parameters that no shape shows, a
+            checksum of the data.
     """
 
     path: str | os.PathLike[str]
@@ -40,8 +39,7 @@ class Checkpoint:
     identity: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.every < 1:
-            raise InputError(f"every({self.every}) must be >= 1: it is a number of epochs")
+        check_whole("every", self.every, least=1, why="it is a number of epochs")
 
     def save(self, state: RunState, run: Mapping[str, Any]) -> None:
         """Write the state of the run that ``run`` describes."""
@@ -51,7 +49,7 @@ class Checkpoint:
         atomic_write(self.path, safetensors.torch.save(own, metadata))
 
     def restore(self, state: RunState, run: Mapping[str, Any]) -> None:
-        """Bring the state to what was saved; without a file leave it as it is.
+        """Bring the state to what was saved; without a file, leave it as it is.
 
         Raises:
             InputError: If the file is damaged, no checkpoint, or of another run than ``run``.
@@ -67,9 +65,9 @@ class Checkpoint:
         state.restore(tensors, json.loads(metadata["plain"]))
 
     def _read(self) -> tuple[dict[str, Tensor], dict[str, str]]:
-        """The tensors and texts of the file, whole and ours."""
+        """The tensors and strings of the file, once it is known to be complete and ours."""
         if not Path(self.path).is_file():
-            raise self._refusal("is no file")
+            raise self._refusal("is not a file")
         try:
             with safe_open(self.path, framework="pt") as file:
                 metadata, names = file.metadata() or {}, file.keys()
@@ -77,7 +75,7 @@ class Checkpoint:
         except SafetensorError as error:
             raise self._refusal(f"can't be read ({error})") from error
         if metadata.get("kind") != KIND:
-            raise self._refusal("is no checkpoint that this version can go on from")
+            raise self._refusal("is not a checkpoint that this version can continue")
         if metadata.pop("sha256", None) != digest(tensors, metadata):
             raise self._refusal("is damaged: its content is not what was written")
         return tensors, metadata
@@ -87,19 +85,7 @@ class Checkpoint:
         Path(self.path).unlink(missing_ok=True)
 
     def _refusal(self, why: str) -> InputError:
-        return InputError(f"checkpoint {self.path} {why}; delete it to start anew, or give another path")
-
-
-def digest(tensors: Mapping[str, Tensor], texts: Mapping[str, str] | None = None) -> str:
-    """SHA-256 of named tensors, their types, shapes and bits, and of named texts."""
-    total = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
-        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        total.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    for name, text in sorted((texts or {}).items()):
-        total.update(f"{name} {len(text)} {text}\n".encode())
-    return total.hexdigest()
+        return InputError(f"checkpoint {self.path} {why}; delete it to start again, or give another path")
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from gcnsl.errors import Interrupted, TrainingDiverged
-from gcnsl.nn import Input
-from gcnsl.training.checkpoint import Checkpoint, digest
+from gcnsl.files import digest
+from gcnsl.sparse import Matrix
+from gcnsl.training.checkpoint import Checkpoint
 from gcnsl.training.devices import seeded
 from gcnsl.training.history import Epoch, History
 from gcnsl.training.interruption import held_back
@@ -22,7 +23,7 @@ from gcnsl.training.state import RunState
 
 def train(
     model: nn.Module,
-    inputs: Sequence[Input],
+    inputs: Sequence[Matrix],
     y: Tensor,
     *,
     train_mask: Tensor,
@@ -41,17 +42,16 @@ def train(
     left as they are.
 
     Args:
-        model: ``model(*inputs)`` are the logits of all nodes (n × C). Its weights are those to start from. A method
-            ``parameter_groups(weight_decay)``, where it has one, says which parameters decay.
-        inputs: What the model reads. They, the labels and the masks are moved to the model's device.
+        model: ``model(*inputs)`` are the logits of all nodes (n × C). Its weights are those to start from.
+        inputs: What the model reads, on its device.
         y: Class numbers (n), -1 for unknown.
         train_mask: The nodes to learn from, boolean (n), all labelled.
         val_mask: Those that decide which epoch is best.
         settings: How to train.
         seed: Of dropout.
-        watch: Further masks by name, whose accuracy is noted and decides nothing.
+        watch: Further masks by name, whose accuracy is recorded and decides nothing.
         on_epoch: Called after each epoch.
-        checkpoint: Where to save the run; where that file exists the run goes on from it, to the same bits.
+        checkpoint: Where to save the run. If that file exists, the run continues from it and ends with the same bits.
 
     Raises:
         TrainingDiverged: If a loss becomes NaN or infinite. A checkpoint stays.
@@ -59,7 +59,6 @@ def train(
         InputError: If a mask can't be used, or the checkpoint is not of this run.
     """
     state = RunState(model, settings)
-    inputs = [value.to(state.device) for value in inputs]
     objective = Objective(y, train_mask=train_mask, val_mask=val_mask, watch=watch or {}, device=state.device)
     run = {} if checkpoint is None else _fingerprint(state, inputs, objective, settings, seed)
     with seeded(seed, state.device), held_back() as interrupted:
@@ -87,18 +86,17 @@ def train(
 
 
 @torch.no_grad()
-def predict_logits(model: nn.Module, inputs: Sequence[Input], **options: Any) -> Tensor:
+def predict_logits(model: nn.Module, inputs: Sequence[Matrix], **options: Any) -> Tensor:
     """Logits of all nodes, ``model(*inputs, **options)`` (n × C), without dropout or gradients, on its device."""
-    device = next(model.parameters()).device
     was_training = model.training
     model.eval()
-    logits: Tensor = model(*(value.to(device) for value in inputs), **options)
+    logits: Tensor = model(*inputs, **options)
     model.train(was_training)
     return logits
 
 
-def _epoch(state: RunState, inputs: Sequence[Input], objective: Objective, settings: TrainingSettings) -> Epoch:
-    """One step, one evaluation pass, and what follows from them."""
+def _epoch(state: RunState, inputs: Sequence[Matrix], objective: Objective, settings: TrainingSettings) -> Epoch:
+    """A training step, an evaluation pass, and what follows from them."""
     began = time.perf_counter()
     model, history = state.model.train(), state.history
     loss = objective.loss(model(*inputs), "train")
@@ -129,14 +127,14 @@ def _check_finite(values: Mapping[str, float], number: int, lr: float) -> None:
         if not math.isfinite(values[name]):
             raise TrainingDiverged(
                 f"training diverged: {name} is {values[name]} in epoch {number} with lr {lr:g}; "
-                f"take a smaller lr ({lr / 10:g}, say) or scale the features down"
+                f"use a smaller lr, such as {lr / 10:g}, or scale the features down"
             )
 
 
 def _fingerprint(
-    state: RunState, inputs: Sequence[Input], objective: Objective, settings: TrainingSettings, seed: int
+    state: RunState, inputs: Sequence[Matrix], objective: Objective, settings: TrainingSettings, seed: int
 ) -> dict[str, Any]:
-    """What must be the same for a run to be the same, as far as training can see it."""
+    """What must be equal for two runs to be the same, as far as training can see it."""
     return asdict(settings) | {
         "seed": seed,
         "device": state.device.type,

@@ -1,4 +1,4 @@
-"""What is asked of the logits: losses and accuracies at the nodes of each mask."""
+"""What the logits are judged by: losses and accuracies at the nodes of each mask."""
 
 from collections.abc import Mapping
 
@@ -6,16 +6,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
-
-UNLABELLED = -1
-"""As in gcnsl.graph, whose readers of tables training can do without."""
 
 
 class Objective:
     """Cross entropy and accuracy at given nodes.
 
-    The masks are looked up once, and an epoch's values come as one vector, so that a GPU is waited for once an epoch.
+    The masks are looked up once, and the values of an epoch are read as one vector, so that there is one wait for the
+    GPU per epoch.
 
     Args:
         y: Class numbers (n), -1 for unknown.
@@ -38,7 +37,7 @@ class Objective:
         self.masks = {"train": train_mask.to(device), "val": val_mask.to(device)}
         for name, mask in watch.items():
             if name in self.masks:
-                raise InputError(f"watch has a mask named {name!r}, which training has itself: give it another name")
+                raise InputError(f"watch has a mask named {name!r}, a name that training uses itself: choose another")
             self.masks[name] = mask.to(device)
         for name, mask in self.masks.items():
             _check_mask(f"{name}_mask", mask, self.y)
@@ -58,7 +57,7 @@ class Objective:
         return functional.cross_entropy(logits[self._nodes[mask]], self._labels[mask])
 
     def read(self, train_loss: Tensor, logits: Tensor) -> dict[str, float]:
-        """The epoch's values by name, read from the device at once.
+        """The values of an epoch by name, read from the device together.
 
         Args:
             train_loss: Of the training step.

@@ -1,4 +1,4 @@
-"""All that changes from one epoch to the next, as tensors and plain values: what a run needs to go on."""
+"""Everything that changes from one epoch to the next, as tensors and plain values: what a run needs to continue."""
 
 from collections import defaultdict
 from typing import Any
@@ -18,8 +18,7 @@ class RunState:
     """Weights, best weights, optimizer, learning rate, history, and the state of torch's generators.
 
     Args:
-        model: Its weights are those to start from. Where it has a method ``parameter_groups(weight_decay)``, the
-            optimizer gets what that returns; else the weight decay is on all parameters.
+        model: Its weights are those to start from.
         settings: How to train.
     """
 
@@ -28,13 +27,12 @@ class RunState:
         self.device = next(model.parameters()).device
         self.history = History()
         self.best = {name: value.detach().clone() for name, value in model.state_dict().items()}
-        groups = getattr(model, "parameter_groups", None)
-        parameters = (
-            [{"params": list(model.parameters()), "weight_decay": settings.weight_decay}]
-            if groups is None
-            else groups(settings.weight_decay)
+        self.optimizer = OPTIMIZERS[settings.optimizer](
+            model.parameters(),
+            lr=settings.lr,  # type: ignore[call-arg]
+            weight_decay=settings.weight_decay,
+            fused=True,
         )
-        self.optimizer = OPTIMIZERS[settings.optimizer](parameters, lr=settings.lr, fused=True)  # type: ignore[call-arg]
         self.scheduler = None
         if settings.plateau_factor is not None:
             self.scheduler = ReduceLROnPlateau(
@@ -46,7 +44,7 @@ class RunState:
             )
 
     def keep_best(self) -> None:
-        """Note the model's weights as the best so far, on its device."""
+        """Keep the model's weights as the best so far, on its device."""
         for name, value in self.model.state_dict().items():
             self.best[name].copy_(value)
 
@@ -69,7 +67,7 @@ class RunState:
         }
 
     def restore(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
-        """Take up a state, as :meth:`tensors` and :meth:`plain` gave it."""
+        """Return to a state that :meth:`tensors` and :meth:`plain` gave."""
         parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
         for key, value in tensors.items():
             part, name = key.split(".", 1)

@@ -1,8 +1,8 @@
-"""Hyper-parameters by Optuna, judged by validation accuracy alone: test nodes are not looked at.
+"""Hyper-parameters found by Optuna, judged by validation accuracy alone: test nodes are not looked at.
 
-A trial trains on one split after the other and is given up when it falls behind the median of those before it. What is
-finished is in an SQLite file, so that a search goes on where it was interrupted or killed, and several processes can
-work on one.
+A trial trains on one split after the other and is given up when it falls behind the median of the trials before it.
+Finished trials are in an SQLite file, so that a search continues where it was interrupted or killed, and several
+processes can work on one search.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 from torch_geometric.data import Data
 
+from gcnsl.checks import check_number, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
-from gcnsl.experiments.space import Suggest, grid_of, space_of
-from gcnsl.experiments.watching import watching
-from gcnsl.experiments.workers import Worker, in_processes
-from gcnsl.methods import ALIASES, Method, find_method, run_split, split_masks
+from gcnsl.evaluation.outcome import run_split
+from gcnsl.evaluation.processes import Worker, in_processes, watching
+from gcnsl.evaluation.search_space import Suggest, grid_of, space_of
+from gcnsl.files import digest
+from gcnsl.graph import split_masks
+from gcnsl.methods import Method, Prepared, find_method, prepare
+from gcnsl.methods.registry import Folder
 from gcnsl.training import choose_device
-from gcnsl.training.checkpoint import digest
 
 _DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 _STARTUP_TRIALS = 10
@@ -46,61 +49,54 @@ class Search:
     """What to search for.
 
     Args:
-        method: A name of :data:`gcnsl.methods.METHODS`.
+        method: The method with the options to begin with; those that are not searched for stay as they are.
         data: A graph with labels and masks (n × runs).
         name: What the search is called in its file, together with the method.
-        runs: Splits a trial is judged by.
+        runs: Number of splits that a trial is judged by.
         seed: Of the search, of anchors and of weights.
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, ...
         storage: The SQLite file of trials.
-        start: Options to begin with, the paper's, say; those that are not searched for stay so.
         candidates: Further options to try before others, by name.
         grid: Whether to try all combinations of the few values in the method's literature, and no others.
+        root: A folder with dataset files, searched first.
     """
 
-    method: str
+    method: Method
     data: Data
     name: str
     runs: int = 5
     seed: int = 42
     device: str = "auto"
     storage: str | os.PathLike[str] = "search.db"
-    start: Mapping[str, Any] | None = None
     candidates: Sequence[Mapping[str, Any]] = ()
     grid: bool = False
+    root: Folder = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "method", ALIASES.get(self.method, self.method))
-        space_of(self.method, grid=self.grid)
-        if self.runs < 1:
-            raise InputError(f"runs({self.runs}) must be >= 1")
+        space_of(self.method.name, grid=self.grid)
+        check_whole("runs", self.runs, least=1)
         split_masks(self.data, self.runs - 1)
         choose_device(self.device)
 
     @property
-    def base(self) -> Method:
-        """The method with the options to begin with."""
-        return find_method(self.method).with_options(**(self.start or {}))
-
-    @property
     def space(self) -> dict[str, Suggest]:
         """What is searched for."""
-        return space_of(self.method, grid=self.grid)
+        return space_of(self.method.name, grid=self.grid)
 
     def study(self) -> optuna.Study:
         """The trials so far; the sampler's seed moves on with them, lest a resumed search repeat itself."""
         Path(self.storage).parent.mkdir(parents=True, exist_ok=True)
         storage = RDBStorage(f"sqlite:///{self.storage}", engine_kwargs={"connect_args": {"timeout": _WAIT_SECONDS}})
         study = optuna.create_study(
-            study_name=f"{self.method} on {self.name}, {self.runs} runs, seed {self.seed}, graph {self._graph}"
+            study_name=f"{self.method.name} on {self.name}, {self.runs} runs, seed {self.seed}, graph {self._graph}"
             + (", grid" if self.grid else ""),
             storage=storage,
             direction="maximize",
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS // 2),
         )
-        if self.grid:  # numbers its combinations by the seed, so that has to stay
-            study.sampler = optuna.samplers.GridSampler(grid_of(self.method), seed=self.seed)
+        if self.grid:  # the sampler numbers combinations by the seed, so the seed has to stay
+            study.sampler = optuna.samplers.GridSampler(grid_of(self.method.name), seed=self.seed)
         else:
             seed = self.seed + len(study.get_trials(deepcopy=False))
             study.sampler = optuna.samplers.TPESampler(n_startup_trials=_STARTUP_TRIALS, seed=seed)
@@ -108,7 +104,7 @@ class Search:
 
     @property
     def _graph(self) -> str:
-        """A name for what is learned from: two graphs of one name have no search in common."""
+        """Tells graphs apart that have the same name."""
         parts = {name: self.data[name] for name in ("y", "edge_index", "train_mask", "val_mask")}
         return digest(parts)[:8]
 
@@ -135,17 +131,16 @@ def search(
 
     Args:
         wanted: What to search for.
-        trials: How many trials there shall be; of a grid at most all.
-        seconds: After so many no trial is begun.
+        trials: How many trials there should be in the end; for a grid, at most all combinations.
+        seconds: Start no trial after so many seconds.
         jobs: Processes.
         on_trial: Called, in another thread, with the number of trials and the best validation accuracy so far.
     """
-    if trials < 1:
-        raise InputError(f"trials({trials}) must be >= 1")
-    if seconds is not None and seconds <= 0:
-        raise InputError(f"seconds({seconds:g}) must be > 0")
+    check_whole("trials", trials, least=1)
+    if seconds is not None:
+        check_number("seconds", seconds, above=0)
     if wanted.grid:
-        trials = min(trials, prod(map(len, grid_of(wanted.method).values())))
+        trials = min(trials, prod(map(len, grid_of(wanted.method.name).values())))
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = wanted.study()
     if not wanted.grid:
@@ -162,10 +157,10 @@ def search(
 
 
 def _enqueue_first(study: optuna.Study, wanted: Search) -> None:
-    """What is to be tried before all else, unless it has been or is about to be; one that was killed is tried again."""
+    """Put what is to be tried first into the queue, unless it is there or done; a trial that was killed is tried again."""
     known = study.get_trials(deepcopy=False, states=(*_DONE, TrialState.WAITING))
     tried = [trial.system_attrs.get("fixed_params") for trial in known]
-    base, general = wanted.base, find_method(wanted.method)
+    base, general = wanted.method, find_method(wanted.method.name)
     for method in (base, *(base.with_options(**options) for options in wanted.candidates), general):
         options = method.options()
         first = {name: options[name] for name in wanted.space}
@@ -193,37 +188,26 @@ def _work(wanted: Search, trials: int, seconds: float | None, worker: Worker | N
 
 
 def _judge(trial: optuna.Trial, wanted: Search, worker: Worker | None) -> float:
-    """Mean validation accuracy over the splits; of a method that diverges on one, none at all."""
+    """Mean validation accuracy over the splits; a run that diverges counts as 0."""
     options = {name: suggest(trial, name) for name, suggest in wanted.space.items()}
     trial.set_user_attr("options", options)
-    method = wanted.base.with_options(**options)
-    inputs = method.config.prepare(wanted.data, seed=wanted.seed)
-    inputs = tuple(value.to(choose_device(wanted.device)) for value in inputs)
+    method, device = wanted.method.with_options(**options), choose_device(wanted.device)
+    prepared = prepare(method, wanted.data, seed=wanted.seed, device=device, root=wanted.root)
     scores: list[float] = []
     for run in range(wanted.runs):
-        scores.append(_validation_accuracy(method, wanted, inputs, run=run, worker=worker))
+        scores.append(_validation_accuracy(prepared, run=run, seed=wanted.seed + run, worker=worker))
         trial.report(fmean(scores), run)
         if run + 1 < wanted.runs and trial.should_prune():
             raise optuna.TrialPruned
     return fmean(scores)
 
 
-def _validation_accuracy(
-    method: Method, wanted: Search, inputs: tuple[Any, ...], *, run: int, worker: Worker | None
-) -> float:
+def _validation_accuracy(prepared: Prepared, *, run: int, seed: int, worker: Worker | None) -> float:
     try:
-        outcome = run_split(
-            method,
-            wanted.data,
-            inputs,
-            run=run,
-            seed=wanted.seed + run,
-            device=wanted.device,
-            on_epoch=worker.stop_if_orphaned if worker else None,
-        )
+        on_epoch = worker.stop_if_orphaned if worker else None
+        return run_split(prepared, run=run, seed=seed, on_epoch=on_epoch).accuracy["val"]
     except TrainingDiverged:
         return 0.0
-    return outcome.accuracy["val"]
 
 
 def _done(study: optuna.Study) -> int:
@@ -232,7 +216,7 @@ def _done(study: optuna.Study) -> int:
 
 @contextmanager
 def _watch(study: optuna.Study, on_trial: OnTrial | None) -> Iterator[None]:
-    """Tell how far the search is whenever it has got further."""
+    """Report how far the search is whenever it has made progress."""
     if on_trial is None:
         yield
         return

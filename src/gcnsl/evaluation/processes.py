@@ -1,10 +1,15 @@
-"""Processes that work for another one: they leave Ctrl-C to it, keep to their share of cores and do not outlive it."""
+"""Processes that work for another one: they leave Ctrl-C to it, keep to their share of cores and do not outlive it.
+
+And a thread that looks after the work now and then, to report how far it is.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,7 +21,7 @@ from gcnsl.training import Epoch
 Item = TypeVar("Item")
 
 _IDLE_SECONDS = 60
-"""A worker that has waited so long for work ends: one whose parent was killed before it had any would wait on."""
+"""A worker that has waited so long for work ends: if its parent was killed before giving it any, it would wait forever."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ class Worker:
 
 
 def in_processes(call: Callable[[Item], None], items: Iterable[Item], *, jobs: int, worker: Worker) -> None:
-    """Call a function on each item, as many at a time as there are jobs; each gets the next when it is done with one.
+    """Call a function on each item in processes; each process gets the next item when it has finished one.
 
     Raises:
         joblib.externals.loky.process_executor.TerminatedWorkerError: If a process dies.
@@ -57,3 +62,22 @@ def in_processes(call: Callable[[Item], None], items: Iterable[Item], *, jobs: i
         "loky", n_jobs=jobs, inner_max_num_threads=worker.threads, idle_worker_timeout=_IDLE_SECONDS
     ):
         joblib.Parallel(batch_size=1, pre_dispatch="n_jobs")(joblib.delayed(call)(item) for item in items)
+
+
+@contextmanager
+def watching(look: Callable[[], None], *, every: float) -> Iterator[None]:
+    """While the block runs, call ``look`` in another thread every so many seconds, and once more at the end."""
+    over = threading.Event()
+
+    def keep_looking() -> None:
+        while not over.wait(every):
+            look()
+        look()
+
+    thread = threading.Thread(target=keep_looking)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any
 
-from scipy.stats import t as student
 from torch_geometric.data import Data
 
+from gcnsl.checks import check_whole
 from gcnsl.errors import InputError, Interrupted, TrainingDiverged
-from gcnsl.methods import Method, Outcome, run_split, split_count, split_masks
-from gcnsl.nn import Input
-from gcnsl.training import Epoch
+from gcnsl.evaluation.outcome import Outcome, run_split
+from gcnsl.evaluation.statistics import LEVEL, paired_difference
+from gcnsl.graph import split_count, split_masks
+from gcnsl.methods import Method, Prepared, prepare
+from gcnsl.methods.registry import Folder
+from gcnsl.training import Epoch, choose_device
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Difference:
     Attributes:
         better, worse: The methods' names.
         mean: Of the differences, one for each split that both have finished.
-        p: Of the corrected test (see :func:`corrected_t_test`); NaN for a single split.
+        p: Of the corrected test (:func:`gcnsl.evaluation.paired_difference`); NaN for a single split.
     """
 
     better: str
@@ -40,9 +43,9 @@ class Comparison:
 
     Attributes:
         test_share: n_test / n_train, mean over the splits.
-        accuracy: Test accuracies by method, one a split.
+        accuracy: Test accuracies by method, one per split.
         seconds: Of training, all splits together, by method.
-        epochs: By method, one a split.
+        epochs: By method, one per split.
         options: Hyper-parameters by method.
         failures: Why a method was left out after some of its runs diverged, by method; it is in none of the others.
     """
@@ -55,10 +58,10 @@ class Comparison:
     failures: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, method: Method, outcome: Outcome) -> None:
-        """Note what a method reached on its next split."""
+        """Record what a method reached on its next split."""
         self.accuracy.setdefault(name, []).append(outcome.accuracy["test"])
-        self.seconds[name] = self.seconds.get(name, 0.0) + outcome.history.seconds
-        self.epochs.setdefault(name, []).append(len(outcome.history))
+        self.seconds[name] = self.seconds.get(name, 0.0) + outcome.fitted.history.seconds
+        self.epochs.setdefault(name, []).append(len(outcome.fitted.history))
         self.options[name] = method.options()
 
     def leave_out(self, name: str, why: str) -> None:
@@ -93,7 +96,29 @@ class Comparison:
     def _difference(self, better: str, worse: str) -> Difference:
         pairs = zip(self.accuracy[better], self.accuracy[worse], strict=False)
         differences = [a - b for a, b in pairs]
-        return Difference(better, worse, fmean(differences), corrected_t_test(differences, self.test_share))
+        found = paired_difference(differences, self.test_share)
+        return Difference(better, worse, found.mean, found.p)
+
+    def is_like_best(self, name: str) -> bool:
+        """Whether noise alone may explain the best method's lead over this one."""
+        lead = self.against_best(name)
+        return lead is not None and not lead.p < LEVEL
+
+    def verdict(self) -> str:
+        """The comparison in a sentence."""
+        best, *others = self.ranking
+        if not others:
+            return f"{best} has nothing to be compared with."
+        leads = [self._difference(best, name) for name in others]
+        if any(math.isnan(lead.p) for lead in leads):
+            return f"{best} leads, but a single run can't tell a lead from noise: use more runs."
+        clear = _listed([f"{lead.worse} (p {p_text(lead.p, equals=True)})" for lead in leads if lead.p < LEVEL])
+        unclear = _listed([f"{lead.worse} (p {p_text(lead.p, equals=True)})" for lead in leads if lead.p >= LEVEL])
+        if not unclear:
+            return f"{best} leads; its lead over {clear} is more than noise."
+        if not clear:
+            return f"{best} leads, but its lead over {unclear} may be noise."
+        return f"{best} leads; its lead over {clear} is more than noise, over {unclear} it may be noise."
 
 
 class ComparisonInterrupted(Interrupted):
@@ -115,20 +140,22 @@ def compare(
     runs: int = 10,
     seed: int = 0,
     device: str = "auto",
+    root: Folder = None,
     on_run: Callable[[str, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> Comparison:
     """Train every method on the first ``runs`` splits of a graph, with seeds ``seed``, ``seed + 1``, ...
 
-    All methods are trained on one split before the next is begun, so that what is finished at any time can be compared.
+    All methods are trained on one split before the next begins, so that what is finished at any time can be compared.
     A method that diverges is left out.
 
     Args:
         data: A graph with labels and masks (n × runs).
         methods: By name.
         runs: How many splits.
-        seed: Of the first run; the inputs of all runs are prepared with it.
+        seed: Of the first run; inputs are prepared once, with this seed.
         device: See :func:`gcnsl.training.choose_device`.
+        root: A folder with dataset files, searched first.
         on_run: Called with the method's name and the run's number before each run.
         on_epoch: Called after each epoch of each run.
 
@@ -137,7 +164,7 @@ def compare(
         TrainingDiverged: If all methods do.
     """
     result = Comparison(_test_share(data, runs))
-    inputs: dict[str, tuple[Input, ...]] = {}
+    prepared: dict[str, Prepared] = {}
     try:
         for run, name in itertools.product(range(runs), methods):
             if name in result.failures:
@@ -145,12 +172,10 @@ def compare(
             method = methods[name]
             if on_run is not None:
                 on_run(name, run)
-            if name not in inputs:
-                inputs[name] = method.config.prepare(data, seed=seed)
+            if name not in prepared:
+                prepared[name] = prepare(method, data, seed=seed, device=choose_device(device), root=root)
             try:
-                outcome = run_split(
-                    method, data, inputs[name], run=run, seed=seed + run, device=device, on_epoch=on_epoch
-                )
+                outcome = run_split(prepared[name], run=run, seed=seed + run, on_epoch=on_epoch)
             except TrainingDiverged as error:
                 result.leave_out(name, f"run {run}: {error}")
                 continue
@@ -163,37 +188,26 @@ def compare(
     return result
 
 
-def corrected_t_test(differences: Sequence[float], test_share: float) -> float:
-    r"""Two-sided p-value that the mean of paired differences is zero, for training sets that overlap.
+def p_text(value: float, *, equals: bool = False) -> str:
+    """A p-value as statisticians write it: .03, < .001."""
+    if math.isnan(value):
+        return "–"
+    if value < 0.001:
+        return "< .001"
+    text = f"{value:.2f}" if value >= 0.01 else f"{value:.3f}"
+    text = text.removeprefix("0") if value < 0.995 else "1"
+    return f"= {text}" if equals else text
 
-    Splits of one graph share most of their training nodes, so their results vary less than those of independent ones
-    and the plain t-test finds differences where there are none. Nadeau and Bengio (2003) widen the variance:
 
-    .. math:: t = \bar d \,\Big/ \sqrt{\big(\tfrac1J + \tfrac{n_\mathrm{test}}{n_\mathrm{train}}\big)\, s^2}
-
-    with J splits, s² the variance of the differences (J - 1 degrees of freedom).
-
-    Args:
-        differences: One a split.
-        test_share: n_test / n_train.
-
-    Returns:
-        NaN for a single split; 1 where all differences are zero; 0 where all are the same and not zero.
-    """
-    count = len(differences)
-    if count < 2:
-        return math.nan
-    mean, spread = fmean(differences), stdev(differences)
-    if spread == 0:
-        return 1.0 if mean == 0 else 0.0
-    statistic = mean / math.sqrt((1 / count + test_share) * spread**2)
-    return float(2 * student.sf(abs(statistic), count - 1))
+def _listed(parts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def _test_share(data: Data, runs: int) -> float:
-    """n_test / n_train, mean over the splits that are to be used."""
+    """n_test / n_train, averaged over the splits that will be used."""
     available = split_count(data)
-    if not 1 <= runs <= available:
-        raise InputError(f"runs({runs}) must be from 1 to {available}: the graph has {available} split(s)")
+    if not available:
+        raise InputError("the graph has no masks: give it a split, such as gcnsl.datasets.with_random_split(data)")
+    check_whole("runs", runs, least=1, most=available, why=f"the graph has {available} split(s)")
     sizes = [split_masks(data, run) for run in range(runs)]
     return fmean(int(masks["test"].sum()) / int(masks["train"].sum()) for masks in sizes)

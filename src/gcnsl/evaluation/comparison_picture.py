@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from gcnsl.experiments.comparison import Comparison
+from gcnsl.evaluation.comparison import Comparison
 from gcnsl.pictures import check_picture, save_picture
 
 _INK, _BEST, _OTHER = "#24292f", "#1f6f8b", "#9aa5b1"
@@ -43,7 +43,7 @@ def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, gra
 
 
 def _draw_runs(axes: Axes, comparison: Comparison) -> None:
-    """A dot a run, a thin line to the same split's dot of the next method, a bar for the mean."""
+    """A dot per run, a thin line to the next method's dot of the same split, and a bar for the mean."""
     ranking = comparison.ranking
     values = [100 * np.array(comparison.accuracy[name]) for name in ranking]
     for row, (above, below) in enumerate(itertools.pairwise(values)):

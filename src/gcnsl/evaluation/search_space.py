@@ -1,11 +1,11 @@
-"""Which hyper-parameters are searched for, and where."""
+"""Which hyper-parameters are searched for, and in which range."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gcnsl.errors import InputError
+from gcnsl.errors import ArgumentError
 from gcnsl.methods import find_method
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ Suggest = Callable[["Trial", str], Any]
 
 
 def _log(low: float, high: float) -> Suggest:
-    """A number, its logarithm uniform; two digits of it are enough."""
+    """A number whose logarithm is uniform; two digits are enough."""
     return lambda trial, name: float(f"{trial.suggest_float(name, low, high, log=True):.2g}")
 
 
@@ -49,8 +49,8 @@ _SPACE: Mapping[str, Suggest] = {
     "relu": _one_of(True, False),
     "kernel_size": _one_of(3, 5),
 }
-"""By option. It holds every value of the paper's table, and the switches for what the paper leaves open; those of the
-ablation (A, A* and F on or off) are no hyper-parameters: without them it would be another method."""
+"""By option. Every value of the paper's table is inside, and so are the switches for what the paper leaves open. Those of
+the ablation (A, A* and F on or off) are not hyper-parameters: without A* it would be another method."""
 
 _OWN: Mapping[str, Mapping[str, Suggest]] = {
     "geom-gcn": {"embedding": _one_of("isomap", "poincare", "struc2vec")},
@@ -61,14 +61,14 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
     },
     "nlgnn": {"embedding": _one_of("mlp", "gcn")},
 }
-"""Options of a method that mean something else in others, or lie elsewhere."""
+"""Options that mean something else in one method than in others, or have another range there."""
 
 _FIXED: Mapping[str, frozenset[str]] = {
     "h2gcn-1": frozenset({"rounds"}),
     "h2gcn-2": frozenset({"rounds"}),
     "gat": frozenset({"hidden_channels"}),
 }
-"""Options that a method's name, or its literature, decides."""
+"""Options that are decided by a method's name or its literature."""
 
 
 _H2GCN_GRID = {"dropout": (0.0, 0.5), "weight_decay": (1e-5, 5e-4), "relu": (True, False)}
@@ -80,21 +80,19 @@ _GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "h2gcn-2": _H2GCN_GRID,
     "nlgnn": {"embedding": ("mlp", "gcn"), "kernel_size": (3, 5)},
 }
-"""The values that H2GCN's experiments, and the methods' own papers, choose from for each graph."""
+"""The values that H2GCN's experiments and the methods' own papers choose from for each graph."""
 
 
 def grid_of(method: str) -> Mapping[str, tuple[Any, ...]]:
     """The few values of a method's literature, by option."""
     find_method(method)
     if method not in _GRIDS:
-        raise InputError(
-            f"method({method!r}) has no grid in the literature, only {', '.join(_GRIDS)} have: search wide"
-        )
+        raise ArgumentError("method", method, f"has no grid in its literature: leave out the grid, or use {', '.join(_GRIDS)}")
     return _GRIDS[method]
 
 
 def space_of(method: str, *, grid: bool = False) -> dict[str, Suggest]:
-    """The options of a method that are searched for, anywhere or among the values of its literature."""
+    """The options of a method that are searched for, in their whole range or among the values of its literature."""
     if grid:
         return {name: _one_of(*choices) for name, choices in grid_of(method).items()}
     has = find_method(method).options().keys() - _FIXED.get(method, frozenset())

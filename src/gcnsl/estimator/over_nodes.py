@@ -1,4 +1,4 @@
-"""A classifier over the nodes of one graph, for scikit-learn's cross-validation and searches."""
+"""A classifier whose samples are the nodes of one graph, for scikit-learn's cross-validation and searches."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from typing_extensions import Self
 from gcnsl.errors import InputError
 
 
-class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What scikit-learn calls a sample is here a node number; the graph is part of the classifier.
+class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What scikit-learn calls a sample is a node number here; the graph is part of the classifier.
 
-    A fold's training labels are then those of its training nodes, while features and edges of all nodes are seen, as
-    they are in use. :meth:`gcnsl.GCNSLClassifier.over_nodes` makes one:
+    In each fold the labels of the training nodes are learned from, while features and edges of all nodes are seen, as
+    they are in use. :meth:`gcnsl.NodeClassifier.over_nodes` makes one:
 
-        over_nodes = GCNSLClassifier(rounds=1).over_nodes(X, edge_index)
+        over_nodes = NodeClassifier("gcn-sl", rounds=1).over_nodes(X, edge_index)
         cross_val_score(over_nodes, np.arange(len(y)), y)
         GridSearchCV(over_nodes, {"classifier__epsilon": [0.8, 0.9]}).fit(np.arange(len(y)), y)
 

@@ -1,0 +1,49 @@
+"""Docstrings that list hyper-parameters as they are declared, so that ``help()`` never disagrees with the code."""
+
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from gcnsl.methods import Method
+from gcnsl.options import Option
+from gcnsl.training import TrainingSettings
+
+Documented = TypeVar("Documented", bound=type)
+_WIDTH = 116
+
+
+def option_lines(methods: Mapping[str, Method]) -> str:
+    """The options of several methods: those of training once, then those of each model."""
+    parts = ["Options of every method's training:\n", _listed(TrainingSettings.described())]
+    for name, method in methods.items():
+        own = [option for option in method.described() if option.name in method.config.names()]
+        trained = method.training.described()
+        defaults = method.options()
+        other = ", ".join(f"{o.name}={defaults[o.name]}" for o in trained if defaults[o.name] != o.default)
+        parts += [f"\nOptions of ``{name}``{f' (trained with {other})' if other else ''}:\n", _listed(own)]
+    return "\n".join(parts)
+
+
+def options_of(method: Method) -> str:
+    """The options of one method, those of its training last."""
+    return _listed(method.described())
+
+
+def with_options_of(lines: str) -> Callable[[Documented], Documented]:
+    """Put such lines at the end of a class's docstring."""
+
+    def document(owner: Documented) -> Documented:
+        owner.__doc__ = f"{(owner.__doc__ or '').rstrip()}\n\n{textwrap.indent(lines, '    ')}\n    "
+        return owner
+
+    return document
+
+
+def _listed(options: Iterable[Option]) -> str:
+    """One option per paragraph: name, range, default, meaning."""
+    lines = []
+    for option in options:
+        default = repr(option.default) if isinstance(option.default, str) else str(option.default)
+        text = f"{option.name} ({option.range}; default {default}): {option.meaning}"
+        lines += textwrap.wrap(text, _WIDTH - 8, initial_indent="    ", subsequent_indent="        ")
+    return "\n".join(lines)

@@ -1,0 +1,86 @@
+"""GCNSLClassifier: GCN-SL with its options by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from gcnsl.errors import InputError
+from gcnsl.estimator.documented import options_of, with_options_of
+from gcnsl.estimator.node_classifier import NodeClassifier
+from gcnsl.methods import METHODS
+from gcnsl.nn import GCNSLConfig
+from gcnsl.nn.gcn_sl import Merge, SpectralMethod, SpectralScale
+from gcnsl.nn.preprocessing import AdjacencyNorm, FeatureNorm
+from gcnsl.training import Checkpoint, Epoch, TrainingSettings
+from gcnsl.training.settings import Monitor, Optimizer
+
+_BY_MERGE = {"concat": METHODS["gcn-sl-cc"], "average": METHODS["gcn-sl-av"]}
+_TRAINING = METHODS["gcn-sl-cc"].training
+
+
+@with_options_of("Options:\n\n" + options_of(METHODS["gcn-sl-cc"]))
+class GCNSLClassifier(NodeClassifier):
+    """Classify the nodes of a graph with GCN-SL, from the labels of some of them.
+
+    The same as :class:`gcnsl.NodeClassifier` with ``method="gcn-sl"``, whose arguments and attributes it has, but with
+    GCN-SL's options as arguments of their own.
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden_channels: int = GCNSLConfig.hidden_channels,
+        similarity_channels: int = GCNSLConfig.similarity_channels,
+        rounds: int = GCNSLConfig.rounds,
+        epsilon: float = GCNSLConfig.epsilon,
+        merge: Merge = GCNSLConfig.merge,
+        dropout: float = GCNSLConfig.dropout,
+        use_adjacency: bool = GCNSLConfig.use_adjacency,
+        use_reconnected: bool = GCNSLConfig.use_reconnected,
+        n_components: int = GCNSLConfig.n_components,
+        n_anchors: int = GCNSLConfig.n_anchors,
+        spectral_method: SpectralMethod = GCNSLConfig.spectral_method,
+        spectral_scale: SpectralScale = GCNSLConfig.spectral_scale,
+        feature_norm: FeatureNorm = GCNSLConfig.feature_norm,
+        feature_shift: float = GCNSLConfig.feature_shift,
+        self_loops: bool = GCNSLConfig.self_loops,
+        adjacency_norm: AdjacencyNorm = GCNSLConfig.adjacency_norm,
+        lr: float = _TRAINING.lr,
+        weight_decay: float = _TRAINING.weight_decay,
+        epochs: int = _TRAINING.epochs,
+        patience: int = _TRAINING.patience,
+        monitor: Monitor = _TRAINING.monitor,
+        optimizer: Optimizer = _TRAINING.optimizer,
+        plateau_factor: float | None = _TRAINING.plateau_factor,
+        plateau_patience: int = _TRAINING.plateau_patience,
+        validation_fraction: float = 0.4,
+        random_state: Any = 0,
+        device: str = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = Checkpoint.every,
+        on_epoch: Callable[[Epoch], None] | None = None,
+    ) -> None:
+        parameters = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        vars(self).update(parameters)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The hyper-parameters by name."""
+        return {name: getattr(self, name) for name in (*GCNSLConfig.names(), *TrainingSettings.names())}
+
+    @options.setter
+    def options(self, options: dict[str, Any]) -> None:
+        vars(self).update(options)
+
+    @property
+    def method(self) -> str:
+        """``"gcn-sl-cc"`` or ``"gcn-sl-av"``, by ``merge``."""
+        GCNSLConfig.check(merge=self.merge)
+        return _BY_MERGE[self.merge].name
+
+    @method.setter
+    def method(self, name: str) -> None:
+        if name not in [method.name for method in _BY_MERGE.values()]:
+            raise InputError(f"the model is of {name}, not of GCN-SL: load it with NodeClassifier")

@@ -1,0 +1,96 @@
+"""A graph as it has grown since training, its nodes in any order: the training nodes are found, the others are new."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from gcnsl.errors import InputError
+from gcnsl.methods import Prepared
+from gcnsl.sparse import take_rows
+
+Ints = NDArray[np.int64]
+
+
+def in_training_order(trained: Prepared, node_ids: NDArray[Any] | None, data: Data) -> tuple[Data, Ints]:
+    """The graph with the training nodes first, as they were in training, and then the new ones.
+
+    Args:
+        trained: The training graph.
+        node_ids: The ids of its nodes. If they and those of ``data`` are known, training nodes are found by them; if
+            not, they are the first nodes of ``data``.
+        data: A checked graph.
+
+    Returns:
+        The graph (its ``x`` and ``edge_index``), and the place in it of each node of ``data``.
+
+    Raises:
+        InputError: If the training nodes are not all there, with the features they had; it names what differs.
+    """
+    known, features = trained.graph.num_nodes, trained.graph.num_features
+    if data.num_features != features:
+        raise _another(f"its nodes have {data.num_features:,} features, and those in training had {features:,}")
+    ids = data.get("node_ids")
+    if node_ids is None or ids is None:
+        if data.num_nodes < known:
+            raise _another(f"it has {data.num_nodes:,} nodes, and training had {known:,}")
+        ordered, place = data, np.arange(data.num_nodes)
+    else:
+        found = _find(node_ids, ids)
+        order = np.concatenate([found, np.setdiff1d(np.arange(data.num_nodes), found)])
+        ordered, place = _reordered(data, order)
+    changed = trained.first_change(ordered)
+    if changed is not None:
+        raise _another(_what_changed(*changed, trained, node_ids, ordered))
+    return ordered, place
+
+
+def _reordered(data: Data, order: Ints) -> tuple[Data, Ints]:
+    """The graph with its nodes in another order, edges sorted as in any checked graph; and each node's new place."""
+    place = np.argsort(order)
+    ordered = copy.copy(data)
+    ordered.x = take_rows(data.x, order)
+    edges = torch.from_numpy(place)[data.edge_index]
+    ordered.edge_index = edges[:, torch.argsort(edges[0] * len(order) + edges[1])]
+    return ordered, place
+
+
+def _find(wanted: NDArray[Any], ids: NDArray[Any]) -> Ints:
+    """Where each of the wanted ids is; they are compared as strings if only one side has numbers."""
+    if (wanted.dtype.kind in "iu") != (ids.dtype.kind in "iu"):
+        wanted, ids = wanted.astype(str), ids.astype(str)
+    index = pd.Index(ids)
+    if not index.is_unique:
+        raise InputError(f"node_ids has {_plain(index[index.duplicated()][0])!r} twice: give every node its own id")
+    places: Ints = index.get_indexer(pd.Index(wanted)).astype(np.int64)
+    missing = np.flatnonzero(places < 0)
+    if len(missing):
+        raise _another(
+            f"{len(missing):,} of the {len(wanted):,} nodes in training are not in it, "
+            f"the first is {_plain(wanted[missing[0]])!r}"
+        )
+    return places
+
+
+def _what_changed(node: int, column: int, trained: Prepared, node_ids: NDArray[Any] | None, data: Data) -> str:
+    was, is_now = (float(graph.x[node].to_dense()[column]) for graph in (trained.graph, data))
+    name = node if node_ids is None else _plain(node_ids[node])
+    feature = data.feature_names[column] if "feature_names" in data else column
+    return (
+        f"feature {feature!r} of node {name!r} is {is_now:g}, and was {was:g} in training; a grown graph holds the "
+        "training nodes as they were, and without ids it holds them first and in their order"
+    )
+
+
+def _another(how: str) -> InputError:
+    return InputError(f"the model is for another graph than this one: {how}")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

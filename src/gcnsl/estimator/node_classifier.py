@@ -1,0 +1,309 @@
+"""NodeClassifier: every method of the registry as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+from torch_geometric.data import Data
+from typing_extensions import Self
+
+from gcnsl.checks import UNLABELLED, check_whole
+from gcnsl.errors import InputError
+from gcnsl.estimator import stored_classifier
+from gcnsl.estimator.documented import option_lines, with_options_of
+from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.estimator.over_nodes import ClassifierOverNodes
+from gcnsl.files import digest
+from gcnsl.graph import check_masks, draw_validation, encode_labels, from_arrays, read_labels, split_masks
+from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
+from gcnsl.sparse import stored_parts
+from gcnsl.training import Checkpoint, Epoch, choose_device
+
+
+@with_options_of(option_lines(METHODS))
+class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classify the nodes of a graph with any method, from the labels of some of them.
+
+    Learning is semi-supervised: :meth:`fit` sees the features and edges of all nodes and the labels of those that have
+    one, and :meth:`predict` without arguments returns the classes of all. With arguments it takes the graph as it has
+    grown since. scikit-learn's conventions hold; for its cross-validation see :meth:`over_nodes`.
+
+    >>> classifier = NodeClassifier("h2gcn-2", dropout=0.2).fit(X, y, edge_index=edges)    # doctest: +SKIP
+    >>> classifier.predict()                                                              # doctest: +SKIP
+
+    Args:
+        method: A name of :data:`gcnsl.methods.METHODS`, such as ``"gcn-sl"``, ``"h2gcn-2"`` or ``"mlp"``.
+        validation_fraction: Share of the labelled nodes that decide when to stop, if ``fit`` is given none.
+        random_state: Seed of everything that is drawn: validation nodes, anchors, weights, dropout.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+        checkpoint: File to save an unfinished run in, and to continue from; ``None`` for none.
+        checkpoint_every: Number of epochs between two writes of it.
+        on_epoch: Called with a :class:`gcnsl.training.Epoch` after each epoch.
+        **options: Hyper-parameters of the method and of its training, listed below.
+
+    Attributes:
+        classes_: The classes, sorted, of the type that the labels had.
+        n_features_in_: Number of features per node.
+        fitted_: The trained model with the graph as it reads it, a :class:`gcnsl.methods.Fitted`.
+        model_: The trained model, a ``torch.nn.Module``.
+        history_: Losses and accuracies of every epoch, a :class:`gcnsl.training.History`.
+        graph_: The training graph, a checked ``Data``.
+        y_: Class numbers of its nodes, -1 for unlabelled ones (n).
+        train_mask_, val_mask_: The nodes that were learned from, and those that decided when to stop (n).
+        node_ids_: The caller's names for the nodes, if they were given, else ``None``.
+    """
+
+    def __init__(
+        self,
+        method: str = "gcn-sl",
+        *,
+        validation_fraction: float = 0.4,
+        random_state: Any = 0,
+        device: str = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = Checkpoint.every,
+        on_epoch: Callable[[Epoch], None] | None = None,
+        **options: Any,
+    ) -> None:
+        self.method = method
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.device = device
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.on_epoch = on_epoch
+        self.options = options
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments of the constructor, the method's options among them."""
+        return super().get_params(deep) | self.options
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change arguments of the constructor.
+
+        Raises:
+            InputError: If neither the classifier nor the method has such a parameter.
+        """
+        own = {name: value for name, value in parameters.items() if name in self._get_param_names()}
+        super().set_params(**own)
+        others = {name: value for name, value in parameters.items() if name not in own}
+        find_method(self.method).with_options(**others)
+        self.options = self.options | others
+        return self
+
+    def resolved_method(self) -> Method:
+        """The method with its hyper-parameters."""
+        return find_method(self.method).with_options(**self.options)
+
+    def fit(self, X: Any, y: Any, *, edge_index: Any, val_mask: Any = None, node_ids: Any = None) -> Self:
+        """Check a graph and train on it.
+
+        Args:
+            X: Features (n × d), dense or sparse, NumPy, SciPy or torch.
+            y: One label per node, of any type; -1, ``None`` or NaN where it is not known.
+            edge_index: Node numbers (2 × E), in any direction and with any repeats.
+            val_mask: The labelled nodes that decide when to stop (n, boolean); ``None`` draws ``validation_fraction`` of
+                each class. The other labelled nodes are learned from.
+            node_ids: The caller's names for the nodes (n), integers or strings, to be kept with the model.
+
+        Raises:
+            InputError: If anything can't be used, naming argument, place and remedy.
+        """
+        numbers, classes = encode_labels(y)
+        if val_mask is None:
+            val_mask = draw_validation(numbers, self.validation_fraction, seed=_seed(self.random_state))
+        names = [str(c) for c in classes]
+        data = from_arrays(X, edge_index, numbers, class_names=names, node_ids=node_ids, val_mask=val_mask)
+        if data.val_mask.shape[1] != 1:
+            raise InputError(f"val_mask has {data.val_mask.shape[1]} columns: give those of one run, val_mask[:, run]")
+        if not data.val_mask.any():
+            raise InputError("val_mask selects no node: give it labelled nodes, or None to have some drawn")
+        masks = {"train_mask": (data.y != UNLABELLED)[:, None] & ~data.val_mask}
+        data.update(check_masks(masks, data.y, data.num_nodes, names))
+        return self.fit_graph(data, classes=classes)
+
+    def fit_graph(
+        self,
+        data: Data,
+        *,
+        run: int = 0,
+        classes: NDArray[Any] | None = None,
+        root: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Train on a graph that is checked already, as the functions of :mod:`gcnsl.graph` and ``gcnsl.load`` make it.
+
+        Args:
+            data: A graph with labels and masks (n × runs). Labels of nodes in neither the training nor the validation
+                mask are not looked at. Without validation nodes some of the training nodes are drawn.
+            run: Which of the splits.
+            classes: What the class numbers stand for; by default the graph's ``class_names``.
+            root: A folder with dataset files, searched first; only Geom-GCN's published neighbourhoods need any.
+        """
+        method, seed, device = self.resolved_method(), _seed(self.random_state), choose_device(self.device)
+        train_mask, val_mask = self._masks(data, run, seed)
+        known = copy.copy(data)
+        known.y = torch.where(train_mask | val_mask, data.y, UNLABELLED)
+        prepared = prepare(method, known, seed=seed, device=device, root=root)
+        self._keep(
+            fit(
+                prepared,
+                train_mask=train_mask,
+                val_mask=val_mask,
+                seed=seed,
+                on_epoch=self.on_epoch,
+                checkpoint=self._checkpoint(method, data),
+            ),
+            np.array(data.class_names) if classes is None else classes,
+            train_mask,
+            val_mask,
+        )
+        return self
+
+    def predict(self, X: Any = None, *, edge_index: Any = None) -> NDArray[Any]:
+        """The classes of all nodes (n), of the training graph or, with arguments, of the graph as it has grown.
+
+        Args:
+            X: Features of the training nodes, as they were and in their order, and after them those of the new nodes.
+            edge_index: The edges of the whole graph.
+
+        GCN-SL extends its spectral features to new nodes, and A* joins a new node to training nodes and to itself. If
+        no node is new and the edges are the same, predictions are those without arguments, bit for bit.
+
+        Raises:
+            InputError: If the training nodes are not what they were, or the method can't take new nodes.
+        """
+        return self._named(self._logits(X, edge_index).argmax(dim=1).numpy())
+
+    def predict_proba(self, X: Any = None, *, edge_index: Any = None) -> NDArray[Any]:
+        """Probabilities of the classes for all nodes (n × C); arguments as in :meth:`predict`."""
+        return self._logits(X, edge_index).softmax(dim=1).numpy()
+
+    def predict_proba_graph(self, data: Data) -> NDArray[Any]:
+        """Probabilities for the nodes of a checked graph (n × C), in its own order.
+
+        The training nodes must all be there, with the features they had; other nodes are new, and edges may differ.
+        Training nodes are found by their ``node_ids``, or are the first nodes if there are none.
+        """
+        check_is_fitted(self)
+        ordered, place = in_training_order(self.fitted_.prepared, self.node_ids_, data)
+        return self.fitted_.grown_logits(ordered)[place].softmax(dim=1).numpy()
+
+    def score(self, X: Any, y: Any, *, edge_index: Any = None, nodes: Any = None) -> float:
+        """The share of nodes whose class is predicted correctly.
+
+        Args:
+            X: ``None`` for the training graph, else as in :meth:`predict`, with ``edge_index``.
+            y: One label per node; nodes without one are left out.
+            nodes: Count only these: a mask (n) or node numbers, of nodes held back from training, for example.
+        """
+        truth, labelled = read_labels(y)
+        predicted = self.predict(X, edge_index=edge_index)
+        if len(truth) != len(predicted):
+            raise InputError(f"y has {len(truth)} entries: give one label for each of the {len(predicted)} nodes")
+        counted = labelled if nodes is None else labelled & _chosen(nodes, len(truth))
+        if not counted.any():
+            raise InputError("y has no label among the nodes to be counted: give labels, or other nodes")
+        return float((predicted[counted] == truth[counted]).mean())
+
+    def learned_graph(self) -> Data:
+        """The learned graph A* of the training nodes: ``edge_index`` (2 × E) and ``edge_weight``, the similarities.
+
+        Raises:
+            InputError: If the method learns no graph.
+        """
+        check_is_fitted(self)
+        if not getattr(self.model_, "learns_graph", False):
+            raise InputError(f"{self.fitted_.prepared.method.name} learns no graph of its own here")
+        edge_index, weight = self.model_.learned_graph(*self.fitted_.prepared.inputs)
+        return Data(edge_index=edge_index.cpu(), edge_weight=weight.cpu(), num_nodes=len(self.y_))
+
+    def over_nodes(self, X: Any, edge_index: Any) -> ClassifierOverNodes:
+        """The same for scikit-learn's cross-validation and searches: an estimator whose samples are node numbers."""
+        return ClassifierOverNodes(self, X, edge_index)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the fitted classifier to a folder: ``config.json`` and ``tensors.safetensors``, nothing pickled.
+
+        The training graph is saved with it. An older model there is replaced once the new one is complete.
+        """
+        check_is_fitted(self)
+        stored_classifier.save(self, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, device: str = "auto") -> Self:
+        """Read what :meth:`save` wrote; its predictions are the same, bit for bit.
+
+        Raises:
+            InputError: If the folder holds no such model, or a damaged one.
+        """
+        classifier = cls()
+        stored_classifier.load(classifier, path, device=device)
+        return classifier
+
+    def _keep(self, fitted: Fitted, classes: NDArray[Any], train_mask: Tensor, val_mask: Tensor) -> None:
+        """Set what a fitted classifier has."""
+        graph = fitted.prepared.graph
+        self.fitted_, self.model_, self.history_ = fitted, fitted.model, fitted.history
+        self.graph_, self.classes_, self.n_features_in_ = graph, classes, graph.num_features
+        self.y_, self.train_mask_, self.val_mask_ = (part.numpy() for part in (graph.y, train_mask, val_mask))
+        self.node_ids_ = graph.get("node_ids")
+
+    def _masks(self, data: Data, run: int, seed: int) -> tuple[Tensor, Tensor]:
+        """Training and validation nodes (n each); of training nodes alone a share is drawn for validation."""
+        masks = split_masks(data, run, need=("train",))
+        if masks["val"].any():
+            return masks["train"], masks["val"]
+        shown = np.where(masks["train"].numpy(), data.y.numpy(), UNLABELLED)
+        val_mask = torch.from_numpy(draw_validation(shown, self.validation_fraction, seed=seed))
+        return masks["train"] & ~val_mask, val_mask
+
+    def _checkpoint(self, method: Method, data: Data) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        graph = digest(stored_parts(data.x, "x") | {"edge_index": data.edge_index})[:16]
+        identity = {"method": method.name, **method.options(), "graph": graph}
+        return Checkpoint(self.checkpoint, self.checkpoint_every, identity)
+
+    def _logits(self, X: Any, edge_index: Any) -> Tensor:
+        check_is_fitted(self)
+        if (X is None) != (edge_index is None):
+            raise InputError("give both X and edge_index, of the whole graph as it has grown, or neither")
+        if X is None:
+            return self.fitted_.logits()
+        ordered, _ = in_training_order(self.fitted_.prepared, None, from_arrays(X, edge_index))
+        return self.fitted_.grown_logits(ordered)
+
+    def _named(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        labels: NDArray[Any] = self.classes_[numbers]
+        return labels
+
+
+def _seed(random_state: Any) -> int:
+    """A seed from whatever scikit-learn takes for one."""
+    if isinstance(random_state, int | np.integer | float | str):
+        return check_whole("random_state", random_state, most=2**32 - 1)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _chosen(nodes: Any, n: int) -> NDArray[np.bool_]:
+    """A mask from a mask or from node numbers."""
+    given = np.asarray(nodes)
+    mask = given.dtype == bool and given.shape == (n,)
+    if not mask and not (given.dtype.kind in "iu" and given.ndim == 1 and (given >= 0).all() and (given < n).all()):
+        raise InputError(
+            f"nodes has shape {given.shape} and dtype {given.dtype}: give a boolean for each of the {n} nodes, or "
+            f"node numbers from 0 to {n - 1}"
+        )
+    chosen = np.zeros(n, dtype=bool)
+    chosen[given] = True
+    return chosen

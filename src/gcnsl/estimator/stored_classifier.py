@@ -1,0 +1,113 @@
+"""A fitted classifier as plain values and tensors, and back."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gcnsl.errors import InputError
+from gcnsl.graph.edge_checks import check_edges
+from gcnsl.methods import Fitted, find_method, prepare_again
+from gcnsl.sparse import from_parts, stored_parts
+from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings
+from gcnsl.training import History, choose_device
+
+if TYPE_CHECKING:
+    from gcnsl.estimator.node_classifier import NodeClassifier
+
+PARTS = ("y", "train_mask", "val_mask")
+_KEPT_PARAMETERS = ("validation_fraction", "checkpoint_every")
+"""Parameters of a classifier that belong to the model; the device, for example, belongs to the place of training."""
+
+
+def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Write a fitted classifier to a folder."""
+    prepared, ids = classifier.fitted_.prepared, classifier.node_ids_
+    plain, precomputed = ({}, {}) if prepared.precomputed is None else prepared.precomputed.state()
+    config: dict[str, Any] = {
+        "method": prepared.method.name,
+        "options": prepared.method.options(),
+        "parameters": {name: _plain(getattr(classifier, name)) for name in _KEPT_PARAMETERS},
+        "seed": prepared.seed,
+        "shape": list(prepared.graph.x.shape),
+        "classes": classifier.classes_.tolist(),
+        "node_ids": None if ids is None else "integers" if ids.dtype.kind in "iu" else "strings",
+        "feature_names": prepared.graph.get("feature_names"),
+        "history": classifier.history_.to_dict(),
+        "precomputed": plain,
+    }
+    tensors = {f"model.{name}": value for name, value in classifier.model_.state_dict().items()}
+    tensors |= stored_parts(prepared.graph.x, "x") | {"edge_index": prepared.graph.edge_index}
+    tensors |= {name: torch.from_numpy(getattr(classifier, f"{name}_")) for name in PARTS}
+    tensors |= {f"precomputed.{name}": value for name, value in precomputed.items()}
+    if ids is not None:
+        tensors["node_ids"], tensors["node_ids.ends"] = pack_strings([str(name) for name in ids])
+    save_folder(path, config, tensors, overwrite=overwrite)
+
+
+def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: str) -> None:
+    """Fill a new classifier with what :func:`save` wrote."""
+    chosen = choose_device(device)
+    config, tensors = load_folder(path)
+    try:
+        classifier.method = config["method"]
+        _fill(classifier, config, tensors, chosen)
+    except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
+        if isinstance(error, InputError) and "load it with" in str(error):
+            raise
+        raise InputError(
+            f"{os.fspath(path)} holds no classifier that this version understands ({error}): train and save it again"
+        ) from error
+    classifier.device = device
+
+
+def _fill(classifier: NodeClassifier, config: dict[str, Any], tensors: dict[str, Tensor], device: torch.device) -> None:
+    classifier.options = config["options"]
+    classifier.set_params(**config["parameters"], random_state=config["seed"])
+    method = find_method(config["method"]).with_options(**config["options"])
+    n, d = config["shape"]
+    x = from_parts(tensors, "x", (n, d))
+    _check_sizes(tensors, x, n, d)
+    graph = Data(x=x, edge_index=tensors["edge_index"], y=tensors["y"])
+    graph.class_names = [str(c) for c in config["classes"]]
+    ids = _node_ids(tensors, config["node_ids"])
+    for name, value in {"node_ids": ids, "feature_names": config["feature_names"]}.items():
+        if value is not None:
+            graph[name] = value
+    state = config["precomputed"], _below("precomputed", tensors)
+    prepared = prepare_again(method, graph, state, seed=config["seed"], device=device)
+    model = prepared.build()
+    model.load_state_dict(_below("model", tensors))
+    fitted = Fitted(prepared, model.eval(), History.from_dict(config["history"]))
+    classifier._keep(fitted, np.array(config["classes"]), tensors["train_mask"], tensors["val_mask"])
+
+
+def _check_sizes(tensors: dict[str, Tensor], x: Tensor, n: int, d: int) -> None:
+    """Refuse what would be read beyond its end."""
+    check_edges(tensors["edge_index"], n)
+    sizes = {"x": (x, (n, d))} | {name: (tensors[name], (n,)) for name in PARTS}
+    for name, (tensor, size) in sizes.items():
+        if tensor.shape != size:
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {size}")
+
+
+def _below(part: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose names begin with a part's, without it."""
+    return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}
+
+
+def _node_ids(tensors: dict[str, Tensor], kind: str | None) -> NDArray[Any] | None:
+    if kind is None:
+        return None
+    ids = np.array(unpack_strings(tensors["node_ids"], tensors["node_ids.ends"]))
+    return ids.astype(np.int64) if kind == "integers" else ids
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,44 @@
+"""How often the nodes agree that a model has joined."""
+
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from gcnsl.checks import UNLABELLED
+from gcnsl.sparse import Matrix
+
+_ROWS = 256
+"""Rows of the learned graph that are listed at a time: before training it may join all pairs."""
+
+
+class Agreement(NamedTuple):
+    """Of a learned graph, loops not counted."""
+
+    homophily: float | None
+    """Share of the edges between labelled nodes whose ends are of one class; None if there are no such edges."""
+    degree: float
+    """Mean number of neighbours."""
+
+
+def learned_agreement(model: nn.Module, inputs: tuple[Matrix, ...], y: Tensor) -> Agreement | None:
+    """Measure the graph that a model has learned, or return ``None`` if it learns none.
+
+    Args:
+        model: If its attribute ``learns_graph`` is true, ``learned_graph(*inputs, rows=...)`` gives some rows' edges
+            (2 × E) and weights (E).
+        inputs: What the model reads, on its device.
+        y: Classes (n), -1 for unknown.
+    """
+    if not getattr(model, "learns_graph", False):
+        return None
+    labels = y.to(next(model.parameters()).device)
+    edges = counted = agreeing = 0
+    for first in range(0, len(y), _ROWS):
+        (source, target), _ = model.learned_graph(*inputs, rows=slice(first, first + _ROWS))
+        other = source != target
+        from_class, to_class = labels[source[other]], labels[target[other]]
+        labelled = (from_class != UNLABELLED) & (to_class != UNLABELLED)
+        edges += len(labelled)
+        counted += int(labelled.sum())
+        agreeing += int((labelled & (from_class == to_class)).sum())
+    return Agreement(agreeing / counted if counted else None, edges / len(y))

@@ -1,0 +1,90 @@
+"""What came of training a classifier on one split of a graph."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from torch_geometric.data import Data
+
+from gcnsl.checks import UNLABELLED
+from gcnsl.estimator import NodeClassifier
+from gcnsl.evaluation.agreement import learned_agreement
+from gcnsl.graph import edge_homophily, split_masks
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """How many edges a graph has (undirected), and how often their ends agree, as far as labels are known.
+
+    ``density`` is the share of all pairs of nodes that are joined. Near 1 a graph says nothing about its nodes; training
+    can end there if all nodes have become alike.
+    """
+
+    edges: int
+    homophily: float | None
+    density: float
+
+    @classmethod
+    def of(cls, edges: int, homophily: float | None, num_nodes: int) -> GraphFacts:
+        """The facts about a graph with so many nodes."""
+        return cls(edges, homophily, edges / max(1, num_nodes * (num_nodes - 1) // 2))
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """What came of training.
+
+    Attributes:
+        method: Its name.
+        graph: Its name.
+        run: Which of its splits.
+        device: Where training took place.
+        nodes: How many nodes were for ``"train"``, ``"val"`` and ``"test"``.
+        accuracy: The shares of them that are classified correctly; ``None`` where there are none.
+        epochs, best_epoch, stopped, seconds: See :class:`gcnsl.training.History`.
+        original: The given graph.
+        reconnected: The learned graph, loops left out; ``None`` if none is learned.
+        options: All hyper-parameters.
+    """
+
+    method: str
+    graph: str
+    run: int
+    device: str
+    nodes: dict[str, int]
+    accuracy: dict[str, float | None]
+    epochs: int
+    best_epoch: int
+    stopped: str
+    seconds: float
+    original: GraphFacts
+    reconnected: GraphFacts | None
+    options: dict[str, Any]
+
+
+def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> TrainingReport:
+    """Say what came of ``classifier.fit_graph(data, run=run)``: here the test nodes are looked at, once."""
+    prepared, history, n = classifier.fitted_.prepared, classifier.history_, data.num_nodes
+    held_back = split_masks(data, run, need=())["test"].numpy() & (classifier.y_ == UNLABELLED)
+    parts = {"train": classifier.train_mask_, "val": classifier.val_mask_, "test": held_back}
+    correct = classifier.fitted_.logits().argmax(dim=1).numpy() == data.y.numpy()
+    given, learned = edge_homophily(data.edge_index, data.y), learned_agreement(
+        classifier.model_, prepared.inputs, data.y
+    )
+    return TrainingReport(
+        method=prepared.method.name,
+        graph=data.get("name") or "graph",
+        run=run,
+        device=str(prepared.device),
+        nodes={name: int(mask.sum()) for name, mask in parts.items()},
+        accuracy={name: float(correct[mask].mean()) if mask.any() else None for name, mask in parts.items()},
+        epochs=len(history),
+        best_epoch=history.best_epoch,
+        stopped=history.stopped,
+        seconds=history.seconds,
+        original=GraphFacts.of(data.edge_report.edges, None if math.isnan(given) else given, n),
+        reconnected=learned and GraphFacts.of(round(learned.degree * n / 2), learned.homophily, n),
+        options=prepared.method.options(),
+    )
