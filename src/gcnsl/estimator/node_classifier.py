@@ -112,8 +112,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: Features (n × d), dense or sparse, NumPy, SciPy or torch.
             y: One label per node, of any type; -1, ``None`` or NaN where it is not known.
             edge_index: Node numbers (2 × E), in any direction and with any repeats.
-            val_mask: The labelled nodes that decide when to stop (n, boolean); ``None`` draws ``validation_fraction`` of
-                each class. The other labelled nodes are learned from.
+            val_mask: The labelled nodes that decide when to stop (n, boolean); the others are learned from. ``None``
+                draws ``validation_fraction`` of each class.
             node_ids: The caller's names for the nodes (n), integers or strings, to be kept with the model.
 
         Raises:

@@ -1,77 +1,52 @@
 from dataclasses import replace
 from itertools import product
 
-import optuna
 import pytest
 import torch
 
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import TrainingDiverged
-from gcnsl.experiments import paper
-from gcnsl.experiments import search as module
-from gcnsl.experiments.search import Search, search
-from gcnsl.experiments.space import _GRIDS, space_of
-from gcnsl.methods import METHODS
+from gcnsl.evaluation import Search, search
+from gcnsl.evaluation import hyperparameter_search as module
+from gcnsl.evaluation.search_space import space_of
+from gcnsl.methods import METHODS, find_method
+
+from .fake_methods import fake_methods
 
 REAL = dict(METHODS)
+START = {"lr": 0.011, "epsilon": 0.8, "rounds": 1, "n_components": 35}
 DATA = with_random_split(synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=3)
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch, all_methods):
-    for name in ("gcn-sl-cc", "gcn-sl-av"):
-        monkeypatch.setitem(METHODS, name, METHODS[name].with_options(epochs=4))
+def quick(monkeypatch):
+    """All methods train in no time."""
+    for name, method in fake_methods().items():
+        monkeypatch.setitem(METHODS, name, method.with_options(epochs=4))
 
 
 @pytest.fixture
 def wanted(tmp_path):
-    return Search("gcn-sl", DATA, "tiny", runs=2, seed=0, device="cpu", storage=tmp_path / "folder" / "search.db")
+    return Search(
+        find_method("gcn-sl"), DATA, "tiny", runs=2, seed=0, device="cpu", storage=tmp_path / "folder" / "search.db"
+    )
 
 
 def values(wanted: Search) -> list:
     return [(trial.state.name, trial.value, trial.params) for trial in wanted.study().trials]
 
 
-@pytest.mark.parametrize("dataset", paper.DATASETS)
-def test_the_space_holds_the_paper_s_values(dataset) -> None:
-    options = paper.hyperparameters(dataset)
-    space = space_of("gcn-sl-cc")
-    assert space.keys() >= options.keys()
-    fixed = optuna.trial.FixedTrial({**METHODS["gcn-sl-cc"].options(), **options})
-    assert {name: space[name](fixed, name) for name in options} == options
-
-
-@pytest.mark.parametrize("name", REAL)
-def test_spaces_hold_defaults_and_grids(name, monkeypatch) -> None:
-    monkeypatch.setitem(METHODS, name, REAL[name])
-    defaults, space = REAL[name].options(), space_of(name)
-    for option, suggest in space.items():
-        known = [defaults[option], *_GRIDS.get(name, {}).get(option, ())]
-        assert [suggest(optuna.trial.FixedTrial({option: value}), option) for value in known] == known
-
-
-def test_spaces_of_other_methods_are_of_their_own_options() -> None:
-    for name, method in METHODS.items():
-        assert space_of(name).keys() <= method.options().keys()
-    assert {"lr", "weight_decay"} <= space_of("mlp").keys()
-    assert not {"epsilon", "rounds"} & space_of("mlp").keys()
-
-
-def test_the_switches_of_the_ablation_are_not_searched_for() -> None:
-    assert not {"use_adjacency", "use_reconnected"} & space_of("gcn-sl-cc").keys()
-
-
 def test_a_grid_is_tried_in_full_and_no_further(wanted, monkeypatch) -> None:
     seen = []
 
-    def accuracy(method, wanted, inputs, *, run, worker):
+    def accuracy(prepared, **_):
+        method = prepared.method
         seen.append((method.config.dropout, method.training.weight_decay, method.config.relu))
         return 0.5 + 0.1 * (seen[-1] == (0.0, 5e-4, False))
 
     monkeypatch.setattr(module, "_validation_accuracy", accuracy)
-    monkeypatch.setitem(METHODS, "h2gcn-1", REAL["h2gcn-1"])
-    wanted = replace(wanted, method="h2gcn-1", grid=True, runs=1, start={"hidden_channels": 7})
+    wanted = replace(wanted, method=REAL["h2gcn-1"].with_options(hidden_channels=7), grid=True, runs=1)
     search(wanted, trials=3)  # and then it was killed
     found = search(wanted, trials=100)
     assert found.options == {"dropout": 0.0, "weight_decay": 5e-4, "relu": False}
@@ -83,15 +58,15 @@ def test_a_grid_is_tried_in_full_and_no_further(wanted, monkeypatch) -> None:
 def test_what_is_not_searched_for_stays_as_at_the_start(wanted, monkeypatch) -> None:
     seen = []
 
-    def accuracy(method, wanted, inputs, *, run, worker):
-        seen.append((method.config.hidden_channels, method.config.source, method.training.patience))
+    def accuracy(prepared, **_):
+        method = prepared.method
+        seen.append((method.config.hidden_channels, method.config.heads, method.training.patience))
         return 0.5
 
     monkeypatch.setattr(module, "_validation_accuracy", accuracy)
-    monkeypatch.setitem(METHODS, "geom-gcn", REAL["geom-gcn"])
-    monkeypatch.setattr(type(REAL["geom-gcn"].config), "prepare", lambda *_, **__: ())
-    search(replace(wanted, method="geom-gcn", grid=True, start={"hidden_channels": 7, "patience": 3}), trials=1)
-    assert set(seen) == {(7, "computed", 3)}
+    monkeypatch.setitem(METHODS, "gat", REAL["gat"])
+    search(replace(wanted, method=REAL["gat"].with_options(hidden_channels=7, heads=3, patience=3)), trials=1)
+    assert set(seen) == {(7, 3, 3)}
 
 
 def test_no_trial_is_begun_when_the_time_is_up(wanted) -> None:
@@ -116,17 +91,16 @@ def test_a_search_finds_something_and_goes_on_where_it_was(wanted) -> None:
 
 
 def test_the_start_and_the_defaults_are_tried_first(wanted) -> None:
-    start = paper.hyperparameters("texas")
-    search(replace(wanted, start=start), trials=2)
+    search(replace(wanted, method=wanted.method.with_options(**START)), trials=2)
     tried = [trial.user_attrs["options"] for trial in wanted.study().trials]
-    assert tried[0].items() >= start.items()
+    assert tried[0].items() >= START.items()
     defaults = METHODS["gcn-sl-cc"].options()
     assert tried[1] == {name: defaults[name] for name in space_of("gcn-sl-cc")}
 
 
 def test_candidates_are_tried_next(wanted) -> None:
-    start = paper.hyperparameters("texas")
-    search(replace(wanted, start=start, candidates=[{"epsilon": 0.77}, {"rounds": 3}]), trials=3)
+    start = wanted.method.with_options(**START)
+    search(replace(wanted, method=start, candidates=[{"epsilon": 0.77}, {"rounds": 3}]), trials=3)
     tried = [trial.user_attrs["options"] for trial in wanted.study().trials[:3]]
     assert tried[1] == tried[0] | {"epsilon": 0.77}
     assert tried[2] == tried[0] | {"rounds": 3}
@@ -146,8 +120,8 @@ def test_a_first_choice_that_was_killed_is_tried_again(wanted, monkeypatch) -> N
     with monkeypatch.context() as patch:
         patch.setattr(module, "_validation_accuracy", killed)
         with pytest.raises(KeyboardInterrupt):
-            search(replace(wanted, start={"lr": 0.011}), trials=1)
-    search(replace(wanted, start={"lr": 0.011}), trials=2)
+            search(replace(wanted, method=wanted.method.with_options(lr=0.011)), trials=1)
+    search(replace(wanted, method=wanted.method.with_options(lr=0.011)), trials=2)
     done = [trial.user_attrs["options"]["lr"] for trial in wanted.study().trials if trial.state.name == "COMPLETE"]
     assert 0.011 in done
 
@@ -197,7 +171,7 @@ def test_test_nodes_are_never_looked_at(wanted, tmp_path, monkeypatch) -> None:
 def test_a_trial_that_falls_behind_is_given_up(wanted, monkeypatch) -> None:
     seen = []
 
-    def accuracy(method, wanted, inputs, *, run, worker):
+    def accuracy(prepared, *, run, **_):
         seen.append(run)
         return 0.9 if len(seen) <= 10 else 0.1
 
@@ -219,7 +193,9 @@ def test_divergence_is_no_accuracy(wanted, monkeypatch) -> None:
 
 def test_several_processes_share_a_search(tmp_path) -> None:
     data = with_random_split(synthetic(n=30, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=1)
-    wanted = Search("gcn-sl-cc", data, "tiny", runs=1, device="cpu", storage=tmp_path / "search.db")
+    wanted = Search(
+        REAL["gcn-sl-cc"].with_options(epochs=4), data, "tiny", runs=1, device="cpu", storage=tmp_path / "search.db"
+    )
     found = search(wanted, trials=2, jobs=2)
     assert 2 <= found.trials <= 3
 
@@ -227,11 +203,10 @@ def test_several_processes_share_a_search(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "gnc"}, r"method\('gnc'\) must be one of"),
         ({"runs": 0}, r"runs\(0\) must be >= 1"),
         ({"runs": 4}, r"run\(3\) must be from 0 to 2"),
         ({"device": "gpu"}, r"device\('gpu'\)"),
-        ({"method": "gat", "grid": True}, r"method\('gat'\) has no grid"),
+        ({"method": REAL["gat"], "grid": True}, r"method\('gat'\) has no grid"),
     ],
 )
 def test_bad_arguments(wanted, options, message) -> None:

@@ -2,62 +2,24 @@ import math
 import os
 import signal
 
-import numpy as np
 import pytest
-from fake_methods import FakeConfig, fake_methods
+import torch
 
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import Interrupted, TrainingDiverged
-from gcnsl.experiments.comparison import Comparison, ComparisonInterrupted, compare, corrected_t_test
-from gcnsl.methods import Method, run_split
-from gcnsl.training import TrainingSettings
+from gcnsl.evaluation import paired_difference, run_split
+from gcnsl.evaluation.comparison import Comparison, ComparisonInterrupted, compare
+from gcnsl.methods import prepare
+
+from .fake_methods import fake
 
 DATA = with_random_split(synthetic(n=90, h=0.8, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=4)
-FAKES = fake_methods()
-TWO = {"mlp": FAKES["mlp"], "gcn": Method(FakeConfig("gcn"), TrainingSettings(epochs=6, lr=0.5))}
+TWO = {"mlp": fake("mlp"), "gcn": fake("gcn").with_options(epochs=6, lr=0.5)}
 
 
 def comparison(**accuracy) -> Comparison:
     return Comparison(0.25, accuracy=accuracy)
-
-
-def test_corrected_t_test_by_hand() -> None:
-    # mean .03, s² = .00025, J = 5: t = .03 / √((1/5 + 1/4) · .00025) = √8, and with 4 degrees of freedom
-    # F(t) = 1/2 + 3/8 · t/√(1 + t²/4) · (1 - t²/12 / (1 + t²/4)) = 1/2 + 3/8 · √(8/3) · 7/9
-    expected = 2 * (1 / 2 - 3 / 8 * math.sqrt(8 / 3) * 7 / 9)
-    differences = [0.02, 0.04, 0.03, 0.01, 0.05]
-    assert corrected_t_test(differences, 0.25) == pytest.approx(expected)
-    assert corrected_t_test([-d for d in differences], 0.25) == pytest.approx(expected), "two-sided"
-    assert corrected_t_test(differences, 0) < 0.02 < expected < 0.05
-
-
-def test_corrected_t_test_without_spread() -> None:
-    assert math.isnan(corrected_t_test([0.1], 0.25))
-    assert corrected_t_test([0.0, 0.0, 0.0], 0.25) == 1
-    assert corrected_t_test([0.1, 0.1, 0.1], 0.25) == 0
-
-
-def test_two_equally_good_learners_seldom_differ() -> None:
-    """Two threshold classifiers, each with a feature of its own, equally informative: any lead is luck."""
-    graphs, n, train, runs = 300, 70, 49, 10
-    rng = np.random.default_rng(0)
-    y = np.tile([0, 1], n // 2)
-    features = y + rng.normal(size=(2, graphs, n))
-    differences = np.empty((graphs, runs))
-    for run in range(runs):
-        order = rng.permuted(np.tile(np.arange(n), (graphs, 1)), axis=1)
-        accuracy = []
-        for feature in features:
-            x, label = np.take_along_axis(feature, order, axis=1), y[order]
-            known, truth = label[:, :train], label[:, train:]
-            means = [np.mean(x[:, :train], axis=1, where=known == c, keepdims=True) for c in (0, 1)]
-            accuracy.append(((x[:, train:] > sum(means) / 2) == truth).mean(axis=1))
-        differences[:, run] = accuracy[0] - accuracy[1]
-    share = (n - train) / train
-    corrected, plain = (np.mean([corrected_t_test(list(d), s) < 0.05 for d in differences]) for s in (share, 0))
-    assert corrected < 0.08
-    assert plain > 3 * corrected
 
 
 def test_all_methods_run_on_the_same_splits_one_split_after_the_other() -> None:
@@ -65,8 +27,8 @@ def test_all_methods_run_on_the_same_splits_one_split_after_the_other() -> None:
     result = compare(DATA, TWO, runs=3, seed=7, device="cpu", on_run=lambda name, run: order.append((run, name)))
     assert order == [(run, name) for run in range(3) for name in ("mlp", "gcn")]
     for name, method in TWO.items():
-        inputs = method.config.prepare(DATA, seed=7)
-        outcomes = [run_split(method, DATA, inputs, run=run, seed=7 + run, device="cpu") for run in range(3)]
+        prepared = prepare(method, DATA, seed=7, device=torch.device("cpu"))
+        outcomes = [run_split(prepared, run=run, seed=7 + run) for run in range(3)]
         assert result.accuracy[name] == [outcome.accuracy["test"] for outcome in outcomes]
         assert result.epochs[name] == [method.training.epochs] * 3
         assert result.seconds[name] > 0
@@ -83,7 +45,7 @@ def test_ranking_and_differences() -> None:
     assert [(d.better, d.worse) for d in result.differences] == [("b", "c"), ("b", "a"), ("c", "a")]
     lead = result.against_best("a")
     assert lead.mean == pytest.approx(0.12)
-    assert lead.p == pytest.approx(corrected_t_test([0.10, 0.12, 0.14], 0.25))
+    assert lead.p == pytest.approx(paired_difference([0.10, 0.12, 0.14], 0.25).p)
     assert result.against_best("b") is None
 
 
@@ -118,7 +80,7 @@ def test_ctrl_c_in_the_midst_of_training_counts_too() -> None:
 
 
 def test_a_method_that_diverges_is_left_out() -> None:
-    failing = {"gat": Method(FakeConfig("gat", fails=True), TrainingSettings(epochs=3))}
+    failing = {"gat": fake("gat", fails=True)}
     begun = []
     result = compare(DATA, {**failing, **TWO}, runs=2, device="cpu", on_run=lambda *run: begun.append(run))
     assert result.failures == {"gat": "run 0: training diverged: as it was told to"}
@@ -139,3 +101,33 @@ def test_a_method_that_diverges_late_leaves_no_runs_behind() -> None:
 def test_there_must_be_so_many_splits(runs) -> None:
     with pytest.raises(InputError, match=rf"runs\({runs}\) must be from 1 to 4: the graph has 4 split"):
         compare(DATA, TWO, runs=runs)
+
+
+A = [0.80, 0.82, 0.81, 0.80]
+
+
+@pytest.mark.parametrize(
+    ("others", "sentence"),
+    [
+        ({}, "a has nothing to be compared with."),
+        (
+            {"b": [0.60, 0.61, 0.62, 0.60], "c": [0.83, 0.76, 0.85, 0.75]},
+            "a leads; its lead over b (p < .001) is more than noise, over c (p = .83) it may be noise.",
+        ),
+        ({"b": [0.60, 0.61, 0.62, 0.60]}, "a leads; its lead over b (p < .001) is more than noise."),
+        ({"b": A}, "a leads, but its lead over b (p = 1) may be noise."),
+        (
+            {"b": [0.60, 0.61, 0.62, 0.60], "d": [0.50, 0.53, 0.49, 0.50], "e": [0.4, 0.4, 0.4, 0.4]},
+            "a leads; its lead over b (p < .001), d (p < .001) and e (p < .001) is more than noise.",
+        ),
+    ],
+)
+def test_the_verdict_in_plain_words(others, sentence) -> None:
+    assert Comparison(0.4, accuracy={"a": A, **others}).verdict() == sentence
+
+
+def test_the_verdict_on_one_run() -> None:
+    assert (
+        Comparison(0.4, accuracy={"a": [0.8], "b": [0.7]}).verdict().startswith("a leads, but a single run can't tell")
+    )
+    assert math.isnan(Comparison(0.4, accuracy={"a": [0.8], "b": [0.7]}).against_best("b").p)

@@ -1,12 +1,13 @@
 import pytest
 import torch
-from fake_methods import FakeReconnectingConfig
 
 from gcnsl import synthetic
-from gcnsl.experiments import learned_graph
-from gcnsl.experiments.learned_graph import learned_agreement
+from gcnsl.evaluation import agreement
+from gcnsl.evaluation.agreement import learned_agreement
 from gcnsl.graph import edge_homophily
-from gcnsl.methods import METHODS
+from gcnsl.methods import METHODS, initial_model, prepare
+
+from .fake_methods import FakeReconnectingConfig
 
 
 @pytest.fixture
@@ -15,18 +16,17 @@ def data():
 
 
 def prepared(data, **options):
-    config = METHODS["gcn-sl-cc"].with_options(n_components=3, n_anchors=8, **options).config
-    inputs = config.prepare(data, seed=0)
-    torch.manual_seed(0)
-    return config.build(data), inputs
+    method = METHODS["gcn-sl-cc"].with_options(n_components=3, n_anchors=8, **options)
+    ready = prepare(method, data, seed=0, device=torch.device("cpu"))
+    return initial_model(ready, 0), ready.inputs
 
 
 @pytest.mark.parametrize("rows", [7, 256])
 def test_learned_edges_are_counted_without_loops_and_in_parts(data, monkeypatch, rows) -> None:
-    monkeypatch.setattr(learned_graph, "_ROWS", rows)
+    monkeypatch.setattr(agreement, "_ROWS", rows)
     model, inputs = prepared(data, epsilon=0.6)
     found = learned_agreement(model, inputs, data.y)
-    edges, _ = model.reconnected_graph(inputs[0])
+    edges, _ = model.learned_graph(inputs[0])
     edges = edges[:, edges[0] != edges[1]]
     assert found.degree == edges.shape[1] / 60
     assert found.homophily == pytest.approx(edge_homophily(edges, data.y))
@@ -46,13 +46,13 @@ def test_models_that_learn_no_graph(data) -> None:
 
 
 def test_other_models_say_themselves_what_they_have_connected(data) -> None:
-    chain = FakeReconnectingConfig().build(data)
+    chain = FakeReconnectingConfig().build(12, 3)
     assert learned_agreement(chain, (data.x,), data.y).degree == 2 * 59 / 60
     assert learned_agreement(chain, (data.x,), torch.zeros(60, dtype=torch.long)).homophily == 1
 
 
 def test_nlgnn_connects_the_nodes_of_a_window(data) -> None:
-    config = METHODS["nlgnn"].with_options(kernel_size=3).config
-    found = learned_agreement(config.build(data), config.prepare(data, seed=0), data.y)
+    ready = prepare(METHODS["nlgnn"].with_options(kernel_size=3), data, seed=0, device=torch.device("cpu"))
+    found = learned_agreement(initial_model(ready, 0), ready.inputs, data.y)
     assert found.degree == 2 * 59 / 60
     assert 0 <= found.homophily <= 1

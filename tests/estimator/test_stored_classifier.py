@@ -1,4 +1,4 @@
-"""A classifier on disk."""
+"""GCN-SL on disk; tests/estimator/test_laws.py has what holds for all methods."""
 
 import json
 
@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from classifier_cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted, same_weights
 from sklearn.exceptions import NotFittedError
 
 from gcnsl import GCNSLClassifier, InputError
 from gcnsl.storage import load_folder, save_folder
+
+from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted, same_weights
 
 GROWN = np.vstack([X, X[::9] + 1])
 
@@ -30,7 +31,7 @@ def test_predictions_after_a_round_trip_are_the_same_bits(tmp_path, method, layo
     grown = [some.predict_proba(layout(GROWN), edge_index=EDGES) for some in (model, again)]
     assert (grown[0] == grown[1]).all()
     assert again.graph_.x.layout == model.graph_.x.layout
-    assert again.reconnected_graph_().edge_index.equal(model.reconnected_graph_().edge_index)
+    assert again.learned_graph().edge_index.equal(model.learned_graph().edge_index)
 
 
 def test_everything_fitted_comes_back(tmp_path) -> None:
@@ -46,7 +47,7 @@ def test_everything_fitted_comes_back(tmp_path) -> None:
         assert (getattr(again, name) == getattr(model, name)).all()
     given, kept = model.get_params(), again.get_params()
     assert {name for name in given if given[name] != kept[name]} == {"random_state"}
-    assert kept["random_state"] == model.graph_.seed
+    assert kept["random_state"] == model.fitted_.prepared.seed
     assert again.score(None, y) == model.score(None, y)
     assert same_weights(classifier(**kept).fit(X, y, edge_index=EDGES), model), "it can be fitted again"
 
@@ -75,7 +76,7 @@ def test_saving_needs_a_fitted_classifier_and_a_place(tmp_path) -> None:
     model.save(tmp_path / "model")
     with pytest.raises(InputError, match="model exists"):
         model.save(tmp_path / "model", overwrite=False)
-    with pytest.raises(InputError, match="nothing is no folder"):
+    with pytest.raises(InputError, match="nothing is not a folder"):
         GCNSLClassifier.load(tmp_path / "nothing")
 
 
@@ -99,15 +100,18 @@ FORGERIES = {
     "columns": forge_tensors(x__column=lambda t: t + 10**6),
     "starts": forge_tensors(x__start=lambda t: t * 3),
     "edges": forge_tensors(edge_index=lambda t: t + N),
-    "anchors": forge_tensors(extension__anchors=lambda t: t + N),
-    "spectral": forge_tensors(spectral=lambda t: t[:, 1:]),
-    "total": forge_tensors(extension__total=lambda t: t[1:]),
+    "anchors": forge_tensors(precomputed__anchors=lambda t: t + N),
+    "spectral": forge_tensors(precomputed__values=lambda t: t[:, 1:]),
+    "total": forge_tensors(precomputed__total=lambda t: t[1:]),
     "labels": forge_tensors(y=lambda t: t[1:]),
     "weights": forge_tensors(model__gate=lambda t: t[1:]),
     "no weights": lambda config, tensors: tensors.pop("model.gate"),
     "no parameter": lambda config, tensors: config.pop("parameters"),
+    "no method": lambda config, tensors: config.pop("method"),
+    "unknown method": lambda config, tensors: config.update(method="gcm"),
+    "unknown option": lambda config, tensors: config["options"].update(lambada=1),
     "unknown parameter": lambda config, tensors: config["parameters"].update(lambada=1),
-    "bad parameter": lambda config, tensors: config["parameters"].update(epsilon=7),
+    "bad parameter": lambda config, tensors: config["options"].update(epsilon=7),
     "bad shape": lambda config, tensors: config.update(shape="wide"),
     "bad history": lambda config, tensors: config["history"].update(mood="good"),
 }

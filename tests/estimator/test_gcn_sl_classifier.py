@@ -1,21 +1,19 @@
-"""fit, predict, score; labels of any type; scikit-learn's conventions."""
-
-from dataclasses import fields
+"""fit, predict, score; labels of any type; scikit-learn's conventions; GCN-SL's options by name."""
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
-from classifier_cases import DATA, EDGES, HIDDEN, NAMES, TRUTH, N, X, Y, classifier, fitted, same_weights
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
 import gcnsl
-from gcnsl import GCNSLClassifier, InputError
+from gcnsl import GCNSLClassifier, InputError, NodeClassifier
 from gcnsl.graph import GraphWarning
 from gcnsl.methods import METHODS
-from gcnsl.nn import GCNSLConfig
+
+from .cases import DATA, EDGES, HIDDEN, NAMES, TRUTH, N, X, Y, classifier, fitted, same_weights
 
 
 def test_it_learns_from_some_labels_what_the_others_are() -> None:
@@ -27,10 +25,16 @@ def test_it_learns_from_some_labels_what_the_others_are() -> None:
 
 def test_every_hyper_parameter_of_the_model_is_a_parameter_with_the_same_default() -> None:
     given = GCNSLClassifier().get_params()
-    for field in fields(GCNSLConfig):
-        assert given[field.name] == field.default
-    for name in ("lr", "weight_decay", "epochs", "patience"):
-        assert given[name] == getattr(METHODS["gcn-sl-cc"].training, name)
+    defaults = METHODS["gcn-sl-cc"].options()
+    assert {name: given[name] for name in defaults} == defaults
+    assert given.keys() - defaults.keys() == NodeClassifier().get_params().keys() - {"method"}
+
+
+def test_it_is_the_node_classifier_of_gcn_sl() -> None:
+    options = {name: getattr(classifier(), name) for name in METHODS["gcn-sl-cc"].options()}
+    for merge, name in (("concat", "gcn-sl-cc"), ("average", "gcn-sl-av")):
+        by_name = NodeClassifier(name, **(options | {"merge": merge}), device="cpu").fit(X, Y, edge_index=EDGES)
+        assert same_weights(by_name, fitted(merge=merge))
 
 
 def test_parameters_reach_the_model_and_the_training() -> None:
@@ -147,7 +151,7 @@ def test_validation_nodes_may_be_given() -> None:
         (HIDDEN, r"val_mask\[2, 0\] selects a node without a label"),
         (np.zeros(N, dtype=bool), "val_mask selects no node"),
         (~HIDDEN, "train_mask selects no node"),
-        (np.ones((N, 2), dtype=bool) & ~HIDDEN[:, None], r"val_mask has 2 columns: give one run's"),
+        (np.ones((N, 2), dtype=bool) & ~HIDDEN[:, None], r"val_mask has 2 columns: give those of one run"),
         (np.ones(5, dtype=bool), r"val_mask has shape \(5,\): give 90 rows"),
     ],
 )
@@ -164,12 +168,17 @@ def test_a_class_that_only_validates_is_warned_of() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"validation_fraction": 1.0}, r"validation_fraction\(1.0\) must be between 0 and 1"),
-        ({"random_state": -1}, r"random_state\(-1\) must be >= 0"),
-        ({"epsilon": 2.0}, r"epsilon\(2.0\) must be in \(0, 1\]"),
-        ({"lr": -1.0}, r"lr\(-1.0\) must be a number > 0"),
+        ({"validation_fraction": 1.0}, r"validation_fraction\(1.0\) must be > 0 and < 1"),
+        ({"random_state": -1}, r"random_state\(-1\) must be from 0"),
+        ({"random_state": "x"}, r"random_state\('x'\) must be a whole number"),
+        ({"hidden_channels": 1.5}, r"hidden_channels\(1.5\) must be a whole number >= 1"),
+        ({"n_anchors": 10**40}, r"n_anchors\(1000.*\) must be from 1 to"),
+        ({"self_loops": "x"}, r"self_loops\('x'\) must be true or false"),
+        ({"merge": "sum"}, r"merge\('sum'\) must be one of concat, average"),
+        ({"epsilon": 2.0}, r"epsilon\(2.0\) must be > 0 and <= 1"),
+        ({"lr": -1.0}, r"lr\(-1.0\) must be > 0"),
         ({"device": "gpu"}, r"device\('gpu'\) must be auto, cpu, cuda"),
-        ({"spectral_method": "pca"}, r"method\('pca'\) must be one of"),
+        ({"spectral_method": "pca"}, r"spectral_method\('pca'\) must be one of esc-anch, esc, sc"),
     ],
 )
 def test_bad_parameters_are_refused_in_fit(options, message) -> None:
@@ -234,15 +243,15 @@ def test_score_counts_the_nodes_it_is_told_to() -> None:
 
 def test_the_learned_graph_has_the_similarities_as_weights() -> None:
     model = fitted(epsilon=0.6)
-    graph = model.reconnected_graph_()
-    z = model.model_.directions(model.graph_.inputs[0]).detach()
+    graph = model.learned_graph()
+    z = model.model_.directions(model.fitted_.prepared.inputs[0]).detach()
     similarity = z @ z.T
     learned = torch.zeros(N, N)
     learned[graph.edge_index[0], graph.edge_index[1]] = graph.edge_weight
     assert torch.allclose(learned, torch.where(similarity >= 0.6, similarity, 0.0), atol=1e-6)
     assert graph.num_nodes == N
-    with pytest.raises(InputError, match="use_reconnected=False"):
-        fitted(use_reconnected=False, epochs=1).reconnected_graph_()
+    with pytest.raises(InputError, match="gcn-sl-cc learns no graph"):
+        fitted(use_reconnected=False, epochs=1).learned_graph()
 
 
 def test_progress_is_told_and_an_unfinished_run_goes_on(tmp_path) -> None:
@@ -274,5 +283,5 @@ def test_on_a_gpu() -> None:
     model = fitted(device="cuda", epochs=60)
     assert model.score(None, TRUTH, nodes=HIDDEN) > 0.8
     assert next(model.model_.parameters()).is_cuda
-    assert model.reconnected_graph_().edge_index.device.type == "cpu"
+    assert model.learned_graph().edge_index.device.type == "cpu"
     assert DATA.x.device.type == "cpu"
