@@ -1,9 +1,12 @@
-"""Tables from files or memory as Arrow, with their names for messages."""
+"""Reads tables from files or memory as Arrow."""
 
 import os
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,49 +16,62 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from gcnsl.errors import InputError
+from gcnsl.errors import ArgumentError, InputError
 
-_TEXT_SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_PARQUET = (".parquet", ".pq")
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PARQUET = (".parquet", ".pq")
 _ROW_NUMBERS = re.compile(r"__index_level_\d+__")
-"""Where pandas keeps the row numbers of a frame whose rows were chosen or moved; no feature of a node."""
+"""Columns in which pandas stores row numbers when rows were selected or reordered; they are not features."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table and what to call it."""
+    """A table and its name in messages."""
 
     arrow: pa.Table
     name: str
 
-    @property
-    def names(self) -> list[str]:
-        """The columns' names."""
-        return list(self.arrow.column_names)
+    @cached_property
+    def columns(self) -> dict[str, pa.ChunkedArray]:
+        """The columns by name, in order."""
+        return dict(zip(self.arrow.column_names, self.arrow.columns, strict=True))
 
-    def column(self, wanted: str | None, argument: str, default: str | None, position: int | None) -> Any:
-        """The column that the caller named, else the one of the default name, else the one at a position (or none)."""
-        if wanted is not None:
-            if wanted not in self.names:
-                raise InputError(f"{self.name} has no column {argument}({wanted!r}): it has {', '.join(self.names)}")
-            return wanted
-        if default in self.names:
+    def check_column(self, name: str, argument: str) -> str:
+        """Return the name of a column that the caller gave as ``argument``, if the table has it."""
+        if name not in self.columns:
+            raise ArgumentError(argument, name, f"is not a column of {self.name}, which has {_some(self.columns)}")
+        return name
+
+    def find_column(self, name: str | None, default: str, position: int) -> str:
+        """Return the column that the caller named, else the one with the default name, else the one at a position."""
+        if name is not None:
+            return self.check_column(name, default)
+        if default in self.columns:
             return default
-        if position is None:
-            return None
-        if position >= len(self.names):
-            raise InputError(f"{self.name} has {len(self.names)} column(s), too few for {argument}; add or name it")
-        return self.names[position]
+        if position >= len(self.columns):
+            raise InputError(f"{self.name} has {len(self.columns)} column(s), too few for {default}; add a column")
+        return next(islice(self.columns, position, None))
+
+    def find_optional(self, name: str | None, default: str) -> str | None:
+        """Return the column that the caller named, else the one with the default name, else ``None``."""
+        if name is not None:
+            return self.check_column(name, default)
+        return default if default in self.columns else None
 
     def example(self, column: str) -> str:
-        """A value of a column, for a message."""
-        values = self.arrow[column].drop_null()
+        """Return the first value of a column that is not missing, for messages."""
+        values = self.columns[column].drop_null()
         return repr(values[0].as_py()) if len(values) else "nothing"
 
     def place(self, bad: Any, column: str) -> str:
-        """Where the first of the bad entries is, e.g. ``nodes.csv, row 3, column 'age'``."""
+        """Return where the first bad entry is, such as ``nodes.csv, row 3, column 'age'``."""
         row = int(np.flatnonzero(np.asarray(bad))[0]) + 1
         return f"{self.name}, row {row}, column {column!r}"
+
+
+def _some(names: Collection[str]) -> str:
+    """The first ten names."""
+    return ", ".join(islice(names, 10)) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
 def read_table(source: str | os.PathLike[str] | Any, argument: str, *, text: Sequence[tuple[str, int]] = ()) -> Table:
@@ -63,26 +79,26 @@ def read_table(source: str | os.PathLike[str] | Any, argument: str, *, text: Seq
 
     Args:
         source: A path (CSV, TSV, Parquet), a pandas DataFrame or a pyarrow Table.
-        argument: What the caller calls it; the table's name where it has no file.
-        text: Columns that a text file gives as text even where they look like numbers: an id ``007`` is not the id
-            ``7``. Each is the one of a name, or where there is none the one at a position.
+        argument: The caller's argument; also the name of a table that is not a file.
+        text: Columns that are read from a text file as strings even if they look like numbers: the id ``007`` is not
+            the id ``7``. Each is given by its name and, in case there is no such column, by its position.
     """
     if isinstance(source, pa.Table):
-        table = Table(source, argument)
+        arrow, name = source, argument
     elif isinstance(source, pd.DataFrame):
-        table = Table(_from_pandas(source, argument), argument)
+        arrow, name = _from_pandas(source, argument), argument
     elif isinstance(source, str | os.PathLike):
-        table = Table(_from_file(Path(source), argument, text), str(source))
+        arrow, name = _from_file(Path(source), argument, text), str(source)
     else:
         raise InputError(f"{argument} is a {type(source).__name__}: give a path, a pandas DataFrame or a pyarrow Table")
-    row_numbers = [name for name in table.names if _ROW_NUMBERS.fullmatch(name)]
-    table = Table(table.arrow.drop_columns(row_numbers), table.name)
-    repeated = [name for name in table.names if table.names.count(name) > 1]
-    if repeated:
-        raise InputError(f"{table.name} has several columns {repeated[0]!r}: rename or remove all but one")
-    if not table.names:
-        raise InputError(f"{table.name} has no columns: give a header line and data")
-    return table
+    counts = Counter(arrow.column_names)
+    repeated = next((column for column, count in counts.items() if count > 1), None)
+    if repeated is not None:
+        raise InputError(f"{name} has several columns {repeated!r}: rename or remove all but one")
+    arrow = arrow.drop_columns([column for column in counts if _ROW_NUMBERS.fullmatch(column)])
+    if not arrow.num_columns:
+        raise InputError(f"{name} has no columns: give a header line and data")
+    return Table(arrow, name)
 
 
 def _from_pandas(frame: pd.DataFrame, argument: str) -> pa.Table:
@@ -94,18 +110,18 @@ def _from_pandas(frame: pd.DataFrame, argument: str) -> pa.Table:
 
 def _from_file(path: Path, argument: str, text: Sequence[tuple[str, int]]) -> pa.Table:
     if not path.is_file():
-        raise InputError(f"{argument}({str(path)!r}): there is no such file")
+        raise ArgumentError(argument, str(path), "does not exist: give the path of a table")
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     kind = suffixes[-1] if suffixes else ""
     try:
-        if kind in _PARQUET:
-            return pa.parquet.read_table(path, pre_buffer=False)  # a local file is not worth a second copy in memory
-        if kind in _TEXT_SEPARATORS:
-            return _from_text(path, _TEXT_SEPARATORS[kind], text)
+        if kind in PARQUET:
+            return pa.parquet.read_table(path, pre_buffer=False)  # for a local file, a buffer only takes memory
+        if kind in SEPARATORS:
+            return _from_text(path, SEPARATORS[kind], text)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path} can't be read as a {kind.removeprefix('.')} table: {error}") from error
-    known = ", ".join([*_TEXT_SEPARATORS, *_PARQUET])
-    raise InputError(f"{argument}({str(path)!r}) is of no known kind: name it {known} (text may end in .gz too)")
+    known = ", ".join([*SEPARATORS, *PARQUET])
+    raise ArgumentError(argument, str(path), f"must end in one of {known} (text files also in .gz)")
 
 
 def _from_text(path: Path, separator: str, text: Sequence[tuple[str, int]]) -> pa.Table:

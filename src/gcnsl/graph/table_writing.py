@@ -1,4 +1,4 @@
-"""Tables to files: CSV, TSV or Parquet by the file's ending, there whole or not at all."""
+"""Writes tables to CSV, TSV or Parquet files."""
 
 import io
 import os
@@ -7,27 +7,25 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from gcnsl.errors import InputError
+from gcnsl.errors import ArgumentError
 from gcnsl.files import atomic_write
-
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_PARQUET = (".parquet", ".pq")
+from gcnsl.graph.table_reading import PARQUET, SEPARATORS
 
 
 def check_table(path: str | os.PathLike[str]) -> Path:
-    """The path, if its ending is that of a table we can write."""
-    kinds = (*_SEPARATORS, *_PARQUET)
+    """Return the path of a table to be written, if its ending is known."""
+    kinds = (*SEPARATORS, *PARQUET)
     if Path(path).suffix.lower() not in kinds:
-        raise InputError(f"output({os.fspath(path)!r}) is of no known kind: end its name in {', '.join(kinds)}")
+        raise ArgumentError("output", os.fspath(path), f"must end in one of {', '.join(kinds)}")
     return Path(path)
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table to a file of that kind."""
+    """Write a table in the format that the ending of the path names; an existing file is replaced as a whole."""
     path = check_table(path)
     kind = path.suffix.lower()
-    if kind not in _PARQUET:
-        atomic_write(path, table.to_pandas().to_csv(sep=_SEPARATORS[kind], index=False, lineterminator="\n"))
+    if kind in SEPARATORS:
+        atomic_write(path, table.to_pandas().to_csv(sep=SEPARATORS[kind], index=False, lineterminator="\n"))
         return
     content = io.BytesIO()
     pa.parquet.write_table(table, content)

@@ -5,6 +5,7 @@ import hashlib
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from tools.debian_graph.build import BUNDLED, FULL
 from gcnsl.datasets.debian import load_debian, read_npz
 
 from .cases import stanza
+
+CHECKOUT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -116,7 +119,7 @@ def test_errors_of_the_command_are_one_line(tmp_path):
         assert not (tmp_path / "graph.npz").exists()
 
 
-def test_the_module_runs_and_says_where_the_index_is():
+def test_the_program_runs_from_a_checkout_and_says_where_the_index_is():
     command = [sys.executable, "-W", "error::RuntimeWarning", "-m", "tools.debian_graph", "--help"]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True)
+    shown = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CHECKOUT)
     assert "dists/bookworm/main/binary-amd64/Packages.xz" in shown.stdout
