@@ -1,6 +1,7 @@
-"""Debian's package index: what a ``Packages`` file says about each package, and the ``Release`` file beside it.
+"""Reads Debian's package index: the ``Packages`` file and the ``Release`` file that lists its checksum.
 
-Both are deb822: stanzas of ``Field: value`` lines, a blank line between stanzas, a leading space continues a value.
+Both are in the deb822 format: stanzas of ``Field: value`` lines, separated by blank lines; a line that starts with a
+space continues the previous value.
 """
 
 import gzip
@@ -17,28 +18,28 @@ from typing import NamedTuple
 from gcnsl.errors import InputError
 
 RELATIONS = ("pre-depends", "depends", "recommends")
-"""The fields that say what a package needs; Suggests is too loose to mean anything."""
+"""The fields that say what a package needs. Suggests is left out because it is too weak a relation."""
 
 LZ4_PROGRAMS = (("lz4", "-dc"), ("/usr/lib/apt/apt-helper", "cat-file"))
-"""Programs that unpack lz4, which Python cannot; apt keeps its own copies of the index in that form."""
+"""Programs that decompress lz4, which Python cannot do by itself; apt keeps its copies of the index in that format."""
 
 PACKAGE_NAME = re.compile(r"\s*([a-z0-9][a-z0-9+.-]*)")
 
 
 class Package(NamedTuple):
-    """A binary package, as far as the graph needs it."""
+    """The fields of a binary package that the graph needs."""
 
     name: str
     source: str
     section: str
     summary: str
     needs: tuple[tuple[str, ...], ...]
-    """One tuple of alternatives for each thing needed: ``a, b | c`` is ``(("a",), ("b", "c"))``."""
+    """One tuple of alternatives per requirement: ``a, b | c`` becomes ``(("a",), ("b", "c"))``."""
     provides: tuple[str, ...]
 
 
 class Release(NamedTuple):
-    """A release of the archive: its title, its date, and the files it consists of, by sha256."""
+    """A release of the archive: its title, its date, and the paths of its files by SHA-256."""
 
     title: str
     date: str
@@ -46,9 +47,9 @@ class Release(NamedTuple):
 
 
 def read_unpacked(path: Path) -> bytes:
-    """The content of a file that may be packed with gzip, xz or lz4, as the end of its name says."""
+    """Read a file, and decompress it if its name ends in ``.gz``, ``.xz`` or ``.lz4``."""
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file; a Debian mirror has it (--help says where)")
+        raise InputError(f"{path} does not exist: download it from a Debian mirror (--help says where)")
     try:
         if path.suffix == ".gz":
             return gzip.decompress(path.read_bytes())
@@ -57,7 +58,7 @@ def read_unpacked(path: Path) -> bytes:
         if path.suffix == ".lz4":
             return _unpack_lz4(path)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, subprocess.CalledProcessError) as error:
-        raise InputError(f"{path} cannot be unpacked ({error}): fetch it again") from error
+        raise InputError(f"{path} cannot be decompressed ({error}): download it again") from error
     return path.read_bytes()
 
 
@@ -65,14 +66,14 @@ def _unpack_lz4(path: Path) -> bytes:
     for program, option in LZ4_PROGRAMS:
         if found := shutil.which(program):
             return subprocess.run([found, option, str(path)], check=True, capture_output=True).stdout
-    raise InputError(f"{path} needs the program lz4 or apt-helper: install lz4, or give the .xz or .gz file")
+    raise InputError(f"{path} can only be decompressed by lz4 or apt-helper: install lz4, or give the .xz or .gz file")
 
 
 def parse_index(text: str) -> Iterator[Package]:
-    """The packages of a ``Packages`` file.
+    """Yield the packages of a ``Packages`` file.
 
     Version bounds ``(>= 1)`` and qualifiers (``:any``, ``[amd64]``, ``<!nocheck>``) are dropped. A package without a
-    Source field is its own source, and ``contrib/games`` is in section games.
+    Source field is its own source. The section ``contrib/games`` is read as ``games``.
     """
     for fields in _stanzas(text):
         name = fields["package"]
@@ -103,7 +104,9 @@ def _stanzas(text: str) -> Iterator[dict[str, str]]:
                 name = name.lower()
                 fields[name] = value.strip()
         if not fields.get("package"):
-            raise InputError(f"INDEX has a stanza without a package ({stanza[:40]!r} …): give a Debian Packages file")
+            raise InputError(
+                f"INDEX has a stanza without a Package field ({stanza[:40]!r} …): give a Debian Packages file"
+            )
         yield fields
 
 
@@ -114,10 +117,10 @@ def _names(relations: Iterable[str]) -> Iterator[str]:
 
 
 def dependencies(packages: Mapping[str, Package]) -> dict[str, set[str]]:
-    """What each package needs, without what comes from its own source.
+    """The packages that each package needs, except those built from the same source.
 
-    Of alternatives the first that can be resolved counts, as apt would choose it. A name is resolved to the package
-    that bears it, else to the one package that provides it; with several providers there is nothing to choose by.
+    Of several alternatives, the first that can be resolved counts, as in apt. A name is resolved to the package of that
+    name, else to the only package that provides it; a name with several providers is not resolved.
     """
     providers: dict[str, set[str]] = defaultdict(set)
     for package in packages.values():
@@ -134,7 +137,7 @@ def dependencies(packages: Mapping[str, Package]) -> dict[str, set[str]]:
 
 
 def parse_release(text: str) -> Release:
-    """A ``Release`` or ``InRelease`` file (whose signature is not checked here; apt does that)."""
+    """Parse a ``Release`` or ``InRelease`` file. Its signature is not checked."""
     fields = dict(re.findall(r"^(Origin|Version|Codename|Date): (.+)$", text, re.MULTILINE))
     paths = dict(re.findall(r"^ ([0-9a-f]{64}) +\d+ (\S+)$", text, re.MULTILINE))
     missing = sorted({"Origin", "Codename", "Date"} - fields.keys()) or ([] if paths else ["SHA256"])

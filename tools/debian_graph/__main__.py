@@ -1,13 +1,14 @@
 """Build a graph of Debian packages from Debian's package index.
 
-The index of a release is on every Debian mirror, and its sum in the release's InRelease file:
+Every Debian mirror has the index of a release, and its checksum in the release's InRelease file:
 
     curl -O https://deb.debian.org/debian/dists/bookworm/main/binary-amd64/Packages.xz
     curl -O https://deb.debian.org/debian/dists/bookworm/InRelease
-    python -m gcnsl.datasets.debian Packages.xz --release InRelease -o debian.npz
+    python -m tools.debian_graph Packages.xz --release InRelease -o debian.npz
 
-On a Debian machine apt has both already, in /var/lib/apt/lists. The same index gives the same bytes. With several
-indexes, a package that occurs again replaces the earlier one.
+Run it from the root of a checkout, with gcnsl installed. On a Debian machine, apt keeps both files in
+/var/lib/apt/lists. The same index always gives the same bytes. If several indexes contain a package, the last one
+counts.
 """
 
 import argparse
@@ -19,20 +20,20 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnsl.datasets.debian.build import BUNDLED, FULL, build
-from gcnsl.datasets.debian.index import Package, Release, parse_index, parse_release, read_unpacked
-from gcnsl.datasets.debian.storage import write_npz
 from gcnsl.errors import InputError
+from tools.debian_graph.build import BUNDLED, FULL, build
+from tools.debian_graph.index import Package, Release, parse_index, parse_release, read_unpacked
+from tools.debian_graph.storage import write_npz
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m gcnsl.datasets.debian",
+        prog="python -m tools.debian_graph",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("index", nargs="+", type=Path, help="Packages file, plain or .gz, .xz, .lz4")
+    parser.add_argument("index", nargs="+", type=Path, help="Packages file, uncompressed or .gz, .xz, .lz4")
     parser.add_argument("-o", "--output", type=Path, default=Path("debian.npz"), help="npz file to write (%(default)s)")
     parser.add_argument(
         "--release",
@@ -40,9 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         type=Path,
         default=[],
         metavar="FILE",
-        help="InRelease or Release file, repeatable: checks the sums and records release and date",
+        help="InRelease or Release file (repeatable): checks the checksums and records the release and its date",
     )
-    parser.add_argument("--full", action="store_true", help="every package of every large section, for tests of scale")
+    parser.add_argument("--full", action="store_true", help="keep every package of every large section")
     options = parser.parse_args(arguments)
     try:
         releases = [parse_release(read_unpacked(path).decode()) for path in options.release]
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def read_indexes(paths: Sequence[Path], releases: Sequence[Release]) -> tuple[dict[str, Package], list[dict[str, str]]]:
-    """The packages of all indexes, and for each index its sum and the release that lists it."""
+    """Read the packages of all indexes, and for each index its checksum and the release that lists it."""
     packages: dict[str, Package] = {}
     indexes = []
     for path in paths:
@@ -68,7 +69,7 @@ def read_indexes(paths: Sequence[Path], releases: Sequence[Release]) -> tuple[di
         try:
             packages |= {package.name: package for package in parse_index(content.decode())}
         except UnicodeDecodeError as error:
-            remedy = "give a Packages file; if it is packed, its name must end in .gz, .xz or .lz4"
+            remedy = "give a Packages file; if it is compressed, its name must end in .gz, .xz or .lz4"
             raise InputError(f"{path} is not text ({error}): {remedy}") from error
         indexes.append(_origin(path, hashlib.sha256(content).hexdigest(), releases))
     return packages, indexes
@@ -80,7 +81,7 @@ def _origin(path: Path, sha256: str, releases: Sequence[Release]) -> dict[str, s
             origin = {"release": release.title, "date": release.date, "path": release.paths[sha256]}
             return {**origin, "sha256": sha256}
     if releases:
-        raise InputError(f"{path} has the sha256 {sha256}, which no --release file lists: fetch both again")
+        raise InputError(f"{path} has the sha256 {sha256}, which no --release file lists: download both again")
     return {"sha256": sha256}
 
 

@@ -5,10 +5,11 @@ import subprocess
 from random import Random
 
 import pytest
-from debian_cases import index_of, stanza
+from tools.debian_graph.index import dependencies, parse_index, parse_release, read_unpacked
 
-from gcnsl.datasets.debian.index import dependencies, parse_index, parse_release, read_unpacked
 from gcnsl.errors import InputError
+
+from .cases import index_of, stanza
 
 
 def test_a_stanza_is_read():
@@ -41,7 +42,7 @@ def test_a_package_without_source_is_its_own():
 
 
 def test_something_else_than_an_index_is_refused():
-    with pytest.raises(InputError, match="stanza without a package"):
+    with pytest.raises(InputError, match="stanza without a Package field"):
         list(parse_index("Dear reader,\n\nthis is a letter.\n"))
 
 
@@ -95,15 +96,15 @@ def packed(folder, how):
 
 
 @pytest.mark.parametrize("how", ["gz", "xz", "lz4"])
-def test_packed_files_are_unpacked(tmp_path, how):
+def test_compressed_files_are_decompressed(tmp_path, how):
     path = packed(tmp_path, how)
     assert path.read_bytes() != CONTENT
     assert read_unpacked(path) == CONTENT
 
 
 @pytest.mark.parametrize("how", ["gz", "xz", "lz4"])
-def test_a_damaged_packed_file_is_an_error(tmp_path, how):
+def test_a_damaged_compressed_file_is_an_error(tmp_path, how):
     path = packed(tmp_path, how)
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(InputError, match=f"{how} cannot be unpacked"):
+    with pytest.raises(InputError, match=f"{how} cannot be decompressed"):
         read_unpacked(path)

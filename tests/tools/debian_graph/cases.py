@@ -1,9 +1,8 @@
 """Small made-up package indexes, and the graphs of them."""
 
 import numpy as np
-
-from gcnsl.datasets.debian.build import Rule, build
-from gcnsl.datasets.debian.index import parse_index
+from tools.debian_graph.build import Rule, build
+from tools.debian_graph.index import parse_index
 
 EVERYTHING = Rule(
     sections=(),

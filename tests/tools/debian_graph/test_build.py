@@ -1,15 +1,20 @@
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
-from debian_cases import EVERYTHING, assert_same_graph, edges_by_name, graph_of, index_of, stanza
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from tools.debian_graph.__main__ import read_indexes
+from tools.debian_graph.build import BUNDLED, STOP_WORDS, Rule, build
+from tools.debian_graph.index import dependencies
 
-from gcnsl.datasets.debian.build import Rule, build
-from gcnsl.datasets.debian.index import dependencies
+from gcnsl.datasets.debian import BUNDLED_FILE, load_debian, read_npz
 from gcnsl.errors import InputError
+
+from .cases import EVERYTHING, assert_same_graph, edges_by_name, graph_of, index_of, stanza
 
 
 def test_edges_join_what_needs_with_what_is_needed_once():
@@ -149,3 +154,23 @@ def test_the_graph_of_any_index_keeps_the_rule(stanzas, random):
     shuffled = stanzas.copy()
     random.shuffle(shuffled)
     assert_same_graph(graph_of(*shuffled, rule=rule), graph)
+
+
+def test_the_bundled_graph_keeps_the_bundled_rule():
+    data = load_debian()
+    assert tuple(data.class_names) == BUNDLED.sections
+    assert not STOP_WORDS & set(data.feature_names)
+
+
+def test_the_bundled_graph_can_be_built_again():
+    """With the index it was built from at hand (GCNSL_DEBIAN_INDEX, or apt's copy of it)."""
+    named = os.environ.get("GCNSL_DEBIAN_INDEX")
+    copies = Path("/var/lib/apt/lists").glob("*_debian_dists_bookworm_main_binary-amd64_Packages*")
+    paths = [Path(named)] if named else sorted(copies)
+    if not paths:
+        pytest.skip("no Debian package index: set GCNSL_DEBIAN_INDEX to bookworm's main/binary-amd64/Packages")
+    bundled, provenance = read_npz(BUNDLED_FILE)
+    packages, (index,) = read_indexes(paths[:1], [])
+    if index["sha256"] != provenance["indexes"][0]["sha256"]:
+        pytest.skip("the Debian package index here is of another date than the bundled graph's")
+    assert_same_graph(build(packages), bundled)

@@ -1,17 +1,17 @@
-"""From packages to a graph: which packages become nodes, which words features, which dependencies edges."""
+"""Selects the packages that become nodes, the words that become features and the dependencies that become edges."""
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnsl.datasets.debian.index import Package, dependencies
+from gcnsl.datasets.debian import PackageGraph
 from gcnsl.errors import InputError
+from tools.debian_graph.index import Package, dependencies
 
 WORD = re.compile(r"[a-z][a-z0-9+]+")
 
@@ -27,25 +27,26 @@ STOP_WORDS = frozenset(
 
 @dataclass(frozen=True)
 class Rule:
-    """What is kept of the index, in the order in which it is applied."""
+    """What is kept of the index. The fields are in the order in which they are applied."""
 
     sections: tuple[str, ...] = ("libs", "games", "science", "sound", "graphics", "net", "admin", "x11")
-    """The classes; empty for every section."""
+    """The classes; an empty tuple selects every section."""
     section_packages: int = 1
     """Sections with fewer packages than this are left out."""
     most_needed_by: int | None = 40
-    """A package that more packages of other sources need than this is left out: it says little about any of them."""
+    """Packages needed by more than this many packages of other sources are left out: they say little about any."""
     one_per_source: bool = True
-    """Of each source keep one package a section, the one that most need (then by name): siblings are near copies."""
+    """Whether to keep one package per source and section, because packages of one source resemble each other: the one
+    that most packages need, then the first by name."""
     word_packages: int = 10
-    """A word is a feature if at least this many of the packages left use it …"""
+    """A word becomes a feature if at least this many of the remaining packages use it …"""
     word_share: float = 0.1
     """… and at most this share of them."""
     words: int = 2
     """Packages with fewer such words are left out."""
     best_connected: int | None = 330
-    """Of the largest component, this many packages of each section are kept, by degree (then by name); of those, again
-    the largest component."""
+    """Keep this many packages per section of the largest component, those with the highest degree, then the first by
+    name; of these, keep the largest component again."""
 
 
 BUNDLED = Rule()
@@ -60,25 +61,11 @@ FULL = Rule(
 )
 
 
-class PackageGraph(NamedTuple):
-    """The graph as arrays: n packages in order of their names, d words, m edges."""
-
-    x: sp.csr_array
-    """0/1, n × d."""
-    edges: NDArray[np.int64]
-    """m × 2, each edge once, smaller number first, sorted."""
-    y: NDArray[np.int64]
-    """Section of each package (n)."""
-    class_names: list[str]
-    words: list[str]
-    packages: list[str]
-
-
 def build(packages: Mapping[str, Package], rule: Rule = BUNDLED) -> PackageGraph:
-    """The largest connected graph of packages that the rule leaves.
+    """Build the largest connected graph of packages that meet the rule.
 
     Raises:
-        InputError: If the rule leaves no two connected packages.
+        InputError: If no two connected packages meet the rule.
     """
     needs = dependencies(packages)
     sections = _sections(packages, rule)
@@ -93,7 +80,7 @@ def build(packages: Mapping[str, Package], rule: Rule = BUNDLED) -> PackageGraph
     if rule.best_connected is not None:
         kept = _largest_component(_best_connected(kept, edges, label, rule.best_connected), edges)
     if kept.sum() < 2:
-        found = f"INDEX has {len(packages)} packages, but no two connected ones that meet the rule"
+        found = f"INDEX has {len(packages)} packages, but no two connected ones meet the rule"
         raise InputError(f"{found}: give the index of a whole release ({rule})")
 
     nodes = [name for name, keep in zip(nodes, kept, strict=True) if keep]
@@ -118,7 +105,7 @@ def _sections(packages: Mapping[str, Package], rule: Rule) -> list[str]:
 def _candidates(
     packages: Mapping[str, Package], needs: Mapping[str, set[str]], sections: set[str], rule: Rule
 ) -> list[str]:
-    """The packages that may become nodes, sorted."""
+    """The names of the packages that may become nodes, sorted."""
     needed_by = Counter(name for needed in needs.values() for name in needed)
     names = [name for name, package in packages.items() if package.section in sections]
     if rule.most_needed_by is not None:
@@ -144,7 +131,7 @@ def _edges(nodes: list[str], needs: Mapping[str, set[str]]) -> NDArray[np.int64]
 
 
 def _largest_component(kept: NDArray[np.bool_], edges: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """The largest component among the nodes kept; of equally large ones, that of the first node."""
+    """The largest component among the kept nodes; if several are equally large, the one with the first node."""
     inside = edges[kept[edges].all(axis=1)]
     adjacency = sp.coo_array((np.ones(len(inside)), tuple(inside.T)), shape=(len(kept), len(kept)))
     component = sp.csgraph.connected_components(adjacency, directed=False)[1]
@@ -155,7 +142,7 @@ def _largest_component(kept: NDArray[np.bool_], edges: NDArray[np.int64]) -> NDA
 def _best_connected(
     kept: NDArray[np.bool_], edges: NDArray[np.int64], label: NDArray[np.int64], number: int
 ) -> NDArray[np.bool_]:
-    """The given number of nodes of each class that have most neighbours among those kept; ties go to the first."""
+    """The given number of nodes per class with the most neighbours among the kept nodes; ties go to the first."""
     degree = np.bincount(edges[kept[edges].all(axis=1)].ravel(), minlength=len(kept))
     best = np.zeros_like(kept)
     for c in np.unique(label[kept]):

@@ -5,15 +5,18 @@ import hashlib
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from debian_cases import stanza
+from tools.debian_graph.__main__ import main, read_indexes
+from tools.debian_graph.build import BUNDLED, FULL
 
-from gcnsl.datasets.debian import load_debian
-from gcnsl.datasets.debian.__main__ import main, read_indexes
-from gcnsl.datasets.debian.build import BUNDLED, FULL
-from gcnsl.datasets.debian.storage import read_npz
+from gcnsl.datasets.debian import load_debian, read_npz
+
+from .cases import stanza
+
+CHECKOUT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -109,14 +112,14 @@ def test_errors_of_the_command_are_one_line(tmp_path):
     gone, binary, letter = (tmp_path / name for name in ("gone", "binary", "letter"))
     binary.write_bytes(b"\xff\xfe")
     letter.write_text("Dear reader,\n\nthis is a letter.\n", encoding="utf-8")
-    for path, message in ((gone, "there is no such file"), (binary, "is not text"), (letter, "stanza without")):
+    for path, message in ((gone, "does not exist"), (binary, "is not text"), (letter, "stanza without")):
         with pytest.raises(SystemExit, match=message) as stopped:
             main([str(path), "-o", str(tmp_path / "graph.npz")])
         assert "\n" not in str(stopped.value)
         assert not (tmp_path / "graph.npz").exists()
 
 
-def test_the_module_runs_and_says_where_the_index_is():
-    command = [sys.executable, "-W", "error::RuntimeWarning", "-m", "gcnsl.datasets.debian", "--help"]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True)
+def test_the_program_runs_from_a_checkout_and_says_where_the_index_is():
+    command = [sys.executable, "-W", "error::RuntimeWarning", "-m", "tools.debian_graph", "--help"]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CHECKOUT)
     assert "dists/bookworm/main/binary-amd64/Packages.xz" in shown.stdout

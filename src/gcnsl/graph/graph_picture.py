@@ -1,4 +1,4 @@
-"""A picture of a graph's shape: degrees, classes, and who is linked to whom."""
+"""Draws the degrees and classes of a graph, and how often each class is linked to each."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.graph.checks import UNLABELLED
+from gcnsl.checks import UNLABELLED
 from gcnsl.graph.summary import GraphSummary, neighbour_counts
 from gcnsl.pictures import check_picture, save_picture
 
@@ -18,7 +18,10 @@ _INK, _FILL = "#1f3b57", "#4c8dae"
 
 
 def class_compatibility(edge_index: Tensor, y: Tensor, num_classes: int) -> Tensor:
-    """Row c: how the neighbours of class c are spread over the classes (C × C; rows sum to 1, or to 0 without any)."""
+    """Return the shares of the classes among the neighbours of each class (C × C).
+
+    Row c sums to 1, or to 0 if no node of class c has a labelled neighbour.
+    """
     source, target = y[edge_index[0]], y[edge_index[1]]
     known = (source != UNLABELLED) & (target != UNLABELLED)
     pairs = torch.bincount(source[known] * num_classes + target[known], minlength=num_classes**2)
@@ -27,7 +30,7 @@ def class_compatibility(edge_index: Tensor, y: Tensor, num_classes: int) -> Tens
 
 
 def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
-    """Write the picture (format by the file's ending) and return its path."""
+    """Write the picture in the format that the ending of the path names, and return the path."""
     path = check_picture(path)
     with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(13.5, 4.4), layout="constrained", dpi=120)
@@ -42,7 +45,7 @@ def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
 
 
 def _draw_degrees(axes: Axes, degree: np.ndarray) -> None:
-    """Share of nodes with at least so many neighbours: a straight line here is a heavy tail."""
+    """Draw the share of nodes with at least k neighbours. A straight line means a heavy tail."""
     values, counts = np.unique(degree[degree > 0], return_counts=True)
     axes.set_title("Neighbours")
     axes.set_xlabel("number of neighbours k")
@@ -71,8 +74,8 @@ def _draw_compatibility(axes: Axes, data: Data, names: list[str]) -> None:
     image = axes.imshow(shares, cmap="viridis", vmin=0, vmax=1)
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylabel("a node of class …")
-    axes.set_xlabel("… has neighbours of class")
+    axes.set_ylabel("class of a node")
+    axes.set_xlabel("class of its neighbours")
     if len(names) <= 10:
         for (row, column), share in np.ndenumerate(shares):
             axes.text(
