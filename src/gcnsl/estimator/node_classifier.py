@@ -24,7 +24,8 @@ from gcnsl.estimator.documented import option_lines, with_options_of
 from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.estimator.over_nodes import ClassifierOverNodes
 from gcnsl.files import digest
-from gcnsl.graph import check_masks, draw_validation, encode_labels, from_arrays, read_labels, split_masks
+from gcnsl.graph import draw_validation, encode_labels, from_arrays, read_labels, split_masks
+from gcnsl.graph.masks import check_masks
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
 from gcnsl.sparse import stored_parts
 from gcnsl.training import Checkpoint, Epoch, choose_device
