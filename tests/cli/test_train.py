@@ -257,7 +257,7 @@ def test_a_class_without_training_nodes_is_warned_of_in_one_line(gcnsl, people, 
         warnings.simplefilter("default")
         code, _, err = gcnsl("train", *people, *QUICK)
     assert code == 0
-    assert err == "Warning: class 'red' has no training node in run 0: it can't be learnt there\n"
+    assert err == "Warning: class 'red' has no training node in run 0: it can't be learnt\n"
 
 
 def test_a_learned_graph_that_joins_everybody_is_remarked_on(gcnsl, people) -> None:
