@@ -45,7 +45,7 @@ def option(
     below: float | None = None,
 ) -> Any:
     """Declare a field of :class:`Options`: its default, a sentence about it and, for a number, its bounds."""
-    bounds = {"least": least, "most": most, "above": above, "below": below}
+    bounds = {"least": least, "above": above, "most": most, "below": below}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
     return field(default=default, metadata={"meaning": meaning, "bounds": given})
 

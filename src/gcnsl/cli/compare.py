@@ -119,7 +119,7 @@ def _names(models: str) -> list[str]:
     return names
 
 
-def _training_command(  # noqa: PLR0917
+def _training_command(
     comparison: "Comparison", source: GraphSource, split: str, options: list[str], settings: Path | None, seed: int
 ) -> str | None:
     """The command that trains the winner as it was trained here; None if nothing is finished."""
@@ -135,7 +135,7 @@ def _training_command(  # noqa: PLR0917
         if not dot or ALIASES.get(whose, whose) == best:
             parts += ["--set", f"{rest}={text.partition('=')[2]}"]
     if settings is not None:
-        from gcnsl.methods.settings import read_settings
+        from gcnsl.methods.resolver import read_settings
 
         parts += ["--settings", str(settings)] if best in read_settings(settings) else []
     parts += [] if seed == 0 else ["--seed", str(seed)]

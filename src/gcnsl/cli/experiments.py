@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gcnsl.cli.app import INTERRUPTED, app
 from gcnsl.cli.console import busy, err, out
-from gcnsl.cli.options import JsonOption, RootOption
+from gcnsl.cli.shared_options import JsonOption, RootOption
 
 if TYPE_CHECKING:
     from gcnsl.experiments.results import RunResult, Status

@@ -1,0 +1,193 @@
+import functools
+import gzip
+import hashlib
+import http.server
+import importlib
+import logging
+import pickle
+import sys
+import threading
+
+import pytest
+
+from gcnsl import DownloadError, InputError, load
+from gcnsl.datasets import dataset_files as files
+
+PATH = "splits/cora_split_0.6_0.2_0.npz"
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch, tmp_path):
+    """No dataset on this machine and no network: an empty cache, no data folder, an address where nothing answers."""
+    monkeypatch.delenv(files.DATA_VARIABLE, raising=False)
+    monkeypatch.setenv(files.MIRROR_VARIABLE, "http://127.0.0.1:9/nothing")
+    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """Register the sums of made-up files."""
+
+    def known(**contents: bytes) -> None:
+        sums = {f"splits/{name}": hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+        monkeypatch.setattr(files, "checksums", lambda: sums)
+
+    return known
+
+
+@pytest.fixture
+def mirror(tmp_path, monkeypatch):
+    """A mirror on this machine: a folder to fill, and the list of what was asked for."""
+    folder = tmp_path / "mirror"
+    (folder / "splits").mkdir(parents=True)
+    asked: list[str] = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_) -> None:
+            asked.append(self.path)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setenv(files.MIRROR_VARIABLE, f"http://127.0.0.1:{server.server_port}/")
+    yield folder, asked
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def put(folder, name: str, content: bytes) -> None:
+    (folder / "splits").mkdir(parents=True, exist_ok=True)
+    (folder / "splits" / name).write_bytes(content)
+
+
+def test_order_root_then_variable_then_cache_then_download(tmp_path, monkeypatch, known, mirror) -> None:
+    known(a=b"right")
+    root, data, cache = tmp_path / "root", tmp_path / "data", tmp_path / "cache"
+    put(mirror[0], "a", b"right")
+    assert files.fetch(["splits/a"]) == {"splits/a": b"right"}
+    assert len(mirror[1]) == 1
+    assert files.find("splits/a") == cache / "splits/a"
+
+    put(data, "a", b"right")
+    monkeypatch.setenv(files.DATA_VARIABLE, str(data))
+    assert files.find("splits/a") == data / "splits/a"
+
+    put(root, "a", b"right")
+    assert files.find("splits/a", root) == root / "splits/a"
+    files.fetch(["splits/a"], root)
+    assert len(mirror[1]) == 1, "nothing is downloaded twice"
+
+
+def test_downloads_are_logged_and_nothing_is_printed(known, mirror, tmp_path, caplog, capfd) -> None:
+    known(a=b"1", b=b"2", c=b"3")
+    put(tmp_path, "b", b"2")
+    for name, content in (("a", b"1"), ("c", b"3")):
+        put(mirror[0], name, content)
+    with caplog.at_level(logging.INFO, logger="gcnsl"):
+        for _ in range(2):
+            files.fetch([f"splits/{name}" for name in "abc"], tmp_path)
+    announced = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
+    assert announced == [
+        ("gcnsl", "INFO", "Downloading splits/a (1 of 2)"),
+        ("gcnsl", "INFO", "Downloading splits/c (2 of 2)"),
+    ]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_gzipped_files_are_unpacked_after_the_check(tmp_path, known) -> None:
+    packed = gzip.compress(b"text")
+    known(**{"a.txt": b"text", "a.txt.gz": packed})
+    put(tmp_path, "a.txt.gz", packed)
+    assert files.fetch(["splits/a.txt"], tmp_path) == {"splits/a.txt": b"text"}
+    put(tmp_path, "a.txt.gz", gzip.compress(b"other"))
+    with pytest.raises(InputError, match=r"a\.txt\.gz has been altered"):
+        files.fetch(["splits/a.txt"], tmp_path)
+
+
+def test_wrong_download_is_refused_and_not_kept(tmp_path, known, mirror) -> None:
+    known(a=b"right")
+    put(mirror[0], "a", b"wrong")
+    with pytest.raises(DownloadError, match="hash"):
+        files.fetch(["splits/a"])
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+
+
+def test_offline_message_names_variables_and_files(known) -> None:
+    known(a=b"", b=b"")
+    with pytest.raises(DownloadError, match="Set GCNSL_DATA to a folder with splits/a, splits/b, or GCNSL_MIRROR"):
+        files.fetch(["splits/a", "splits/b"])
+
+
+def test_bad_root(tmp_path) -> None:
+    with pytest.raises(InputError, match=r"root\('.*absent'\) is not a folder"):
+        load("cora", root=tmp_path / "absent")
+
+
+def test_every_known_file_has_an_upstream_address(monkeypatch) -> None:
+    monkeypatch.delenv(files.MIRROR_VARIABLE)
+    for path in files.checksums():
+        address = files._address(path)
+        assert address.startswith("https://")
+        assert address.endswith(path.rsplit("/", 1)[-1])
+    assert files._address(PATH).endswith("geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f/" + PATH)
+
+
+def test_files_that_are_here_need_no_downloader(known, tmp_path, monkeypatch) -> None:
+    known(a=b"right")
+    put(tmp_path, "a", b"right")
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    monkeypatch.setitem(sys.modules, "requests", None)
+    monkeypatch.setattr(files, "cache_folder", lambda: importlib.import_module("pooch"))
+    assert files.fetch(["splits/a"], tmp_path) == {"splits/a": b"right"}
+    with pytest.raises(ImportError):
+        files.find("splits/b", tmp_path)
+
+
+def test_sums_match_the_real_files(data_root) -> None:
+    listed = dict(reversed(line.split()) for line in (data_root / "SHA256SUMS").read_text().splitlines())
+    for path, digest in listed.items():
+        if path.endswith("README.md"):
+            continue
+        assert files.checksums()[path.removeprefix("./")] == digest
+    for packed in [path for path in files.checksums() if path.endswith(".gz")]:
+        plain = gzip.decompress((data_root / packed).read_bytes())
+        assert files.checksums()[packed.removesuffix(".gz")] == hashlib.sha256(plain).hexdigest()
+
+
+class Trap:
+    """Unpickling this creates a file: what a booby-trapped dataset would do, harmlessly."""
+
+    def __init__(self, path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_booby_trapped_pickle_never_runs(tmp_path) -> None:
+    sprung = tmp_path / "sprung"
+    trap = pickle.dumps(Trap(sprung))
+    pickle.loads(trap).close()
+    assert sprung.exists(), "the trap works"
+    sprung.unlink()
+
+    folder = tmp_path / "root" / "planetoid"
+    folder.mkdir(parents=True)
+    for part in ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"):
+        (folder / f"ind.cora.{part}").write_bytes(trap)
+    with pytest.raises(InputError, match=r"ind\.cora\.x has been altered: .* It was not loaded"):
+        load("cora", root=tmp_path / "root")
+    assert not sprung.exists()
+
+
+def test_one_altered_byte_among_good_files_is_refused(tmp_path, data_root) -> None:
+    folder = tmp_path / "root" / "planetoid"
+    folder.mkdir(parents=True)
+    for path in (data_root / "planetoid").glob("ind.cora.*"):
+        content = bytearray(path.read_bytes())
+        if path.name == "ind.cora.graph":
+            content[100] ^= 1
+        (folder / path.name).write_bytes(content)
+    with pytest.raises(InputError, match=r"ind\.cora\.graph has been altered"):
+        load("cora", root=tmp_path / "root")
