@@ -63,7 +63,8 @@ def transposed(matrix: Tensor) -> Tensor:
         swapped = matrix.to_sparse_csc()
         return csr_tensor(swapped.ccol_indices(), swapped.row_indices(), swapped.values(), (d, n))
     by_column = to_scipy(matrix).T.tocsr()
-    return csr_tensor(*(as_tensor(part) for part in (by_column.indptr, by_column.indices, by_column.data)), (d, n))
+    start, column, values = (as_tensor(part) for part in (by_column.indptr, by_column.indices, by_column.data))
+    return csr_tensor(start, column, values, (d, n))
 
 
 def slice_rows(x: Tensor, begin: int, end: int) -> Tensor:
