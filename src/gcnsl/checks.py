@@ -45,16 +45,17 @@ def check_number(
 ) -> float:
     """Return a finite number as a ``float``; ``least`` and ``most`` are included, ``above`` and ``below`` are not."""
     bounds = {">=": least, ">": above, "<=": most, "<": below}
-    rule = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None) or "finite"
+    rule = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise ArgumentError(name, value, f"must be a number {rule}")
+        raise ArgumentError(name, value, f"must be a number {rule}".rstrip())
     try:
         number = float(value)
     except OverflowError:  # an integer that is too large for a float
         number = math.inf
+    if not math.isfinite(number):
+        raise ArgumentError(name, value, f"must be finite{rule and f' and {rule}'}")
     inside = (
-        math.isfinite(number)
-        and (least is None or number >= least)
+        (least is None or number >= least)
         and (most is None or number <= most)
         and (above is None or number > above)
         and (below is None or number < below)

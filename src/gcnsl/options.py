@@ -113,7 +113,7 @@ class Options:
             return _truth(name, value)
         if kind is float:
             return check_number(name, value, **bounds)
-        return check_whole(name, check_whole(name, value, **bounds), most=_LARGEST)
+        return _whole_number(name, value, bounds)
 
     @classmethod
     def _declared(cls) -> dict[str, tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -140,10 +140,14 @@ def _truth(name: str, value: Any) -> bool:
     return value
 
 
+def _whole_number(name: str, value: Any, bounds: Mapping[str, Any]) -> int:
+    return check_whole(name, check_whole(name, value, **bounds), **{"most": _LARGEST, **bounds})
+
+
 def _whole_numbers(name: str, value: Any, bounds: Mapping[str, Any]) -> tuple[int, ...]:
     if not isinstance(value, tuple | list):
         raise ArgumentError(name, value, "must be a list of whole numbers, such as [0, 1, 2]")
-    return tuple(check_whole(name, check_whole(name, each, **bounds), most=_LARGEST) for each in value)
+    return tuple(_whole_number(name, each, bounds) for each in value)
 
 
 @cache

@@ -9,7 +9,7 @@ from gcnsl.training import TrainingSettings
     ("options", "message"),
     [
         ({"lr": 0.0}, r"lr\(0.0\) must be > 0"),
-        ({"lr": float("nan")}, r"lr\(nan\) must be > 0"),
+        ({"lr": float("nan")}, r"lr\(nan\) must be finite and > 0"),
         ({"lr": "fast"}, r"lr\('fast'\) must be a number > 0"),
         ({"weight_decay": -1.0}, r"weight_decay\(-1.0\) must be >= 0"),
         ({"epochs": 0}, r"epochs\(0\) must be >= 1"),
