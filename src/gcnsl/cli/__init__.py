@@ -3,7 +3,7 @@
 Modules that load torch are imported inside the commands, so that ``--help`` answers at once.
 """
 
-from gcnsl.cli import graphs, train, predict, explain, compare, search, experiments  # isort: skip - as --help has them
+from gcnsl.cli import graphs, train, predict, explain, compare, search, method_options, experiments  # isort: skip - as --help has them
 from gcnsl.cli.app import BAD_INPUT, INTERRUPTED, app, main
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "explain",
     "graphs",
     "main",
+    "method_options",
     "predict",
     "search",
     "train",

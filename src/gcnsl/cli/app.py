@@ -7,33 +7,47 @@ from typing import Annotated, Any, TextIO
 import typer
 import typer.core
 
-from gcnsl.cli.console import err
-from gcnsl.errors import GcnslError
+from gcnsl.cli.console import err, out
+from gcnsl.errors import ArgumentError, GcnslError
+from gcnsl.version import __version__
 
-# torch's threads wait for each other by spinning, which on a busy machine makes small graphs several times slower.
-# It is read when torch is loaded, which no command has done yet.
+# torch's threads wait for each other by spinning, which makes small graphs several times slower on a busy machine.
+# The variable is read when torch is loaded, which no command has done yet.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 BAD_INPUT = 2
-"""Exit code for what the user can mend: the same that wrong options have."""
+"""Exit code for what the user can fix: the same that wrong options have."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
-_EXIT_CODES = f"Exit codes: 0 done; {BAD_INPUT} something to mend, said in one line; {INTERRUPTED} Ctrl-C; 1 a bug."
+_EXIT_CODES = f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} Ctrl-C; 1 a bug."
 
 
 class _Program(typer.core.TyperGroup):
-    """Commands that Ctrl-C ends with a line, not with a traceback."""
+    """Commands that end with a line after Ctrl-C, and whose errors speak of options."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interruption:
-            say(
-                "Interrupted",
-                str(interruption).removeprefix("interrupted ") or "before anything was finished",
-                "yellow",
-            )
+            said = str(interruption).removeprefix("interrupted ") or "before anything was finished"
+            say("Interrupted", said, "yellow")
             raise typer.Exit(INTERRUPTED) from None
+        except ArgumentError as error:
+            if _settings["debug"]:
+                raise
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            raise GcnslError(as_option(error, getattr(command, "params", []))) from error
+
+
+def as_option(error: ArgumentError, parameters: list[Any]) -> str:
+    """The error in the words of the command line: an argument of the command, or a hyper-parameter for ``--set``."""
+    value = error.value if isinstance(error.value, str) else repr(error.value)
+    for parameter in parameters:
+        if parameter.name == error.argument:
+            name = parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.opts[0].upper()
+            return f"{name} {value} {error.rule}"
+    by_set = any("--set" in parameter.opts for parameter in parameters)
+    return f"--set {error.argument}={value}: it {error.rule}" if by_set else str(error)
 
 
 app = typer.Typer(
@@ -49,7 +63,7 @@ _settings = {"debug": False}
 
 
 def main() -> None:
-    """Run the command line; what a user can mend is one line and exit code 2."""
+    """Run the command line; what a user can fix is one line and exit code 2."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -62,7 +76,7 @@ def main() -> None:
 
 
 def say(what: str, sentence: str, style: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     err.print(f"{what}:", style=style, end=" ")
     err.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
@@ -77,8 +91,17 @@ def _show_warning(
     say("Warning", text, "yellow")
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"gcnsl {__version__}", highlight=False)
+        raise typer.Exit
+
+
 @app.callback()
 def _root(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    _: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
 ) -> None:
     _settings["debug"] = debug

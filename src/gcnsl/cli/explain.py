@@ -8,8 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from gcnsl.cli.app import app
-from gcnsl.cli.console import busy, out, percent, print_json
-from gcnsl.cli.options import DeviceOption, JsonOption, ModelArgument, PlotOption
+from gcnsl.cli.console import busy, out, percent, print_json, print_path
+from gcnsl.cli.shared_options import DeviceOption, JsonOption, ModelArgument, PlotOption
 
 if TYPE_CHECKING:
     from gcnsl.estimator.explanation import Explanation, Neighbour
@@ -21,27 +21,27 @@ def explain(
     node: Annotated[
         str, typer.Argument(help="A node's id, or its number where nodes have no ids.", show_default=False)
     ],
-    top: Annotated[int, typer.Option(min=1, help="Show so many neighbours, the most similar first.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Show at most so many neighbours, the most similar first.")] = 10,
     plot: PlotOption = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Show why a node is classified as it is: whom the learned graph A* connected it to, and its neighbours beside.
+    """Show why a node is classified as it is: probabilities, neighbours, and the learned graph if the method has one.
 
     Example: [bold]gcnsl explain model bspwm --plot bspwm.png[/]
     """
     with busy("Looking at the model"):
-        from gcnsl.estimator import GCNSLClassifier
+        from gcnsl.estimator import NodeClassifier
         from gcnsl.estimator.explanation import explain as explain_node
         from gcnsl.estimator.explanation import find_node
         from gcnsl.pictures import check_picture
 
         if plot is not None:
             check_picture(plot)
-        classifier = GCNSLClassifier.load(model, device=device)
+        classifier = NodeClassifier.load(model, device=device)
         explanation = explain_node(classifier, find_node(classifier, node))
         if plot is not None:
-            from gcnsl.estimator.picture import draw_explanation
+            from gcnsl.estimator.explanation_picture import draw_explanation
 
             draw_explanation(explanation, plot)
     if as_json:
@@ -49,7 +49,7 @@ def explain(
         return
     _print_explanation(explanation, top)
     if plot is not None:
-        out.print(f"Picture: {plot}", highlight=False, markup=False, soft_wrap=True)
+        print_path("Picture", plot)
 
 
 def _as_json(explanation: "Explanation", top: int) -> dict[str, Any]:
@@ -73,14 +73,13 @@ def _print_explanation(explanation: "Explanation", top: int) -> None:
         known = f"its class, {escape(str(node.label))}, was known: it was for {node.used_for}"
     out.print(f"[bold]{escape(str(node.id))}[/] is [bold]{escape(str(node.predicted))}[/] [dim]({known})[/]")
     out.print(f"Probabilities: {likely}", highlight=False)
-    parts = ", ".join(f"{name} {value:+.2f}" for name, value in explanation.evidence.items())
-    out.print(
-        f"What speaks for {escape(str(node.predicted))} against {escape(str(explanation.rival))}: {parts}",
-        highlight=False,
-    )
+    if explanation.evidence:
+        parts = ", ".join(f"{name} {value:+.2f}" for name, value in explanation.evidence.items())
+        against = f"for {escape(str(node.predicted))} against {escape(str(explanation.rival))}"
+        out.print(f"What speaks {against}, in logits: {parts}", highlight=False)
     out.print()
     if explanation.reconnected is None:
-        out.print("The model was trained without a learned graph A*.")
+        out.print(f"{explanation.method} has no learned graph here.")
     else:
         _print_neighbours("Learned graph A*", explanation, explanation.reconnected, top)
     _print_neighbours("Given graph A", explanation, explanation.original, top)

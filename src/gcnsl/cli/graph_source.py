@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,25 +24,50 @@ class GraphSource:
         str | None,
         typer.Argument(
             metavar="[GRAPH]",
-            help="A dataset's name (see `gcnsl datasets`), `synthetic-h0.3`, or an npz file.",
+            help="A dataset's name (`gcnsl datasets` lists them), `synthetic-h0.3`, or an npz file.",
             show_default=False,
         ),
     ] = None
-    nodes: Annotated[Path | None, typer.Option(help="Your own graph: table of nodes (CSV, TSV or Parquet).")] = None
-    edges: Annotated[Path | None, typer.Option(help="Your own graph: table of edges.")] = None
-    id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of --nodes with the ids. \\[default: id, or the first]")
+    nodes: Annotated[
+        Path | None, typer.Option(help="Your own graph: the table of nodes (CSV, TSV or Parquet).")
     ] = None
-    label: Annotated[str | None, typer.Option(help="Column of --nodes with the classes. \\[default: label]")] = None
-    drop: Annotated[list[str] | None, typer.Option(help="Column of --nodes not to use; may be repeated.")] = None
+    edges: Annotated[Path | None, typer.Option(help="Your own graph: the table of edges.")] = None
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="The column of --nodes with the ids. \\[default: id, or the first]")
+    ] = None
+    label: Annotated[
+        str | None, typer.Option(help="The column of --nodes with the classes. \\[default: label]")
+    ] = None
+    drop: Annotated[list[str] | None, typer.Option(help="A column of --nodes to leave out; may be repeated.")] = None
 
     @property
     def is_given(self) -> bool:
         """Whether any of the options says which graph."""
         return any(place is not None for place in (self.graph, self.nodes, self.edges))
 
+    @property
+    def benchmark(self) -> str | None:
+        """The graph's name, if it is one that the package knows; a table is never one, whatever its file is called."""
+        from gcnsl.datasets import is_known
+
+        return self.graph if self.graph is not None and is_known(self.graph) else None
+
+    @property
+    def options(self) -> str:
+        """The options that name the graph, ready to be copied into another command."""
+        named = {
+            "--nodes": self.nodes,
+            "--edges": self.edges,
+            "--id": self.id_column,
+            "--label": self.label,
+        }
+        parts = [] if self.graph is None else [self.graph]
+        for option, value in (*named.items(), *(("--drop", column) for column in self.drop or ())):
+            parts += [] if value is None else [option, str(value)]
+        return shlex.join(parts)
+
     def read(self, *, split: str | None, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
-        """The graph, with masks wherever it has labels, unless ``split`` is None."""
+        """The graph, with masks if it has labels, unless ``split`` is None."""
         from gcnsl.datasets import load, with_random_split
         from gcnsl.graph import from_tables
 
@@ -53,6 +79,17 @@ class GraphSource:
         data.name = self.nodes.stem if self.nodes is not None else None
         drawn = split is not None and data.y is not None and "train_mask" not in data
         return with_random_split(data, seed=seed, runs=runs) if drawn else data
+
+    def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
+        """The graph with labels and masks.
+
+        Raises:
+            InputError: If it has no labels.
+        """
+        data = self.read(split=split, root=root, seed=seed, runs=runs)
+        if "train_mask" not in data:
+            raise InputError("the graph has no labels: name the column that holds the classes (--label), and fill it")
+        return data
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from gcnsl.cli.app import app
-from gcnsl.cli.console import busy, out
+from gcnsl.cli.console import busy, out, print_path
 from gcnsl.cli.graph_source import GraphSource, takes_graph
-from gcnsl.cli.options import JsonOption, PlotOption, RootOption, SeedOption, SplitOption
+from gcnsl.cli.shared_options import JsonOption, PlotOption, RootOption, SeedOption, SplitOption
 
 if TYPE_CHECKING:
     from gcnsl.graph import GraphSummary
@@ -92,7 +92,7 @@ def inspect(
         data = source.read(split=split, seed=seed, root=root)
         summary = summarize(data)
         if plot is not None:
-            from gcnsl.graph.picture import draw_graph
+            from gcnsl.graph.graph_picture import draw_graph
 
             draw_graph(data, summary, plot)
     if as_json:
@@ -100,7 +100,7 @@ def inspect(
         return
     _print_summary(summary)
     if plot is not None:
-        out.print(f"Picture: {plot}", highlight=False)
+        print_path("Picture", plot)
 
 
 def _print_summary(summary: "GraphSummary") -> None:

@@ -9,9 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from gcnsl.cli.app import app
-from gcnsl.cli.console import busy, out, print_json
+from gcnsl.cli.console import busy, out, print_json, print_path
 from gcnsl.cli.graph_source import GraphSource, takes_graph
-from gcnsl.cli.options import DeviceOption, JsonOption, ModelArgument, QuietOption, RootOption
+from gcnsl.cli.shared_options import DeviceOption, JsonOption, ModelArgument, QuietOption, RootOption
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,31 +25,31 @@ def predict(
     model: ModelArgument,
     source: GraphSource,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write all predictions here (.csv, .tsv or .parquet).")
+        Path | None, typer.Option("--output", "-o", help="Write all predictions into this file (.csv, .tsv or .parquet).")
     ] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Also the probability of each class.")] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     device: DeviceOption = "auto",
     root: RootOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Predict the class of every node, of the graph that the model was trained on or of the same as it has grown since.
+    """Predict the class of every node, in the graph that the model was trained on or in that graph as it has grown since.
 
-    Training nodes are found by their ids, in any order, and must be as they were; other nodes are new.
+    Training nodes are found by their ids, in any order, and must have the features they had; other nodes are new.
 
     Example: [bold]gcnsl predict model -o predictions.csv[/]
 
     Example: [bold]gcnsl predict model --nodes nodes.csv --edges edges.csv -o predictions.parquet[/]
     """
-    from gcnsl.graph.writing import check_table, write_table
+    from gcnsl.graph.table_writing import check_table, write_table
 
     if output is not None:
         check_table(output)
     with busy("Predicting", quiet=quiet):
-        from gcnsl.estimator import GCNSLClassifier
+        from gcnsl.estimator import NodeClassifier
         from gcnsl.estimator.predictions import prediction_table
 
-        classifier = GCNSLClassifier.load(model, device=device)
+        classifier = NodeClassifier.load(model, device=device)
         data = source.read(split=None, root=root) if source.is_given else None
         table = prediction_table(classifier, data, by_class=proba)
     if output is not None:
@@ -61,7 +61,7 @@ def predict(
     if output is None:
         _print_rows(table)
     else:
-        out.print(f"Written to {output}", highlight=False, markup=False, soft_wrap=True)
+        print_path("Predictions", output)
 
 
 def _print_classes(table: "pa.Table", *, new: int) -> None:

@@ -137,6 +137,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data: Data,
         *,
         run: int = 0,
+        all_labels: bool = False,
         classes: NDArray[Any] | None = None,
         root: str | os.PathLike[str] | None = None,
     ) -> Self:
@@ -146,11 +147,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             data: A graph with labels and masks (n × runs). Labels of nodes in neither the training nor the validation
                 mask are not looked at. Without validation nodes some of the training nodes are drawn.
             run: Which of the splits.
+            all_labels: Whether to learn from every label that is not for validation, those of test nodes included.
             classes: What the class numbers stand for; by default the graph's ``class_names``.
             root: A folder with dataset files, searched first; only Geom-GCN's published neighbourhoods need any.
         """
         method, seed, device = self.resolved_method(), _seed(self.random_state), choose_device(self.device)
-        train_mask, val_mask = self._masks(data, run, seed)
+        train_mask, val_mask = self._masks(data, run, seed, all_labels=all_labels)
         known = copy.copy(data)
         known.y = torch.where(train_mask | val_mask, data.y, UNLABELLED)
         prepared = prepare(method, known, seed=seed, device=device, root=root)
@@ -258,9 +260,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.y_, self.train_mask_, self.val_mask_ = (part.numpy() for part in (graph.y, train_mask, val_mask))
         self.node_ids_ = graph.get("node_ids")
 
-    def _masks(self, data: Data, run: int, seed: int) -> tuple[Tensor, Tensor]:
+    def _masks(self, data: Data, run: int, seed: int, *, all_labels: bool) -> tuple[Tensor, Tensor]:
         """Training and validation nodes (n each); of training nodes alone a share is drawn for validation."""
         masks = split_masks(data, run, need=("train",))
+        if all_labels:
+            masks["train"] = (data.y != UNLABELLED) & ~masks["val"]
         if masks["val"].any():
             return masks["train"], masks["val"]
         shown = np.where(masks["train"].numpy(), data.y.numpy(), UNLABELLED)

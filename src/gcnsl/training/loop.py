@@ -42,7 +42,8 @@ def train(
     left as they are.
 
     Args:
-        model: ``model(*inputs)`` are the logits of all nodes (n × C). Its weights are those to start from.
+        model: ``model(*inputs)`` are the logits of all nodes (n × C). Its weights are those to start from. A method
+            ``parameter_groups(weight_decay)``, if it has one, says which parameters decay.
         inputs: What the model reads, on its device.
         y: Class numbers (n), -1 for unknown.
         train_mask: The nodes to learn from, boolean (n), all labelled.

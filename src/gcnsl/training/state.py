@@ -18,7 +18,8 @@ class RunState:
     """Weights, best weights, optimizer, learning rate, history, and the state of torch's generators.
 
     Args:
-        model: Its weights are those to start from.
+        model: Its weights are those to start from. If it has a method ``parameter_groups(weight_decay)``, the optimizer
+            gets what that returns; else the weight decay is on all parameters.
         settings: How to train.
     """
 
@@ -27,12 +28,13 @@ class RunState:
         self.device = next(model.parameters()).device
         self.history = History()
         self.best = {name: value.detach().clone() for name, value in model.state_dict().items()}
-        self.optimizer = OPTIMIZERS[settings.optimizer](
-            model.parameters(),
-            lr=settings.lr,  # type: ignore[call-arg]
-            weight_decay=settings.weight_decay,
-            fused=True,
+        groups = getattr(model, "parameter_groups", None)
+        parameters = (
+            [{"params": list(model.parameters()), "weight_decay": settings.weight_decay}]
+            if groups is None
+            else groups(settings.weight_decay)
         )
+        self.optimizer = OPTIMIZERS[settings.optimizer](parameters, lr=settings.lr, fused=True)  # type: ignore[call-arg]
         self.scheduler = None
         if settings.plateau_factor is not None:
             self.scheduler = ReduceLROnPlateau(

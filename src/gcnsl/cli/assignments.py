@@ -1,0 +1,59 @@
+"""What ``--set`` says: hyper-parameters as ``KEY=VALUE``, for one method or for several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gcnsl.errors import InputError
+
+if TYPE_CHECKING:
+    from gcnsl.methods import Method
+
+
+def read_options(given: Iterable[str] | None) -> dict[str, Any]:
+    """Strings ``key=value`` as a table; values are written as in TOML."""
+    from gcnsl.options import read_assignments
+
+    options = {}
+    for text in given or ():
+        key, equals, value = text.partition("=")
+        if not key.strip() or not equals:
+            raise InputError(f"--set {text!r} is not a setting: write KEY=VALUE, for example --set epochs=200")
+        options[key.strip()] = value.strip()
+    return read_assignments(options)
+
+
+def resolve_all(
+    names: Iterable[str], benchmark: str | None, settings: Path | None, given: Mapping[str, Any]
+) -> dict[str, Method]:
+    """Methods by name, each with its hyper-parameters.
+
+    Args:
+        names: Of the registry, or aliases.
+        benchmark: The graph of the literature that they are for, if it is one.
+        settings: A settings file; methods that it has nothing for do without, but it must have some for one of them.
+        given: What ``--set`` says: ``key`` for all methods, ``method.key`` for one.
+    """
+    from gcnsl.methods import ALIASES, find_method, resolve
+    from gcnsl.methods.settings import read_settings
+
+    names = [find_method(name).name for name in names]
+    options: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for key, value in given.items():
+        whose, dot, option = key.rpartition(".")
+        name = ALIASES.get(whose, whose)
+        if dot and name not in options:
+            raise InputError(f"--set {key}: {whose!r} is not compared; the models are {', '.join(options)}")
+        for one in [name] if dot else options:
+            options[one][option] = value
+    having = set(names) if settings is None else set(names) & read_settings(settings).keys()
+    if not having:
+        raise InputError(f"{settings} has settings for none of {', '.join(names)}: give another file, or leave it out")
+    return {
+        name: resolve(
+            name, benchmark=benchmark, settings=settings if name in having else None, options=options[name]
+        )
+        for name in names
+    }

@@ -1,0 +1,34 @@
+"""Options that several commands share; those that name a graph are in :mod:`gcnsl.cli.graph_source`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+MethodOption = Annotated[
+    str, typer.Option(help="The method to use; `gcnsl options` lists them. Example: --method h2gcn-2.")
+]
+SplitOption = Annotated[
+    str,
+    typer.Option(
+        help="How nodes are split: random, geom-gcn (graphs of the literature), public (citation graphs) or stored (npz "
+        "files). A table with a column `split` brings its own."
+    ),
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random splits.")]
+TrainingSeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random splits and of training.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Set a hyper-parameter; may be repeated. `gcnsl options METHOD` lists them."
+    ),
+]
+SettingsOption = Annotated[
+    Path | None, typer.Option(help="Take hyper-parameters from this TOML file, which `gcnsl search` wrote.")
+]
+DeviceOption = Annotated[str, typer.Option(help="Where to train: auto, cpu, cuda or cuda:N.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+PlotOption = Annotated[Path | None, typer.Option(help="Draw a picture into this file (.png, .svg or .pdf).")]
+ModelArgument = Annotated[Path, typer.Argument(help="The folder that `gcnsl train -o` wrote.", show_default=False)]
+RootOption = Annotated[Path | None, typer.Option(help="Look for dataset files in this folder first.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
