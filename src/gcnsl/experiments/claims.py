@@ -6,8 +6,8 @@ corrected as in Nadeau and Bengio (2003),
     s² · (1/n + n_test / n_train),
 
 and a difference counts only if its 95 % interval excludes zero (:func:`gcnsl.evaluation.paired_difference`). "No worse"
-counts as shown only if that interval ends no more than :data:`EQUAL` points below zero: too few runs to see a difference
-are no proof that there is none.
+counts as shown only if that interval ends no more than :data:`EQUAL` points below zero: too few runs to see a
+difference are no proof that there is none.
 """
 
 from __future__ import annotations

@@ -63,12 +63,12 @@ def _scopes(specs: Sequence[RunSpec], *, seed: int, settings: Folder) -> list[Sc
     runs = max((spec.run for spec in specs), default=0) + 1
     usual = Scope(methods=methods, datasets=datasets, runs=runs, seed=seed, settings=settings)
     printed = replace(usual, methods=[name for name in methods if name in MERGES], paper_hparams=True)
-    published = {
-        "splits": ["geom-gcn"],
-        "datasets": [name for name in datasets if "geom-gcn" in splits_of(name)],
-        "runs": min(runs, GEOM_GCN_RUNS),
-    }
-    return [usual, printed, replace(usual, **published), replace(printed, **published)]
+    published = [name for name in datasets if "geom-gcn" in splits_of(name)]
+    on_published = [
+        replace(scope, splits=["geom-gcn"], datasets=published, runs=min(runs, GEOM_GCN_RUNS))
+        for scope in (usual, printed)
+    ]
+    return [usual, printed, *on_published]
 
 
 def _experiments(finished: Collection[str], scopes: Sequence[Scope]) -> Iterator[Experiment]:

@@ -224,15 +224,18 @@ def export_lines(results: Iterable[RunResult], path: str | os.PathLike[str]) -> 
 def import_lines(path: str | os.PathLike[str]) -> Iterator[RunResult]:
     """Read the results that :func:`export_lines` wrote."""
     for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            common = json.loads(line)
-            shared = {name: common.pop(name) for name in _SHARED}
-            runs = common.pop("runs")
-            specs = [RunSpec.from_dict({**common, "run": run.pop("run")}) for run in runs]
-            yield from [RunResult(spec=spec, **shared, **run) for spec, run in zip(specs, runs, strict=True)]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            where = f"{path}, line {number}"
-            raise InputError(f"{where} holds no runs ({error!r}): the file must be an export of results") from error
+        yield from _read_line(line, f"{path}, line {number}")
+
+
+def _read_line(line: str, where: str) -> list[RunResult]:
+    try:
+        common = json.loads(line)
+        shared = {name: common.pop(name) for name in _SHARED}
+        runs = common.pop("runs")
+        specs = [RunSpec.from_dict({**common, "run": run.pop("run")}) for run in runs]
+        return [RunResult(spec=spec, **shared, **run) for spec, run in zip(specs, runs, strict=True)]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{where} holds no runs ({error!r}): the file must be an export of results") from error
 
 
 def _order(result: RunResult) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Tables of our means and standard deviations beside the paper's, and how they are written as Markdown, LaTeX and JSON."""
+"""Tables of our means and standard deviations beside the paper's, and the same as Markdown, LaTeX and JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TableCell:
 
     @property
     def mean(self) -> float | None:
-        """The mean over the runs, or for times the median, which one slow run does not change; ``None`` without runs."""
+        """The mean over the runs; for times the median, which one slow run does not change; ``None`` without runs."""
         if not self.good:
             return None
         return (median if self.unit == "s" else fmean)(self.values.values())
