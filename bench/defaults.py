@@ -4,9 +4,9 @@
 
 The graphs are the bundled ``debian`` and ``synthetic`` ones of homophily 0, .2, .4, .6, .8 and 1. Starting from the
 package's defaults (or from those with ``--set``), every round tries each other value of each hyper-parameter alone, and
-takes over the change that raises the mean validation accuracy over all graphs and splits most, as long as one raises it
-by more than GAIN. Test nodes are never looked at. A round of all values takes about 70 minutes of one core. Prints a
-table a round and adds to ``bench/results/defaults.json``.
+adopts the change that raises the mean validation accuracy over all graphs and splits most, as long as one raises it by
+more than GAIN. Test nodes are never looked at. A round of all values takes about 70 minutes of one core. Prints a table
+per round and adds to ``bench/results/defaults.json``.
 """
 
 import argparse
@@ -52,13 +52,13 @@ def graph(name: str) -> Any:
 
 def validate(name: str, options: dict[str, Any], splits: int) -> list[float]:
     """Validation accuracy of each split, in the best epoch."""
-    from gcnsl.methods import METHODS, run_split
+    from gcnsl.evaluation import run_split
+    from gcnsl.methods import METHODS, prepare
 
     torch.set_num_threads(1)
     data, method = graph(name), METHODS["gcn-sl-cc"].with_options(**options)
-    inputs = method.config.prepare(data, seed=0)
-    runs = (run_split(method, data, inputs, run=k, seed=k, device="cpu") for k in range(splits))
-    return [run.accuracy["val"] for run in runs]
+    prepared = prepare(method, data, seed=0, device=torch.device("cpu"))
+    return [run_split(prepared, run=k, seed=k).accuracy["val"] for k in range(splits)]
 
 
 def candidates(base: dict[str, Any], only: list[str]) -> Iterator[tuple[str, Any]]:
@@ -100,9 +100,14 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     from gcnsl.methods import METHODS
+    from gcnsl.options import read_assignments
 
     console = Console(width=140)
-    base = METHODS["gcn-sl-cc"].with_options(**dict(part.split("=", 1) for part in arguments.set)).options()
+    base = (
+        METHODS["gcn-sl-cc"]
+        .with_options(**read_assignments(dict(part.split("=", 1) for part in arguments.set)))
+        .options()
+    )
     rounds = json.loads(arguments.output.read_text())["rounds"] if arguments.output.exists() else []
     for number in range(1, arguments.rounds + 1):
         began = time.perf_counter()

@@ -29,8 +29,9 @@ from rich.table import Table
 from torch import Tensor, nn
 
 from gcnsl.experiments import paper
-from gcnsl.nn import GCNSL, Input
+from gcnsl.nn import GCNSL
 from gcnsl.reconnection import dense
+from gcnsl.sparse import Matrix
 
 RESULTS = Path(__file__).parent / "results"
 METHODS = {"ours": "GCN-SL", "dense": "GCN-SL, dense", "pyg": "GCN, PyG"}
@@ -49,7 +50,7 @@ class DenseGCNSL(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, x: Tensor, spectral: Tensor, adjacency: Tensor) -> Tensor:
+    def forward(self, x: Tensor, adjacency: Tensor, spectral: Tensor) -> Tensor:
         """Logits of every node (n × C)."""
         model, functional = self.model, nn.functional
         assert model.lin_spectral is not None
@@ -68,18 +69,19 @@ class DenseGCNSL(nn.Module):
         return logits
 
 
-def prepare(method: str, name: str, data: Any, device: str) -> tuple[nn.Module, list[Input]]:
+def prepare(method: str, name: str, data: Any, device: str) -> tuple[nn.Module, list[Matrix]]:
     """The model and what it reads, on the device."""
-    from gcnsl.methods import METHODS as KNOWN
+    from gcnsl import methods
 
     if method == "pyg":
         from torch_geometric.nn import GCN
 
         model: nn.Module = GCN(data.num_features, 64, num_layers=2, out_channels=len(data.class_names), dropout=0.5)
-        inputs: list[Input] = [data.x, data.edge_index]
+        inputs: list[Matrix] = [data.x, data.edge_index]
     else:
-        config = KNOWN["gcn-sl-cc"].with_options(**paper.hyperparameters(name)).config
-        inputs, model = list(config.prepare(data, seed=0)), config.build(data)
+        resolved = methods.resolve("gcn-sl-cc", options=paper.hyperparameters(name))
+        prepared = methods.prepare(resolved, data, seed=0, device=torch.device("cpu"))
+        inputs, model = list(prepared.inputs), prepared.build()
         if method == "dense":
             assert isinstance(model, GCNSL)
             model = DenseGCNSL(model)
@@ -143,7 +145,7 @@ def ask(request: dict[str, Any]) -> dict[str, Any]:
 def show(rows: list[dict[str, Any]], console: Console) -> None:
     """Print the table."""
     table = Table(
-        "", *METHODS.values(), "times faster than dense", "times PyG's epoch", title="Milliseconds an epoch, MiB"
+        "", *METHODS.values(), "times faster than dense", "times PyG's epoch", title="Milliseconds per epoch, MiB"
     )
     for row in rows:
         cells = ["–" if "skipped" in row[m] else f"{row[m]['ms']:.1f} ms\n{row[m]['MiB']:.0f} MiB" for m in METHODS]
@@ -164,7 +166,7 @@ def _judged(ratio: float, wanted: float | None, *, good: bool, sign: str) -> str
 
 
 def draw(results: dict[str, Any], file: Path) -> None:
-    """Milliseconds an epoch on every graph, a panel a device."""
+    """Milliseconds per epoch on every graph, one panel per device."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -176,7 +178,7 @@ def draw(results: dict[str, Any], file: Path) -> None:
         for k, (method, title) in enumerate(METHODS.items()):
             heights = [row[method].get("ms", float("nan")) for row in rows]
             axis.bar([i + 0.27 * (k - 1) for i in range(len(rows))], heights, 0.27, label=title)
-        axis.set(yscale="log", ylabel="milliseconds an epoch", title=part["machine"], xticks=range(len(rows)))
+        axis.set(yscale="log", ylabel="milliseconds per epoch", title=part["machine"], xticks=range(len(rows)))
         axis.set_xticklabels([row["dataset"].replace("-geomgcn", "") for row in rows], rotation=20)
         axis.legend()
     figure.savefig(file, dpi=130)

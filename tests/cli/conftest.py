@@ -1,9 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from cli_cases import QUICK
 
 from gcnsl import synthetic
+
+from .cases import QUICK
 
 COLOURS = np.array(["blue", "green", "red"])
 

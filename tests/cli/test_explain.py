@@ -2,12 +2,12 @@ import json
 
 import pytest
 
-from gcnsl import GCNSLClassifier, cli
+from gcnsl import NodeClassifier, cli
 from gcnsl.estimator.explanation import explain
 
 
 def test_a_node(gcnsl, model) -> None:
-    told = explain(GCNSLClassifier.load(model), 12)
+    told = explain(NodeClassifier.load(model), 12)
     code, out, err = gcnsl("explain", model, "p12", "--top", 3)
     assert (code, err) == (0, "")
     assert f"p12 is {told.node.predicted} (its class, " in out
@@ -23,7 +23,7 @@ def test_a_node(gcnsl, model) -> None:
 
 
 def test_as_json(gcnsl, model) -> None:
-    told = explain(GCNSLClassifier.load(model), 12)
+    told = explain(NodeClassifier.load(model), 12)
     answer = json.loads(gcnsl("explain", model, "p12", "--top", 2, "--json")[1])
     assert answer["node"]["id"] == "p12"
     assert answer["probabilities"] == pytest.approx(told.probabilities)
@@ -54,18 +54,18 @@ def test_names_are_no_markup(gcnsl, people, frames, tmp_path) -> None:
 
 
 def test_without_a_learned_graph(gcnsl, people, tmp_path) -> None:
-    gcnsl("train", *people, "--set", "epochs=3", "--set", "use_reconnected=no", "-o", tmp_path / "model")
+    gcnsl("train", *people, "--set", "epochs=3", "--set", "use_reconnected=false", "-o", tmp_path / "model")
     code, out, _ = gcnsl("explain", tmp_path / "model", "p12")
     assert code == 0
-    assert "trained without a learned graph A*" in out
+    assert "gcn-sl-cc has no learned graph here" in out
     assert json.loads(gcnsl("explain", tmp_path / "model", "p12", "--json")[1])["reconnected"] is None
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["p12x"], "is the id of no node that the model was trained with: did you mean 'p12'?"),
-        (["p12", "--plot", "p12.bmp"], "plot('p12.bmp') is no kind of picture"),
+        (["p12x"], "NODE p12x is the id of no node that the model was trained with: did you mean 'p12'?"),
+        (["p12", "--plot", "p12.bmp"], "--plot p12.bmp must end in one of .png, .svg, .pdf"),
     ],
 )
 def test_users_errors_are_one_line(gcnsl, model, arguments, message) -> None:

@@ -3,18 +3,19 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from cli_cases import QUICK
 
-from gcnsl import GCNSLClassifier, cli
+from gcnsl import NodeClassifier, cli
+
+from .cases import QUICK
 
 
 def test_the_training_graph(gcnsl, model, tmp_path) -> None:
     code, out, err = gcnsl("predict", model, "-o", tmp_path / "out.csv")
     assert (code, err) == (0, "")
-    assert f"Written to {tmp_path / 'out.csv'}" in out
+    assert f"Predictions: {tmp_path / 'out.csv'}" in out
     assert "90 nodes" in out
     table = pd.read_csv(tmp_path / "out.csv")
-    classifier = GCNSLClassifier.load(model)
+    classifier = NodeClassifier.load(model)
     assert table.columns.tolist() == ["id", "predicted", "probability"]
     assert table["id"].tolist() == classifier.node_ids_.tolist()
     assert table["predicted"].tolist() == classifier.predict().tolist()
@@ -26,7 +27,7 @@ def test_probabilities_of_all_classes_as_parquet(gcnsl, model, tmp_path) -> None
     table = pd.read_parquet(tmp_path / "out.parquet")
     classes = ["probability_blue", "probability_green", "probability_red"]
     assert table.columns.tolist() == ["id", "predicted", "probability", *classes]
-    assert (table[classes].to_numpy() == GCNSLClassifier.load(model).predict_proba()).all()
+    assert (table[classes].to_numpy() == NodeClassifier.load(model).predict_proba()).all()
 
 
 def test_without_output_a_short_table(gcnsl, model) -> None:
@@ -67,7 +68,7 @@ def test_a_grown_graph_in_any_order(gcnsl, model, grown, frames, tmp_path) -> No
     ends = np.array([[number[name] for name in edges[column]] for column in ("source", "target")])
     ends = np.hstack([ends, [[90, 90], [91, 5]]])
     x = np.vstack([nodes.filter(like="f"), nodes.filter(like="f").iloc[:2]])
-    expected = GCNSLClassifier.load(model).predict_proba(x, edge_index=ends)[[number[name] for name in table["id"]]]
+    expected = NodeClassifier.load(model).predict_proba(x, edge_index=ends)[[number[name] for name in table["id"]]]
     assert table.filter(like="probability_").to_numpy(np.float32) == pytest.approx(expected, abs=1e-6)
 
 
@@ -113,7 +114,7 @@ def test_a_model_for_another_graph_is_one_line(gcnsl, model, changed, change, me
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "is no folder: give the folder of a saved model"),
+        (["nowhere"], "is not a folder: give the folder of a saved model"),
         (["model", "-o", "out.xlsx"], "output('out.xlsx') is of no known kind"),
         (["model", "--nodes", "nodes.csv"], "name one graph"),
         (["model", "--nodes", "absent.csv", "--edges", "edges.csv"], "there is no such file"),
@@ -131,4 +132,4 @@ def test_a_damaged_model_is_one_line(gcnsl, model) -> None:
     (model / "tensors.safetensors").write_bytes(b"nothing")
     code, _, err = gcnsl("predict", model)
     assert code == cli.BAD_INPUT
-    assert "is no whole model" in err
+    assert "is not a complete model" in err

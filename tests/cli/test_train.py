@@ -9,11 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from cli_cases import QUICK
 
-from gcnsl import GCNSLClassifier, cli
+from gcnsl import GCNSLClassifier, NodeClassifier, cli
+from gcnsl.methods import METHODS, resolve
 from gcnsl.storage import load_folder
+
+from .cases import QUICK
 
 LONG = (*QUICK, "--set", "epochs=400", "--set", "patience=400", "--device", "cpu")
 
@@ -29,6 +32,22 @@ def test_own_tables(gcnsl, people, tmp_path) -> None:
     assert classifier.node_ids_[7] == "p7"
     assert (classifier.epochs, classifier.random_state) == (12, 5)
     assert not (tmp_path / "model.checkpoint").exists()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_is_trained_saved_and_used(gcnsl, people, tmp_path, method) -> None:
+    few = ("--set", "epochs=3", "-o", tmp_path / "model")
+    code, out, err = gcnsl("train", *people, "--method", method, *few)
+    assert (code, err) == (0, "")
+    assert f"{method} on nodes" in out
+    code, _, err = gcnsl("predict", tmp_path / "model", *people, "-o", tmp_path / "out.csv")
+    assert (code, err) == (0, "")
+    classifier = NodeClassifier.load(tmp_path / "model")
+    assert pd.read_csv(tmp_path / "out.csv")["predicted"].tolist() == classifier.predict().tolist()
+    code, out, err = gcnsl("explain", tmp_path / "model", "p12")
+    assert (code, err) == (0, "")
+    assert "Probabilities: " in out
+    assert "Given graph A: " in out
 
 
 def test_the_same_as_json(gcnsl, people, tmp_path, frames) -> None:
@@ -47,7 +66,7 @@ def test_the_same_as_json(gcnsl, people, tmp_path, frames) -> None:
     assert report["accuracy"]["test"] == pytest.approx(right[unseen].mean())
     assert report["accuracy"]["train"] == pytest.approx(right[classifier.train_mask_].mean())
     assert report["accuracy"]["val"] == pytest.approx(classifier.history_.best["val_accuracy"])
-    learned = classifier.reconnected_graph_().edge_index
+    learned = classifier.learned_graph().edge_index
     assert report["reconnected"]["edges"] == int((learned[0] < learned[1]).sum())
 
 
@@ -87,29 +106,46 @@ def test_a_split_of_ones_own(gcnsl, people, tmp_path, frames) -> None:
     assert report["nodes"]["val"] > 0, "drawn from the training nodes, since the column names none"
     code, _, err = gcnsl("train", *people, *QUICK, "--run", 1)
     assert code == cli.BAD_INPUT
-    assert "run(1) must be >= 0 and below 1" in err
+    assert "--run 1 must be from 0 to 0" in err
 
 
-def test_named_graphs_have_the_papers_hyperparameters(gcnsl, data_root) -> None:
+def test_named_graphs_have_published_hyperparameters(gcnsl, data_root) -> None:
     command = ("train", "texas", "--root", data_root, "--set", "epochs=2", "--json")
     options = json.loads(gcnsl(*command)[1])["options"]
-    assert (options["epsilon"], options["n_components"], options["rounds"]) == (0.8, 35, 1)
+    assert options == resolve("gcn-sl", benchmark="texas", options={"epochs": 2}).options()
+    assert options != resolve("gcn-sl", options={"epochs": 2}).options()
     assert json.loads(gcnsl(*command, "--set", "epsilon=0.6")[1])["options"]["epsilon"] == 0.6
+
+
+def test_a_table_that_is_named_like_a_benchmark_is_not_one(gcnsl, people, tmp_path) -> None:
+    (tmp_path / "nodes.csv").rename(tmp_path / "cora.csv")
+    tables = ("--nodes", tmp_path / "cora.csv", *people[2:])
+    report = json.loads(gcnsl("train", *tables, "--set", "epochs=2", "--json")[1])
+    assert report["graph"] == "cora"
+    assert report["options"] == resolve("gcn-sl", options={"epochs": 2}).options()
+
+
+def test_settings_come_from_a_file_that_must_have_some(gcnsl, people, tmp_path) -> None:
+    (tmp_path / "mine.toml").write_text("[mlp.options]\nlr = 0.03\n")
+    command = ("train", *people, "--set", "epochs=2", "--settings", tmp_path / "mine.toml", "--json")
+    assert json.loads(gcnsl(*command, "--method", "mlp")[1])["options"]["lr"] == 0.03
+    code, _, err = gcnsl(*command)
+    assert code == cli.BAD_INPUT
+    assert "mine.toml has no settings for gcn-sl-cc, only for mlp: `gcnsl search --method gcn-sl-cc`" in err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--set", "epsilom=0.5"], "--set epsilom: there is no such option; there are hidden_channels, "),
-        (["--set", "epsilon"], "--set 'epsilon' is no setting: write KEY=VALUE"),
-        (["--set", "epsilon=2"], "epsilon(2.0) must be in (0, 1]"),
-        (["--set", "rounds=many"], "rounds('many') must be int"),
-        (["--device", "tpu"], "device('tpu') must be auto, cpu, cuda"),
-        (["--run", "-1"], "run(-1) must be >= 0"),
-        (["--seed", "-1"], "seed(-1) must be >= 0"),
+        (["--set", "epsilom=0.5"], "epsilom: gcn-sl-cc has no such option; did you mean epsilon? There are "),
+        (["--set", "epsilon"], "--set 'epsilon' is not a setting: write KEY=VALUE"),
+        (["--set", "epsilon=2"], "--set epsilon=2: it must be > 0 and <= 1"),
+        (["--set", "rounds=many"], "--set rounds=many: it must be a whole number >= 1"),
+        (["--device", "tpu"], "--device tpu must be auto, cpu, cuda"),
+        (["--method", "gcm"], "--method gcm must be one of mlp, gcn, "),
+        (["--method", "mlp", "--set", "epsilon=0.5"], "epsilon: mlp has no such option"),
         (["--label", "colour"], "has no column label('colour')"),
         (["--checkpoint-every", "5"], "give -o too"),
-        (["--checkpoint-every", "0", "-o", "model"], "every(0) must be >= 1"),
         (["--set", "lr=1e30"], "training diverged"),
     ],
 )
@@ -152,14 +188,14 @@ def test_killed_and_interrupted_it_ends_with_the_bits_of_an_undisturbed_run(gcns
     first = checkpoint.stat().st_mtime_ns
     code, out, err = ended(command, signal.SIGINT, when=lambda: checkpoint.stat().st_mtime_ns > first)
     assert (code, out) == (cli.INTERRUPTED, "")
-    assert err.splitlines()[0] == f"Going on: from {checkpoint}"
+    assert err.splitlines()[0] == f"Continuing: from {checkpoint}"
     assert err.splitlines()[1].startswith("Interrupted: after epoch ")
     assert f"saved in {checkpoint}; run the same again" in err
     assert err.count("\n") == 2
     assert not output.exists()
 
     code, out, err = gcnsl(*command, "--json")
-    assert (code, err) == (0, f"Going on: from {checkpoint}\n")
+    assert (code, err) == (0, f"Continuing: from {checkpoint}\n")
     assert json.loads(out)["epochs"] == 400
     assert not checkpoint.exists()
     gcnsl("train", *people, *LONG, "-o", tmp_path / "undisturbed")
@@ -201,7 +237,7 @@ def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
     )
     code, _, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model", "--set", "epsilon=0.5")
     assert code == cli.BAD_INPUT
-    assert "belongs to another run: epsilon is 0.95 there and 0.5 here; delete it to start anew" in err
+    assert "belongs to another run: epsilon is 0.95 there and 0.5 here; delete it to start again" in err
     assert gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")[0] == 0
 
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from classifier_cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted
 
 from gcnsl import InputError
 from gcnsl.estimator.explanation import explain, find_node
-from gcnsl.training import predict_logits
+
+from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted
 
 IDS = np.array([f"n{i}" for i in range(N)])
 LABELS = [None if hidden else str(NAMES[c]) for c, hidden in zip(TRUTH, HIDDEN, strict=True)]
@@ -19,7 +19,7 @@ def model():
 def test_neighbours_are_those_of_the_two_graphs(model, number) -> None:
     told = explain(model, number)
     a = set(EDGES[1][EDGES[0] == number]) - {number}
-    learned = model.reconnected_graph_()
+    learned = model.learned_graph()
     row = learned.edge_index[0] == number
     a_star = dict(zip(learned.edge_index[1][row].tolist(), learned.edge_weight[row].tolist(), strict=True))
     del a_star[number]
@@ -71,9 +71,7 @@ def test_agreement_counts_labels_and_guesses_where_there_are_none(model) -> None
 def test_evidence_adds_up_to_the_difference_of_the_logits(options, branches) -> None:
     model = fitted(**options)
     told = explain(model, 5)
-    logits = dict(
-        zip(model.classes_.tolist(), predict_logits(model.model_, model.graph_.inputs)[5].tolist(), strict=True)
-    )
+    logits = dict(zip(model.classes_.tolist(), model.fitted_.logits()[5].tolist(), strict=True))
     assert list(told.evidence) == branches
     first, second, _ = told.probabilities
     assert (told.node.predicted, told.rival) == (first, second)

@@ -2,11 +2,12 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from classifier_cases import N, fitted
 
 from gcnsl import InputError
 from gcnsl.estimator.explanation import explain
-from gcnsl.estimator.picture import draw_explanation
+from gcnsl.estimator.explanation_picture import draw_explanation
+
+from .cases import N, fitted
 
 IDS = np.array([f"node-{i}" for i in range(N)])
 
@@ -35,5 +36,5 @@ def test_a_model_without_a_learned_graph(tmp_path) -> None:
 
 
 def test_an_unknown_kind_is_refused(tmp_path) -> None:
-    with pytest.raises(InputError, match="is no kind of picture"):
+    with pytest.raises(InputError, match=r"must end in one of \.png, \.svg, \.pdf"):
         draw_explanation(explain(fitted(), 3), tmp_path / "a.bmp")

@@ -1,107 +1,123 @@
-"""Prediction for nodes that came after training."""
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from classifier_cases import EDGES, N, X, fitted
+import torch
 
-from gcnsl import InputError
+from gcnsl import InputError, from_arrays
+from gcnsl.estimator.grown_graph import in_training_order
 
-NEW = 7
-RNG = np.random.default_rng(0)
-GROWN_X = np.vstack([X, X[RNG.integers(N, size=NEW)] + (RNG.random((NEW, 20)) < 0.1)])
-NEW_EDGES = np.stack([N + np.arange(NEW), RNG.integers(N, size=NEW)])
-GROWN_EDGES = np.hstack([EDGES, NEW_EDGES, [[N], [N + 1]]])
+from .cases import EDGES, TRUTH, N, X, fitted
+
+IDS = np.array([f"n{i}" for i in range(N)])
+NEW = 5
+RNG = np.random.default_rng(1)
+GROWN_X = np.vstack([X, X[:NEW] + (RNG.random((NEW, 20)) < 0.1)])
+GROWN_EDGES = np.hstack([EDGES, np.stack([N + np.arange(NEW), RNG.integers(N, size=NEW)])])
+GROWN_IDS = np.array([*IDS, *(f"new{i}" for i in range(NEW))])
+ORDER = RNG.permutation(N + NEW)
 
 
-def transcription(model, x, edges, *, shift_column) -> np.ndarray:
-    """The paper's formulas with dense matrices, in float64; a new node is similar to training nodes and to itself."""
-    n = len(x)
-    x = x / np.linalg.norm(x, axis=1, keepdims=True)
-    weights = {name: value.double().numpy() for name, value in model.model_.state_dict().items()}
+def shuffled(x=GROWN_X, edges=GROWN_EDGES, ids=GROWN_IDS, order=ORDER, wrap=lambda x: x):
+    """The graph with its rows in another order."""
+    return from_arrays(wrap(x[order]), np.argsort(order)[edges], node_ids=ids[order])
 
-    anchors = x[model.graph_.transformer.anchors_]
-    r = x @ anchors.T
-    degree = r @ r[:N].sum(0)
-    p = r / np.sqrt(degree)[:, None]
-    f_train = model.graph_.spectral.double().numpy()
-    f = np.vstack([f_train, p[N:] @ (p[:N].T @ f_train / model.graph_.transformer.eigenvalues_)])
 
-    a = np.eye(n)
-    a[edges[0], edges[1]] = a[edges[1], edges[0]] = 1
-    d = a.sum(1)
-    a_hat = a / np.sqrt(d[:, None] * d)
+@pytest.fixture(scope="module")
+def named():
+    return fitted(fit={"node_ids": IDS})
 
+
+@pytest.fixture(scope="module")
+def nameless():
+    return fitted()
+
+
+@pytest.mark.parametrize("wrap", [lambda x: x, sp.csr_array])
+def test_rows_may_come_in_any_order(wrap) -> None:
+    named = fitted(wrap(X), fit={"node_ids": IDS})
+    expected = named.predict_proba(wrap(GROWN_X), edge_index=GROWN_EDGES)
+    found = named.predict_proba_graph(shuffled(wrap=wrap))
+    assert (found == expected[ORDER]).all()
+
+
+def test_without_new_nodes_the_bits_are_those_of_the_training_graph(named) -> None:
+    order = RNG.permutation(N)
+    found = named.predict_proba_graph(shuffled(X, EDGES, IDS, order))
+    assert (found == named.predict_proba()[order]).all()
+
+
+def test_the_order_is_what_predict_needs(named) -> None:
+    ordered, place = in_training_order(named.fitted_.prepared, named.node_ids_, shuffled())
+    assert ordered.x[:N].equal(named.graph_.x)
+    assert (GROWN_IDS[ORDER][np.argsort(place)[:N]] == IDS).all()
+    assert (np.sort(place) == np.arange(N + NEW)).all()
+
+
+def test_without_ids_the_first_nodes_are_the_training_nodes(nameless, named) -> None:
+    data = from_arrays(GROWN_X, GROWN_EDGES)
+    expected = nameless.predict_proba(GROWN_X, edge_index=GROWN_EDGES)
+    assert (nameless.predict_proba_graph(data) == expected).all()
+    assert (named.predict_proba_graph(data) == expected).all(), "where the graph has none"
+    assert (nameless.predict_proba_graph(shuffled(order=np.arange(N + NEW))) == expected).all(), (
+        "where the model has none"
+    )
+
+
+def test_numbers_and_texts_can_be_the_same_ids() -> None:
+    counted = fitted(fit={"node_ids": np.arange(N)})
+    ids = np.array([str(i) for i in range(N + NEW)])
+    found = counted.predict_proba_graph(shuffled(ids=ids))
+    assert (found == counted.predict_proba(GROWN_X, edge_index=GROWN_EDGES)[ORDER]).all()
+
+
+def test_edges_may_change(named) -> None:
+    fewer = GROWN_EDGES[:, 10:]
+    expected = named.predict_proba(GROWN_X, edge_index=fewer)[ORDER]
+    assert (named.predict_proba_graph(shuffled(edges=fewer)) == expected).all()
+
+
+def changed(x, node, column):
     x = x.copy()
-    x[:, shift_column] += 0.5
-    xq = x @ weights["similarity.weight"].T
-    z = xq / np.linalg.norm(xq, axis=1, keepdims=True)
-    s = z @ z.T
-    s[:, N:] = 0
-    s[np.arange(N, n), np.arange(N, n)] = 1
-    a_star = np.where(s >= model.epsilon, s, 0)
-    a_star /= a_star.sum(1, keepdims=True)
-
-    h = np.maximum(np.hstack([x @ weights["lin_x.weight"].T, f @ weights["lin_spectral.weight"].T]), 0)
-    h_cb = np.hstack([h, a_hat @ h, a_hat @ a_hat @ h, a_star @ h])
-    return np.maximum(weights["gate"] * h_cb, 0) @ weights["lin_out.weight"].T
+    x[node, column] += 1.5
+    return x
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 0.95])
-def test_it_is_the_formula(epsilon) -> None:
-    model = fitted(epsilon=epsilon)
-    column = int(np.random.default_rng(model.graph_.seed).integers(20))
-    logits = transcription(model, GROWN_X, GROWN_EDGES, shift_column=column)
-    odds = np.exp(logits - logits.max(1, keepdims=True))
-    probabilities = model.predict_proba(GROWN_X, edge_index=GROWN_EDGES)
-    np.testing.assert_allclose(probabilities, odds / odds.sum(1, keepdims=True), atol=1e-5)
-    assert (model.predict(GROWN_X, edge_index=GROWN_EDGES) == logits.argmax(1)).all()
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (lambda: from_arrays(GROWN_X[:, :9], GROWN_EDGES), "its nodes have 9 features, and those in training had 20"),
+        (
+            lambda: from_arrays(GROWN_X[2:], [[], []], node_ids=GROWN_IDS[2:]),
+            f"2 of the {N} nodes in training are not in it, the first is 'n0'",
+        ),
+        (lambda: from_arrays(X[:9], [[], []]), f"it has 9 nodes, and training had {N}"),
+        (lambda: shuffled(changed(GROWN_X, 4, 7)), r"feature 7 of node 'n4' is [\d.]+, and was [\d.]+ in training"),
+        (
+            lambda: from_arrays(
+                changed(X, 4, 7), EDGES, TRUTH, node_ids=IDS, feature_names=[f"f{i}" for i in range(20)]
+            ),
+            "feature 'f7' of node 'n4' is",
+        ),
+    ],
+)
+def test_a_model_for_another_graph_says_what_differs(named, data, message) -> None:
+    with pytest.raises(InputError, match=f"the model is for another graph than this one: {message}"):
+        named.predict_proba_graph(data())
 
 
-@pytest.mark.parametrize("options", [{}, {"n_components": 0}, {"spectral_method": "sc"}, {"epsilon": 0.3}])
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
-def test_without_new_nodes_nothing_changes_by_a_bit(options, layout) -> None:
-    model = fitted(layout(X), **options)
-    assert (model.predict_proba(layout(X), edge_index=EDGES) == model.predict_proba()).all()
+def test_without_ids_nodes_are_named_by_number(nameless) -> None:
+    with pytest.raises(InputError, match="feature 7 of node 4 is"):
+        nameless.predict_proba_graph(from_arrays(changed(X, 4, 7), EDGES))
 
 
-@pytest.mark.parametrize("method", ["esc-anch", "esc", "sc"])
-def test_a_new_node_is_judged_by_itself_and_the_training_nodes(method) -> None:
-    model = fitted(spectral_method=method)
-    together = model.predict_proba(GROWN_X, edge_index=np.hstack([EDGES, NEW_EDGES[:, :1]]))
-    alone = model.predict_proba(GROWN_X[: N + 1], edge_index=np.hstack([EDGES, NEW_EDGES[:, :1]]))
-    np.testing.assert_allclose(together[: N + 1], alone, atol=1e-6)
+def test_ids_must_tell_nodes_apart(named) -> None:
+    with pytest.raises(InputError, match="node_ids has 'n0' twice"):
+        named.predict_proba_graph(from_arrays(X, EDGES, node_ids=np.array([*IDS[:-1], "n0"])))
 
 
-def test_a_copy_of_a_training_node_is_classified_like_it() -> None:
-    model = fitted(use_adjacency=False)
-    grown = model.predict_proba(np.vstack([X, X[:5]]), edge_index=EDGES)
-    np.testing.assert_allclose(grown[:N], model.predict_proba(), atol=1e-6)
-    assert (grown[N:].argmax(1) == grown[:5].argmax(1)).all()
-
-
-def test_layouts_may_be_mixed() -> None:
-    dense, sparse = fitted(), fitted(sp.csr_array(X))
-    for model in (dense, sparse):
-        given = [model.predict_proba(layout(GROWN_X), edge_index=GROWN_EDGES) for layout in (np.asarray, sp.csr_array)]
-        np.testing.assert_allclose(*given, atol=1e-6)
-
-
-def test_another_graph_is_refused() -> None:
-    model = fitted(epochs=1)
-    order = "a grown graph holds the training nodes first, in their order, then the new ones"
-    with pytest.raises(
-        InputError, match=rf"X has shape \(50, 20\), and training had 90 nodes with 20 features: {order}"
-    ):
-        model.predict(X[:50], edge_index=EDGES[:, :0])
-    with pytest.raises(InputError, match=r"X has shape \(97, 19\)"):
-        model.predict(GROWN_X[:, 1:], edge_index=GROWN_EDGES)
-    for layout in (np.asarray, sp.csr_array):
-        changed = GROWN_X.copy()
-        changed[[4, 60], 3] += 1
-        with pytest.raises(InputError, match=rf"X\[4\] is not what it was in training: {order}"):
-            model.predict(layout(changed), edge_index=GROWN_EDGES)
-    with pytest.raises(InputError, match="give both X and edge_index"):
-        model.predict(GROWN_X)
-    with pytest.raises(InputError, match="give both X and edge_index"):
-        model.predict(edge_index=GROWN_EDGES)
+def test_the_graph_stays_as_it_is(named) -> None:
+    data = shuffled()
+    x, edges = data.x.clone(), data.edge_index.clone()
+    named.predict_proba_graph(data)
+    assert torch.equal(data.x, x)
+    assert torch.equal(data.edge_index, edges)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from classifier_cases import EDGES, NAMES, TRUTH, N, X, classifier
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from gcnsl import InputError
+
+from .cases import EDGES, NAMES, TRUTH, N, X, classifier
 
 NODES = np.arange(N)
 

@@ -1,8 +1,9 @@
 import numpy as np
-from classifier_cases import EDGES, NAMES, TRUTH, N, X, fitted
 
 from gcnsl import from_arrays
 from gcnsl.estimator.predictions import prediction_table
+
+from .cases import EDGES, NAMES, TRUTH, N, X, fitted
 
 IDS = np.array([f"n{i}" for i in range(N)])
 

@@ -1,18 +1,16 @@
-"""The compiled way to make edges simple and undirected, beside the one by sparse matrices."""
+"""Compiled code against sparse matrices."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsl.graph import edges
-
-bucketing = pytest.importorskip("gcnsl.graph.bucketing", reason="numba is not installed")
+from gcnsl.graph import bucketing, simple_edges
 
 
 def both_ways(source, target, num_nodes):
     ends = np.asarray(source, dtype=np.int32), np.asarray(target, dtype=np.int32)
-    return bucketing.merge_edges(*ends, num_nodes), edges.merge_by_matrices(*ends, num_nodes)
+    return bucketing.merge_edges(*ends, num_nodes), simple_edges.merge_by_matrices(*ends, num_nodes)
 
 
 @given(st.data())
@@ -43,8 +41,8 @@ def test_many_buckets_and_long_numbers(num_nodes, entries, monkeypatch):
 def test_large_graphs_take_the_compiled_way(monkeypatch):
     generator = np.random.default_rng(1)
     ends = generator.integers(0, 50, (2, 400)).astype(np.int32)
-    plain = edges.simple_undirected(*ends, 50)
-    monkeypatch.setattr(edges, "COMPILED_FROM", 1)
-    compiled = edges.simple_undirected(*ends, 50)
+    plain = simple_edges.simple_undirected(*ends, 50)
+    monkeypatch.setattr(simple_edges, "COMPILED_FROM", 1)
+    compiled = simple_edges.simple_undirected(*ends, 50)
     np.testing.assert_array_equal(compiled[0], plain[0])
     assert compiled[1] == plain[1]

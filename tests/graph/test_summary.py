@@ -4,16 +4,13 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import torch
 
 from gcnsl import from_arrays, load
 from gcnsl.graph import summarize
-from gcnsl.graph.picture import class_compatibility, draw_graph
 
-# 0 and 1 are twins (neighbours 2 and 3, class a); 4 hangs on 3; 5 has only a loop; 6 is unlabelled and alone.
-X = np.array([[1, 0], [1, 0], [0, 0], [2, 1], [0, 3], [-0.0, 0], [5, 5]])
-EDGES = [[0, 0, 1, 1, 3, 5, 0], [2, 3, 2, 3, 4, 5, 2]]
-Y = ["a", "a", "b", "b", "b", "b", None]
+from .cases import TWIN_EDGES as EDGES
+from .cases import TWIN_X as X
+from .cases import TWIN_Y as Y
 
 
 @pytest.mark.parametrize("x", [X, sp.csr_array(X)])
@@ -51,17 +48,3 @@ def test_leakage_on_real_graphs(data_root) -> None:
 def test_untrained_class_of_texas_is_told(data_root) -> None:
     warnings = summarize(load("texas", split="geom-gcn", root=data_root)).warnings
     assert any("has no training node in run" in warning for warning in warnings)
-
-
-def test_class_compatibility() -> None:
-    data = from_arrays(X, EDGES, Y)
-    shares = class_compatibility(data.edge_index, data.y, 2)
-    # class a: its four edge ends all reach b; class b: four reach a, two lie on 3-4, one is the loop
-    assert torch.allclose(shares, torch.tensor([[0, 1], [4 / 7, 3 / 7]], dtype=torch.double))
-
-
-@pytest.mark.parametrize("labels", [Y, None])
-def test_picture_is_written(labels, tmp_path) -> None:
-    data = from_arrays(X, EDGES, labels)
-    path = draw_graph(data, summarize(data), tmp_path / "new" / "picture.png")
-    assert path.read_bytes().startswith(b"\x89PNG")

@@ -52,8 +52,6 @@ def resolve_all(
     if not having:
         raise InputError(f"{settings} has settings for none of {', '.join(names)}: give another file, or leave it out")
     return {
-        name: resolve(
-            name, benchmark=benchmark, settings=settings if name in having else None, options=options[name]
-        )
+        name: resolve(name, benchmark=benchmark, settings=settings if name in having else None, options=options[name])
         for name in names
     }

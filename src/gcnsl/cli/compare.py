@@ -119,7 +119,7 @@ def _names(models: str) -> list[str]:
     return names
 
 
-def _training_command(  # noqa: PLR0917
+def _training_command(
     comparison: "Comparison", source: GraphSource, split: str, options: list[str], settings: Path | None, seed: int
 ) -> str | None:
     """The command that trains the winner as it was trained here; None if nothing is finished."""

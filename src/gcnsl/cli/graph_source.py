@@ -28,16 +28,12 @@ class GraphSource:
             show_default=False,
         ),
     ] = None
-    nodes: Annotated[
-        Path | None, typer.Option(help="Your own graph: the table of nodes (CSV, TSV or Parquet).")
-    ] = None
+    nodes: Annotated[Path | None, typer.Option(help="Your own graph: the table of nodes (CSV, TSV or Parquet).")] = None
     edges: Annotated[Path | None, typer.Option(help="Your own graph: the table of edges.")] = None
     id_column: Annotated[
         str | None, typer.Option("--id", help="The column of --nodes with the ids. \\[default: id, or the first]")
     ] = None
-    label: Annotated[
-        str | None, typer.Option(help="The column of --nodes with the classes. \\[default: label]")
-    ] = None
+    label: Annotated[str | None, typer.Option(help="The column of --nodes with the classes. \\[default: label]")] = None
     drop: Annotated[list[str] | None, typer.Option(help="A column of --nodes to leave out; may be repeated.")] = None
 
     @property

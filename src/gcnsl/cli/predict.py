@@ -25,7 +25,8 @@ def predict(
     model: ModelArgument,
     source: GraphSource,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write all predictions into this file (.csv, .tsv or .parquet).")
+        Path | None,
+        typer.Option("--output", "-o", help="Write all predictions into this file (.csv, .tsv or .parquet)."),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     device: DeviceOption = "auto",
@@ -33,7 +34,7 @@ def predict(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Predict the class of every node, in the graph that the model was trained on or in that graph as it has grown since.
+    """Predict the class of every node, in the graph that the model was trained on or in a graph that has grown since.
 
     Training nodes are found by their ids, in any order, and must have the features they had; other nodes are new.
 

@@ -17,23 +17,19 @@ from gcnsl.cli.shared_options import DeviceOption, JsonOption, MethodOption, Qui
 def search(
     source: GraphSource,
     method: MethodOption = "gcn-sl-cc",
-    trials: Annotated[
-        int, typer.Option(min=1, help="Try so many settings; those of earlier calls count.")
-    ] = 100,
+    trials: Annotated[int, typer.Option(min=1, help="Try so many settings; those of earlier calls count.")] = 100,
     minutes: Annotated[float | None, typer.Option(help="Start no new trial after so many minutes.")] = None,
     grid: Annotated[
         bool, typer.Option("--grid", help="Try all combinations of the few values in the method's literature.")
     ] = False,
     runs: Annotated[int, typer.Option(min=1, help="Judge each trial by so many splits.")] = 5,
     split: SplitOption = "random",
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the search, of the random splits and of training.")
-    ] = 42,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search, of the random splits and of training.")] = 42,
     jobs: Annotated[int, typer.Option(min=1, help="Work in so many processes.")] = 1,
     device: DeviceOption = "auto",
-    study: Annotated[
-        Path, typer.Option(help="Keep the trials in this file (SQLite), and continue from it.")
-    ] = Path("search.db"),
+    study: Annotated[Path, typer.Option(help="Keep the trials in this file (SQLite), and continue from it.")] = Path(
+        "search.db"
+    ),
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write the settings into this TOML file. \\[default: GRAPH.toml]"),
@@ -44,8 +40,8 @@ def search(
 ) -> None:
     """Search for hyper-parameters on the validation nodes; test nodes are not looked at.
 
-    The search begins with the settings that are known for the graph and with those in the output file, and gives up early
-    on trials that fall behind. If it is interrupted or killed, the same command continues where it was.
+    The search begins with the settings that are known for the graph and with those in the output file, and gives up
+    early on trials that fall behind. If it is interrupted or killed, the same command continues where it was.
 
     Example: [bold]gcnsl search texas --trials 100 --jobs 2[/]
 

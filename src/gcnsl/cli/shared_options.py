@@ -11,8 +11,8 @@ MethodOption = Annotated[
 SplitOption = Annotated[
     str,
     typer.Option(
-        help="How nodes are split: random, geom-gcn (graphs of the literature), public (citation graphs) or stored (npz "
-        "files). A table with a column `split` brings its own."
+        help="How nodes are split: random, geom-gcn (graphs of the literature), public (citation graphs) or stored "
+        "(npz files). A table with a column `split` brings its own."
     ),
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random splits.")]

@@ -66,8 +66,8 @@ def train(
 ) -> None:
     """Train a method on a graph's labelled nodes, test it on nodes that are held back, and save it.
 
-    Hyper-parameters are those of --set, then of --settings, then those published for a graph of the literature, then the
-    method's defaults.
+    Hyper-parameters are those of --set, then of --settings, then those published for a graph of the literature, then
+    the method's defaults.
 
     Example: [bold]gcnsl train debian --method h2gcn-2 -o model[/]
 

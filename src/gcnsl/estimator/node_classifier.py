@@ -24,7 +24,8 @@ from gcnsl.estimator.documented import option_lines, with_options_of
 from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.estimator.over_nodes import ClassifierOverNodes
 from gcnsl.files import digest
-from gcnsl.graph import check_masks, draw_validation, encode_labels, from_arrays, read_labels, split_masks
+from gcnsl.graph import draw_validation, encode_labels, from_arrays, read_labels, split_masks
+from gcnsl.graph.masks import check_masks
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
 from gcnsl.sparse import stored_parts
 from gcnsl.training import Checkpoint, Epoch, choose_device
@@ -112,8 +113,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: Features (n × d), dense or sparse, NumPy, SciPy or torch.
             y: One label per node, of any type; -1, ``None`` or NaN where it is not known.
             edge_index: Node numbers (2 × E), in any direction and with any repeats.
-            val_mask: The labelled nodes that decide when to stop (n, boolean); ``None`` draws ``validation_fraction`` of
-                each class. The other labelled nodes are learned from.
+            val_mask: The labelled nodes that decide when to stop (n, boolean); the others are learned from. ``None``
+                draws ``validation_fraction`` of each class.
             node_ids: The caller's names for the nodes (n), integers or strings, to be kept with the model.
 
         Raises:

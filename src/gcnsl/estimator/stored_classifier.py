@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
-from gcnsl.graph.edge_checks import check_edges
+from gcnsl.graph.simple_edges import check_edges
 from gcnsl.methods import Fitted, find_method, prepare_again
 from gcnsl.sparse import from_parts, stored_parts
 from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings

@@ -157,7 +157,7 @@ def search(
 
 
 def _enqueue_first(study: optuna.Study, wanted: Search) -> None:
-    """Put what is to be tried first into the queue, unless it is there or done; a trial that was killed is tried again."""
+    """Queue what is to be tried first, unless it is queued or done; a trial that was killed is tried again."""
     known = study.get_trials(deepcopy=False, states=(*_DONE, TrialState.WAITING))
     tried = [trial.system_attrs.get("fixed_params") for trial in known]
     base, general = wanted.method, find_method(wanted.method.name)

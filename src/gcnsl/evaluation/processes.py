@@ -21,7 +21,7 @@ from gcnsl.training import Epoch
 Item = TypeVar("Item")
 
 _IDLE_SECONDS = 60
-"""A worker that has waited so long for work ends: if its parent was killed before giving it any, it would wait forever."""
+"""A worker ends after waiting so long for work: if its parent was killed, it would wait forever."""
 
 
 @dataclass(frozen=True)

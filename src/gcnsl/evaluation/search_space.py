@@ -49,8 +49,8 @@ _SPACE: Mapping[str, Suggest] = {
     "relu": _one_of(True, False),
     "kernel_size": _one_of(3, 5),
 }
-"""By option. Every value of the paper's table is inside, and so are the switches for what the paper leaves open. Those of
-the ablation (A, A* and F on or off) are not hyper-parameters: without A* it would be another method."""
+"""By option. Every value of the paper's table is inside, and so are the switches for what the paper leaves open. Those
+of the ablation (A, A* and F on or off) are not hyper-parameters: without A* it would be another method."""
 
 _OWN: Mapping[str, Mapping[str, Suggest]] = {
     "geom-gcn": {"embedding": _one_of("isomap", "poincare", "struc2vec")},
@@ -87,7 +87,9 @@ def grid_of(method: str) -> Mapping[str, tuple[Any, ...]]:
     """The few values of a method's literature, by option."""
     find_method(method)
     if method not in _GRIDS:
-        raise ArgumentError("method", method, f"has no grid in its literature: leave out the grid, or use {', '.join(_GRIDS)}")
+        raise ArgumentError(
+            "method", method, f"has no grid in its literature: leave out the grid, or use {', '.join(_GRIDS)}"
+        )
     return _GRIDS[method]
 
 

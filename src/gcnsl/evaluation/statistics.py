@@ -43,7 +43,7 @@ def paired_difference(differences: Sequence[float], test_share: float) -> Paired
     count, mean = len(differences), fmean(differences)
     if count < 2:
         return PairedDifference(mean, math.nan, math.nan)
-    error = math.sqrt((1 / count + test_share)) * stdev(differences)
+    error = math.sqrt(1 / count + test_share) * stdev(differences)
     if error == 0:
         return PairedDifference(mean, 0.0, 1.0 if mean == 0 else 0.0)
     half_width = float(student.ppf(1 - LEVEL / 2, count - 1)) * error

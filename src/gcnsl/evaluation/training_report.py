@@ -18,8 +18,8 @@ from gcnsl.graph import edge_homophily, split_masks
 class GraphFacts:
     """How many edges a graph has (undirected), and how often their ends agree, as far as labels are known.
 
-    ``density`` is the share of all pairs of nodes that are joined. Near 1 a graph says nothing about its nodes; training
-    can end there if all nodes have become alike.
+    ``density`` is the share of all pairs of nodes that are joined. Near 1 a graph says nothing about its nodes;
+    training can end there if all nodes have become alike.
     """
 
     edges: int
@@ -70,8 +70,9 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
     held_back = split_masks(data, run, need=())["test"].numpy() & (classifier.y_ == UNLABELLED)
     parts = {"train": classifier.train_mask_, "val": classifier.val_mask_, "test": held_back}
     correct = classifier.fitted_.logits().argmax(dim=1).numpy() == data.y.numpy()
-    given, learned = edge_homophily(data.edge_index, data.y), learned_agreement(
-        classifier.model_, prepared.inputs, data.y
+    given, learned = (
+        edge_homophily(data.edge_index, data.y),
+        learned_agreement(classifier.model_, prepared.inputs, data.y),
     )
     return TrainingReport(
         method=prepared.method.name,

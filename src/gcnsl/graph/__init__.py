@@ -1,15 +1,17 @@
-"""The one place where a graph is checked and repaired.
+"""Makes a checked graph from tables, arrays, SciPy, networkx or PyG.
 
-Whatever a graph comes from, the result is a ``torch_geometric.data.Data`` that the rest of the package can trust:
-finite float32 features, simple undirected edges, labels in range, masks that are disjoint and n × runs.
+The result is a ``torch_geometric.data.Data`` with finite float32 features, simple undirected edges, class numbers
+as labels, and disjoint masks with one column per run.
 """
 
-from gcnsl.graph.checks import UNLABELLED, GraphWarning
-from gcnsl.graph.edges import EdgeReport, simple_undirected
+from gcnsl.checks import UNLABELLED
+from gcnsl.graph.graph_tables import from_tables
 from gcnsl.graph.homophily import adjusted_homophily, edge_homophily, node_homophily
+from gcnsl.graph.labels import encode_labels, read_labels
+from gcnsl.graph.masks import GraphWarning, draw_validation, split_count, split_masks
+from gcnsl.graph.simple_edges import EdgeReport, simple_undirected
 from gcnsl.graph.sources import from_arrays, from_data, from_networkx, from_scipy
 from gcnsl.graph.summary import GraphSummary, summarize
-from gcnsl.graph.tables import from_tables
 
 __all__ = [
     "UNLABELLED",
@@ -17,13 +19,18 @@ __all__ = [
     "GraphSummary",
     "GraphWarning",
     "adjusted_homophily",
+    "draw_validation",
     "edge_homophily",
+    "encode_labels",
     "from_arrays",
     "from_data",
     "from_networkx",
     "from_scipy",
     "from_tables",
     "node_homophily",
+    "read_labels",
     "simple_undirected",
+    "split_count",
+    "split_masks",
     "summarize",
 ]

@@ -1,7 +1,8 @@
-"""How much neighbours agree: three measures of one number between "never" and "always".
+"""Homophily: how often neighbours have the same class.
 
-All take the edges of a checked graph (both directions of an edge, a loop once; :mod:`gcnsl.graph.edges`). Edges with
-an unlabelled end count for nothing. A graph without a single edge between labelled nodes has no homophily: NaN.
+All three measures take the edges of a checked graph (both directions of an edge, loops once; see
+:mod:`gcnsl.graph.simple_edges`) and ignore edges with an unlabelled end. They are NaN for a graph without edges between
+labelled nodes.
 """
 
 import math
@@ -9,11 +10,11 @@ import math
 import torch
 from torch import Tensor
 
-from gcnsl.graph.checks import UNLABELLED
+from gcnsl.checks import UNLABELLED
 
 
 def edge_homophily(edge_index: Tensor, y: Tensor) -> float:
-    """Share of the undirected edges, loops counted, whose ends are of one class; the paper's h.
+    """Share of the undirected edges, including loops, whose ends have the same class: the paper's h.
 
     h = |{(u, v) ∈ E : y_u = y_v}| / |E|
     """
@@ -23,7 +24,7 @@ def edge_homophily(edge_index: Tensor, y: Tensor) -> float:
 
 
 def node_homophily(edge_index: Tensor, y: Tensor) -> float:
-    """Mean over the nodes that have labelled neighbours of the share of those that are of the node's own class.
+    """Share of a node's labelled neighbours that have the node's class, averaged over the nodes that have any.
 
     (1 / |V|) Σ_v |{u ∈ N(v) : y_u = y_v}| / |N(v)|
     """
@@ -35,14 +36,14 @@ def node_homophily(edge_index: Tensor, y: Tensor) -> float:
 
 
 def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
-    """Edge homophily above what the class sizes give by chance: 0 for edges drawn at random, 1 for perfect agreement.
+    """Edge homophily corrected for chance: about 0 for random edges, 1 if all neighbours have the same class.
 
-    (h − Σ_k p_k²) / (1 − Σ_k p_k²), p_k = the share of edge ends in class k (Platonov et al., 2023)
+    (h − Σ_k p_k²) / (1 − Σ_k p_k²), where p_k is the share of edge ends in class k (Platonov et al., 2023)
     """
     source, target = _labelled_edges(edge_index, y)
     if not len(source):
         return math.nan
-    ends = y[torch.cat([source, target[source == target]])]  # a loop has two ends at its node but is listed once
+    ends = y[torch.cat([source, target[source == target]])]  # a loop has two ends, but is listed once
     share = torch.bincount(ends).double() / len(ends)
     chance = float((share**2).sum())
     return (edge_homophily(edge_index, y) - chance) / (1 - chance) if chance < 1 else math.nan

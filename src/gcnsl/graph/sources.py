@@ -1,4 +1,4 @@
-"""A checked graph from what people already have in memory: arrays, SciPy matrices, networkx, PyG Data."""
+"""A checked graph from data in memory: arrays, SciPy matrices, networkx graphs or PyG Data."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,8 +8,10 @@ import torch
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
-from gcnsl.graph.checks import check_edges, check_features, check_labels, check_masks
-from gcnsl.graph.edges import simple_undirected
+from gcnsl.graph.features import check_features
+from gcnsl.graph.labels import check_labels
+from gcnsl.graph.masks import MASKS, check_masks
+from gcnsl.graph.simple_edges import check_edges, simple_undirected
 
 
 def from_arrays(
@@ -24,23 +26,26 @@ def from_arrays(
     val_mask: Any = None,
     test_mask: Any = None,
 ) -> Data:
-    """Check arrays and make a graph of them. Every other way into the package ends here.
+    """Make a checked graph from arrays. All other ways to make a graph call this function.
 
     Args:
-        x: Features, n × d; dense, or sparse and then kept sparse (torch CSR).
-        edge_index: 2 × E node numbers, in any direction and with any repeats (:mod:`gcnsl.graph.edges` has the rule).
-        y: One label a node: class numbers with -1 for unknown, or names with ``None`` for unknown.
-        class_names: Names for class numbers.
-        node_ids: The caller's own names for the nodes; kept for reporting.
-        feature_names: Likewise for the columns of ``x``.
-        train_mask: n or n × runs, boolean. Likewise ``val_mask`` and ``test_mask``.
+        x: Features (n × d), dense or sparse. Sparse features stay sparse (torch CSR).
+        edge_index: Node numbers of the edges (2 × E), which are made simple and undirected: see
+            :mod:`gcnsl.graph.simple_edges`.
+        y: One label per node: class numbers with -1 for unknown, or names with ``None`` for unknown.
+        class_names: Names of the classes, if ``y`` holds class numbers.
+        node_ids: The caller's names for the nodes.
+        feature_names: Names of the columns of ``x``.
+        train_mask: Training nodes (n or n × runs, boolean).
+        val_mask: Validation nodes.
+        test_mask: Test nodes.
 
     Returns:
-        Data with ``x`` (float32), ``edge_index`` (simple, undirected, sorted), ``edge_report``, and as far as they are
-        given ``y``, ``class_names``, ``node_ids``, ``feature_names`` and the masks (n × runs).
+        Data with ``x`` (float32), ``edge_index`` (simple, undirected, sorted) and ``edge_report``, and with ``y``,
+        ``class_names``, ``node_ids``, ``feature_names`` and the masks (n × runs) where they are given.
 
     Raises:
-        InputError: If anything cannot be used, naming argument, place and remedy.
+        InputError: If anything can't be used; the message names the argument, the place and a remedy.
     """
     features = check_features(x)
     num_nodes, num_features = features.shape
@@ -59,29 +64,35 @@ def from_arrays(
         data.node_ids = np.asarray(_of_length(node_ids, num_nodes, "node_ids", "node"))
     if feature_names is not None:
         data.feature_names = [str(f) for f in _of_length(feature_names, num_features, "feature_names", "column of x")]
-    masks = {"train_mask": train_mask, "val_mask": val_mask, "test_mask": test_mask}
+    masks = dict(zip(MASKS, (train_mask, val_mask, test_mask), strict=True))
     for name, mask in check_masks(masks, labels, num_nodes, names).items():
         data[name] = mask
     return data
 
 
-def _of_length(names: Any, wanted: int, argument: str, what: str) -> Any:
-    if len(names) != wanted:
-        raise InputError(f"{argument} has {len(names)} entries: give {wanted}, one for each {what}")
+def _of_length(names: Any, length: int, argument: str, what: str) -> Any:
+    if len(names) != length:
+        raise InputError(f"{argument} has {len(names)} entries: give {length}, one per {what}")
     return names
 
 
 def from_scipy(adjacency: Any, x: Any, y: Any = None, **options: Any) -> Data:
-    """A graph from a square SciPy adjacency matrix (n × n, any stored non-zero entry is an edge) and features.
+    """Make a checked graph from a SciPy adjacency matrix.
 
-    The options are those of :func:`from_arrays`.
+    Args:
+        adjacency: Square matrix (n × n); every non-zero entry is an edge.
+        x: Features (n × d).
+        y: One label per node.
+        **options: Further arguments of :func:`from_arrays`.
     """
     entries = adjacency.tocoo()
     if entries.shape[0] != entries.shape[1]:
-        raise InputError(f"adjacency has shape {entries.shape}: give a square matrix, one row and one column a node")
+        raise InputError(
+            f"adjacency has shape {entries.shape}: give a square matrix with one row and one column per node"
+        )
     features = check_features(x)
     if features.shape[0] != entries.shape[0]:
-        raise InputError(f"x has {features.shape[0]} rows, but adjacency has {entries.shape[0]}: give one row a node")
+        raise InputError(f"x has {features.shape[0]} rows, but adjacency has {entries.shape[0]}: give one row per node")
     kept = entries.data != 0
     return from_arrays(features, np.stack([entries.row[kept], entries.col[kept]]), y, **options)
 
@@ -89,13 +100,13 @@ def from_scipy(adjacency: Any, x: Any, y: Any = None, **options: Any) -> Data:
 def from_networkx(
     graph: Any, *, features: str | Sequence[str] = "x", label: str | None = "label", **options: Any
 ) -> Data:
-    """A graph from networkx; node keys become ``node_ids``.
+    """Make a checked graph from a networkx graph. The nodes become ``node_ids``.
 
     Args:
         graph: Any networkx graph.
-        features: The node attribute that holds a vector, or the attributes that hold one number each.
-        label: The node attribute with the class; a node without it is unlabelled; ``None`` for no labels.
-        **options: Those of :func:`from_arrays`.
+        features: The node attribute with a vector, or a list of node attributes with one number each.
+        label: The node attribute with the class, which unlabelled nodes lack; ``None`` for a graph without labels.
+        **options: Further arguments of :func:`from_arrays`.
     """
     nodes = list(graph.nodes)
     number = {node: i for i, node in enumerate(nodes)}
@@ -105,7 +116,9 @@ def from_networkx(
         attributes = graph.nodes[node]
         missing = [name for name in wanted if name not in attributes]
         if missing:
-            raise InputError(f"node {node!r} has no attribute {missing[0]!r}: set it, or name others with features=")
+            raise InputError(
+                f"node {node!r} has no attribute {missing[0]!r}: set it, or give other attributes as features"
+            )
         rows.append(attributes[features] if isinstance(features, str) else [attributes[name] for name in wanted])
     labels = None
     if label is not None and any(label in graph.nodes[node] for node in nodes):
@@ -117,10 +130,10 @@ def from_networkx(
 
 
 def from_data(data: Data) -> Data:
-    """A graph from PyG Data, checked and repaired; what the package does not know is left behind."""
+    """Make a checked graph from PyG Data. Attributes that :func:`from_arrays` does not know are left out."""
     if data.x is None:
-        raise InputError("data.x is None: nodes need features, one row a node")
+        raise InputError("data.x is None: give features, one row per node")
     if data.edge_index is None:
-        raise InputError("data.edge_index is None: give the edges, 2 × E (an empty one for a graph without edges)")
-    names = ("class_names", "node_ids", "feature_names", "train_mask", "val_mask", "test_mask")
+        raise InputError("data.edge_index is None: give the edges, 2 × E (2 × 0 for a graph without edges)")
+    names = ("class_names", "node_ids", "feature_names", *MASKS)
     return from_arrays(data.x, data.edge_index, data.y, **{name: data.get(name) for name in names})

@@ -1,4 +1,4 @@
-"""What one should know about a graph before training on it."""
+"""Summarizes a graph: what to know before training on it."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,45 +11,46 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.graph.checks import UNLABELLED, untrained_classes
+from gcnsl.checks import UNLABELLED
 from gcnsl.graph.homophily import adjusted_homophily, edge_homophily, node_homophily
+from gcnsl.graph.masks import PARTS, split_count, untrained_classes
 
 LEAKAGE_LIMIT = 0.1
-"""Share of test nodes with a twin among the training nodes from which on accuracies should not be trusted."""
+"""Largest share of test nodes with a twin among the training nodes for which there is no warning."""
 
 
 @dataclass(frozen=True)
 class GraphSummary:
-    """Size, shape, agreement between neighbours, and warnings. Every field is plain, for JSON."""
+    """Size, degrees, homophily and warnings, all of which JSON can hold."""
 
     name: str
     nodes: int
     edges: int
-    """Undirected edges, loops counted."""
+    """Undirected edges, including loops."""
     loops: int
     repeated_entries: int
-    """Entries of the raw edge list that repeat another."""
+    """Entries of the raw edge list that repeat an earlier one."""
     one_way_edges: int
-    """Edges that the raw list gives in one direction only."""
+    """Edges that the raw edge list contains in one direction only."""
     features: int
     classes: dict[str, int]
-    """Labelled nodes in each class."""
+    """Number of nodes per class."""
     unlabelled: int
     degree: dict[str, float]
-    """Smallest, median, mean and largest number of neighbours, the node itself not counted."""
+    """``min``, ``median``, ``mean`` and ``max`` of the number of neighbours, without loops."""
     homophily: dict[str, float | None]
-    """By edges, by nodes, adjusted for chance; None for a graph with no edge between labelled nodes."""
+    """``edge``, ``node`` and ``adjusted`` homophily; ``None`` without edges between labelled nodes."""
     isolated_nodes: int
-    """Nodes with no neighbour but themselves."""
+    """Nodes without neighbours, not counting themselves."""
     zero_feature_rows: int
     repeated_feature_rows: int
-    """Nodes whose features are exactly those of another node."""
+    """Nodes with exactly the same features as another node; rows of zeros are not counted."""
     twins: int
-    """Nodes whose label and neighbours (at least two) are exactly those of another node."""
+    """Nodes with exactly the same label and neighbours (at least two) as another node."""
     split: dict[str, int]
-    """Runs, and training, validation, test and left-out nodes of the first; empty without masks."""
+    """``runs``, and the sizes of ``train``, ``val``, ``test``, ``left_out`` in the first run; empty without masks."""
     leakage: float | None
-    """Share of the test nodes, over all runs, that have a twin among the training nodes; None without masks."""
+    """Share of the test nodes, over all runs, with a twin among the training nodes; ``None`` without masks."""
     warnings: tuple[str, ...]
 
 
@@ -90,13 +91,13 @@ def summarize(data: Data) -> GraphSummary:
 
 
 def neighbour_counts(data: Data) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Number of neighbours of every node, itself not counted."""
+    """Return the number of neighbours per node (n), without loops."""
     source, target = data.edge_index
     return torch.bincount(source[source != target], minlength=data.num_nodes).numpy()
 
 
 def _rows(x: Tensor) -> Iterator[bytes]:
-    """A row of features as bytes, equal where and only where rows are equal; empty for a row of zeros."""
+    """Yield each row of features as bytes, which are equal exactly if the rows are; empty for a row of zeros."""
     if x.layout == torch.sparse_csr:
         start, columns, values = (part.numpy() for part in (x.crow_indices(), x.col_indices(), x.values()))
         for low, high in pairwise(start):
@@ -105,16 +106,16 @@ def _rows(x: Tensor) -> Iterator[bytes]:
             yield columns[order].tobytes() + values[order].tobytes()
     else:
         zero = bytes(x.shape[1] * x.element_size())
-        for row in x.numpy() + 0.0:  # -0.0 and 0.0 are one number with two spellings
-            spelt = row.tobytes()
-            yield spelt if spelt != zero else b""
+        for row in x.numpy() + 0.0:  # turns -0.0 into 0.0, which has other bytes
+            content = row.tobytes()
+            yield content if content != zero else b""
 
 
 def _twin_groups(data: Data, degree: np.ndarray[Any, Any], y: Tensor) -> Tensor:
-    """A number for each set of nodes with the same label and the same neighbours, at least two; -1 for all others.
+    """Number the groups of nodes that have the same label and the same neighbours, at least two; -1 for other nodes.
 
-    A neighbourhood is recognised by the sum of random 64-bit numbers, one a neighbour: different ones collide with
-    probability 2⁻⁶⁴. A single shared neighbour says little (every leaf of a star shares it), so two are asked for.
+    A set of neighbours is identified by the sum of their random 64-bit numbers: two different sets have the same sum
+    with probability 2⁻⁶⁴. One common neighbour is not enough, because all leaves of a star have the same one.
     """
     source, target = data.edge_index[:, data.edge_index[0] != data.edge_index[1]]
     numbers = torch.from_numpy(np.random.default_rng(0).integers(-(2**63), 2**63, data.num_nodes))
@@ -129,12 +130,11 @@ def _twin_groups(data: Data, degree: np.ndarray[Any, Any], y: Tensor) -> Tensor:
 
 
 def _split_sizes(data: Data) -> dict[str, int]:
-    parts = {name: data.get(f"{name}_mask") for name in ("train", "val", "test")}
-    given = {name: mask for name, mask in parts.items() if mask is not None}
-    if not given:
+    masks = {part: data.get(f"{part}_mask") for part in PARTS}
+    sizes = {part: int(mask[:, 0].sum()) for part, mask in masks.items() if mask is not None}
+    if not sizes:
         return {}
-    sizes = {name: int(mask[:, 0].sum()) for name, mask in given.items()}
-    return {"runs": next(iter(given.values())).shape[1], **sizes, "left_out": data.num_nodes - sum(sizes.values())}
+    return {"runs": split_count(data), **sizes, "left_out": data.num_nodes - sum(sizes.values())}
 
 
 def _leakage(data: Data, twins: Tensor) -> float | None:
@@ -153,13 +153,13 @@ def _warnings(facts: dict[str, Any], data: Data, y: Tensor, class_names: list[st
     if facts["edges"] == 0:
         yield "The graph has no edges: only the learned graph can connect nodes"
     if facts["isolated_nodes"]:
-        yield f"{facts['isolated_nodes']} node(s) have no neighbour but themselves"
+        yield f"{facts['isolated_nodes']} node(s) have no neighbours"
     if facts["zero_feature_rows"]:
-        yield f"{facts['zero_feature_rows']} node(s) have no features at all (rows of zeros)"
+        yield f"All features of {facts['zero_feature_rows']} node(s) are zero"
     sizes = [size for size in facts["classes"].values() if size]
     if sizes and min(sizes) < 5:
         rare = min(facts["classes"], key=lambda name: facts["classes"][name] or data.num_nodes)
-        yield f"Class {rare!r} has {min(sizes)} node(s) only: its accuracy will be noise"
+        yield f"Class {rare!r} has only {min(sizes)} node(s): its accuracy will be mostly noise"
     if facts["leakage"] is not None and facts["leakage"] > LEAKAGE_LIMIT:
         yield (
             f"{facts['leakage']:.0%} of the test nodes have a twin (same label, same neighbours) among the training "

@@ -70,9 +70,7 @@ class Prepared:
         return to_scipy(self.graph.x)
 
 
-def prepare(
-    method: Method, graph: Data, *, seed: int, device: torch.device, root: Folder = None
-) -> Prepared:
+def prepare(method: Method, graph: Data, *, seed: int, device: torch.device, root: Folder = None) -> Prepared:
     """Normalise the features, make what the method needs beside the graph, and move what the model reads to the device.
 
     Args:

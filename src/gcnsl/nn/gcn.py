@@ -35,9 +35,7 @@ class GCNConfig(ModelConfig):
 
     def build(self, in_channels: int, out_channels: int) -> "GCN":
         """The model for so many features and classes."""
-        return GCN(
-            in_channels, self.hidden_channels, out_channels, num_layers=self.num_layers, dropout=self.dropout
-        )
+        return GCN(in_channels, self.hidden_channels, out_channels, num_layers=self.num_layers, dropout=self.dropout)
 
 
 class GraphConvolution(nn.Module):

@@ -39,9 +39,7 @@ class SpectralColumns:
         known, n = len(self.values), graph.num_nodes
         if n == known:
             return self
-        return replace(
-            self, values=torch.cat([self.values, self.transformer.transform(slice_rows(graph.x, known, n))])
-        )
+        return replace(self, values=torch.cat([self.values, self.transformer.transform(slice_rows(graph.x, known, n))]))
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """What the transformer learned, and F."""
@@ -105,7 +103,9 @@ class GCNSLConfig(ModelConfig):
         adjacency = normalized_adjacency(
             graph.edge_index, graph.num_nodes, self_loops=self.self_loops, norm=self.adjacency_norm
         )
-        spectral = precomputed.values if isinstance(precomputed, SpectralColumns) else graph.x.new_empty(len(graph.x), 0)
+        spectral = (
+            precomputed.values if isinstance(precomputed, SpectralColumns) else graph.x.new_empty(len(graph.x), 0)
+        )
         return fastest_form(shift_features(graph.x, self.feature_shift, seed=seed)), adjacency, spectral
 
     def build(self, in_channels: int, out_channels: int) -> GCNSL:

@@ -41,7 +41,9 @@ class GeomGCNConfig(ModelConfig):
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, and Â of every division."""
         if not isinstance(precomputed, StructuralNeighbourhood):
-            raise InputError("Geom-GCN needs structural neighbourhoods: gcnsl.structure.structural_neighbourhood(graph)")
+            raise InputError(
+                "Geom-GCN needs structural neighbourhoods: gcnsl.structure.structural_neighbourhood(graph)"
+            )
         return fastest_form(graph.x), divided_adjacency(precomputed, graph.num_nodes)
 
     def build(self, in_channels: int, out_channels: int) -> "GeomGCN":

@@ -101,9 +101,7 @@ class H2GCN(nn.Module):
         self.lin_embed.reset_parameters()
         self.lin_out.reset_parameters()
 
-    def forward(
-        self, x: Matrix, one_hop: Matrix, two_hop: Matrix
-    ) -> Tensor:
+    def forward(self, x: Matrix, one_hop: Matrix, two_hop: Matrix) -> Tensor:
         """Logits of every node (n × C)."""
         r: Tensor = self.lin_embed(x)
         rounds = [r.relu() if self.relu else r]

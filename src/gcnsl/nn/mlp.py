@@ -28,9 +28,7 @@ class MLPConfig(ModelConfig):
 
     def build(self, in_channels: int, out_channels: int) -> "MLP":
         """The model for so many features and classes."""
-        return MLP(
-            in_channels, self.hidden_channels, out_channels, num_layers=self.num_layers, dropout=self.dropout
-        )
+        return MLP(in_channels, self.hidden_channels, out_channels, num_layers=self.num_layers, dropout=self.dropout)
 
 
 class MLP(nn.Module):

@@ -1,0 +1,81 @@
+"""The bundled graph of Debian packages: a node is a package, its class a section, its features words, its edges needs.
+
+``docs/debian.md`` is its data card. The file was written by ``tools/debian_graph`` in the source repository.
+"""
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from gcnsl.errors import ArgumentError
+from gcnsl.graph import from_arrays
+
+BUNDLED_FILE = Path(__file__).with_name("debian.npz")
+
+
+class PackageGraph(NamedTuple):
+    """The graph as arrays: n packages sorted by name, d words, m edges."""
+
+    x: sp.csr_array
+    """Which package uses which word: 0 or 1, n × d."""
+    edges: NDArray[np.int64]
+    """Each edge once, smaller node number first, sorted: m × 2."""
+    y: NDArray[np.int64]
+    """The section of each package: n."""
+    class_names: list[str]
+    words: list[str]
+    packages: list[str]
+
+
+def load_debian(path: str | os.PathLike[str] = BUNDLED_FILE, *, sparse: bool = False) -> Data:
+    """Load the bundled graph, or another one that ``tools/debian_graph`` wrote. No network is needed.
+
+    Args:
+        path: The npz file.
+        sparse: Whether the features stay sparse (torch CSR); recommended for the graph of all packages.
+
+    Returns:
+        The checked graph with package names as ``node_ids``, words as ``feature_names`` and sections as
+        ``class_names``; ``provenance`` names the package indexes it was built from.
+    """
+    graph, provenance = read_npz(Path(path))
+    data = from_arrays(
+        graph.x if sparse else graph.x.toarray(),
+        graph.edges.T,
+        graph.y,
+        class_names=graph.class_names,
+        node_ids=graph.packages,
+        feature_names=graph.words,
+    )
+    data.name, data.notes = Path(path).stem, []
+    data.provenance = [", ".join(index.values()) for index in provenance["indexes"]]
+    return data
+
+
+def read_npz(path: Path) -> tuple[PackageGraph, Any]:
+    """Read the graph and its provenance (decoded JSON) from an npz file."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        indptr, indices = (arrays[name].astype(np.int64) for name in ("word_indptr", "word_indices"))
+        names = {name: arrays[name].astype(str).tolist() for name in ("class_names", "words", "packages", "provenance")}
+        shape = (len(names["packages"]), len(names["words"]))
+        graph = PackageGraph(
+            x=sp.csr_array((np.ones(len(indices), dtype=np.float32), indices, indptr), shape=shape),
+            edges=arrays["edges"].astype(np.int64),
+            y=arrays["labels"].astype(np.int64),
+            class_names=names["class_names"],
+            words=names["words"],
+            packages=names["packages"],
+        )
+        return graph, json.loads(names["provenance"])
+    except (OSError, ValueError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+        rule = f"is not a graph of Debian packages ({error}): give a file that tools/debian_graph wrote"
+        raise ArgumentError("path", str(path), rule) from error

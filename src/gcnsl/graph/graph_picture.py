@@ -1,0 +1,84 @@
+"""Draws the degrees and classes of a graph, and how often each class is linked to each."""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gcnsl.checks import UNLABELLED
+from gcnsl.graph.summary import GraphSummary, neighbour_counts
+from gcnsl.pictures import check_picture, save_picture
+
+_INK, _FILL = "#1f3b57", "#4c8dae"
+
+
+def class_compatibility(edge_index: Tensor, y: Tensor, num_classes: int) -> Tensor:
+    """Return the shares of the classes among the neighbours of each class (C × C).
+
+    Row c sums to 1, or to 0 if no node of class c has a labelled neighbour.
+    """
+    source, target = y[edge_index[0]], y[edge_index[1]]
+    known = (source != UNLABELLED) & (target != UNLABELLED)
+    pairs = torch.bincount(source[known] * num_classes + target[known], minlength=num_classes**2)
+    counts = pairs.reshape(num_classes, num_classes).double()
+    return counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
+    """Write the picture in the format that the ending of the path names, and return the path."""
+    path = check_picture(path)
+    with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(13.5, 4.4), layout="constrained", dpi=120)
+        degrees, classes, compatibility = figure.subplots(1, 3)
+        _draw_degrees(degrees, neighbour_counts(data))
+        _draw_classes(classes, summary)
+        _draw_compatibility(compatibility, data, list(summary.classes))
+        edge = summary.homophily["edge"]
+        agreement = "" if edge is None else f", edge homophily {edge:.2f}"
+        figure.suptitle(f"{summary.name}: {summary.nodes:,} nodes, {summary.edges:,} edges{agreement}", weight="bold")
+        return save_picture(figure, path)
+
+
+def _draw_degrees(axes: Axes, degree: np.ndarray) -> None:
+    """Draw the share of nodes with at least k neighbours. A straight line means a heavy tail."""
+    values, counts = np.unique(degree[degree > 0], return_counts=True)
+    axes.set_title("Neighbours")
+    axes.set_xlabel("number of neighbours k")
+    axes.set_ylabel("share of nodes with at least k")
+    if len(values):
+        axes.loglog(values, counts[::-1].cumsum()[::-1] / len(degree), "o-", color=_FILL, markersize=3, linewidth=1)
+        axes.grid(visible=True, which="major", alpha=0.3)
+
+
+def _draw_classes(axes: Axes, summary: GraphSummary) -> None:
+    sizes = {**summary.classes, **({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})}
+    bars = axes.barh(list(sizes), list(sizes.values()), color=_FILL)
+    axes.bar_label(bars, padding=3, fontsize=8, color=_INK)
+    axes.invert_yaxis()
+    axes.set_title("Classes")
+    axes.set_xlabel("nodes")
+    axes.margins(x=0.12)
+
+
+def _draw_compatibility(axes: Axes, data: Data, names: list[str]) -> None:
+    axes.set_title("Neighbours' classes (each row sums to 1)")
+    if not names:
+        axes.text(0.5, 0.5, "no labels", ha="center", transform=axes.transAxes)
+        return
+    shares = class_compatibility(data.edge_index, data.y, len(names)).numpy()
+    image = axes.imshow(shares, cmap="viridis", vmin=0, vmax=1)
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylabel("class of a node")
+    axes.set_xlabel("class of its neighbours")
+    if len(names) <= 10:
+        for (row, column), share in np.ndenumerate(shares):
+            axes.text(
+                column, row, f"{share:.2f}", ha="center", va="center", fontsize=7, color="w" if share < 0.6 else "k"
+            )
+    axes.figure.colorbar(image, ax=axes, shrink=0.8)

@@ -1,0 +1,196 @@
+"""A checked graph from a table with one row per node and a table with one row per edge.
+
+Columns stay in Arrow from the file to the last check, so that loading a table of millions of rows takes little longer
+than reading it. Messages name the table, the row and the column; the first row below the header is row 1.
+"""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from gcnsl.checks import UNLABELLED
+from gcnsl.errors import InputError
+from gcnsl.graph.ids import as_ids, find_ids
+from gcnsl.graph.labels import number_classes
+from gcnsl.graph.masks import PARTS
+from gcnsl.graph.sources import from_arrays
+from gcnsl.graph.table_reading import Table, read_table
+
+Source = str | os.PathLike[str] | Any
+"""A path (CSV, TSV or Parquet; text files may end in ``.gz``), a pandas DataFrame or a pyarrow Table."""
+
+_NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+_LARGEST = np.finfo(np.float32).max
+_BLOCK_ROWS = 2048
+
+
+def from_tables(
+    nodes: Source,
+    edges: Source,
+    *,
+    id: str | None = None,  # noqa: A002 - the usual name of the column
+    label: str | None = None,
+    split: str | None = None,
+    features: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    source: str | None = None,
+    target: str | None = None,
+) -> Data:
+    """Read a graph from a table of nodes and a table of edges.
+
+    Args:
+        nodes: One row per node, with an id, numeric features and, where it is known, a class.
+        edges: One row per edge, with the ids of its two ends. Other columns are ignored.
+        id: Column of ``nodes`` with the ids; by default ``id`` if there is one, else the first column.
+        label: Column of ``nodes`` with the classes, names or integers, empty or -1 where unknown; by default ``label``
+            if there is one.
+        split: Column of ``nodes`` with ``train``, ``val``, ``test`` or nothing; by default ``split`` if there is one.
+        features: Columns of ``nodes`` with the features; by default all remaining columns.
+        drop: Columns of ``nodes`` that are not features.
+        source: Column of ``edges`` with one end; by default ``source`` if there is one, else the first column.
+        target: Column of ``edges`` with the other end; by default ``target`` if there is one, else the second column.
+
+    Returns:
+        The checked graph with ``node_ids``, ``feature_names`` and the sorted classes as ``class_names``; see
+        :func:`from_arrays`.
+
+    Raises:
+        InputError: If anything can't be used; the message names the table, the place and a remedy.
+    """
+    with ThreadPoolExecutor(1) as pool:  # Arrow reads one file while the other is being checked
+        edge_table = pool.submit(_read_edges, edges, source, target)
+        fields, ids, name = _read_nodes(nodes, id=id, label=label, split=split, features=features, drop=drop)
+        _release()
+        ends = find_ids(ids, name, *edge_table.result())
+    del edge_table
+    _release()
+    return from_arrays(edge_index=ends, **fields)
+
+
+def _release() -> None:
+    """Return the memory of tables that are no longer used, which Arrow would keep for later ones."""
+    pa.default_memory_pool().release_unused()
+
+
+def _read_nodes(
+    nodes: Source,
+    *,
+    id: str | None,  # noqa: A002
+    label: str | None,
+    split: str | None,
+    features: Sequence[str] | None,
+    drop: Sequence[str],
+) -> tuple[dict[str, Any], pa.ChunkedArray, str]:
+    """Return the table of nodes as arguments of ``from_arrays``, the ids, and the name of the table."""
+    table = read_table(nodes, "nodes", text=[(id or "id", 0)])
+    if table.arrow.num_rows == 0:
+        raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
+    id_column = table.find_column(id, "id", 0)
+    label = table.find_optional(label, "label")
+    split = table.find_optional(split, "split")
+    names = _feature_columns(table, features, {id_column, label, split}, drop)
+    ids = as_ids(table, id_column)
+    fields: dict[str, Any] = {"node_ids": ids.to_numpy(), "feature_names": names, "x": _features(table, names)}
+    if label is not None:
+        fields["y"], fields["class_names"] = _labels(table, label)
+    if split is not None:
+        fields |= _masks(table, split)
+    return fields, ids, table.name
+
+
+def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[Table, tuple[str, str]]:
+    """Return the table of edges and the names of the columns with their ends."""
+    table = read_table(edges, "edges", text=[(source or "source", 0), (target or "target", 1)])
+    source, target = table.find_column(source, "source", 0), table.find_column(target, "target", 1)
+    if source == target:
+        raise InputError(f"{table.name}: source and target are both {source!r}; name two columns")
+    return table, (source, target)
+
+
+def _feature_columns(
+    table: Table, wanted: Sequence[str] | None, used: set[str | None], drop: Sequence[str]
+) -> list[str]:
+    for argument, columns in (("features", wanted or ()), ("drop", drop)):
+        for column in columns:
+            table.check_column(column, argument)
+    used = {*used, *drop}
+    names = [name for name in table.columns if name not in used] if wanted is None else list(wanted)
+    if not names:
+        raise InputError(f"{table.name} has no feature column beside {sorted(filter(None, used))}: add numeric columns")
+    for name in names:
+        kind = table.columns[name].type
+        if not any(is_kind(kind) for is_kind in _NUMERIC):
+            raise InputError(
+                f"{table.name}: column {name!r} holds {kind}, not numbers, e.g. {table.example(name)}; "
+                "encode it as numbers, make it the label, or drop it"
+            )
+    return names
+
+
+def _features(table: Table, names: Sequence[str]) -> NDArray[np.float32]:
+    columns = []
+    for name in names:
+        column = table.columns[name]
+        if column.null_count:
+            raise InputError(f"{table.place(column.is_null(), name)} is empty: features can't be missing; fill it")
+        values = column.to_numpy()
+        if not np.isfinite(values.sum(dtype=np.float64)) or np.abs(values).max() > _LARGEST:
+            bad = ~(np.abs(values) <= _LARGEST)
+            value = values[int(np.flatnonzero(bad)[0])]
+            raise InputError(
+                f"{table.place(bad, name)} is {value}: features must be finite in float32; fill or clip it"
+            )
+        columns.append(values)
+    x = np.empty((table.arrow.num_rows, len(names)), dtype=np.float32)
+    for low in range(0, len(x), _BLOCK_ROWS):  # a block of rows stays in the cache while its columns are copied
+        for k, values in enumerate(columns):
+            x[low : low + _BLOCK_ROWS, k] = values[low : low + _BLOCK_ROWS]
+    return x
+
+
+def _labels(table: Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
+    column = table.columns[name]
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_floating(column.type):
+            column = column.cast(pa.float64())
+        elif not pa.types.is_integer(column.type):
+            column = column.cast(pa.string())
+        coded = pa.chunked_array(column.dictionary_encode().chunks).combine_chunks()
+        numbers, classes = number_classes(coded.dictionary.to_numpy(zero_copy_only=False))
+    except (InputError, pa.ArrowException) as error:
+        raise InputError(f"{table.name}: column {name!r} can't be used as the label: {error}") from error
+    if len(classes) == 1:
+        raise InputError(
+            f"{table.name}: column {name!r} has only one class ({str(classes[0])!r}): label nodes of at least two"
+        )
+    y = np.append(numbers, UNLABELLED)[pc.fill_null(coded.indices, -1).to_numpy()]  # -1 selects the last entry
+    return y, [str(c) for c in classes]
+
+
+def _masks(table: Table, name: str) -> dict[str, NDArray[np.bool_]]:
+    try:
+        column = table.columns[name].cast(pa.string())
+    except pa.ArrowException as error:
+        raise InputError(f"{table.name}: column {name!r} can't be read as strings ({error})") from error
+    known = pc.is_in(column, value_set=pa.array(PARTS))
+    unknown = pc.and_(column.is_valid(), pc.and_(pc.invert(known), pc.not_equal(column, "")))
+    if pc.any(unknown).as_py():
+        value = column.filter(unknown)[0].as_py()
+        raise InputError(f"{table.place(unknown, name)} is {value!r}: write train, val, test or nothing")
+    masks = {}
+    for part in PARTS:
+        chosen = pc.fill_null(pc.equal(column, part), False).to_numpy().astype(bool)
+        if chosen.any():
+            masks[f"{part}_mask"] = chosen
+    if "train_mask" not in masks:
+        raise InputError(f"{table.name}: column {name!r} marks no node as train; mark some, or name another split")
+    return masks

@@ -1,0 +1,148 @@
+"""Training, validation and test nodes: boolean masks with one row per node and one column per run."""
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gcnsl.checks import UNLABELLED, check_number, check_whole
+from gcnsl.errors import ArgumentError, InputError
+from gcnsl.graph.arrays import as_array
+
+PARTS = ("train", "val", "test")
+MASKS = tuple(f"{part}_mask" for part in PARTS)
+
+
+class GraphWarning(UserWarning):
+    """The graph can be used, but something in it will probably lead to poor results."""
+
+
+def check_masks(
+    masks: Mapping[str, Any], y: Tensor | None, num_nodes: int, class_names: Sequence[str] = ()
+) -> dict[str, Tensor]:
+    """Check masks and convert them to bool (n × runs).
+
+    Masks must not overlap and must select labelled nodes only, and every run needs training nodes. A class without
+    training nodes causes a :class:`GraphWarning`.
+
+    Args:
+        masks: Any of ``train_mask``, ``val_mask``, ``test_mask``, each n or n × runs; ``None`` for a missing one.
+        y: Class numbers, -1 for an unlabelled node.
+        num_nodes: Number of nodes n.
+        class_names: Names of the classes, for messages.
+    """
+    given = {name: _as_mask(mask, name, num_nodes) for name, mask in masks.items() if mask is not None}
+    if not given:
+        return {}
+    if y is None:
+        raise InputError(f"{next(iter(given))} is given without y: masks select labelled nodes; give y too")
+    shapes = {name: tuple(mask.shape) for name, mask in given.items()}
+    if len(set(shapes.values())) > 1:
+        raise InputError(f"masks have different numbers of runs: {shapes}; give all masks the same shape")
+    taken = torch.zeros_like(next(iter(given.values())), dtype=torch.int8)
+    for name, mask in given.items():
+        taken += mask
+        unlabelled = mask & (y == UNLABELLED)[:, None]
+        if unlabelled.any():
+            node, run = (int(i) for i in unlabelled.nonzero()[0])
+            raise InputError(f"{name}[{node}, {run}] selects a node without a label; unset it or give the label")
+    if (taken > 1).any():
+        node, run = (int(i) for i in (taken > 1).nonzero()[0])
+        both = " and ".join(name for name, mask in given.items() if mask[node, run])
+        raise InputError(f"node {node} is in {both} of run {run}: masks must not overlap; unset all but one")
+    train = given.get("train_mask")
+    if train is not None:
+        empty = (~train.any(dim=0)).nonzero()
+        if len(empty):
+            raise InputError(f"train_mask selects no node in run {int(empty[0])}: select at least one training node")
+        for sentence in untrained_classes(train, y, class_names):
+            warnings.warn(sentence, GraphWarning, stacklevel=3)
+    return given
+
+
+def untrained_classes(train: Tensor, y: Tensor, class_names: Sequence[str] = ()) -> list[str]:
+    """Return one sentence per class that has labelled nodes but, in some run, no training node."""
+    sentences = []
+    for c in torch.unique(y[y != UNLABELLED]).tolist():
+        absent = (~train[y == c].any(dim=0)).nonzero().flatten().tolist()
+        if absent:
+            name = repr(class_names[c]) if c < len(class_names) else str(c)
+            runs = "any run" if 1 < len(absent) == train.shape[1] else f"run {', '.join(map(str, absent))}"
+            sentences.append(f"class {name} has no training node in {runs}: it can't be learnt")
+    return sentences
+
+
+def _as_mask(mask: Any, name: str, num_nodes: int) -> Tensor:
+    values = as_array(mask, name)
+    if values.ndim not in (1, 2) or values.shape[0] != num_nodes or values.size == 0:
+        raise InputError(
+            f"{name} has shape {values.shape}: give {num_nodes} rows, one per node, and one column per run"
+        )
+    if values.dtype.kind not in "biu" or (values.dtype.kind != "b" and not np.isin(values, (0, 1)).all()):
+        raise InputError(f"{name} has dtype {values.dtype} or values other than 0 and 1: give a boolean mask")
+    return torch.from_numpy(np.ascontiguousarray(values.reshape(num_nodes, -1), dtype=bool))
+
+
+def split_count(data: Data) -> int:
+    """Return the number of runs that a graph has masks for, 0 without masks."""
+    mask = next((data[name] for name in MASKS if data.get(name) is not None), None)
+    if mask is None:
+        return 0
+    return int(mask.shape[1]) if mask.dim() == 2 else 1
+
+
+def split_masks(data: Data, run: int, *, need: Collection[str] = PARTS) -> dict[str, Tensor]:
+    """Return the masks of one run.
+
+    Args:
+        data: A checked graph.
+        run: Number of the run, the column of the masks.
+        need: The parts that must have nodes. Other parts may be missing and are then all ``False``.
+
+    Returns:
+        The masks (n each) by part: ``train``, ``val`` and ``test``.
+    """
+    count = split_count(data)
+    if count:
+        check_whole("run", run, most=count - 1, why=f"the graph has {count} split(s)")
+    masks = {}
+    for part in PARTS:
+        mask = data.get(f"{part}_mask")
+        if mask is None:
+            mask = torch.zeros(data.num_nodes, dtype=torch.bool)
+        elif mask.dim() == 2:
+            mask = mask[:, run]
+        if part in need and not mask.any():
+            raise InputError(f"the graph has no {part} nodes in run {run}: add some to {part}_mask")
+        masks[part] = mask
+    return masks
+
+
+def draw_validation(numbers: NDArray[np.int64], fraction: float, *, seed: int) -> NDArray[np.bool_]:
+    """Draw validation nodes: a share of the labelled nodes of each class, leaving each at least one training node.
+
+    Args:
+        numbers: Class numbers, -1 for an unlabelled node (n).
+        fraction: The share, between 0 and 1.
+        seed: Seed of the random generator.
+
+    Returns:
+        The mask of the validation nodes (n).
+    """
+    check_number("validation_fraction", fraction, above=0, below=1, why="it is a share of the labelled nodes")
+    generator = np.random.default_rng(seed)
+    chosen = np.zeros(len(numbers), dtype=bool)
+    for c in range(int(numbers.max()) + 1):
+        nodes = generator.permutation(np.flatnonzero(numbers == c))
+        chosen[nodes[: min(round(fraction * len(nodes)), len(nodes) - 1)]] = True
+    if not chosen.any():
+        labelled = int((numbers != UNLABELLED).sum())
+        remedy = "give more labels, a larger share, or val_mask"
+        rule = f"of {labelled} labelled nodes leaves none for validation: {remedy}"
+        raise ArgumentError("validation_fraction", fraction, rule)
+    return chosen

@@ -1,0 +1,133 @@
+"""Reads tables from files or memory as Arrow."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from gcnsl.errors import ArgumentError, InputError
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PARQUET = (".parquet", ".pq")
+_ROW_NUMBERS = re.compile(r"__index_level_\d+__")
+"""Columns in which pandas stores row numbers when rows were selected or reordered; they are not features."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table and its name in messages."""
+
+    arrow: pa.Table
+    name: str
+
+    @cached_property
+    def columns(self) -> dict[str, pa.ChunkedArray]:
+        """The columns by name, in order."""
+        return dict(zip(self.arrow.column_names, self.arrow.columns, strict=True))
+
+    def check_column(self, name: str, argument: str) -> str:
+        """Return the name of a column that the caller gave as ``argument``, if the table has it."""
+        if name not in self.columns:
+            raise ArgumentError(argument, name, f"is not a column of {self.name}, which has {_some(self.columns)}")
+        return name
+
+    def find_column(self, name: str | None, default: str, position: int) -> str:
+        """Return the column that the caller named, else the one with the default name, else the one at a position."""
+        if name is not None:
+            return self.check_column(name, default)
+        if default in self.columns:
+            return default
+        if position >= len(self.columns):
+            raise InputError(f"{self.name} has {len(self.columns)} column(s), too few for {default}; add a column")
+        return next(islice(self.columns, position, None))
+
+    def find_optional(self, name: str | None, default: str) -> str | None:
+        """Return the column that the caller named, else the one with the default name, else ``None``."""
+        if name is not None:
+            return self.check_column(name, default)
+        return default if default in self.columns else None
+
+    def example(self, column: str) -> str:
+        """Return the first value of a column that is not missing, for messages."""
+        values = self.columns[column].drop_null()
+        return repr(values[0].as_py()) if len(values) else "nothing"
+
+    def place(self, bad: Any, column: str) -> str:
+        """Return where the first bad entry is, such as ``nodes.csv, row 3, column 'age'``."""
+        row = int(np.flatnonzero(np.asarray(bad))[0]) + 1
+        return f"{self.name}, row {row}, column {column!r}"
+
+
+def _some(names: Collection[str]) -> str:
+    """The first ten names."""
+    return ", ".join(islice(names, 10)) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
+def read_table(source: str | os.PathLike[str] | Any, argument: str, *, text: Sequence[tuple[str, int]] = ()) -> Table:
+    """Read a table.
+
+    Args:
+        source: A path (CSV, TSV, Parquet), a pandas DataFrame or a pyarrow Table.
+        argument: The caller's argument; also the name of a table that is not a file.
+        text: Columns that are read from a text file as strings even if they look like numbers: the id ``007`` is not
+            the id ``7``. Each is given by its name and, in case there is no such column, by its position.
+    """
+    if isinstance(source, pa.Table):
+        arrow, name = source, argument
+    elif isinstance(source, pd.DataFrame):
+        arrow, name = _from_pandas(source, argument), argument
+    elif isinstance(source, str | os.PathLike):
+        arrow, name = _from_file(Path(source), argument, text), str(source)
+    else:
+        raise InputError(f"{argument} is a {type(source).__name__}: give a path, a pandas DataFrame or a pyarrow Table")
+    counts = Counter(arrow.column_names)
+    repeated = next((column for column, count in counts.items() if count > 1), None)
+    if repeated is not None:
+        raise InputError(f"{name} has several columns {repeated!r}: rename or remove all but one")
+    arrow = arrow.drop_columns([column for column in counts if _ROW_NUMBERS.fullmatch(column)])
+    if not arrow.num_columns:
+        raise InputError(f"{name} has no columns: give a header line and data")
+    return Table(arrow, name)
+
+
+def _from_pandas(frame: pd.DataFrame, argument: str) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise InputError(f"{argument} can't be read ({error}): give each column values of one type") from error
+
+
+def _from_file(path: Path, argument: str, text: Sequence[tuple[str, int]]) -> pa.Table:
+    if not path.is_file():
+        raise ArgumentError(argument, str(path), "does not exist: give the path of a table")
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    kind = suffixes[-1] if suffixes else ""
+    try:
+        if kind in PARQUET:
+            return pa.parquet.read_table(path, pre_buffer=False)  # for a local file, a buffer only takes memory
+        if kind in SEPARATORS:
+            return _from_text(path, SEPARATORS[kind], text)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{path} can't be read as a {kind.removeprefix('.')} table: {error}") from error
+    known = ", ".join([*SEPARATORS, *PARQUET])
+    raise ArgumentError(argument, str(path), f"must end in one of {known} (text files also in .gz)")
+
+
+def _from_text(path: Path, separator: str, text: Sequence[tuple[str, int]]) -> pa.Table:
+    parse = pa.csv.ParseOptions(delimiter=separator)
+    with pa.csv.open_csv(path, parse_options=parse) as reader:
+        header = [name for name in reader.schema.names if not _ROW_NUMBERS.fullmatch(name)]
+    columns = [name if name in header else next(iter(header[position:]), name) for name, position in text]
+    convert = pa.csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True)
+    return pa.csv.read_csv(path, parse_options=parse, convert_options=convert)

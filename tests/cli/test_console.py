@@ -1,0 +1,107 @@
+import io
+import itertools
+
+import pytest
+from rich.console import Console
+
+from gcnsl.cli import console
+from gcnsl.cli.console import duration, epochs_shown, percent, progress, runs_shown
+from gcnsl.training import Epoch
+
+from .cases import QUICK
+
+
+def epoch(number: int, remaining: int) -> Epoch:
+    return Epoch(
+        number=number,
+        train_loss=1.25,
+        val_loss=1.5,
+        accuracy={"train": 0.5, "val": 0.75},
+        best_epoch=number,
+        remaining=remaining,
+        seconds=1.0,
+    )
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Standard error is a terminal, and what is shown there."""
+    shown = io.StringIO()
+    monkeypatch.setattr(console, "err", Console(file=shown, force_terminal=True, width=80, color_system=None))
+    return shown
+
+
+def test_progress_of_training(terminal) -> None:
+    with epochs_shown(quiet=False) as show:
+        for number in range(1, 4):
+            show(epoch(number, remaining=10))
+    assert "epoch 3  loss 1.250  validation 75.0%" in terminal.getvalue()
+    assert "left" in terminal.getvalue()
+
+
+def test_progress_of_a_comparison(terminal) -> None:
+    with runs_shown(6, quiet=False) as (begin, show):
+        for run in range(3):
+            for name in ("mlp", "gcn"):
+                begin(name, run)
+                show(epoch(5, remaining=5))
+    assert "6/6  gcn on split 2  validation 75.0%" in terminal.getvalue()
+
+
+def test_quiet_shows_none(terminal) -> None:
+    with epochs_shown(quiet=True) as show:
+        show(epoch(1, remaining=10))
+    with runs_shown(6, quiet=True) as (begin, show):
+        begin("mlp", 0)
+        show(epoch(1, remaining=10))
+    assert terminal.getvalue() == ""
+
+
+def test_commands_show_progress_on_a_terminal_only(gcnsl, people, terminal) -> None:
+    gcnsl("train", *people, *QUICK, "--quiet")
+    assert terminal.getvalue() == ""
+    gcnsl("train", *people, *QUICK)
+    assert "Training" in terminal.getvalue()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Ten seconds pass between any two looks at the clock."""
+    ticks = itertools.count(0, 10)
+    monkeypatch.setattr(console.time, "monotonic", lambda: float(next(ticks)))
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_time_left_is_an_estimate_from_the_first_step_on(terminal) -> None:
+    with progress("Working", 4) as bar:
+        assert bar.time_left() == ""
+        bar.update(completed=1, text="one of four")
+        assert bar.time_left().startswith("about ")
+        bar.update(completed=4)
+        assert bar.time_left() == "about 0 s left"
+    assert "one of four" in terminal.getvalue()
+
+
+@pytest.mark.usefixtures("clock")
+def test_without_a_terminal_a_line_now_and_then(monkeypatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(console, "err", Console(file=shown, width=80))
+    with progress("Working", 100) as bar:
+        for step in range(1, 9):
+            bar.update(completed=step, text=f"step {step}")
+    lines = shown.getvalue().splitlines()
+    assert 1 <= len(lines) < 8
+    assert lines[0].startswith("Working: step ")
+    assert lines[0].endswith(" left")
+    shown.truncate(0)
+    with progress("Working", 100, quiet=True) as bar:
+        bar.update(completed=50, text="half")
+    assert "Working" not in shown.getvalue()
+
+
+def test_durations_are_said_as_one_would() -> None:
+    assert [duration(seconds) for seconds in (4.4, 89, 120, 5000, 7200)] == ["4 s", "89 s", "2 min", "83 min", "2.0 h"]
+
+
+def test_percent() -> None:
+    assert [percent(share) for share in (0.1234, 1.0, None, float("nan"))] == ["12.3%", "100.0%", "–", "–"]

@@ -1,0 +1,145 @@
+"""What holds for the classifier of every method: it is fitted, saved, loaded and used on a grown graph."""
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from gcnsl import InputError, NodeClassifier
+from gcnsl.estimator.explanation import explain
+from gcnsl.methods import ALIASES, METHODS
+
+from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, same_weights
+
+SMALL = {"hidden_channels": 6, "epochs": 8, "patience": 8}
+LABELS = np.where(HIDDEN, None, NAMES[TRUTH])
+GROWN_X, GROWN_EDGES = np.vstack([X, X[:3] + 0.5]), np.hstack([EDGES, [[N, N + 1, 4], [2, N, N + 2]]])
+STAYS = ("geom-gcn",)
+"""Methods that can't take new nodes."""
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch, tmp_path_factory) -> None:
+    monkeypatch.setattr("gcnsl.datasets.dataset_files.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
+
+
+def fitted(name: str, x=X, **options) -> NodeClassifier:
+    classifier = NodeClassifier(name, **(SMALL | options), device="cpu")
+    return classifier.fit(x, LABELS, edge_index=EDGES, node_ids=[f"n{i}" for i in range(N)])
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_saved_and_loaded_it_predicts_the_same_bits(tmp_path, name, layout) -> None:
+    model = fitted(name, layout(X))
+    model.save(tmp_path / "model")
+    again = NodeClassifier.load(tmp_path / "model", device="cpu")
+    assert (again.predict_proba() == model.predict_proba()).all()
+    assert again.classes_.tolist() == NAMES.tolist()
+    assert again.node_ids_.tolist() == model.node_ids_.tolist()
+    assert again.history_ == model.history_
+    assert again.resolved_method() == model.resolved_method()
+    assert same_weights(clone(again).fit(layout(X), LABELS, edge_index=EDGES), model), "it can be fitted again"
+    if name not in STAYS:
+        grown = [some.predict_proba(layout(GROWN_X), edge_index=GROWN_EDGES) for some in (model, again)]
+        assert (grown[0] == grown[1]).all()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_new_nodes_are_classified_or_refused_with_a_remedy(name) -> None:
+    model = fitted(name)
+    assert (model.predict_proba(X, edge_index=EDGES) == model.predict_proba()).all()
+    if name in STAYS:
+        with pytest.raises(
+            InputError, match=f"^{name} can't take new nodes.*train it again on the grown graph"
+        ) as said:
+            model.predict(GROWN_X, edge_index=GROWN_EDGES)
+        assert "\n" not in str(said.value)
+        return
+    probabilities = model.predict_proba(GROWN_X, edge_index=GROWN_EDGES)
+    assert probabilities.shape == (N + 3, 3)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-5)
+    assert set(model.predict(GROWN_X, edge_index=GROWN_EDGES)) <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_scikit_learn_conventions(name) -> None:
+    model = NodeClassifier(name, **SMALL, device="cpu")
+    assert clone(model).get_params() == model.get_params()
+    assert model.get_params()["hidden_channels"] == 6
+    assert clone(model).set_params(epochs=3).options["epochs"] == 3
+    assert model.set_params(random_state=4).random_state == 4
+    with pytest.raises(InputError, match=f"lambada: {name} has no such option"):
+        model.set_params(lambada=1)
+    with pytest.raises(InputError, match=f"lambada: {name} has no such option"):
+        NodeClassifier(name, lambada=1).fit(X, LABELS, edge_index=EDGES)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_same_seed_gives_the_same_bits(name) -> None:
+    one, same, other = fitted(name), fitted(name), fitted(name, random_state=1)
+    assert same_weights(one, same)
+    assert not same_weights(one, other)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_labels_that_are_held_back_decide_nothing(name) -> None:
+    model = fitted(name)
+    assert (model.y_[HIDDEN] == -1).all()
+    assert (model.graph_.y.numpy() == model.y_).all()
+    assert model.score(None, NAMES[TRUTH], nodes=HIDDEN) == (model.predict() == NAMES[TRUTH])[HIDDEN].mean()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_prediction_can_be_explained(name) -> None:
+    model = fitted(name)
+    told = explain(model, 2)
+    assert told.method == name
+    assert told.node.predicted == model.predict()[2]
+    assert {other.id for other in told.original} == {f"n{i}" for i in EDGES[1][EDGES[0] == 2]}
+    assert (told.reconnected is not None) == bool(getattr(model.model_, "learns_graph", False))
+    assert bool(told.evidence) == name.startswith("gcn-sl")
+
+
+@pytest.mark.parametrize("name", ["mlp", "h2gcn-2"])
+def test_cross_validation_over_nodes(name) -> None:
+    over_nodes = NodeClassifier(name, **SMALL, device="cpu").over_nodes(X, EDGES)
+    assert len(cross_val_score(over_nodes, np.arange(N), TRUTH, cv=2, error_score="raise")) == 2
+
+
+def test_help_lists_every_option_of_every_method() -> None:
+    text = inspect.getdoc(NodeClassifier)
+    for name, method in METHODS.items():
+        part = text.split(f"Options of ``{name}``")[1].split("\nOptions of ")[0]
+        for option in method.described():
+            if option.name in method.config.names():
+                assert f"{option.name} (" in part
+    assert "epsilon (number > 0 and <= 1; default 0.95): Smallest cosine similarity" in text
+    assert "lr (number > 0; default 0.01): Learning rate." in text
+
+
+def test_aliases_are_names_too() -> None:
+    for alias, name in ALIASES.items():
+        assert fitted(alias).fitted_.prepared.method.name == name
+    with pytest.raises(InputError, match=r"method\('gcm'\) must be one of mlp, gcn, "):
+        NodeClassifier("gcm").fit(X, LABELS, edge_index=EDGES)
+
+
+def test_one_split_of_a_checked_graph() -> None:
+    from gcnsl.datasets import with_random_split
+
+    from .cases import DATA
+
+    data = with_random_split(DATA, runs=2)
+    model = NodeClassifier("mlp", **SMALL, device="cpu").fit_graph(data, run=1)
+    assert (model.train_mask_ == data.train_mask[:, 1].numpy()).all()
+    assert (model.val_mask_ == data.val_mask[:, 1].numpy()).all()
+    assert (model.y_[data.test_mask[:, 1].numpy()] == -1).all()
+    assert data.y.equal(DATA.y), "the graph stays as it is"
+    everything = NodeClassifier("mlp", **SMALL, device="cpu").fit_graph(data, run=1, all_labels=True)
+    assert (everything.y_ == DATA.y.numpy()).all()
+    assert isinstance(model.graph_.x, torch.Tensor)

@@ -1,0 +1,132 @@
+"""GCN-SL on disk; tests/estimator/test_laws.py has what holds for all methods."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from sklearn.exceptions import NotFittedError
+
+from gcnsl import GCNSLClassifier, InputError
+from gcnsl.storage import load_folder, save_folder
+
+from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted, same_weights
+
+GROWN = np.vstack([X, X[::9] + 1])
+
+
+def loaded(model, path) -> GCNSLClassifier:
+    model.save(path / "model")
+    return GCNSLClassifier.load(path / "model", device="cpu")
+
+
+@pytest.mark.parametrize("method", ["esc-anch", "esc", "sc", None])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_predictions_after_a_round_trip_are_the_same_bits(tmp_path, method, layout) -> None:
+    options = {"n_components": 0} if method is None else {"spectral_method": method}
+    model = fitted(layout(X), epochs=5, **options)
+    again = loaded(model, tmp_path)
+    assert (again.predict_proba() == model.predict_proba()).all()
+    grown = [some.predict_proba(layout(GROWN), edge_index=EDGES) for some in (model, again)]
+    assert (grown[0] == grown[1]).all()
+    assert again.graph_.x.layout == model.graph_.x.layout
+    assert again.learned_graph().edge_index.equal(model.learned_graph().edge_index)
+
+
+def test_everything_fitted_comes_back(tmp_path) -> None:
+    ids = [f"node {i}" for i in range(N)]
+    y = np.where(HIDDEN, None, NAMES[TRUTH])
+    model = fitted(y=y, epochs=5, rounds=np.int64(3), random_state=np.random.RandomState(3), fit={"node_ids": ids})
+    again = loaded(model, tmp_path)
+    assert again.classes_.tolist() == NAMES.tolist()
+    assert again.node_ids_.tolist() == ids
+    assert again.history_ == model.history_
+    assert again.n_features_in_ == 20
+    for name in ("y_", "train_mask_", "val_mask_"):
+        assert (getattr(again, name) == getattr(model, name)).all()
+    given, kept = model.get_params(), again.get_params()
+    assert {name for name in given if given[name] != kept[name]} == {"random_state"}
+    assert kept["random_state"] == model.fitted_.prepared.seed
+    assert again.score(None, y) == model.score(None, y)
+    assert same_weights(classifier(**kept).fit(X, y, edge_index=EDGES), model), "it can be fitted again"
+
+
+def test_ids_and_classes_keep_their_type(tmp_path) -> None:
+    model = loaded(fitted(epochs=1, fit={"node_ids": np.arange(N) * 7}), tmp_path)
+    assert model.node_ids_.tolist() == (np.arange(N) * 7).tolist()
+    assert model.classes_.dtype.kind == "i"
+    assert loaded(fitted(y=TRUTH == 1, epochs=1), tmp_path).classes_.dtype.kind == "b"
+    assert model.node_ids_.dtype.kind == "i"
+    assert loaded(fitted(epochs=1), tmp_path).node_ids_ is None
+
+
+def test_what_belongs_to_the_place_of_training_is_not_saved(tmp_path) -> None:
+    model = fitted(epochs=1, checkpoint=tmp_path / "run.safetensors", on_epoch=lambda epoch: None)
+    again = loaded(model, tmp_path)
+    assert again.checkpoint is None
+    assert again.on_epoch is None
+    assert str(tmp_path) not in (tmp_path / "model" / "config.json").read_text()
+
+
+def test_saving_needs_a_fitted_classifier_and_a_place(tmp_path) -> None:
+    with pytest.raises(NotFittedError):
+        classifier().save(tmp_path / "model")
+    model = fitted(epochs=1)
+    model.save(tmp_path / "model")
+    with pytest.raises(InputError, match="model exists"):
+        model.save(tmp_path / "model", overwrite=False)
+    with pytest.raises(InputError, match="nothing is not a folder"):
+        GCNSLClassifier.load(tmp_path / "nothing")
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model")
+    fitted(sp.csr_array(X), epochs=1).save(path / "model")
+    return load_folder(path / "model")
+
+
+def forge_tensors(**changes):
+    def forge(config, tensors) -> None:
+        for name, value in changes.items():
+            key = name.replace("__", ".")
+            tensors[key] = value(tensors[key])
+
+    return forge
+
+
+FORGERIES = {
+    "columns": forge_tensors(x__column=lambda t: t + 10**6),
+    "starts": forge_tensors(x__start=lambda t: t * 3),
+    "edges": forge_tensors(edge_index=lambda t: t + N),
+    "anchors": forge_tensors(precomputed__anchors=lambda t: t + N),
+    "spectral": forge_tensors(precomputed__values=lambda t: t[:, 1:]),
+    "total": forge_tensors(precomputed__total=lambda t: t[1:]),
+    "labels": forge_tensors(y=lambda t: t[1:]),
+    "weights": forge_tensors(model__gate=lambda t: t[1:]),
+    "no weights": lambda config, tensors: tensors.pop("model.gate"),
+    "no parameter": lambda config, tensors: config.pop("parameters"),
+    "no method": lambda config, tensors: config.pop("method"),
+    "unknown method": lambda config, tensors: config.update(method="gcm"),
+    "unknown option": lambda config, tensors: config["options"].update(lambada=1),
+    "unknown parameter": lambda config, tensors: config["parameters"].update(lambada=1),
+    "bad parameter": lambda config, tensors: config["options"].update(epsilon=7),
+    "bad shape": lambda config, tensors: config.update(shape="wide"),
+    "bad history": lambda config, tensors: config["history"].update(mood="good"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_folder_is_refused_even_where_its_sums_are_right(tmp_path, content, forgery) -> None:
+    config, tensors = json.loads(json.dumps(content[0])), {name: t.clone() for name, t in content[1].items()}
+    FORGERIES[forgery](config, tensors)
+    save_folder(tmp_path / "model", config, tensors)
+    with pytest.raises(InputError, match=rf"{tmp_path}/model holds no classifier that this version understands"):
+        GCNSLClassifier.load(tmp_path / "model")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_model_trained_on_a_gpu_works_on_a_cpu(tmp_path) -> None:
+    model = fitted(device="cuda")
+    assert loaded(model, tmp_path).predict_proba() == pytest.approx(model.predict_proba(), abs=1e-4)

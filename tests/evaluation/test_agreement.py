@@ -1,0 +1,58 @@
+import pytest
+import torch
+
+from gcnsl import synthetic
+from gcnsl.evaluation import agreement
+from gcnsl.evaluation.agreement import learned_agreement
+from gcnsl.graph import edge_homophily
+from gcnsl.methods import METHODS, initial_model, prepare
+
+from .fake_methods import FakeReconnectingConfig
+
+
+@pytest.fixture
+def data():
+    return synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9)
+
+
+def prepared(data, **options):
+    method = METHODS["gcn-sl-cc"].with_options(n_components=3, n_anchors=8, **options)
+    ready = prepare(method, data, seed=0, device=torch.device("cpu"))
+    return initial_model(ready, 0), ready.inputs
+
+
+@pytest.mark.parametrize("rows", [7, 256])
+def test_learned_edges_are_counted_without_loops_and_in_parts(data, monkeypatch, rows) -> None:
+    monkeypatch.setattr(agreement, "_ROWS", rows)
+    model, inputs = prepared(data, epsilon=0.6)
+    found = learned_agreement(model, inputs, data.y)
+    edges, _ = model.learned_graph(inputs[0])
+    edges = edges[:, edges[0] != edges[1]]
+    assert found.degree == edges.shape[1] / 60
+    assert found.homophily == pytest.approx(edge_homophily(edges, data.y))
+
+
+def test_nodes_that_are_alike_to_none(data) -> None:
+    model, inputs = prepared(data)
+    with torch.no_grad():
+        model.similarity.weight.copy_(torch.eye(16, 12))
+    assert learned_agreement(model, (torch.eye(12), *inputs[1:]), data.y[:12]) == (None, 0)
+
+
+def test_models_that_learn_no_graph(data) -> None:
+    model, inputs = prepared(data, use_reconnected=False)
+    assert learned_agreement(model, inputs, data.y) is None
+    assert learned_agreement(torch.nn.Linear(12, 3), (data.x,), data.y) is None
+
+
+def test_other_models_say_themselves_what_they_have_connected(data) -> None:
+    chain = FakeReconnectingConfig().build(12, 3)
+    assert learned_agreement(chain, (data.x,), data.y).degree == 2 * 59 / 60
+    assert learned_agreement(chain, (data.x,), torch.zeros(60, dtype=torch.long)).homophily == 1
+
+
+def test_nlgnn_connects_the_nodes_of_a_window(data) -> None:
+    ready = prepare(METHODS["nlgnn"].with_options(kernel_size=3), data, seed=0, device=torch.device("cpu"))
+    found = learned_agreement(initial_model(ready, 0), ready.inputs, data.y)
+    assert found.degree == 2 * 59 / 60
+    assert 0 <= found.homophily <= 1

@@ -1,0 +1,224 @@
+from dataclasses import replace
+from itertools import product
+
+import pytest
+import torch
+
+from gcnsl import InputError, synthetic
+from gcnsl.datasets import with_random_split
+from gcnsl.errors import TrainingDiverged
+from gcnsl.evaluation import Search, search
+from gcnsl.evaluation import hyperparameter_search as module
+from gcnsl.evaluation.search_space import space_of
+from gcnsl.methods import METHODS, find_method
+
+from .fake_methods import fake_methods
+
+REAL = dict(METHODS)
+START = {"lr": 0.011, "epsilon": 0.8, "rounds": 1, "n_components": 35}
+DATA = with_random_split(synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=3)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """All methods train in no time."""
+    for name, method in fake_methods().items():
+        monkeypatch.setitem(METHODS, name, method.with_options(epochs=4))
+
+
+@pytest.fixture
+def wanted(tmp_path):
+    return Search(
+        find_method("gcn-sl"), DATA, "tiny", runs=2, seed=0, device="cpu", storage=tmp_path / "folder" / "search.db"
+    )
+
+
+def values(wanted: Search) -> list:
+    return [(trial.state.name, trial.value, trial.params) for trial in wanted.study().trials]
+
+
+def test_a_grid_is_tried_in_full_and_no_further(wanted, monkeypatch) -> None:
+    seen = []
+
+    def accuracy(prepared, **_):
+        method = prepared.method
+        seen.append((method.config.dropout, method.training.weight_decay, method.config.relu))
+        return 0.5 + 0.1 * (seen[-1] == (0.0, 5e-4, False))
+
+    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    wanted = replace(wanted, method=REAL["h2gcn-1"].with_options(hidden_channels=7), grid=True, runs=1)
+    search(wanted, trials=3)  # and then it was killed
+    found = search(wanted, trials=100)
+    assert found.options == {"dropout": 0.0, "weight_decay": 5e-4, "relu": False}
+    assert sorted(seen) == sorted(product((0.0, 0.5), (1e-5, 5e-4), (False, True)))
+    assert search(wanted, trials=100) == found
+    assert len(seen) == 8
+
+
+def test_what_is_not_searched_for_stays_as_at_the_start(wanted, monkeypatch) -> None:
+    seen = []
+
+    def accuracy(prepared, **_):
+        method = prepared.method
+        seen.append((method.config.hidden_channels, method.config.heads, method.training.patience))
+        return 0.5
+
+    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    monkeypatch.setitem(METHODS, "gat", REAL["gat"])
+    search(replace(wanted, method=REAL["gat"].with_options(hidden_channels=7, heads=3, patience=3)), trials=1)
+    assert set(seen) == {(7, 3, 3)}
+
+
+def test_no_trial_is_begun_when_the_time_is_up(wanted) -> None:
+    assert search(wanted, trials=1000, seconds=0.2).trials < 50
+
+
+def test_a_search_finds_something_and_goes_on_where_it_was(wanted) -> None:
+    told = []
+    first = search(wanted, trials=3, on_trial=lambda *news: told.append(news))
+    assert first.trials == 3
+    assert told[-1] == (3, first.validation_accuracy)
+    assert first.options.keys() == space_of("gcn-sl-cc").keys()
+    METHODS["gcn-sl-cc"].with_options(**first.options)
+    before = values(wanted)
+    assert search(wanted, trials=3) == first, "nothing is left to do"
+    second = search(wanted, trials=6)
+    assert second.trials == 6
+    after = values(wanted)
+    assert after[:3] == before
+    assert len({str(sorted(params.items())) for _, _, params in after}) == 6, "a resumed search repeats nothing"
+    assert second.validation_accuracy >= first.validation_accuracy
+
+
+def test_the_start_and_the_defaults_are_tried_first(wanted) -> None:
+    search(replace(wanted, method=wanted.method.with_options(**START)), trials=2)
+    tried = [trial.user_attrs["options"] for trial in wanted.study().trials]
+    assert tried[0].items() >= START.items()
+    defaults = METHODS["gcn-sl-cc"].options()
+    assert tried[1] == {name: defaults[name] for name in space_of("gcn-sl-cc")}
+
+
+def test_candidates_are_tried_next(wanted) -> None:
+    start = wanted.method.with_options(**START)
+    search(replace(wanted, method=start, candidates=[{"epsilon": 0.77}, {"rounds": 3}]), trials=3)
+    tried = [trial.user_attrs["options"] for trial in wanted.study().trials[:3]]
+    assert tried[1] == tried[0] | {"epsilon": 0.77}
+    assert tried[2] == tried[0] | {"rounds": 3}
+
+
+def test_the_same_seed_makes_the_same_search(wanted, tmp_path) -> None:
+    other = replace(wanted, storage=tmp_path / "other.db")
+    search(wanted, trials=4)
+    search(other, trials=4)
+    assert values(wanted) == values(other)
+
+
+def test_a_first_choice_that_was_killed_is_tried_again(wanted, monkeypatch) -> None:
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_validation_accuracy", killed)
+        with pytest.raises(KeyboardInterrupt):
+            search(replace(wanted, method=wanted.method.with_options(lr=0.011)), trials=1)
+    search(replace(wanted, method=wanted.method.with_options(lr=0.011)), trials=2)
+    done = [trial.user_attrs["options"]["lr"] for trial in wanted.study().trials if trial.state.name == "COMPLETE"]
+    assert 0.011 in done
+
+
+def test_a_trial_that_needs_too_much_memory_does_not_end_the_search(wanted, monkeypatch) -> None:
+    calls = []
+
+    def accuracy(*_, **__):
+        calls.append(1)
+        if len(calls) == 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return 0.5
+
+    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    assert search(replace(wanted, runs=1), trials=2).trials == 2
+    assert len(calls) == 3
+
+
+def test_nothing_fits_into_memory(wanted, monkeypatch) -> None:
+    def accuracy(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    with pytest.raises(InputError, match=r"no trial was finished: allow more time than seconds\(None\), or a device"):
+        search(wanted, trials=2)
+
+
+def test_searches_on_other_graphs_or_splits_are_others(wanted) -> None:
+    data = DATA.clone()
+    data.y = data.y.roll(1)
+    others = [wanted, replace(wanted, data=data), replace(wanted, runs=1), replace(wanted, seed=1)]
+    assert len({other.study().study_name for other in others}) == 4
+
+
+def test_test_nodes_are_never_looked_at(wanted, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(Search, "_graph", "one")
+    data, test = DATA.clone(), DATA.test_mask[:, 0]
+    data.y = DATA.y.clone()
+    data.y[test] = (data.y[test] + 1) % 3
+    data.test_mask = torch.zeros_like(DATA.test_mask)
+    data.test_mask[0] = True
+    wanted = replace(wanted, runs=1)
+    blind = replace(wanted, data=data, storage=tmp_path / "blind.db")
+    assert search(wanted, trials=3) == search(blind, trials=3)
+
+
+def test_a_trial_that_falls_behind_is_given_up(wanted, monkeypatch) -> None:
+    seen = []
+
+    def accuracy(prepared, *, run, **_):
+        seen.append(run)
+        return 0.9 if len(seen) <= 10 else 0.1
+
+    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    found = search(wanted, trials=7)
+    assert found.trials == 7
+    assert [state for state, *_ in values(wanted)] == ["COMPLETE"] * 5 + ["PRUNED"] * 2
+    assert len(seen) == 5 * 2 + 2
+    assert found.validation_accuracy == 0.9
+
+
+def test_divergence_is_no_accuracy(wanted, monkeypatch) -> None:
+    def diverge(*_, **__):
+        raise TrainingDiverged("nan")
+
+    monkeypatch.setattr(module, "run_split", diverge)
+    assert search(wanted, trials=2).validation_accuracy == 0
+
+
+def test_several_processes_share_a_search(tmp_path) -> None:
+    data = with_random_split(synthetic(n=30, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=1)
+    wanted = Search(
+        REAL["gcn-sl-cc"].with_options(epochs=4), data, "tiny", runs=1, device="cpu", storage=tmp_path / "search.db"
+    )
+    found = search(wanted, trials=2, jobs=2)
+    assert 2 <= found.trials <= 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"runs": 0}, r"runs\(0\) must be >= 1"),
+        ({"runs": 4}, r"run\(3\) must be from 0 to 2"),
+        ({"device": "gpu"}, r"device\('gpu'\)"),
+        ({"method": REAL["gat"], "grid": True}, r"method\('gat'\) has no grid"),
+    ],
+)
+def test_bad_arguments(wanted, options, message) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(wanted, **options)
+
+
+def test_no_time(wanted) -> None:
+    with pytest.raises(InputError, match=r"seconds\(0\) must be > 0"):
+        search(wanted, trials=1, seconds=0)
+
+
+def test_no_trials(wanted) -> None:
+    with pytest.raises(InputError, match=r"trials\(0\) must be >= 1"):
+        search(wanted, trials=0)

@@ -1,0 +1,41 @@
+import optuna
+import pytest
+
+from gcnsl import InputError
+from gcnsl.evaluation.search_space import _GRIDS, grid_of, space_of
+from gcnsl.experiments import paper
+from gcnsl.methods import METHODS
+
+
+@pytest.mark.parametrize("dataset", paper.DATASETS)
+def test_the_space_holds_the_paper_s_values(dataset) -> None:
+    options = paper.hyperparameters(dataset)
+    space = space_of("gcn-sl-cc")
+    assert space.keys() >= options.keys()
+    fixed = optuna.trial.FixedTrial({**METHODS["gcn-sl-cc"].options(), **options})
+    assert {name: space[name](fixed, name) for name in options} == options
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_spaces_hold_defaults_and_grids(name) -> None:
+    defaults, space = METHODS[name].options(), space_of(name)
+    for option, suggest in space.items():
+        known = [defaults[option], *_GRIDS.get(name, {}).get(option, ())]
+        assert [suggest(optuna.trial.FixedTrial({option: value}), option) for value in known] == known
+
+
+def test_spaces_of_other_methods_are_of_their_own_options() -> None:
+    for name, method in METHODS.items():
+        assert space_of(name).keys() <= method.options().keys()
+    assert {"lr", "weight_decay"} <= space_of("mlp").keys()
+    assert not {"epsilon", "rounds"} & space_of("mlp").keys()
+
+
+def test_the_switches_of_the_ablation_are_not_searched_for() -> None:
+    assert not {"use_adjacency", "use_reconnected"} & space_of("gcn-sl-cc").keys()
+
+
+def test_a_method_without_a_grid_says_which_have_one() -> None:
+    with pytest.raises(InputError, match=r"method\('mlp'\) has no grid in its literature: .*h2gcn-1"):
+        grid_of("mlp")
+    assert space_of("h2gcn-1", grid=True).keys() == {"dropout", "weight_decay", "relu"}

@@ -1,0 +1,64 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from gcnsl.evaluation import paired_difference
+
+
+def p_value(differences, test_share) -> float:
+    return paired_difference(differences, test_share).p
+
+
+def test_p_value_by_hand() -> None:
+    # mean .03, s² = .00025, J = 5: t = .03 / √((1/5 + 1/4) · .00025) = √8, and with 4 degrees of freedom
+    # F(t) = 1/2 + 3/8 · t/√(1 + t²/4) · (1 - t²/12 / (1 + t²/4)) = 1/2 + 3/8 · √(8/3) · 7/9
+    expected = 2 * (1 / 2 - 3 / 8 * math.sqrt(8 / 3) * 7 / 9)
+    differences = [0.02, 0.04, 0.03, 0.01, 0.05]
+    assert p_value(differences, 0.25) == pytest.approx(expected)
+    assert p_value([-d for d in differences], 0.25) == pytest.approx(expected), "two-sided"
+    assert p_value(differences, 0) < 0.02 < expected < 0.05
+
+
+def test_p_value_without_spread() -> None:
+    assert math.isnan(p_value([0.1], 0.25))
+    assert p_value([0.0, 0.0, 0.0], 0.25) == 1
+    assert p_value([0.1, 0.1, 0.1], 0.25) == 0
+
+
+def test_two_equally_good_learners_seldom_differ() -> None:
+    """Two threshold classifiers, each with a feature of its own, equally informative: any lead is luck."""
+    graphs, n, train, runs = 300, 70, 49, 10
+    rng = np.random.default_rng(0)
+    y = np.tile([0, 1], n // 2)
+    features = y + rng.normal(size=(2, graphs, n))
+    differences = np.empty((graphs, runs))
+    for run in range(runs):
+        order = rng.permuted(np.tile(np.arange(n), (graphs, 1)), axis=1)
+        accuracy = []
+        for feature in features:
+            x, label = np.take_along_axis(feature, order, axis=1), y[order]
+            known, truth = label[:, :train], label[:, train:]
+            means = [np.mean(x[:, :train], axis=1, where=known == c, keepdims=True) for c in (0, 1)]
+            accuracy.append(((x[:, train:] > sum(means) / 2) == truth).mean(axis=1))
+        differences[:, run] = accuracy[0] - accuracy[1]
+    share = (n - train) / train
+    corrected, plain = (np.mean([p_value(list(d), s) < 0.05 for d in differences]) for s in (share, 0))
+    assert corrected < 0.08
+    assert plain > 3 * corrected
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=12), st.floats(0, 2))
+def test_interval_and_p_value_tell_the_same_story(differences, share) -> None:
+    found = paired_difference(differences, share)
+    assert found.mean == pytest.approx(np.mean(differences))
+    if np.std(differences) > 1e-9:
+        expected = stats.t.ppf(0.975, len(differences) - 1) * np.sqrt(
+            np.var(differences, ddof=1) * (1 / len(differences) + share)
+        )
+        assert found.half_width == pytest.approx(expected)
+        if abs(abs(found.mean) - found.half_width) > 1e-6:
+            assert (found.p < 0.05) == (abs(found.mean) > found.half_width)

@@ -1,0 +1,76 @@
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from gcnsl import GCNSLClassifier, InputError, synthetic
+from gcnsl.datasets import with_random_split
+from gcnsl.evaluation.training_report import report_on
+from gcnsl.graph import edge_homophily
+
+DATA = with_random_split(synthetic(n=90, h=0.7, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=2)
+DATA.y[:6] = -1
+for part in ("train", "val", "test"):
+    DATA[f"{part}_mask"][:6] = False
+DATA.class_names = ["ash", "beech", "cedar"]
+LABELS = np.array([*DATA.class_names, None], dtype=object)[DATA.y.numpy()]
+
+
+def trained(data=DATA, *, options=None, **how):
+    small = {"hidden_channels": 6, "n_components": 4, "n_anchors": 30, "epochs": 15, "device": "cpu", "epsilon": 0.6}
+    classifier = GCNSLClassifier(**(small | (options or {})))
+    classifier.fit_graph(data, **how)
+    return classifier, report_on(classifier, data, run=how.get("run", 0))
+
+
+def test_a_split_shows_what_it_may() -> None:
+    classifier, report = trained(run=1)
+    masks = {name: DATA[f"{name}_mask"][:, 1].numpy() for name in ("train", "val", "test")}
+    assert (classifier.train_mask_ == masks["train"]).all()
+    assert (classifier.val_mask_ == masks["val"]).all()
+    assert (classifier.y_[masks["test"]] == -1).all()
+    right = classifier.predict() == LABELS
+    for name, mask in masks.items():
+        assert report.nodes[name] == mask.sum()
+        assert report.accuracy[name] == pytest.approx(right[mask].mean())
+    assert report.epochs == 15
+    assert report.stopped == "epochs"
+    assert (report.run, report.device) == (1, "cpu")
+    assert report.options["hidden_channels"] == 6
+    assert not {"device", "checkpoint", "on_epoch"} & report.options.keys()
+
+
+def test_both_graphs_are_measured_on_known_labels() -> None:
+    classifier, report = trained()
+    assert report.original.edges == DATA.edge_report.edges
+    assert report.original.homophily == pytest.approx(edge_homophily(DATA.edge_index, DATA.y))
+    learned = classifier.learned_graph().edge_index
+    learned = learned[:, learned[0] < learned[1]]
+    assert report.reconnected.edges == learned.shape[1] > 0
+    both = torch.cat([learned, learned.flip(0)], dim=1)
+    assert report.reconnected.homophily == pytest.approx(edge_homophily(both, DATA.y))
+    assert trained(options={"use_reconnected": False})[1].reconnected is None
+
+
+def test_all_labels_leave_nothing_to_test() -> None:
+    classifier, report = trained(all_labels=True)
+    assert (classifier.y_ >= 0).sum() == 84
+    assert (classifier.val_mask_ == DATA.val_mask[:, 0].numpy()).all()
+    assert report.nodes["test"] == 0
+    assert report.accuracy["test"] is None
+
+
+def test_a_split_without_validation_or_test_nodes() -> None:
+    data = copy.copy(DATA)
+    del data.val_mask, data.test_mask
+    classifier, report = trained(data)
+    used = classifier.train_mask_ | classifier.val_mask_
+    assert (used == DATA.train_mask[:, 0].numpy()).all()
+    assert classifier.val_mask_.any()
+    assert report.accuracy["test"] is None
+
+
+def test_what_can_not_be_trained_on() -> None:
+    with pytest.raises(InputError, match=r"run\(2\) must be from 0 to 1: the graph has that many splits"):
+        trained(run=2)

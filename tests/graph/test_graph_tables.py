@@ -1,0 +1,183 @@
+import contextlib
+import warnings
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gcnsl import InputError
+from gcnsl.graph import from_tables
+
+from .cases import GOOD_EDGES, GOOD_NODES
+
+NODES = "id,age,height,label\nann,1,1.5,red\nbob,2,2.5,blue\n007,3,3.5,\n7,4,4.5,red\n"
+EDGES = "source,target\nann,bob\nbob,ann\n7,007\n"
+
+
+def check_small_graph(data) -> None:
+    assert data.node_ids.tolist() == ["ann", "bob", "007", "7"]
+    assert data.feature_names == ["age", "height"]
+    assert data.x.tolist() == [[1, 1.5], [2, 2.5], [3, 3.5], [4, 4.5]]
+    assert data.class_names == ["blue", "red"]
+    assert data.y.tolist() == [1, 0, -1, 1]
+    assert data.edge_index.tolist() == [[0, 1, 2, 3], [1, 0, 3, 2]]
+
+
+def test_csv(write) -> None:
+    check_small_graph(from_tables(write("n.csv", NODES), write("e.csv", EDGES)))
+
+
+def test_columns_may_come_in_any_order(write) -> None:
+    nodes = "age,label,height,id\n1,red,1.5,ann\n2,blue,2.5,bob\n3,,3.5,007\n4,red,4.5,7\n"
+    edges = "weight,target,source\n1,bob,ann\n2,ann,bob\n3,007,7\n"
+    check_small_graph(from_tables(write("n.csv", nodes), write("e.csv", edges)))
+
+
+def test_ids_are_the_first_column_that_is_no_row_number(write) -> None:
+    nodes = "__index_level_0__,name,age,height,label\n0,ann,1,1.5,red\n1,bob,2,2.5,blue\n2,007,3,3.5,\n3,7,4,4.5,red\n"
+    check_small_graph(from_tables(write("n.csv", nodes), write("e.csv", EDGES)))
+
+
+def test_gzipped_and_tab_separated(write) -> None:
+    tabs = EDGES.replace(",", "\t")
+    check_small_graph(from_tables(write("n.csv.gz", NODES), write("e.tsv", tabs)))
+
+
+def test_parquet_frames_and_arrow(write, tmp_path) -> None:
+    nodes = pd.read_csv(write("n.csv", NODES), dtype={"id": str})
+    edges = pd.read_csv(write("e.csv", EDGES), dtype=str)
+    nodes.to_parquet(tmp_path / "n.parquet")
+    edges.to_parquet(tmp_path / "e.parquet")
+    check_small_graph(from_tables(tmp_path / "n.parquet", str(tmp_path / "e.parquet")))
+    check_small_graph(from_tables(nodes, edges))
+    check_small_graph(from_tables(pa.Table.from_pandas(nodes), pa.Table.from_pandas(edges)))
+    check_small_graph(from_tables(nodes.astype({"id": "category"}), edges.astype("category")))
+
+
+def test_row_numbers_that_pandas_leaves_in_a_table_are_no_feature(write, tmp_path) -> None:
+    nodes = pd.read_csv(write("n.csv", NODES), dtype={"id": str}).sample(frac=1, random_state=0)
+    edges = pd.read_csv(write("e.csv", EDGES), dtype=str)
+    nodes.to_parquet(tmp_path / "n.parquet")
+    for source in (tmp_path / "n.parquet", pa.Table.from_pandas(nodes)):
+        assert from_tables(source, edges).feature_names == ["age", "height"]
+
+
+def test_columns_by_name_and_position(write) -> None:
+    nodes = write("n.csv", "key,a,kind,note,b\nx,1,k,hi,2\ny,3,m,ho,4\n")
+    edges = write("e.csv", "from,to,weight\nx,y,3\n")
+    data = from_tables(nodes, edges, label="kind", drop=["note"])
+    assert data.feature_names == ["a", "b"]
+    assert data.edge_index.tolist() == [[0, 1], [1, 0]]
+    assert from_tables(nodes, edges, features=["b"], label="kind").feature_names == ["b"]
+
+
+def test_label_types() -> None:
+    edges = pd.DataFrame({"source": [1], "target": [2]})
+    for labels, y, names in [
+        ([3, 1, -1], [1, 0, -1], ["1", "3"]),
+        ([3.0, np.nan, 1.0], [1, -1, 0], ["1", "3"]),
+        ([10, 9, 10], [1, 0, 1], ["9", "10"]),
+        (["10", "9", None], [0, 1, -1], ["10", "9"]),
+        ([True, False, None], [1, 0, -1], ["false", "true"]),
+        (["x", "-1", "y"], [0, -1, 1], ["x", "y"]),
+        ([None, None, None], [-1, -1, -1], []),
+    ]:
+        data = from_tables(pd.DataFrame({"id": [1, 2, 3], "f": [0, 0, 1], "label": labels}), edges)
+        assert data.y.tolist() == y
+        assert data.class_names == names
+
+
+def test_split_column(write) -> None:
+    nodes = write("n.csv", "id,f,label,split\n1,0,a,train\n2,0,b,train\n3,0,a,val\n4,0,b,test\n5,1,a,\n")
+    data = from_tables(nodes, write("e.csv", "source,target\n1,2\n"))
+    assert data.train_mask.tolist() == [[True], [True], [False], [False], [False]]
+    assert data.val_mask.nonzero().tolist() == [[2, 0]]
+    assert data.test_mask.nonzero().tolist() == [[3, 0]]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "options", "message"),
+    [
+        (
+            GOOD_NODES,
+            "source,target\n1,2\n2,9\n1,9\n",
+            {},
+            r"e\.csv, row 2, column 'target' is '9', .*n\.csv \(2 such",
+        ),
+        ("id,f\n1,0\n2,0\n1,3\n", GOOD_EDGES, {}, r"n\.csv, row 3: an earlier row has the id '1' too"),
+        ("id,f\n1,0\n2,inf\n", GOOD_EDGES, {}, r"n\.csv, row 2, column 'f' is inf"),
+        ("id,f\n1,0\n2,1e300\n", GOOD_EDGES, {}, r"n\.csv, row 2, column 'f' is 1e\+300"),
+        ("id,f\n1,0\n2,\n", GOOD_EDGES, {}, r"n\.csv, row 2, column 'f' is empty"),
+        ("id,f\n1,0\n2,nan\n", GOOD_EDGES, {}, r"n\.csv, row 2, column 'f' is empty"),
+        (
+            "id,f\n1,0\n2,tall\n",
+            GOOD_EDGES,
+            {},
+            r"n\.csv: column 'f' holds string, not numbers, e\.g\. '0'; .*drop it",
+        ),
+        ("id,f,label\n1,0,a\n2,0,a\n", GOOD_EDGES, {}, r"n\.csv: column 'label' has only one class \('a'\)"),
+        ("id,f,label\n1,0,1.5\n2,0,2\n", GOOD_EDGES, {}, r"n\.csv: column 'label' .* y holds 1\.5"),
+        ("id,label\n1,a\n2,b\n", GOOD_EDGES, {}, r"n\.csv has no feature column"),
+        ("id,f\n", GOOD_EDGES, {}, r"n\.csv has no rows: the graph is empty"),
+        ("id,f\n1,\n2,\n", GOOD_EDGES, {}, r"n\.csv, row 1, column 'f' is empty"),
+        ("", GOOD_EDGES, {}, r"n\.csv can't be read as a csv table"),
+        ("id,f,f\n1,0,0\n2,0,0\n", GOOD_EDGES, {}, r"n\.csv has several columns 'f'"),
+        ("id,f\n1,0\n2\n", GOOD_EDGES, {}, r"n\.csv can't be read as a csv table: .*Expected 2 columns"),
+        ("id,f\n1,0\n,1\n", GOOD_EDGES, {}, r"n\.csv, row 2, column 'id' is empty"),
+        (GOOD_NODES, "source\n1\n", {}, r"e\.csv has 1 column\(s\), too few for target"),
+        (
+            GOOD_NODES,
+            GOOD_EDGES,
+            {"label": "kind"},
+            r"label\('kind'\) is not a column of .*, which has id, f, label",
+        ),
+        (GOOD_NODES, GOOD_EDGES, {"drop": ["g"]}, r"drop\('g'\) is not a column of .*n\.csv"),
+        (GOOD_NODES, GOOD_EDGES, {"target": "source"}, "source and target are both 'source'"),
+        ("id,f,label,split\n1,0,a,train\n2,0,b,dev\n", GOOD_EDGES, {}, r"row 2, column 'split' is 'dev': write train"),
+        ("id,f,label,split\n1,0,a,val\n2,0,b,test\n", GOOD_EDGES, {}, "marks no node as train"),
+    ],
+)
+def test_bad_tables_are_named(write, nodes, edges, options, message) -> None:
+    with pytest.raises(InputError, match=message):
+        from_tables(write("n.csv", nodes), write("e.csv", edges), **options)
+
+
+text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=4)
+cell = st.one_of(st.integers(-3, 3), st.floats(width=32), st.none(), st.booleans(), text)
+column_name = st.sampled_from(["id", "label", "source", "target", "split", "f", "g", ""])
+tables = st.dictionaries(column_name, st.lists(cell, min_size=3, max_size=3), min_size=0, max_size=5)
+raw_text = st.one_of(
+    st.text(st.sampled_from('id,sourcetarglbf01\n\t";-.x'), max_size=60),
+    st.binary(max_size=60).map(lambda raw: raw.decode("latin1")),
+)
+
+
+def loads_or_complains(nodes, edges) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.suppress(InputError):
+            assert from_tables(nodes, edges).validate()
+
+
+@given(tables, tables)
+def test_any_frames_load_or_raise_our_error(nodes, edges) -> None:
+    loads_or_complains(pd.DataFrame(nodes), pd.DataFrame(edges))
+
+
+@given(raw_text, raw_text)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_loads_or_raises_our_error(tmp_path, nodes, edges) -> None:
+    for name, content in (("n.csv", nodes), ("e.csv", edges)):
+        (tmp_path / name).write_bytes(content.encode("latin1", errors="ignore"))
+    loads_or_complains(tmp_path / "n.csv", tmp_path / "e.csv")
+
+
+def test_labels_in_several_chunks() -> None:
+    labels = pa.chunked_array([["b", None], ["c"], ["a", "b"]])
+    nodes = pa.table({"id": [1, 2, 3, 4, 5], "f": [1.0] * 5, "label": labels})
+    data = from_tables(nodes, pa.table({"source": [1], "target": [2]}))
+    assert data.y.tolist() == [1, -1, 2, 0, 1]
+    assert data.class_names == ["a", "b", "c"]

@@ -1,0 +1,58 @@
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from gcnsl import InputError, from_tables
+from gcnsl.graph.table_reading import Table, read_table
+
+from .cases import GOOD_EDGES, GOOD_NODES
+
+
+def test_bad_arguments_are_named(write, tmp_path) -> None:
+    edges = write("e.csv", GOOD_EDGES)
+    with pytest.raises(InputError, match=r"nodes\(.*\) does not exist"):
+        from_tables(tmp_path / "absent.csv", edges)
+    with pytest.raises(InputError, match=r"must end in one of \.csv, .tsv"):
+        from_tables(write("n.xls", GOOD_NODES), edges)
+    with pytest.raises(InputError, match="can't be read as a parquet table"):
+        from_tables(write("n.parquet", GOOD_NODES), edges)
+    with pytest.raises(InputError, match="nodes is a list"):
+        from_tables([1, 2], edges)
+    with pytest.raises(InputError, match=r"nodes can't be read .* values of one type"):
+        from_tables(pd.DataFrame({"id": [1, "a"], "f": [1, 2]}), edges)
+
+
+def test_a_missing_column_is_reported_with_a_few_of_the_others() -> None:
+    table = read_table(pa.table({f"c{k}": [1] for k in range(40)}), "nodes")
+    with pytest.raises(InputError, match=r"label\('kind'\) is not a column of nodes, which has c0, .* and 30 more$"):
+        table.find_optional("kind", "label")
+
+
+def test_the_columns_of_a_wide_table_are_listed_once(monkeypatch) -> None:
+    """Listing them once per column takes minutes."""
+    listed = []
+
+    class Counted:
+        """An Arrow table that counts how often its columns are listed."""
+
+        def __init__(self, arrow) -> None:
+            self.arrow = arrow
+
+        def __getattr__(self, name):
+            if name in ("column_names", "columns", "schema"):
+                listed.append(name)
+            return getattr(self.arrow, name)
+
+        def __getitem__(self, name):
+            listed.append(name)
+            return self.arrow[name]
+
+    class CountedTable(Table):
+        def __init__(self, arrow, name) -> None:
+            super().__init__(Counted(arrow), name)
+
+    monkeypatch.setattr("gcnsl.graph.table_reading.Table", CountedTable)
+    nodes = pa.table({"id": range(5), **{f"f{k}": [1.0] * 5 for k in range(2000)}})
+    data = from_tables(nodes, pa.table({"source": [0], "target": [1]}), features=[f"f{k}" for k in range(2000)])
+    assert data.x.shape == (5, 2000)
+    assert len(listed) < 20

@@ -1,0 +1,25 @@
+import pyarrow as pa
+import pytest
+
+from gcnsl import InputError
+from gcnsl.graph.table_reading import read_table
+from gcnsl.graph.table_writing import check_table, write_table
+
+TABLE = pa.table({"id": ["007", 'a "quoted", name', "é"], "probability": [0.5, 0.25, 1.0]})
+
+
+@pytest.mark.parametrize("kind", [".csv", ".tsv", ".parquet", ".pq", ".CSV"])
+def test_what_is_written_is_read_again(tmp_path, kind) -> None:
+    path = tmp_path / "new folder" / f"table{kind}"
+    for _ in range(2):
+        write_table(TABLE, path)
+        assert read_table(path, "table", text=[("id", 0)]).arrow.equals(TABLE)
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path) -> None:
+    with pytest.raises(InputError, match=r"output\('out.xlsx'\) must end in one of .csv, .tsv, "):
+        check_table("out.xlsx")
+    with pytest.raises(InputError, match="must end in one of"):
+        write_table(TABLE, tmp_path / "out")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,83 @@
+"""The house: one direction of imports, names that occur once, and a test module for every source module."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[1] / "src" / "gcnsl"
+TESTS = Path(__file__).parent
+ROOMS = (
+    "version",
+    "errors",
+    "files",
+    "checks",
+    "options",
+    "compiled",
+    "sparse",
+    "pictures",
+    "graph",
+    "datasets",
+    "spectral",
+    "reconnection",
+    "structure",
+    "nn",
+    "training",
+    "storage",
+    "methods",
+    "estimator",
+    "evaluation",
+    "experiments",
+    "cli",
+)
+"""A module imports only from its own room and from those before it."""
+MODULES = sorted(path for path in SRC.rglob("*.py") if path.name not in ("__init__.py", "__main__.py"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SRC).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    """The rooms that a file imports from, anywhere in it: inside functions and for type checking too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] if node.module != "gcnsl" else [f"gcnsl.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("gcnsl.")}
+        assert "gcnsl" not in names, f"{path.name} imports the whole package"
+    return found
+
+
+def test_every_room_is_listed() -> None:
+    assert {room(path) for path in MODULES} == set(ROOMS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(SRC).as_posix())
+def test_imports_go_one_way(path) -> None:
+    allowed = ROOMS[: ROOMS.index(room(path)) + 1]
+    assert imported(path) <= set(allowed), f"allowed are {', '.join(allowed)}"
+
+
+def test_no_two_modules_share_a_name() -> None:
+    shared = [name for name, count in Counter(path.name for path in MODULES).items() if count > 1]
+    assert shared == []
+
+
+def test_every_module_has_its_tests() -> None:
+    wanted = {TESTS / path.relative_to(SRC).with_name(f"test_{path.name}") for path in MODULES}
+    missing = sorted(path.relative_to(TESTS).as_posix() for path in wanted if not path.is_file())
+    assert missing == []
+
+
+def test_what_imports_it_finds(tmp_path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(
+        "import numpy\nfrom gcnsl import cli\nimport gcnsl.nn.gcn\ndef f():\n    from gcnsl.graph.ids import a\n"
+    )
+    assert imported(file) == {"cli", "nn", "graph"}

@@ -1,0 +1,176 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+from tools.debian_graph.__main__ import read_indexes
+from tools.debian_graph.build import BUNDLED, STOP_WORDS, Rule, build
+from tools.debian_graph.index import dependencies
+
+from gcnsl.datasets.debian import BUNDLED_FILE, load_debian, read_npz
+from gcnsl.errors import InputError
+
+from .cases import EVERYTHING, assert_same_graph, edges_by_name, graph_of, index_of, stanza
+
+
+def test_edges_join_what_needs_with_what_is_needed_once():
+    graph = graph_of(
+        stanza("a", "games", Depends="b (>= 1), c | d", Recommends="b"),
+        stanza("b", Depends="a"),
+        stanza("c"),
+        stanza("d"),
+        stanza("e", Source="a", Depends="a"),
+    )
+    assert graph.packages == ["a", "b", "c"]
+    assert edges_by_name(graph) == {("a", "b"), ("a", "c")}
+    assert [graph.class_names[c] for c in graph.y] == ["games", "libs", "libs"]
+
+
+def test_features_are_the_words_of_the_summary():
+    needing = stanza("a", summary="The C++ tool, for GTK+ 3 (X11)", Depends="b")
+    graph = graph_of(needing, stanza("b", summary="Tool tool"))
+    assert graph.words == ["c++", "gtk+", "tool", "x11"]
+    np.testing.assert_array_equal(graph.x.toarray(), [[1, 1, 1, 1], [0, 0, 1, 0]])
+
+
+def test_rare_and_common_words_are_dropped_and_so_are_packages_left_without():
+    summaries = ["shared once", "shared twice", "shared twice", "shared"]
+    names = "abcd"
+    stanzas = [stanza(n, summary=s, Depends="b") for n, s in zip(names, summaries, strict=True)]
+    graph = graph_of(*stanzas, rule=replace(EVERYTHING, word_packages=2, word_share=0.9))
+    assert graph.words == ["twice"]
+    assert graph.packages == ["b", "c"]
+
+
+def test_words_are_counted_in_what_may_become_a_node_only():
+    """A word of ten packages of a section that is left out is still a rare one."""
+    stanzas = [stanza("a", summary="good plain", Depends="b"), stanza("b", summary="good")]
+    outside = [stanza(f"doc{i}", "doc", summary="plain") for i in range(10)]
+    graph = graph_of(*stanzas, *outside, rule=replace(EVERYTHING, sections=("libs",), word_packages=2))
+    assert graph.words == ["good"]
+
+
+def test_only_the_largest_component_is_left():
+    graph = graph_of(stanza("a", Depends="b"), stanza("b"), stanza("c", Depends="d, e"), stanza("d"), stanza("e"))
+    assert graph.packages == ["c", "d", "e"]
+
+
+def test_sections_are_the_ones_asked_for_in_that_order():
+    stanzas = [stanza("a", "libs", Depends="b, c"), stanza("b", "games"), stanza("c", "doc")]
+    graph = graph_of(*stanzas, rule=replace(EVERYTHING, sections=("games", "sound", "libs")))
+    assert graph.class_names == ["games", "libs"]
+    assert graph.packages == ["a", "b"]
+    assert graph.y.tolist() == [1, 0]
+
+
+def test_small_sections_can_be_left_out():
+    stanzas = [stanza("a", "libs", Depends="b, c"), stanza("b", "libs"), stanza("c", "doc")]
+    assert graph_of(*stanzas, rule=replace(EVERYTHING, section_packages=2)).packages == ["a", "b"]
+
+
+def test_what_everything_needs_is_left_out():
+    stanzas = [stanza(name, Depends=f"libc6, {other}") for name, other in ("ab", "bc", "ca")]
+    graph = graph_of(*stanzas, stanza("libc6"), rule=replace(EVERYTHING, most_needed_by=2))
+    assert graph.packages == ["a", "b", "c"]
+    assert "libc6" in graph_of(*stanzas, stanza("libc6"), rule=replace(EVERYTHING, most_needed_by=3)).packages
+
+
+def test_of_a_source_the_most_needed_package_of_a_section_is_kept():
+    stanzas = [
+        stanza("box-data", Source="box"),
+        stanza("box-lib", Source="box"),
+        stanza("box-tool", "games", Source="box"),
+        stanza("u", Depends="box-lib, box-tool"),
+        stanza("v", Depends="box-lib, box-data"),
+    ]
+    graph = graph_of(*stanzas, rule=replace(EVERYTHING, one_per_source=True))
+    assert graph.packages == ["box-lib", "box-tool", "u", "v"]
+
+
+def test_the_best_connected_packages_of_each_section_are_kept():
+    hub = stanza("hub", "games", Depends="a, b, c, d")
+    chain = [stanza("a"), stanza("b", Depends="a"), stanza("c", Depends="b"), stanza("d")]
+    graph = graph_of(hub, *chain, rule=replace(EVERYTHING, best_connected=2))
+    assert graph.packages == ["a", "b", "hub"]  # b has degree 3; a and c have 2, and a comes first
+
+
+def test_what_loses_its_bridge_to_the_cap_is_left_out():
+    stanzas = [stanza(f"g{i}", f"games{i}", Depends="core, bridge" if i == 0 else "core") for i in range(3)]
+    stanzas += [stanza("core"), stanza("bridge", Depends="far"), stanza("far", "doc")]
+    graph = graph_of(*stanzas, rule=replace(EVERYTHING, best_connected=1))
+    assert graph.packages == ["core", "g0", "g1", "g2"]
+    assert "far" in graph_of(*stanzas, rule=replace(EVERYTHING, best_connected=2)).packages
+
+
+def test_nothing_connected_is_an_error():
+    with pytest.raises(InputError, match="INDEX has 1 packages, but no two connected"):
+        graph_of(stanza("a"))
+    with pytest.raises(InputError, match="INDEX has 0 packages"):
+        build({})
+
+
+NAMES = [f"p{i:02}" for i in range(24)]
+WORDS = ["red", "green", "blue", "fast", "small", "the"]
+
+
+@st.composite
+def made_up_index(draw):
+    stanzas = []
+    for name in NAMES:
+        needs = draw(st.lists(st.sampled_from(NAMES), max_size=4))
+        words = draw(st.lists(st.sampled_from(WORDS), max_size=4))
+        section = draw(st.sampled_from(["libs", "games", "doc"]))
+        source = draw(st.sampled_from(NAMES[:12] + [name] * 12))
+        stanzas.append(stanza(name, section, " ".join(words), Source=source, Depends=", ".join(needs)))
+    return stanzas
+
+
+@settings(max_examples=80, deadline=None)
+@given(made_up_index(), st.randoms(use_true_random=False))
+def test_the_graph_of_any_index_keeps_the_rule(stanzas, random):
+    """Each condition of the rule, told again on packages by name, with networkx for the components."""
+    rule = Rule(("libs", "games"), 1, 3, True, 2, 0.9, 1, 5)
+    packages = index_of(*stanzas)
+    try:
+        graph = build(packages, rule)
+    except InputError:
+        reject()
+    needs = dependencies(packages)
+    pairs = {tuple(sorted((u, v))) for u in graph.packages for v in needs[u] if v in graph.packages}
+    assert edges_by_name(graph) == pairs
+    assert nx.is_connected(nx.Graph(pairs))
+    assert set(graph.packages) == {name for pair in pairs for name in pair}
+    assert len({(packages[n].source, packages[n].section) for n in graph.packages}) == len(graph.packages)
+    assert all(sum(n in needed for needed in needs.values()) <= 3 for n in graph.packages)
+    assert np.bincount(graph.y).max() <= 5
+    for row, name in zip(graph.x.toarray(), graph.packages, strict=True):
+        mine = {graph.words[j] for j in np.flatnonzero(row)}
+        assert mine
+        assert mine == set(packages[name].summary.split()) & set(graph.words)
+    shuffled = stanzas.copy()
+    random.shuffle(shuffled)
+    assert_same_graph(graph_of(*shuffled, rule=rule), graph)
+
+
+def test_the_bundled_graph_keeps_the_bundled_rule():
+    data = load_debian()
+    assert tuple(data.class_names) == BUNDLED.sections
+    assert not STOP_WORDS & set(data.feature_names)
+
+
+def test_the_bundled_graph_can_be_built_again():
+    """With the index it was built from at hand (GCNSL_DEBIAN_INDEX, or apt's copy of it)."""
+    named = os.environ.get("GCNSL_DEBIAN_INDEX")
+    copies = Path("/var/lib/apt/lists").glob("*_debian_dists_bookworm_main_binary-amd64_Packages*")
+    paths = [Path(named)] if named else sorted(copies)
+    if not paths:
+        pytest.skip("no Debian package index: set GCNSL_DEBIAN_INDEX to bookworm's main/binary-amd64/Packages")
+    bundled, provenance = read_npz(BUNDLED_FILE)
+    packages, (index,) = read_indexes(paths[:1], [])
+    if index["sha256"] != provenance["indexes"][0]["sha256"]:
+        pytest.skip("the Debian package index here is of another date than the bundled graph's")
+    assert_same_graph(build(packages), bundled)

@@ -1,0 +1,125 @@
+"""The command that builds a graph, on made-up indexes."""
+
+import gzip
+import hashlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tools.debian_graph.__main__ import main, read_indexes
+from tools.debian_graph.build import BUNDLED, FULL
+
+from gcnsl.datasets.debian import load_debian, read_npz
+
+from .cases import stanza
+
+CHECKOUT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def index_file(tmp_path):
+    """A made-up index that is large enough for the rule of the bundled graph."""
+    random = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(60)]
+    stanzas = []
+    for i in range(400):
+        needs = ", ".join(f"package{j}" for j in random.integers(0, 400, 3))
+        summary = " ".join(random.choice(words, 4))
+        stanzas.append(stanza(f"package{i}", BUNDLED.sections[i % 8], summary, Depends=needs))
+    path = tmp_path / "Packages"
+    path.write_text("\n\n".join(stanzas) + "\n", encoding="utf-8")
+    return path
+
+
+def test_same_index_same_bytes(index_file, tmp_path, capsys):
+    outputs = [tmp_path / name for name in ("one.npz", "two.npz")]
+    for output in outputs:
+        main([str(index_file), "-o", str(output)])
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+    assert re.search(r"one.npz: 400 packages of 8 sections, [\d,]+ edges, 60 words, h = 0.\d+", capsys.readouterr().out)
+    data = load_debian(outputs[0])
+    assert data.num_nodes == 400
+    assert data.name == "one"
+
+
+def test_an_index_is_known_by_the_sum_of_its_unpacked_text(index_file):
+    content = index_file.read_bytes()
+    packed = index_file.with_suffix(".gz")
+    packed.write_bytes(gzip.compress(content))
+    packages, indexes = read_indexes([packed], [])
+    assert (packages, indexes) == read_indexes([index_file], [])
+    assert len(packages) == 400
+    assert indexes == [{"sha256": hashlib.sha256(content).hexdigest()}]
+
+
+def test_a_later_index_replaces_packages(tmp_path):
+    for name, summary in (("old", "older text"), ("new", "newer text")):
+        (tmp_path / name).write_text(stanza("tool", summary=summary), encoding="utf-8")
+    packages, _ = read_indexes([tmp_path / "old", tmp_path / "new"], [])
+    assert packages["tool"].summary == "newer text"
+
+
+def test_full_keeps_every_large_section(index_file, tmp_path, capsys):
+    text = index_file.read_text(encoding="utf-8").replace("Section: sound", "Section: doc")
+    many = "\n\n".join(re.sub(r"package(\d+)", rf"package{k}-\1", text) for k in range(3))
+    lone = stanza("lone", "tiny", "word1", Depends="package1")
+    index_file.write_text("\n".join([text, many, lone]), encoding="utf-8")
+    main([str(index_file), "--full", "-o", str(tmp_path / "full.npz")])
+    assert "400 packages of 8 sections" in capsys.readouterr().out
+    graph, provenance = read_npz(tmp_path / "full.npz")
+    assert graph.class_names == sorted({*BUNDLED.sections, "doc"} - {"sound"})
+    assert provenance["rule"]["section_packages"] == FULL.section_packages == 100
+
+
+RELEASE = """\
+-----BEGIN PGP SIGNED MESSAGE-----
+
+Origin: Debian
+Suite: stable
+Version: 12.15
+Codename: bookworm
+Date: Sat, 11 Jul 2026 10:16:37 UTC
+MD5Sum:
+ f230d61720e789abf5df55d6026230c6 50060337 main/binary-amd64/Packages
+SHA256:
+ {sha256} 50060337 main/binary-amd64/Packages
+"""
+
+
+def test_the_release_is_recorded_and_vouches_for_the_index(index_file, tmp_path):
+    sha256 = hashlib.sha256(index_file.read_bytes()).hexdigest()
+    release = tmp_path / "InRelease"
+    release.write_text(RELEASE.format(sha256=sha256), encoding="utf-8")
+    main([str(index_file), "--release", str(release), "-o", str(tmp_path / "graph.npz")])
+    assert read_npz(tmp_path / "graph.npz")[1]["indexes"] == [
+        {
+            "release": "Debian 12.15 (bookworm)",
+            "date": "Sat, 11 Jul 2026 10:16:37 UTC",
+            "path": "main/binary-amd64/Packages",
+            "sha256": sha256,
+        }
+    ]
+    release.write_text(RELEASE.format(sha256="0" * 64), encoding="utf-8")
+    with pytest.raises(SystemExit, match=f"{sha256}, which no --release file lists"):
+        main([str(index_file), "--release", str(release), "-o", str(tmp_path / "other.npz")])
+    assert not (tmp_path / "other.npz").exists()
+
+
+def test_errors_of_the_command_are_one_line(tmp_path):
+    gone, binary, letter = (tmp_path / name for name in ("gone", "binary", "letter"))
+    binary.write_bytes(b"\xff\xfe")
+    letter.write_text("Dear reader,\n\nthis is a letter.\n", encoding="utf-8")
+    for path, message in ((gone, "does not exist"), (binary, "is not text"), (letter, "stanza without")):
+        with pytest.raises(SystemExit, match=message) as stopped:
+            main([str(path), "-o", str(tmp_path / "graph.npz")])
+        assert "\n" not in str(stopped.value)
+        assert not (tmp_path / "graph.npz").exists()
+
+
+def test_the_program_runs_from_a_checkout_and_says_where_the_index_is():
+    command = [sys.executable, "-W", "error::RuntimeWarning", "-m", "tools.debian_graph", "--help"]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CHECKOUT)
+    assert "dists/bookworm/main/binary-amd64/Packages.xz" in shown.stdout

@@ -1,0 +1,1 @@
+"""Programs that maintainers run from a checkout; not part of the package."""
