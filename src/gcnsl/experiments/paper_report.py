@@ -1,4 +1,4 @@
-"""One page with all results: it needs no network, follows light and dark mode, and shows the runs behind every number."""
+"""One page with all results: it needs no network, suits light and dark mode, and shows the runs behind every number."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ _METRICS = {"test": "test accuracy", "degree": "neighbours"} | dict.fromkeys(
 def render(findings: Findings) -> str:
     """The page as HTML."""
     files = PackageLoader("gcnsl.experiments", "page")
-    pages = Environment(
-        loader=files, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    pages = Environment(loader=files, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     pages.filters["subscripts"] = _subscripts
     pages.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     css, js = (Markup(files.get_source(pages, name)[0]) for name in ("report.css", "report.js"))
@@ -58,11 +56,11 @@ def render(findings: Findings) -> str:
 
 def _subscripts(text: str) -> Markup:
     """The text with its subscripts set low."""
-    return Markup(re.sub(r"_(cc|av)\b", r"<sub>\1</sub>", escape(text)))
+    return Markup(re.sub(r"_(cc|av)\b", r"<sub>\1</sub>", str(escape(text))))
 
 
 class _Runs:
-    """The runs as the page's script reads them: cells refer to runs and hyper-parameters, each stored once, by number."""
+    """The runs as the page's script reads them: cells refer by number to runs and hyper-parameters, each stored once."""
 
     def __init__(self) -> None:
         self.cells: list[dict[str, Any]] = []
