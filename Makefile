@@ -23,9 +23,13 @@ help:  ## Show these targets
 	@$(INSTALL) -e '.[dev]'
 	@touch $@
 
-demo: .venv/.user  ## Run the main job on the bundled graph: look at it, compare methods on it, and write the report
+demo: .venv/.user  ## Inspect the bundled graph, compare methods on it, train the winner, predict with it, write the report
+	@mkdir -p demo
 	@$(BIN)/gcnsl inspect debian --plot demo/debian.png
-	@$(BIN)/gcnsl compare debian --models mlp,gcn,h2gcn,gcn-sl --runs 3 --plot demo/comparison.png
+	@$(BIN)/gcnsl compare debian --models mlp,gcn,h2gcn,gcn-sl --runs 3 --plot demo/comparison.png > demo/comparison.txt
+	@cat demo/comparison.txt
+	@$(BIN)/gcnsl $$(sed -n 's/^Train it: gcnsl \(.*\) -o model$$/\1/p' demo/comparison.txt) -o demo/model
+	@$(BIN)/gcnsl predict demo/model -o demo/predictions.csv
 	@$(BIN)/gcnsl report --store results/results.jsonl -o demo/report.html
 	@echo "Open demo/report.html for the paper's tables and figures beside ours."
 
@@ -37,7 +41,7 @@ lint: .venv/.developer  ## Check style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-format: .venv/.developer  ## Mend what can be mended by machine
+format: .venv/.developer  ## Fix what can be fixed by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 

@@ -43,7 +43,7 @@ def option(
     below: float | None = None,
 ) -> Any:
     """Declare a field of :class:`Options`: its default, a sentence about it, and the bounds of a number."""
-    bounds = {"least": least, "most": most, "above": above, "below": below}
+    bounds = {"least": least, "above": above, "most": most, "below": below}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
     return field(default=default, metadata={"meaning": meaning, "bounds": given})
 

@@ -106,7 +106,7 @@ def test_what_diverges_is_left_out(gcnsl, people) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--models", "gcm"], "method('gcm') must be one of "),
+        (["--models", "gcm"], "--models gcm must be one of "),
         (["--models", ","], "--models ',' names none"),
         (["--set", "epsilom=0.5"], "epsilom: gcn-sl-cc has no such option"),
         (["--models", "mixhop", "--set", "powers=0-2"], "--set powers=0-2: it must be a list of whole numbers"),

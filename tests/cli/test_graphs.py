@@ -41,7 +41,7 @@ def test_inspect_own_tables_as_json(gcnsl, tables) -> None:
 
 def test_datasets_as_json(gcnsl, monkeypatch, tmp_path) -> None:
     monkeypatch.delenv("GCNSL_DATA", raising=False)
-    monkeypatch.setattr("gcnsl.datasets.files.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("gcnsl.datasets.dataset_files.cache_folder", lambda: tmp_path)
     code, out, _ = gcnsl("datasets", "--json")
     rows = {row["name"]: row for row in json.loads(out)}
     assert code == 0
@@ -71,7 +71,7 @@ def test_datasets_beside_the_paper(gcnsl, data_root) -> None:
         (["inspect"], "name one graph"),
         (["inspect", "debian", "--nodes", "n.csv", "--edges", "e.csv"], "name one graph"),
         (["inspect", "--nodes", "n.csv"], "name one graph"),
-        (["inspect", "--nodes", "absent.csv", "--edges", "e.csv"], "there is no such file"),
+        (["inspect", "--nodes", "absent.csv", "--edges", "e.csv"], "--nodes absent.csv does not exist"),
         (["inspect", "debian", "--split", "public"], "does not exist for debian"),
         (["inspect", "debian", "--plot", "/dev/null/x.png"], "/dev/null"),
     ],
@@ -88,4 +88,4 @@ def test_users_errors_are_one_line(gcnsl, arguments, message) -> None:
 
 def test_wrong_label_column_is_named(gcnsl, tables) -> None:
     _, _, err = gcnsl("inspect", "--nodes", tables[0], "--edges", tables[1], "--label", "kind")
-    assert "has no column label('kind'): it has id, age, score, label" in err
+    assert f"--label kind is not a column of {tables[0]}, which has id, age, score, label" in err

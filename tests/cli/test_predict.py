@@ -115,9 +115,9 @@ def test_a_model_for_another_graph_is_one_line(gcnsl, model, changed, change, me
     ("arguments", "message"),
     [
         (["nowhere"], "is not a folder: give the folder of a saved model"),
-        (["model", "-o", "out.xlsx"], "output('out.xlsx') is of no known kind"),
+        (["model", "-o", "out.xlsx"], "--output out.xlsx must end in one of .csv"),
         (["model", "--nodes", "nodes.csv"], "name one graph"),
-        (["model", "--nodes", "absent.csv", "--edges", "edges.csv"], "there is no such file"),
+        (["model", "--nodes", "absent.csv", "--edges", "edges.csv"], "--nodes absent.csv does not exist"),
     ],
 )
 def test_users_errors_are_one_line(gcnsl, model, monkeypatch, arguments, message) -> None:

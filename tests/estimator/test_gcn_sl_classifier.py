@@ -107,7 +107,7 @@ def test_two_classes_as_booleans() -> None:
     [
         (np.full(N, -1), "y has no label among 90 entries"),
         ([None] * N, "y has no label"),
-        (np.where(HIDDEN, -1, 4), "y has one class only"),
+        (np.where(HIDDEN, -1, 4), "y has only one class"),
         (Y[:-1], r"y has shape \(89,\): give one label for each of the 90 nodes"),
         (Y[:, None], r"y has shape \(90, 1\): give one label for each node"),
         (Y + 0.5, "a class can't be a fraction"),

@@ -1,8 +1,8 @@
 import xml.etree.ElementTree as ET
 
 import pytest
-from gcnsl.experiments.comparison import Comparison
-from gcnsl.experiments.comparison_picture import draw_comparison
+from gcnsl.evaluation.comparison import Comparison
+from gcnsl.evaluation.comparison_picture import draw_comparison
 
 from gcnsl import InputError
 
@@ -22,5 +22,5 @@ def test_one_run_of_one_method(tmp_path) -> None:
 
 
 def test_an_unknown_kind_is_refused(tmp_path) -> None:
-    with pytest.raises(InputError, match="is no kind of picture"):
+    with pytest.raises(InputError, match=r"must end in one of \.png"):
         draw_comparison(RESULT, tmp_path / "a.bmp", graph="people")

@@ -72,5 +72,5 @@ def test_a_split_without_validation_or_test_nodes() -> None:
 
 
 def test_what_can_not_be_trained_on() -> None:
-    with pytest.raises(InputError, match=r"run\(2\) must be from 0 to 1: the graph has that many splits"):
+    with pytest.raises(InputError, match=r"run\(2\) must be from 0 to 1: the graph has 2 split"):
         trained(run=2)

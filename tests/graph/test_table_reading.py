@@ -18,7 +18,7 @@ def test_bad_arguments_are_named(write, tmp_path) -> None:
         from_tables(write("n.parquet", GOOD_NODES), edges)
     with pytest.raises(InputError, match="nodes is a list"):
         from_tables([1, 2], edges)
-    with pytest.raises(InputError, match=r"nodes can't be read .* values of one type"):
+    with pytest.raises(InputError, match=r"nodes, column 'id' can't be read .* values of one type"):
         from_tables(pd.DataFrame({"id": [1, "a"], "f": [1, 2]}), edges)
 
 

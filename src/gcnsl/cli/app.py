@@ -19,6 +19,8 @@ BAD_INPUT = 2
 """Exit code for what the user can fix: the same that wrong options have."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
+_PLURALS = {"method": "models", "dataset": "datasets", "split": "splits"}
+"""Options that take several of what the library takes one of."""
 _EXIT_CODES = f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} Ctrl-C; 1 a bug."
 
 
@@ -41,12 +43,15 @@ class _Program(typer.core.TyperGroup):
 
 def as_option(error: ArgumentError, parameters: list[Any]) -> str:
     """The error in the words of the command line: an argument of the command, or a hyper-parameter for ``--set``."""
+    from gcnsl.methods import METHODS
+
     value = error.value if isinstance(error.value, str) else repr(error.value)
     for parameter in parameters:
-        if parameter.name == error.argument:
+        if parameter.name in (error.argument, _PLURALS.get(error.argument)):
             name = parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.opts[0].upper()
             return f"{name} {value} {error.rule}"
-    by_set = any("--set" in parameter.opts for parameter in parameters)
+    is_hyperparameter = any(error.argument in method.options() for method in METHODS.values())
+    by_set = is_hyperparameter and any("--set" in parameter.opts for parameter in parameters)
     return f"--set {error.argument}={value}: it {error.rule}" if by_set else str(error)
 
 

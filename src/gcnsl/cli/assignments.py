@@ -37,7 +37,7 @@ def resolve_all(
         given: What ``--set`` says: ``key`` for all methods, ``method.key`` for one.
     """
     from gcnsl.methods import ALIASES, find_method, resolve
-    from gcnsl.methods.settings import read_settings
+    from gcnsl.methods.resolver import read_settings
 
     names = [find_method(name).name for name in names]
     options: dict[str, dict[str, Any]] = {name: {} for name in names}

@@ -135,7 +135,7 @@ def _training_command(
         if not dot or ALIASES.get(whose, whose) == best:
             parts += ["--set", f"{rest}={text.partition('=')[2]}"]
     if settings is not None:
-        from gcnsl.methods.settings import read_settings
+        from gcnsl.methods.resolver import read_settings
 
         parts += ["--settings", str(settings)] if best in read_settings(settings) else []
     parts += [] if seed == 0 else ["--seed", str(seed)]

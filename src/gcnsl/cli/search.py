@@ -52,7 +52,7 @@ def search(
         from gcnsl.evaluation.hyperparameter_search import Search
         from gcnsl.evaluation.hyperparameter_search import search as run_search
         from gcnsl.methods import resolve
-        from gcnsl.methods.settings import settings_like, write_settings
+        from gcnsl.methods.resolver import settings_like, write_settings
         from gcnsl.version import __version__
 
         base = resolve(method, benchmark=source.benchmark)

@@ -1,4 +1,4 @@
-"""Graphs by name: the literature's, the bundled one, synthetic ones, and any npz file in the heterophilous format."""
+"""Loads graphs of the literature, the bundled graph and synthetic graphs by name, and npz files by path."""
 
 import copy
 import difflib
@@ -8,12 +8,13 @@ from typing import Any
 
 from torch_geometric.data import Data
 
+from gcnsl.checks import check_choice
 from gcnsl.datasets.benchmarks import BENCHMARKS, read_benchmark, read_npz
+from gcnsl.datasets.dataset_files import fetch, folder_of
 from gcnsl.datasets.debian import load_debian
-from gcnsl.datasets.files import fetch, folder_of
 from gcnsl.datasets.splits import geom_gcn_masks, geom_gcn_paths, random_masks, stored_masks
 from gcnsl.datasets.synthetic import NAMED_SEED, synthetic, synthetic_homophily
-from gcnsl.errors import InputError
+from gcnsl.errors import ArgumentError
 from gcnsl.graph import from_arrays
 
 __all__ = ["NAMES", "SPLITS", "is_known", "load", "synthetic", "where", "with_random_split"]
@@ -35,70 +36,69 @@ def load(
     """Load a graph.
 
     Args:
-        name: One of :data:`NAMES`; ``"synthetic-h0.3"`` for :func:`synthetic` with h = 0.3 (or any other); or the path
-            of an npz file in the heterophilous format.
-        split: ``"random"``: 48/32/20 % of each class, ``runs`` times, from ``seed``; any graph.
-            ``"geom-gcn"``: the ten published splits; the literature's graphs.
-            ``"public"``: the standard split of the citation graphs (20 training nodes a class; one run).
-            ``"stored"``: the masks that an npz file holds.
-            ``None``: no masks.
+        name: One of :data:`NAMES`; ``"synthetic-h0.3"`` for :func:`synthetic` with h = 0.3, likewise for other values;
+            or the path of an npz file in the heterophilous format.
+        split: The masks:
+
+            - ``"random"``: random splits with 48/32/20 % of each class, for any graph;
+            - ``"geom-gcn"``: the ten published splits of the graphs of the literature;
+            - ``"public"``: the standard split of the citation graphs (20 training nodes per class; one run);
+            - ``"stored"``: the masks of an npz file;
+            - ``None``: no masks.
         runs: Number of random splits.
-        seed: Of the random splits.
-        root: Folder with dataset files, searched before ``$GCNSL_DATA`` and the user's cache; what is found nowhere is
-            downloaded.
+        seed: Seed of the random splits.
+        root: Folder with dataset files, searched before ``$GCNSL_DATA`` and the user's cache. Files that are not found
+            are downloaded.
 
     Returns:
-        The checked graph (:func:`gcnsl.graph.from_arrays` says what is in it) with masks n × runs, its ``name``, and
-        ``notes``: what one should know about it.
+        The checked graph (see :func:`gcnsl.graph.from_arrays`) with masks (n × runs), its ``name`` and ``notes`` about
+        it. A graph that is loaded by name, not by path, also has that name as ``benchmark``.
     """
-    if split is not None and split not in SPLITS:
-        raise InputError(f"split({split!r}) must be one of {', '.join(SPLITS)}, or None")
+    if split is not None:
+        check_choice("split", split, SPLITS, or_else=", or None")
+    name = os.fspath(name)
     if Path(name).suffix == ".npz":
         data = _load_npz(Path(name), split)
-    elif name == "debian":
-        _refuse_split("debian", split, "geom-gcn", "public", "stored")
-        data = load_debian()
-    elif (h := synthetic_homophily(str(name))) is not None:
-        _refuse_split(str(name), split, "geom-gcn", "public", "stored")
-        data = synthetic(h=h, seed=NAMED_SEED)
-        data.name = str(name)
     else:
-        data = _load_benchmark(str(name), split, root)
+        data = _load_named(name, split, root)
+        data.name = data.benchmark = name
     return with_random_split(data, runs=runs, seed=seed) if split == "random" else data
 
 
 def is_known(name: str) -> bool:
-    """Whether :func:`load` knows a graph by this name, files aside."""
+    """Return whether :func:`load` knows a graph by this name."""
     return name in NAMES or synthetic_homophily(name) is not None
 
 
 def with_random_split(data: Data, *, runs: int = 10, seed: int = 0) -> Data:
-    """The graph with random masks: 48/32/20 % of each class, ``runs`` times, from a seed."""
+    """Return the graph with random masks: training, validation and test nodes are 48/32/20 % of each class."""
     data = copy.copy(data)
     data.update(random_masks(data.y, runs, seed))
     return data
 
 
 def where(name: str, root: str | os.PathLike[str] | None = None) -> str | None:
-    """The folder of this machine that holds a named graph's files, or ``None`` if they must be downloaded."""
+    """Return the folder with the files of a graph, ``"bundled"``, or ``None`` if they must be downloaded."""
     if name == "debian":
         return "bundled"
     folders = [folder_of(path, root) for path in BENCHMARKS[name].paths]
     return None if None in folders else str(folders[0])
 
 
-def _load_benchmark(name: str, split: str | None, root: str | os.PathLike[str] | None) -> Data:
+def _load_named(name: str, split: str | None, root: str | os.PathLike[str] | None) -> Data:
+    homophily = synthetic_homophily(name)
+    if name == "debian" or homophily is not None:
+        _refuse_split(name, split, "geom-gcn", "public", "stored")
+        return load_debian() if homophily is None else synthetic(h=homophily, seed=NAMED_SEED)
     if name not in BENCHMARKS:
         near = difflib.get_close_matches(name.lower(), NAMES, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise InputError(
-            f"name({name!r}) is no known graph: {hint}Known are {', '.join(NAMES)}, "
-            "synthetic-hH with H from 0 to 1, or an npz file's path"
-        )
+        known = f"{', '.join(NAMES)}, synthetic-hH with H from 0 to 1, and paths of npz files"
+        raise ArgumentError("name", name, f"is not a known graph: {hint}Known are {known}")
     benchmark = BENCHMARKS[name]
     _refuse_split(name, split, "stored", *(() if benchmark.family == "planetoid" else ("public",)))
     data, masks = read_benchmark(benchmark, root)
-    data.name, data.notes = name, list(benchmark.notes)
+    data.notes = list(benchmark.notes)
     if split == "public":
         data.update(masks)
     elif split == "geom-gcn":
@@ -108,7 +108,7 @@ def _load_benchmark(name: str, split: str | None, root: str | os.PathLike[str] |
 
 def _load_npz(path: Path, split: str | None) -> Data:
     if not path.is_file():
-        raise InputError(f"name({str(path)!r}): there is no such file; give the path of an npz file")
+        raise ArgumentError("name", str(path), "does not exist: give the path of an npz file")
     _refuse_split(str(path), split, "geom-gcn", "public")
     stored = split == "stored"
     arrays = read_npz(path, str(path), masks=stored)
@@ -121,4 +121,4 @@ def _load_npz(path: Path, split: str | None) -> Data:
 def _refuse_split(name: str, split: str | None, *absent: str) -> None:
     if split in absent:
         others = ", ".join(repr(s) for s in SPLITS if s not in absent)
-        raise InputError(f"split({split!r}) does not exist for {name}: use one of {others}, or None")
+        raise ArgumentError("split", split, f"does not exist for {name}: use one of {others}, or None")

@@ -1,7 +1,7 @@
-"""The ten graphs of the literature, from their original files.
+"""Reads ten graphs of the literature from their original files.
 
-torch_geometric's own readers parse features and labels; what they leave out is done here: the edges are
-read as they stand, with repeats and loops, so that one rule (:mod:`gcnsl.graph.edges`) serves every graph.
+torch_geometric parses the features and labels. The edges are read here, with repeats and loops, so that the same rule
+(:mod:`gcnsl.graph.simple_edges`) applies to all graphs.
 """
 
 import contextlib
@@ -22,10 +22,11 @@ from torch_geometric.data import Data
 from torch_geometric.datasets import Actor, WebKB
 from torch_geometric.io import read_planetoid_data
 
-from gcnsl.datasets.files import fetch
-from gcnsl.datasets.splits import PARTS, Masks, geom_gcn_paths
+from gcnsl.datasets.dataset_files import fetch
+from gcnsl.datasets.splits import Masks, geom_gcn_paths
 from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
+from gcnsl.graph.masks import MASKS
 
 Root = str | os.PathLike[str] | None
 
@@ -37,24 +38,24 @@ _WIKIPEDIA_NOTE = (
     "accuracies are optimistic (Platonov et al., 2023)"
 )
 _MISSING_CLASS_NOTE = (
-    "One class has a single node (25): in geom-gcn splits where it is not trained on, it can't be learnt"
+    "One class has a single node (25): it can't be learnt in geom-gcn splits where that is not a training node"
 )
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One graph of the literature: its files and what to know about it."""
+    """A graph of the literature: its files and notes about it."""
 
     name: str
     family: str
-    """Which reader: ``planetoid``, ``webkb``, ``actor`` or ``npz``."""
+    """The format of its files: ``planetoid``, ``webkb``, ``actor`` or ``npz``."""
     stem: str
-    """The name that its files go by upstream."""
+    """Its name in the paths of its files."""
     notes: tuple[str, ...] = ()
 
     @property
     def paths(self) -> list[str]:
-        """The files that hold the graph; torch_geometric's readers of some want the splits beside it."""
+        """The paths of its files, including the splits where torch_geometric's reader needs them."""
         match self.family:
             case "planetoid":
                 return [f"planetoid/ind.{self.stem}.{part}" for part in _PLANETOID_PARTS]
@@ -66,7 +67,7 @@ class Benchmark:
 
     @property
     def split_stem(self) -> str:
-        """The name that its Geom-GCN splits go by."""
+        """Its name in the paths of its Geom-GCN splits."""
         return self.stem.removesuffix("_directed")
 
 
@@ -79,8 +80,8 @@ BENCHMARKS = {
             "planetoid",
             "citeseer",
             (
-                "15 nodes have neither features nor a label upstream; as everywhere in the literature they count as "
-                "class 0, and the splits contain them",
+                "15 nodes have neither features nor a label in the original files; as usual in the literature, they "
+                "have class 0, and the splits contain them",
                 "geom-gcn splits 4 and 5 leave out 1207 nodes outside the largest component",
             ),
         ),
@@ -92,12 +93,17 @@ BENCHMARKS = {
             "webkb",
             "cornell",
             (
-                "Cornell's edges with Texas's features and labels, an upstream mistake: this is the graph of the "
-                "paper's table (h = .30); `cornell` is the real one",
+                "Cornell's edges with Texas's features and labels, a mistake in the original files: this is the graph "
+                "in the paper's table (h = .30); `cornell` is the real one",
                 _MISSING_CLASS_NOTE,
             ),
         ),
-        Benchmark("cornell", "npz", "cornell", ("The real Cornell (h = .12), not the paper's: see `cornell-geomgcn`",)),
+        Benchmark(
+            "cornell",
+            "npz",
+            "cornell",
+            ("The real Cornell (h = .12); the paper's is `cornell-geomgcn`",),
+        ),
         Benchmark("texas", "webkb", "texas", (_MISSING_CLASS_NOTE,)),
         Benchmark("wisconsin", "webkb", "wisconsin"),
         Benchmark("actor", "actor", "film"),
@@ -106,7 +112,7 @@ BENCHMARKS = {
 
 
 def read_benchmark(benchmark: Benchmark, root: Root = None) -> tuple[Data, Masks]:
-    """The checked graph, and the masks that its files themselves define (the public ones of the citation graphs)."""
+    """Read a checked graph, and for the citation graphs the masks of their public split."""
     files = {Path(path).name: content for path, content in fetch(benchmark.paths, root).items()}
     if benchmark.family == "npz":
         arrays = read_npz(io.BytesIO(files[f"{benchmark.stem}.npz"]), benchmark.name)
@@ -114,23 +120,23 @@ def read_benchmark(benchmark: Benchmark, root: Root = None) -> tuple[Data, Masks
     if benchmark.family == "planetoid":
         raw = _parse_planetoid(files, benchmark.stem)
         edges = _adjacency_lists(files[f"ind.{benchmark.stem}.graph"])
-        return from_arrays(raw.x, edges, raw.y), {part: raw[part][:, None] for part in PARTS}
+        return from_arrays(raw.x, edges, raw.y), {name: raw[name][:, None] for name in MASKS}
     raw = _parse_geom_gcn(files, benchmark)
     edges = np.loadtxt(io.BytesIO(files[_EDGES]), dtype=np.int64, skiprows=1).T
     return from_arrays(raw.x, edges, raw.y), {}
 
 
 def read_npz(file: Any, name: str, *, masks: bool = False) -> dict[str, NDArray[Any]]:
-    """The arrays of the heterophilous format: node_features, node_labels, edges (m × 2), {train,val,test}_masks."""
+    """Read the heterophilous format: ``node_features``, ``node_labels``, ``edges`` (m × 2), ``train_masks`` etc."""
     try:
         with np.load(file, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
     except (OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise InputError(f"{name} can't be read as an npz file of plain arrays ({error})") from error
-    wanted = ["node_features", "node_labels", "edges"] + [f"{part}s" for part in PARTS if masks]
+    wanted = ["node_features", "node_labels", "edges"] + [f"{mask}s" for mask in MASKS if masks]
     missing = [key for key in wanted if key not in arrays]
     if missing:
-        raise InputError(f"{name} has no array {missing[0]!r}, it has {sorted(arrays)}: add {', '.join(missing)}")
+        raise InputError(f"{name} has no array {missing[0]!r}, only {sorted(arrays)}: add {', '.join(missing)}")
     return arrays
 
 
@@ -148,9 +154,9 @@ def _parse_geom_gcn(files: Mapping[str, bytes], benchmark: Benchmark) -> Data:
 
 @contextlib.contextmanager
 def _on_disk(files: Mapping[str, bytes]) -> Iterator[Path]:
-    """The checked bytes in a folder of their own, for readers that open paths: what they open is what was checked.
+    """Write verified contents to a temporary folder, for readers that take paths.
 
-    The readers talk on stderr and use names that NumPy and SciPy have deprecated; neither is news to the user.
+    The readers print to stderr and use deprecated names of NumPy and SciPy; both are hidden from the user.
     """
     with tempfile.TemporaryDirectory(prefix="gcnsl-") as name, warnings.catch_warnings():
         warnings.simplefilter("ignore", category=DeprecationWarning)
@@ -163,7 +169,7 @@ def _on_disk(files: Mapping[str, bytes]) -> Iterator[Path]:
 
 
 def _adjacency_lists(pickled: bytes) -> NDArray[np.int64]:
-    """Planetoid's ``graph``, a dict from node to neighbours, as 2 × E entries in order, repeats and loops included."""
+    """Return the entries (2 × E) of Planetoid's ``graph``, a dict from node to neighbours."""
     lists: dict[int, list[int]] = pickle.loads(pickled, encoding="latin1")
     source = np.repeat(list(lists), [len(neighbours) for neighbours in lists.values()])
     return np.stack([source, np.concatenate([np.asarray(v, dtype=np.int64) for v in lists.values()])])

@@ -120,9 +120,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             InputError: If anything can't be used, naming argument, place and remedy.
         """
-        numbers, classes = encode_labels(y)
+        seed, (numbers, classes) = _seed(self.random_state), encode_labels(y)
         if val_mask is None:
-            val_mask = draw_validation(numbers, self.validation_fraction, seed=_seed(self.random_state))
+            val_mask = draw_validation(numbers, self.validation_fraction, seed=seed)
         names = [str(c) for c in classes]
         data = from_arrays(X, edge_index, numbers, class_names=names, node_ids=node_ids, val_mask=val_mask)
         if data.val_mask.shape[1] != 1:
@@ -131,45 +131,56 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("val_mask selects no node: give it labelled nodes, or None to have some drawn")
         masks = {"train_mask": (data.y != UNLABELLED)[:, None] & ~data.val_mask}
         data.update(check_masks(masks, data.y, data.num_nodes, names))
-        return self.fit_graph(data, classes=classes)
+        return self._train(data, data.train_mask[:, 0], data.val_mask[:, 0], classes=classes, seed=seed)
 
     def fit_graph(
-        self,
-        data: Data,
-        *,
-        run: int = 0,
-        all_labels: bool = False,
-        classes: NDArray[Any] | None = None,
-        root: str | os.PathLike[str] | None = None,
+        self, data: Data, *, run: int = 0, all_labels: bool = False, root: str | os.PathLike[str] | None = None
     ) -> Self:
         """Train on a graph that is checked already, as the functions of :mod:`gcnsl.graph` and ``gcnsl.load`` make it.
+
+        The classes are the graph's ``class_names``.
 
         Args:
             data: A graph with labels and masks (n × runs). Labels of nodes in neither the training nor the validation
                 mask are not looked at. Without validation nodes some of the training nodes are drawn.
             run: Which of the splits.
             all_labels: Whether to learn from every label that is not for validation, those of test nodes included.
-            classes: What the class numbers stand for; by default the graph's ``class_names``.
             root: A folder with dataset files, searched first; only Geom-GCN's published neighbourhoods need any.
         """
-        method, seed, device = self.resolved_method(), _seed(self.random_state), choose_device(self.device)
-        train_mask, val_mask = self._masks(data, run, seed, all_labels=all_labels)
+        seed = _seed(self.random_state)
+        masks = split_masks(data, run, need=("train",))
+        train_mask, val_mask = masks["train"], masks["val"]
+        if all_labels:
+            train_mask = (data.y != UNLABELLED) & ~val_mask
+        if not val_mask.any():
+            shown = np.where(train_mask.numpy(), data.y.numpy(), UNLABELLED)
+            val_mask = torch.from_numpy(draw_validation(shown, self.validation_fraction, seed=seed))
+            train_mask = train_mask & ~val_mask
+        return self._train(data, train_mask, val_mask, classes=np.array(data.class_names), seed=seed, root=root)
+
+    def _train(
+        self,
+        data: Data,
+        train_mask: Tensor,
+        val_mask: Tensor,
+        *,
+        classes: NDArray[Any],
+        seed: int,
+        root: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Train on some nodes of a checked graph; other labels are hidden."""
+        method, device = self.resolved_method(), choose_device(self.device)
         known = copy.copy(data)
         known.y = torch.where(train_mask | val_mask, data.y, UNLABELLED)
-        prepared = prepare(method, known, seed=seed, device=device, root=root)
-        self._keep(
-            fit(
-                prepared,
-                train_mask=train_mask,
-                val_mask=val_mask,
-                seed=seed,
-                on_epoch=self.on_epoch,
-                checkpoint=self._checkpoint(method, data),
-            ),
-            np.array(data.class_names) if classes is None else classes,
-            train_mask,
-            val_mask,
+        fitted = fit(
+            prepare(method, known, seed=seed, device=device, root=root),
+            train_mask=train_mask,
+            val_mask=val_mask,
+            seed=seed,
+            on_epoch=self.on_epoch,
+            checkpoint=self._checkpoint(method, data),
         )
+        self._keep(fitted, classes, train_mask, val_mask)
         return self
 
     def predict(self, X: Any = None, *, edge_index: Any = None) -> NDArray[Any]:
@@ -260,17 +271,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.graph_, self.classes_, self.n_features_in_ = graph, classes, graph.num_features
         self.y_, self.train_mask_, self.val_mask_ = (part.numpy() for part in (graph.y, train_mask, val_mask))
         self.node_ids_ = graph.get("node_ids")
-
-    def _masks(self, data: Data, run: int, seed: int, *, all_labels: bool) -> tuple[Tensor, Tensor]:
-        """Training and validation nodes (n each); of training nodes alone a share is drawn for validation."""
-        masks = split_masks(data, run, need=("train",))
-        if all_labels:
-            masks["train"] = (data.y != UNLABELLED) & ~masks["val"]
-        if masks["val"].any():
-            return masks["train"], masks["val"]
-        shown = np.where(masks["train"].numpy(), data.y.numpy(), UNLABELLED)
-        val_mask = torch.from_numpy(draw_validation(shown, self.validation_fraction, seed=seed))
-        return masks["train"] & ~val_mask, val_mask
 
     def _checkpoint(self, method: Method, data: Data) -> Checkpoint | None:
         if self.checkpoint is None:

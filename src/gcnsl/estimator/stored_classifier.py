@@ -56,36 +56,35 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
     chosen = choose_device(device)
     config, tensors = load_folder(path)
     try:
-        classifier.method = config["method"]
-        _fill(classifier, config, tensors, chosen)
+        method = find_method(config["method"]).with_options(**config["options"])
+        graph = _graph(config, tensors)
+        state = config["precomputed"], _below("precomputed", tensors)
+        prepared = prepare_again(method, graph, state, seed=config["seed"], device=chosen)
+        model = prepared.build()
+        model.load_state_dict(_below("model", tensors))
+        fitted = Fitted(prepared, model.eval(), History.from_dict(config["history"]))
+        parameters = {name: config["parameters"].pop(name) for name in _KEPT_PARAMETERS}
+        if config["parameters"]:
+            raise ValueError(f"it has parameters {', '.join(config['parameters'])}")
     except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
-        if isinstance(error, InputError) and "load it with" in str(error):
-            raise
         raise InputError(
             f"{os.fspath(path)} holds no classifier that this version understands ({error}): train and save it again"
         ) from error
-    classifier.device = device
+    classifier.method, classifier.options = method.name, config["options"]
+    classifier.set_params(**parameters, random_state=config["seed"], device=device)
+    classifier._keep(fitted, np.array(config["classes"]), tensors["train_mask"], tensors["val_mask"])
 
 
-def _fill(classifier: NodeClassifier, config: dict[str, Any], tensors: dict[str, Tensor], device: torch.device) -> None:
-    classifier.options = config["options"]
-    classifier.set_params(**config["parameters"], random_state=config["seed"])
-    method = find_method(config["method"]).with_options(**config["options"])
+def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
+    """The training graph."""
     n, d = config["shape"]
     x = from_parts(tensors, "x", (n, d))
     _check_sizes(tensors, x, n, d)
     graph = Data(x=x, edge_index=tensors["edge_index"], y=tensors["y"])
     graph.class_names = [str(c) for c in config["classes"]]
-    ids = _node_ids(tensors, config["node_ids"])
-    for name, value in {"node_ids": ids, "feature_names": config["feature_names"]}.items():
-        if value is not None:
-            graph[name] = value
-    state = config["precomputed"], _below("precomputed", tensors)
-    prepared = prepare_again(method, graph, state, seed=config["seed"], device=device)
-    model = prepared.build()
-    model.load_state_dict(_below("model", tensors))
-    fitted = Fitted(prepared, model.eval(), History.from_dict(config["history"]))
-    classifier._keep(fitted, np.array(config["classes"]), tensors["train_mask"], tensors["val_mask"])
+    names = {"node_ids": _node_ids(tensors, config["node_ids"]), "feature_names": config["feature_names"]}
+    graph.update({name: value for name, value in names.items() if value is not None})
+    return graph
 
 
 def _check_sizes(tensors: dict[str, Tensor], x: Tensor, n: int, d: int) -> None:

@@ -3,7 +3,7 @@
 from gcnsl.methods.fitted import Fitted, fit, initial_model
 from gcnsl.methods.prepared import Prepared, prepare, prepare_again
 from gcnsl.methods.registry import ALIASES, METHODS, Method, find_method
-from gcnsl.methods.settings import resolve
+from gcnsl.methods.resolver import resolve
 
 __all__ = [
     "ALIASES",

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gcnsl.spectral.conventions import inverse_power, inverse_sqrt
+from gcnsl.spectral.conventions import inverse, inverse_sqrt
 from gcnsl.spectral.eigen import Multiply, direct_size, leading_eigenpairs
 from gcnsl.spectral.rows import Rows
 
-# A Krylov space that holds c eigenvectors has about 4c + 64 dimensions. Where X is not held for quick products, one
-# pass that sums PᵀP is cheaper than the passes of such an iteration up to this many times as many columns.
+# A Krylov space for c eigenvectors has about 4c + 64 dimensions. If products with X are not quick, summing PᵀP in one
+# pass is faster than such an iteration, as long as P has at most this many times as many columns.
 _GRAM_COLUMNS = 8
 
 
 class Basis:
-    """B (d × k): the unit vectors of the anchors as columns, or the identity if there are no anchors."""
+    """B (d × k): the anchors as unit columns, or the identity if there are no anchors."""
 
     def __init__(self, anchors: Rows | None) -> None:
         self.anchors = anchors
@@ -34,7 +34,7 @@ class Basis:
         return coefficients if self.anchors is None else self.anchors.t_matmul(self._inverse_norm * coefficients)
 
     def images(self, rows: Rows) -> Iterator[tuple[slice, Tensor]]:
-        """X B (n × k) as dense float64 row blocks, the only form in which it ever exists."""
+        """X B (n × k) as dense float64 row blocks; it is never formed as a whole."""
         if self.anchors is None:
             for part in rows.slices(rows.shape[1]):
                 yield part, rows.block(part).to_dense()
@@ -45,7 +45,7 @@ class Basis:
                 yield part, rows.block(part) @ matrix
 
     def squared_norms(self, rows: Rows) -> Tensor:
-        """‖x B‖² of every row (n)."""
+        """‖x B‖² of each row x (n)."""
         if self.anchors is None:
             return rows.squared_norms()
         return torch.cat([image.square().sum(1) for _, image in self.images(rows)])
@@ -82,7 +82,7 @@ class Factor:
         """PᵀP (k × k), summed over row blocks in float64."""
         k, d = self.shape[1], self.rows.shape[1]
         if self.basis.anchors is not None and d <= 2 * k:
-            # Bᵀ (XᵀX) B: the sum over n rows costs d² / 2 products a row instead of dk + k² / 2.
+            # Bᵀ (XᵀX) B: the sum over n rows takes d² / 2 multiplications per row instead of dk + k² / 2.
             plain = Factor(self.rows, self.row_scale, Basis(None)).gram()
             return self.basis.contract(self.basis.contract(plain).T.contiguous())
         total = torch.zeros(k, k, dtype=torch.float64, device=self.rows.device)
@@ -91,20 +91,20 @@ class Factor:
         return total
 
     def decompose(self, count: int) -> tuple[Tensor, Tensor]:
-        """The largest eigenvalues σ² of G, falling, and W = B V Σ⁻¹ (d × c), from the smaller of PᵀP and PPᵀ."""
+        """The largest eigenvalues σ² of G, descending, and W = B V Σ⁻¹ (d × c), from the smaller of PᵀP and PPᵀ."""
         n, k = self.shape
         device = self.rows.device
         if n < k:
             values, u = leading_eigenpairs(lambda u: self.forward(self.adjoint(u)), n, count, device=device)
-            return values, self.basis.expand(self.adjoint(u)) * inverse_power(values, 1)
+            return values, self.basis.expand(self.adjoint(u)) * inverse(values)
         one_pass = k <= direct_size(count) or (not self.rows.quick and k <= _GRAM_COLUMNS * (4 * count + 64))
         product = self.gram() if one_pass else self.normal()
         values, v = leading_eigenpairs(product, k, count, device=device)
-        return values, self.basis.expand(v) * inverse_power(values, 0.5)
+        return values, self.basis.expand(v) * inverse_sqrt(values)
 
 
 def _self_product(block: Tensor) -> Tensor:
-    """BlockᵀBlock; NumPy sees the symmetry and does half the work, torch does not."""
+    """BlockᵀBlock; NumPy uses the symmetry, which halves the work, and torch does not."""
     if block.device.type != "cpu":
         return block.T @ block
     array = block.numpy()

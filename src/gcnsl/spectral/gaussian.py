@@ -1,56 +1,47 @@
-"""SC: spectral features of the fully connected graph with Gaussian similarities, the method ESC is measured against.
+"""SC: spectral features of the complete graph with Gaussian similarities, the classical method ESC is compared with.
 
     S_ij = exp(-‖x_i - x_j‖² / 2σ²)        d_i = Σ_j s_ij        G = D^-1/2 S D^-1/2 = F Λ Fᵀ
 
-An unseen row x with similarities s to the training rows has the features (Nyström's extension)
+The features of any row x with similarities s to the training rows are (Nyström's extension)
 
-    f = d^-1/2 s W        where d = Σ_j s_j and W = D^-1/2 F Λ⁻¹,
+    f = d^-1/2 s W        where d = Σ_j s_j and W = D^-1/2 F Λ⁻¹.
 
-which for a training row is its row of G F Λ⁻¹ = F.
+For a training row this is its row of G F Λ⁻¹ = F.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gcnsl.errors import InputError
-from gcnsl.spectral.conventions import (
-    Scale,
-    check_count,
-    column_signs,
-    inverse_power,
-    inverse_sqrt,
-    padded,
-    scale_factor,
-    within_rank,
-)
+from gcnsl.checks import check_number, check_whole
+from gcnsl.spectral.as_rows import as_rows
+from gcnsl.spectral.conventions import Scale, column_signs, inverse, inverse_sqrt, padded, restored, scale_factor
 from gcnsl.spectral.eigen import Multiply, leading_eigenpairs
-from gcnsl.spectral.reading import as_rows
 from gcnsl.spectral.rows import Rows
 
-# Up to this size S is kept; beyond, its row blocks are computed again for every product.
+# S is kept if it is at most this large. Otherwise its row blocks are computed again for every product.
 _HELD_BYTES = 2**32
-# The median distance is taken over the pairs of at most this many rows.
+# The median distance is that of the pairs of at most this many rows.
 _MEDIAN_ROWS = 1000
 
 
 def sc(X: Any, n_components: int, *, sigma: float | None = None, scale: Scale = "unit") -> Any:
-    """Spectral clustering features: the leading eigenvectors of G = D^-1/2 S D^-1/2, S Gaussian. O(n²) time.
+    """Spectral clustering: the leading eigenvectors of G = D^-1/2 S D^-1/2, S Gaussian. Takes O(n²) time.
 
     Args:
-        X: features (n × d), dense or CSR, NumPy, SciPy or torch.
-        n_components: c. Columns beyond the rank of G are zero.
-        sigma: σ; None takes the median distance between rows (of 1000 evenly spaced ones, if there are more).
-        scale: ``"unit"`` (orthonormal columns) or ``"sqrt-n"`` (those times √n).
+        X: Features (n × d), a dense or CSR matrix of NumPy, SciPy or torch.
+        n_components: Number of components (c). Columns beyond the rank of G are zero.
+        sigma: Width of the Gaussian (σ). None for the median distance between rows (at most 1000 of them, evenly
+            spaced).
+        scale: ``"unit"`` for orthonormal columns, ``"sqrt-n"`` for these times √n.
 
     Returns:
-        F (n × c), of X's kind, dtype and device.
+        F (n × c), an array or a tensor as X is, with its dtype and device.
     """
     rows = as_rows(X)
     return rows.deliver(fit_sc(rows, n_components, sigma=sigma, scale=scale)[0])
@@ -62,51 +53,64 @@ class GaussianMap:
 
     Attributes:
         weight: W (n × c), times the scale of F.
-        training: the rows that similarities are taken to.
-        sigma: σ.
-        eigenvalues: of G (c), falling; zero beyond the rank.
+        eigenvalues: The eigenvalues of G (c), descending; zero beyond the rank.
+        sigma: σ / magnitude.
+        magnitude: What the training rows were divided by (see :class:`~gcnsl.spectral.rows.Rows`).
+        training: The training rows, divided by it.
     """
 
     weight: Tensor
-    training: Rows
-    sigma: float
     eigenvalues: Tensor
+    sigma: float
+    magnitude: float
+    training: Rows
 
     def __call__(self, rows: Rows) -> Tensor:
-        """Features of any rows (those of the training rows among them)."""
-        features = rows.empty(self.weight.shape[1])
+        """Features (n × c) of any rows."""
+        rows = rows.divided(self.magnitude)
+        features = torch.empty(rows.shape[0], self.weight.shape[1], dtype=rows.dtype, device=rows.device)
         for part, similarity in _similarities(rows, self.training, self.sigma):
             features[part] = inverse_sqrt(similarity.sum(1))[:, None] * (similarity @ self.weight)
         return features
 
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Plain values for JSON, and tensors."""
+        return {"relative_sigma_": self.sigma}, {"weight": self.weight, "eigenvalues": self.eigenvalues}
+
+    @classmethod
+    def from_state(cls, plain: Mapping[str, Any], tensors: Mapping[str, Tensor], rows: Rows, count: int) -> GaussianMap:
+        """The map with this state and c components, which was fitted to these rows."""
+        shapes = {"weight": (rows.shape[0], count), "eigenvalues": (count,)}
+        weight, eigenvalues = restored(tensors, shapes, rows.device)
+        sigma = check_number("relative_sigma_", plain["relative_sigma_"], above=0)
+        return cls(weight, eigenvalues, sigma, rows.magnitude, rows.divided(rows.magnitude))
+
 
 def fit_sc(rows: Rows, n_components: int, *, sigma: float | None, scale: Scale) -> tuple[Tensor, GaussianMap]:
-    """F of the training rows, and the map that extends it."""
-    count, factor = check_count("n_components", n_components), scale_factor(scale, rows.shape[0])
-    sigma = median_distance(rows) if sigma is None else _check_sigma(sigma)
+    """F of the training rows, and the map that extends it to other rows."""
+    count, factor = check_whole("n_components", n_components, least=1), scale_factor(scale, rows.shape[0])
+    magnitude = rows.magnitude
+    rows = rows.divided(magnitude)
+    sigma = median_distance(rows) if sigma is None else check_number("sigma", sigma, above=0) / magnitude
+    sigma = min(max(sigma, 1e-150), 1e150)  # beyond, S is the same, but σ² would overflow or vanish
     normalised, inverse_root = _normalised_similarity(rows, sigma)
     eigenvalues, vectors = leading_eigenpairs(normalised, rows.shape[0], count, device=rows.device)
-    eigenvalues, vectors = padded(within_rank(eigenvalues), count), padded(vectors, count)
+    eigenvalues, vectors = padded(eigenvalues, count), padded(vectors, count)
     vectors = vectors * ((eigenvalues > 0) * column_signs(vectors) * factor)
-    weight = inverse_root[:, None] * vectors * inverse_power(eigenvalues, 1)
-    return vectors.to(rows.dtype), GaussianMap(weight, rows, sigma, eigenvalues)
+    # The layout decides how products are rounded: a map restored from a file is contiguous, so this one is, too.
+    weight = (inverse_root[:, None] * vectors * inverse(eigenvalues)).contiguous()
+    return vectors.to(rows.dtype), GaussianMap(weight, eigenvalues, sigma, magnitude, rows)
 
 
 def median_distance(rows: Rows) -> float:
-    """The median of the distances between distinct rows, zeros left out; 1 where all rows are the same."""
+    """The median of the nonzero distances between rows; 1 if all rows are equal."""
     n = rows.shape[0]
     sample = rows.take(torch.arange(min(n, _MEDIAN_ROWS), device=rows.device) * n // min(n, _MEDIAN_ROWS))
     squared = torch.cat([block for _, block in _squared_distances(sample, sample)])
     above = squared.triu(1)
-    # Rounding leaves about 1e-16 of ‖x‖² in the distance of equal rows.
+    # Rounding makes the squared distance of equal rows about 1e-16 ‖x‖².
     apart = above[above > 1e-12 * squared.max()]
     return float(apart.median().sqrt()) if len(apart) else 1.0
-
-
-def _check_sigma(sigma: Any) -> float:
-    if not isinstance(sigma, Real) or not 0 < float(sigma) < float("inf"):
-        raise InputError(f"sigma({sigma!r}) must be a positive number, or None for the median distance")
-    return float(sigma)
 
 
 def _squared_distances(rows: Rows, others: Rows) -> Iterator[tuple[slice, Tensor]]:
@@ -125,7 +129,7 @@ def _similarities(rows: Rows, others: Rows, sigma: float) -> Iterator[tuple[slic
 
 
 def _normalised_similarity(rows: Rows, sigma: float) -> tuple[Tensor | Multiply, Tensor]:
-    """G, as a matrix where it can be kept and as a product where it cannot, and D^-1/2 (n)."""
+    """G, as a matrix if it is small enough to be kept and as a function v ↦ G v otherwise, and D^-1/2 (n)."""
     n = rows.shape[0]
     if n * n * 8 <= _HELD_BYTES:
         matrix = torch.empty(n, n, dtype=torch.float64, device=rows.device)

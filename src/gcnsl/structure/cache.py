@@ -1,4 +1,4 @@
-"""Neighbourhoods that were computed before, in the user's cache: an embedding takes seconds to minutes."""
+"""Computed neighbourhoods in the user's cache folder, because an embedding takes seconds to minutes."""
 
 import contextlib
 import hashlib
@@ -13,12 +13,12 @@ from gcnsl.files import atomic_write
 from gcnsl.structure.neighbourhood import StructuralNeighbourhood, as_tensors
 
 VERSION = 1
-"""To be raised when an embedding changes, so that what is in the cache is not taken for it."""
+"""Increase it when an embedding changes, so that older files are ignored."""
 
 
 def path_of(adjacency: sp.csr_array, embedding: str) -> Path:
-    """Where the neighbourhood of this very graph is kept."""
-    from gcnsl.datasets.files import cache_folder
+    """The file for the neighbourhood of exactly this graph."""
+    from gcnsl.datasets.dataset_files import cache_folder
 
     digest = hashlib.sha256(f"{VERSION} {embedding} {adjacency.shape[0]}".encode())
     for part in (adjacency.indptr, adjacency.indices):
@@ -27,16 +27,16 @@ def path_of(adjacency: sp.csr_array, embedding: str) -> Path:
 
 
 def read(path: Path) -> StructuralNeighbourhood | None:
-    """What is kept there; nothing if there is no such file, or none that can be read."""
+    """The neighbourhood in a file; None if the file is missing or damaged."""
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as kept:
-            return as_tensors(kept["pairs"], kept["division"], str(kept["how"]))
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
+            return as_tensors(stored["pairs"], stored["division"], str(stored["how"]))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
 
 
 def write(path: Path, found: StructuralNeighbourhood) -> None:
-    """Keep it; where that can't be, it will be computed again."""
+    """Write a neighbourhood to a file. If that fails, it is simply computed again next time."""
     content = io.BytesIO()
     pairs = found.edge_index.numpy().astype(np.int32)
     np.savez_compressed(content, pairs=pairs, division=found.division.numpy(), how=np.array(found.how))

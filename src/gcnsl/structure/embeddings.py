@@ -1,7 +1,7 @@
-"""The three embeddings of Geom-GCN by name, and what is done where a graph is too large for one."""
+"""The three embeddings of Geom-GCN by name, and their approximations for large graphs."""
 
 import warnings
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import scipy.sparse as sp
 
@@ -12,41 +12,34 @@ from gcnsl.structure.poincare import poincare
 Embedding = Literal["isomap", "poincare", "struc2vec"]
 
 EXACT_NODES, LANDMARKS = 6_000, 500
-"""Isomap keeps the distances of all pairs: 0.3 GB for so many nodes, several times over."""
+"""Isomap stores the distances of all pairs several times: 0.3 GB each for 6,000 nodes."""
 
 EXACT_EDGES, DRAWN_EDGES = 200_000, 100_000
-"""Poincaré's embedding learns from some 20,000 ordered edges a second, 50 times from each."""
+"""The Poincaré embedding processes about 20,000 directed edges per second, 50 times each."""
 
 FULL_NODES, FULL_LAYERS, FEW_LAYERS = 30_000, 5, 2
-"""struc2vec visits everything within so many steps of every node, soon most of the graph."""
+"""struc2vec visits all nodes within this many steps of every node, which are soon most of the graph."""
 
 
-class Embedded(NamedTuple):
-    """Where the nodes are (n × 2), whether that is in the hyperbolic disc, and how it was found, for the reader."""
+def embed(adjacency: sp.csr_array, embedding: Embedding) -> tuple[Positions, str]:
+    """Positions of the nodes (n × 2), and how they were computed: exactly or, for large graphs, approximately.
 
-    positions: Positions
-    hyperbolic: bool
-    how: str
-
-
-def embed(adjacency: sp.csr_array, embedding: Embedding) -> Embedded:
-    """Embed a graph (n × n, symmetric, without loops), exactly or, with a warning, as well as its size allows."""
+    The graph (n × n) is symmetric and without loops. A warning tells of an approximation.
+    """
     n, edges = adjacency.shape[0], adjacency.nnz
     if embedding == "isomap":
         landmarks = None if n <= EXACT_NODES else LANDMARKS
         how = _how(landmarks is None, "isomap", f"{n} nodes", f"{LANDMARKS} of them as landmarks")
-        return Embedded(isomap(adjacency, landmarks=landmarks), False, how)
+        return isomap(adjacency, landmarks=landmarks), how
     if embedding == "poincare":
         drawn = None if edges <= EXACT_EDGES else DRAWN_EDGES
-        how = _how(drawn is None, "poincare", f"{edges} ordered edges", f"{DRAWN_EDGES} of them, drawn")
-        return Embedded(poincare(adjacency, edges=drawn), True, how)
-    from gcnsl.structure.struc2vec import struc2vec  # compiled: not everyone who imports models has the compiler
+        how = _how(drawn is None, "poincare", f"{edges} directed edges", f"{DRAWN_EDGES} of them, drawn at random")
+        return poincare(adjacency, edges=drawn), how
+    from gcnsl.structure.struc2vec import struc2vec  # imports numba, which takes a while
 
     layers = FULL_LAYERS if n <= FULL_NODES else FEW_LAYERS
-    how = _how(
-        layers == FULL_LAYERS, "struc2vec", f"{n} nodes", f"surroundings of {FEW_LAYERS} steps, not {FULL_LAYERS}"
-    )
-    return Embedded(struc2vec(adjacency, layers=layers), False, how)
+    how = _how(layers == FULL_LAYERS, "struc2vec", f"{n} nodes", f"distances up to {FEW_LAYERS}, not {FULL_LAYERS}")
+    return struc2vec(adjacency, layers=layers), how
 
 
 def _how(exact: bool, name: str, size: str, instead: str) -> str:
@@ -54,5 +47,5 @@ def _how(exact: bool, name: str, size: str, instead: str) -> str:
         return name
     from gcnsl.graph import GraphWarning
 
-    warnings.warn(f"{size} are too many for {name} in full: it uses {instead}", GraphWarning, stacklevel=4)
+    warnings.warn(f"{size} are too many for the exact {name} embedding: using {instead}", GraphWarning, stacklevel=4)
     return f"{name} with {instead}"

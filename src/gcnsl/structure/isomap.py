@@ -1,4 +1,4 @@
-"""Isomap: positions whose distances are those of the graph, the lengths of its shortest paths."""
+"""Isomap: positions whose distances approximate the lengths of the shortest paths in the graph."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,21 +8,21 @@ from sklearn.decomposition import KernelPCA
 from gcnsl.structure.neighbourhood import Positions
 
 DENSE_NODES = 200
-"""Up to this many, all eigenvectors are found faster than the first two."""
+"""Up to this many landmarks, computing all eigenvectors is faster than computing the first two."""
 
 
 def isomap(adjacency: sp.csr_array, *, landmarks: int | None = None, seed: int = 0) -> Positions:
-    """Positions in the plane (n × 2) of the nodes of a graph (n × n, symmetric, without loops).
+    """Positions of the nodes in the plane (n × 2).
 
-    Between components there are no paths. Each is embedded by itself and they are laid side by side, further apart than
-    any two nodes of one.
+    There are no paths between components. Each one is embedded separately, and they are placed side by side, further
+    apart than any two nodes of the same component.
 
     Args:
-        adjacency: The graph.
-        landmarks: Of a component with more nodes than this, so many are drawn and embedded exactly, and the others put
-            where their distances to those place them (de Silva and Tenenbaum, 2002). None: all nodes exactly, with
-            n² distances.
-        seed: Of the draw.
+        adjacency: The graph (n × n, symmetric, without loops).
+        landmarks: In a component with more nodes than this, only this many random nodes are embedded exactly; the
+            others are placed by their distances to these (de Silva and Tenenbaum, 2002). None embeds all nodes
+            exactly, which takes n² distances.
+        seed: Seed for the choice of landmarks.
     """
     rng = np.random.default_rng(seed)
     _, component = connected_components(adjacency, directed=False)
@@ -38,7 +38,7 @@ def isomap(adjacency: sp.csr_array, *, landmarks: int | None = None, seed: int =
 
 
 def _place(adjacency: sp.csr_array, landmarks: int | None, rng: np.random.Generator) -> Positions:
-    """Classical scaling of the distances to the landmarks: what Isomap does after it has found them."""
+    """Classical multidimensional scaling of the distances to the landmarks of one component."""
     n = adjacency.shape[0]
     if n == 1:
         return np.zeros((1, 2))

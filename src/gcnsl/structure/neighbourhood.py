@@ -1,7 +1,7 @@
-"""From positions in the plane to neighbours in graph and latent space, with the direction each lies in."""
+"""Neighbours in the graph and in a latent space, with their directions, from positions in that space."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,6 +9,9 @@ import torch
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from torch import Tensor
+from typing_extensions import Self
+
+from gcnsl.errors import InputError
 
 Positions = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -16,24 +19,47 @@ Ints = NDArray[np.int64]
 RELATIONS = 4
 SPACES_AND_RELATIONS = 2 * RELATIONS
 HALVINGS = 50
-"""Steps to the radius, each of which halves the doubt about it."""
+"""Steps of the bisection for the radius."""
 
 
 @dataclass(frozen=True)
 class StructuralNeighbourhood:
-    """Who is whose neighbour, in which of the 8 divisions, and how that was found.
+    """The neighbours of every node, each in one of 8 divisions.
 
     Attributes:
-        edge_index: Ordered pairs of a node and a neighbour (2 × E), no loops. A pair may be there twice, as neighbours
-            in the graph and in the latent space.
-        division: Of each pair (E): 0-3 are neighbours in the graph, 4-7 in the latent space, and within these 2·[the
-            neighbour lies to the right] + [it lies above].
-        how: One line for the reader of a result.
+        edge_index: Pairs of a node and a neighbour (2 × E, int64), without loops. A pair occurs twice if the nodes are
+            neighbours both in the graph and in the latent space.
+        division: Division of each pair (E, uint8): 0-3 for neighbours in the graph, 4-7 for neighbours in the latent
+            space, plus 2·[the neighbour lies to the right] + [it lies above].
+        how: How the neighbourhood was obtained, in one line.
     """
 
     edge_index: Tensor
     division: Tensor
     how: str
+
+    def __post_init__(self) -> None:
+        edges, division = self.edge_index, self.division
+        if edges.dtype != torch.int64 or edges.shape != (2, division.numel()) or bool((edges < 0).any()):
+            raise ValueError(f"edge_index ({edges.dtype}, {tuple(edges.shape)}) does not hold pairs of nodes")
+        if division.dtype != torch.uint8 or division.ndim != 1 or bool((division >= SPACES_AND_RELATIONS).any()):
+            raise ValueError(f"division ({division.dtype}, {tuple(division.shape)}) does not hold numbers from 0 to 7")
+
+    def grown(self, graph: Any) -> NoReturn:
+        """Raise an InputError: the embedding can't be extended to a changed graph."""
+        raise InputError(
+            "can't take new nodes or other edges: its latent space holds the nodes it was trained with; "
+            "train it again on the grown graph, or use another method"
+        )
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Plain values for JSON, and tensors by name."""
+        return {"how": self.how}, {"edge_index": self.edge_index, "division": self.division}
+
+    @classmethod
+    def from_state(cls, plain: dict[str, Any], tensors: dict[str, Tensor]) -> Self:
+        """The neighbourhood with this state; raises a KeyError or ValueError if the state is damaged."""
+        return cls(tensors["edge_index"], tensors["division"], plain["how"])
 
 
 def neighbourhood(
@@ -41,14 +67,14 @@ def neighbourhood(
 ) -> tuple[Ints, NDArray[np.uint8]]:
     """Pairs (2 × E) and their divisions (E), see :class:`StructuralNeighbourhood`.
 
-    Neighbours in the latent space are nodes at most ρ apart; ρ is the largest radius for which there are on average no
-    more of them than of neighbours in the graph.
+    Two nodes are neighbours in the latent space if their distance is at most ρ, the largest radius that gives at most
+    as many neighbours as the graph has.
 
     Args:
         adjacency: The graph (n × n), without loops.
-        positions: In the plane (n × 2), or in the unit disc of Poincaré's model; NaN for a node that has none, which
-            then has no neighbours in the latent space.
-        hyperbolic: Whether distances are those of the unit disc.
+        positions: Positions in the plane or in the unit disc (n × 2). A node with NaN has no neighbours in the latent
+            space.
+        hyperbolic: Whether distances are hyperbolic (Poincaré's model of the unit disc).
     """
     graph = np.stack(adjacency.nonzero()).astype(np.int64)
     latent = _closest_pairs(positions, graph.shape[1], hyperbolic=hyperbolic)
@@ -58,14 +84,14 @@ def neighbourhood(
 
 
 def _relation(positions: Positions, pairs: Ints) -> Ints:
-    """In which quadrant around the first node of a pair the second one lies."""
+    """The quadrant around the first node of each pair in which the second one lies."""
     ahead = positions[pairs[1]] > positions[pairs[0]]
     relation: Ints = 2 * ahead[:, 0].astype(np.int64) + ahead[:, 1]
     return relation
 
 
 def _closest_pairs(positions: Positions, count: int, *, hyperbolic: bool) -> Ints:
-    """The ordered pairs (2 × E) of nodes within ρ, for the largest ρ that gives at most ``count`` of them."""
+    """The ordered pairs of nodes at most ρ apart (2 × E), for the largest ρ that gives at most ``count`` pairs."""
     nodes = np.flatnonzero(~np.isnan(positions).any(axis=1))
     points = positions[nodes]
     if not len(nodes):
@@ -86,20 +112,20 @@ def _closest_pairs(positions: Positions, count: int, *, hyperbolic: bool) -> Int
     target = np.concatenate([np.asarray(found, dtype=np.int64) for found in others])
     apart = source != target
     pairs = np.stack([nodes[source[apart]], nodes[target[apart]]])
-    return pairs if pairs.shape[1] <= count else pairs[:, :0]  # more than that many nodes in one place
+    return pairs if pairs.shape[1] <= count else pairs[:, :0]  # none, if more pairs than that coincide
 
 
 def _widest(points: Positions, *, hyperbolic: bool) -> float:
-    """A radius within which all nodes are."""
+    """A radius that is at least the distance of any two nodes."""
     if not hyperbolic:
         return float(np.linalg.norm(np.ptp(points, axis=0))) + 1.0
     return 4 * float(np.arctanh(np.linalg.norm(points, axis=1).max())) + 1.0
 
 
 def _disc(points: Positions, radius: float) -> tuple[Positions, NDArray[np.float64]]:
-    """The hyperbolic disc of that radius around each point is a Euclidean one: its centre and radius.
+    """The Euclidean centre and radius of the hyperbolic disc of this radius around each point v.
 
-    With t = tanh(radius / 2): centre (1 - t²) / (1 - t²|v|²) v, radius t (1 - |v|²) / (1 - t²|v|²).
+    With t = tanh(radius / 2), the centre is (1 - t²) / (1 - t²|v|²) v and the radius t (1 - |v|²) / (1 - t²|v|²).
     """
     t = np.tanh(radius / 2)
     square = (points**2).sum(axis=1)
@@ -108,5 +134,5 @@ def _disc(points: Positions, radius: float) -> tuple[Positions, NDArray[np.float
 
 
 def as_tensors(pairs: Ints, division: NDArray[np.uint8], how: str) -> StructuralNeighbourhood:
-    """The neighbourhood as models read it."""
+    """The neighbourhood with these arrays as tensors."""
     return StructuralNeighbourhood(torch.from_numpy(pairs.astype(np.int64)), torch.from_numpy(division), how)

@@ -1,4 +1,4 @@
-"""Poincaré embedding: positions in the hyperbolic disc, where there is room for trees."""
+"""Poincaré embedding: positions in the hyperbolic disc, which has room for trees."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,18 +9,16 @@ from gcnsl.structure.neighbourhood import Ints, Positions
 EPOCHS = 50
 BATCH = 50
 NEGATIVE = 5
-"""Nodes that a pair is set against, none of them a neighbour of its first node."""
+"""Number of negative samples per pair: nodes that are not neighbours of its first node."""
 
 
 def poincare(adjacency: sp.csr_array, *, edges: int | None = None, seed: int = 0) -> Positions:
-    """Positions in the unit disc (n × 2) of the nodes of a graph (n × n, symmetric, without loops), by gensim.
-
-    A node without neighbours has no position: NaN.
+    """Positions of the nodes in the unit disc (n × 2), computed by gensim; NaN for nodes without neighbours.
 
     Args:
-        adjacency: The graph.
-        edges: Learn from at most about this many edges, drawn so that every node keeps one. None: from all.
-        seed: Of the draw, and of the embedding.
+        adjacency: The graph (n × n, symmetric, without loops).
+        edges: Train on about this many random directed edges, at least one per node. None trains on all.
+        seed: Seed for the choice of edges and for the training.
     """
     try:
         from gensim.models.poincare import PoincareModel
@@ -40,14 +38,14 @@ def poincare(adjacency: sp.csr_array, *, edges: int | None = None, seed: int = 0
 
 
 def _leave_room(adjacency: sp.csr_array, most: int) -> Ints:
-    """The ordered pairs of neighbours (2 × E), but of no node more than ``most``: gensim must find others, too."""
+    """Directed edges (2 × E), at most ``most`` per source: gensim also needs nodes that are not neighbours."""
     node, neighbour = adjacency.nonzero()
     rank = np.arange(len(node)) - adjacency.indptr[node]
     return np.stack([node, neighbour])[:, rank < most]
 
 
 def _sample(pairs: Ints, count: int, rng: np.random.Generator) -> Ints:
-    """So many of the pairs (2 × E, the first node in order), and one of each first node in any case."""
+    """A random sample of ``count`` pairs (2 × E), plus one pair for every first node that it misses."""
     shuffled = pairs[:, rng.permutation(pairs.shape[1])]
     _, first = np.unique(shuffled[0], return_index=True)
     kept = np.union1d(first, np.arange(count))

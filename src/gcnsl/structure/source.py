@@ -1,12 +1,13 @@
-"""Where a structural neighbourhood comes from: published, computed before, or computed now."""
+"""Where a structural neighbourhood comes from: published files, the cache, or a new computation."""
 
+import os
 from typing import Literal, get_args
 
-import numpy as np
-import scipy.sparse as sp
-from torch_geometric.data import Data
+from torch import Tensor
 
-from gcnsl.errors import InputError
+from gcnsl.checks import check_choice
+from gcnsl.errors import ArgumentError
+from gcnsl.sparse import adjacency_matrix
 from gcnsl.structure import cache
 from gcnsl.structure.embeddings import Embedding, embed
 from gcnsl.structure.neighbourhood import StructuralNeighbourhood, as_tensors, neighbourhood
@@ -15,47 +16,44 @@ Source = Literal["computed", "published"]
 
 
 def structural_neighbourhood(
-    data: Data, *, embedding: Embedding = "isomap", source: Source = "computed"
+    edge_index: Tensor,
+    num_nodes: int,
+    *,
+    embedding: Embedding = "isomap",
+    source: Source = "computed",
+    benchmark: str | None = None,
+    root: str | os.PathLike[str] | None = None,
 ) -> StructuralNeighbourhood:
-    """The neighbours of every node in the graph and in a latent space, each with its direction there.
+    """The neighbours of every node in the graph and in a latent space, each with its direction in that space.
 
     Args:
-        data: A checked graph; its loops are left out.
-        embedding: What the latent space is: ``"isomap"``, ``"poincare"`` or ``"struc2vec"``; the same graph always gets
-            the same one.
-        source: ``"computed"``: by this package, and kept in the user's cache. ``"published"``: the files of Geom-GCN's
-            authors, for the literature's graphs.
+        edge_index: Edges of an undirected graph, each in both directions (2 × E). Loops are ignored.
+        num_nodes: Number of nodes (n).
+        embedding: The latent space: ``"isomap"``, ``"poincare"`` or ``"struc2vec"``. The same graph always gets the
+            same embedding.
+        source: ``"computed"``: computed by this package and stored in the user's cache folder. ``"published"``: read
+            from the files of Geom-GCN's authors.
+        benchmark: Name of the graph if it is one of the literature; needed for published neighbourhoods.
+        root: A folder to search for published files first.
 
     Returns:
-        The neighbourhood; its ``how`` belongs to every result that rests on it.
+        The neighbourhood. Its ``how`` should be reported with every result that depends on it.
     """
-    for name, value, choices in (("embedding", embedding, get_args(Embedding)), ("source", source, get_args(Source))):
-        if value not in choices:
-            raise InputError(f"{name}({value!r}) must be one of {', '.join(choices)}")
-    adjacency = _simple(data)
+    check_choice("embedding", embedding, get_args(Embedding))
+    check_choice("source", source, get_args(Source))
+    adjacency = adjacency_matrix(edge_index, num_nodes, self_loops=False)
     if source == "published":
         from gcnsl.structure.published import read_published
 
-        return read_published(str(data.get("name")), adjacency, embedding)
+        if benchmark is None:
+            rule = "is for graphs of the literature, which alone have published neighbourhoods; use 'computed'"
+            raise ArgumentError("source", source, rule)
+        return read_published(benchmark, adjacency, embedding, root=root)
     path = cache.path_of(adjacency, embedding)
     found = cache.read(path)
     if found is None:
-        found = _compute(adjacency, embedding)
+        positions, how = embed(adjacency, embedding)
+        pairs, division = neighbourhood(adjacency, positions, hyperbolic=embedding == "poincare")
+        found = as_tensors(pairs, division, f"{how}, computed")
         cache.write(path, found)
     return found
-
-
-def _compute(adjacency: sp.csr_array, embedding: Embedding) -> StructuralNeighbourhood:
-    embedded = embed(adjacency, embedding)
-    pairs, division = neighbourhood(adjacency, embedded.positions, hyperbolic=embedded.hyperbolic)
-    return as_tensors(pairs, division, f"{embedded.how}, computed")
-
-
-def _simple(data: Data) -> sp.csr_array:
-    """The adjacency matrix (n × n) without loops, rows sorted."""
-    source, target = data.edge_index.numpy()
-    other = source != target
-    ones = np.ones(int(other.sum()), dtype=np.float32)
-    adjacency = sp.csr_array((ones, (source[other], target[other])), shape=(data.num_nodes, data.num_nodes))
-    adjacency.sort_indices()
-    return adjacency

@@ -1,21 +1,20 @@
 # ruff: noqa: PLR0917 - compiled functions take their arguments by position
-# mypy: disable-error-code="untyped-decorator"
-"""struc2vec (Ribeiro et al., 2017): nodes are near when their surroundings have like degrees, wherever they are.
+"""struc2vec (Ribeiro et al., 2017): nodes are close if the degrees around them are similar, wherever they are.
 
-1. For every node and k ≤ K the degrees of the nodes at distance k are collected, as a histogram.
-2. Nodes are compared with those of nearest degree, about 2 log n of them. The cost f_k of a pair is that of layer
-   k - 1 plus the dynamic time warping of their k-th histograms, where degrees a and b differ by
+1. For every node and k ≤ K, collect the degrees of the nodes at distance k in a histogram.
+2. Compare each node with the about 2 log₂ n nodes of the most similar degree. The cost f_k of a pair is f_{k-1} plus
+   the dynamic time warping distance of their k-th histograms, where degrees a and b differ by
    max(a, b) / min(a, b) - 1.
-3. Random walks over K + 1 layers of these pairs: within layer k with weights exp(-f_k), to the next one with weight
-   log(e + the number of a node's pairs there that weigh more than the average), back with weight 1.
-4. The walks are sentences, the nodes words: Word2Vec makes them positions.
+3. Walk at random over K + 1 layers of these pairs: within layer k with weights exp(-f_k); to the next layer with weight
+   log(e + the number of the node's pairs in layer k with a weight above average); to the previous one with weight 1.
+4. Embed the nodes with Word2Vec, with walks as sentences and nodes as words.
 """
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gcnsl.compiled import compiled
 from gcnsl.errors import InputError
 from gcnsl.structure.neighbourhood import Ints, Positions
 
@@ -23,16 +22,16 @@ Floats = NDArray[np.float64]
 
 WALKS, STEPS, WINDOW, EPOCHS = 10, 80, 10, 5
 STAY = 0.3
-"""How likely a walk takes a step in its layer, rather than change it."""
+"""Probability that a walk takes a step within its layer instead of changing layers."""
 
 
 def struc2vec(adjacency: sp.csr_array, *, layers: int = 5, seed: int = 0) -> Positions:
-    """Positions in the plane (n × 2) of the nodes of a graph (n × n, symmetric, without loops).
+    """Positions of the nodes in the plane (n × 2).
 
     Args:
-        adjacency: The graph.
-        layers: Largest distance at which surroundings are compared (K).
-        seed: Of the walks and of Word2Vec.
+        adjacency: The graph (n × n, symmetric, without loops).
+        layers: Largest distance up to which degrees are compared (K).
+        seed: Seed for the walks and for Word2Vec.
     """
     try:
         from gensim.models import Word2Vec
@@ -43,15 +42,17 @@ def struc2vec(adjacency: sp.csr_array, *, layers: int = 5, seed: int = 0) -> Pos
     costs = pair_costs(start, near, pairs, layers)
     walks = random_walks(pairs, costs, len(start) - 1, np.random.default_rng(seed))
     names = [str(node) for node in range(len(start) - 1)]
+    sentences = [[names[node] for node in walk] for walk in walks.tolist()]
+    # With more than one worker, the order of updates would not be reproducible.
     model = Word2Vec(
-        [[names[node] for node in walk] for walk in walks.tolist()],
+        sentences,
         vector_size=2,
         window=WINDOW,
         min_count=0,
         sg=1,
         hs=1,
         negative=0,
-        workers=1,  # with more, the order of updates is a matter of chance
+        workers=1,
         epochs=EPOCHS,
         seed=seed,
     )
@@ -60,7 +61,7 @@ def struc2vec(adjacency: sp.csr_array, *, layers: int = 5, seed: int = 0) -> Pos
 
 
 def candidates(degree: Ints) -> Ints:
-    """Each node with the ⌈log₂ n⌉ nodes before and after it in the order of degrees (2 × P, either order once)."""
+    """Pairs of each node with the ⌈log₂ n⌉ nodes before and after it in order of degree, each once (2 × P)."""
     n = len(degree)
     order = np.argsort(degree, kind="stable")
     reach = min(n - 1, int(np.ceil(np.log2(max(n, 2)))))
@@ -70,7 +71,7 @@ def candidates(degree: Ints) -> Ints:
 
 
 def pair_costs(start: Ints, near: Ints, pairs: Ints, layers: int) -> Floats:
-    """f_k of each pair (K + 1 × P); infinite where one of the two has no node at distance k."""
+    """f_k of each pair (K + 1 × P); infinite if one of the two has no nodes at distance k."""
     levels, level = np.unique(np.diff(start), return_inverse=True)
     rings = _rings(start, near, level.astype(np.int64), len(levels), layers)
     costs: Floats = _costs(pairs, *rings, levels.astype(np.float64), layers)
@@ -78,7 +79,7 @@ def pair_costs(start: Ints, near: Ints, pairs: Ints, layers: int) -> Floats:
 
 
 def random_walks(pairs: Ints, costs: Floats, n: int, rng: np.random.Generator) -> Ints:
-    """All walks (n · WALKS × STEPS), each step of all of them at once."""
+    """WALKS walks from every node (n · WALKS × STEPS), all computed step by step together."""
     layers = [_Layer(pairs, cost, n) for cost in costs]
     top = len(layers) - 1
     node = np.tile(np.arange(n), WALKS)
@@ -100,7 +101,7 @@ def random_walks(pairs: Ints, costs: Floats, n: int, rng: np.random.Generator) -
 
 
 class _Layer:
-    """One layer of pairs, as weighted lists of neighbours."""
+    """One layer of pairs as weighted adjacency lists."""
 
     def __init__(self, pairs: Ints, cost: Floats, n: int) -> None:
         known = np.isfinite(cost)
@@ -112,7 +113,7 @@ class _Layer:
 
         lowest = np.full(n, np.inf)
         np.minimum.at(lowest, source, cost)
-        share = np.exp(lowest[source] - cost)  # in proportion to a node's weights, however small they all are
+        share = np.exp(lowest[source] - cost)  # proportional to the weights of a node, even if all of them are tiny
         order = np.argsort(source, kind="stable")
         self.target = target[order]
         self.begin = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=n))])
@@ -126,7 +127,7 @@ class _Layer:
         return rise / (1 + rise)
 
     def step(self, node: Ints, rng: np.random.Generator) -> Ints:
-        """A neighbour, drawn by weight; a node without one stays."""
+        """A random neighbour for each node, drawn by weight; the node itself if it has none."""
         first, last = self.begin[node], self.begin[node + 1]
         low, high = self.total[first], self.total[last]
         drawn = np.searchsorted(self.total, low + rng.random(len(node)) * (high - low), side="right") - 1
@@ -135,12 +136,9 @@ class _Layer:
         return np.where(lonely, node, target)
 
 
-_compiled = numba.njit(nogil=True, cache=True)
-
-
-@_compiled
+@compiled()
 def _rings(start: Ints, near: Ints, level: Ints, levels: int, layers: int) -> tuple[Ints, Ints, Ints]:
-    """For node u and distance k the degrees there, as (level, count): those of (K + 1) u + k in one list of all."""
+    """Histograms (level, count) of the degrees at distance k from node u, at begin[(K + 1) u + k] in one list."""
     n = len(start) - 1
     begin = np.zeros(n * (layers + 1) + 1, dtype=np.int64)
     which, count = np.empty(1024, dtype=np.int64), np.empty(1024, dtype=np.int64)
@@ -172,7 +170,7 @@ def _rings(start: Ints, near: Ints, level: Ints, levels: int, layers: int) -> tu
     return begin, which[:end], count[:end]
 
 
-@_compiled
+@compiled()
 def _costs(pairs: Ints, begin: Ints, which: Ints, count: Ints, levels: Floats, layers: int) -> Floats:
     costs = np.full((layers + 1, pairs.shape[1]), np.inf)
     for pair in range(pairs.shape[1]):
@@ -181,21 +179,17 @@ def _costs(pairs: Ints, begin: Ints, which: Ints, count: Ints, levels: Floats, l
             a, b = pairs[0, pair] * (layers + 1) + k, pairs[1, pair] * (layers + 1) + k
             if begin[a] == begin[a + 1] or begin[b] == begin[b + 1]:
                 break
-            total += _warp(
-                levels[which[begin[a] : begin[a + 1]]],
-                count[begin[a] : begin[a + 1]],
-                levels[which[begin[b] : begin[b + 1]]],
-                count[begin[b] : begin[b + 1]],
-            )
+            one, other = slice(begin[a], begin[a + 1]), slice(begin[b], begin[b + 1])
+            total += _warp(levels[which[one]], count[one], levels[which[other]], count[other])
             costs[k, pair] = total
     return costs
 
 
-@_compiled
+@compiled()
 def _warp(degree: Floats, count: Ints, other: Floats, other_count: Ints) -> float:
-    """Dynamic time warping of two histograms, each a rising sequence of degrees with how often it occurs.
+    """Dynamic time warping distance of two histograms, each with ascending degrees and their counts.
 
-    A half is added to degrees, for those that are 0.
+    Degrees are increased by 0.5, because they may be 0.
     """
     before = np.full(len(other) + 1, np.inf)
     before[0] = 0.0

@@ -3,6 +3,7 @@ import gzip
 import hashlib
 import http.server
 import importlib
+import logging
 import pickle
 import sys
 import threading
@@ -10,7 +11,7 @@ import threading
 import pytest
 
 from gcnsl import DownloadError, InputError, load
-from gcnsl.datasets import files
+from gcnsl.datasets import dataset_files as files
 
 PATH = "splits/cora_split_0.6_0.2_0.npz"
 
@@ -78,13 +79,29 @@ def test_order_root_then_variable_then_cache_then_download(tmp_path, monkeypatch
     assert len(mirror[1]) == 1, "nothing is downloaded twice"
 
 
+def test_downloads_are_logged_and_nothing_is_printed(known, mirror, tmp_path, caplog, capfd) -> None:
+    known(a=b"1", b=b"2", c=b"3")
+    put(tmp_path, "b", b"2")
+    for name, content in (("a", b"1"), ("c", b"3")):
+        put(mirror[0], name, content)
+    with caplog.at_level(logging.INFO, logger="gcnsl"):
+        for _ in range(2):
+            files.fetch([f"splits/{name}" for name in "abc"], tmp_path)
+    announced = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
+    assert announced == [
+        ("gcnsl", "INFO", "Downloading splits/a (1 of 2)"),
+        ("gcnsl", "INFO", "Downloading splits/c (2 of 2)"),
+    ]
+    assert capfd.readouterr() == ("", "")
+
+
 def test_gzipped_files_are_unpacked_after_the_check(tmp_path, known) -> None:
     packed = gzip.compress(b"text")
     known(**{"a.txt": b"text", "a.txt.gz": packed})
     put(tmp_path, "a.txt.gz", packed)
     assert files.fetch(["splits/a.txt"], tmp_path) == {"splits/a.txt": b"text"}
     put(tmp_path, "a.txt.gz", gzip.compress(b"other"))
-    with pytest.raises(InputError, match=r"a\.txt\.gz is not the file it should be"):
+    with pytest.raises(InputError, match=r"a\.txt\.gz has been altered"):
         files.fetch(["splits/a.txt"], tmp_path)
 
 
@@ -98,9 +115,7 @@ def test_wrong_download_is_refused_and_not_kept(tmp_path, known, mirror) -> None
 
 def test_offline_message_names_variables_and_files(known) -> None:
     known(a=b"", b=b"")
-    with pytest.raises(
-        DownloadError, match="Set GCNSL_DATA to a folder that holds splits/a, splits/b, or GCNSL_MIRROR"
-    ):
+    with pytest.raises(DownloadError, match="Set GCNSL_DATA to a folder with splits/a, splits/b, or GCNSL_MIRROR"):
         files.fetch(["splits/a", "splits/b"])
 
 
@@ -161,7 +176,7 @@ def test_booby_trapped_pickle_never_runs(tmp_path) -> None:
     folder.mkdir(parents=True)
     for part in ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"):
         (folder / f"ind.cora.{part}").write_bytes(trap)
-    with pytest.raises(InputError, match=r"ind\.cora\.x is not the file it should be: .* It was not opened"):
+    with pytest.raises(InputError, match=r"ind\.cora\.x has been altered: .* It was not loaded"):
         load("cora", root=tmp_path / "root")
     assert not sprung.exists()
 
@@ -174,5 +189,5 @@ def test_one_altered_byte_among_good_files_is_refused(tmp_path, data_root) -> No
         if path.name == "ind.cora.graph":
             content[100] ^= 1
         (folder / path.name).write_bytes(content)
-    with pytest.raises(InputError, match=r"ind\.cora\.graph is not the file it should be"):
+    with pytest.raises(InputError, match=r"ind\.cora\.graph has been altered"):
         load("cora", root=tmp_path / "root")

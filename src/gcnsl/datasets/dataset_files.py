@@ -1,29 +1,30 @@
-"""Dataset files: where they are, whence they come, and that they are what they should be.
+"""Finds, downloads and verifies dataset files.
 
-A file is looked for under ``root``, ``$GCNSL_DATA`` and the user's cache, in that order, and downloaded into the cache
-if it is in none of them. Its SHA-256 is compared with ``SHA256SUMS`` beside this module before anything else sees a
-byte of it, so an altered pickle is refused before it can be unpickled. A file may also lie gzipped beside its name.
+A file is looked for in ``root``, ``$GCNSL_DATA`` and the user's cache, in this order, and downloaded into the cache if
+it is in none of them; it may be gzipped. Its SHA-256 is compared with ``SHA256SUMS`` in this folder before it is used,
+so that an altered pickle is never loaded. Every download is logged to the logger ``gcnsl`` with level INFO.
 
-What downloads need is imported when it is first needed: a machine that has the files needs none of it.
+The libraries for downloads are imported only when a file has to be downloaded.
 """
 
 import functools
 import gzip
 import hashlib
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
 
-from tqdm.auto import tqdm
+from gcnsl.errors import ArgumentError, DownloadError, InputError
 
-from gcnsl.errors import DownloadError, InputError
+LOGGER = logging.getLogger("gcnsl")
 
 DATA_VARIABLE = "GCNSL_DATA"
-"""Environment variable: a folder with dataset files, laid out as in ``SHA256SUMS``."""
+"""Environment variable with a folder of dataset files, arranged as in ``SHA256SUMS``."""
 
 MIRROR_VARIABLE = "GCNSL_MIRROR"
-"""Environment variable: the address of a folder with that layout, to download from instead of the upstream ones."""
+"""Environment variable with the address of a folder of dataset files, used instead of the original sources."""
 
 _GITHUB = "https://raw.githubusercontent.com"
 _GEOM_GCN = f"{_GITHUB}/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
@@ -34,34 +35,34 @@ UPSTREAM = {
     "splits/": f"{_GEOM_GCN}/splits/",
     "heterophilous/": f"{_GITHUB}/yandex-research/heterophilous-graphs/a431395582e929d88271309716bea4fe24ce6318/data/",
 }
-"""Which upstream folder, at a fixed commit, holds the files below a folder of ours (the first match counts)."""
+"""The address, at a fixed commit, of the files below each of our folders; the first match counts."""
 
 
 @functools.cache
 def checksums() -> dict[str, str]:
-    """SHA-256 of every dataset file by its path, from the list that is part of the package."""
+    """Return the SHA-256 of every dataset file by its path."""
     lines = resources.files("gcnsl.datasets").joinpath("SHA256SUMS").read_text().splitlines()
     return {path: digest for digest, path in (line.split() for line in lines)}
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: the user's cache folder, as the operating system defines it."""
+    """Return the folder for downloads, in the user's cache folder of the operating system."""
     import pooch
 
     return Path(pooch.os_cache("gcnsl"))
 
 
 def folders(root: str | os.PathLike[str] | None = None) -> Iterator[Path]:
-    """The folders that are searched, in order; the cache's name is asked for only when its turn comes."""
+    """Yield the folders to search, in order."""
     if root is not None and not Path(root).is_dir():
-        raise InputError(f"root({str(root)!r}) is not a folder: give one that holds dataset files, or leave it out")
+        raise ArgumentError("root", str(root), "is not a folder: give one with dataset files, or leave it out")
     named = [root, os.environ.get(DATA_VARIABLE)]
     yield from (Path(folder) for folder in named if folder)
     yield cache_folder()
 
 
 def folder_of(path: str, root: str | os.PathLike[str] | None = None) -> Path | None:
-    """The first of the folders that holds a dataset file, itself or gzipped, or ``None``."""
+    """Return the first folder that has a dataset file, plain or gzipped, or ``None``."""
     for folder in folders(root):
         if any(name in checksums() and (folder / name).is_file() for name in (path, f"{path}.gz")):
             return folder
@@ -69,7 +70,7 @@ def folder_of(path: str, root: str | os.PathLike[str] | None = None) -> Path | N
 
 
 def find(path: str, root: str | os.PathLike[str] | None = None) -> Path | None:
-    """Where a dataset file lies on this machine, itself or gzipped, or ``None``."""
+    """Return the path of a dataset file, plain or gzipped, or ``None`` if it must be downloaded."""
     folder = folder_of(path, root)
     if folder is None:
         return None
@@ -77,46 +78,46 @@ def find(path: str, root: str | os.PathLike[str] | None = None) -> Path | None:
 
 
 def fetch(paths: Iterable[str], root: str | os.PathLike[str] | None = None) -> dict[str, bytes]:
-    """The contents of dataset files, downloaded where necessary, every sum checked.
+    """Return the verified contents of dataset files by path. Files that are not found are downloaded.
 
     Args:
-        paths: As in ``SHA256SUMS``, e.g. ``"planetoid/ind.cora.x"``; a gzipped file goes by its plain name.
-        root: A folder to look in first.
+        paths: Paths as in ``SHA256SUMS``, such as ``"planetoid/ind.cora.x"``, without ``.gz``.
+        root: Folder to search first.
 
     Raises:
-        InputError: If a file on this machine does not have the sum it should have.
-        DownloadError: If a file is on no folder of this machine and can't be had.
+        InputError: If the checksum of a file is wrong.
+        DownloadError: If a file is not found and can't be downloaded.
     """
     paths = list(paths)
     missing = [path for path in paths if find(path, root) is None]
-    with tqdm(missing, desc="Downloading", unit="file", disable=not missing) as progress:
-        for path in progress:
-            _download(path, missing)
+    for number, path in enumerate(missing, start=1):
+        LOGGER.info("Downloading %s (%d of %d)", path, number, len(missing))
+        _download(path, missing)
     return {path: _read(path, root) for path in paths}
 
 
 def _read(path: str, root: str | os.PathLike[str] | None) -> bytes:
     found = find(path, root)
     if found is None:
-        raise DownloadError(f"{path} vanished while it was being read; try again")
+        raise DownloadError(f"{path} was removed while it was being read; try again")
     content = found.read_bytes()
     expected = checksums()[f"{path}.gz" if found.suffix == ".gz" else path]
     actual = hashlib.sha256(content).hexdigest()
     if actual != expected:
         raise InputError(
-            f"{found} is not the file it should be: its SHA-256 is {actual}, not {expected}. It was not opened. "
-            "Delete it, so that it is fetched again, or restore the original"
+            f"{found} has been altered: its SHA-256 is {actual}, not {expected}. It was not loaded. "
+            "Delete it, so that it is downloaded again, or restore the original"
         )
     return gzip.decompress(content) if found.suffix == ".gz" else content
 
 
 def _download(path: str, missing: list[str]) -> None:
-    """Fetch one file into the cache; pooch checks its sum and puts it in place only when it is right."""
+    """Download a file into the cache. Pooch keeps it only if its checksum is right."""
     import pooch
     import requests
 
     target = cache_folder() / path
-    pooch.get_logger().setLevel("WARNING")  # one progress bar says enough
+    pooch.get_logger().setLevel("WARNING")  # it would announce the download a second time
     try:
         pooch.retrieve(
             _address(path),
@@ -127,8 +128,8 @@ def _download(path: str, missing: list[str]) -> None:
         )
     except (OSError, ValueError, requests.RequestException) as error:
         raise DownloadError(
-            f"can't download {_address(path)} ({error}). Set {DATA_VARIABLE} to a folder that holds "
-            f"{', '.join(missing)}, or {MIRROR_VARIABLE} to the address of a mirror with the same layout"
+            f"can't download {_address(path)} ({error}). Set {DATA_VARIABLE} to a folder with "
+            f"{', '.join(missing)}, or {MIRROR_VARIABLE} to the address of a mirror of such a folder"
         ) from error
 
 

@@ -1,0 +1,19 @@
+"""Work in one thread: for timings, and for matrices so small that several threads only wait for each other."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from threadpoolctl import threadpool_limits
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let one thread do all the work: that of NumPy and SciPy, and torch's own linear algebra."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(threads)

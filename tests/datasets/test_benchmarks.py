@@ -1,0 +1,101 @@
+import gzip
+import shutil
+
+import pytest
+import torch
+from torch_geometric.datasets import WikipediaNetwork
+
+import gcnsl
+from gcnsl import load
+from gcnsl.datasets import NAMES
+from gcnsl.graph import edge_homophily
+from gcnsl.graph.masks import MASKS
+
+from .cases import COUNTS
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_and_homophily(name, data_root) -> None:
+    data = load(name, root=data_root, split=None)
+    report = data.edge_report
+    counts = (data.num_nodes, report.rows, report.repeated, report.loops, report.edges, data.num_features)
+    assert (*counts, len(data.class_names)) == COUNTS[name][:-1]
+    assert edge_homophily(data.edge_index, data.y) == pytest.approx(COUNTS[name][-1], abs=5e-5)
+    assert data.is_undirected()
+    assert data.is_coalesced()
+    assert data.name == name
+
+
+def paper_edges(name: str, data) -> int:
+    """The paper's edge column mixes three ways of counting; each is reproduced here."""
+    report = data.edge_report
+    if name in ("cora", "citeseer", "pubmed"):
+        return report.rows // 2
+    if name in ("chameleon", "squirrel"):
+        return report.edges
+    return report.rows - report.repeated - report.loops
+
+
+@pytest.mark.parametrize(
+    ("name", "edges", "h"),
+    [
+        ("cora", 5429, 0.81),
+        ("citeseer", 4732, 0.74),
+        ("pubmed", 44338, 0.80),
+        ("squirrel", 198493, 0.22),
+        ("chameleon", 31421, 0.23),
+        ("cornell-geomgcn", 295, 0.30),
+        ("texas", 309, 0.11),
+        ("wisconsin", 499, 0.21),
+    ],
+)
+def test_the_papers_table(name, edges, h, data_root) -> None:
+    data = load(name, root=data_root, split=None)
+    assert paper_edges(name, data) == edges
+    assert round(edge_homophily(data.edge_index, data.y), 2) == h
+
+
+def test_public_split(data_root) -> None:
+    for name, classes in (("cora", 7), ("citeseer", 6), ("pubmed", 3)):
+        data = load(name, root=data_root, split="public")
+        assert [int(data[part].sum()) for part in MASKS] == [20 * classes, 500, 1000]
+        assert data.train_mask.shape == (data.num_nodes, 1)
+
+
+def test_citeseer_nodes_without_anything_upstream(data_root) -> None:
+    data = load("citeseer", root=data_root)
+    empty = (data.x == 0).all(dim=1).nonzero().flatten().tolist()
+    assert empty == [2407, 2489, 2553, 2682, 2781, 2953, 3042, 3063, 3212, 3214, 3250, 3292, 3305, 3306, 3309]
+    assert data.y[empty].eq(0).all()
+    assert any("15 nodes" in note for note in data.notes)
+
+
+def test_the_two_cornells_differ(data_root) -> None:
+    real, mixed, texas = (load(name, root=data_root) for name in ("cornell", "cornell-geomgcn", "texas"))
+    assert mixed.x.equal(texas.x)
+    assert mixed.y.equal(texas.y)
+    assert not real.x.equal(mixed.x)
+    assert torch.bincount(real.y).tolist() == [38, 16, 30, 82, 17]
+
+
+@pytest.mark.parametrize("name", ["chameleon"])
+def test_wikipedia_agrees_with_torch_geometric(name, data_root, tmp_path) -> None:
+    raw = tmp_path / name / "geom_gcn" / "raw"
+    raw.mkdir(parents=True)
+    source = data_root / "geom-gcn" / name
+    features = gzip.decompress((source / "out1_node_feature_label.txt.gz").read_bytes())
+    (raw / "out1_node_feature_label.txt").write_bytes(features)
+    shutil.copy(source / "out1_graph_edges.txt", raw)
+    for path in (data_root / "splits").glob(f"{name}_*"):
+        shutil.copy(path, raw)
+    theirs = WikipediaNetwork(str(tmp_path), name)[0]
+    ours = load(name, root=data_root, split="geom-gcn")
+    assert ours.x.equal(theirs.x)
+    assert ours.y.equal(theirs.y)
+    assert ours.edge_index.equal(gcnsl.from_data(theirs).edge_index)
+    for part in MASKS:
+        assert ours[part].equal(theirs[part])
+
+
+def test_every_named_graph_is_counted_here() -> None:
+    assert set(COUNTS) | {"debian"} == set(NAMES)
