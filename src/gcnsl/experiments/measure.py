@@ -4,13 +4,11 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 
 import torch
-from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
 from gcnsl.evaluation.agreement import learned_agreement
@@ -22,6 +20,7 @@ from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.methods import Prepared, initial_model
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.training import Epoch, History
+from gcnsl.training.threads import one_thread
 from gcnsl.version import __version__
 
 CURVE_STEP = 2
@@ -105,18 +104,6 @@ def _provenance(device: torch.device) -> dict[str, Any]:
     name = torch.cuda.get_device_name(device) if gpu else f"CPU ({platform.machine()}, {os.cpu_count()} cores)"
     finished = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     return {"device": name, "version": __version__, "finished": finished}
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute in a single thread; torch has linear algebra of its own, which threadpoolctl does not limit."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _synchronize(device: torch.device) -> None:

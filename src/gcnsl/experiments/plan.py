@@ -120,7 +120,7 @@ class Scope:
         for split, dataset in product(self.splits or (), self.datasets or paper.DATASETS):
             if split not in splits_of(dataset):
                 raise ArgumentError(
-                    "split", split, f"does not exist for {dataset}: use {' or '.join(splits_of(dataset))}"
+                    "splits", split, f"does not exist for {dataset}: use {' or '.join(splits_of(dataset))}"
                 )
         if "geom-gcn" in (self.splits or ()):
             check_whole("runs", self.runs, least=1, most=GEOM_GCN_RUNS, why="there are no more geom-gcn splits")
@@ -161,7 +161,7 @@ class Scope:
 def _check_dataset(name: str) -> None:
     """Refuse an unknown graph before any work is done."""
     if not is_known(name):
-        raise ArgumentError("dataset", name, f"must be one of {', '.join(NAMES)}, or synthetic-hH with H from 0 to 1")
+        raise ArgumentError("datasets", name, f"must be one of {', '.join(NAMES)}, or synthetic-hH with H from 0 to 1")
 
 
 def splits_of(dataset: str) -> tuple[str, ...]:
