@@ -1,9 +1,10 @@
 import networkx as nx
 import numpy as np
 from sklearn.manifold import Isomap
-from structure_cases import csr, distances, random_graph
 
 from gcnsl.structure.isomap import isomap
+
+from .cases import csr, distances, random_graph
 
 
 def test_is_scikit_learns_on_a_connected_graph() -> None:

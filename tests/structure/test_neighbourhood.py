@@ -1,11 +1,17 @@
+import json
+
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from structure_cases import csr, distances, random_graph
 
+from gcnsl import InputError
+from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
 from gcnsl.structure.neighbourhood import neighbourhood
+
+from .cases import csr, distances, edges, random_graph, same
 
 
 def draw(n: int, seed: int, *, hyperbolic: bool) -> np.ndarray:
@@ -69,3 +75,31 @@ def test_no_edges_no_neighbours() -> None:
     pairs, division = neighbourhood(csr(nx.empty_graph(5)), draw(5, 0, hyperbolic=False))
     assert pairs.shape == (2, 0)
     assert division.shape == (0,)
+
+
+def test_comes_back_from_its_state() -> None:
+    found = structural_neighbourhood(edges(), 50)
+    plain, tensors = found.state()
+    assert json.loads(json.dumps(plain)) == plain
+    assert same(StructuralNeighbourhood.from_state(plain, tensors), found)
+
+
+def test_a_damaged_state_is_refused() -> None:
+    plain, tensors = structural_neighbourhood(edges(), 50).state()
+    pairs, division = tensors["edge_index"], tensors["division"]
+    damaged = [{"edge_index": pairs}, {"division": division}]
+    damaged += [{**tensors, "edge_index": bad} for bad in (pairs[:, 1:], pairs[:1], pairs.int(), pairs - 1, pairs[0])]
+    damaged += [{**tensors, "division": bad} for bad in (division[1:], division[None], division.long(), division + 4)]
+    for bad in damaged:
+        with pytest.raises((KeyError, ValueError)):
+            StructuralNeighbourhood.from_state(plain, bad)
+    with pytest.raises(KeyError):
+        StructuralNeighbourhood.from_state({}, tensors)
+
+
+def test_does_not_grow() -> None:
+    found = StructuralNeighbourhood(torch.empty(2, 0, dtype=torch.int64), torch.empty(0, dtype=torch.uint8), "none")
+    with pytest.raises(
+        InputError, match=r"^can't take new nodes or other edges: its latent .*, or use another method$"
+    ):
+        found.grown(None)

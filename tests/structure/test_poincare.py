@@ -3,10 +3,11 @@ import sys
 import networkx as nx
 import numpy as np
 import pytest
-from structure_cases import csr, random_graph
 
 from gcnsl import InputError
 from gcnsl.structure.poincare import poincare
+
+from .cases import csr, random_graph
 
 pytest.importorskip("gensim")
 

@@ -5,10 +5,11 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
-from structure_cases import csr, distances, random_graph
 
 from gcnsl import InputError
 from gcnsl.structure.struc2vec import STEPS, WALKS, candidates, pair_costs, random_walks, struc2vec
+
+from .cases import csr, distances, random_graph
 
 pytest.importorskip("gensim")
 

@@ -1,13 +1,13 @@
 """Synthetic graphs of any homophily: preferential attachment with class compatibility.
 
 Nodes arrive one after another and bring edges. The target of an edge whose source has class i has class i with
-probability h and each other class with probability (1 − h)/(C − 1). Among the earlier nodes v of that class, it is drawn
-with probability proportional to deg(v), so that every class has hubs and the degrees have a heavy tail.
+probability h and each other class with probability (1 − h)/(C − 1). Among the earlier nodes v of that class, it is
+drawn with probability proportional to deg(v), so that every class has hubs and the degrees have a heavy tail.
 
-There is no loop over nodes in Python. Edge e owns the *slots* 2e (its source) and 2e + 1 (its target), so that a node has
-as many slots as edges, and a node drawn in proportion to its degree is the owner of a uniformly drawn slot. The class of
-every slot is known in advance, and with it the number of earlier slots of each class. A drawn slot that is a target
-refers to an earlier edge; these references are resolved for all edges at once by pointer jumping.
+There is no loop over nodes in Python. Edge e has the *slots* 2e (for its source) and 2e + 1 (for its target). A node
+owns one slot per edge, so that the owner of a uniformly drawn slot is a node drawn in proportion to its degree. The
+class of every slot is known in advance, and with it the number of earlier slots of each class. A drawn slot that is a
+target refers to an earlier edge; these references are resolved for all edges at once by pointer jumping.
 """
 
 import math
@@ -131,9 +131,8 @@ class Slots(NamedTuple):
 
 def slots_by_class(source_class: Ints, target_class: Ints, classes: int) -> Slots:
     """Group slot 2e (the source of edge e) and slot 2e + 1 (its target) by class."""
-    slot_class = np.empty(
-        2 * len(source_class), dtype=np.min_scalar_type(classes)
-    )  # NumPy uses radix sort for short integers
+    short = np.min_scalar_type(classes)  # NumPy sorts short integers by radix
+    slot_class = np.empty(2 * len(source_class), dtype=short)
     slot_class[0::2], slot_class[1::2] = source_class, target_class
     first = np.concatenate([[0], np.cumsum(np.bincount(slot_class, minlength=classes))])
     return Slots(np.argsort(slot_class, kind="stable"), first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -149,7 +149,7 @@ def _learned_neighbours(
     classifier: NodeClassifier, node: int
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
     """The nodes that the learned graph joins a node to, and its similarity to every node, if it learns and measures."""
-    model, inputs = classifier.model_, classifier.fitted_.prepared.inputs
+    inputs, model = classifier.fitted_.prepared.inputs, cast("Any", classifier.model_)
     if not getattr(model, "learns_graph", False):
         return None, None
     (_, joined), _ = model.learned_graph(*inputs, rows=slice(node, node + 1))

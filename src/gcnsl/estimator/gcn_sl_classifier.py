@@ -63,7 +63,7 @@ class GCNSLClassifier(NodeClassifier):
         on_epoch: Callable[[Epoch], None] | None = None,
     ) -> None:
         parameters = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        vars(self).update(parameters)
+        self.__dict__.update(parameters)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class GCNSLClassifier(NodeClassifier):
 
     @options.setter
     def options(self, options: dict[str, Any]) -> None:
-        vars(self).update(options)
+        self.__dict__.update(options)
 
     @property
     def method(self) -> str:

@@ -87,7 +87,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor, the method's options among them."""
-        return super().get_params(deep) | self.options
+        own: dict[str, Any] = super().get_params(deep)
+        return own | self.options
 
     def set_params(self, **parameters: Any) -> Self:
         """Change arguments of the constructor.
@@ -236,9 +237,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             InputError: If the method learns no graph.
         """
         check_is_fitted(self)
-        if not getattr(self.model_, "learns_graph", False):
+        model: Any = self.model_
+        if not getattr(model, "learns_graph", False):
             raise InputError(f"{self.fitted_.prepared.method.name} learns no graph of its own here")
-        edge_index, weight = self.model_.learned_graph(*self.fitted_.prepared.inputs)
+        edge_index, weight = model.learned_graph(*self.fitted_.prepared.inputs)
         return Data(edge_index=edge_index.cpu(), edge_weight=weight.cpu(), num_nodes=len(self.y_))
 
     def over_nodes(self, X: Any, edge_index: Any) -> ClassifierOverNodes:

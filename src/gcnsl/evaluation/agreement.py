@@ -1,8 +1,8 @@
 """How often the nodes agree that a model has joined."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.sparse import Matrix
@@ -20,7 +20,7 @@ class Agreement(NamedTuple):
     """Mean number of neighbours."""
 
 
-def learned_agreement(model: nn.Module, inputs: tuple[Matrix, ...], y: Tensor) -> Agreement | None:
+def learned_agreement(model: Any, inputs: tuple[Matrix, ...], y: Tensor) -> Agreement | None:
     """Measure the graph that a model has learned, or return ``None`` if it learns none.
 
     Args:

@@ -46,7 +46,7 @@ def structural_neighbourhood(
         from gcnsl.structure.published import read_published
 
         if benchmark is None:
-            rule = "is for graphs of the literature, which alone have published neighbourhoods; use 'computed'"
+            rule = "is not possible: only graphs of the literature have published neighbourhoods; use 'computed'"
             raise ArgumentError("source", source, rule)
         return read_published(benchmark, adjacency, embedding, root=root)
     path = cache.path_of(adjacency, embedding)

@@ -3,8 +3,19 @@
 import networkx as nx
 import numpy as np
 import scipy.sparse as sp
+import torch
 
 from gcnsl import synthetic
+from gcnsl.structure import StructuralNeighbourhood
+
+
+def edges(n: int = 50) -> torch.Tensor:
+    """The edges of a small random graph (2 × E)."""
+    return synthetic(n=n, h=0.5, classes=2, degree=3, features=8, seed=0).edge_index
+
+
+def same(one: StructuralNeighbourhood, other: StructuralNeighbourhood) -> bool:
+    return one.edge_index.equal(other.edge_index) and one.division.equal(other.division) and one.how == other.how
 
 
 def csr(graph: nx.Graph) -> sp.csr_array:

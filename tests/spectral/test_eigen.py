@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from spectral_cases import angle
 
 from gcnsl.spectral import eigen
 from gcnsl.spectral.eigen import direct_size, leading_eigenpairs
+
+from .cases import angle
 
 CPU = torch.device("cpu")
 

@@ -1,0 +1,121 @@
+"""Every kind of array is read, and bad ones are refused."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+
+from gcnsl.errors import InputError
+from gcnsl.sparse import SPARSE_SHARE
+from gcnsl.spectral import SpectralFeatures, esc, esc_anch, sc
+from gcnsl.spectral.as_rows import as_rows
+from gcnsl.spectral.rows import DenseRows, SparseRows
+
+from .cases import METHODS, fitted, layouts, words
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "function", [lambda x: sc(x, 4), lambda x: esc(x, 4), lambda x: esc_anch(x, 4, 30, random_state=0)]
+)
+def test_every_layout_gives_the_same_values_in_its_own_kind(function, dtype):
+    x = words(80, 40).astype(dtype)
+    expected = function(x)
+    for name, array in layouts(x).items():
+        features = function(array)
+        assert isinstance(features, torch.Tensor) == name.startswith("torch"), name
+        assert not getattr(features, "requires_grad", False), name
+        assert np.asarray(features).dtype == dtype, name
+        np.testing.assert_allclose(features, expected, atol=1e-6 if dtype == np.float32 else 1e-12, err_msg=name)
+
+
+def test_whole_numbers_booleans_and_half_precision_are_read():
+    x = words(60, 30)
+    np.testing.assert_allclose(esc(x.astype(int), 3), esc(x, 3), atol=1e-12)
+    np.testing.assert_allclose(esc(scipy.sparse.csr_array(x.astype(np.int64)), 3), esc(x, 3), atol=1e-12)
+    np.testing.assert_allclose(esc((x > 0).tolist(), 3), esc((x > 0).astype(float), 3), atol=1e-12)
+    half = esc(torch.from_numpy(x).bfloat16(), 3)
+    assert half.dtype == torch.bfloat16
+    np.testing.assert_allclose(half.float(), esc(x, 3), atol=1e-2)
+
+
+def test_unsorted_and_repeated_entries_of_a_csr_matrix_are_added_up_without_touching_it():
+    matrix = scipy.sparse.csr_array(
+        (np.array([1.0, 2.0, 1.0, 3.0, 1.0]), np.array([1, 0, 1, 2, 0]), np.array([0, 3, 5])), shape=(2, 3)
+    )
+    before = matrix.data.copy(), matrix.indices.copy()
+    np.testing.assert_allclose(esc_anch(matrix, 2, 2), esc_anch(matrix.toarray(), 2, 2), atol=1e-12)
+    np.testing.assert_array_equal(matrix.data, before[0])
+    np.testing.assert_array_equal(matrix.indices, before[1])
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.as_tensor, scipy.sparse.csr_array])
+def test_bad_features_are_refused(convert):
+    for bad in (np.nan, np.inf):
+        x = words(10, 4)
+        x[3, 2] = bad
+        with pytest.raises(InputError, match="X holds a NaN or an infinite entry"):
+            esc(convert(x), 2)
+    with pytest.raises(InputError, match=r"X has dtype .*complex.*: features must be real"):
+        esc(convert(words(4, 4) * 1j), 2)
+
+
+def test_bad_shapes_and_a_wrong_number_of_features_are_refused():
+    with pytest.raises(InputError, match=r"X has shape \(3,\): it must be two-dimensional"):
+        esc(np.ones(3), 2)
+    with pytest.raises(InputError, match=r"X has shape \(0, 3\)"):
+        esc(torch.ones(0, 3), 2)
+    with pytest.raises(InputError, match="X has 3 features, but SpectralFeatures expects 4"):
+        SpectralFeatures(n_components=2).fit(torch.ones(9, 4)).transform(torch.ones(2, 3))
+
+
+def test_large_sums_do_not_look_infinite():
+    x = np.full((4, 3), 1e38, dtype=np.float32)
+    np.testing.assert_allclose(esc(x, 1), np.full((4, 1), 0.5), atol=1e-6)
+
+
+def test_mostly_empty_arrays_become_sparse():
+    x = np.zeros((100, 100))
+    x.flat[: int(SPARSE_SHARE * 10_000)] = 1
+    assert isinstance(as_rows(x), SparseRows)
+    x.flat[: int(SPARSE_SHARE * 10_000) + 1] = 1
+    assert isinstance(as_rows(x), DenseRows)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, scipy.sparse.csr_array, torch.from_numpy])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("exponent", [-1000, -600, 530, 1000])
+def test_extreme_magnitudes_give_the_bits_of_ordinary_ones(method, exponent, convert):
+    x, unseen = words(60, 25), words(9, 25, seed=1)
+    x[::2] *= -1
+    ordinary, features = fitted(method, convert(x), 4)
+    extreme, found = fitted(method, convert(x * 2.0**exponent), 4)
+    np.testing.assert_array_equal(found, features)
+    np.testing.assert_array_equal(
+        extreme.transform(convert(unseen * 2.0**exponent)), ordinary.transform(convert(unseen))
+    )
+    if method == "sc":
+        assert extreme.sigma_ == ordinary.sigma_ * 2.0**exponent
+
+
+@pytest.mark.parametrize("power", [1e160, 1e-170, 1e300, 1e-300])
+def test_extreme_magnitudes(power):
+    x = words(60, 25)
+    np.testing.assert_allclose(esc(x * power, 4), esc(x, 4), atol=1e-9)
+    np.testing.assert_allclose(esc_anch(x * power, 4, 60), esc_anch(x, 4, 60), atol=1e-9)
+    np.testing.assert_allclose(sc(x * power, 4), sc(x, 4), atol=1e-9)
+    np.testing.assert_allclose(
+        sc(x * power, 4, sigma=2 * min(power, 4e299)), sc(x, 4, sigma=2 * min(power, 4e299) / power), atol=1e-9
+    )
+
+
+def test_extreme_unseen_rows_have_the_cosines_of_ordinary_ones():
+    x, unseen = words(60, 25), words(9, 25, seed=1)
+    estimator, _ = fitted("esc-anch", x, 4)
+    np.testing.assert_array_equal(estimator.transform(unseen * 2.0**700), estimator.transform(unseen))
+
+
+def test_magnitudes_are_ordinary_up_to_the_bounds():
+    assert [as_rows(np.array([[0.0, value]])).magnitude for value in (0.0, 1e-60, -3.0, 1e60)] == [1.0] * 4
+    assert as_rows(np.array([[-3e70, 1.0]])).magnitude == 2.0 ** np.floor(np.log2(3e70))
+    assert as_rows(np.array([[5e-324]])).magnitude == 5e-324

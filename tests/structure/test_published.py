@@ -1,0 +1,90 @@
+import pytest
+import torch
+
+import gcnsl
+from gcnsl import InputError
+from gcnsl.datasets.dataset_files import fetch
+from gcnsl.graph import GraphWarning
+from gcnsl.structure import structural_neighbourhood
+from gcnsl.structure.published import FILE_NAMES, TELLING
+
+PATH = "geom-gcn/structural_neighborhood/outf_nodes_space_relation_texas_MDS.txt"
+
+
+@pytest.fixture(autouse=True)
+def nothing_elsewhere(monkeypatch):
+    """Files come from the folder that is given, or not at all."""
+    monkeypatch.delenv("GCNSL_DATA", raising=False)
+    monkeypatch.setattr("gcnsl.datasets.dataset_files._download", pytest.fail)
+
+
+def published(name, edge_index, num_nodes, root, embedding="isomap"):
+    return structural_neighbourhood(
+        edge_index, num_nodes, embedding=embedding, source="published", benchmark=name, root=root
+    )
+
+
+def test_published(data_root) -> None:
+    graph = gcnsl.load("cora", split=None, root=data_root)
+    found = published("cora", graph.edge_index, graph.num_nodes, data_root)
+    assert found.how == "isomap, published (outf_nodes_space_relation_cora_MDS.txt)"
+    assert torch.bincount(found.division, minlength=8)[:4].tolist() == [2672, 2606, 2606, 2672]
+    assert int((found.division >= 4).sum()) == 9681
+    with pytest.raises(
+        InputError, match=r"edges of outf_nodes_space_relation_cora_MDS\.txt are not those of the graph"
+    ):
+        published("cora", graph.edge_index[:, 1:], graph.num_nodes, data_root)
+
+
+def test_published_pairs_point_to_the_node_that_takes_the_other_in(data_root) -> None:
+    graph = gcnsl.load("texas", split=None, root=data_root)
+    found = published("texas", graph.edge_index, graph.num_nodes, data_root, embedding="poincare")
+    path = "geom-gcn/structural_neighborhood/outf_nodes_space_relation_texas_poincare.txt"
+    line = next(line for line in fetch([path], data_root)[path].decode().split("\n") if "latent_space" in line)
+    pair, _, relation = line.split("\t")
+    neighbour, node = (int(end) for end in pair.split(","))
+    place = ((found.edge_index == torch.tensor([[node], [neighbour]])).all(dim=0) & (found.division >= 4)).nonzero()
+    assert found.division[place.item()] == 4 + int(relation)
+
+
+def test_files_that_tell_classes_are_those_without_directions(data_root) -> None:
+    undirected = set()
+    for stem in ("cora", "citeseer", "pubmed", "chameleon", "cornell", "texas", "wisconsin", "film"):
+        for embedding, file in FILE_NAMES.items():
+            path = f"geom-gcn/structural_neighborhood/outf_nodes_space_relation_{stem}_{file}.txt"
+            lines = fetch([path], data_root)[path].decode().split("\n")[1:]
+            edges = [line.split("\t") for line in lines if "\tgraph\t" in line]
+            relation = {tuple(pair.split(",")): int(towards) for pair, _, towards in edges}
+            if any(relation[v, u] != 3 - towards for (u, v), towards in relation.items()):
+                undirected.add((stem, embedding))
+    assert undirected == TELLING
+
+
+def test_a_file_that_tells_classes_comes_with_a_warning(data_root) -> None:
+    graph = gcnsl.load("citeseer", split=None, root=data_root)
+    with pytest.warns(GraphWarning, match="reveal the classes of the nodes"):
+        found = published("citeseer", graph.edge_index, graph.num_nodes, data_root)
+    assert found.how.endswith("citeseer_MDS.txt), whose directions reveal classes")
+    same = graph.y[found.edge_index[0]] == graph.y[found.edge_index[1]]
+    assert same[found.division == 2].float().mean() > 0.95
+    assert same[found.division == 3].float().mean() < 0.25
+
+
+@pytest.mark.parametrize(("name", "message"), [("squirrel", "no published"), ("cornell", "are not those of the graph")])
+def test_graphs_that_have_none(data_root, name, message) -> None:
+    graph = gcnsl.load(name, split=None, root=data_root)
+    with pytest.raises(InputError, match=message):
+        published(name, graph.edge_index, graph.num_nodes, data_root)
+
+
+def test_the_folder_that_is_given_is_where_files_are_read(data_root, tmp_path) -> None:
+    graph = gcnsl.load("texas", split=None, root=data_root)
+    for suffix in ("", ".gz"):
+        if (data_root / f"{PATH}{suffix}").is_file():
+            copy = tmp_path / f"{PATH}{suffix}"
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes((data_root / f"{PATH}{suffix}").read_bytes())
+    assert "texas_MDS" in published("texas", graph.edge_index, graph.num_nodes, tmp_path).how
+    copy.write_bytes(b"altered")
+    with pytest.raises(InputError, match="is not the file it should be"):
+        published("texas", graph.edge_index, graph.num_nodes, tmp_path)
