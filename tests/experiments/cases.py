@@ -3,7 +3,7 @@
 import sys
 import time
 
-from gcnsl.experiments.results import ResultStore, RunResult
+from gcnsl.experiments.result_store import ResultStore, RunResult
 from gcnsl.experiments.spec import RunSpec, as_options
 
 

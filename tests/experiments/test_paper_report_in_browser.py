@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from gcnsl.methods import resolve
+
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -107,12 +109,13 @@ def test_names_are_sorted_as_names(open_page) -> None:
 def test_the_runs_behind_a_number(open_page) -> None:
     page = open_page()
     dialog = page.get_by_role("dialog")
+    n_anchors = resolve("gcn-sl-av", benchmark="cora").options()["n_anchors"]
     number = page.locator("#accuracy table").first.locator("tbody tr").last.locator("button").first
     number.focus()
     page.keyboard.press("Enter")
     dialog.wait_for(state="visible")
     assert dialog.get_by_role("heading").first.inner_text() == "GCN-SL_av on Cora, random splits"
-    assert dialog.locator("dt", has_text="n_anchors").locator("xpath=../dd").inner_text() == "700"
+    assert dialog.locator("dt", has_text="n_anchors").locator("xpath=../dd").inner_text() == str(n_anchors)
     assert dialog.locator("table").first.locator("tbody tr").count() == 2
     page.keyboard.press("Escape")
     dialog.wait_for(state="hidden")

@@ -1,4 +1,4 @@
-"""What methods, rows and graphs are called where people read them."""
+"""The names of methods, rows and graphs in tables, figures and texts."""
 
 from gcnsl.datasets.synthetic import synthetic_homophily
 
@@ -28,7 +28,7 @@ _SPLITS = {"random": "random splits", "geom-gcn": "Geom-GCN's splits", "none": "
 
 
 def row_label(row: str, experiment: str = "accuracy") -> str:
-    """A row's name; ``_`` begins a subscript."""
+    """The name of a table's row; ``_`` begins a subscript."""
     if experiment == "homophily":
         return _ROWS.get(row, row)
     if experiment == "depth":
@@ -40,7 +40,7 @@ def row_label(row: str, experiment: str = "accuracy") -> str:
 
 
 def column_label(column: str) -> str:
-    """A graph's name."""
+    """The name of a graph."""
     h = synthetic_homophily(column)
     if h is not None:
         return f"h = {h:.1f}" if h == round(h, 1) else f"h = {h:g}"
@@ -48,5 +48,5 @@ def column_label(column: str) -> str:
 
 
 def split_label(split: str) -> str:
-    """What a kind of split is called."""
+    """The name of a kind of split."""
     return _SPLITS.get(split, split)

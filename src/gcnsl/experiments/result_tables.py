@@ -1,4 +1,4 @@
-"""Results as tables: means and deviations beside the paper's, and the same as Markdown, LaTeX and plain values."""
+"""Tables of our means and standard deviations beside the paper's, and the same as Markdown, LaTeX and JSON."""
 
 from __future__ import annotations
 
@@ -7,79 +7,79 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 from typing import Any
 
-from gcnsl.experiments.labels import column_label, row_label, split_label
-from gcnsl.experiments.plan import Cell, Experiment, Unit
-from gcnsl.experiments.results import RunResult
+from gcnsl.experiments.display_names import column_label, row_label, split_label
+from gcnsl.experiments.plan import Experiment, PlannedCell, Unit
+from gcnsl.experiments.result_store import RunResult
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """A number of ours, the paper's beside it, and the runs behind it.
+    """A cell of a table, filled with results.
 
     Attributes:
-        cell: What was planned.
-        unit: Of the number.
-        good: The runs that went well and have the number.
-        failed: Those that did not go well.
+        planned: The cell as it was planned, with the paper's number.
+        unit: The unit of the number.
+        good: The results that have the number.
+        failed: The results of runs that failed.
     """
 
-    cell: Cell
+    planned: PlannedCell
     unit: Unit
     good: tuple[RunResult, ...]
     failed: tuple[RunResult, ...]
 
     @property
     def values(self) -> dict[int, float]:
-        """The number of each run; accuracies in percent."""
+        """The number by run; accuracies in percent."""
         scale = 100 if self.unit == "%" else 1
-        return {result.spec.run: scale * result.metrics[self.cell.metric] for result in self.good}
+        return {result.spec.run: scale * result.metrics[self.planned.metric] for result in self.good}
 
     @property
     def mean(self) -> float | None:
-        """Over the runs, of times the median, which a busy moment does not move; ``None`` without any."""
+        """The mean over the runs; for times the median, which one slow run does not change; ``None`` without runs."""
         if not self.good:
             return None
         return (median if self.unit == "s" else fmean)(self.values.values())
 
     @property
     def std(self) -> float | None:
-        """Standard deviation of the runs, n − 1 in its denominator; ``None`` with fewer than two."""
+        """The standard deviation over the runs (n − 1 in the denominator); ``None`` with fewer than two runs."""
         return stdev(self.values.values()) if len(self.good) > 1 else None
 
     @property
     def difference(self) -> float | None:
-        """Our mean less the paper's."""
-        return None if self.mean is None or self.cell.paper is None else self.mean - self.cell.paper.mean
+        """Our mean minus the paper's."""
+        return None if self.mean is None or self.planned.paper is None else self.mean - self.planned.paper.mean
 
     @property
     def reached(self) -> bool | None:
-        """Whether our mean is at most one of the paper's standard deviations short of the paper's, or above."""
-        paper = self.cell.paper
+        """Whether our mean is at least the paper's minus one of the paper's standard deviations."""
+        paper = self.planned.paper
         if self.difference is None or paper is None or paper.std is None:
             return None
         return self.difference >= -paper.std
 
     @property
     def is_complete(self) -> bool:
-        """Whether all planned runs went well."""
-        return len(self.good) == len(self.cell.runs)
+        """Whether all planned runs have the number."""
+        return len(self.good) == len(self.planned.runs)
 
     def to_dict(self, experiment: Experiment) -> dict[str, Any]:
         """Plain values, for JSON."""
-        paper = self.cell.paper
+        paper = self.planned.paper
         return {
             "experiment": experiment.name,
             "paper_hparams": experiment.paper_hparams,
-            "method": self.cell.row,
-            "dataset": self.cell.column,
-            "split": self.cell.split,
-            "metric": self.cell.metric,
+            "method": self.planned.row,
+            "dataset": self.planned.column,
+            "split": self.planned.split,
+            "metric": self.planned.metric,
             "unit": self.unit,
             "statistic": "median" if self.unit == "s" else "mean",
             "mean": _rounded(self.mean),
             "std": _rounded(self.std),
             "runs": len(self.good),
-            "planned": len(self.cell.runs),
+            "planned": len(self.planned.runs),
             "failed": len(self.failed),
             "paper_mean": paper.mean if paper else None,
             "paper_std": paper.std if paper else None,
@@ -93,10 +93,10 @@ class Table:
     """The cells of an experiment on one kind of split.
 
     Attributes:
-        experiment: What they are cells of.
+        experiment: The experiment.
         split: The kind of split.
         rows, columns: In order, without those that have no results.
-        cells: By row and column; all that were planned.
+        cells: All planned cells by row and column.
     """
 
     experiment: Experiment
@@ -107,26 +107,26 @@ class Table:
 
     @property
     def name(self) -> str:
-        """For files and places in a page."""
+        """A name for files and for links within a page."""
         return f"{self.experiment.name}-{self.split}" + ("-paper" if self.experiment.paper_hparams else "")
 
     @property
     def title(self) -> str:
-        """In a few words."""
+        """A short description."""
         return ", ".join(filter(None, (self.experiment.title, self.variant)))
 
     @property
     def variant(self) -> str:
-        """What tells it from other tables of the experiment."""
+        """What distinguishes the table from others of the same experiment."""
         hparams = "the paper's own hyper-parameters" if self.experiment.paper_hparams else ""
         return ", ".join(filter(None, (split_label(self.split), hparams)))
 
     def row_label(self, row: str) -> str:
-        """What a row is called."""
+        """The name of a row for readers."""
         return row_label(row, self.experiment.name)
 
     def best(self, column: str) -> set[str]:
-        """The rows with the best mean, as it is shown: the highest accuracy, the shortest time; of homophily none."""
+        """The rows with the best mean after rounding: the highest accuracy or the shortest time; none for homophily."""
         means = {row: self.cells[row, column].mean for row in self.rows if (row, column) in self.cells}
         known = {row: mean for row, mean in means.items() if mean is not None}
         if not known or self.experiment.unit == "h":
@@ -137,11 +137,11 @@ class Table:
 
 
 def make_tables(experiment: Experiment, results: Mapping[str, RunResult]) -> list[Table]:
-    """A table for each kind of split that there are results of.
+    """Make a table for each kind of split that has results.
 
     Args:
-        experiment: What was planned.
-        results: By the key of their specification (:func:`gcnsl.experiments.matching.by_key`).
+        experiment: The plan.
+        results: By the key of their specification (:func:`gcnsl.experiments.result_store.by_key`).
     """
     tables = []
     for split in dict.fromkeys(cell.split for cell in experiment.cells):
@@ -155,14 +155,14 @@ def make_tables(experiment: Experiment, results: Mapping[str, RunResult]) -> lis
     return tables
 
 
-def _fill(cell: Cell, unit: Unit, results: Mapping[str, RunResult]) -> TableCell:
+def _fill(cell: PlannedCell, unit: Unit, results: Mapping[str, RunResult]) -> TableCell:
     found = [results[spec.key] for spec in cell.runs if spec.key in results]
     good = tuple(result for result in found if result.metrics.get(cell.metric) is not None)
     return TableCell(cell, unit, good, tuple(result for result in found if result.status == "failed"))
 
 
 def number_text(mean: float | None, std: float | None, unit: Unit, *, plus_minus: str = " ± ") -> str:
-    """A mean and its deviation as one writes them."""
+    """A mean and its standard deviation with the number of digits that suits the unit."""
     if mean is None:
         return "–"
     if unit == "s":
@@ -172,8 +172,8 @@ def number_text(mean: float | None, std: float | None, unit: Unit, *, plus_minus
 
 
 def to_markdown(table: Table) -> str:
-    """The table in Markdown, ours above the paper's in small print, the best in bold."""
-    printed = any(cell.cell.paper for cell in table.cells.values())
+    """The table in Markdown: ours above the paper's in small print, the best of a column in bold."""
+    printed = any(cell.planned.paper for cell in table.cells.values())
     legend = "Ours, and below it in small print the paper's.\n\n" if printed else ""
     lines = ["| | " + " | ".join(map(column_label, table.columns)) + " |", "| --- |" + " ---: |" * len(table.columns)]
     for row in table.rows:
@@ -189,17 +189,17 @@ def _markdown_cell(table: Table, row: str, column: str) -> str:
     text = number_text(cell.mean, cell.std, cell.unit)
     text = f"**{text}**" if row in table.best(column) else text
     text += _shortfall(cell)
-    return text + (f"<br><sub>{number_text(*cell.cell.paper, cell.unit)}</sub>" if cell.cell.paper else "")
+    return text + (f"<br><sub>{number_text(*cell.planned.paper, cell.unit)}</sub>" if cell.planned.paper else "")
 
 
 def _shortfall(cell: TableCell) -> str:
-    """What is to be said of a number that rests on fewer runs than were planned."""
+    """A remark on a number that is the mean of fewer runs than planned."""
     few = "" if cell.is_complete or not cell.good else f" (n = {len(cell.good)})"
     return few + (f" ({len(cell.failed)} failed)" if cell.failed else "")
 
 
 def to_latex(table: Table) -> str:
-    """The table for LaTeX with ``booktabs``, ours above the paper's in small print, the best in bold."""
+    """The table in LaTeX with ``booktabs``: ours above the paper's in small print, the best of a column in bold."""
     lines = [
         r"\begin{table*}[t]",
         rf"\caption{{{_latex(table.title)}. Ours above, the paper's below.}}",
@@ -221,9 +221,9 @@ def _latex_cell(table: Table, row: str, column: str) -> str:
         return ""
     ours = number_text(cell.mean, cell.std, cell.unit, plus_minus=r"$\pm$").replace("–", "--")
     ours = (rf"\textbf{{{ours}}}" if row in table.best(column) else ours) + _shortfall(cell)
-    if cell.cell.paper is None:
+    if cell.planned.paper is None:
         return ours
-    theirs = number_text(*cell.cell.paper, cell.unit, plus_minus=r"$\pm$")
+    theirs = number_text(*cell.planned.paper, cell.unit, plus_minus=r"$\pm$")
     return rf"\shortstack{{{ours}\\ \scriptsize {theirs}}}"
 
 
@@ -234,7 +234,7 @@ def _latex(text: str) -> str:
 
 
 def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
-    """Every cell of the tables that has results, as plain values for JSON."""
+    """The cells of the tables as plain values for JSON, without rows and columns that have no results."""
     return [
         cell.to_dict(table.experiment)
         for table in tables

@@ -1,6 +1,7 @@
-"""Finished runs in one SQLite file: each is written at once, and several processes may write.
+"""Finished runs in one SQLite file that several processes may write to, and as JSON lines for other machines.
 
-A run that is killed leaves nothing behind. A good result is never replaced; a failure is, by whatever comes later.
+Every result is written as soon as its run is finished, so a run that is killed leaves nothing behind. A good result is
+never replaced; a failure is replaced by any later result of the same run.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
@@ -19,32 +20,34 @@ from typing import Any, Literal
 from gcnsl.errors import InputError
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.files import atomic_write
+from gcnsl.methods import METHODS
 
 Status = Literal["ok", "failed"]
 
 _VERSION = 1
 _WAIT_SECONDS = 60.0
-"""How long a process waits for another that is writing."""
+"""How long a process waits for another one that is writing."""
 _JSON_COLUMNS = ("spec", "metrics", "history")
 _SHARED = ("device", "version")
-"""Besides the specification, what an export says once for several runs."""
+"""What a line of an export has only once for all of its runs, besides their specification."""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
         spec: The run.
         status: ``"ok"`` or ``"failed"``.
-        metrics: Numbers by name: ``train``, ``val`` and ``test`` accuracy, ``epochs``, ``best_epoch``, homophily, ...
-        seconds: Time the run took, preparing not counted.
-        device: Where: ``"CPU (x86_64, 2 cores)"``, or a GPU's name.
-        version: Of this package.
-        split_hash: SHA-256 of the run's three masks, shortened; empty where no node is classified.
-        error: What went wrong, in one line; empty where nothing did.
-        history: Curves by name, where they were asked for.
-        finished: When, in UTC (ISO 8601).
+        metrics: Numbers by name: the accuracies ``train``, ``val`` and ``test``, ``train_nodes``, ``test_nodes``,
+            ``epochs``, ``best_epoch``, ``homophily``, ...
+        seconds: How long the run took, without preparing the graph.
+        device: ``"CPU (x86_64, 2 cores)"``, or the name of a GPU.
+        version: The version of this package.
+        split_hash: The beginning of the SHA-256 of the run's three masks; empty if no node is classified.
+        error: What went wrong, in one line; empty if nothing did.
+        history: Curves by name, if the specification asks for them.
+        finished: The time of the end in UTC (ISO 8601).
     """
 
     spec: RunSpec
@@ -64,19 +67,37 @@ class RunResult:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> RunResult:
-        """What :meth:`to_dict` gave."""
+        """Read what :meth:`to_dict` returned."""
         return cls(**{**plain, "spec": RunSpec.from_dict(plain["spec"])})
 
 
 _COLUMNS = tuple(field.name for field in fields(RunResult))
-_FINISHED = "SELECT key, status, finished FROM runs"
+
+
+def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
+    """Results by the key that their specification has in this version of the package.
+
+    Runs from before an option was introduced are taken as runs with the option's default. If a run has several
+    results, a good one is preferred to a failure.
+    """
+    found: dict[str, RunResult] = {}
+    for result in results:
+        spec = result.spec
+        if spec.task == "train" and spec.method in METHODS:
+            spec = spec.with_defaults(METHODS[spec.method].options())
+        if spec.key not in found or found[spec.key].status == "failed":
+            found[spec.key] = result
+    return found
 
 
 class ResultStore:
-    """The file that holds the results.
+    """A file of results.
 
     Args:
-        path: An SQLite file; made, with its folder, if it is not there.
+        path: An SQLite file; it is created, with its folder, if it does not exist.
+
+    Raises:
+        InputError: If the file is not a store, or can't be read or written.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -84,18 +105,21 @@ class ResultStore:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
-        except sqlite3.DatabaseError as error:
+        except sqlite3.Error as error:
             raise self._refusal(error) from error
         try:
             with self._writing():
                 self._check_version()
                 self._connection.execute(f"CREATE TABLE IF NOT EXISTS runs (key PRIMARY KEY, {', '.join(_COLUMNS)})")
-        except (sqlite3.DatabaseError, InputError) as error:
+        except InputError:
             self.close()
-            raise self._refusal(error) from error
+            raise
 
     def _refusal(self, why: object) -> InputError:
-        return InputError(f"{self.path} can't be used as a store of results ({why}): give another path")
+        return InputError(
+            f"{self.path} can't be used as a store of results ({why}): free the disk or end the program that uses it, "
+            "or give another path"
+        )
 
     def _check_version(self) -> None:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
@@ -103,7 +127,7 @@ class ResultStore:
         if not tables:
             self._connection.execute(f"PRAGMA user_version = {_VERSION}")
         elif version != _VERSION:
-            raise InputError("it is another program's or another version's")
+            raise self._refusal("it belongs to another program or another version")
 
     def add(self, *results: RunResult) -> None:
         """Write results; they are on the disk when this returns."""
@@ -119,20 +143,31 @@ class ResultStore:
 
     def has(self, spec: RunSpec) -> bool:
         """Whether there is a good result of a run."""
-        query = "SELECT 1 FROM runs WHERE key = ? AND status = 'ok'"
-        return self._connection.execute(query, [spec.key]).fetchone() is not None
+        return bool(self._rows("SELECT 1 FROM runs WHERE key = ? AND status = 'ok'", spec.key))
 
     def finished(self) -> dict[str, tuple[Status, str]]:
-        """Whether each run went well, and when it was finished, by the key of its specification."""
-        return {key: (status, when) for key, status, when in self._connection.execute(_FINISHED)}
+        """The status of each run and when it was finished, by the key of its specification."""
+        return {key: (status, when) for key, status, when in self._rows("SELECT key, status, finished FROM runs")}
 
     def results(self) -> list[RunResult]:
         """All results, in the order of their specifications."""
-        rows = self._connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM runs")
-        return sorted(map(_from_row, rows), key=_order)
+        return sorted(map(self._from_row, self._rows(f"SELECT {', '.join(_COLUMNS)} FROM runs")), key=_order)
+
+    def _rows(self, query: str, *values: str) -> list[Any]:
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._refusal(error) from error
+
+    def _from_row(self, row: Sequence[Any]) -> RunResult:
+        plain = dict(zip(_COLUMNS, row, strict=True))
+        try:
+            return RunResult.from_dict(plain | {name: json.loads(plain[name]) for name in _JSON_COLUMNS})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._refusal(f"a run in it is damaged, {error!r}") from error
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def __enter__(self) -> ResultStore:
@@ -145,18 +180,20 @@ class ResultStore:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Claim the file first, then read and write: a claim waits its turn, an upgraded reader can't."""
-        self._connection.execute("BEGIN IMMEDIATE")
+        """Lock the file before anything is read: a reader that wants to write later can't wait for its turn."""
         try:
+            self._connection.execute("BEGIN IMMEDIATE")
             yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._refusal(error) from error
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
 
 def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
-    """All results of a store, or of an export (``.jsonl``)."""
+    """All results of a store or of an export (``.jsonl``)."""
     if not Path(path).is_file():
         raise InputError(f"store({str(path)!r}): there is no such file; `gcnsl reproduce` makes one")
     if Path(path).suffix == ".jsonl":
@@ -166,9 +203,9 @@ def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
 
 
 def export_lines(results: Iterable[RunResult], path: str | os.PathLike[str]) -> None:
-    """Write results as JSON lines, one for all runs that differ in nothing but their number: small, and in order.
+    """Write results as JSON lines, in order, one line for all runs that differ in their number only.
 
-    What is the same for the runs of a line is said once; ``runs`` holds what is not.
+    What the runs of a line have in common is written once; ``runs`` holds the rest.
     """
     lines = []
     ordered = sorted(results, key=lambda result: (result.spec.group.key, result.device, result.version))
@@ -185,7 +222,7 @@ def export_lines(results: Iterable[RunResult], path: str | os.PathLike[str]) -> 
 
 
 def import_lines(path: str | os.PathLike[str]) -> Iterator[RunResult]:
-    """The results that :func:`export_lines` wrote."""
+    """Read the results that :func:`export_lines` wrote."""
     for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
         yield from _read_line(line, f"{path}, line {number}")
 
@@ -209,11 +246,6 @@ def _order(result: RunResult) -> tuple[Any, ...]:
 def _to_row(result: RunResult) -> tuple[Any, ...]:
     plain = result.to_dict()
     return result.spec.key, *(_json(plain[name]) if name in _JSON_COLUMNS else plain[name] for name in _COLUMNS)
-
-
-def _from_row(row: tuple[Any, ...]) -> RunResult:
-    values = zip(_COLUMNS, row, strict=True)
-    return RunResult.from_dict({name: json.loads(value) if name in _JSON_COLUMNS else value for name, value in values})
 
 
 def _json(value: Any) -> str:

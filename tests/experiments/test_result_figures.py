@@ -3,12 +3,13 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from plausible import plausible_results
 
-from gcnsl.experiments.figures import draw, standalone
-from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
-from gcnsl.experiments.tables import make_tables
+from gcnsl.experiments.result_figures import draw, standalone
+from gcnsl.experiments.result_store import by_key
+from gcnsl.experiments.result_tables import make_tables
+
+from .plausible import plausible_results
 
 pytestmark = pytest.mark.usefixtures("all_methods")
 

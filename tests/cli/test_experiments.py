@@ -1,19 +1,26 @@
 import json
 
 import pytest
-from plausible import plausible_results
 
 from gcnsl import cli
+from gcnsl.cli import console
 from gcnsl.cli import experiments as commands
 from gcnsl.experiments import run
-from gcnsl.experiments.hyperparameters import options_for, read_settings
 from gcnsl.experiments.plan import Scope
-from gcnsl.experiments.results import ResultStore, export_lines, read_results
+from gcnsl.experiments.result_store import ResultStore, export_lines, read_results
 from gcnsl.methods import METHODS
 
-pytestmark = pytest.mark.usefixtures("all_methods")
+from ..experiments.fake_methods import fake_methods
+from ..experiments.plausible import plausible_results
 
 PART = ("accuracy", "--methods", "mlp,gcn", "--datasets", "synthetic-h0.1,synthetic-h0.9", "--runs", 2, "--jobs", 1)
+
+
+@pytest.fixture(autouse=True)
+def all_methods(monkeypatch):
+    """All methods but GCN-SL train in no time."""
+    for name, method in fake_methods().items():
+        monkeypatch.setitem(METHODS, name, method)
 
 
 @pytest.fixture
@@ -24,14 +31,14 @@ def store(tmp_path):
 def test_reproduce_a_part_and_nothing_twice(gcnsl, store, monkeypatch) -> None:
     code, out, err = gcnsl("reproduce", *PART, "--device", "cpu", "--store", store)
     assert code == 0
-    assert err.splitlines() == ["8 runs, 0 of them done before"]
+    assert err.splitlines() == ["8 runs, 0 of them already done"]
     assert "Test accuracy of all methods, random splits" in out
     assert "h = 0.9" in out
     assert len(read_results(store)) == 8
     monkeypatch.setattr(run, "run_group", lambda *_: pytest.fail("nothing is left to do"))
     code, again, err = gcnsl("reproduce", *PART, "--store", store)
     assert (code, again) == (0, out)
-    assert err.splitlines() == ["8 runs, 8 of them done before"]
+    assert err.splitlines() == ["8 runs, 8 of them already done"]
 
 
 def test_failures_are_shown_and_retried(gcnsl, store, monkeypatch) -> None:
@@ -54,7 +61,7 @@ def test_runs_of_another_machine_are_merged(gcnsl, store, tmp_path, monkeypatch)
     monkeypatch.setattr(run, "run_group", lambda *_: pytest.fail("nothing is left to do"))
     code, _, err = gcnsl("reproduce", *PART, "--store", tmp_path / "new.db", "--merge", tmp_path / "runs.jsonl")
     assert code == 0
-    assert "8 of them done before" in err
+    assert "8 of them already done" in err
 
 
 def test_ctrl_c_says_how_to_go_on(gcnsl, store, monkeypatch) -> None:
@@ -65,13 +72,25 @@ def test_ctrl_c_says_how_to_go_on(gcnsl, store, monkeypatch) -> None:
     code, out, err = gcnsl("reproduce", *PART, "--store", store)
     assert code == cli.INTERRUPTED
     assert out == ""
-    assert f"What was finished is in {store}; the same command goes on from there." in err.replace("\n", " ")
+    assert f"The finished runs are in {store}; the same command continues from there." in err.replace("\n", " ")
 
 
 def test_news_where_there_is_no_terminal(gcnsl, store, monkeypatch) -> None:
-    monkeypatch.setattr(commands, "_NEWS_SECONDS", -1)
+    monkeypatch.setattr(console, "NEWS_SECONDS", -1)
     _, _, err = gcnsl("reproduce", *PART, "--store", store)
-    assert "8/8 runs, about 0 minutes left" in err
+    assert "Running: 8/8 runs, about 0 s left" in err
+    _, _, err = gcnsl("reproduce", *PART, "--store", store.with_name("quiet.db"), "--quiet")
+    assert err.splitlines() == ["8 runs, 0 of them already done"]
+
+
+def test_the_store_is_read_once_before_and_once_after_the_runs(gcnsl, store, monkeypatch) -> None:
+    reads = []
+    results = ResultStore.results
+    monkeypatch.setattr(ResultStore, "results", lambda self: reads.append(self) or results(self))
+    gcnsl("reproduce", *PART, "--store", store)
+    assert len(reads) == 2
+    gcnsl("reproduce", *PART, "--store", store)
+    assert len(reads) == 3
 
 
 def test_report_writes_all_that_is_asked_for(gcnsl, store, tmp_path) -> None:
@@ -131,9 +150,11 @@ def test_report_without_results(gcnsl, tmp_path) -> None:
     [
         (["speed"], "experiment('speed') must be one of"),
         (["accuracy", "--methods", "gnc"], "method('gnc') must be one of"),
-        (["accuracy", "--datasets", "corra"], "dataset('corra') must be one of"),
-        (["accuracy", "--runs", "0"], "runs(0) must be >= 1"),
-        (["accuracy", "--device", "gpu"], "device('gpu') must be"),
+        (["accuracy", "--datasets", "corra"], "--datasets corra must be one of"),
+        (["accuracy", "--datasets", "debian", "--splits", "geom-gcn"], "--splits geom-gcn does not exist for debian"),
+        (["accuracy", "--runs", "11", "--splits", "geom-gcn"], "--runs 11 must be from 1 to 10"),
+        (["accuracy", "--settings", "absent"], "--settings absent must be a folder"),
+        (["accuracy", "--device", "gpu"], "must be"),
         (["accuracy", "--merge", "absent.jsonl"], "absent.jsonl"),
     ],
 )
@@ -144,57 +165,3 @@ def test_users_errors_are_one_line(gcnsl, store, arguments, message) -> None:
     assert message in err
     assert err.strip().splitlines()[-1].startswith("Error:")
     assert "Traceback" not in err
-
-
-@pytest.fixture
-def quick_gcn_sl(monkeypatch):
-    monkeypatch.setitem(METHODS, "gcn-sl-cc", METHODS["gcn-sl-cc"].with_options(epochs=2))
-
-
-@pytest.mark.usefixtures("quick_gcn_sl")
-def test_search_writes_what_reproduce_reads(gcnsl, tmp_path) -> None:
-    settings, study = tmp_path / "settings" / "debian.toml", tmp_path / "search.db"
-    command = ("search", "debian", "--runs", 1, "--device", "cpu", "--study", study, "-o", settings)
-    code, out, _ = gcnsl(*command, "--trials", 2)
-    assert code == 0
-    assert "after 2 trials" in out
-    table = read_settings(settings)["gcn-sl-cc"]
-    assert table["search"].items() >= {"trials": 2, "runs": 1, "split": "random", "seed": 42}.items()
-    assert 0 < table["search"]["validation_accuracy"] < 1
-    assert options_for("gcn-sl-cc", "debian", folder=settings.parent).items() >= table["options"].items()
-    assert "after 3 trials" in gcnsl(*command, "--trials", 3)[1]
-    told = json.loads(gcnsl(*command, "--trials", 3, "--json")[1])
-    assert (told["method"], told["file"]) == ("gcn-sl-cc", str(settings))
-    assert {name: told[name] for name in ("options", "search")} == read_settings(settings)["gcn-sl-cc"]
-
-
-@pytest.mark.usefixtures("quick_gcn_sl")
-def test_search_on_a_graph_of_one_s_own(gcnsl, tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    kinds = ["even" if i % 2 == 0 else "odd" for i in range(40)]
-    rows = "".join(f"p{i},{i % 7},{i % 5},{kind}\n" for i, kind in enumerate(kinds))
-    (tmp_path / "people.csv").write_text("id,age,score,label\n" + rows)
-    (tmp_path / "friends.csv").write_text("source,target\n" + "".join(f"p{i},p{i + 1}\n" for i in range(39)))
-    code, out, _ = gcnsl("search", "--nodes", "people.csv", "--edges", "friends.csv", "--trials", 1, "--runs", 1)
-    assert code == 0
-    assert "Settings: people.toml" in out
-    assert (tmp_path / "people.toml").exists()
-
-
-def test_search_interrupted(gcnsl, tmp_path, monkeypatch) -> None:
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("gcnsl.experiments.search.run_split", interrupted)
-    code, _, err = gcnsl(
-        "search", "debian", "--trials", 1, "--study", tmp_path / "search.db", "-o", tmp_path / "x.toml"
-    )
-    assert code == cli.INTERRUPTED
-    assert "the same command goes on from there" in err.replace("\n", " ")
-    assert not (tmp_path / "x.toml").exists()
-
-
-def test_search_with_a_wrong_method_is_one_line(gcnsl, tmp_path) -> None:
-    code, _, err = gcnsl("search", "debian", "--method", "gnc", "--study", tmp_path / "search.db")
-    assert code == cli.BAD_INPUT
-    assert "method('gnc') must be one of" in err

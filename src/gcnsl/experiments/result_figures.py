@@ -13,10 +13,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from gcnsl.datasets.synthetic import synthetic_homophily
-from gcnsl.experiments.labels import column_label
+from gcnsl.experiments.display_names import column_label
 from gcnsl.experiments.measure import CURVE_STEP
 from gcnsl.experiments.plan import DEPTHS, MERGES, ablation_row
-from gcnsl.experiments.tables import Table, TableCell
+from gcnsl.experiments.result_tables import Table, TableCell
 
 COLOURS = {
     "mlp": "#8a8f98",
@@ -164,7 +164,7 @@ def _beside_the_paper(table: Table) -> Figure | None:
     for number, row in enumerate(rows):
         cells = [table.cells[row, column] for column in columns]
         place = np.arange(len(columns)) + 0.3 * (number - (len(rows) - 1) / 2)
-        theirs = np.array([(cell.cell.paper.std or 0.0) if cell.cell.paper else np.nan for cell in cells])
+        theirs = np.array([(cell.planned.paper.std or 0.0) if cell.planned.paper else np.nan for cell in cells])
         label = "the paper's mean ± deviation" if number == 0 else None
         axes.bar(place, 2 * theirs, 0.24, bottom=-theirs, color="#8a8f98", alpha=0.35, label=label)
         ours = [np.nan if cell.difference is None else cell.difference for cell in cells]
@@ -234,7 +234,7 @@ def _runtime(table: Table) -> Figure:
         cells = [table.cells[row, column] for column in table.columns]
         place = np.arange(len(table.columns)) + 0.22 * (number - 1)
         means, _ = _numbers(cells)
-        paper = [cell.cell.paper.mean if cell.cell.paper else np.nan for cell in cells]
+        paper = [cell.planned.paper.mean if cell.planned.paper else np.nan for cell in cells]
         axes.plot(place, means, "o", color=colour, label=_label(table, row), markersize=6)
         axes.plot(place, paper, "o", color=colour, markerfacecolor="none", markersize=6)
     axes.plot([], [], "o", color="#8a8f98", markerfacecolor="none", label="the paper's")

@@ -1,4 +1,3 @@
-import json
 import sqlite3
 import subprocess
 import sys
@@ -6,56 +5,21 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from experiment_cases import result, spec
 
 from gcnsl import InputError
-from gcnsl.experiments.results import ResultStore, export_lines, import_lines, read_results
-from gcnsl.experiments.spec import RunSpec, as_options
+from gcnsl.experiments.result_store import ResultStore, by_key, export_lines, import_lines, read_results
+from gcnsl.experiments.spec import as_options
+from gcnsl.methods import METHODS
 
-WRITER = [sys.executable, str(Path(__file__).with_name("experiment_cases.py"))]
+from .cases import result, spec
+
+WRITER = [sys.executable, str(Path(__file__).with_name("cases.py"))]
 
 
 @pytest.fixture
 def store(tmp_path):
     with ResultStore(tmp_path / "folder" / "results.db") as made:
         yield made
-
-
-def test_a_key_names_the_whole_specification() -> None:
-    keys = {
-        spec(0).key,
-        spec(1).key,
-        spec(seed=1).key,
-        spec(method="mlp").key,
-        spec(dataset="cora").key,
-        spec(split="geom-gcn").key,
-        spec(curves=True).key,
-        spec(task="features").key,
-        spec(options=as_options({"lr": 0.02, "plateau_factor": None, "rounds": 1})).key,
-        spec(options=as_options({"lr": 0.01})).key,
-    }
-    assert len(keys) == 10
-    assert spec(options=as_options({"rounds": 1, "plateau_factor": None, "lr": 0.01})).key == spec().key
-    several = spec(options=as_options({"powers": (0, 1, 2)}))
-    for one in (spec(), several):
-        assert RunSpec.from_dict(json.loads(json.dumps(one.to_dict()))) == one
-    assert as_options({"powers": [0, 1, 2]}) == several.options
-    assert spec(3).group == spec(5).group
-    assert spec(3).train_seed == 45
-
-
-def test_keys_do_not_change_between_versions() -> None:
-    assert spec().key == "df25f58b757f0cd10d378cd76146f362"
-
-
-def test_an_option_that_came_later_has_its_default_in_earlier_runs() -> None:
-    later = spec().with_defaults({"lr": 0.5, "new": True})
-    assert dict(later.options) == {"lr": 0.01, "new": True, "plateau_factor": None, "rounds": 1}
-
-
-def test_a_specification_of_another_version_is_refused() -> None:
-    with pytest.raises(InputError, match="a run has no colour"):
-        RunSpec.from_dict(spec().to_dict() | {"colour": "red"})
 
 
 def test_results_come_back_as_they_went_in(store) -> None:
@@ -124,7 +88,7 @@ def test_what_is_no_store_is_refused_and_left_alone(tmp_path) -> None:
     text.write_text("not a database, but long enough to be taken for one" * 20)
     with closing(sqlite3.connect(foreign)) as connection:
         connection.execute("CREATE TABLE things (name)")
-    for path, message in ((text, "file is not a database"), (foreign, "another program's")):
+    for path, message in ((text, "file is not a database"), (foreign, "belongs to another program")):
         before = path.read_bytes()
         with pytest.raises(InputError, match=message):
             ResultStore(path)
@@ -133,3 +97,42 @@ def test_what_is_no_store_is_refused_and_left_alone(tmp_path) -> None:
         ResultStore(tmp_path)
     with pytest.raises(InputError, match="there is no such file; `gcnsl reproduce` makes one"):
         read_results(tmp_path / "absent.db")
+
+
+@pytest.mark.parametrize("damage", ["metrics = '{'", "spec = '[]'", "spec = '{}'", "metrics = NULL"])
+def test_a_damaged_store_is_named(store, damage) -> None:
+    store.add(result(0))
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+        connection.execute(f"UPDATE runs SET {damage}")
+    with pytest.raises(InputError, match=r"results.db can't be used as a store of results \(a run in it is damaged"):
+        store.results()
+
+
+def test_a_store_that_another_program_keeps_locked_is_named(store, monkeypatch) -> None:
+    monkeypatch.setattr("gcnsl.experiments.result_store._WAIT_SECONDS", 0.01)
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(InputError, match="database is locked"):
+            ResultStore(store.path)
+
+
+def test_a_full_disk_is_named_and_what_was_stored_stays(store) -> None:
+    store.add(result(0))
+    store._connection.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(InputError, match="database or disk is full"):
+        store.add(*(result(run) for run in range(1, 1000)))
+    assert store.results() == [result(0)]
+
+
+def test_a_run_that_lacks_a_newer_option_counts_as_one_with_its_default() -> None:
+    old, new = spec(options=as_options({"lr": 0.02})), spec(options=as_options(METHODS["gcn-sl-cc"].options()))
+    assert old.key != new.key
+    assert list(by_key([result(of=old)])) == [new.key]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_failure_never_hides_a_good_result_of_the_same_run(order) -> None:
+    old, new = spec(options=as_options({"lr": 0.02})), spec(options=as_options(METHODS["gcn-sl-cc"].options()))
+    both = [result(of=old, status="failed"), result(of=new, test=0.7)]
+    (found,) = by_key(both[::order]).values()
+    assert found.metrics == {"test": 0.7}
