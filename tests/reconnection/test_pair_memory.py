@@ -49,6 +49,15 @@ def test_another_z_or_threshold_is_searched_anew(searches) -> None:
     assert len(searches) == 8
 
 
+def test_z_may_change_in_place() -> None:
+    memory = PairMemory()
+    z, h = (leaf.detach() for leaf in CASE.leaves())
+    reconnect(z, h, 0.9, backend="numba", memory=memory)
+    z.copy_(z.roll(1, dims=0))
+    remembered = reconnect(z, h, 0.9, backend="numba", memory=memory)
+    assert remembered.equal(reconnect(z, h, 0.9, backend="numba"))
+
+
 def test_values_are_still_looked_at() -> None:
     memory = PairMemory()
     z, h = (leaf.detach() for leaf in CASE.leaves())

@@ -68,7 +68,7 @@ class PairMemory:
 
     def keep(self, z: Tensor, threshold: float, pairs: Pairs) -> None:
         """Remember these and forget the others."""
-        self._z, self._threshold, self._pairs = z.detach(), threshold, pairs
+        self._z, self._threshold, self._pairs = z.detach().clone(), threshold, pairs
 
 
 def capacity(z: Tensor, n: int) -> int:
