@@ -60,7 +60,7 @@ def _subscripts(text: str) -> Markup:
 
 
 class _Runs:
-    """The runs as the page's script reads them: cells refer to runs and hyper-parameters by number, each stored once."""
+    """The runs as the page's script reads them: cells refer by number to runs and options, each stored once."""
 
     def __init__(self) -> None:
         self.cells: list[dict[str, Any]] = []
