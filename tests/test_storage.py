@@ -85,9 +85,7 @@ def test_a_changed_byte_is_noticed_or_changes_nothing(other_folder, name, where,
 def test_a_truncated_file_is_refused(folder, name, share) -> None:
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[: int(share * len(content))])
-    with pytest.raises(
-        InputError, match=rf"{folder} is not a complete model: {name} .*; restore it from a copy"
-    ):
+    with pytest.raises(InputError, match=rf"{folder} is not a complete model: {name} .*; restore it from a copy"):
         load_folder(folder)
 
 
