@@ -1,11 +1,12 @@
 import pytest
-from fake_methods import fake_methods
-from plausible import plausible_results
 
 from gcnsl.experiments.collect import collect
+from gcnsl.experiments.paper_report import render
 from gcnsl.experiments.plan import Scope
-from gcnsl.experiments.report import render
 from gcnsl.methods import METHODS
+
+from .fake_methods import fake_methods
+from .plausible import plausible_results
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -5,7 +5,7 @@ import numpy as np
 from gcnsl.datasets.synthetic import synthetic_homophily
 from gcnsl.experiments import paper
 from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
-from gcnsl.experiments.results import RunResult
+from gcnsl.experiments.result_store import RunResult
 from gcnsl.experiments.spec import RunSpec
 
 LEARNED = {

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from gcnsl.experiments import run
-from gcnsl.experiments.results import ResultStore, RunResult
+from gcnsl.experiments.result_store import ResultStore, RunResult
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import METHODS
 

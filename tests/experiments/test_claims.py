@@ -3,36 +3,44 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from experiment_cases import result
-from plausible import plausible_results
 from scipy import stats
 
+from gcnsl.evaluation.statistics import PairedDifference, paired_difference
 from gcnsl.experiments.claims import Claim, Finding, Verdict, _outcome, difference, judge, to_markdown, worst_first
-from gcnsl.experiments.matching import by_key
-from gcnsl.experiments.plan import EXPERIMENTS, Cell, Scope, plan
+from gcnsl.experiments.plan import EXPERIMENTS, PlannedCell, Scope, plan
+from gcnsl.experiments.result_store import by_key
+from gcnsl.experiments.result_tables import TableCell, make_tables
 from gcnsl.experiments.spec import RunSpec
-from gcnsl.experiments.tables import TableCell, make_tables
+
+from .cases import result
+from .plausible import plausible_results
 
 
-def cell(*values: float, first: int = 0) -> TableCell:
+def cell(*values: float, first: int = 0, **nodes: int) -> TableCell:
     specs = [RunSpec("x", "texas", "random", first + run, 0, ()) for run in range(len(values))]
-    good = tuple(result(of=spec, test=value) for spec, value in zip(specs, values, strict=True))
-    return TableCell(Cell("x", "texas", "random", "test", tuple(specs)), "%", good, ())
+    good = tuple(result(of=spec, metrics={"test": value, **nodes}) for spec, value in zip(specs, values, strict=True))
+    return TableCell(PlannedCell("x", "texas", "random", "test", tuple(specs)), "%", good, ())
 
 
 def test_the_corrected_interval_is_the_formula() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.random(10), rng.random(10)
-    mean, half = difference(cell(*a), cell(*b))
     deltas = 100 * (a - b)
-    error = math.sqrt(deltas.var(ddof=1) * (1 / 10 + 20 / 48))
-    assert mean == pytest.approx(deltas.mean())
-    assert half == pytest.approx(stats.t.ppf(0.975, 9) * error)
+    for nodes, ratio in (({}, 20 / 48), ({"train_nodes": 50, "test_nodes": 30}, 0.6)):
+        found = difference(cell(*a, **nodes), cell(*b))
+        assert found.mean == pytest.approx(deltas.mean())
+        error = math.sqrt(deltas.var(ddof=1) * (1 / 10 + ratio))
+        assert found.half_width == pytest.approx(stats.t.ppf(0.975, 9) * error)
+
+
+def test_the_ratio_of_test_to_training_nodes_is_that_of_the_compared_runs() -> None:
+    a, b = cell(0.1, 0.2, 0.4, train_nodes=10, test_nodes=10), cell(0.2, 0.1, train_nodes=10, test_nodes=5)
+    assert difference(a, b) == pytest.approx(paired_difference([-10.0, 10.0], 0.75))
 
 
 def test_runs_are_compared_with_the_same_run() -> None:
     a, b = cell(0.1, 0.2, 0.3), cell(0.2, 0.3, 0.9, first=1)
-    assert difference(a, b) == (pytest.approx(0), pytest.approx(0))
+    assert difference(a, b)[:2] == (pytest.approx(0), pytest.approx(0))
     assert difference(a, cell(0.5, first=2)) is None
 
 
@@ -72,8 +80,9 @@ def test_what_is_not_run_holds_at_most_so_far() -> None:
     ],
 )
 def test_no_difference_is_not_shown_by_noise(mean, half, more, no_less) -> None:
-    assert _outcome(mean, half, allow_equal=False) is more
-    assert _outcome(mean, half, allow_equal=True) is no_less
+    delta = PairedDifference(mean, half, math.nan)
+    assert _outcome(delta, allow_equal=False) is more
+    assert _outcome(delta, allow_equal=True) is no_less
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from gcnsl.experiments import paper
 from gcnsl.experiments.claims import to_markdown as claims_to_markdown
 from gcnsl.experiments.collect import collect
-from gcnsl.experiments.labels import row_label
+from gcnsl.experiments.display_names import row_label
 from gcnsl.experiments.plan import EXPERIMENTS, plan
-from gcnsl.experiments.results import read_results
-from gcnsl.experiments.tables import number_text, to_latex, to_markdown
+from gcnsl.experiments.result_store import read_results
+from gcnsl.experiments.result_tables import number_text, to_latex, to_markdown
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -46,5 +46,5 @@ def test_the_readme_s_table_is_of_these_runs(committed) -> None:
             cell = table.cells[row, column]
             ours = number_text(cell.mean, None, "%")
             ours = f"**{ours}**" if row in table.best(column) else ours
-            theirs = f" *{number_text(cell.cell.paper.mean, None, '%')}*" if cell.cell.paper else ""
+            theirs = f" *{number_text(cell.planned.paper.mean, None, '%')}*" if cell.planned.paper else ""
             assert told == ours + theirs

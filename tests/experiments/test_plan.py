@@ -1,16 +1,14 @@
+from dataclasses import replace
+
 import pytest
 
 from gcnsl import InputError
 from gcnsl.experiments import paper
-from gcnsl.experiments.hyperparameters import write_settings
 from gcnsl.experiments.plan import COMPARED, EXPERIMENTS, Scope, plan
+from gcnsl.methods import METHODS, resolve
+from gcnsl.methods.resolver import write_settings
 
 pytestmark = pytest.mark.usefixtures("all_methods")
-
-
-@pytest.fixture
-def no_settings(tmp_path):
-    return tmp_path / "none"
 
 
 @pytest.mark.parametrize(
@@ -25,35 +23,33 @@ def no_settings(tmp_path):
         ("synthetic", 10 * 11, 10 * 11 * 10),
     ],
 )
-def test_counts(no_settings, name, cells, runs) -> None:
-    experiment = plan(name, Scope(settings=no_settings))
+def test_counts(name, cells, runs) -> None:
+    experiment = plan(name)
     assert len(experiment.cells) == cells
     assert len(experiment.specs) == len({spec.key for spec in experiment.specs}) == runs
 
 
-def test_experiments_share_runs(no_settings) -> None:
-    scope = Scope(settings=no_settings)
-    every = {spec.key for name in EXPERIMENTS for spec in plan(name, scope).specs}
+def test_experiments_share_runs() -> None:
+    every = {spec.key for name in EXPERIMENTS for spec in plan(name).specs}
     new = 1600 + (640 - 160) + (320 - 160) + 0 + 60 + 72 + 1100
     assert len(every) == new, "the full models of three tables and the learned graphs are runs of the accuracy table"
 
 
-def test_cells_have_the_paper_s_number(no_settings) -> None:
-    scope = Scope(settings=no_settings)
-    cells = {(c.row, c.column, c.split): c.paper for c in plan("accuracy", scope).cells}
+def test_cells_have_the_paper_s_number() -> None:
+    cells = {(c.row, c.column, c.split): c.paper for c in plan("accuracy").cells}
     assert cells["mlp", "texas", "geom-gcn"] == cells["mlp", "texas", "random"] == (81.9, 4.8)
     assert cells["nlgnn", "texas", "random"] is None
-    ablation = {(c.row, c.column): c.paper for c in plan("ablation", scope).cells}
+    ablation = {(c.row, c.column): c.paper for c in plan("ablation").cells}
     assert ablation["gcn-sl-av A", "cora"] == (88.7, 0.6)
     assert ablation["gcn-sl-cc A*", "cora"] is None
-    homophily = {(c.row, c.column): c.paper for c in plan("homophily", scope).cells}
+    homophily = {(c.row, c.column): c.paper for c in plan("homophily").cells}
     assert homophily["original", "texas"] == (0.11, None)
     assert homophily["gcn-sl-cc A*", "texas"] is None
-    assert {c.row for c in plan("runtime", scope).cells if c.column == "pubmed" and c.paper is None} == {"sc"}
+    assert {c.row for c in plan("runtime").cells if c.column == "pubmed" and c.paper is None} == {"sc"}
 
 
-def test_options_are_complete_and_changed_where_they_should_be(no_settings) -> None:
-    scope = Scope(settings=no_settings)
+def test_options_are_complete_and_changed_where_they_should_be() -> None:
+    scope = Scope(paper_hparams=True)
     for cell in plan("ablation", scope).cells:
         options = dict(cell.runs[0].options)
         assert (options["use_adjacency"], options["use_reconnected"]) == (
@@ -71,18 +67,30 @@ def test_options_are_complete_and_changed_where_they_should_be(no_settings) -> N
     assert all(spec.curves for spec in plan("depth", scope).specs)
 
 
-def test_settings_win_over_the_paper_unless_the_paper_s_are_asked_for(tmp_path) -> None:
+def test_a_folder_of_settings_goes_before_the_published_ones_and_the_paper_s_before_both(tmp_path) -> None:
     write_settings(tmp_path / "texas.toml", "gcn-sl-cc", {"lr": 0.5, "feature_norm": "none"}, {"trials": 3})
-    searched, printed = (
-        {c.column: dict(c.runs[0].options) for c in plan("accuracy", scope).cells}
-        for scope in (
-            Scope(methods=["gcn-sl"], settings=tmp_path, splits=["random"]),
-            Scope(methods=["gcn-sl"], settings=tmp_path, splits=["random"], paper_hparams=True),
-        )
+    part = Scope(methods=["gcn-sl"], splits=["random"], runs=1)
+    published, searched, printed = (
+        {cell.column: dict(cell.runs[0].options) for cell in plan("accuracy", scope).cells}
+        for scope in (part, replace(part, settings=tmp_path), replace(part, settings=tmp_path, paper_hparams=True))
     )
-    assert (searched["texas"]["lr"], searched["texas"]["feature_norm"]) == (0.5, "none")
-    assert (printed["texas"]["lr"], printed["texas"]["feature_norm"]) == (0.01, "l2")
-    assert searched["cora"] == printed["cora"]
+    assert searched["texas"] == published["texas"] | {"lr": 0.5, "feature_norm": "none"}
+    assert searched["cora"] == published["cora"] == resolve("gcn-sl-cc", benchmark="cora").options()
+    for name, options in printed.items():
+        assert options == METHODS["gcn-sl-cc"].options() | paper.hyperparameters(name)
+
+
+def test_beyond_the_paper_s_graphs_and_gcn_sl_the_usual_hyperparameters_stay() -> None:
+    for scope in (Scope(datasets=["debian", "texas"]), Scope(datasets=["debian", "texas"], paper_hparams=True)):
+        assert scope.method("gcn-sl-cc", "debian") == METHODS["gcn-sl-cc"]
+        assert scope.method("mlp", "texas") == resolve("mlp", benchmark="texas")
+
+
+def test_the_first_runs() -> None:
+    scope = Scope(methods=["mlp"], datasets=["texas"], runs=12)
+    for name in ("accuracy", "runtime"):
+        for runs in (1, 2, 5, 11):
+            assert plan(name, scope).first_runs(runs) == plan(name, replace(scope, runs=runs))
 
 
 def test_parts() -> None:
@@ -103,13 +111,15 @@ def test_parts() -> None:
     ("scope", "message"),
     [
         ({"runs": 0}, r"runs\(0\) must be >= 1"),
-        ({"runs": 11, "splits": ["geom-gcn"]}, r"runs\(11\) must be <= 10"),
+        ({"runs": 11, "splits": ["geom-gcn"]}, r"runs\(11\) must be from 1 to 10: there are no more geom-gcn splits"),
+        ({"seed": -1}, r"seed\(-1\) must be >= 0"),
+        ({"settings": "absent"}, r"settings\('absent'\) must be a folder"),
         ({"methods": ["gnc"]}, r"method\('gnc'\) must be one of"),
-        ({"datasets": ["corra"]}, r"dataset\('corra'\) must be one of cora, "),
-        ({"splits": ["public"]}, r"split\('public'\) does not exist for cora"),
+        ({"datasets": ["corra"]}, r"datasets\('corra'\) must be one of cora, "),
+        ({"splits": ["public"]}, r"splits\('public'\) does not exist for cora"),
         (
             {"splits": ["geom-gcn"], "datasets": ["debian"]},
-            r"split\('geom-gcn'\) does not exist for debian: use random",
+            r"splits\('geom-gcn'\) does not exist for debian: use random",
         ),
     ],
 )

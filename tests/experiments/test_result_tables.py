@@ -1,15 +1,15 @@
 import json
 
 import pytest
-from experiment_cases import result
-from plausible import plausible_results
 
-from gcnsl.experiments.labels import column_label, row_label
-from gcnsl.experiments.matching import by_key
 from gcnsl.experiments.paper import Number
-from gcnsl.experiments.plan import Cell, Experiment, Scope, plan
+from gcnsl.experiments.plan import Experiment, PlannedCell, Scope, plan
+from gcnsl.experiments.result_store import by_key
+from gcnsl.experiments.result_tables import make_tables, number_text, to_dicts, to_latex, to_markdown
 from gcnsl.experiments.spec import RunSpec
-from gcnsl.experiments.tables import make_tables, number_text, to_dicts, to_latex, to_markdown
+
+from .cases import result
+from .plausible import plausible_results
 
 RUNS = tuple(RunSpec("x", "texas", "random", run, 0, ()) for run in range(4))
 
@@ -19,7 +19,7 @@ def table(values: dict[str, list[float]], *, paper=None, unit="%", failed=0):
     cells, results = [], []
     for row, numbers in values.items():
         specs = tuple(RunSpec(f"made-up {row}", "texas", "random", run, 0, ()) for run in range(4))
-        cells.append(Cell(row, "texas", "random", "test", specs, paper))
+        cells.append(PlannedCell(row, "texas", "random", "test", specs, paper))
         results += [result(of=spec, test=number) for spec, number in zip(specs, numbers, strict=False)]
     first = cells[0].runs
     results += [result(of=spec, status="failed") for spec in first[len(first) - failed :]]
@@ -79,7 +79,7 @@ def test_who_looks_equal_is_equally_best() -> None:
 
 def test_a_run_without_the_number_does_not_count() -> None:
     spec = RUNS[0]
-    experiment = Experiment("homophily", "h", "h", (Cell("x", "texas", "random", "homophily", (spec,)),))
+    experiment = Experiment("homophily", "h", "h", (PlannedCell("x", "texas", "random", "homophily", (spec,)),))
     none = result(of=spec, metrics={"homophily": None})
     assert make_tables(experiment, by_key([none])) == []
 
@@ -167,13 +167,3 @@ def test_json_has_all_that_is_asked_for(tmp_path) -> None:
         }.items()
     )
     assert cell["difference"] == pytest.approx(cell["mean"] - 74.8, abs=1e-3)
-
-
-def test_labels() -> None:
-    assert row_label("gcn-5", "depth") == "GCN, 5 layers"
-    assert row_label("gcn-sl-cc-5", "depth") == "GCN-SL_cc, K = 5"
-    assert row_label("gcn-sl-av neither") == "GCN-SL_av, neither A nor A*"
-    assert row_label("something-new") == "something-new"
-    assert row_label("nlgnn", "homophily") == "learned by NLGNN"
-    assert column_label("cornell-geomgcn") == "Cornell (Geom-GCN's)"
-    assert column_label("synthetic-h0.3") == "h = 0.3"

@@ -7,19 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import run_in_processes
-import torch
-from fake_methods import fake_methods
 
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import GcnslError
-from gcnsl.experiments import measure, run
-from gcnsl.experiments.measure import CURVE_STEP
+from gcnsl.experiments import run
 from gcnsl.experiments.plan import Scope, plan
-from gcnsl.experiments.results import ResultStore, export_lines, import_lines, read_results
+from gcnsl.experiments.result_store import ResultStore, RunResult, by_key, export_lines, import_lines, read_results
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import METHODS
+
+from . import run_in_processes
+from .fake_methods import fake_methods
 
 PROGRAM = [sys.executable, str(Path(run_in_processes.__file__))]
 
@@ -47,32 +46,17 @@ def log(tmp_path, monkeypatch):
 @pytest.fixture
 def quick(tmp_path):
     """Settings for GCN-SL that take no time."""
-    for name in ("texas", "cora"):
-        (tmp_path / f"{name}.toml").write_text(
-            "[gcn-sl-cc.options]\nepochs = 3\npatience = 2\nn_anchors = 8\nn_components = 3\nhidden_channels = 4\n"
-        )
+    (tmp_path / "texas.toml").write_text(
+        "[gcn-sl-cc.options]\nepochs = 3\npatience = 2\nn_anchors = 8\nn_components = 3\nhidden_channels = 4\n"
+    )
     return tmp_path
 
 
-@pytest.mark.usefixtures("small_graphs", "all_methods")
-def test_what_is_measured_of_gcn_sl(quick, tmp_path) -> None:
-    specs = plan("homophily", Scope(methods=["gcn-sl-cc"], datasets=["texas"], runs=2, settings=quick)).specs
-    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
-    first, second = read_results(tmp_path / "r.db")
-    assert first.status == second.status == "ok", first.error
-    assert first.spec == specs[0]
-    assert first.metrics.keys() == {
-        *("train", "val", "test", "epochs", "best_epoch"),
-        *("homophily", "degree", "homophily_initial", "homophily_original"),
-    }
-    assert first.metrics["homophily_original"] == pytest.approx(0.3, abs=0.01)
-    assert first.metrics["epochs"] == 3
-    assert first.split_hash != second.split_hash
-    assert first.device.startswith("CPU (")
-    assert first.version
-    assert first.finished
-    assert first.seconds > 0
-    assert first.history == {}
+def run_missing(specs, store, *, retry=False, **options) -> None:
+    """What ``gcnsl reproduce`` does."""
+    with ResultStore(store) as opened:
+        missing = run.missing_runs(specs, by_key(opened.results()), retry=retry)
+    run.execute(missing, store, device="cpu", jobs=1, **options)
 
 
 @pytest.mark.usefixtures("small_graphs")
@@ -92,14 +76,14 @@ def test_the_same_run_gives_the_same_numbers_alone_and_in_a_group(quick, tmp_pat
 def test_graphs_are_prepared_once_a_group_and_nothing_is_done_twice(log, tmp_path) -> None:
     specs = plan("accuracy", Scope(methods=["mlp", "gcn"], datasets=["texas"], splits=["random"], runs=4)).specs
     told = []
-    run.execute(specs[:6], tmp_path / "r.db", device="cpu", jobs=1, on_result=lambda spec, status: told.append(spec))
+    run_missing(specs[:6], tmp_path / "r.db", on_result=lambda spec, status: told.append(spec))
     assert set(told) == set(specs[:6])
-    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
-    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
+    run_missing(specs, tmp_path / "r.db")
+    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)  # good results are not repeated, whatever is asked for
     lines = log.read_text().split("\n")
     assert lines.count("build mlp") == lines.count("build gcn") == 4
-    assert lines.count("prepare mlp") == 1
-    assert lines.count("prepare gcn") == 2
+    assert lines.count("prepare mlp") == 2
+    assert lines.count("prepare gcn") == 3
     assert len(read_results(tmp_path / "r.db")) == 8
 
 
@@ -122,7 +106,7 @@ def test_failures_are_recorded_the_rest_goes_on_and_they_are_retried_when_asked(
         replace(s, options=as_options(dict(s.options) | {"fails": True})) if s.method == "mlp" else s for s in specs
     ]
     store = tmp_path / "r.db"
-    run.execute(broken, store, device="cpu", jobs=1)
+    run_missing(broken, store)
     found = {(r.spec.method, r.spec.run): (r.status, r.error) for r in read_results(store)}
     error = "TrainingDiverged: training diverged: as it was told to"
     assert found == {
@@ -132,14 +116,14 @@ def test_failures_are_recorded_the_rest_goes_on_and_they_are_retried_when_asked(
         ("mlp", 1): ("failed", error),
     }
     tries = log.read_text().count("build mlp")
-    run.execute(broken, store, device="cpu", jobs=1)
+    run_missing(broken, store)
     assert log.read_text().count("build mlp") == tries
     told = []
-    run.execute(broken, store, device="cpu", jobs=1, retry=True, on_result=lambda spec, status: told.append(status))
+    run_missing(broken, store, retry=True, on_result=lambda spec, status: told.append(status))
     assert log.read_text().count("build mlp") == 2 * tries
     assert told == ["failed", "failed"]
     monkeypatch.setattr(type(METHODS["mlp"].config), "build", type(METHODS["nlgnn"].config).build)
-    run.execute(broken, store, device="cpu", jobs=1, retry=True)
+    run_missing(broken, store, retry=True)
     assert {r.status for r in read_results(store)} == {"ok"}
 
 
@@ -153,63 +137,27 @@ def test_a_graph_that_cannot_be_had_fails_its_runs(tmp_path, monkeypatch) -> Non
     assert [r.error for r in read_results(tmp_path / "r.db")] == ["GcnslError: no such graph"] * len(specs)
 
 
-@pytest.mark.usefixtures("small_graphs", "all_methods")
-def test_curves(quick, tmp_path) -> None:
-    specs = [
-        replace(spec, curves=True)
-        for spec in plan("accuracy", Scope(methods=["mlp"], datasets=["texas"], runs=1)).specs
-    ]
-    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
-    for result in read_results(tmp_path / "r.db"):
-        assert result.history.keys() == {"train", "val", "test"}
-        assert {len(curve) for curve in result.history.values()} == {-(-3 // CURVE_STEP)}
-
-
-@pytest.mark.usefixtures("small_graphs")
-def test_times_of_spectral_features(tmp_path, monkeypatch) -> None:
-    options = as_options({"n_components": 3, "n_anchors": 8})
-    specs = [RunSpec(name, "texas", "none", 0, 0, options, task="features") for name in ("sc", "esc", "esc-anch")]
-    threads = []
-    made = measure.SpectralFeatures.fit_transform
-
-    def watched(self, x):
-        threads.append(torch.get_num_threads())
-        return made(self, x)
-
-    monkeypatch.setattr(measure.SpectralFeatures, "fit_transform", watched)
-    torch.set_num_threads(2)  # the module's fixture puts it back
-    run.execute(specs, tmp_path / "r.db", device="cpu")
-    assert set(threads) == {1}
-    assert torch.get_num_threads() == 2
-    torch.set_num_threads(1)
-    found = {result.spec.method: result for result in read_results(tmp_path / "r.db")}
-    assert found.keys() == {"sc", "esc", "esc-anch"}
-    for result in found.values():
-        assert result.status == "ok", result.error
-        assert 0 < result.metrics["seconds"] < 5
-
-
-def test_runs_of_before_an_option_are_not_done_again(tmp_path) -> None:
+def test_missing_runs_are_those_without_a_result() -> None:
     specs = run_in_processes.specs()
     older = replace(specs[0], options=tuple((name, value) for name, value in specs[0].options if name != "epsilon"))
-    with ResultStore(tmp_path / "r.db") as store:
-        store.add(
-            run.failed_run(specs[1], "x", device="cpu"), replace(run.failed_run(older, "", device="cpu"), status="ok")
-        )
-    assert run.missing_runs(specs, tmp_path / "r.db") == specs[2:]
-    assert run.missing_runs([*specs, *specs], tmp_path / "r.db", retry=True) == specs[1:]
+    good = RunResult(older, "ok")  # from before there was an option
+    results = by_key([good, RunResult(specs[1], "failed")])
+    assert run.missing_runs([*specs, *specs], results) == specs[2:]
+    assert run.missing_runs([*specs, *specs], results, retry=True) == specs[1:]
 
 
-def test_bad_device(tmp_path) -> None:
+def test_bad_devices_and_jobs(tmp_path) -> None:
     with pytest.raises(InputError, match=r"device\('gpu'\)"):
         run.execute([], tmp_path / "r.db", device="gpu")
+    with pytest.raises(InputError, match=r"jobs\(0\) must be >= 1"):
+        run.execute([], tmp_path / "r.db", device="cpu", jobs=0)
 
 
 def test_a_dead_process_costs_one_run(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(run, "run_group", run_in_processes.fatal_group)
     run.execute(run_in_processes.specs()[:2], tmp_path / "r.db", device="cpu", jobs=2)
     found = {result.spec.run: (result.status, result.error) for result in read_results(tmp_path / "r.db")}
-    assert found.pop(1) == ("failed", "its process was killed, perhaps for want of memory")
+    assert found.pop(1) == ("failed", "its process was killed, perhaps for lack of memory")
     assert found == {0: ("ok", "")}
 
 
@@ -223,9 +171,7 @@ def test_killed_it_goes_on_and_repeats_nothing(tmp_path) -> None:
     before = {result.spec.run: result for result in read_results(store)}
     assert 0 < len(before) < run_in_processes.RUNS
     told = []
-    run.execute(
-        run_in_processes.specs(100), store, device="cpu", jobs=1, on_result=lambda spec, _: told.append(spec.run)
-    )
+    run_missing(run_in_processes.specs(100), store, on_result=lambda spec, _: told.append(spec.run))
     after = {result.spec.run: result for result in read_results(store)}
     assert {result.status for result in after.values()} == {"ok"}
     assert sorted(told) == sorted(after.keys() - before.keys())

@@ -1,12 +1,13 @@
-"""What the paper claims, and whether our numbers bear it out: computed from the runs, nothing of it written by hand.
+"""What the paper claims, and whether our numbers confirm it: computed from the runs, nothing written by hand.
 
 Two variants are compared run by run. Training sets of different runs overlap, so the variance of the mean difference is
-taken with the correction of Nadeau and Bengio (2003),
+corrected as in Nadeau and Bengio (2003),
 
     s² · (1/n + n_test / n_train),
 
-and a difference counts only if its 95 % interval does not hold zero. "No worse" counts as shown only if that interval
-ends no more than :data:`EQUAL` points below zero: too few runs to see a difference are no proof that there is none.
+and a difference counts only if its 95 % interval excludes zero (:func:`gcnsl.evaluation.paired_difference`). "No worse"
+counts as shown only if that interval ends no more than :data:`EQUAL` points below zero: too few runs to see a
+difference are no proof that there is none.
 """
 
 from __future__ import annotations
@@ -14,37 +15,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from statistics import fmean, variance
+from statistics import fmean
 from typing import Literal, get_args
 
-from scipy import stats
-
 from gcnsl.datasets.splits import SHARES
+from gcnsl.evaluation.statistics import PairedDifference, paired_difference
 from gcnsl.experiments import paper
-from gcnsl.experiments.labels import column_label
+from gcnsl.experiments.display_names import column_label
 from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES, ablation_row
-from gcnsl.experiments.tables import Table, TableCell, number_text
+from gcnsl.experiments.result_tables import Table, TableCell, number_text
 
 Verdict = Literal["holds", "holds so far", "holds in part", "not shown", "mostly does not hold", "does not hold"]
 EQUAL = 1.0
-"""By so many points of accuracy a variant may fall short and still be called no worse."""
+"""A variant that is at most this many points of accuracy worse is called no worse."""
 FASTER = 1.1
-"""So many times as fast is faster: times vary."""
+"""A method is called faster if it is at least this many times as fast: times vary."""
 METHOD = (
     "Variants are compared run by run; a difference counts if its 95 % interval, corrected for overlapping training "
     f"sets, excludes zero. “No worse” counts if that interval excludes a loss of more than {EQUAL:g} point, “faster” "
     f"from {FASTER:g} times."
 )
 """How claims are judged, for readers."""
-Pairs = Callable[[str], Sequence[tuple[str, str]]]
-"""For a graph the rows to compare: the first is claimed to be more."""
-
-_TEST_OVER_TRAIN = SHARES[2] / SHARES[0]
+Pairs = Sequence[tuple[str, str]]
+"""Rows to compare on every graph; the first of each pair is claimed to be better."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the runs say about a claim on one graph: for it, against it, or (``None``) nothing beyond noise."""
+    """What the runs say about a claim on one graph: for it, against it, or ``None`` if the difference may be noise."""
 
     text: str
     outcome: bool | None
@@ -52,15 +50,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, and what we find in one variant of an experiment.
+    """A claim of the paper, and what we find in one variant of an experiment.
 
     Attributes:
-        text: What the paper says, in short.
-        source: Where it says so.
-        variant: Of the experiment: the kind of split of our runs, and whose hyper-parameters.
-        findings: One for each graph and variant.
-        planned: How many there are to be.
-        of_paper: Whether it is the paper's sentence; else it is ours about how near we came.
+        text: The claim, in short.
+        source: Where the paper makes it.
+        variant: The kind of split of our runs, and whose hyper-parameters they have.
+        findings: One for each graph and pair of rows.
+        planned: How many findings there are when all runs are done.
+        of_paper: Whether the paper makes the claim; otherwise it is ours, on how close we come to the paper.
     """
 
     text: str
@@ -72,7 +70,7 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """All for it: holds. None for it, but some against: does not hold. Nothing either way: not shown."""
+        """It holds if all findings are for it, and does not if some are against it and none is for it."""
         outcomes = [finding.outcome for finding in self.findings]
         good, bad = outcomes.count(True), outcomes.count(False)
         if good == len(outcomes):
@@ -83,12 +81,12 @@ class Claim:
 
     @property
     def origin(self) -> str:
-        """Where it comes from, in words."""
+        """Where the claim comes from, in words."""
         return f"{self.source} of the paper" if self.of_paper else f"our measure of the {self.source}"
 
     @property
     def summary(self) -> str:
-        """How often, in numbers."""
+        """How many findings are for it, against it and within noise."""
         outcomes = [finding.outcome for finding in self.findings]
         counts = {
             "for it": outcomes.count(True),
@@ -100,32 +98,37 @@ class Claim:
         return f"{told} ({', '.join(filter(None, (f'of {self.planned}', missing, self.variant)))})"
 
 
-def common_runs(one: TableCell, other: TableCell) -> list[int]:
-    """The runs that both have."""
-    return sorted(one.values.keys() & other.values.keys())
+def difference(more: TableCell, less: TableCell) -> PairedDifference | None:
+    """The mean difference over the runs that both cells have, and its corrected interval.
 
+    The ratio n_test / n_train is its mean over these runs. Runs of version 0.1.0 did not store ``train_nodes`` and
+    ``test_nodes``; if none of the runs did, the ratio is that of :data:`gcnsl.datasets.splits.SHARES`.
 
-def difference(more: TableCell, less: TableCell) -> tuple[float, float] | None:
-    """Mean difference over the runs that both have, and half its corrected 95 % interval.
-
-    ``None`` where they have fewer than two runs in common.
+    Returns:
+        ``None`` if the cells have fewer than two runs in common.
     """
     common = common_runs(more, less)
     if len(common) < 2:
         return None
-    deltas = [more.values[run] - less.values[run] for run in common]
-    spread = variance(deltas) * (1 / len(deltas) + _TEST_OVER_TRAIN)
-    return fmean(deltas), float(stats.t.ppf(0.975, len(deltas) - 1)) * spread**0.5
+    nodes = [result.metrics for cell in (more, less) for result in cell.good if result.spec.run in common]
+    ratios = [metrics["test_nodes"] / metrics["train_nodes"] for metrics in nodes if "train_nodes" in metrics]
+    test_share = fmean(ratios) if ratios else SHARES[2] / SHARES[0]
+    return paired_difference([more.values[run] - less.values[run] for run in common], test_share)
+
+
+def common_runs(one: TableCell, other: TableCell) -> list[int]:
+    """The numbers of the runs that both cells have."""
+    return sorted(one.values.keys() & other.values.keys())
 
 
 def judge(tables: Sequence[Table]) -> list[Claim]:
-    """The paper's claims that these tables have something to say about."""
+    """Judge the paper's claims that these tables have results for."""
     about = [table for table in tables if table.experiment.name in _CLAIMS]
     return [claim for table in about for claim in _CLAIMS[table.experiment.name](table) if claim.findings]
 
 
 def worst_first(claims: Iterable[Claim]) -> list[list[Claim]]:
-    """The claims, what was found in each variant together; first those that fare worst in the first of them."""
+    """The claims, grouped by text, in the order of the verdict on the first variant of each, worst first."""
     together: dict[str, list[Claim]] = {}
     for claim in claims:
         together.setdefault(claim.text, []).append(claim)
@@ -134,7 +137,7 @@ def worst_first(claims: Iterable[Claim]) -> list[list[Claim]]:
 
 
 def to_markdown(claims: Iterable[Claim]) -> str:
-    """The claims as a list in Markdown, with the numbers that speak against them; nothing if there are none."""
+    """The claims as a list in Markdown, with the findings against them; empty if there are none."""
     claims = list(claims)
     if not claims:
         return ""
@@ -151,42 +154,43 @@ def to_markdown(claims: Iterable[Claim]) -> str:
 def _versus(
     table: Table, text: str, source: str, pairs: Pairs, columns: Sequence[str], *, allow_equal: bool = False
 ) -> Claim:
-    """The claim that one row is more than another, or at least no less, on each of the graphs."""
-    compared = [(column, one, other) for column in columns for one, other in pairs(column)]
+    """The claim that on each graph one row is better than another, or at least no worse."""
     findings = []
-    for column, one, other in compared:
-        more, less = table.cells.get((one, column)), table.cells.get((other, column))
-        delta = difference(more, less) if more and less else None
-        if more is None or less is None or delta is None:
+    for column, (one, other) in product(columns, pairs):
+        better, worse = table.cells.get((one, column)), table.cells.get((other, column))
+        delta = difference(better, worse) if better and worse else None
+        if better is None or worse is None or delta is None:
             continue
-        common = common_runs(more, less)
+        common = common_runs(better, worse)
         means = (
-            number_text(fmean(cell.values[run] for run in common), None, table.experiment.unit) for cell in (more, less)
+            number_text(fmean(cell.values[run] for run in common), None, table.experiment.unit)
+            for cell in (better, worse)
         )
-        few = "" if len(common) == len(more.cell.runs) else f", n = {len(common)}"
+        few = "" if len(common) == len(better.planned.runs) else f", n = {len(common)}"
         names = f"{column_label(column)}: {table.row_label(one)} vs {table.row_label(other)}"
-        told = f"{names}, {' : '.join(means)} ({delta[0]:+.2f} ± {delta[1]:.2f}{few})"
-        findings.append(Finding(told, _outcome(*delta, allow_equal=allow_equal)))
-    return Claim(text, source, table.variant, tuple(findings), len(compared))
+        told = f"{names}, {' : '.join(means)} ({delta.mean:+.2f} ± {delta.half_width:.2f}{few})"
+        findings.append(Finding(told, _outcome(delta, allow_equal=allow_equal)))
+    return Claim(text, source, table.variant, tuple(findings), len(columns) * len(pairs))
 
 
-def _outcome(mean: float, half: float, *, allow_equal: bool) -> bool | None:
-    """Whether a difference is more than zero, or no less where equals will do; ``None`` if it may be either."""
-    if mean + half < 0:
+def _outcome(delta: PairedDifference, *, allow_equal: bool) -> bool | None:
+    """Whether a difference is above zero, or not below where equal is enough; ``None`` if it may be either."""
+    low, high = delta.mean - delta.half_width, delta.mean + delta.half_width
+    if high < 0:
         return False
-    return True if mean - half > 0 or (allow_equal and mean - half >= -EQUAL) else None
+    return True if low > 0 or (allow_equal and low >= -EQUAL) else None
 
 
 def _accuracy(table: Table) -> Iterator[Claim]:
     reached = [
         Finding(
             f"{column_label(column)}, {table.row_label(row)}: {number_text(cell.mean, cell.std, '%')}, "
-            f"the paper's {number_text(*cell.cell.paper, '%')}",
+            f"the paper's {number_text(*cell.planned.paper, '%')}",
             cell.reached,
         )
         for column in table.columns
         for row in MERGES
-        if (cell := table.cells.get((row, column))) and cell.cell.paper and cell.reached is not None
+        if (cell := table.cells.get((row, column))) and cell.planned.paper and cell.reached is not None
     ]
     yield Claim(
         "GCN-SL's accuracies are reached: no more than one of the paper's standard deviations short, or above",
@@ -197,52 +201,45 @@ def _accuracy(table: Table) -> Iterator[Claim]:
         of_paper=False,
     )
 
-    def pairs(more: Sequence[str], less: Sequence[str]) -> Pairs:
-        return lambda _: list(product(more, less))
-
     rivals = [row for row in COMPARED if row not in MERGES]
     printed_best = [column for column, row in paper.BOLD.items() if row == "gcn-sl-cc"]
     text = "GCN-SL_cc is better than every other method on the graphs where the paper prints it in bold"
-    yield _versus(table, text, "table of accuracies", pairs(["gcn-sl-cc"], rivals), printed_best)
+    yield _versus(table, text, "table of accuracies", [("gcn-sl-cc", rival) for rival in rivals], printed_best)
     text = "GCN-SL is better than H2GCN on all graphs"
-    yield _versus(table, text, "section 4.6", pairs(MERGES, ["h2gcn-1", "h2gcn-2"]), list(paper.DATASETS))
-    worse = pairs(["mlp"], ["gcn", "gat", "geom-gcn", "mixhop"])
+    yield _versus(table, text, "section 4.6", list(product(MERGES, ["h2gcn-1", "h2gcn-2"])), list(paper.DATASETS))
+    worse = [("mlp", method) for method in ("gcn", "gat", "geom-gcn", "mixhop")]
     for kind, columns in (("WebKB", paper.WEBKB), ("Wikipedia", paper.WIKIPEDIA)):
         text = f"GCN, GAT, Geom-GCN and MixHop are worse than the MLP on the {kind} graphs"
         yield _versus(table, text, "section 4.6", worse, columns)
 
 
 def _ablation(table: Table) -> Iterator[Claim]:
-    neither, learned, given, both = (
-        [ablation_row(method, *used) for method in MERGES]
-        for used in ((False, False), (False, True), (True, False), (True, True))
-    )
+    neither, learned, given, both = (False, False), (False, True), (True, False), (True, True)
 
-    def pairs(more: list[str], less: list[str]) -> Pairs:
-        return lambda _: list(zip(more, less, strict=True))
+    def claim(
+        text: str, more: tuple[bool, bool], less: tuple[bool, bool], graphs: Sequence[str], *, allow_equal: bool = False
+    ) -> Claim:
+        pairs = [(ablation_row(method, *more), ablation_row(method, *less)) for method in MERGES]
+        return _versus(table, text, "section 4.4", pairs, graphs, allow_equal=allow_equal)
 
-    where = "section 4.4"
-    text = "A* helps on the WebKB and Wikipedia graphs"
-    yield _versus(table, text, where, pairs(both, given), paper.WEBKB + paper.WIKIPEDIA)
-    text = "A* does not hurt on the citation graphs"
-    yield _versus(table, text, where, pairs(both, given), paper.CITATION, allow_equal=True)
-    text = "A is very important on the citation graphs"
-    yield _versus(table, text, where, pairs(given, neither), paper.CITATION)
+    heterophilous = paper.WEBKB + paper.WIKIPEDIA
+    yield claim("A* helps on the WebKB and Wikipedia graphs", both, given, heterophilous)
+    yield claim("A* does not hurt on the citation graphs", both, given, paper.CITATION, allow_equal=True)
+    yield claim("A is very important on the citation graphs", given, neither, paper.CITATION)
     text = "A is of little use, or even bad, on the WebKB graphs"
-    yield _versus(table, text, where, pairs(neither, given), paper.WEBKB, allow_equal=True)
-    text = "A* is more reliable than A on graphs of low homophily"
-    yield _versus(table, text, where, pairs(learned, given), paper.WEBKB + paper.WIKIPEDIA)
+    yield claim(text, neither, given, paper.WEBKB, allow_equal=True)
+    yield claim("A* is more reliable than A on graphs of low homophily", learned, given, heterophilous)
 
 
 def _spectral(table: Table) -> Iterator[Claim]:
     pairs = [(f"{method} with F", f"{method} without F") for method in MERGES]
     text = "The spectral features F make GCN-SL better, on all graphs"
-    yield _versus(table, text, "section 4.5", lambda _: pairs, list(paper.DATASETS))
+    yield _versus(table, text, "section 4.5", pairs, list(paper.DATASETS))
 
 
 def _homophily(table: Table) -> Iterator[Claim]:
     def claim(text: str, more: str, less: str) -> Claim:
-        return _versus(table, text, "section 4.4", lambda _: [(more, less)], list(paper.DATASETS))
+        return _versus(table, text, "section 4.4", [(more, less)], list(paper.DATASETS))
 
     learned = "gcn-sl-cc A*"
     yield claim("The graph that GCN-SL learns is of much higher homophily than the original", learned, "original")
@@ -254,10 +251,10 @@ def _homophily(table: Table) -> Iterator[Claim]:
 def _depth(table: Table) -> Iterator[Claim]:
     shallow, deep = DEPTHS[0], DEPTHS[-1]
     text = f"A GCN of {deep} layers is worse than one of {shallow}"
-    yield _versus(table, text, "section 4.6", lambda _: [(f"gcn-{shallow}", f"gcn-{deep}")], ["cora"])
+    yield _versus(table, text, "section 4.6", [(f"gcn-{shallow}", f"gcn-{deep}")], ["cora"])
     text = f"GCN-SL_cc with K = {deep} is no worse than with K = {shallow}"
     pair = [(f"gcn-sl-cc-{deep}", f"gcn-sl-cc-{shallow}")]
-    yield _versus(table, text, "section 4.6", lambda _: pair, ["cora"], allow_equal=True)
+    yield _versus(table, text, "section 4.6", pair, ["cora"], allow_equal=True)
 
 
 def _runtime(table: Table) -> Iterator[Claim]:

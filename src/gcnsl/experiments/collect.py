@@ -1,32 +1,31 @@
-"""From a heap of results to the tables they fill: what a report shows."""
+"""Fill the tables of all experiments from a collection of results, and judge the paper's claims by them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gcnsl.datasets import NAMES
 from gcnsl.datasets.splits import GEOM_GCN_RUNS
 from gcnsl.experiments import paper
 from gcnsl.experiments.claims import Claim, judge
-from gcnsl.experiments.graphs import splits_of
-from gcnsl.experiments.hyperparameters import Folder
-from gcnsl.experiments.matching import by_key
-from gcnsl.experiments.plan import EXPERIMENTS, MERGES, Experiment, Scope, plan
-from gcnsl.experiments.results import RunResult
-from gcnsl.experiments.tables import Table, make_tables
+from gcnsl.experiments.plan import EXPERIMENTS, MERGES, Experiment, Scope, plan, splits_of
+from gcnsl.experiments.result_store import RunResult, by_key
+from gcnsl.experiments.result_tables import Table, make_tables
+from gcnsl.experiments.spec import RunSpec
 from gcnsl.methods import METHODS
+from gcnsl.methods.registry import Folder
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All that the results say.
+    """What the results say.
 
     Attributes:
-        results: All of them.
-        tables: Those that they fill, in the order of the experiments.
-        claims: The paper's, judged by these tables.
-        unused: Results that belong to no table: of other settings, seeds or methods than the tables are made of.
+        results: All results.
+        tables: The tables that have results, in the order of the experiments.
+        claims: The paper's claims, judged by these tables.
+        unused: Results that no table shows, because they have other settings, seeds or methods than the tables.
     """
 
     results: tuple[RunResult, ...]
@@ -39,45 +38,58 @@ def collect(results: Sequence[RunResult], *, seed: int = paper.SEED, settings: F
     """Fill every table that there are results for.
 
     Args:
-        results: Of runs with any settings; those that the tables ask for are shown.
-        seed: Of the runs to show.
-        settings: Folder with settings files, if not the package's own.
+        results: Results with any settings; the tables show those with the usual or with the paper's own settings.
+        seed: Show the runs with this seed.
+        settings: A folder with settings files, which go before the published settings.
     """
     keyed = by_key(results)
-    experiments = list(_experiments(keyed, seed=seed, settings=settings))
+    scopes = _scopes([result.spec for result in keyed.values()], seed=seed, settings=settings)
+    experiments = list(_experiments(keyed.keys(), scopes))
     tables = [table for experiment in experiments for table in make_tables(experiment, keyed)]
     used = {spec.key for experiment in experiments for spec in experiment.specs}
     unused = tuple(result for key, result in keyed.items() if key not in used)
     return Findings(tuple(results), tuple(tables), tuple(judge(tables)), unused)
 
 
-def _experiments(results: Mapping[str, RunResult], *, seed: int, settings: Folder) -> Iterator[Experiment]:
-    """The experiments that there are results for, with as many runs as there are.
+def _scopes(specs: Sequence[RunSpec], *, seed: int, settings: Folder) -> list[Scope]:
+    """The scopes to show, wide enough for all of these runs.
 
-    On splits that an experiment does not ask for by itself it is shown if there are runs that only it has.
+    These are the usual and the paper's own hyper-parameters, each on the splits that an experiment asks for, then both
+    again on Geom-GCN's splits.
     """
-    specs = [result.spec for result in results.values()]
     graphs = {spec.dataset for spec in specs} & set(NAMES)
-    usual = Scope(
-        methods=sorted({spec.method for spec in specs} & METHODS.keys()),
-        datasets=[*(name for name in paper.DATASETS if name in graphs), *sorted(graphs - paper.DATASETS.keys())],
-        runs=max((spec.run for spec in specs), default=0) + 1,
-        seed=seed,
-        settings=settings,
-    )
-    printed = replace(usual, paper_hparams=True, methods=[name for name in usual.methods or () if name in MERGES])
-    published = [name for name in usual.datasets or () if "geom-gcn" in splits_of(name)]
-    elsewhere = [
-        replace(scope, splits=["geom-gcn"], datasets=published, runs=min(scope.runs, GEOM_GCN_RUNS))
+    methods = sorted({spec.method for spec in specs} & METHODS.keys())
+    datasets = [*(name for name in paper.DATASETS if name in graphs), *sorted(graphs - paper.DATASETS.keys())]
+    runs = max((spec.run for spec in specs), default=0) + 1
+    usual = Scope(methods=methods, datasets=datasets, runs=runs, seed=seed, settings=settings)
+    printed = replace(usual, methods=[name for name in methods if name in MERGES], paper_hparams=True)
+    published = [name for name in datasets if "geom-gcn" in splits_of(name)]
+    on_published = [
+        replace(scope, splits=["geom-gcn"], datasets=published, runs=min(runs, GEOM_GCN_RUNS))
         for scope in (usual, printed)
     ]
-    shown: set[str] = set()
+    return [usual, printed, *on_published]
+
+
+def _experiments(finished: Collection[str], scopes: Sequence[Scope]) -> Iterator[Experiment]:
+    """The experiments to show, each with as many runs per cell as there are results of.
+
+    In a scope an experiment is shown if it has finished runs that none of the scopes before it has. On splits that the
+    experiment does not ask for itself, these must be runs that no experiment before it shows either: otherwise the runs
+    of the accuracy table alone would make an ablation with a single row on Geom-GCN's splits.
+
+    Args:
+        finished: The keys of the runs that have results.
+        scopes: See :func:`_scopes`.
+    """
+    shown_before: set[str] = set()
     for name in EXPERIMENTS:
-        known: set[str] = set()
-        for scope in (usual, printed, *elsewhere):
-            old = known | shown if scope.splits else known
-            seen = [spec for spec in plan(name, scope).specs if spec.key in results and spec.key not in old]
-            known |= {spec.key for spec in seen}
-            if seen:
-                yield plan(name, replace(scope, runs=max(spec.run for spec in seen) + 1))
-        shown |= known
+        shown: set[str] = set()
+        for scope in scopes:
+            experiment = plan(name, scope)
+            known = shown | shown_before if scope.splits else shown
+            new = [spec for spec in experiment.specs if spec.key in finished and spec.key not in known]
+            if new:
+                shown.update(spec.key for spec in new)
+                yield experiment.first_runs(max(spec.run for spec in new) + 1)
+        shown_before |= shown

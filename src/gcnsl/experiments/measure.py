@@ -1,93 +1,71 @@
-"""One run: what it is about is done, and what is to be known of it is measured."""
+"""Carry out one run and measure what the tables need."""
 
 import math
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 
 import torch
-from threadpoolctl import threadpool_limits
-from torch import nn
 from torch_geometric.data import Data
 
-import gcnsl
-from gcnsl.experiments.learned_graph import learned_agreement
-from gcnsl.experiments.results import RunResult
+from gcnsl.evaluation.agreement import learned_agreement
+from gcnsl.evaluation.outcome import Outcome, run_split
+from gcnsl.experiments.result_store import RunResult
 from gcnsl.experiments.spec import RunSpec
-from gcnsl.graph import edge_homophily
-from gcnsl.methods import Method, find_method, run_split, split_masks
-from gcnsl.nn import Input
+from gcnsl.files import digest
+from gcnsl.graph import edge_homophily, split_masks
+from gcnsl.methods import Prepared, initial_model
 from gcnsl.spectral import SpectralFeatures
-from gcnsl.training import Epoch, History, choose_device, seeded
-from gcnsl.training.checkpoint import digest
+from gcnsl.training import Epoch, History
+from gcnsl.training.one_thread import one_thread
+from gcnsl.version import __version__
 
 CURVE_STEP = 2
-"""Of a curve every second epoch is kept: it looks the same, and is half the size."""
+"""Curves keep every second epoch: they look the same and take half the space."""
 _WARM_UP_ROWS = 64
 
 
-def method_of(spec: RunSpec) -> Method:
-    """The method with the run's options."""
-    return find_method(spec.method).with_options(**dict(spec.options))
-
-
-def train_run(
-    spec: RunSpec,
-    data: Data,
-    inputs: tuple[Input, ...],
-    *,
-    device: str,
-    on_epoch: Callable[[Epoch], None] | None = None,
-) -> RunResult:
-    """Train on one split, test, and look at the learned graph.
+def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], None] | None = None) -> RunResult:
+    """Train on one split, test, and measure the learned graph.
 
     Args:
         spec: The run.
-        data: Its graph, with masks.
-        inputs: What its method prepared from the graph, on the device.
-        device: ``"cpu"``, ``"cuda"``, ...
+        prepared: Its method, and its graph with masks; the same one serves all runs of a group.
         on_epoch: Called after each epoch.
     """
-    method, began = method_of(spec), time.perf_counter()
-    outcome = run_split(
-        method,
-        data,
-        inputs,
-        run=spec.run,
-        seed=spec.train_seed,
-        device=device,
-        watch_test=spec.curves,
-        on_epoch=on_epoch,
-    )
+    began = time.perf_counter()
+    outcome = run_split(prepared, run=spec.run, seed=spec.train_seed, watch_test=spec.curves, on_epoch=on_epoch)
     seconds = time.perf_counter() - began
-    history = outcome.history
-    metrics = {**outcome.accuracy, "epochs": len(history), "best_epoch": history.best_epoch}
+    history, masks = outcome.fitted.history, split_masks(prepared.graph, spec.run)
+    metrics = {
+        **outcome.accuracy,
+        **{f"{part}_nodes": int(masks[part].sum()) for part in ("train", "test")},
+        "epochs": len(history),
+        "best_epoch": history.best_epoch,
+        **_homophily(spec, outcome),
+    }
     return RunResult(
         spec=spec,
         status="ok",
-        metrics=_rounded(metrics | _homophily(spec, method, data, inputs, outcome.model)),
+        metrics={name: round(value, 6) if isinstance(value, float) else value for name, value in metrics.items()},
         seconds=round(seconds, 3),
-        split_hash=digest(split_masks(data, spec.run))[:16],
+        split_hash=digest(masks)[:16],
         history=_curves(history) if spec.curves else {},
-        **provenance(device),
+        **_provenance(prepared.device),
     )
 
 
-def _homophily(
-    spec: RunSpec, method: Method, data: Data, inputs: tuple[Input, ...], trained: nn.Module
-) -> dict[str, Any]:
-    """Of the original graph, and of the learned one before and after training; empty if none is learned."""
-    learned = learned_agreement(trained, inputs, data.y)
+def _homophily(spec: RunSpec, outcome: Outcome) -> dict[str, Any]:
+    """The homophily of the given graph and of the learned one before and after training; empty if none is learned."""
+    prepared, y = outcome.fitted.prepared, outcome.fitted.prepared.graph.y
+    learned = learned_agreement(outcome.fitted.model, prepared.inputs, y)
     if learned is None:
         return {}
-    with seeded(spec.train_seed):  # as run_split does it: the same weights as before training
-        untrained = method.config.build(data).to(next(trained.parameters()).device).eval()
-    initial = learned_agreement(untrained, inputs, data.y)
-    original = edge_homophily(data.edge_index, data.y)
+    initial = learned_agreement(initial_model(prepared, spec.train_seed).eval(), prepared.inputs, y)
+    original = edge_homophily(prepared.graph.edge_index, y)
     return {
         "homophily": learned.homophily,
         "degree": learned.degree,
@@ -96,66 +74,47 @@ def _homophily(
     }
 
 
-def time_features(spec: RunSpec, data: Data, *, device: str) -> RunResult:
-    """Make the spectral features of a graph and take the time.
+def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResult:
+    """Time the computation of a graph's spectral features.
 
-    One thread does it: how much several gain depends on how they wait for each other, not on the method.
+    It runs in one thread: the gain from several depends more on the machine than on the method.
     """
-    on = choose_device(device)
-    x = data.x.to(on)
+    x = data.x.to(device)
     options: dict[str, Any] = {"method": spec.method, "random_state": spec.train_seed}
-    warm_up = torch.ones(_WARM_UP_ROWS, 2, device=on)
+    warm_up = torch.ones(_WARM_UP_ROWS, 2, device=device)
     with one_thread():
         SpectralFeatures(**options, n_components=2, n_anchors=2).fit_transform(warm_up)
-        _finish(on)
+        _synchronize(device)
         began = time.perf_counter()
         SpectralFeatures(**options, **dict(spec.options)).fit_transform(x)
-        _finish(on)
+        _synchronize(device)
         seconds = round(time.perf_counter() - began, 6)
-    return RunResult(spec=spec, status="ok", metrics={"seconds": seconds}, seconds=seconds, **provenance(device))
+    return RunResult(spec=spec, status="ok", metrics={"seconds": seconds}, seconds=seconds, **_provenance(device))
 
 
-def failed_run(spec: RunSpec, error: BaseException | str, *, device: str) -> RunResult:
-    """The record of a run that went wrong."""
+def failed_run(spec: RunSpec, error: BaseException | str, *, device: torch.device) -> RunResult:
+    """The result of a run that failed."""
     text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    return RunResult(spec=spec, status="failed", error=" ".join(text.split())[:500], **provenance(device))
+    return RunResult(spec=spec, status="failed", error=" ".join(text.split())[:500], **_provenance(device))
 
 
-def provenance(device: str) -> dict[str, Any]:
-    """Where, with what and when."""
-    on = choose_device(device)
-    name = (
-        torch.cuda.get_device_name(on) if on.type == "cuda" else f"CPU ({platform.machine()}, {os.cpu_count()} cores)"
-    )
+def _provenance(device: torch.device) -> dict[str, Any]:
+    """The machine, the version of this package and the time."""
+    gpu = device.type == "cuda"
+    name = torch.cuda.get_device_name(device) if gpu else f"CPU ({platform.machine()}, {os.cpu_count()} cores)"
     finished = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    return {"device": name, "version": gcnsl.__version__, "finished": finished}
+    return {"device": name, "version": __version__, "finished": finished}
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let one thread do all work: torch has a linear algebra of its own that the other limit does not reach."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _finish(device: torch.device) -> None:
-    """Wait for what a GPU still has to do."""
+def _synchronize(device: torch.device) -> None:
+    """Wait until a GPU has finished."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def _curves(history: History) -> dict[str, list[float]]:
-    """Accuracy in every :data:`CURVE_STEP`-th epoch, from the first."""
+    """The accuracies of every :data:`CURVE_STEP`-th epoch, from the first."""
     return {
-        name: [round(value, 4) for value in history[f"{name}_accuracy"][::CURVE_STEP]]
-        for name in ("train", "val", "test")
+        part: [round(value, 4) for value in history[f"{part}_accuracy"][::CURVE_STEP]]
+        for part in ("train", "val", "test")
     }
-
-
-def _rounded(metrics: dict[str, Any]) -> dict[str, Any]:
-    return {name: round(value, 6) if isinstance(value, float) else value for name, value in metrics.items()}

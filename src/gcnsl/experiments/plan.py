@@ -1,48 +1,52 @@
-"""Which runs make which table or figure."""
+"""Which runs each table or figure is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any, Literal
 
+from gcnsl.checks import check_choice, check_whole
+from gcnsl.datasets import NAMES, is_known
+from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.datasets.splits import GEOM_GCN_RUNS
 from gcnsl.datasets.synthetic import synthetic_name
-from gcnsl.errors import InputError
+from gcnsl.errors import ArgumentError
 from gcnsl.experiments import paper
-from gcnsl.experiments.graphs import check_graph, splits_of
-from gcnsl.experiments.hyperparameters import Folder, options_for
 from gcnsl.experiments.spec import RunSpec, as_options
-from gcnsl.methods import ALIASES, find_method
+from gcnsl.methods import ALIASES, Method, find_method, resolve
+from gcnsl.methods.registry import Folder
 
 COMPARED = ("mlp", "gcn", "gat", "geom-gcn", "mixhop", "h2gcn-1", "h2gcn-2", "nlgnn", "gcn-sl-cc", "gcn-sl-av")
 """The methods that are compared, in the order of the paper's table."""
 MERGES = ("gcn-sl-cc", "gcn-sl-av")
+"""GCN-SL with either way to merge X and F."""
 DEPTHS = (3, 4, 5)
 DEPTH_EPOCHS = 500
-"""Epochs of the curves over depth, without early stopping: over-fitting is what they are to show."""
+"""Epochs of the curves over depth; there is no early stopping, because the curves are to show over-fitting."""
 HOMOPHILIES = tuple(tenth / 10 for tenth in range(11))
 TIMINGS = 3
-"""How often the spectral features are timed at most."""
+"""At most this many runs time the spectral features."""
 SPECTRAL_METHODS = ("sc", "esc", "esc-anch")
 
 Unit = Literal["%", "s", "h", "n"]
-"""Accuracy, seconds, homophily, number of neighbours."""
+"""Accuracy in percent, seconds, homophily, number of neighbours."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class PlannedCell:
     """One number of a table, and the runs whose mean it is.
 
     Attributes:
-        row: What is measured: a method, a variant of one.
-        column: On which graph.
-        split: On which kind of split.
-        metric: Which of the runs' numbers.
+        row: A method, or a variant of one.
+        column: The graph.
+        split: The kind of split.
+        metric: The name of the number among a run's metrics.
         runs: The runs.
-        paper: What the paper prints there.
-        unit: Of the number, if it is not the experiment's.
+        paper: The number that the paper prints.
+        unit: The number's unit; ``None`` for that of the experiment.
     """
 
     row: str
@@ -60,22 +64,26 @@ class Experiment:
 
     Attributes:
         name: One of :data:`EXPERIMENTS`.
-        title: In a few words.
-        unit: Of its numbers.
+        title: A short description.
+        unit: The unit of its numbers.
         cells: In the order of the table.
-        paper_hparams: Whether GCN-SL has the paper's own hyper-parameters in it.
+        paper_hparams: Whether GCN-SL has the paper's own hyper-parameters.
     """
 
     name: str
     title: str
     unit: Unit
-    cells: tuple[Cell, ...]
+    cells: tuple[PlannedCell, ...]
     paper_hparams: bool = False
 
     @property
     def specs(self) -> list[RunSpec]:
-        """Its runs, each once."""
+        """All runs, without duplicates."""
         return list(dict.fromkeys(spec for cell in self.cells for spec in cell.runs))
+
+    def first_runs(self, count: int) -> Experiment:
+        """The same experiment with at most this many runs per cell."""
+        return replace(self, cells=tuple(replace(cell, runs=cell.runs[:count]) for cell in self.cells))
 
 
 @dataclass(frozen=True)
@@ -83,13 +91,13 @@ class Scope:
     """How much of the experiments to plan.
 
     Args:
-        methods: Of :data:`COMPARED`, or aliases; all if ``None``.
-        datasets: The paper's eight graphs if ``None``.
-        splits: ``None`` for those that an experiment asks for.
-        runs: Runs a cell.
+        methods: Names from :data:`COMPARED` or aliases; ``None`` for all.
+        datasets: Names of graphs; ``None`` for the paper's eight.
+        splits: Kinds of split; ``None`` for those that each experiment asks for.
+        runs: The number of runs per cell.
         seed: See :class:`gcnsl.experiments.spec.RunSpec`.
-        paper_hparams: Whether GCN-SL has the paper's own hyper-parameters, where there are some.
-        settings: Folder with settings files, if not the package's own.
+        paper_hparams: Whether GCN-SL has the paper's own hyper-parameters on the paper's graphs.
+        settings: A folder with settings files, which go before the published settings.
     """
 
     methods: Sequence[str] | None = None
@@ -101,74 +109,95 @@ class Scope:
     settings: Folder = None
 
     def __post_init__(self) -> None:
-        if self.runs < 1:
-            raise InputError(f"runs({self.runs}) must be >= 1")
+        check_whole("runs", self.runs, least=1)
+        check_whole("seed", self.seed)
+        if self.settings is not None and not Path(self.settings).is_dir():
+            raise ArgumentError("settings", str(self.settings), "must be a folder with files such as texas.toml")
         for method in self.methods or ():
             find_method(method)
-        for dataset, split in product(self.datasets or (), self.splits or (None,)):
-            check_graph(dataset, split)
-        for split in self.splits or ():
-            check_graph("cora", split)
-        if "geom-gcn" in (self.splits or ()) and self.runs > GEOM_GCN_RUNS:
-            raise InputError(f"runs({self.runs}) must be <= {GEOM_GCN_RUNS}: there are no more geom-gcn splits")
+        for dataset in self.datasets or ():
+            _check_dataset(dataset)
+        for split, dataset in product(self.splits or (), self.datasets or paper.DATASETS):
+            if split not in splits_of(dataset):
+                raise ArgumentError(
+                    "splits", split, f"does not exist for {dataset}: use {' or '.join(splits_of(dataset))}"
+                )
+        if "geom-gcn" in (self.splits or ()):
+            check_whole("runs", self.runs, least=1, most=GEOM_GCN_RUNS, why="there are no more geom-gcn splits")
 
     @property
     def compared(self) -> list[str]:
-        """The methods that are asked for, in the order of the paper's table, others after them."""
-        asked = COMPARED if self.methods is None else [ALIASES.get(name, name) for name in self.methods]
+        """The chosen methods in the order of the paper's table, followed by all others."""
+        chosen = COMPARED if self.methods is None else [ALIASES.get(name, name) for name in self.methods]
         return sorted(
-            dict.fromkeys(asked), key=lambda name: COMPARED.index(name) if name in COMPARED else len(COMPARED)
+            dict.fromkeys(chosen), key=lambda name: COMPARED.index(name) if name in COMPARED else len(COMPARED)
         )
 
-    def of(self, *methods: str) -> list[str]:
-        """Those of these methods that are asked for."""
+    def among(self, *methods: str) -> list[str]:
+        """Those of these methods that are chosen."""
         return [name for name in methods if name in self.compared]
 
     def places(self, *splits: str, datasets: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
-        """Each kind of split with each graph that has it."""
+        """Each kind of split with each graph that has it; the scope's choice goes before these splits."""
         for split, dataset in product(self.splits or splits, datasets or self.datasets or paper.DATASETS):
             if split in splits_of(dataset):
                 yield split, dataset
 
+    def method(self, name: str, dataset: str) -> Method:
+        """A method with the hyper-parameters that it has on a graph."""
+        if self.paper_hparams and name in MERGES and dataset in paper.DATASETS:
+            return resolve(name, options=paper.hyperparameters(dataset))
+        return resolve(name, benchmark=dataset, settings=self.settings)
+
     def run_specs(
-        self, method: str, dataset: str, split: str, *, curves: bool = False, **options: Any
+        self, name: str, dataset: str, split: str, *, curves: bool = False, **changes: Any
     ) -> tuple[RunSpec, ...]:
-        """The runs of a method on a graph, with these options changed."""
-        usual = options_for(method, dataset, paper_hparams=self.paper_hparams, folder=self.settings)
-        full = as_options(find_method(method).with_options(**(usual | options)).options())
+        """The runs of a method on a graph, with these hyper-parameters changed."""
+        options = as_options(self.method(name, dataset).with_options(**changes).options())
         runs = min(self.runs, GEOM_GCN_RUNS) if split == "geom-gcn" else self.runs
-        return tuple(RunSpec(method, dataset, split, run, self.seed, full, curves=curves) for run in range(runs))
+        return tuple(RunSpec(name, dataset, split, run, self.seed, options, curves=curves) for run in range(runs))
 
 
-def _accuracy(scope: Scope) -> Iterator[Cell]:
+def _check_dataset(name: str) -> None:
+    """Refuse an unknown graph before any work is done."""
+    if not is_known(name):
+        raise ArgumentError("datasets", name, f"must be one of {', '.join(NAMES)}, or synthetic-hH with H from 0 to 1")
+
+
+def splits_of(dataset: str) -> tuple[str, ...]:
+    """The kinds of split that a graph has."""
+    return ("random", "geom-gcn") if dataset in BENCHMARKS else ("random",)
+
+
+def _accuracy(scope: Scope) -> Iterator[PlannedCell]:
     for (split, dataset), method in product(scope.places("random", "geom-gcn"), scope.compared):
         printed = paper.ACCURACY.get(method, {}).get(dataset)
-        yield Cell(method, dataset, split, "test", scope.run_specs(method, dataset, split), printed)
+        yield PlannedCell(method, dataset, split, "test", scope.run_specs(method, dataset, split), printed)
 
 
 def ablation_row(method: str, adjacency: bool, reconnected: bool) -> str:
-    """The name of a row of the ablation: the method with A, A*, both or neither."""
+    """The name of an ablation's row: the method with A, A*, both or neither."""
     return f"{method} {('neither', 'A*', 'A', 'A+A*')[2 * adjacency + reconnected]}"
 
 
-def _ablation(scope: Scope) -> Iterator[Cell]:
-    for (split, dataset), method in product(scope.places("random"), scope.of(*MERGES)):
+def _ablation(scope: Scope) -> Iterator[PlannedCell]:
+    for (split, dataset), method in product(scope.places("random"), scope.among(*MERGES)):
         for adjacency, reconnected in product((False, True), repeat=2):
             runs = scope.run_specs(method, dataset, split, use_adjacency=adjacency, use_reconnected=reconnected)
             printed = paper.ABLATION.get((method, adjacency, reconnected), {}).get(dataset)
-            yield Cell(ablation_row(method, adjacency, reconnected), dataset, split, "test", runs, printed)
+            yield PlannedCell(ablation_row(method, adjacency, reconnected), dataset, split, "test", runs, printed)
 
 
-def _spectral(scope: Scope) -> Iterator[Cell]:
-    for (split, dataset), method in product(scope.places("random"), scope.of(*MERGES)):
+def _spectral(scope: Scope) -> Iterator[PlannedCell]:
+    for (split, dataset), method in product(scope.places("random"), scope.among(*MERGES)):
         with_features = scope.run_specs(method, dataset, split)
         printed = paper.ACCURACY[method].get(dataset)
-        yield Cell(f"{method} with F", dataset, split, "test", with_features, printed)
+        yield PlannedCell(f"{method} with F", dataset, split, "test", with_features, printed)
         without = scope.run_specs(method, dataset, split, n_components=0)
-        yield Cell(f"{method} without F", dataset, split, "test", without)
+        yield PlannedCell(f"{method} without F", dataset, split, "test", without)
 
 
-def _homophily(scope: Scope) -> Iterator[Cell]:
+def _homophily(scope: Scope) -> Iterator[PlannedCell]:
     rows = {
         "gcn-sl-cc": {
             "homophily_original": "original",
@@ -178,42 +207,45 @@ def _homophily(scope: Scope) -> Iterator[Cell]:
         },
         "nlgnn": {"homophily": "nlgnn"},
     }
-    for (split, dataset), method in product(scope.places("random"), scope.of(*rows)):
+    for (split, dataset), method in product(scope.places("random"), scope.among(*rows)):
         learns = {"use_reconnected": True} if method in MERGES else {}
         runs = scope.run_specs(method, dataset, split, **learns)
         for metric, row in rows[method].items():
             printed = paper.DATASETS.get(dataset) if row == "original" else None
             number = printed and paper.Number(printed.homophily)
-            yield Cell(row, dataset, split, metric, runs, number, unit="n" if metric == "degree" else None)
+            yield PlannedCell(row, dataset, split, metric, runs, number, unit="n" if metric == "degree" else None)
 
 
-def _depth(scope: Scope) -> Iterator[Cell]:
+def _depth(scope: Scope) -> Iterator[PlannedCell]:
     steady = {"epochs": DEPTH_EPOCHS, "patience": DEPTH_EPOCHS}
-    for (split, dataset), method in product(scope.places("random", datasets=("cora",)), scope.of("gcn", "gcn-sl-cc")):
+    for (split, dataset), method in product(
+        scope.places("random", datasets=("cora",)), scope.among("gcn", "gcn-sl-cc")
+    ):
         for depth in DEPTHS:
             deep = {"num_layers": depth} if method == "gcn" else {"rounds": depth}
             runs = scope.run_specs(method, dataset, split, curves=True, **steady, **deep)
-            yield Cell(f"{method}-{depth}", dataset, split, "test", runs)
+            yield PlannedCell(f"{method}-{depth}", dataset, split, "test", runs)
 
 
-def _synthetic(scope: Scope) -> Iterator[Cell]:
+def _synthetic(scope: Scope) -> Iterator[PlannedCell]:
     graphs = [synthetic_name(h) for h in HOMOPHILIES]
     for (split, dataset), method in product(scope.places("random", datasets=graphs), scope.compared):
-        yield Cell(method, dataset, split, "test", scope.run_specs(method, dataset, split))
+        yield PlannedCell(method, dataset, split, "test", scope.run_specs(method, dataset, split))
 
 
-def _runtime(scope: Scope) -> Iterator[Cell]:
+def _runtime(scope: Scope) -> Iterator[PlannedCell]:
+    as_printed = replace(scope, paper_hparams=True)
     for dataset, method in product(scope.datasets or paper.DATASETS, SPECTRAL_METHODS):
-        usual = options_for("gcn-sl-cc", dataset, paper_hparams=True)
-        options = as_options({name: usual[name] for name in ("n_anchors", "n_components")})
+        hyperparameters = as_printed.method("gcn-sl-cc", dataset).options()
+        options = as_options({name: hyperparameters[name] for name in ("n_anchors", "n_components")})
         runs = tuple(
             RunSpec(method, dataset, "none", run, scope.seed, options, task="features")
             for run in range(min(scope.runs, TIMINGS))
         )
-        yield Cell(method, dataset, "none", "seconds", runs, paper.RUNTIME[method].get(dataset))
+        yield PlannedCell(method, dataset, "none", "seconds", runs, paper.RUNTIME[method].get(dataset))
 
 
-EXPERIMENTS: dict[str, tuple[str, Unit, Callable[[Scope], Iterator[Cell]]]] = {
+EXPERIMENTS: dict[str, tuple[str, Unit, Callable[[Scope], Iterator[PlannedCell]]]] = {
     "accuracy": ("Test accuracy of all methods", "%", _accuracy),
     "ablation": ("GCN-SL with and without A and A*", "%", _ablation),
     "spectral": ("GCN-SL with and without spectral features F", "%", _spectral),
@@ -225,9 +257,7 @@ EXPERIMENTS: dict[str, tuple[str, Unit, Callable[[Scope], Iterator[Cell]]]] = {
 
 
 def plan(name: str, scope: Scope | None = None) -> Experiment:
-    """An experiment by name, as much of it as the scope asks for."""
-    if name not in EXPERIMENTS:
-        raise InputError(f"experiment({name!r}) must be one of {', '.join(EXPERIMENTS)}")
+    """Plan an experiment, or as much of it as the scope asks for."""
     scope = scope or Scope()
-    title, unit, cells = EXPERIMENTS[name]
+    title, unit, cells = EXPERIMENTS[check_choice("experiment", name, EXPERIMENTS)]
     return Experiment(name, title, unit, tuple(cells(scope)), scope.paper_hparams)

@@ -1,42 +1,44 @@
-"""Do the runs that are planned and not done yet, on all cores or on a GPU.
+"""Carry out runs on all cores or on a GPU.
 
-Every process writes what it has finished at once, so that a run is lost only while it runs; done again, the same call
-goes on where the last one ended, however it ended.
+Every process stores a result as soon as it has it, so only unfinished runs are lost when the program ends early.
 """
 
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 
+import torch
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from torch_geometric.data import Data
 
+from gcnsl.checks import check_whole
 from gcnsl.datasets import load
+from gcnsl.errors import InputError
+from gcnsl.evaluation.processes import Worker, in_processes, watching
 from gcnsl.experiments import paper
-from gcnsl.experiments.matching import by_key
-from gcnsl.experiments.measure import failed_run, method_of, time_features, train_run
-from gcnsl.experiments.results import ResultStore, RunResult, Status
+from gcnsl.experiments.measure import failed_run, time_features, train_run
+from gcnsl.experiments.result_store import ResultStore, RunResult, Status
 from gcnsl.experiments.spec import RunSpec
-from gcnsl.experiments.watching import watching
-from gcnsl.experiments.workers import Worker, in_processes
+from gcnsl.methods import prepare, resolve
 from gcnsl.training import choose_device
 
 GPU_JOBS = 16
-"""Processes that share a GPU unless told otherwise, where there are so many cores: one alone leaves it idle most of the
+"""The default number of processes that share a GPU, if there are as many cores: a single one leaves it idle most of the
 time. NVIDIA's multi-process service lets them use it at once (8 processes on an H200: 12 s with it, 17 s without)."""
 _SHARES = 4
-"""A process gets its work in at least so many parts, where there is enough, so that none waits for the last."""
+"""The work is divided into at least this many parts per process, so that all processes end at about the same time."""
 _POLL_SECONDS = 0.5
 _START_COST = 5000
 _OTHER_COST = 100_000
-"""Of graphs that are not the paper's: as much as one of some thousand nodes."""
+"""The cost of a graph that is not the paper's: that of a graph with some thousand nodes."""
 _NODE_COST = 70
-"""A node takes as long as so many edges: in results/two-cores.jsonl a run takes 168 s on Pubmed, 65 s on Squirrel."""
+"""A node costs as much time as this many edges: in results/two-cores.jsonl a run takes 168 s on Pubmed and 65 s on
+Squirrel."""
 
 Group = list[RunSpec]
 OnResult = Callable[[RunSpec, Status], None]
@@ -44,72 +46,74 @@ OnResult = Callable[[RunSpec, Status], None]
 
 @dataclass(frozen=True)
 class Work:
-    """What a process must know to do runs.
+    """What a process must know to carry out runs.
 
     Args:
         store: The file of results.
-        device: ``"auto"``, ``"cpu"``, ``"cuda"``, ...
-        root: Folder with dataset files, searched first.
-        retry: Whether runs that have failed are tried again.
-        worker: The process's place among others; ``None`` for the one that was asked to do the work.
+        device: Where to compute.
+        root: A folder with dataset files, searched first.
+        worker: The process among others; ``None`` for the main process.
     """
 
     store: Path
-    device: str
+    device: torch.device
     root: Path | None
-    retry: bool
     worker: Worker | None = None
 
 
+def missing_runs(specs: Iterable[RunSpec], results: Mapping[str, RunResult], *, retry: bool = False) -> list[RunSpec]:
+    """The runs without a result, without duplicates.
+
+    Args:
+        specs: The planned runs.
+        results: The stored results (:func:`gcnsl.experiments.result_store.by_key`).
+        retry: Whether runs that failed count as missing.
+    """
+    done = {key for key, result in results.items() if result.status == "ok" or not retry}
+    return [spec for spec in dict.fromkeys(specs) if spec.key not in done]
+
+
 def execute(
-    specs: Iterable[RunSpec],
+    specs: Sequence[RunSpec],
     store: str | os.PathLike[str],
     *,
     device: str = "auto",
     jobs: int | None = None,
-    retry: bool = False,
     root: str | os.PathLike[str] | None = None,
     on_result: OnResult | None = None,
 ) -> None:
-    """Do all runs that the store does not have.
+    """Carry out runs and store their results.
 
     Args:
-        specs: The runs.
+        specs: The runs; one that has a good result in the store by the time it would start is skipped.
         store: The file of results.
-        device: ``"auto"``: a GPU if there is one.
-        jobs: Processes; ``None`` for one a core, or :data:`GPU_JOBS` on a GPU. One works in this process.
-        retry: Whether runs that have failed are tried again.
-        root: Folder with dataset files, searched before ``$GCNSL_DATA``.
-        on_result: Called with each run that is finished, in another thread.
+        device: ``"auto"`` (a GPU if there is one), ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
+        jobs: The number of processes; ``None`` for one per core, or at most :data:`GPU_JOBS` on a GPU. With 1, this
+            process does the work itself.
+        root: A folder with dataset files, searched before ``$GCNSL_DATA``.
+        on_result: Called with each finished run, in another thread.
     """
-    device = str(choose_device(device))
-    work = Work(Path(store), device, None if root is None else Path(root), retry)
-    missing = missing_runs(specs, store, retry=retry)
-    jobs = jobs or (os.cpu_count() or 1 if device == "cpu" else min(GPU_JOBS, os.cpu_count() or 1))
-    with _watch(missing, work.store, on_result):
-        _in_processes([spec for spec in missing if spec.task == "train"], work, jobs)
-        timed = [spec for spec in missing if spec.task == "features"]
-        _one_after_the_other(timed, work)  # beside others no time would mean anything
-
-
-def missing_runs(specs: Iterable[RunSpec], store: str | os.PathLike[str], *, retry: bool = False) -> list[RunSpec]:
-    """Those runs that the store does not have, each once; with ``retry`` also those that have failed."""
-    with ResultStore(store) as open_store:
-        known = by_key(open_store.results())
-    done = {key for key, result in known.items() if result.status == "ok" or not retry}
-    return [spec for spec in dict.fromkeys(specs) if spec.key not in done]
+    work = Work(Path(store), choose_device(device), None if root is None else Path(root))
+    cores = os.cpu_count() or 1
+    if jobs is None:
+        jobs = cores if work.device.type == "cpu" else min(GPU_JOBS, cores)
+    check_whole("jobs", jobs, least=1)
+    with _watch(specs, work.store, on_result):
+        _in_processes([spec for spec in specs if spec.task == "train"], work, jobs)
+        timed = [spec for spec in specs if spec.task == "features"]
+        _one_by_one(timed, work)  # other processes would disturb the timing
 
 
 def cost(spec: RunSpec) -> float:
-    """Roughly how long a run takes, in units of nothing: the large ones should start first."""
+    """A rough estimate of the time that a run takes, in an arbitrary unit; it decides which runs start first."""
     size = paper.DATASETS.get(spec.dataset)
     return _START_COST + (_NODE_COST * size.nodes + size.edges if size else _OTHER_COST)
 
 
 def _groups(specs: Sequence[RunSpec], shares: int) -> list[Group]:
-    """Runs that read the same graph in the same form together, as many as cost no more than one of so many shares.
+    """Divide runs into groups that use the same prepared graph, the most expensive first.
 
-    The large ones come first.
+    A group costs at most one of so many equal shares of the total, unless it is a single run.
     """
     ordered = sorted(specs, key=lambda spec: (spec.group.key, spec.run))
     share = sum(map(cost, specs)) / shares
@@ -118,45 +122,47 @@ def _groups(specs: Sequence[RunSpec], shares: int) -> list[Group]:
         group = list(same)
         size = max(1, int(share / cost(group[0])))
         parts += [group[first : first + size] for first in range(0, len(group), size)]
-    random.Random().shuffle(parts)  # so that two programs on one store do not begin with the same
+    random.Random().shuffle(parts)  # so that two programs with the same store do not start with the same runs
     return sorted(parts, key=lambda part: -cost(part[0]))
 
 
-def _one_after_the_other(specs: list[RunSpec], work: Work) -> None:
+def _one_by_one(specs: Sequence[RunSpec], work: Work) -> None:
     for group in _groups(specs, shares=1):
         run_group(group, work)
 
 
-def _in_processes(specs: list[RunSpec], work: Work, jobs: int) -> None:
+def _in_processes(specs: Sequence[RunSpec], work: Work, jobs: int) -> None:
     if jobs == 1:
-        _one_after_the_other(specs, work)
+        _one_by_one(specs, work)
         return
-    for fewer in (jobs, max(2, jobs // 2)):  # one that died for want of memory has more of it then
+    before = _finished(work.store)
+    for fewer in (jobs, max(2, jobs // 2)):  # if a process dies, it is most likely for lack of memory
         worker = Worker.one_of(fewer)
         call = partial(run_group, work=replace(work, worker=worker))
         try:
             in_processes(call, _groups(specs, fewer * _SHARES), jobs=fewer, worker=worker)
         except TerminatedWorkerError:
-            specs = missing_runs(specs, work.store, retry=work.retry)
+            now = _finished(work.store)
+            specs = [spec for spec in specs if now.get(spec.key) == before.get(spec.key)]
         else:
             return
     for spec in specs:
-        _survive(spec, work)
+        _in_own_process(spec, work)
 
 
-def _survive(spec: RunSpec, work: Work) -> None:
-    """Do one run in a process of its own; if that dies, of all things, the run has failed."""
+def _in_own_process(spec: RunSpec, work: Work) -> None:
+    """Carry out one run in a process of its own; if the process dies, the run has failed."""
     worker = Worker.one_of(2)
     call = partial(run_group, work=replace(work, worker=worker))
     try:
         in_processes(call, [[spec]], jobs=2, worker=worker)
     except TerminatedWorkerError:
         with ResultStore(work.store) as store:
-            store.add(failed_run(spec, "its process was killed, perhaps for want of memory", device=work.device))
+            store.add(failed_run(spec, "its process was killed, perhaps for lack of memory", device=work.device))
 
 
 def run_group(group: Group, work: Work) -> None:
-    """Do runs that read the same graph in the same form, one after the other, and store each at once."""
+    """Carry out runs that use the same prepared graph, one by one, and store each result at once."""
     if work.worker:
         work.worker.begin()
     with ResultStore(work.store) as store:
@@ -164,8 +170,8 @@ def run_group(group: Group, work: Work) -> None:
             first, runs = group[0], max(spec.run for spec in group) + 1
             split = None if first.split == "none" else first.split
             data = load(first.dataset, split=split, runs=runs, seed=first.seed, root=work.root)
-            measure = _prepared(first, data, work)
-        except Exception as error:  # whatever it is, it is the same for all of them
+            measure = _measurement(first, data, work)
+        except Exception as error:  # it would happen to every run of the group
             store.add(*(failed_run(spec, error, device=work.device) for spec in group))
             return
         for spec in group:
@@ -178,33 +184,38 @@ def run_group(group: Group, work: Work) -> None:
             store.add(result)
 
 
-def _prepared(first: RunSpec, data: Data, work: Work) -> Callable[[RunSpec], RunResult]:
-    """How to do a run of a group, with all that its runs share already done."""
+def _measurement(first: RunSpec, data: Data, work: Work) -> Callable[[RunSpec], RunResult]:
+    """A function that carries out any run of a group; what its runs share is prepared once, here."""
     if first.task == "features":
         return partial(time_features, data=data, device=work.device)
-    prepared = method_of(first).config.prepare(data, seed=first.seed)
-    inputs = tuple(value.to(choose_device(work.device)) for value in prepared)
+    method = resolve(first.method, options=dict(first.options))
+    prepared = prepare(method, data, seed=first.seed, device=work.device, root=work.root)
     on_epoch = work.worker.stop_if_orphaned if work.worker else None
-    return partial(train_run, data=data, inputs=inputs, device=work.device, on_epoch=on_epoch)
+    return partial(train_run, prepared=prepared, on_epoch=on_epoch)
 
 
 @contextmanager
-def _watch(specs: list[RunSpec], path: Path, on_result: OnResult | None) -> Iterator[None]:
-    """Tell of each of these runs when the store has it."""
+def _watch(specs: Sequence[RunSpec], store: Path, on_result: OnResult | None) -> Iterator[None]:
+    """Report each of these runs once the store has a new result of it."""
     if on_result is None:
         yield
         return
     waiting = {spec.key: spec for spec in specs}
-
-    def finished() -> dict[str, tuple[Status, str]]:
-        with ResultStore(path) as store:
-            return store.finished()
+    before = _finished(store)
 
     def look() -> None:
-        for key, (status, when) in finished().items():
-            if key in waiting and before.get(key) != (status, when):
-                on_result(waiting.pop(key), status)
+        try:
+            now = _finished(store)
+        except InputError:  # the process that writes will say so
+            return
+        for key, state in now.items():
+            if key in waiting and before.get(key) != state:
+                on_result(waiting.pop(key), state[0])
 
-    before = finished()
     with watching(look, every=_POLL_SECONDS):
         yield
+
+
+def _finished(path: Path) -> dict[str, tuple[Status, str]]:
+    with ResultStore(path) as store:
+        return store.finished()

@@ -1,4 +1,4 @@
-"""One run, named completely: what must be known to do it again."""
+"""The complete specification of one run: all that must be known to repeat it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ Options = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class RunSpec:
-    """The full specification of a run; equal specifications give equal results on one machine.
+    """The specification of a run; equal specifications give equal results on the same machine.
 
     Args:
-        method: A name of :data:`gcnsl.methods.METHODS`; for ``task="features"`` ``"sc"``, ``"esc"`` or ``"esc-anch"``.
+        method: A name in :data:`gcnsl.methods.METHODS`; for ``task="features"`` one of ``"sc"``, ``"esc"`` and
+            ``"esc-anch"``.
         dataset: A name that :func:`gcnsl.load` knows.
-        split: ``"random"``, ``"geom-gcn"``, ...; ``"none"`` where no node is classified.
-        run: Which split, or which repetition, from 0.
-        seed: Of splits, anchors and the shifted feature; run r draws its weights and dropout from seed + r.
-        options: Every hyper-parameter, sorted by name.
-        task: ``"train"``: train and test; ``"features"``: make spectral features and take the time.
-        curves: Whether the accuracies of all epochs are kept.
+        split: The kind of split, ``"random"`` or ``"geom-gcn"``; ``"none"`` if no node is classified.
+        run: The number of the split or repetition, from 0.
+        seed: The seed of the splits, the anchors and the shifted feature. Weights and dropout of run r are drawn from
+            seed + r.
+        options: All hyper-parameters, sorted by name.
+        task: ``"train"`` to train and test, ``"features"`` to time the computation of the spectral features.
+        curves: Whether to store the accuracies over the epochs.
     """
 
     method: str
@@ -41,13 +43,13 @@ class RunSpec:
 
     @cached_property
     def key(self) -> str:
-        """A name for the run: a hash of all of the above."""
+        """The run's identifier, a hash of all fields."""
         text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property
     def group(self) -> RunSpec:
-        """The same for all runs that read the same graph in the same form."""
+        """A specification that all runs share that differ in their number only."""
         return replace(self, run=0)
 
     @property
@@ -56,7 +58,10 @@ class RunSpec:
         return self.seed + self.run
 
     def with_defaults(self, options: Mapping[str, Any]) -> RunSpec:
-        """The same with options that it lacks: a run of before there was an option was a run with its default."""
+        """The same run with these values for the options that the specification does not name.
+
+        A run that was stored before an option was introduced used what is now the option's default.
+        """
         return replace(self, options=as_options({**options, **dict(self.options)}))
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,14 +70,14 @@ class RunSpec:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> RunSpec:
-        """What :meth:`to_dict` gave."""
+        """Read what :meth:`to_dict` returned."""
         unknown = plain.keys() - {field.name for field in fields(cls)}
         if unknown:
-            raise InputError(f"a run has no {', '.join(sorted(unknown))}: it was written by another version")
+            raise InputError(f"unknown field {', '.join(sorted(unknown))}: the run was written by another version")
         return cls(**{**plain, "options": as_options(plain["options"])})
 
 
 def as_options(options: Mapping[str, Any]) -> Options:
-    """Options in the form that a specification has them in; JSON and TOML know lists where options are tuples."""
+    """Options as a specification stores them: sorted, and with tuples where JSON and TOML have lists."""
     plain = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
     return tuple(sorted(plain.items()))

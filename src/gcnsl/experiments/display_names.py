@@ -1,0 +1,52 @@
+"""The names of methods, rows and graphs in tables, figures and texts."""
+
+from gcnsl.datasets.synthetic import synthetic_homophily
+
+_METHODS = {
+    "mlp": "MLP",
+    "gcn": "GCN",
+    "gat": "GAT",
+    "geom-gcn": "Geom-GCN",
+    "mixhop": "MixHop",
+    "h2gcn-1": "H2GCN-1",
+    "h2gcn-2": "H2GCN-2",
+    "nlgnn": "NLGNN",
+    "gcn-sl-cc": "GCN-SL_cc",
+    "gcn-sl-av": "GCN-SL_av",
+    "sc": "SC",
+    "esc": "ESC",
+    "esc-anch": "ESC-ANCH",
+}
+_ROWS = {
+    "original": "original graph",
+    "initial A*": "A* before training",
+    "gcn-sl-cc A*": "A* learned by GCN-SL_cc",
+    "gcn-sl-cc degree": "neighbours in the learned A*",
+    "nlgnn": "learned by NLGNN",
+}
+_SPLITS = {"random": "random splits", "geom-gcn": "Geom-GCN's splits", "none": ""}
+
+
+def row_label(row: str, experiment: str = "accuracy") -> str:
+    """The name of a table's row; ``_`` begins a subscript."""
+    if experiment == "homophily":
+        return _ROWS.get(row, row)
+    if experiment == "depth":
+        method, _, depth = row.rpartition("-")
+        return f"{_METHODS.get(method, method)}, " + (f"{depth} layers" if method == "gcn" else f"K = {depth}")
+    method, _, variant = row.partition(" ")
+    variant = variant.replace("+", " and ").replace("neither", "neither A nor A*")
+    return _METHODS.get(method, method) + (f", {variant}" if variant else "")
+
+
+def column_label(column: str) -> str:
+    """The name of a graph."""
+    h = synthetic_homophily(column)
+    if h is not None:
+        return f"h = {h:.1f}" if h == round(h, 1) else f"h = {h:g}"
+    return "Cornell (Geom-GCN's)" if column == "cornell-geomgcn" else column.capitalize()
+
+
+def split_label(split: str) -> str:
+    """The name of a kind of split."""
+    return _SPLITS.get(split, split)

@@ -1,0 +1,252 @@
+"""Finished runs in one SQLite file that several processes may write to, and as JSON lines for other machines.
+
+Every result is written as soon as its run is finished, so a run that is killed leaves nothing behind. A good result is
+never replaced; a failure is replaced by any later result of the same run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from itertools import groupby
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from gcnsl.errors import InputError
+from gcnsl.experiments.spec import RunSpec
+from gcnsl.files import atomic_write
+from gcnsl.methods import METHODS
+
+Status = Literal["ok", "failed"]
+
+_VERSION = 1
+_WAIT_SECONDS = 60.0
+"""How long a process waits for another one that is writing."""
+_JSON_COLUMNS = ("spec", "metrics", "history")
+_SHARED = ("device", "version")
+"""What a line of an export has only once for all of its runs, besides their specification."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of a run.
+
+    Attributes:
+        spec: The run.
+        status: ``"ok"`` or ``"failed"``.
+        metrics: Numbers by name: the accuracies ``train``, ``val`` and ``test``, ``train_nodes``, ``test_nodes``,
+            ``epochs``, ``best_epoch``, ``homophily``, ...
+        seconds: How long the run took, without preparing the graph.
+        device: ``"CPU (x86_64, 2 cores)"``, or the name of a GPU.
+        version: The version of this package.
+        split_hash: The beginning of the SHA-256 of the run's three masks; empty if no node is classified.
+        error: What went wrong, in one line; empty if nothing did.
+        history: Curves by name, if the specification asks for them.
+        finished: The time of the end in UTC (ISO 8601).
+    """
+
+    spec: RunSpec
+    status: Status
+    metrics: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    device: str = ""
+    version: str = ""
+    split_hash: str = ""
+    error: str = ""
+    history: dict[str, list[float]] = field(default_factory=dict)
+    finished: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self) | {"spec": self.spec.to_dict()}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> RunResult:
+        """Read what :meth:`to_dict` returned."""
+        return cls(**{**plain, "spec": RunSpec.from_dict(plain["spec"])})
+
+
+_COLUMNS = tuple(field.name for field in fields(RunResult))
+
+
+def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
+    """Results by the key that their specification has in this version of the package.
+
+    Runs from before an option was introduced are taken as runs with the option's default. If a run has several
+    results, a good one is preferred to a failure.
+    """
+    found: dict[str, RunResult] = {}
+    for result in results:
+        spec = result.spec
+        if spec.task == "train" and spec.method in METHODS:
+            spec = spec.with_defaults(METHODS[spec.method].options())
+        if spec.key not in found or found[spec.key].status == "failed":
+            found[spec.key] = result
+    return found
+
+
+class ResultStore:
+    """A file of results.
+
+    Args:
+        path: An SQLite file; it is created, with its folder, if it does not exist.
+
+    Raises:
+        InputError: If the file is not a store, or can't be read or written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+        except sqlite3.Error as error:
+            raise self._refusal(error) from error
+        try:
+            with self._writing():
+                self._check_version()
+                self._connection.execute(f"CREATE TABLE IF NOT EXISTS runs (key PRIMARY KEY, {', '.join(_COLUMNS)})")
+        except InputError:
+            self.close()
+            raise
+
+    def _refusal(self, why: object) -> InputError:
+        return InputError(
+            f"{self.path} can't be used as a store of results ({why}): free the disk or end the program that uses it, "
+            "or give another path"
+        )
+
+    def _check_version(self) -> None:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
+        if not tables:
+            self._connection.execute(f"PRAGMA user_version = {_VERSION}")
+        elif version != _VERSION:
+            raise self._refusal("it belongs to another program or another version")
+
+    def add(self, *results: RunResult) -> None:
+        """Write results; they are on the disk when this returns."""
+        columns = ", ".join(("key", *_COLUMNS))
+        places = ", ".join("?" * (len(_COLUMNS) + 1))
+        update = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
+        with self._writing():
+            self._connection.executemany(
+                f"INSERT INTO runs ({columns}) VALUES ({places}) "
+                f"ON CONFLICT (key) DO UPDATE SET {update} WHERE runs.status = 'failed'",
+                [_to_row(result) for result in results],
+            )
+
+    def has(self, spec: RunSpec) -> bool:
+        """Whether there is a good result of a run."""
+        return bool(self._rows("SELECT 1 FROM runs WHERE key = ? AND status = 'ok'", spec.key))
+
+    def finished(self) -> dict[str, tuple[Status, str]]:
+        """The status of each run and when it was finished, by the key of its specification."""
+        return {key: (status, when) for key, status, when in self._rows("SELECT key, status, finished FROM runs")}
+
+    def results(self) -> list[RunResult]:
+        """All results, in the order of their specifications."""
+        return sorted(map(self._from_row, self._rows(f"SELECT {', '.join(_COLUMNS)} FROM runs")), key=_order)
+
+    def _rows(self, query: str, *values: str) -> list[Any]:
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._refusal(error) from error
+
+    def _from_row(self, row: Sequence[Any]) -> RunResult:
+        plain = dict(zip(_COLUMNS, row, strict=True))
+        try:
+            return RunResult.from_dict(plain | {name: json.loads(plain[name]) for name in _JSON_COLUMNS})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._refusal(f"a run in it is damaged, {error!r}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def __enter__(self) -> ResultStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Lock the file before anything is read: a reader that wants to write later can't wait for its turn."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._refusal(error) from error
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+
+def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
+    """All results of a store or of an export (``.jsonl``)."""
+    if not Path(path).is_file():
+        raise InputError(f"store({str(path)!r}): there is no such file; `gcnsl reproduce` makes one")
+    if Path(path).suffix == ".jsonl":
+        return list(import_lines(path))
+    with ResultStore(path) as store:
+        return store.results()
+
+
+def export_lines(results: Iterable[RunResult], path: str | os.PathLike[str]) -> None:
+    """Write results as JSON lines, in order, one line for all runs that differ in their number only.
+
+    What the runs of a line have in common is written once; ``runs`` holds the rest.
+    """
+    lines = []
+    ordered = sorted(results, key=lambda result: (result.spec.group.key, result.device, result.version))
+    for _, same in groupby(ordered, key=lambda result: (result.spec.group.key, result.device, result.version)):
+        members = sorted(same, key=_order)
+        common = members[0].spec.group.to_dict() | {name: getattr(members[0], name) for name in _SHARED}
+        del common["run"]
+        runs = []
+        for member in members:
+            own = {name: getattr(member, name) for name in _COLUMNS if name not in ("spec", *_SHARED)}
+            runs.append({"run": member.spec.run} | {name: value for name, value in own.items() if value or value == 0})
+        lines.append((_order(members[0]), _json(common | {"runs": runs})))
+    atomic_write(path, "".join(f"{line}\n" for _, line in sorted(lines)))
+
+
+def import_lines(path: str | os.PathLike[str]) -> Iterator[RunResult]:
+    """Read the results that :func:`export_lines` wrote."""
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+        yield from _read_line(line, f"{path}, line {number}")
+
+
+def _read_line(line: str, where: str) -> list[RunResult]:
+    try:
+        common = json.loads(line)
+        shared = {name: common.pop(name) for name in _SHARED}
+        runs = common.pop("runs")
+        specs = [RunSpec.from_dict({**common, "run": run.pop("run")}) for run in runs]
+        return [RunResult(spec=spec, **shared, **run) for spec, run in zip(specs, runs, strict=True)]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{where} holds no runs ({error!r}): the file must be an export of results") from error
+
+
+def _order(result: RunResult) -> tuple[Any, ...]:
+    spec = result.spec
+    return spec.task, spec.dataset, spec.split, spec.method, spec.group.key, spec.run
+
+
+def _to_row(result: RunResult) -> tuple[Any, ...]:
+    plain = result.to_dict()
+    return result.spec.key, *(_json(plain[name]) if name in _JSON_COLUMNS else plain[name] for name in _COLUMNS)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,167 @@
+import json
+
+import pytest
+
+from gcnsl import cli
+from gcnsl.cli import console
+from gcnsl.cli import experiments as commands
+from gcnsl.experiments import run
+from gcnsl.experiments.plan import Scope
+from gcnsl.experiments.result_store import ResultStore, export_lines, read_results
+from gcnsl.methods import METHODS
+
+from ..experiments.fake_methods import fake_methods
+from ..experiments.plausible import plausible_results
+
+PART = ("accuracy", "--methods", "mlp,gcn", "--datasets", "synthetic-h0.1,synthetic-h0.9", "--runs", 2, "--jobs", 1)
+
+
+@pytest.fixture(autouse=True)
+def all_methods(monkeypatch):
+    """All methods but GCN-SL train in no time."""
+    for name, method in fake_methods().items():
+        monkeypatch.setitem(METHODS, name, method)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return tmp_path / "results.db"
+
+
+def test_reproduce_a_part_and_nothing_twice(gcnsl, store, monkeypatch) -> None:
+    code, out, err = gcnsl("reproduce", *PART, "--device", "cpu", "--store", store)
+    assert code == 0
+    assert err.splitlines() == ["8 runs, 0 of them already done"]
+    assert "Test accuracy of all methods, random splits" in out
+    assert "h = 0.9" in out
+    assert len(read_results(store)) == 8
+    monkeypatch.setattr(run, "run_group", lambda *_: pytest.fail("nothing is left to do"))
+    code, again, err = gcnsl("reproduce", *PART, "--store", store)
+    assert (code, again) == (0, out)
+    assert err.splitlines() == ["8 runs, 8 of them already done"]
+
+
+def test_failures_are_shown_and_retried(gcnsl, store, monkeypatch) -> None:
+    broken = METHODS["mlp"].with_options(fails=True)
+    good = METHODS["mlp"]
+    monkeypatch.setitem(METHODS, "mlp", broken)
+    code, out, err = gcnsl("reproduce", *PART, "--store", store)
+    assert code == commands.SOME_FAILED
+    assert "(0/2)" in out
+    assert "failed: mlp on synthetic-h0.1 (random, run 0) and 3 more: TrainingDiverged: training diverged" in err
+    assert "--retry" in err
+    monkeypatch.setattr(type(good.config), "build", type(METHODS["nlgnn"].config).build)
+    assert gcnsl("reproduce", *PART, "--store", store)[0] == commands.SOME_FAILED
+    assert gcnsl("reproduce", *PART, "--store", store, "--retry")[0] == 0
+
+
+def test_runs_of_another_machine_are_merged(gcnsl, store, tmp_path, monkeypatch) -> None:
+    gcnsl("reproduce", *PART, "--store", store)
+    export_lines(read_results(store), tmp_path / "runs.jsonl")
+    monkeypatch.setattr(run, "run_group", lambda *_: pytest.fail("nothing is left to do"))
+    code, _, err = gcnsl("reproduce", *PART, "--store", tmp_path / "new.db", "--merge", tmp_path / "runs.jsonl")
+    assert code == 0
+    assert "8 of them already done" in err
+
+
+def test_ctrl_c_says_how_to_go_on(gcnsl, store, monkeypatch) -> None:
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_group", interrupted)
+    code, out, err = gcnsl("reproduce", *PART, "--store", store)
+    assert code == cli.INTERRUPTED
+    assert out == ""
+    assert f"The finished runs are in {store}; the same command continues from there." in err.replace("\n", " ")
+
+
+def test_news_where_there_is_no_terminal(gcnsl, store, monkeypatch) -> None:
+    monkeypatch.setattr(console, "NEWS_SECONDS", -1)
+    _, _, err = gcnsl("reproduce", *PART, "--store", store)
+    assert "Running: 8/8 runs, about 0 s left" in err
+    _, _, err = gcnsl("reproduce", *PART, "--store", store.with_name("quiet.db"), "--quiet")
+    assert err.splitlines() == ["8 runs, 0 of them already done"]
+
+
+def test_the_store_is_read_once_before_and_once_after_the_runs(gcnsl, store, monkeypatch) -> None:
+    reads = []
+    results = ResultStore.results
+    monkeypatch.setattr(ResultStore, "results", lambda self: reads.append(self) or results(self))
+    gcnsl("reproduce", *PART, "--store", store)
+    assert len(reads) == 2
+    gcnsl("reproduce", *PART, "--store", store)
+    assert len(reads) == 3
+
+
+def test_report_writes_all_that_is_asked_for(gcnsl, store, tmp_path) -> None:
+    gcnsl("reproduce", *PART, "--store", store)
+    wanted = {
+        "--output": tmp_path / "pages" / "report.html",
+        "--markdown": tmp_path / "tables.md",
+        "--latex": tmp_path / "tables.tex",
+        "--figures": tmp_path / "figures",
+        "--export": tmp_path / "runs.jsonl",
+    }
+    code, out, _ = gcnsl("report", "--store", store, *(part for pair in wanted.items() for part in pair))
+    assert code == 0
+    for path in wanted.values():
+        assert path.exists()
+        assert str(path) in out
+    assert "GCN-SL, reproduced" in wanted["--output"].read_text(encoding="utf-8")
+    assert "| MLP |" in wanted["--markdown"].read_text(encoding="utf-8")
+    assert r"\toprule" in wanted["--latex"].read_text(encoding="utf-8")
+    assert (wanted["--figures"] / "synthetic-random.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert len(read_results(wanted["--export"])) == 8
+    again = tmp_path / "again.html"
+    gcnsl("report", "--store", wanted["--export"], "-o", again)
+    assert again.read_text(encoding="utf-8") == wanted["--output"].read_text(encoding="utf-8")
+
+
+def test_markdown_begins_with_the_claims(gcnsl, store, tmp_path) -> None:
+    with ResultStore(store) as results:
+        results.add(*plausible_results(Scope(datasets=["texas"], methods=["gcn-sl-cc"], runs=4), names=["ablation"]))
+    gcnsl("report", "--store", store, "-o", tmp_path / "page.html", "--markdown", tmp_path / "tables.md")
+    text = (tmp_path / "tables.md").read_text(encoding="utf-8")
+    assert text.startswith("### What the paper claims")
+    assert text.index("A is of little use") < text.index("| GCN-SL_cc, A |")
+
+
+def test_report_as_json(gcnsl, store, tmp_path) -> None:
+    gcnsl("reproduce", *PART, "--store", store)
+    code, out, _ = gcnsl("report", "--store", store, "--json", "-o", tmp_path / "report.html")
+    assert code == 0
+    cells = json.loads(out)
+    _, told, _ = gcnsl("reproduce", *PART, "--store", store, "--json")
+    assert json.loads(told) == [cell | {"experiment": "accuracy"} for cell in cells]
+    assert {(cell["method"], cell["dataset"], cell["split"], cell["runs"]) for cell in cells} == {
+        (method, dataset, "random", 2) for method in ("mlp", "gcn") for dataset in ("synthetic-h0.1", "synthetic-h0.9")
+    }
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_report_without_results(gcnsl, tmp_path) -> None:
+    code, _, err = gcnsl("report", "--store", tmp_path / "absent.db")
+    assert code == cli.BAD_INPUT
+    assert "there is no such file; `gcnsl reproduce` makes one" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["speed"], "experiment('speed') must be one of"),
+        (["accuracy", "--methods", "gnc"], "method('gnc') must be one of"),
+        (["accuracy", "--datasets", "corra"], "--datasets corra must be one of"),
+        (["accuracy", "--datasets", "debian", "--splits", "geom-gcn"], "--splits geom-gcn does not exist for debian"),
+        (["accuracy", "--runs", "11", "--splits", "geom-gcn"], "--runs 11 must be from 1 to 10"),
+        (["accuracy", "--settings", "absent"], "--settings absent must be a folder"),
+        (["accuracy", "--device", "gpu"], "must be"),
+        (["accuracy", "--merge", "absent.jsonl"], "absent.jsonl"),
+    ],
+)
+def test_users_errors_are_one_line(gcnsl, store, arguments, message) -> None:
+    code, out, err = gcnsl("reproduce", *arguments, "--store", store)
+    assert code == cli.BAD_INPUT
+    assert out == ""
+    assert message in err
+    assert err.strip().splitlines()[-1].startswith("Error:")
+    assert "Traceback" not in err

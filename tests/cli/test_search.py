@@ -1,0 +1,61 @@
+import json
+
+import pytest
+
+from gcnsl import cli
+from gcnsl.methods import METHODS, resolve
+from gcnsl.methods.resolver import read_settings
+
+
+@pytest.fixture
+def quick_gcn_sl(monkeypatch):
+    monkeypatch.setitem(METHODS, "gcn-sl-cc", METHODS["gcn-sl-cc"].with_options(epochs=2))
+
+
+@pytest.mark.usefixtures("quick_gcn_sl")
+def test_search_writes_what_reproduce_reads(gcnsl, tmp_path) -> None:
+    settings, study = tmp_path / "settings" / "debian.toml", tmp_path / "search.db"
+    command = ("search", "debian", "--runs", 1, "--device", "cpu", "--study", study, "-o", settings)
+    code, out, _ = gcnsl(*command, "--trials", 2)
+    assert code == 0
+    assert "after 2 trials" in out
+    table = read_settings(settings)["gcn-sl-cc"]
+    assert table["search"].items() >= {"trials": 2, "runs": 1, "split": "random", "seed": 42}.items()
+    assert 0 < table["search"]["validation_accuracy"] < 1
+    assert resolve("gcn-sl-cc", settings=settings).options().items() >= table["options"].items()
+    assert "after 3 trials" in gcnsl(*command, "--trials", 3)[1]
+    told = json.loads(gcnsl(*command, "--trials", 3, "--json")[1])
+    assert (told["method"], told["file"]) == ("gcn-sl-cc", str(settings))
+    assert {name: told[name] for name in ("options", "search")} == read_settings(settings)["gcn-sl-cc"]
+
+
+@pytest.mark.usefixtures("quick_gcn_sl")
+def test_search_on_a_graph_of_one_s_own(gcnsl, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    kinds = ["even" if i % 2 == 0 else "odd" for i in range(40)]
+    rows = "".join(f"p{i},{i % 7},{i % 5},{kind}\n" for i, kind in enumerate(kinds))
+    (tmp_path / "people.csv").write_text("id,age,score,label\n" + rows)
+    (tmp_path / "friends.csv").write_text("source,target\n" + "".join(f"p{i},p{i + 1}\n" for i in range(39)))
+    code, out, _ = gcnsl("search", "--nodes", "people.csv", "--edges", "friends.csv", "--trials", 1, "--runs", 1)
+    assert code == 0
+    assert "Settings: people.toml" in out
+    assert (tmp_path / "people.toml").exists()
+
+
+def test_search_interrupted(gcnsl, tmp_path, monkeypatch) -> None:
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gcnsl.evaluation.hyperparameter_search.run_split", interrupted)
+    code, _, err = gcnsl(
+        "search", "debian", "--trials", 1, "--study", tmp_path / "search.db", "-o", tmp_path / "x.toml"
+    )
+    assert code == cli.INTERRUPTED
+    assert "the same command continues from there" in err.replace("\n", " ")
+    assert not (tmp_path / "x.toml").exists()
+
+
+def test_search_with_a_wrong_method_is_one_line(gcnsl, tmp_path) -> None:
+    code, _, err = gcnsl("search", "debian", "--method", "gnc", "--study", tmp_path / "search.db")
+    assert code == cli.BAD_INPUT
+    assert "must be one of" in err

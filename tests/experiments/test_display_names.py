@@ -1,0 +1,12 @@
+from gcnsl.experiments.display_names import column_label, row_label, split_label
+
+
+def test_labels() -> None:
+    assert row_label("gcn-5", "depth") == "GCN, 5 layers"
+    assert row_label("gcn-sl-cc-5", "depth") == "GCN-SL_cc, K = 5"
+    assert row_label("gcn-sl-av neither") == "GCN-SL_av, neither A nor A*"
+    assert row_label("something-new") == "something-new"
+    assert row_label("nlgnn", "homophily") == "learned by NLGNN"
+    assert column_label("cornell-geomgcn") == "Cornell (Geom-GCN's)"
+    assert column_label("synthetic-h0.3") == "h = 0.3"
+    assert split_label("geom-gcn") == "Geom-GCN's splits"

@@ -1,0 +1,83 @@
+import pytest
+import torch
+
+from gcnsl import synthetic
+from gcnsl.datasets import with_random_split
+from gcnsl.experiments import measure
+from gcnsl.experiments.measure import CURVE_STEP, failed_run, time_features, train_run
+from gcnsl.experiments.spec import RunSpec, as_options
+from gcnsl.methods import METHODS, Method, Prepared, prepare
+
+from .cases import spec
+from .fake_methods import fake_methods
+
+CPU = torch.device("cpu")
+QUICK = {"epochs": 3, "patience": 2, "n_anchors": 8, "n_components": 3, "hidden_channels": 4}
+
+
+def graph():
+    data = synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9)
+    return with_random_split(data, runs=2, seed=0)
+
+
+def prepared(method: Method) -> Prepared:
+    return prepare(method, graph(), seed=0, device=CPU)
+
+
+def test_what_is_measured_of_gcn_sl() -> None:
+    ready = prepared(METHODS["gcn-sl-cc"].with_options(**QUICK))
+    first, second = (train_run(spec(run), ready) for run in range(2))
+    assert first.status == second.status == "ok"
+    assert first.spec == spec(0)
+    assert first.metrics.keys() == {
+        *("train", "val", "test", "train_nodes", "test_nodes", "epochs", "best_epoch"),
+        *("homophily", "degree", "homophily_initial", "homophily_original"),
+    }
+    assert first.metrics["homophily_original"] == pytest.approx(0.3, abs=0.01)
+    assert (first.metrics["train_nodes"], first.metrics["test_nodes"]) == (30, 12)
+    assert first.metrics["epochs"] == 3
+    assert first.split_hash != second.split_hash
+    assert first.device.startswith("CPU (")
+    assert first.version
+    assert first.finished
+    assert first.seconds > 0
+    assert first.history == {}
+
+
+def test_a_model_that_learns_no_graph_has_no_homophily() -> None:
+    methods = fake_methods()
+    assert "homophily" in train_run(spec(), prepared(methods["nlgnn"])).metrics
+    assert "homophily" not in train_run(spec(), prepared(methods["mlp"])).metrics
+    without = METHODS["gcn-sl-cc"].with_options(**QUICK, use_reconnected=False)
+    assert "homophily" not in train_run(spec(), prepared(without)).metrics
+
+
+def test_curves() -> None:
+    result = train_run(spec(curves=True), prepared(fake_methods()["mlp"]))
+    assert result.history.keys() == {"train", "val", "test"}
+    assert {len(curve) for curve in result.history.values()} == {-(-3 // CURVE_STEP)}
+
+
+def test_a_failure_is_one_line() -> None:
+    assert failed_run(spec(), ValueError("no\nsuch   thing"), device=CPU).error == "ValueError: no such thing"
+    assert len(failed_run(spec(), "x" * 1000, device=CPU).error) == 500
+
+
+@pytest.mark.parametrize("name", ["sc", "esc", "esc-anch"])
+def test_times_of_spectral_features(name, monkeypatch) -> None:
+    threads = []
+    made = measure.SpectralFeatures.fit_transform
+
+    def watched(self, x):
+        threads.append(torch.get_num_threads())
+        return made(self, x)
+
+    monkeypatch.setattr(measure.SpectralFeatures, "fit_transform", watched)
+    torch.set_num_threads(2)
+    timed = RunSpec(name, "texas", "none", 0, 0, as_options({"n_components": 3, "n_anchors": 8}), task="features")
+    result = time_features(timed, graph(), device=CPU)
+    assert threads == [1, 1]
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(1)
+    assert result.status == "ok"
+    assert 0 < result.metrics["seconds"] < 5

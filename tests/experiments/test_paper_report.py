@@ -1,0 +1,134 @@
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from statistics import fmean
+
+import pytest
+
+from gcnsl.experiments import paper
+from gcnsl.experiments.paper_report import render
+from gcnsl.experiments.plan import EXPERIMENTS
+
+pytestmark = pytest.mark.usefixtures("all_methods")
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Page(HTMLParser):
+    """Checks that tags are closed in order, and collects what is asked about."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict]] = []
+        self.texts: set[tuple[str, str]] = set()
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes) -> None:
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes) -> None:
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data) -> None:
+        if self.open:
+            self.texts.add((self.open[-1], data))
+
+    def all(self, tag: str) -> list[dict]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def page_data(text: str) -> dict:
+    (embedded,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, flags=re.DOTALL)
+    return json.loads(embedded)
+
+
+def test_the_page_is_sound_and_complete(findings, page) -> None:
+    parsed = Page(page)
+    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {"summary", "claims", *EXPERIMENTS, "failures", "where"} <= set(ids)
+    for link in parsed.all("a"):
+        assert link["href"].removeprefix("#") in ids
+    assert len([svg for svg in parsed.all("svg") if svg.get("role") == "img"]) == len(findings.tables)
+    assert len(parsed.all("table")) == len(findings.tables) + 1
+    buttons = [button for button in parsed.all("button") if "data-cell" in button]
+    shown = sum(bool(cell.good or cell.failed) for table in findings.tables for cell in table.cells.values())
+    assert len(buttons) == shown == len(page_data(page)["cells"])
+    assert all(heading.get("scope") in ("row", "col") for heading in parsed.all("th"))
+
+
+def test_the_page_needs_no_network(page) -> None:
+    parsed = Page(page)
+    for tag in ("script", "img", "link", "iframe", "source"):
+        assert not any("src" in attributes or "href" in attributes for attributes in parsed.all(tag))
+    addresses = set(re.findall(r"https?://[^\"'<> ]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert "default-src 'none'" in page
+    assert "@import" not in page
+    assert "url(http" not in page
+
+
+def test_every_number_has_its_runs(page) -> None:
+    data = page_data(page)
+    for cell in data["cells"]:
+        assert data["groups"][cell["group"]]
+        for value, run in cell["runs"]:
+            assert float(value) >= 0
+            assert len(data["runs"][run]) == len(data["columns"])
+    (cora,) = [cell for cell in data["cells"] if cell["title"] == "MLP on Cora, Geom-GCN's splits"]
+    mean = fmean(float(value) for value, _ in cora["runs"])
+    told = re.fullmatch(
+        r"([\d.]+) ± [\d.]+ over 2 of 2 runs; the paper prints 74.8 ± 2.2, a difference of ([+−][\d.]+)\.", cora["text"]
+    )
+    assert float(told[1]) == pytest.approx(mean, abs=0.11)
+    assert float(told[2].replace("−", "-")) == pytest.approx(mean - 74.8, abs=0.11)
+    assert [data["runs"][run][1] for _, run in cora["runs"]] == [42, 43]
+
+
+@pytest.mark.parametrize("hostile", ["</script><b>", "<!--<script>", "<b>&'\"", "{{ 7 * 7 }}"])
+def test_what_results_say_is_escaped(findings, page, hostile) -> None:
+    assert "&lt;OOM&gt; &amp; more" in page
+    assert "<OOM>" not in page
+    table = findings.tables[0]
+    cells = {
+        key: replace(cell, good=tuple(replace(found, device=hostile) for found in cell.good))
+        for key, cell in table.cells.items()
+    }
+    results = (replace(findings.results[0], device=hostile, status="failed", error=hostile),)
+    text = render(replace(findings, results=results, tables=(replace(table, cells=cells),), claims=()))
+    assert text.count("</script>") == 2
+    data = page_data(text)
+    assert {line[data["columns"].index("device")] for line in data["runs"]} == {hostile}
+    assert {("th", hostile), ("strong", hostile)} <= Page(text).texts
+
+
+def test_colours_say_how_near_the_paper_we_are(page) -> None:
+    found = re.findall(
+        r'<span class="paper">([\d.]+)(?: ± ([\d.]+))? <span class="delta (\w+)">([+−])([\d.]+)</span>', page
+    )
+    assert len(found) > 100
+    assert not re.search(r">[+−]0\.0+<", page), "nothing is a little more or less than nothing"
+    for mean, std, colour, sign, size in found:
+        if sign == "+":
+            assert colour in ("above", "open")
+        elif not std:
+            assert colour == "open", mean
+        elif float(size) < float(std):
+            assert colour == "within"
+        elif float(size) > float(std):
+            assert colour == "below"
+
+
+def test_the_summary_counts_what_the_table_shows(findings, page) -> None:
+    accuracy = findings.tables[0]
+    reached = [cell.reached for (row, _), cell in accuracy.cells.items() if row.startswith("gcn-sl")]
+    assert f"<strong>{sum(reached)} of 16</strong><span>GCN-SL accuracies reach the paper&#39;s, random splits" in page
+    assert len(reached) == 2 * len(paper.DATASETS)

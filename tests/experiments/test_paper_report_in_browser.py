@@ -1,0 +1,159 @@
+"""The page in a real browser, headless."""
+
+import os
+import shutil
+
+import pytest
+
+from gcnsl.methods import resolve
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with playwright.sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def address(page, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Open the report; whatever the browser complains about, or wants to load, fails the test."""
+    complaints, loaded, contexts = [], [], []
+
+    def opened(**options):
+        context = browser.new_context(offline=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: loaded.append(request.url))
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert set(loaded) == {address}
+
+
+def column(page, number: int) -> list[float]:
+    cells = page.locator("#accuracy table").first.locator(f"tbody tr > :nth-child({number})")
+    return [float(value) for value in cells.evaluate_all("cells => cells.map(c => c.dataset.value)")]
+
+
+def test_figures_are_there(open_page) -> None:
+    page = open_page()
+    figures = page.locator("figure svg[role=img]")
+    assert figures.count() == 8
+    for number in range(figures.count()):
+        box = figures.nth(number).bounding_box()
+        assert box["width"] > 500
+        assert box["height"] > 150
+        assert figures.nth(number).get_attribute("aria-label")
+
+
+def test_sorting_by_click(open_page) -> None:
+    page = open_page()
+    heading = page.locator("#accuracy table").first.locator("thead th").nth(1)
+    before = column(page, 2)
+    assert before not in (sorted(before), sorted(before, reverse=True))
+    heading.get_by_role("button").click()
+    assert column(page, 2) == sorted(before, reverse=True)
+    assert heading.get_attribute("aria-sort") == "descending"
+    heading.get_by_role("button").click()
+    assert column(page, 2) == sorted(before)
+    assert heading.get_attribute("aria-sort") == "ascending"
+
+
+def test_sorting_by_keyboard(open_page) -> None:
+    page = open_page()
+    headings = page.locator("#accuracy table").first.locator("thead th")
+    headings.nth(0).get_by_role("button").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert column(page, 3) == sorted(column(page, 3), reverse=True)
+    page.keyboard.press("Space")
+    assert column(page, 3) == sorted(column(page, 3))
+    assert headings.nth(2).get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    assert headings.nth(2).get_attribute("aria-sort") is None
+    assert column(page, 2) == sorted(column(page, 2), reverse=True)
+
+
+def test_names_are_sorted_as_names(open_page) -> None:
+    page = open_page()
+    table = page.locator("#accuracy table").first
+    table.locator("thead th button").first.click()
+    names = table.locator("tbody th").all_inner_texts()
+    assert names == sorted(names, key=str.lower)
+    assert names[0] == "GAT"
+
+
+def test_the_runs_behind_a_number(open_page) -> None:
+    page = open_page()
+    dialog = page.get_by_role("dialog")
+    n_anchors = resolve("gcn-sl-av", benchmark="cora").options()["n_anchors"]
+    number = page.locator("#accuracy table").first.locator("tbody tr").last.locator("button").first
+    number.focus()
+    page.keyboard.press("Enter")
+    dialog.wait_for(state="visible")
+    assert dialog.get_by_role("heading").first.inner_text() == "GCN-SL_av on Cora, random splits"
+    assert dialog.locator("dt", has_text="n_anchors").locator("xpath=../dd").inner_text() == str(n_anchors)
+    assert dialog.locator("table").first.locator("tbody tr").count() == 2
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="hidden")
+    assert number.evaluate("button => button === document.activeElement")
+    number.click()
+    dialog.get_by_role("button", name="Close").click()
+    dialog.wait_for(state="hidden")
+
+
+def test_failed_runs_are_shown_with_their_number(open_page) -> None:
+    page = open_page()
+    short = page.locator("td:has(.short)").first
+    short.get_by_role("button").click()
+    assert "<OOM> & more" in page.get_by_role("dialog").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(open_page, scheme) -> None:
+    page = open_page(color_scheme=scheme)
+    lightness = {
+        name: sum(map(int, page.evaluate(f"getComputedStyle({where}).{name}.match(/\\d+/g).slice(0, 3)"))) / 765
+        for name, where in (("backgroundColor", "document.body"), ("color", "document.querySelector('figure svg')"))
+    }
+    if scheme == "light":
+        assert lightness["backgroundColor"] > 0.9
+        assert lightness["color"] < 0.2
+    else:
+        assert lightness["backgroundColor"] < 0.1
+        assert lightness["color"] > 0.8
+
+
+def test_a_phone_scrolls_tables_and_not_the_page(open_page) -> None:
+    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True)
+    widths = page.evaluate("[document.scrollingElement.scrollWidth, window.innerWidth]")
+    assert widths[0] <= widths[1]
+    scroll = page.locator("#accuracy .scroll").first
+    assert scroll.evaluate("area => area.scrollWidth > area.clientWidth")
+    first = scroll.locator("tbody th").first
+    before = first.bounding_box()["x"]
+    scroll.evaluate("area => { area.scrollLeft = 200 }")
+    assert first.bounding_box()["x"] == pytest.approx(before, abs=1), "the methods' names stay in sight"

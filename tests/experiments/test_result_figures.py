@@ -1,0 +1,81 @@
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
+from gcnsl.experiments.result_figures import draw, standalone
+from gcnsl.experiments.result_store import by_key
+from gcnsl.experiments.result_tables import make_tables
+
+from .plausible import plausible_results
+
+pytestmark = pytest.mark.usefixtures("all_methods")
+
+
+@pytest.fixture
+def scope(tmp_path):
+    return Scope(settings=tmp_path, runs=2)
+
+
+def tables(scope, name, *, keep=lambda result: True):
+    results = [result for result in plausible_results(scope, names=[name]) if keep(result)]
+    return make_tables(plan(name, scope), by_key(results))
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("accuracy", ["Cora", "Wisconsin", "the paper's mean ± deviation"]),
+        ("ablation", ["A and A*", "neither", "Squirrel"]),
+        ("spectral", ["Pubmed", "test accuracy, %"]),
+        ("homophily", ["original graph", "learned by NLGNN"]),
+        ("depth", ["training", "validation", "GCN, 5 layers"]),
+        ("runtime", ["SC", "ESC-ANCH", "the paper's"]),
+        ("synthetic", ["MLP", "H2GCN-2", "edge homophily h"]),
+    ],
+)
+def test_every_experiment_has_a_picture(scope, name, texts) -> None:
+    svg = draw(tables(scope, name)[0])
+    ElementTree.fromstring(svg)
+    found = re.findall(r">([^<>\n]+)</text>", svg)
+    for text in texts:
+        assert text in found
+    assert 'role="img"' in svg
+    assert "currentColor" in svg
+    assert "#010203" not in svg
+    assert "#040506" not in svg
+    assert "var(--line)" in svg
+    ElementTree.fromstring(standalone(svg).encode())
+
+
+def test_pictures_are_the_same_every_time_and_share_no_names(scope) -> None:
+    first, second = tables(scope, "accuracy")
+    assert draw(first) == draw(first)
+    names = [set(re.findall(r'id="([^"]+)"', draw(table))) for table in (first, second)]
+    assert not names[0] & names[1]
+    for reference in re.findall(r'(?:href="#|url\(#)([^")]+)', draw(first)):
+        assert reference in names[0]
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_gaps_do_no_harm(scope, name) -> None:
+    first = {}
+
+    def keep(result):
+        return first.setdefault(result.spec.method, result.spec.dataset) == result.spec.dataset and result.spec.run == 0
+
+    for table in tables(scope, name, keep=keep):
+        svg = draw(table)
+        assert svg is None or "nan" not in svg.lower().replace("nanosecond", "")
+
+
+def test_nothing_to_draw(scope) -> None:
+    (depth,) = tables(scope, "depth")
+    without = {
+        key: replace(cell, good=tuple(replace(r, history={}) for r in cell.good)) for key, cell in depth.cells.items()
+    }
+    assert draw(replace(depth, cells=without)) is None
+    others = Scope(settings=scope.settings, runs=2, methods=["mlp"], splits=["random"])
+    assert draw(tables(others, "accuracy")[0]) is None

@@ -1,0 +1,138 @@
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gcnsl import InputError
+from gcnsl.experiments.result_store import ResultStore, by_key, export_lines, import_lines, read_results
+from gcnsl.experiments.spec import as_options
+from gcnsl.methods import METHODS
+
+from .cases import result, spec
+
+WRITER = [sys.executable, str(Path(__file__).with_name("cases.py"))]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with ResultStore(tmp_path / "folder" / "results.db") as made:
+        yield made
+
+
+def test_results_come_back_as_they_went_in(store) -> None:
+    whole = result(3, history={"val_accuracy": [0.1, 0.2]}, finished="2021-05-28T00:00:00+00:00")
+    store.add(whole, result(1, status="failed"), result(2))
+    assert store.results() == [result(1, status="failed"), result(2), whole]
+    assert store.finished() == {
+        spec(1).key: ("failed", ""),
+        spec(2).key: ("ok", ""),
+        spec(3).key: ("ok", "2021-05-28T00:00:00+00:00"),
+    }
+    assert [store.has(spec(run)) for run in range(4)] == [False, False, True, True]
+    assert read_results(store.path) == store.results()
+
+
+def test_a_failure_is_replaced_and_a_good_result_never(store) -> None:
+    store.add(result(0, status="failed"))
+    store.add(result(0, test=0.7))
+    store.add(result(0, test=0.1))
+    store.add(result(0, status="failed"))
+    assert store.results() == [result(0, test=0.7)]
+
+
+def test_two_processes_write_and_one_is_killed(store) -> None:
+    with (
+        subprocess.Popen([*WRITER, store.path, "0"], stdout=subprocess.PIPE, text=True) as first,
+        subprocess.Popen([*WRITER, store.path, "500000"], stdout=subprocess.PIPE, text=True) as second,
+    ):
+        said = [[int(next(process.stdout)) for _ in range(20)] for process in (first, second)]
+        first.kill()
+        said.append([int(next(second.stdout)) for _ in range(20)])
+        second.kill()
+        said.append([int(line) for process in (first, second) for line in process.stdout if line.endswith("\n")])
+    runs = {found.spec.run for found in store.results()}
+    assert runs >= {run for part in said for run in part}
+    with closing(sqlite3.connect(store.path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_an_export_is_small_ordered_and_comes_back(store, tmp_path) -> None:
+    many = [result(run, test=run / 100, of=spec(run, dataset=name)) for name in ("texas", "cora") for run in range(10)]
+    failed = result(0, status="failed", of=spec(0, method="mlp"))
+    elsewhere = result(10, device="NVIDIA H200", history={"test_accuracy": [0.25]})
+    store.add(*many, failed, elsewhere)
+    path = tmp_path / "results.jsonl"
+    export_lines(store.results(), path)
+    text = path.read_text()
+    assert len(text.splitlines()) == 4
+    assert len(text) < 150 * len(store.results())
+    assert sorted(import_lines(path), key=lambda r: r.spec.key) == sorted(store.results(), key=lambda r: r.spec.key)
+    assert len(read_results(path)) == 22
+    export_lines(reversed(list(import_lines(path))), tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_text() == text
+
+
+@pytest.mark.parametrize("line", ["nonsense", "[]", "{}", '{"device":"","version":"","runs":[{"run":0}]}'])
+def test_a_foreign_line_is_named(tmp_path, line) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(f"{line}\n")
+    with pytest.raises(InputError, match=r"x.jsonl, line 1 holds no runs"):
+        list(import_lines(path))
+
+
+def test_what_is_no_store_is_refused_and_left_alone(tmp_path) -> None:
+    text, foreign = tmp_path / "notes.txt", tmp_path / "other.db"
+    text.write_text("not a database, but long enough to be taken for one" * 20)
+    with closing(sqlite3.connect(foreign)) as connection:
+        connection.execute("CREATE TABLE things (name)")
+    for path, message in ((text, "file is not a database"), (foreign, "belongs to another program")):
+        before = path.read_bytes()
+        with pytest.raises(InputError, match=message):
+            ResultStore(path)
+        assert path.read_bytes() == before
+    with pytest.raises(InputError, match="can't be used as a store"):
+        ResultStore(tmp_path)
+    with pytest.raises(InputError, match="there is no such file; `gcnsl reproduce` makes one"):
+        read_results(tmp_path / "absent.db")
+
+
+@pytest.mark.parametrize("damage", ["metrics = '{'", "spec = '[]'", "spec = '{}'", "metrics = NULL"])
+def test_a_damaged_store_is_named(store, damage) -> None:
+    store.add(result(0))
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+        connection.execute(f"UPDATE runs SET {damage}")
+    with pytest.raises(InputError, match=r"results.db can't be used as a store of results \(a run in it is damaged"):
+        store.results()
+
+
+def test_a_store_that_another_program_keeps_locked_is_named(store, monkeypatch) -> None:
+    monkeypatch.setattr("gcnsl.experiments.result_store._WAIT_SECONDS", 0.01)
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(InputError, match="database is locked"):
+            ResultStore(store.path)
+
+
+def test_a_full_disk_is_named_and_what_was_stored_stays(store) -> None:
+    store.add(result(0))
+    store._connection.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(InputError, match="database or disk is full"):
+        store.add(*(result(run) for run in range(1, 1000)))
+    assert store.results() == [result(0)]
+
+
+def test_a_run_that_lacks_a_newer_option_counts_as_one_with_its_default() -> None:
+    old, new = spec(options=as_options({"lr": 0.02})), spec(options=as_options(METHODS["gcn-sl-cc"].options()))
+    assert old.key != new.key
+    assert list(by_key([result(of=old)])) == [new.key]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_failure_never_hides_a_good_result_of_the_same_run(order) -> None:
+    old, new = spec(options=as_options({"lr": 0.02})), spec(options=as_options(METHODS["gcn-sl-cc"].options()))
+    both = [result(of=old, status="failed"), result(of=new, test=0.7)]
+    (found,) = by_key(both[::order]).values()
+    assert found.metrics == {"test": 0.7}

@@ -1,0 +1,45 @@
+import json
+
+import pytest
+
+from gcnsl import InputError
+from gcnsl.experiments.spec import RunSpec, as_options
+
+from .cases import spec
+
+
+def test_a_key_names_the_whole_specification() -> None:
+    keys = {
+        spec(0).key,
+        spec(1).key,
+        spec(seed=1).key,
+        spec(method="mlp").key,
+        spec(dataset="cora").key,
+        spec(split="geom-gcn").key,
+        spec(curves=True).key,
+        spec(task="features").key,
+        spec(options=as_options({"lr": 0.02, "plateau_factor": None, "rounds": 1})).key,
+        spec(options=as_options({"lr": 0.01})).key,
+    }
+    assert len(keys) == 10
+    assert spec(options=as_options({"rounds": 1, "plateau_factor": None, "lr": 0.01})).key == spec().key
+    several = spec(options=as_options({"powers": (0, 1, 2)}))
+    for one in (spec(), several):
+        assert RunSpec.from_dict(json.loads(json.dumps(one.to_dict()))) == one
+    assert as_options({"powers": [0, 1, 2]}) == several.options
+    assert spec(3).group == spec(5).group
+    assert spec(3).train_seed == 45
+
+
+def test_keys_do_not_change_between_versions() -> None:
+    assert spec().key == "df25f58b757f0cd10d378cd76146f362"
+
+
+def test_an_option_that_came_later_has_its_default_in_earlier_runs() -> None:
+    later = spec().with_defaults({"lr": 0.5, "new": True})
+    assert dict(later.options) == {"lr": 0.01, "new": True, "plateau_factor": None, "rounds": 1}
+
+
+def test_a_specification_of_another_version_is_refused() -> None:
+    with pytest.raises(InputError, match="unknown field colour"):
+        RunSpec.from_dict(spec().to_dict() | {"colour": "red"})

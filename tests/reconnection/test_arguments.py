@@ -1,0 +1,78 @@
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from gcnsl.errors import ArgumentError, InputError
+from gcnsl.reconnection import reconnect, reconnected_edges
+
+
+def rows(n: int = 300, q: int = 4) -> torch.Tensor:
+    return normalize(torch.randn(n, q, generator=torch.Generator().manual_seed(0)), dim=1)
+
+
+@pytest.mark.parametrize("epsilon", [0, -0.1, 1.0001, math.nan, math.inf])
+def test_epsilon_outside_its_range(epsilon: float) -> None:
+    message = rf"epsilon\({epsilon}\) must be > 0 and <= 1: it is the smallest cosine similarity that is kept"
+    with pytest.raises(ArgumentError, match=message):
+        reconnect(rows(), torch.ones(300, 2), epsilon)
+    with pytest.raises(ArgumentError, match=message):
+        reconnected_edges(rows(), epsilon)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", None, True, torch.tensor(0.5)])
+def test_epsilon_of_another_type(epsilon: Any) -> None:
+    with pytest.raises(InputError, match=r"epsilon\(.*\) must be a number > 0 and <= 1"):
+        reconnect(rows(), torch.ones(300, 2), epsilon)
+
+
+def test_rows_that_are_not_unit(backend: str) -> None:
+    z = rows()
+    z[17] *= 1.3
+    with pytest.raises(InputError, match=r"z\[17\] has norm 1.3: .*normalize\(z\)"):
+        reconnect(z, torch.ones(300, 2), 0.5, backend=backend)
+    with pytest.raises(InputError, match=r"keys\[17\] has norm 1.3"):
+        reconnect(rows(), torch.ones(300, 2), 0.5, keys=z, backend=backend)
+    with pytest.raises(InputError, match=r"z\[17\] has norm 1.3"):
+        reconnected_edges(z, 0.5)
+    with pytest.raises(InputError, match=r"keys\[17\] has norm 1.3"):
+        reconnected_edges(rows(), 0.5, keys=z)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_values_that_are_not_finite(backend: str, value: float) -> None:
+    z, h = rows(), torch.ones(300, 2)
+    z[5, 1], h[9, 1] = value, value
+    with pytest.raises(InputError, match=rf"z\[5, 1\] is {value}"):
+        reconnect(z, torch.ones(300, 2), 0.5, backend=backend)
+    with pytest.raises(InputError, match=rf"h\[9, 1\] is {value}"):
+        reconnect(rows(), h, 0.5, backend=backend)
+
+
+def test_large_finite_values_pass(backend: str) -> None:
+    h = torch.full((300, 2), 3e38)
+    assert reconnect(rows(), h, 1.0, backend=backend).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("z", "h", "keys", "message"),
+    [
+        (rows(), torch.ones(299, 2), None, "h has 299 rows and z has 300"),
+        (rows(), torch.ones(300, 2), rows(20), "h has 300 rows and keys has 20"),
+        (rows(), torch.ones(20, 2), rows(20, 5), "keys has 5 columns and z has 4"),
+        (rows()[0], torch.ones(300, 2), None, r"z has shape \(4,\)"),
+        (rows(), torch.ones(300), None, r"h has shape \(300,\)"),
+        (rows(), torch.ones(300, 0), None, r"h has shape \(300, 0\)"),
+        (rows()[:0], torch.ones(0, 2), None, r"z has shape \(0, 4\)"),
+        (rows(), torch.ones(300, 2).double(), None, "h has dtype torch.float64 and z has torch.float32"),
+        (rows(), torch.ones(300, 2).long(), None, r"h has dtype torch.int64: .* h.float\(\)"),
+        (rows(), torch.ones(300, 2, device="meta"), None, "h is on meta and z on cpu"),
+        (rows().numpy(), torch.ones(300, 2), None, r"z\(ndarray\) must be a torch.Tensor"),
+        (rows(), torch.ones(300, 2), rows().numpy(), r"keys\(ndarray\) must be a torch.Tensor"),
+    ],
+)
+def test_shapes_types_and_devices(z: Any, h: torch.Tensor, keys: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        reconnect(z, h, 0.5, keys=keys)

@@ -1,0 +1,191 @@
+import math
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch.nn.functional import normalize
+
+from gcnsl.errors import InputError
+from gcnsl.reconnection import PairMemory, reconnect
+
+from .cases import Case, assert_close, cases, make_case
+
+EVERY_KIND = ["diagonal", "few", "some", "all"]
+
+
+@given(cases(), st.sampled_from(["tiled", "numba", "dense", "auto"]))
+@settings(max_examples=35, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_values_and_gradients_agree_with_the_oracle(case: Case, backend: str) -> None:
+    assert_close(case.run(backend), case.expected())
+
+
+@pytest.mark.parametrize("m", [None, 11])
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_gradcheck(backend: str, m: int | None, kind: str) -> None:
+    case = make_case(n=13, m=m, q=5, p=4, kind=kind, seed=3, zero_rows=1)
+    z, h, *keys = case.leaves(torch.float64)
+    epsilon = min(case.epsilon, 1 - 1e-4)  # the finite difference must not carry the diagonal across the threshold
+
+    def operator(z: torch.Tensor, h: torch.Tensor, *keys: torch.Tensor) -> torch.Tensor:
+        return reconnect(z, h, epsilon, keys=keys[0] if keys else None, backend=backend)
+
+    rows_that_stay = (case.z.abs().sum(1, keepdim=True) > 0).double()
+    key_rows_that_stay = [(k.detach().abs().sum(1, keepdim=True) > 0).double() for k in keys]
+    torch.autograd.gradcheck(
+        lambda z, h, *k: operator(z * rows_that_stay, h, *(a * b for a, b in zip(k, key_rows_that_stay, strict=True))),
+        (z, h, *keys),
+    )
+
+
+@pytest.mark.parametrize("m", [None, 30])
+@pytest.mark.parametrize("name", ["tiled", "numba"])
+@pytest.mark.parametrize("kind", ["few", "all"])
+def test_opcheck(m: int | None, name: str, kind: str) -> None:
+    z, h, *keys = make_case(n=40, m=m, q=6, p=5, kind=kind, seed=2).leaves()
+    arguments = (z, keys[0] if keys else None, h, 0.7, 1e-4, name)
+    torch.library.opcheck(torch.ops.gcnsl.reconnect, arguments)
+
+
+def test_opcheck_with_known_pairs() -> None:
+    z, h = make_case(n=40, m=None, q=6, p=5, kind="few", seed=2).leaves()
+    arguments = (z, None, h, 0.7, 1e-4, "numba")
+    known = torch.ops.gcnsl.reconnect(*arguments)[2:4]
+    torch.library.opcheck(torch.ops.gcnsl.reconnect, (*arguments, *known))
+
+
+@pytest.mark.parametrize("m", [None, 310])
+def test_compiles_into_one_graph(m: int | None, backend: str) -> None:
+    case = make_case(n=300, m=m, q=6, p=5, kind="few", seed=2)
+    z, h, *keys = case.leaves()
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def step(z: torch.Tensor, h: torch.Tensor, keys: torch.Tensor | None) -> torch.Tensor:
+        return reconnect(normalize(z * 2), h, case.epsilon, keys=keys, backend=backend).relu()
+
+    def eager(z: torch.Tensor, h: torch.Tensor, keys: torch.Tensor | None) -> torch.Tensor:
+        return reconnect(normalize(z * 2), h, case.epsilon, keys=keys, backend=backend).relu()
+
+    results = []
+    for function in (step, eager):
+        out = function(z, h, keys[0] if keys else None)
+        results.append([out.detach(), *torch.autograd.grad(out.square().sum(), [z, h, *keys])])
+    assert_close(results[0], [tensor.double() for tensor in results[1]], tolerance=1e-6)
+
+
+def test_no_grad_keeps_nothing(backend: str) -> None:
+    case = make_case(n=50, m=None, q=6, p=5, kind="few", seed=2)
+    z, h = case.leaves()
+    with torch.no_grad():
+        out = reconnect(z, h, case.epsilon, backend=backend)
+    assert out.grad_fn is None
+    assert_close([out], case.expected()[:1])
+
+
+def test_gradient_of_one_input_alone(backend: str) -> None:
+    case = make_case(n=50, m=20, q=6, p=5, kind="few", seed=2)
+    for wanted in range(3):
+        leaves = case.leaves()
+        for number, leaf in enumerate(leaves):
+            leaf.requires_grad_(number == wanted)
+        reconnect(leaves[0], leaves[1], case.epsilon, keys=leaves[2], backend=backend).backward(case.upstream())
+        assert_close([leaves[wanted].grad], [case.expected()[1 + wanted]])
+
+
+def test_keys_may_be_z_itself(backend: str) -> None:
+    case = make_case(n=300, m=None, q=6, p=5, kind="few", seed=2)
+    z, h = case.leaves()
+    out = reconnect(z, h, case.epsilon, keys=z, backend=backend)
+    out.backward(case.upstream())
+    assert_close([out, z.grad, h.grad], case.expected())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_in_float32(backend: str, dtype: torch.dtype) -> None:
+    case = make_case(n=60, m=None, q=6, p=5, kind="few", seed=2)
+    z, h = case.leaves(dtype)
+    out = reconnect(z, h, 0.75, backend=backend)
+    out.backward(case.upstream().to(dtype))
+    assert out.dtype == z.grad.dtype == h.grad.dtype == dtype
+    rounded = Case(z.detach().float(), h.detach().float(), 0.75, None)
+    assert_close([out, z.grad, h.grad], rounded.expected(), tolerance=4 * torch.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_a_row_is_connected_to_itself_and_its_duplicates_at_epsilon_1(backend: str, dtype: torch.dtype) -> None:
+    z = normalize(torch.randn(40, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))).to(dtype)
+    z[7] = z[3]
+    h = torch.arange(40, dtype=dtype)[:, None]
+    out = reconnect(z, h, 1.0, backend=backend)[:, 0]
+    expected = h[:, 0].clone()
+    expected[[3, 7]] = 5
+    assert torch.allclose(out, expected)
+
+
+def test_ties_are_kept(backend: str) -> None:
+    z = torch.tensor([[1.0, 0.0, 0.0], [0.5, math.sqrt(0.75), 0.0], [0.0, 0.0, 1.0]])
+    h = torch.tensor([[1.0], [4.0], [7.0]])
+    assert float(z[0] @ z[1]) == 0.5
+    tied = reconnect(z, h, 0.5, backend=backend)
+    assert torch.allclose(tied, torch.tensor([[(1 + 0.5 * 4) / 1.5], [(4 + 0.5) / 1.5], [7.0]]))
+    just_above = reconnect(z, h, 0.5000001, backend=backend)
+    assert torch.allclose(just_above, h)
+
+
+def test_zero_rows_give_and_get_nothing(backend: str) -> None:
+    case = make_case(n=300, m=None, q=6, p=5, kind="all", seed=2, zero_rows=5)
+    zero = case.z.abs().sum(1) == 0
+    assert zero.any()
+    out, grad_z, grad_h = case.run(backend)
+    assert not out[zero].any()
+    assert not grad_z[zero].any()
+    assert not grad_h[zero].any()
+
+
+def test_queries_near_no_key_get_zero(backend: str) -> None:
+    z, keys = torch.eye(4)[:2].requires_grad_(), torch.eye(4)[1:]
+    out = reconnect(z, torch.ones(3, 2), 0.5, keys=keys, backend=backend)
+    assert out.tolist() == [[0, 0], [1, 1]]
+    out.sum().backward()
+    assert not z.grad[0].any()
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_threshold_decisions_agree_with_float64(kind: str, backend: str) -> None:
+    """With h the unit matrix the output is Â*: which entries are there tells which pairs were kept."""
+    generator = torch.Generator().manual_seed(0)
+    for q in (3, 16, 64):
+        z = normalize(torch.randn(400, q, generator=generator), dim=1)
+        exact = z.double() @ z.double().T
+        epsilon = {"diagonal": 1.0, "few": 0.6, "some": 0.2, "all": 0.01}[kind]
+        kept = reconnect(z, torch.eye(400), epsilon, backend=backend) > 0
+        unlike = kept != (exact >= epsilon)
+        assert bool(((exact - epsilon).abs()[unlike] <= 1e-6).all())
+
+
+def test_compiled_with_a_memory() -> None:
+    case = make_case(n=300, m=None, q=6, p=5, kind="few", seed=2)
+    memory = PairMemory()
+    step = torch.compile(
+        lambda z, h: reconnect(z, h, case.epsilon, backend="numba", memory=memory), fullgraph=True, backend="aot_eager"
+    )
+    for _ in range(2):
+        z, h = case.leaves()
+        out = step(z, h)
+        out.backward(case.upstream())
+        assert_close([out, z.grad, h.grad], case.expected())
+
+
+def test_errors_come_through_a_compiled_graph() -> None:
+    step = torch.compile(lambda z, h: reconnect(z, h, 0.5, backend="numba"), fullgraph=True, backend="aot_eager")
+    z = normalize(torch.randn(300, 4, generator=torch.Generator().manual_seed(0)), dim=1)
+    with pytest.raises(InputError, match=r"z\[0\] has norm 2"):
+        step(z * 2, torch.ones(300, 2))
+
+
+def test_second_derivatives_are_refused() -> None:
+    z, h = make_case(n=300, m=None, q=6, p=5, kind="few", seed=2).leaves()
+    out = reconnect(z, h, 0.7, backend="numba")
+    (grad,) = torch.autograd.grad(out.square().sum(), z, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"gcnsl.reconnect_backward"):
+        grad.sum().backward()
