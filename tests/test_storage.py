@@ -157,7 +157,7 @@ def test_a_model_is_replaced_and_nothing_else(folder, tmp_path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / CONFIG).write_text('{"kind": "other"}')
     for place in ("model", "other"):
-        with pytest.raises(InputError, match=f"{place} holds files other than a model's"):
+        with pytest.raises(InputError, match=f"{place} holds something other than a model"):
             save_folder(tmp_path / place, {}, {})
     with pytest.raises(InputError, match="file is a file: give the name of a folder"):
         save_folder(tmp_path / "file", {}, {})

@@ -84,7 +84,7 @@ def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None
     if not overwrite:
         raise InputError(f"{path} exists: allow overwriting, or give another folder")
     if not names <= {CONFIG, TENSORS} or not _looks_like_a_model(path):
-        raise InputError(f"{path} holds files other than a model's: give another folder")
+        raise InputError(f"{path} holds something other than a model: give another folder")
 
 
 def load_folder(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:

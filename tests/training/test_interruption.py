@@ -45,7 +45,7 @@ def test_ctrl_c_saves_at_the_end_of_the_epoch_and_says_how_to_continue(path) -> 
 
 
 def test_ctrl_c_without_a_checkpoint_says_that_nothing_is_saved() -> None:
-    with pytest.raises(Interrupted, match="after epoch 1; nothing is saved, because there is no checkpoint"):
+    with pytest.raises(Interrupted, match="after epoch 1; nothing was saved, because there is no checkpoint"):
         fit(net(), on_epoch=lambda _: os.kill(os.getpid(), signal.SIGINT))
 
 

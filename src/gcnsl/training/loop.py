@@ -146,7 +146,7 @@ def _fingerprint(
 
 def _how_to_continue(epoch: Epoch, checkpoint: Checkpoint | None) -> str:
     if checkpoint is None:
-        return f"interrupted after epoch {epoch.number}; nothing is saved, because there is no checkpoint"
+        return f"interrupted after epoch {epoch.number}; nothing was saved, because there is no checkpoint"
     return (
         f"interrupted after epoch {epoch.number}, which is saved in {checkpoint.path}; "
         "to continue, run the same again with this checkpoint"

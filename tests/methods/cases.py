@@ -1,0 +1,66 @@
+"""Every method, small enough to train in a blink, and graphs to train it on."""
+
+import copy
+
+import torch
+from torch_geometric.data import Data
+
+from gcnsl import synthetic
+from gcnsl.datasets import with_random_split
+from gcnsl.graph import from_arrays, split_masks
+from gcnsl.methods import METHODS, Fitted, Method, Prepared, fit, prepare
+
+CPU = torch.device("cpu")
+NARROW = {"hidden_channels": 4}
+SMALL = {"gcn-sl-cc": {"n_components": 3, "epsilon": 0.3}, "gcn-sl-av": {"n_components": 3, "epsilon": 0.3}}
+VARIANTS = [
+    ("mlp", {"num_layers": 1}),
+    ("mlp", {"num_layers": 3, "feature_norm": "none"}),
+    ("gcn", {"num_layers": 4, "self_loops": False, "adjacency_norm": "row"}),
+    ("gat", {"heads": 1}),
+    ("mixhop", {"self_loops": False, "num_layers": 3, "powers": (0, 3)}),
+    ("h2gcn-2", {"rounds": 3, "relu": False}),
+    ("nlgnn", {"embedding": "gcn", "kernel_size": 3}),
+    ("gcn-sl-cc", {"rounds": 1, "self_loops": True, "feature_shift": 0.0}),
+    ("gcn-sl-cc", {"n_components": 0}),
+    ("gcn-sl-cc", {"spectral_method": "esc", "use_adjacency": False}),
+    ("gcn-sl-av", {"spectral_method": "sc", "use_reconnected": False}),
+]
+EVERY = [(name, {}) for name in METHODS] + VARIANTS
+"""Names and options for which the laws of all methods are tested."""
+
+
+def method(name: str, options: dict) -> Method:
+    return METHODS[name].with_options(**(NARROW | SMALL.get(name, {}) | options))
+
+
+def small_graph() -> Data:
+    """30 nodes, 9 features, 3 classes; one node has no neighbour, no two have the same features or neighbours."""
+    data = synthetic(n=30, h=0.4, classes=3, degree=4, features=9, seed=1)
+    apart = (data.edge_index != 29).all(dim=0)
+    x = data.x + torch.linspace(0, 1, 30)[:, None] * torch.linspace(1, 2, 9)
+    return from_arrays(x, data.edge_index[:, apart], data.y)
+
+
+def easy_graph() -> Data:
+    """120 nodes of 3 classes, which both features and edges tell apart."""
+    return with_random_split(synthetic(n=120, h=0.9, classes=3, degree=6, features=24, seed=0, signal=0.7), runs=2)
+
+
+def with_features(data: Data, x: torch.Tensor) -> Data:
+    data = copy.copy(data)
+    data.x = x
+    return data
+
+
+def prepared(name: str, options: dict, data: Data, *, seed: int = 0) -> Prepared:
+    return prepare(method(name, options), data, seed=seed, device=CPU)
+
+
+def fitted(ready: Prepared, *, run: int = 0, seed: int = 0, **more) -> Fitted:
+    masks = split_masks(ready.graph, run)
+    return fit(ready, train_mask=masks["train"], val_mask=masks["val"], seed=seed, **more)
+
+
+def same_weights(a: torch.nn.Module, b: torch.nn.Module) -> bool:
+    return all(x.equal(y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))

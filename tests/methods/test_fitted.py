@@ -1,0 +1,72 @@
+import pytest
+import torch
+
+from gcnsl.graph import split_masks
+from gcnsl.methods import initial_model
+from gcnsl.training import Checkpoint, predict_logits
+
+from .cases import easy_graph, fitted, prepared, same_weights
+
+QUICK = {"epochs": 6}
+
+
+def test_a_fit_learns_from_its_split() -> None:
+    data = easy_graph()
+    ready = prepared("gcn-sl-cc", QUICK, data)
+    first, other = (fitted(ready, run=run) for run in (0, 1))
+    assert first.history.values != other.history.values
+    assert set(first.history.values) == {"train_loss", "val_loss", "train_accuracy", "val_accuracy"}
+    masks = split_masks(data, 0)
+    accuracy = first.accuracy(masks)
+    right = first.logits().argmax(dim=1) == data.y
+    for name, mask in masks.items():
+        assert accuracy[name] == pytest.approx(float(right[mask].float().mean()))
+    assert accuracy["val"] == pytest.approx(first.history.best["val_accuracy"])
+
+
+def test_logits_are_those_of_the_trained_model_in_evaluation() -> None:
+    result = fitted(prepared("gcn", QUICK, easy_graph()))
+    assert not result.model.training
+    assert result.logits().equal(predict_logits(result.model, result.prepared.inputs))
+    assert not result.logits().requires_grad
+
+
+def test_training_starts_from_the_initial_model() -> None:
+    ready = prepared("mlp", {"epochs": 1, "lr": 1e-30}, easy_graph())
+    trained, initial = fitted(ready, seed=5).model.state_dict(), initial_model(ready, 5).state_dict()
+    torch.testing.assert_close(trained, initial, rtol=0, atol=1e-29)
+
+
+def test_epochs_are_told_and_a_checkpoint_resumes(tmp_path) -> None:
+    class StopError(Exception):
+        pass
+
+    def stop(epoch) -> None:
+        if epoch.number == 3:
+            raise StopError
+
+    ready, checkpoint = prepared("gcn", QUICK, easy_graph()), Checkpoint(tmp_path / "run", every=1)
+    with pytest.raises(StopError):
+        fitted(ready, checkpoint=checkpoint, on_epoch=stop)
+    seen = []
+    resumed = fitted(ready, checkpoint=checkpoint, on_epoch=seen.append)
+    assert seen[0].number == 4
+    assert same_weights(resumed.model, fitted(ready).model)
+
+
+def test_one_preparation_serves_many_runs() -> None:
+    ready = prepared("gcn", QUICK, easy_graph())
+    before = ready.inputs[1].values.clone()
+    alone, *_, again = (fitted(ready, seed=seed) for seed in (0, 1, 0))
+    assert same_weights(alone.model, again.model)
+    assert ready.inputs[1].values.equal(before)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_logits_come_from_a_gpu() -> None:
+    from gcnsl.methods import prepare
+
+    ready = prepared("gcn", QUICK, easy_graph())
+    on_gpu = fitted(prepare(ready.method, ready.graph, seed=0, device=torch.device("cuda")))
+    assert on_gpu.logits().device.type == "cpu"
+    assert next(on_gpu.model.parameters()).device.type == "cuda"

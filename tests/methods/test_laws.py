@@ -1,0 +1,234 @@
+"""What holds for every method: written once, tested with all of them."""
+
+import copy
+import inspect
+import json
+from dataclasses import fields
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from gcnsl import InputError
+from gcnsl.graph import from_arrays
+from gcnsl.methods import METHODS, initial_model, prepare, prepare_again
+from gcnsl.options import NONE, read_assignments
+from tests.nn.cases import drawn
+
+from .cases import (
+    CPU,
+    EVERY,
+    easy_graph,
+    fitted,
+    method,
+    prepared,
+    same_weights,
+    small_graph,
+    with_features,
+)
+
+every_method = pytest.mark.parametrize("name", METHODS)
+every_variant = pytest.mark.parametrize(("name", "options"), EVERY, ids=str)
+STAYS = ("geom-gcn",)
+"""Methods that can't take new nodes."""
+QUICK = {"epochs": 6}
+
+
+@every_variant
+def test_gradients_reach_every_parameter(name, options) -> None:
+    data = small_graph()
+    ready = prepared(name, options, data)
+    model = drawn(ready.build())
+    logits = model(*ready.inputs)
+    assert logits.shape == (30, 3)
+    cross_entropy(logits, data.y).backward()
+    for label, parameter in model.named_parameters():
+        assert parameter.grad is not None, label
+        assert parameter.grad.abs().sum() > 0, label
+
+
+@every_variant
+def test_sparse_features_count_like_dense_ones(name, options) -> None:
+    data = small_graph()
+    ready, sparse = (prepared(name, options, with_features(data, x)) for x in (data.x, data.x.to_sparse_csr()))
+    model = drawn(ready.build())
+    torch.testing.assert_close(model(*sparse.inputs), model(*ready.inputs), rtol=1e-4, atol=1e-4)
+
+
+@every_variant
+def test_nodes_may_be_renumbered(name, options) -> None:
+    data = small_graph()
+    order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
+    other = from_arrays(data.x[order], torch.argsort(order)[data.edge_index], data.y[order])
+    ready, renumbered = (prepared(name, options, graph) for graph in (data, other))
+    model = drawn(ready.build())
+    torch.testing.assert_close(model(*renumbered.inputs), model(*ready.inputs)[order], rtol=1e-4, atol=1e-4)
+
+
+@every_method
+def test_dropout_is_for_training_only(name) -> None:
+    ready = prepared(name, {"hidden_channels": 16, "dropout": 0.5}, small_graph())
+    model = ready.build()
+    assert not model(*ready.inputs).equal(model(*ready.inputs))
+    model.eval()
+    assert model(*ready.inputs).equal(model(*ready.inputs))
+
+
+@every_method
+def test_the_seed_decides_every_bit(name) -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    data = easy_graph()
+    first, again = (fitted(prepared(name, QUICK, data), seed=3) for _ in range(2))
+    assert first.history.values == again.history.values
+    assert same_weights(first.model, again.model)
+    other = fitted(first.prepared, seed=4)
+    assert not same_weights(first.model, other.model)
+    assert first.history.values != other.history.values
+    assert torch.get_rng_state().equal(before), "the caller's generator is left alone"
+
+
+@every_method
+def test_weights_may_be_drawn_again(name) -> None:
+    ready = prepared(name, {}, small_graph())
+    model, other = initial_model(ready, 7), initial_model(ready, 8)
+    assert not same_weights(model, other)
+    torch.manual_seed(7)
+    other.reset_parameters()
+    torch.manual_seed(7)
+    model.reset_parameters()
+    assert same_weights(model, other)
+
+
+@every_method
+def test_it_learns(name) -> None:
+    wide = {"hidden_channels": 16, "epochs": 80, "patience": 80}
+    result = fitted(prepared(name, wide, easy_graph()))
+    accuracy = result.accuracy({"test": result.prepared.graph.test_mask[:, 0]})["test"]
+    assert accuracy > 0.6, "chance is a third"
+    assert min(result.history["train_loss"]) < 0.8 * result.history["train_loss"][0]
+
+
+@every_method
+def test_test_labels_decide_nothing(name) -> None:
+    data = easy_graph()
+    test = data.test_mask[:, 0]
+    blind, absent = copy.copy(data), copy.copy(data)
+    blind.y, absent.y = torch.where(test, (data.y + 1) % 3, data.y), torch.where(test, -1, data.y)
+    seen, *others = (fitted(prepared(name, QUICK, graph)) for graph in (data, blind, absent))
+    watched = fitted(seen.prepared, watch={"test": test})
+    for other in others:
+        assert same_weights(seen.model, other.model)
+        assert seen.history.values == other.history.values
+    assert same_weights(seen.model, watched.model)
+    assert len(watched.history["test_accuracy"]) == len(watched.history)
+
+
+@every_method
+def test_inputs_and_model_are_on_the_device(name) -> None:
+    ready = prepare(method(name, {}), small_graph(), seed=0, device=torch.device("meta"))
+    assert {value.device.type for value in ready.inputs} == {"meta"}
+    assert {value.device.type for value in ready.build().parameters()} == {"meta"}
+    assert prepared(name, {}, small_graph()).inputs[0].device == CPU
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@every_method
+def test_a_gpu_gives_what_a_cpu_gives(name) -> None:
+    ready = prepared(name, {}, small_graph())
+    moved = prepare(ready.method, ready.graph, seed=0, device=torch.device("cuda"))
+    model = drawn(ready.build())
+    expected = model(*ready.inputs)
+    torch.testing.assert_close(model.cuda()(*moved.inputs).cpu(), expected, rtol=1e-3, atol=1e-3)
+
+
+@every_variant
+def test_what_was_precomputed_comes_back_from_its_state(name, options) -> None:
+    ready = prepared(name, options, small_graph())
+    state = ({}, {}) if ready.precomputed is None else ready.precomputed.state()
+    plain = json.loads(json.dumps(state[0]))
+    again = prepare_again(ready.method, ready.graph, (plain, state[1]), seed=0, device=CPU)
+    model = initial_model(ready, 0).eval()
+    assert model(*again.inputs).equal(model(*ready.inputs))
+
+
+@every_variant
+def test_new_nodes_are_classified_or_refused_with_a_remedy(name, options) -> None:
+    data = easy_graph()
+    result = fitted(prepared(name, {**options, "epochs": 3}, data))
+    before = result.logits()
+    assert result.grown_logits(copy.copy(data)).equal(before)
+
+    x = torch.cat([data.x, data.x[:3] + 0.5])
+    joined = from_arrays(
+        x, torch.cat([data.edge_index, torch.tensor([[120, 121], [5, 120]])], dim=1), data.y.tolist() + [-1] * 3
+    )
+    if name in STAYS:
+        with pytest.raises(
+            InputError, match=f"^{name} can't take new nodes.*train it again on the grown graph"
+        ) as said:
+            result.grown_logits(joined)
+        assert "\n" not in str(said.value)
+        return
+    logits = result.grown_logits(joined)
+    assert logits.shape == (123, 3)
+    assert logits.isfinite().all()
+    if name != "nlgnn":  # there a new node can come between two others that were next to each other
+        apart = from_arrays(x, data.edge_index, data.y.tolist() + [-1] * 3)
+        torch.testing.assert_close(result.grown_logits(apart)[:120], before, rtol=1e-4, atol=1e-4)
+
+
+@every_variant
+def test_a_graph_without_edges_or_features_to_speak_of_is_no_error(name, options) -> None:
+    nothing = torch.empty(2, 0, dtype=torch.long)
+    for x in (torch.rand(6, 1, generator=torch.Generator().manual_seed(0)), torch.zeros(6, 2)):
+        ready = prepared(name, options, from_arrays(x, nothing, [0, 1, 2] * 2))
+        model = initial_model(ready, 0)
+        cross_entropy(model(*ready.inputs), ready.graph.y).backward()
+        assert all(parameter.grad.isfinite().all() for parameter in model.parameters() if parameter.grad is not None)
+        assert model.eval()(*ready.inputs).isfinite().all()
+
+
+@every_method
+def test_no_option_means_two_things_and_all_come_back(name) -> None:
+    one = METHODS[name]
+    assert one.name == name
+    assert len(one.options()) == len(fields(one.config)) + len(fields(one.training))
+    assert one.with_options() == one
+    assert one.with_options(**one.options()) == one
+    texts = {key: NONE if value is None else json.dumps(value) for key, value in one.options().items()}
+    assert one.with_options(**read_assignments(texts)) == one
+
+
+@every_method
+def test_every_option_has_a_meaning_a_range_and_a_default_in_it(name) -> None:
+    one = METHODS[name]
+    described = one.described()
+    assert [option.name for option in described] == list(one.options())
+    for option in described:
+        assert option.meaning[0].isupper(), option.name
+        assert option.meaning.endswith("."), option.name
+        assert option.range, option.name
+        assert option.default == one.options()[option.name]
+        assert one.with_options(**{option.name: option.default}) == one
+
+
+@every_method
+def test_every_number_has_bounds_that_are_kept(name) -> None:
+    for option in METHODS[name].described():
+        if option.range.startswith(("number", "whole number")):
+            assert ">" in option.range, option.name
+            with pytest.raises(InputError, match=rf"^{option.name}\(-1\) must be"):
+                METHODS[name].with_options(**{option.name: -1})
+        with pytest.raises(InputError, match=rf"^{option.name}\("):
+            METHODS[name].with_options(**{option.name: object()})
+
+
+@every_method
+def test_model_and_configuration_have_the_same_defaults(name) -> None:
+    config = METHODS[name].config
+    declared = {field.name: field.default for field in fields(config)}
+    arguments = inspect.signature(type(config.build(2, 2)).__init__).parameters.values()
+    defaults = {argument.name: argument.default for argument in arguments if argument.default is not argument.empty}
+    assert defaults
+    assert defaults == {key: declared[key] for key in defaults}

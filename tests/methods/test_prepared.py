@@ -1,0 +1,63 @@
+import copy
+
+import pytest
+import torch
+
+from gcnsl.graph import from_arrays
+from gcnsl.methods import METHODS, prepare
+
+from .cases import CPU, prepared, small_graph, with_features
+
+
+@pytest.mark.parametrize("norm", ["none", "row", "l2"])
+def test_features_are_normalised_once_and_the_graph_stays(norm) -> None:
+    data = small_graph()
+    before = data.x.clone()
+    ready = prepare(METHODS["mlp"].with_options(feature_norm=norm), data, seed=0, device=CPU)
+    size = {"none": None, "row": before.abs().sum(1), "l2": before.norm(dim=1)}[norm]
+    torch.testing.assert_close(ready.inputs[0], before if size is None else before / size[:, None])
+    assert data.x.equal(before)
+    assert ready.graph is data
+
+
+def test_the_seed_of_preparation_chooses_the_shifted_feature() -> None:
+    graph, shifted = small_graph(), {"feature_shift": 9.0}
+    columns = {int(prepared("gcn-sl-cc", shifted, graph, seed=seed).inputs[0][0].argmax()) for seed in range(9)}
+    assert len(columns) > 1
+
+
+def test_the_same_graph_needs_no_new_inputs() -> None:
+    ready = prepared("gcn-sl-cc", {}, small_graph())
+    inputs, options = ready.grown_inputs(copy.copy(ready.graph))
+    assert inputs is ready.inputs
+    assert options == {}
+
+
+def test_only_some_models_are_told_which_nodes_are_known() -> None:
+    data = small_graph()
+    grown = from_arrays(torch.cat([data.x, data.x[:1]]), data.edge_index)
+    for name, expected in (("gcn-sl-cc", {"known": 30}), ("gcn", {})):
+        inputs, options = prepared(name, {}, data).grown_inputs(grown)
+        assert options == expected
+        assert all(len(value) == 31 for value in inputs)
+
+
+def test_other_edges_among_the_same_nodes_are_read() -> None:
+    data = small_graph()
+    ready = prepared("gcn", {}, data)
+    fewer = from_arrays(data.x, data.edge_index[:, :10])
+    (_, adjacency), _ = ready.grown_inputs(fewer)
+    assert len(adjacency.values) < len(ready.inputs[1].values)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_first_change_is_found(sparse) -> None:
+    data = small_graph()
+    layout = torch.Tensor.to_sparse_csr if sparse else torch.clone
+    ready = prepared("mlp", {}, with_features(data, layout(data.x)))
+    x = torch.cat([data.x, torch.ones(2, 9)])
+    assert ready.first_change(with_features(data, layout(x))) is None
+    x[7, 2] += 1
+    x[7, 5] = 0
+    x[9, 0] = 3
+    assert ready.first_change(with_features(data, layout(x))) == (7, 2)

@@ -1,0 +1,134 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcnsl import InputError
+from gcnsl.methods import METHODS, resolve
+from gcnsl.methods.resolver import published_path, read_settings, settings_like, write_settings
+
+PUBLISHED = sorted(published_path("cora").parent.glob("*.toml"))
+
+
+def test_explicit_options_then_a_file_then_published_ones_then_defaults(tmp_path) -> None:
+    file = tmp_path / "mine.toml"
+    defaults = METHODS["gcn-sl-cc"].options()
+    published = read_settings(published_path("cora"))["gcn-sl-cc"]["options"]
+    mine = {"epsilon": 0.123, "rounds": 7}
+    write_settings(file, "gcn-sl-cc", mine, {})
+    assert resolve("gcn-sl-cc").options() == defaults
+    assert resolve("gcn-sl-cc", benchmark="cora").options() == defaults | published
+    assert resolve("gcn-sl", benchmark="cora", settings=file).options() == defaults | published | mine
+    last = resolve("gcn-sl-cc", benchmark="cora", settings=file, options={"rounds": 3})
+    assert last.options() == defaults | published | mine | {"rounds": 3}
+    assert resolve("gcn-sl-cc", settings=file).options() == defaults | mine
+    assert resolve("gcn-sl-cc", options={"lr": 1}).options() == defaults | {"lr": 1.0}
+
+
+def test_a_benchmark_without_published_settings_has_the_defaults() -> None:
+    assert resolve("gcn", benchmark="debian") == METHODS["gcn"]
+
+
+def test_a_file_without_the_method_names_those_it_has_and_the_remedy(tmp_path) -> None:
+    file = tmp_path / "mine.toml"
+    write_settings(file, "gcn", {"dropout": 0.25}, {})
+    write_settings(file, "mlp", {"dropout": 0.25}, {})
+    with pytest.raises(InputError) as refusal:
+        resolve("gat", settings=file)
+    assert str(refusal.value) == (
+        f"{file} has no settings for gat, only for gcn, mlp: `gcnsl search --method gat` finds some"
+    )
+    file.write_text("")
+    with pytest.raises(InputError, match="has no settings for gat, only for no method"):
+        resolve("gat", settings=file)
+
+
+def test_a_folder_has_a_file_for_each_benchmark_and_need_not_have_all(tmp_path) -> None:
+    write_settings(tmp_path / "debian.toml", "gcn", {"dropout": 0.25}, {})
+    assert resolve("gcn", benchmark="debian", settings=tmp_path).config.dropout == 0.25
+    assert resolve("gat", benchmark="debian", settings=tmp_path) == METHODS["gat"]
+    assert resolve("gcn", benchmark="texas", settings=tmp_path) == resolve("gcn", benchmark="texas")
+    with pytest.raises(InputError, match="is a folder, which has settings for benchmarks only: give a settings file"):
+        resolve("gcn", settings=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[gcn\n", r"mine\.toml is not a TOML file \(.*\): fix it, or delete it to use defaults"),
+        ("a = " + "[" * 5000, r"mine\.toml is not a TOML file"),
+        (b"\xff", r"mine\.toml is not a TOML file"),
+        ("[gcm.options]\nlr = 1\n", r"mine\.toml, table \[gcm\]: method\('gcm'\) must be one of mlp, gcn"),
+        ("gcn = 3\n", r"mine\.toml has no table \[gcn\.options\]: add it with the options, or remove gcn"),
+        ("[gcn]\noptions = 3\n", r"mine\.toml has no table \[gcn\.options\]"),
+        ("[gcn.options]\nspeed = 3\n", r"mine\.toml, table \[gcn\.options\]: speed: gcn has no such option"),
+        ("[gcn.options]\nlr = -1\n", r"mine\.toml, table \[gcn\.options\]: lr\(-1\) must be > 0"),
+    ],
+)
+def test_what_is_no_settings_file_is_refused_by_name(tmp_path, content, message) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=message):
+        resolve("gcn", settings=file)
+
+
+def test_a_missing_file_is_named_with_the_remedy(tmp_path) -> None:
+    with pytest.raises(InputError, match=r"settings\('.*none\.toml'\): there is no such file; `gcnsl search`"):
+        resolve("gcn", settings=tmp_path / "none.toml")
+
+
+def test_an_alias_in_a_file_means_its_method(tmp_path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("[gcn-sl.options]\nepsilon = 0.5\n")
+    assert resolve("gcn-sl-cc", settings=file).config.epsilon == 0.5
+    assert resolve("gcn-sl", settings=file).config.epsilon == 0.5
+
+
+def test_settings_come_back_and_leave_others_alone(tmp_path) -> None:
+    path = tmp_path / "new folder" / "cora.toml"
+    first = {"lr": 1e-05, "feature_norm": "l2", "self_loops": False, "rounds": 4, "plateau_factor": None}
+    write_settings(path, "gcn-sl-cc", first, {"validation_accuracy": 0.8871, "trials": 100})
+    write_settings(path, "gcn-sl-av", {"lr": 0.5}, {"trials": 1})
+    write_settings(path, "gcn-sl-av", {"lr": 0.25}, {"trials": 2})
+    write_settings(path, "mixhop", {"powers": (0, 2)}, {"note": "naïve 🙂"})
+    assert read_settings(path) == {
+        "gcn-sl-av": {"options": {"lr": 0.25}, "search": {"trials": 2}},
+        "gcn-sl-cc": {
+            "options": {**first, "plateau_factor": "none"},
+            "search": {"validation_accuracy": 0.8871, "trials": 100},
+        },
+        "mixhop": {"options": {"powers": [0, 2]}, "search": {"note": "naïve 🙂"}},
+    }
+    assert '[gcn-sl-cc.options]\nlr = 1e-05\nfeature_norm = "l2"\nself_loops = false\n' in path.read_text()
+    assert resolve("gcn-sl-cc", settings=path).training.plateau_factor is None
+    assert resolve("mixhop", settings=path).config.powers == (0, 2)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_all_options_of_a_method_come_back(tmp_path, name) -> None:
+    write_settings(tmp_path / "mine.toml", name, METHODS[name].options(), {})
+    assert resolve(name, settings=tmp_path / "mine.toml") == METHODS[name]
+
+
+@given(st.floats(1e-300, 1e300), st.floats(0, 1e300))
+def test_every_number_comes_back(tmp_path_factory, lr, weight_decay) -> None:
+    path = tmp_path_factory.getbasetemp() / "numbers.toml"
+    write_settings(path, "gcn", {"lr": lr, "weight_decay": weight_decay}, {})
+    read = resolve("gcn", settings=path).training
+    assert (read.lr, read.weight_decay) == (lr, weight_decay)
+
+
+def test_settings_of_a_like_method_are_found(tmp_path) -> None:
+    path = tmp_path / "cora.toml"
+    assert settings_like("gcn-sl-av", path) == []
+    for name, options in (("gcn-sl-cc", {"epsilon": 0.5}), ("gcn-sl-av", {"lr": 0.1}), ("mixhop", {"dropout": 0.9})):
+        write_settings(path, name, options, {})
+    assert settings_like("gcn-sl-av", path) == [{"lr": 0.1}, {"epsilon": 0.5}]
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_published_settings_can_be_used(path) -> None:
+    tables = read_settings(path)
+    assert {"gcn-sl-cc", "gcn-sl-av", "h2gcn-1", "mixhop"} <= tables.keys()
+    for name, parts in tables.items():
+        resolved = resolve(name, benchmark=path.stem).options()
+        assert resolved == METHODS[name].with_options(**parts["options"]).options()
