@@ -118,7 +118,8 @@ def read_benchmark(benchmark: Benchmark, root: Root = None) -> tuple[Data, Masks
         arrays = read_npz(io.BytesIO(files[f"{benchmark.stem}.npz"]), benchmark.name)
         return from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"]), {}
     if benchmark.family == "planetoid":
-        raw = _parse_planetoid(files, benchmark.stem)
+        with _on_disk(files) as folder:
+            raw = read_planetoid_data(str(folder), benchmark.stem)
         edges = _adjacency_lists(files[f"ind.{benchmark.stem}.graph"])
         return from_arrays(raw.x, edges, raw.y), {name: raw[name][:, None] for name in MASKS}
     raw = _parse_geom_gcn(files, benchmark)
@@ -138,11 +139,6 @@ def read_npz(file: Any, name: str, *, masks: bool = False) -> dict[str, NDArray[
     if missing:
         raise InputError(f"{name} has no array {missing[0]!r}, only {sorted(arrays)}: add {', '.join(missing)}")
     return arrays
-
-
-def _parse_planetoid(files: Mapping[str, bytes], stem: str) -> Data:
-    with _on_disk(files) as folder:
-        return read_planetoid_data(str(folder), stem)
 
 
 def _parse_geom_gcn(files: Mapping[str, bytes], benchmark: Benchmark) -> Data:

@@ -123,7 +123,9 @@ def _feature_columns(
     used = {*used, *drop}
     names = [name for name in table.columns if name not in used] if wanted is None else list(wanted)
     if not names:
-        raise InputError(f"{table.name} has no feature column beside {sorted(filter(None, used))}: add numeric columns")
+        raise InputError(
+            f"{table.name} has no feature column besides {sorted(filter(None, used))}: add numeric columns"
+        )
     for name in names:
         kind = table.columns[name].type
         if not any(is_kind(kind) for is_kind in _NUMERIC):
