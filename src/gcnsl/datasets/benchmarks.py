@@ -28,8 +28,6 @@ from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
 from gcnsl.graph.masks import MASKS
 
-Root = str | os.PathLike[str] | None
-
 _PLANETOID_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 _NODES, _EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
 
@@ -111,7 +109,7 @@ BENCHMARKS = {
 }
 
 
-def read_benchmark(benchmark: Benchmark, root: Root = None) -> tuple[Data, Masks]:
+def read_benchmark(benchmark: Benchmark, root: str | os.PathLike[str] | None = None) -> tuple[Data, Masks]:
     """Read a checked graph, and for the citation graphs the masks of their public split."""
     files = {Path(path).name: content for path, content in fetch(benchmark.paths, root).items()}
     if benchmark.family == "npz":

@@ -62,7 +62,7 @@ def summarize(data: Data) -> GraphSummary:
     twins = _twin_groups(data, degree, y)
     rows = Counter(_rows(data.x))
     measures = {"edge": edge_homophily, "node": node_homophily, "adjusted": adjusted_homophily}
-    statistics = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}
+    statistics: dict[str, Any] = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}
     homophily = {name: measure(data.edge_index, y) for name, measure in measures.items()}
     facts: dict[str, Any] = {
         "name": data.get("name") or "graph",
