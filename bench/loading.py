@@ -1,11 +1,11 @@
-"""Loading a large graph from Parquet, beside pandas reading the same two files.
+"""Compares loading a large graph from Parquet with pandas reading the same two files.
 
     python bench/loading.py [--nodes 500000] [--edges 5000000]
 
-For integer and for text ids, and for few and many features: seconds and peak memory of ``pandas.read_parquet`` on both
-files, and of ``gcnsl.from_tables``, which reads them, resolves the ids, checks everything and makes the edges simple
-and undirected. Each measurement runs in a process of its own; time is the best of several, memory the peak above
-what the imports take. Prints a table and writes ``bench/results/loading.json``.
+For integer and string ids and for few and many features, it measures ``pandas.read_parquet`` on both files and
+``gcnsl.from_tables``, which reads them, resolves the ids, checks everything and makes the edges simple and undirected.
+Each measurement runs in its own process. Time is the best of several runs; memory is the peak without the imports.
+Prints a table and writes ``bench/results/loading.json``.
 """
 
 import argparse
@@ -30,7 +30,7 @@ MIB = 2**20
 
 
 def write_tables(folder: Path, nodes: int, edges: int, features: int, *, text: bool) -> None:
-    """A random graph of five classes."""
+    """Write the tables of a random graph with five classes."""
     generator = np.random.default_rng(0)
     numbers = generator.permutation(nodes) * 3 + 10**6
     ids = np.array([f"node-{i}" for i in numbers], dtype=object) if text else numbers
@@ -42,19 +42,19 @@ def write_tables(folder: Path, nodes: int, edges: int, features: int, *, text: b
 
 
 def measure(reader: str, folder: Path) -> dict[str, float]:
-    """Run one reader in a process of its own."""
+    """Run one reader in its own process."""
     done = subprocess.run([sys.executable, __file__, "--measure", reader, str(folder)], capture_output=True, check=True)
     return json.loads(done.stdout)
 
 
 def resident(line: str) -> float:
-    """Resident memory in MiB: now (VmRSS) or at its peak (VmHWM)."""
+    """Return the resident memory in MiB: the current one (VmRSS) or the peak (VmHWM)."""
     status = dict(entry.split(":", 1) for entry in Path("/proc/self/status").read_text().splitlines())
     return int(status[line].split()[0]) / 1024
 
 
 def run_reader(reader: str, folder: Path) -> None:
-    """In the child: read once for the peak, then several times for the clock."""
+    """In the child process, read once for the peak memory, then several times for the time."""
     paths = folder / "nodes.parquet", folder / "edges.parquet"
     if reader == "pandas":
 
@@ -65,12 +65,12 @@ def run_reader(reader: str, folder: Path) -> None:
         from gcnsl.graph import from_tables
         from gcnsl.graph.bucketing import merge_edges
 
-        merge_edges(*np.zeros((2, 1), dtype=np.int32), 1)  # loads the compiler, which is an import, too
+        merge_edges(*np.zeros((2, 1), dtype=np.int32), 1)  # loads the compiled code, which counts as an import
 
         def read() -> float:
             return float(from_tables(*paths).edge_index.numel() * 8)
 
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far (Linux)
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak (Linux)
     before = resident("VmRSS")
     size = read()
     peak = resident("VmHWM") - before

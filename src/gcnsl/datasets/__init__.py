@@ -12,10 +12,11 @@ from gcnsl.checks import check_choice
 from gcnsl.datasets.benchmarks import BENCHMARKS, read_benchmark, read_npz
 from gcnsl.datasets.dataset_files import fetch, folder_of
 from gcnsl.datasets.debian import load_debian
-from gcnsl.datasets.splits import geom_gcn_masks, geom_gcn_paths, random_masks, stored_masks
+from gcnsl.datasets.splits import geom_gcn_masks, geom_gcn_paths, random_masks
 from gcnsl.datasets.synthetic import NAMED_SEED, synthetic, synthetic_homophily
 from gcnsl.errors import ArgumentError
 from gcnsl.graph import from_arrays
+from gcnsl.graph.masks import MASKS
 
 __all__ = ["NAMES", "SPLITS", "is_known", "load", "synthetic", "where", "with_random_split"]
 
@@ -112,7 +113,7 @@ def _load_npz(path: Path, split: str | None) -> Data:
     _refuse_split(str(path), split, "geom-gcn", "public")
     stored = split == "stored"
     arrays = read_npz(path, str(path), masks=stored)
-    masks: dict[str, Any] = stored_masks(arrays) if stored else {}
+    masks: dict[str, Any] = {mask: arrays[f"{mask}s"].T for mask in MASKS} if stored else {}  # stored as runs × n
     data = from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"], **masks)
     data.name, data.notes = path.stem, []
     return data

@@ -28,8 +28,6 @@ from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
 from gcnsl.graph.masks import MASKS
 
-Root = str | os.PathLike[str] | None
-
 _PLANETOID_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 _NODES, _EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
 
@@ -111,14 +109,15 @@ BENCHMARKS = {
 }
 
 
-def read_benchmark(benchmark: Benchmark, root: Root = None) -> tuple[Data, Masks]:
+def read_benchmark(benchmark: Benchmark, root: str | os.PathLike[str] | None = None) -> tuple[Data, Masks]:
     """Read a checked graph, and for the citation graphs the masks of their public split."""
     files = {Path(path).name: content for path, content in fetch(benchmark.paths, root).items()}
     if benchmark.family == "npz":
         arrays = read_npz(io.BytesIO(files[f"{benchmark.stem}.npz"]), benchmark.name)
         return from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"]), {}
     if benchmark.family == "planetoid":
-        raw = _parse_planetoid(files, benchmark.stem)
+        with _on_disk(files) as folder:
+            raw = read_planetoid_data(str(folder), benchmark.stem)
         edges = _adjacency_lists(files[f"ind.{benchmark.stem}.graph"])
         return from_arrays(raw.x, edges, raw.y), {name: raw[name][:, None] for name in MASKS}
     raw = _parse_geom_gcn(files, benchmark)
@@ -138,11 +137,6 @@ def read_npz(file: Any, name: str, *, masks: bool = False) -> dict[str, NDArray[
     if missing:
         raise InputError(f"{name} has no array {missing[0]!r}, only {sorted(arrays)}: add {', '.join(missing)}")
     return arrays
-
-
-def _parse_planetoid(files: Mapping[str, bytes], stem: str) -> Data:
-    with _on_disk(files) as folder:
-        return read_planetoid_data(str(folder), stem)
 
 
 def _parse_geom_gcn(files: Mapping[str, bytes], benchmark: Benchmark) -> Data:

@@ -1,11 +1,9 @@
 """Splits of the nodes into training, validation and test nodes: masks with one column per run."""
 
 import io
-from collections.abc import Mapping
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnsl.checks import UNLABELLED, check_whole
@@ -47,8 +45,3 @@ def geom_gcn_masks(files: list[bytes]) -> Masks:
     """Read masks from the contents of Geom-GCN's split files."""
     runs = [np.load(io.BytesIO(content), allow_pickle=False) for content in files]
     return {name: torch.from_numpy(np.stack([run[name].astype(bool) for run in runs], axis=1)) for name in MASKS}
-
-
-def stored_masks(arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
-    """Return the masks of a file in the heterophilous format, where they are runs × n and named ``train_masks`` etc."""
-    return {name: arrays[f"{name}s"].T for name in MASKS}

@@ -52,5 +52,4 @@ def _check_shape(shape: tuple[int, ...], name: str) -> None:
 
 
 def _not_finite(value: Any, row: int, column: int, name: str) -> InputError:
-    place = f"{name}[{row}, {column}] is {value}"
-    return InputError(f"{place}: features must be finite in float32; fill, clip or drop it first")
+    return InputError(f"{name}[{row}, {column}] is {value}: features must be finite in float32; fill, clip or drop it")

@@ -108,10 +108,10 @@ def _read_nodes(
 def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[Table, tuple[str, str]]:
     """Return the table of edges and the names of the columns with their ends."""
     table = read_table(edges, "edges", text=[(source or "source", 0), (target or "target", 1)])
-    source, target = table.find_column(source, "source", 0), table.find_column(target, "target", 1)
-    if source == target:
-        raise InputError(f"{table.name}: source and target are both {source!r}; name two columns")
-    return table, (source, target)
+    ends = table.find_column(source, "source", 0), table.find_column(target, "target", 1)
+    if ends[0] == ends[1]:
+        raise InputError(f"{table.name}: source and target are both {ends[0]!r}; name two columns")
+    return table, ends
 
 
 def _feature_columns(
@@ -123,7 +123,8 @@ def _feature_columns(
     used = {*used, *drop}
     names = [name for name in table.columns if name not in used] if wanted is None else list(wanted)
     if not names:
-        raise InputError(f"{table.name} has no feature column beside {sorted(filter(None, used))}: add numeric columns")
+        others = sorted(filter(None, used))
+        raise InputError(f"{table.name} has no feature column besides {others}: add numeric columns")
     for name in names:
         kind = table.columns[name].type
         if not any(is_kind(kind) for is_kind in _NUMERIC):

@@ -142,7 +142,6 @@ def draw_validation(numbers: NDArray[np.int64], fraction: float, *, seed: int) -
         chosen[nodes[: min(round(fraction * len(nodes)), len(nodes) - 1)]] = True
     if not chosen.any():
         labelled = int((numbers != UNLABELLED).sum())
-        remedy = "give more labels, a larger share, or val_mask"
-        rule = f"of {labelled} labelled nodes leaves none for validation: {remedy}"
+        rule = f"of {labelled} labelled nodes leaves none for validation: give more labels, a larger share, or val_mask"
         raise ArgumentError("validation_fraction", fraction, rule)
     return chosen

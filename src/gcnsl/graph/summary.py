@@ -62,6 +62,7 @@ def summarize(data: Data) -> GraphSummary:
     twins = _twin_groups(data, degree, y)
     rows = Counter(_rows(data.x))
     measures = {"edge": edge_homophily, "node": node_homophily, "adjusted": adjusted_homophily}
+    statistics: dict[str, Any] = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}
     homophily = {name: measure(data.edge_index, y) for name, measure in measures.items()}
     facts: dict[str, Any] = {
         "name": data.get("name") or "graph",
@@ -73,12 +74,7 @@ def summarize(data: Data) -> GraphSummary:
         "features": data.num_features,
         "classes": {name: int((y == c).sum()) for c, name in enumerate(names)},
         "unlabelled": int((y == UNLABELLED).sum()),
-        "degree": {
-            "min": float(degree.min()),
-            "median": float(np.median(degree)),
-            "mean": float(degree.mean()),
-            "max": float(degree.max()),
-        },
+        "degree": {name: float(statistic(degree)) for name, statistic in statistics.items()},
         "homophily": {name: None if np.isnan(value) else value for name, value in homophily.items()},
         "isolated_nodes": int((degree == 0).sum()),
         "zero_feature_rows": rows[b""],

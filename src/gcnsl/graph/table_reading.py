@@ -45,10 +45,9 @@ class Table:
 
     def find_column(self, name: str | None, default: str, position: int) -> str:
         """Return the column that the caller named, else the one with the default name, else the one at a position."""
-        if name is not None:
-            return self.check_column(name, default)
-        if default in self.columns:
-            return default
+        found = self.find_optional(name, default)
+        if found is not None:
+            return found
         if position >= len(self.columns):
             raise InputError(f"{self.name} has {len(self.columns)} column(s), too few for {default}; add a column")
         return next(islice(self.columns, position, None))
