@@ -2,12 +2,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from gcnsl import InputError
-from gcnsl.pictures import KINDS, check_picture, save_picture
+from gcnsl.pictures import FORMATS, check_picture, save_picture
 
 BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 
-@pytest.mark.parametrize("kind", [*KINDS, ".PNG"])
+@pytest.mark.parametrize("kind", [*FORMATS, ".PNG"])
 def test_the_ending_names_the_format(tmp_path, kind) -> None:
     path = save_picture(Figure(), tmp_path / "new folder" / f"a{kind}")
     assert path.read_bytes().startswith(BEGINNINGS[kind.lower()])
@@ -16,5 +16,5 @@ def test_the_ending_names_the_format(tmp_path, kind) -> None:
 
 def test_an_unknown_ending_is_refused() -> None:
     for name in ("a.bmp", "a", "png"):
-        with pytest.raises(InputError, match=rf"plot\('{name}'\) is no kind of picture: end its name in .png"):
+        with pytest.raises(InputError, match=rf"plot\('{name}'\) must end in one of \.png, \.svg, \.pdf"):
             check_picture(name)

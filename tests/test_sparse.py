@@ -1,9 +1,27 @@
+import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsl.nn import SparseMatrix
+from gcnsl.sparse import (
+    SPARSE_SHARE,
+    SparseMatrix,
+    adjacency_matrix,
+    as_tensor,
+    edges_sorted,
+    fastest_form,
+    from_parts,
+    from_scipy,
+    slice_rows,
+    stored_parts,
+    take_rows,
+    to_scipy,
+    transposed,
+)
+
+SIZES = st.integers(1, 8)
 
 
 def draw(n: int, m: int, seed: int) -> torch.Tensor:
@@ -12,15 +30,110 @@ def draw(n: int, m: int, seed: int) -> torch.Tensor:
     return dense * (torch.rand(n, m, generator=generator) < 0.3)
 
 
-@given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 4), st.integers(0, 99))
-def test_product_and_gradient_are_those_of_the_dense_matrix(n, m, k, seed) -> None:
-    dense = draw(n, m, seed)
+@st.composite
+def matrices(draw_from):
+    return draw(draw_from(SIZES), draw_from(SIZES), draw_from(st.integers(0, 99)))
+
+
+@st.composite
+def edge_lists(draw_from):
+    n = draw_from(SIZES)
+    pairs = draw_from(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20))
+    return torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).T, n
+
+
+@given(matrices())
+def test_scipy_and_back(dense) -> None:
+    for layout in (dense, dense.to_sparse_csr(), dense.to_sparse(), dense.to_sparse_csc()):
+        matrix = to_scipy(layout)
+        assert isinstance(matrix, sp.csr_array)
+        np.testing.assert_array_equal(matrix.toarray(), dense.numpy())
+        again = from_scipy(matrix)
+        assert again.layout == torch.sparse_csr
+        assert again.crow_indices().dtype == again.col_indices().dtype == torch.long
+        assert again.to_dense().equal(dense)
+
+
+def test_a_csr_tensor_is_not_copied() -> None:
+    csr = draw(6, 5, 0).to_sparse_csr()
+    assert np.shares_memory(to_scipy(csr).data, csr.values().numpy())
+
+
+def test_a_gradient_does_not_hinder() -> None:
+    assert to_scipy(torch.ones(2, 2, requires_grad=True)).nnz == 4
+
+
+def test_arrays_that_torch_would_complain_about() -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    array.flags.writeable = False
+    assert as_tensor(array)[::1, :].tolist() == array.tolist()
+    assert as_tensor(array[::-1]).tolist() == array[::-1].tolist()
+
+
+@given(matrices())
+def test_the_transpose(dense) -> None:
+    swapped = transposed(dense.to_sparse_csr())
+    assert swapped.layout == torch.sparse_csr
+    assert swapped.to_dense().equal(dense.T)
+
+
+@given(matrices(), st.data())
+def test_some_rows(dense, data) -> None:
+    n = len(dense)
+    begin = data.draw(st.integers(0, n))
+    end = data.draw(st.integers(begin, n))
+    rows = np.array(data.draw(st.lists(st.integers(0, n - 1), max_size=9)), dtype=np.int64)
+    for x in (dense, dense.to_sparse_csr()):
+        assert slice_rows(x, begin, end).layout == take_rows(x, rows).layout == x.layout
+        assert slice_rows(x, begin, end).to_dense().equal(dense[begin:end])
+        assert take_rows(x, rows).to_dense().equal(dense[torch.from_numpy(rows)])
+
+
+@given(matrices())
+def test_parts_for_files(dense) -> None:
+    for x in (dense, dense.to_sparse_csr()):
+        parts = stored_parts(x, "x")
+        assert all(part.layout == torch.strided for part in parts.values())
+        again = from_parts(parts, "x", tuple(dense.shape))
+        assert again.layout == x.layout
+        assert again.to_dense().equal(dense)
+
+
+def test_parts_that_do_not_fit_together_are_refused() -> None:
+    parts = stored_parts(draw(6, 5, 0).to_sparse_csr(), "x")
+    with pytest.raises(RuntimeError):
+        from_parts(parts, "x", (7, 5))
+    with pytest.raises(RuntimeError):
+        from_parts(parts | {"x.column": parts["x.column"] + 5}, "x", (6, 5))
+    with pytest.raises(KeyError):
+        from_parts({}, "x", (6, 5))
+
+
+@pytest.mark.parametrize("self_loops", [True, False])
+@given(edge_lists())
+def test_edges_and_adjacency_matrix(self_loops, graph) -> None:
+    edges, n = graph
+    expected = np.zeros((n, n), dtype=np.float32)
+    expected[tuple(edges.numpy())] = 1
+    np.fill_diagonal(expected, 1 if self_loops else 0)
+    matrix = adjacency_matrix(edges, n, self_loops=self_loops)
+    np.testing.assert_array_equal(matrix.toarray(), expected)
+    assert matrix.has_canonical_format
+    np.testing.assert_array_equal(edges_sorted(edges, n, self_loops=self_loops).T, np.argwhere(expected))
+
+
+@given(matrices(), st.integers(1, 4))
+def test_product_and_gradient_are_those_of_the_dense_matrix(dense, k) -> None:
+    n, m = dense.shape
     right = torch.randn(m, k, dtype=torch.double, requires_grad=True)
-    product = SparseMatrix(dense.to_sparse_csr()) @ right
+    matrix = SparseMatrix(dense.to_sparse_csr())
+    product = matrix @ right
     assert torch.allclose(product, dense @ right)
     weight = torch.randn(n, k, dtype=torch.double)
     (gradient,) = torch.autograd.grad((product * weight).sum(), right)
     assert torch.allclose(gradient, dense.T @ weight)
+    assert matrix.to_dense().equal(dense)
+    assert (len(matrix), matrix.shape, matrix.device.type) == (n, (n, m), "cpu")
 
 
 def test_other_values_reach_the_backward_pass() -> None:
@@ -45,8 +158,28 @@ def test_from_edges() -> None:
     assert matrix.to("cpu") is matrix
 
 
+@pytest.mark.parametrize(("share", "kind"), [(0.02, SparseMatrix), (0.5, torch.Tensor)])
+def test_the_fastest_form_is_sparse_where_few_entries_are_not_zero(share, kind) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = (torch.rand(50, 40, generator=generator) < share).float()
+    b = torch.randn(40, 3, generator=generator)
+    for given_as in (x, SparseMatrix(x.to_sparse_csr())):
+        matrix = fastest_form(given_as)
+        assert isinstance(matrix, kind)
+        torch.testing.assert_close(matrix @ b, x @ b)
+    assert isinstance(fastest_form(x.to_sparse_csr()), SparseMatrix), "it may not fit into memory otherwise"
+
+
+def test_at_the_share_itself_a_matrix_is_sparse() -> None:
+    x = torch.zeros(20, 5)
+    x.view(-1)[: int(SPARSE_SHARE * 100)] = 1
+    assert isinstance(fastest_form(x), SparseMatrix)
+    assert isinstance(fastest_form(torch.zeros(3, 2)), SparseMatrix)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_on_a_gpu() -> None:
     dense = draw(6, 5, 0).float()
     matrix = SparseMatrix(dense.to_sparse_csr()).to("cuda")
     assert torch.allclose((matrix @ torch.eye(5, device="cuda")).cpu(), dense)
+    assert transposed(dense.to_sparse_csr().cuda()).to_dense().cpu().equal(dense.T)

@@ -1,4 +1,4 @@
-"""Values that have to lie in a range or be one of a few, refused in one sentence that names them and the bound."""
+"""Checks of single arguments. A value that is refused gets one sentence with its name, the value and the bounds."""
 
 import math
 from collections.abc import Iterable
@@ -11,25 +11,26 @@ UNLABELLED = -1
 """The label of a node whose class is not known, as in scikit-learn's semi-supervised classifiers."""
 
 EPSILON_BOUNDS = {"above": 0.0, "most": 1.0}
-"""Of ε, which is a cosine."""
+"""The bounds of ε, which is a cosine."""
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str], *, or_else: str = "") -> Any:
-    """Return a value that is one of the choices; ``or_else`` names what is allowed besides, for the message."""
+    """Return a value that is one of the choices; ``or_else`` is added to the message, for what else is allowed."""
     choices = tuple(choices)
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ArgumentError(name, value, f"must be one of {', '.join(choices)}{or_else}")
     return value
 
 
 def check_whole(name: str, value: Any, *, least: int = 0, most: int | None = None, why: str = "") -> int:
-    """Return a whole number between two bounds, both included."""
+    """Return a whole number as an ``int``; both bounds are included."""
+    bounds = f">= {least}" if most is None else f"from {least} to {most}"
     if not isinstance(value, Integral) or isinstance(value, bool):
-        raise ArgumentError(name, value, f"must be a whole number >= {least}")
-    if value < least or (most is not None and value > most):
-        bounds = f">= {least}" if most is None else f"from {least} to {most}"
+        raise ArgumentError(name, value, f"must be a whole number {bounds}")
+    number = int(value)
+    if number < least or (most is not None and number > most):
         raise ArgumentError(name, value, f"must be {bounds}{why and f': {why}'}")
-    return int(value)
+    return number
 
 
 def check_number(
@@ -42,15 +43,19 @@ def check_number(
     below: float | None = None,
     why: str = "",
 ) -> float:
-    """Return a finite number between bounds, which ``above`` and ``below`` exclude and ``least`` and ``most`` include."""
+    """Return a finite number as a ``float``; ``least`` and ``most`` are included, ``above`` and ``below`` are not."""
     bounds = {">=": least, ">": above, "<=": most, "<": below}
-    rule = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None) or "finite"
+    rule = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise ArgumentError(name, value, f"must be a number {rule}")
-    number = float(value) if abs(value) < 1e300 else math.inf
+        raise ArgumentError(name, value, f"must be a number {rule}".rstrip())
+    try:
+        number = float(value)
+    except OverflowError:  # an integer that is too large for a float
+        number = math.inf
+    if not math.isfinite(number):
+        raise ArgumentError(name, value, f"must be finite{rule and f' and {rule}'}")
     inside = (
-        math.isfinite(number)
-        and (least is None or number >= least)
+        (least is None or number >= least)
         and (most is None or number <= most)
         and (above is None or number > above)
         and (below is None or number < below)

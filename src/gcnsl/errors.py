@@ -1,24 +1,24 @@
-"""The package's own errors. Whatever a user can cause raises one of these and nothing else."""
+"""The errors of the package: whatever a user can cause raises one of these and nothing else."""
 
 from typing import Any
 
 
 class GcnslError(Exception):
-    """Something went wrong that one sentence can explain; the command line prints it without a traceback."""
+    """Something went wrong that one sentence can explain. The command line prints it without a traceback."""
 
 
 class InputError(GcnslError, ValueError):
-    """Bad input: the message names the argument or file, the place, the value, and what would help."""
+    """Bad input. The message names the argument or file, the place, the value and a remedy."""
 
 
 class ArgumentError(InputError):
     """An argument has a value that it can't have.
 
-    The parts are kept apart, so that the command line can speak of options where Python speaks of arguments.
+    The parts are kept, so that the command line can name an option where Python names an argument.
 
     Args:
         argument: Its name.
-        value: What was given.
+        value: The value that was given.
         rule: What it must be, e.g. ``"must be >= 1"``.
     """
 
@@ -35,12 +35,12 @@ class DownloadError(GcnslError, OSError):
 
 
 class TrainingDiverged(GcnslError, ArithmeticError):  # noqa: N818 - it says what happened
-    """The loss became NaN or infinite: the message names the epoch, the learning rate and what would help."""
+    """The loss became NaN or infinite. The message names the epoch, the learning rate and a remedy."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during training: the message says what was saved and how to go on.
+    """Ctrl-C during training. The message says what was saved and how to continue.
 
-    It is not a :class:`GcnslError`, nor any ``Exception``: code that handles errors one by one, such as a search over
-    many runs, should stop too.
+    This is neither a :class:`GcnslError` nor an ``Exception``, so that code which handles the errors of single runs,
+    such as a search, stops as well.
     """

@@ -1,4 +1,4 @@
-"""Files that are complete or not there at all, whatever happens while they are written; and checksums."""
+"""Files that are written completely or not at all, and checksums."""
 
 import hashlib
 import os
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def atomic_write(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Write a file so that after a crash at any moment it holds the old content or the new, never a part.
+    """Write a file so that, after a crash at any moment, it holds either the old content or the new one.
 
-    The content is written to a temporary file beside it, which is then renamed. A temporary file that a killed process
-    left behind is overwritten by the next attempt. Missing folders are made; strings are encoded in UTF-8.
+    The content is written to a temporary file in the same folder, which is then renamed. If a killed process leaves a
+    temporary file behind, the next write replaces it. Missing folders are created; strings are encoded in UTF-8.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,8 +33,8 @@ def write_through(path: Path, content: bytes | str) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on the disk: otherwise a new name can be lost although its content is safe."""
-    if os.name != "posix":  # elsewhere a folder can't be opened, and this is not needed
+    """Wait until the file names of a folder are on the disk; otherwise a power cut can lose a new file's name."""
+    if os.name != "posix":  # other systems can't open a folder, and don't need it
         return
     folder = os.open(path, os.O_RDONLY)
     try:
@@ -44,7 +44,7 @@ def sync_folder(path: Path) -> None:
 
 
 def digest(tensors: "Mapping[str, Tensor]", texts: Mapping[str, str] | None = None) -> str:
-    """SHA-256 of named tensors, their types, shapes and bits, and of named strings."""
+    """SHA-256 of tensors (names, types, shapes and bits) and of strings with their names."""
     import torch
 
     total = hashlib.sha256()

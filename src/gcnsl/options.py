@@ -1,17 +1,17 @@
-"""Hyper-parameters that explain and check themselves: each says its type, range and meaning once, where it is declared.
+"""Hyper-parameters that document and check themselves: type, range and meaning are stated once, in the declaration.
 
     @dataclass(frozen=True)
     class Settings(Options):
         lr: float = option(0.01, "Learning rate.", above=0)
 
-refuses ``Settings(lr="fast")`` and ``Settings(lr=0)``, and ``Settings.described()`` lists its hyper-parameters for people.
+``Settings(lr="fast")`` and ``Settings(lr=0)`` raise an error, and ``Settings.described()`` lists the hyper-parameters.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -27,10 +27,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+__all__ = ["NONE", "Option", "Options", "option", "read_assignments", "tomllib"]
+
 NONE = "none"
-"""What stands for ``None`` where a value is written as text; TOML has no word for it."""
+"""Stands for ``None`` where a value is written as text, because TOML has no word for it."""
 _LARGEST = 2**31 - 1
-"""No whole number is larger unless its option says so: torch would fail on it with an error of its own."""
+"""The largest whole number, unless an option says otherwise: torch fails on larger ones with an error of its own."""
 
 
 def option(
@@ -42,14 +44,14 @@ def option(
     above: float | None = None,
     below: float | None = None,
 ) -> Any:
-    """Declare a field of :class:`Options`: its default, a sentence about it, and the bounds of a number."""
+    """Declare a field of :class:`Options`: its default, a sentence about it and, for a number, its bounds."""
     bounds = {"least": least, "above": above, "most": most, "below": below}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
     return field(default=default, metadata={"meaning": meaning, "bounds": given})
 
 
 class Option(NamedTuple):
-    """What there is to know about one hyper-parameter."""
+    """The documentation of one hyper-parameter."""
 
     name: str
     meaning: str
@@ -63,26 +65,25 @@ class Options:
     """A set of hyper-parameters: a frozen dataclass whose fields are declared with :func:`option`."""
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            object.__setattr__(self, name, self._checked(name, value))
+        for name in self.names():
+            object.__setattr__(self, name, self._checked(name, getattr(self, name)))
 
     @classmethod
     def check(cls, **values: Any) -> None:
-        """Refuse a value that its option does not allow.
+        """Check some of the hyper-parameters.
 
         Raises:
-            InputError: If there is no such option, or the value is of another type or out of range.
+            InputError: If there is no such option, or a value has the wrong type or is out of range.
         """
-        for name, value in values.items():
-            cls._checked(name, value)
+        cls().changed(**values)
 
     @classmethod
     def described(cls) -> list[Option]:
         """Every hyper-parameter, in the order of declaration."""
+        declared = cls._declared()
         return [
-            Option(each.name, each.metadata["meaning"], _range_in_words(cls, each.name), each.default)
+            Option(each.name, each.metadata["meaning"], _range_in_words(*declared[each.name]), each.default)
             for each in fields(cls)
-            if each.default is not MISSING
         ]
 
     @classmethod
@@ -91,41 +92,46 @@ class Options:
         return [each.name for each in fields(cls)]
 
     def changed(self, **values: Any) -> Self:
-        """The same with other values."""
-        return replace(self, **{name: self._checked(name, value) for name, value in values.items()})
+        """A copy with other values."""
+        for name in values:
+            if name not in self.names():
+                raise InputError(f"{name}: there is no such option; there are {', '.join(self.names())}")
+        return replace(self, **values)
 
     @classmethod
     def _checked(cls, name: str, value: Any) -> Any:
-        kinds, bounds = _kinds(cls).get(name), _bounds(cls).get(name, {})
-        if kinds is None:
-            raise InputError(f"{name}: there is no such option; there are {', '.join(cls.names())}")
+        kinds, bounds = cls._declared()[name]
         value = value.item() if isinstance(value, np.generic) else value
-        if NoneType in kinds and (value is None or value == NONE):
+        if NoneType in kinds and (value is None or (isinstance(value, str) and value == NONE)):
             return None
-        for kind in kinds:
-            if get_origin(kind) is Literal:
-                return check_choice(name, value, get_args(kind))
-            if get_origin(kind) is tuple:
-                return _whole_numbers(name, value)
-            if kind is bool:
-                return _truth(name, value)
-            if kind is int:
-                return check_whole(name, value, **{"most": _LARGEST, **_whole(bounds)})
-            if kind is float:
-                check_number(name, value, **bounds)
-        return value
+        kind = next(kind for kind in kinds if kind is not NoneType)
+        if get_origin(kind) is Literal:
+            return check_choice(name, value, get_args(kind))
+        if get_origin(kind) is tuple:
+            return _whole_numbers(name, value, bounds)
+        if kind is bool:
+            return _truth(name, value)
+        if kind is float:
+            return check_number(name, value, **bounds)
+        return _whole_number(name, value, bounds)
+
+    @classmethod
+    def _declared(cls) -> dict[str, tuple[tuple[Any, ...], dict[str, Any]]]:
+        """For each field the types that it allows, and the bounds of a number."""
+        return _read_declarations(cls)  # type: ignore[arg-type]  # mypy takes the class for one of its instances
 
 
 def read_assignments(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Values as TOML writes them, by name: ``0.1``, ``true``, ``[0, 1, 2]``; what TOML can't read is a string."""
+    """Read values as TOML writes them: ``0.1``, ``true``, ``[0, 1, 2]``. Anything else is a string."""
     return {name: _read(text) for name, text in texts.items()}
 
 
 def _read(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        document = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
         return text
+    return document["value"] if len(document) == 1 else text
 
 
 def _truth(name: str, value: Any) -> bool:
@@ -134,44 +140,37 @@ def _truth(name: str, value: Any) -> bool:
     return value
 
 
-def _whole_numbers(name: str, value: Any) -> tuple[int, ...]:
+def _whole_number(name: str, value: Any, bounds: Mapping[str, Any]) -> int:
+    return check_whole(name, check_whole(name, value, **bounds), **{"most": _LARGEST, **bounds})
+
+
+def _whole_numbers(name: str, value: Any, bounds: Mapping[str, Any]) -> tuple[int, ...]:
     if not isinstance(value, tuple | list):
         raise ArgumentError(name, value, "must be a list of whole numbers, such as [0, 1, 2]")
-    return tuple(check_whole(name, each, most=_LARGEST) for each in value)
-
-
-def _whole(bounds: Mapping[str, float]) -> dict[str, int]:
-    return {name: int(bound) for name, bound in bounds.items()}
+    return tuple(_whole_number(name, each, bounds) for each in value)
 
 
 @cache
-def _kinds(owner: type[Options]) -> dict[str, tuple[Any, ...]]:
-    """The types that each field allows."""
-    return {name: tuple(_parts(hint)) for name, hint in get_type_hints(owner).items()}
+def _read_declarations(owner: type[Options]) -> dict[str, tuple[tuple[Any, ...], dict[str, Any]]]:
+    hints = get_type_hints(owner)
+    declared = {}
+    for each in fields(owner):
+        hint = hints[each.name]
+        kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        declared[each.name] = kinds, each.metadata["bounds"]
+    return declared
 
 
-@cache
-def _bounds(owner: type[Options]) -> dict[str, dict[str, float]]:
-    return {each.name: each.metadata.get("bounds", {}) for each in fields(owner)}
-
-
-def _parts(hint: Any) -> Iterator[Any]:
-    if get_origin(hint) in (Union, UnionType):
-        yield from get_args(hint)
-    else:
-        yield hint
-
-
-def _range_in_words(owner: type[Options], name: str) -> str:
+def _range_in_words(kinds: tuple[Any, ...], bounds: Mapping[str, float]) -> str:
     signs = {"least": ">=", "above": ">", "most": "<=", "below": "<"}
-    bounds = " and ".join(f"{signs[which]} {bound:g}" for which, bound in _bounds(owner)[name].items())
+    limits = " and ".join(f"{signs[which]} {bound:g}" for which, bound in bounds.items())
     words = []
-    for kind in _kinds(owner)[name]:
+    for kind in kinds:
         if get_origin(kind) is Literal:
             words += list(get_args(kind))
         elif get_origin(kind) is tuple:
-            words.append("list of whole numbers")
+            words.append(f"list of whole numbers {limits}".strip())
         else:
             text = {bool: "true or false", int: "whole number", float: "number", NoneType: NONE}[kind]
-            words.append(f"{text} {bounds}".strip() if kind in (int, float) else text)
+            words.append(f"{text} {limits}".strip() if kind in (int, float) else text)
     return ", ".join(words)

@@ -1,4 +1,4 @@
-"""Pictures as files: their format is checked before any work is done, and they are complete or not there at all."""
+"""Pictures as files. The format can be checked before any work is done."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:
-    """The path, if it ends in a format that can be drawn."""
+    """Return the path if it ends in a supported format."""
     if Path(path).suffix.lower() not in FORMATS:
         raise ArgumentError("plot", os.fspath(path), f"must end in one of {', '.join(FORMATS)}")
     return Path(path)
 
 
 def save_picture(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write a figure in the format that the file's ending names, and return its path."""
+    """Write a figure in the format given by the file's ending, and return the path."""
     path = check_picture(path)
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix[1:].lower())

@@ -1,4 +1,4 @@
-"""Sparse matrices: every conversion between torch and SciPy, adjacency matrices, and products with a constant matrix."""
+"""Sparse matrices: conversions between torch and SciPy, adjacency matrices, and products with a constant matrix."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from torch import Tensor
 from torch_geometric.utils import add_remaining_self_loops, coalesce, remove_self_loops
 
 SPARSE_SHARE = 0.15
-"""Up to this share of entries that are not zero, a sparse product is faster than a dense one."""
+"""Up to this share of nonzero entries, a sparse product is faster than a dense one."""
 
 _Pattern = tuple[Tensor, Tensor]
-"""Row starts and columns."""
+"""Row pointers and column indices."""
 
 
 def csr_tensor(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The torch CSR tensor of this shape with row starts (n + 1), and a column and a value for each stored entry.
+    """The torch CSR tensor of this shape, from row pointers (n + 1) and a column and a value per stored entry.
 
-    torch warns once per process that the layout is in beta and that its invariants are not checked. Both are known: the
-    parts come from code that keeps the invariants.
+    torch's warnings that the layout is in beta and that its invariants are not checked are suppressed: the parts come
+    from code that keeps the invariants.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)
@@ -32,7 +32,7 @@ def csr_tensor(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, 
 
 
 def as_tensor(array: NDArray[Any]) -> Tensor:
-    """A view of an array as a tensor. Nothing here writes to it, so a read-only array is as good."""
+    """A view of an array as a tensor. Read-only arrays are accepted, because no caller writes to the tensor."""
     if any(stride < 0 for stride in array.strides):
         array = np.ascontiguousarray(array)
     with warnings.catch_warnings():
@@ -41,7 +41,7 @@ def as_tensor(array: NDArray[Any]) -> Tensor:
 
 
 def to_scipy(x: Tensor) -> sp.csr_array:
-    """A matrix on the CPU, dense or sparse, as a SciPy matrix; of a CSR tensor the parts are shared, not copied."""
+    """A dense or sparse matrix on the CPU as a SciPy matrix, which shares its memory with a CSR tensor."""
     x = x.detach()
     if x.layout == torch.strided:
         return sp.csr_array(x.numpy())
@@ -57,17 +57,18 @@ def from_scipy(matrix: sp.csr_array) -> Tensor:
 
 
 def transposed(matrix: Tensor) -> Tensor:
-    """The transpose of a CSR tensor as a CSR tensor of its own: torch is slow with a transposed view of one."""
+    """The transpose of a CSR tensor as another CSR tensor, because torch is slow with transposed views."""
     n, d = matrix.shape
     if matrix.device.type != "cpu":
         swapped = matrix.to_sparse_csc()
         return csr_tensor(swapped.ccol_indices(), swapped.row_indices(), swapped.values(), (d, n))
     by_column = to_scipy(matrix).T.tocsr()
-    return csr_tensor(*(as_tensor(part) for part in (by_column.indptr, by_column.indices, by_column.data)), (d, n))
+    start, column, values = (as_tensor(part) for part in (by_column.indptr, by_column.indices, by_column.data))
+    return csr_tensor(start, column, values, (d, n))
 
 
 def slice_rows(x: Tensor, begin: int, end: int) -> Tensor:
-    """The rows from ``begin`` up to ``end`` of a dense or CSR matrix."""
+    """The rows ``begin`` to ``end`` (excluded) of a dense or CSR matrix."""
     if x.layout != torch.sparse_csr:
         return x[begin:end]
     start = x.crow_indices()[begin : end + 1]
@@ -76,24 +77,25 @@ def slice_rows(x: Tensor, begin: int, end: int) -> Tensor:
 
 
 def take_rows(x: Tensor, rows: NDArray[np.int64]) -> Tensor:
-    """The rows with these numbers, in this order, of a dense or CSR matrix on the CPU."""
+    """The given rows, in this order, of a dense or CSR matrix on the CPU."""
     if x.layout != torch.sparse_csr:
         return x[torch.from_numpy(rows)]
     return from_scipy(to_scipy(x)[rows])
 
 
 def stored_parts(x: Tensor, name: str) -> dict[str, Tensor]:
-    """A dense or CSR matrix as strided tensors by name, for files; :func:`from_parts` puts them together again."""
+    """A dense or CSR matrix as dense tensors by name, for files. :func:`from_parts` is the inverse."""
     if x.layout != torch.sparse_csr:
         return {name: x}
     return {f"{name}.start": x.crow_indices(), f"{name}.column": x.col_indices(), f"{name}.value": x.values()}
 
 
 def from_parts(parts: dict[str, Tensor], name: str, shape: tuple[int, int]) -> Tensor:
-    """What :func:`stored_parts` was given.
+    """The matrix that was given to :func:`stored_parts`; the shape is needed for a CSR matrix only.
 
     Raises:
-        RuntimeError: If the parts are not those of a CSR matrix of this shape.
+        KeyError: If a part is missing.
+        RuntimeError: If the parts do not form a CSR matrix of this shape.
     """
     if name in parts:
         return parts[name]
@@ -102,7 +104,7 @@ def from_parts(parts: dict[str, Tensor], name: str, shape: tuple[int, int]) -> T
 
 
 def edges_sorted(edge_index: Tensor, num_nodes: int, *, self_loops: bool) -> Tensor:
-    """The edges sorted by source, then target, each once, with a loop at every node or with none (2 × E)."""
+    """The edges without duplicates, sorted by source, then target (2 × E); with loops at all nodes or at none."""
     edges, _ = (
         add_remaining_self_loops(edge_index, num_nodes=num_nodes) if self_loops else remove_self_loops(edge_index)
     )
@@ -111,7 +113,7 @@ def edges_sorted(edge_index: Tensor, num_nodes: int, *, self_loops: bool) -> Ten
 
 
 def adjacency_matrix(edge_index: Tensor, num_nodes: int, *, self_loops: bool) -> sp.csr_array:
-    """A (n × n, entries 1) as a SciPy matrix, rows sorted, with a loop at every node or with none."""
+    """A (n × n, entries 1) as a SciPy matrix with sorted rows; with loops at all nodes or at none."""
     source, target = edges_sorted(edge_index.cpu(), num_nodes, self_loops=self_loops).numpy()
     ones = np.ones(len(source), dtype=np.float32)
     start = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=num_nodes))])
@@ -119,10 +121,10 @@ def adjacency_matrix(edge_index: Tensor, num_nodes: int, *, self_loops: bool) ->
 
 
 class SparseMatrix:
-    """A constant sparse matrix M (n × m) for M·B, with Mᵀ kept beside it for the backward pass.
+    """A constant sparse matrix M (n × m) for products M·B. It also stores Mᵀ, for the backward pass.
 
-    torch can differentiate such a product by itself, but then multiplies with a transposed view of M, which is slow.
-    The pattern of Mᵀ is found once; its values are those of M in another order, put there when first asked for.
+    torch can differentiate such a product itself, but is slow because it multiplies by a transposed view of M. Here the
+    pattern of Mᵀ is computed once, and its values, which are those of M in another order, when they are first needed.
 
     Args:
         matrix: M as a torch CSR tensor.
@@ -137,31 +139,31 @@ class SparseMatrix:
         self._order = torch.argsort(column, stable=True)
         size = torch.bincount(column, minlength=m)
         transposed_start = torch.cat([size.new_zeros(1), size.cumsum(0)])
-        # MKL reads indices of 32 bits: torch would convert others for each product
+        # MKL reads 32-bit indices: torch would convert others for every product
         self._pattern = start.int(), column.int()
         self._transposed_pattern = transposed_start.int(), row[self._order].int()
 
     @classmethod
     def from_edges(cls, edge_index: Tensor, weight: Tensor, num_nodes: int) -> SparseMatrix:
-        """The n × n matrix with ``weight`` at the places ``edge_index`` (2 × E, sorted by row, then column)."""
+        """The n × n matrix with entries ``weight`` (E) at ``edge_index`` (2 × E, sorted by row, then column)."""
         size = torch.bincount(edge_index[0], minlength=num_nodes)
         start = torch.cat([size.new_zeros(1), size.cumsum(0)])
         return cls(csr_tensor(start, edge_index[1], weight, (num_nodes, num_nodes)))
 
     @property
     def device(self) -> torch.device:
-        """Where the matrix lies."""
+        """The device of the matrix."""
         return self.values.device
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def with_values(self, values: Tensor) -> SparseMatrix:
-        """The same pattern with other values."""
+        """A matrix with the same pattern and other values."""
         return self._copy(values, self._pattern, self._transposed_pattern, self._order)
 
     def to(self, device: torch.device | str) -> SparseMatrix:
-        """The matrix on another device, or itself if it is there already."""
+        """The matrix on this device; the matrix itself if it is there already."""
         values = self.values.to(device)
         if values is self.values:
             return self
@@ -171,7 +173,7 @@ class SparseMatrix:
         return self._copy(values, pattern, transposed_pattern, self._order.to(device))
 
     def to_dense(self) -> Tensor:
-        """The matrix with its zeros (n × m)."""
+        """The matrix as a dense tensor (n × m)."""
         return self._matrix.to_dense()
 
     def __matmul__(self, dense: Tensor) -> Tensor:
@@ -209,11 +211,14 @@ class _Product(torch.autograd.Function):
 
 
 Matrix: TypeAlias = Tensor | SparseMatrix
-"""What a model reads: dense or sparse, with products ``matrix @ dense``."""
+"""What a model reads: a dense or sparse matrix that supports ``matrix @ dense``."""
 
 
 def fastest_form(matrix: Matrix) -> Matrix:
-    """The matrix in the form in which products with it are fastest: sparse where few entries are not zero, else dense."""
+    """The matrix in the form with the fastest products: sparse if few entries are nonzero, else dense.
+
+    A CSR tensor always stays sparse: as a dense matrix it might not fit into memory.
+    """
     if isinstance(matrix, SparseMatrix):
         n, m = matrix.shape
         return matrix.to_dense() if len(matrix.values) > SPARSE_SHARE * n * m else matrix

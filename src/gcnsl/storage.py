@@ -1,7 +1,7 @@
-"""Models on disk: a folder with ``config.json`` and ``tensors.safetensors``. Nothing is pickled, no code is run.
+"""Models on disk: a folder with ``config.json`` and ``tensors.safetensors``. No pickles, so loading runs no code.
 
-``config.json`` names the kind of folder, the format and the version of the package, holds the configuration, and has the
-SHA-256 of the other file and of its own content, so that damage to either is noticed before anything is used.
+``config.json`` holds the configuration, the format, the package's version, and the SHA-256 of the other file and of its
+own content. Damage to either file is therefore noticed before anything is used.
 """
 
 import hashlib
@@ -24,26 +24,26 @@ from gcnsl.version import __version__
 
 KIND = "gcnsl-classifier"
 FORMAT = 2
-"""Format 1, of version 0.1.0, knew GCN-SL only."""
+"""Format 1, of version 0.1.0, could only store GCN-SL."""
 CONFIG, TENSORS = "config.json", "tensors.safetensors"
 
 
 def save_folder(
     path: str | os.PathLike[str], config: Mapping[str, Any], tensors: Mapping[str, Tensor], *, overwrite: bool = True
 ) -> None:
-    """Write a model's folder, complete or not at all.
+    """Write a model's folder completely or not at all.
 
-    It is written beside its place and moved there when it is complete and on the disk; only then an older model there is
-    deleted. A folder that holds something other than a model is never touched.
+    The folder is written under a temporary name and renamed once it is on the disk; an older model is deleted last. A
+    folder that holds anything other than a model is left untouched.
 
     Args:
-        path: The folder; missing ones above it are made.
+        path: The folder. Missing parent folders are created.
         config: Plain values, for JSON.
-        tensors: By name, on any device.
+        tensors: Tensors by name, on any device.
         overwrite: Whether an older model may be replaced.
 
     Raises:
-        InputError: If there is something else in the folder's place.
+        InputError: If the path is a file or a folder with other content.
     """
     path = _settled(path)
     check_place(path, overwrite=overwrite)
@@ -53,7 +53,7 @@ def save_folder(
         "kind": KIND,
         "format": FORMAT,
         "gcnsl": __version__,
-        "config": json.loads(json.dumps(config)),  # as it will be read: tuples as lists, keys as strings
+        "config": json.loads(json.dumps(config)),  # as it will be read: tuples become lists, keys strings
         "tensors": sorted(own),
         "tensors_sha256": hashlib.sha256(content).hexdigest(),
     }
@@ -72,7 +72,7 @@ def save_folder(
 
 
 def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Refuse a place that holds something other than a model, which :func:`save_folder` would not replace."""
+    """Raise the error that :func:`save_folder` would raise for this path."""
     path = Path(path)
     if not path.exists():
         return
@@ -82,16 +82,16 @@ def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None
     if not names:
         return
     if not overwrite:
-        raise InputError(f"{path} exists: allow it to be overwritten, or give another folder")
+        raise InputError(f"{path} exists: allow overwriting, or give another folder")
     if not names <= {CONFIG, TENSORS} or not _looks_like_a_model(path):
-        raise InputError(f"{path} holds something other than a model, which is left as it is: give another folder")
+        raise InputError(f"{path} holds files other than a model's: give another folder")
 
 
 def load_folder(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Read what :func:`save_folder` wrote: the configuration and the tensors, on the CPU.
 
     Raises:
-        InputError: If a file is missing or damaged, or was written in another format.
+        InputError: If a file is missing, damaged or in another format.
     """
     path = _settled(path)
     if not path.is_dir():
@@ -101,24 +101,24 @@ def load_folder(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
     if hashlib.sha256(content).hexdigest() != document["tensors_sha256"]:
         raise _damaged(path, f"{TENSORS} is not the file that was saved")
     try:
-        # Copies are aligned as torch aligns tensors. In the file they are not, which can change how products round.
+        # Copies have the alignment of other tensors. Without it, products can round differently.
         tensors = {name: tensor.clone() for name, tensor in safetensors.torch.load(content).items()}
     except (SafetensorError, ValueError, KeyError) as error:
         raise _damaged(path, f"{TENSORS} can't be read ({error})") from error
     if sorted(tensors) != document["tensors"]:
-        raise _damaged(path, f"{TENSORS} has other tensors than {CONFIG} lists")
+        raise _damaged(path, f"the tensors in {TENSORS} are not those listed in {CONFIG}")
     return document["config"], tensors
 
 
 def pack_strings(strings: Sequence[str]) -> tuple[Tensor, Tensor]:
-    """Strings as two tensors: their UTF-8 bytes one after the other (uint8), and where each begins and ends (n + 1)."""
+    """Strings as two tensors: the concatenated UTF-8 bytes (uint8), and the offsets of the strings (n + 1)."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in strings]
     ends = torch.tensor([0, *map(len, encoded)]).cumsum(0)
     return torch.frombuffer(bytearray(b"".join(encoded)) or bytearray(1), dtype=torch.uint8)[: int(ends[-1])], ends
 
 
 def unpack_strings(content: Tensor, ends: Tensor) -> list[str]:
-    """What :func:`pack_strings` was given."""
+    """The strings that were given to :func:`pack_strings`."""
     raw, places = content.numpy().tobytes(), ends.tolist()
     return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(places)]
 
@@ -129,12 +129,12 @@ def _read_config(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"{CONFIG} is not JSON ({error})") from error
     if not isinstance(document, dict) or document.get("kind") != KIND:
-        raise InputError(f"{path} is not a model of gcnsl: {CONFIG} does not say so; give a saved model's folder")
+        raise InputError(f"{path} is not the folder of a gcnsl model: give the folder of a saved model")
     if isinstance(document.get("format"), int) and document["format"] != FORMAT:
         older = document["format"] < FORMAT
         remedy = "train and save the model again" if older else "install a newer gcnsl"
         raise InputError(
-            f"{path} was written by gcnsl {document.get('gcnsl')} in format {document['format']}, and gcnsl "
+            f"{path} was written by gcnsl {document.get('gcnsl')} in format {document['format']}, but gcnsl "
             f"{__version__} reads format {FORMAT}: {remedy}"
         )
     if document.pop("sha256", None) != _checksum(document):
@@ -152,7 +152,7 @@ def _read(path: Path, name: str) -> bytes:
 
 
 def _checksum(document: Mapping[str, Any]) -> str:
-    """Of the content, however it is laid out."""
+    """SHA-256 of the content, independent of its layout."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
@@ -161,7 +161,7 @@ def _damaged(path: Path, why: str) -> InputError:
 
 
 def _looks_like_a_model(path: Path) -> bool:
-    """Whether the folder is ours, damaged or not."""
+    """Whether the folder is one of ours, even if it is damaged."""
     try:
         document = json.loads((path / CONFIG).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -174,7 +174,7 @@ def _beside(path: Path, what: str) -> Path:
 
 
 def _settled(path: str | os.PathLike[str]) -> Path:
-    """The path, with the older model back in its place if a process was killed between the two renames."""
+    """The absolute path. If a process was killed between the two renames, the older model is put back first."""
     path = Path(os.path.abspath(path))
     old = _beside(path, "old")
     if not path.exists() and old.exists():

@@ -1,4 +1,4 @@
-"""GCN-SL on disk; tests/estimator/test_laws.py has what holds for all methods."""
+"""GCN-SL on disk; test_node_classifier.py has what holds for all methods."""
 
 import json
 

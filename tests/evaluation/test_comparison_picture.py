@@ -1,10 +1,10 @@
 import xml.etree.ElementTree as ET
 
 import pytest
-from gcnsl.evaluation.comparison import Comparison
-from gcnsl.evaluation.comparison_picture import draw_comparison
 
 from gcnsl import InputError
+from gcnsl.evaluation.comparison import Comparison
+from gcnsl.evaluation.comparison_picture import draw_comparison
 
 RESULT = Comparison(0.4, accuracy={"mlp": [0.7, 0.72, 0.71], "gcn": [0.8, 0.85], "gcn-sl-cc": [0.81, 0.84, 0.86]})
 

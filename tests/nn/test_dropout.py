@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from gcnsl.nn import SparseMatrix
 from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.sparse import SparseMatrix
 
 
 def test_dropout_keeps_the_mean_and_the_pattern() -> None:

@@ -1,19 +1,18 @@
+import inspect
+from dataclasses import fields
+
 import numpy as np
 import pytest
 import torch
 
 from gcnsl import InputError, synthetic
-from gcnsl.nn import GCNSL, SparseMatrix, normalized_adjacency, shift_features
+from gcnsl.graph import from_arrays
+from gcnsl.nn import GCNSL, GCNSLConfig, normalized_adjacency, shift_features
+from gcnsl.sparse import SparseMatrix
 
 N, D, C, P, Q, CLASSES = 24, 9, 4, 3, 5, 3
 
-
-@pytest.fixture(autouse=True)
-def _double():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.double)
-    yield
-    torch.set_default_dtype(before)
+pytestmark = pytest.mark.usefixtures("double")
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ def graph():
     data = synthetic(n=N, h=0.4, classes=CLASSES, degree=3, features=D, seed=1)
     x = shift_features(data.x.double())
     spectral = torch.randn(N, C, generator=torch.Generator().manual_seed(0))
-    return x, spectral, data.edge_index
+    return x, data.edge_index, spectral
 
 
 def model(**options) -> GCNSL:
@@ -31,7 +30,7 @@ def model(**options) -> GCNSL:
     return built.eval()
 
 
-def transcription(net: GCNSL, x, spectral, edges, *, K: int, epsilon: float, merge: str, known: int = N) -> np.ndarray:
+def transcription(net: GCNSL, x, edges, spectral, *, K: int, epsilon: float, merge: str, known: int = N) -> np.ndarray:
     """The paper's equations, in its order, with dense matrices; new nodes are like known ones and themselves."""
     X, F = x.numpy(), spectral.numpy()
     weights = {name: value.detach().numpy() for name, value in net.named_parameters()}
@@ -72,11 +71,11 @@ def transcription(net: GCNSL, x, spectral, edges, *, K: int, epsilon: float, mer
 @pytest.mark.parametrize("epsilon", [0.3, 0.9])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_is_the_paper_to_the_letter(graph, merge, rounds, epsilon, sparse) -> None:
-    x, spectral, edges = graph
+    x, edges, spectral = graph
     net = model(merge=merge, rounds=rounds, epsilon=epsilon)
     features = SparseMatrix(x.to_sparse_csr()) if sparse else x
-    logits = net(features, spectral, normalized_adjacency(edges, N))
-    expected = transcription(net, x, spectral, edges, K=rounds, epsilon=epsilon, merge=merge)
+    logits = net(features, normalized_adjacency(edges, N), spectral)
+    expected = transcription(net, x, edges, spectral, K=rounds, epsilon=epsilon, merge=merge)
     np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
 
 
@@ -85,33 +84,33 @@ def test_is_the_paper_to_the_letter(graph, merge, rounds, epsilon, sparse) -> No
 @pytest.mark.parametrize("at_once", [4, 1000])
 def test_new_nodes_are_connected_to_known_ones_and_to_themselves(graph, monkeypatch, epsilon, known, at_once) -> None:
     monkeypatch.setattr("gcnsl.nn.gcn_sl._NEW_ROWS", at_once)
-    x, spectral, edges = graph
+    x, edges, spectral = graph
     net = model(epsilon=epsilon, rounds=2)
-    logits = net(x, spectral, normalized_adjacency(edges, N), known=known)
-    expected = transcription(net, x, spectral, edges, K=2, epsilon=epsilon, merge="concat", known=known)
+    logits = net(x, normalized_adjacency(edges, N), spectral, known=known)
+    expected = transcription(net, x, edges, spectral, K=2, epsilon=epsilon, merge="concat", known=known)
     np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_where_no_node_is_new_nothing_changes(graph) -> None:
-    x, spectral, edges = graph
+    x, edges, spectral = graph
     net, adjacency = model(epsilon=0.3), normalized_adjacency(edges, N)
-    assert net(x, spectral, adjacency, known=N).equal(net(x, spectral, adjacency))
+    assert net(x, adjacency, spectral, known=N).equal(net(x, adjacency, spectral))
 
 
 def test_a_new_node_without_a_direction_is_like_no_node(graph) -> None:
-    x, spectral, _ = graph
+    x, edges, spectral = graph
     x = x.clone()
     x[-1] = 0
     net = model(epsilon=0.3)
-    h = net.enhanced_features(x, spectral)
-    assert net._reconnect(net.directions(x), h, N - 1)[-1].abs().sum() == 0
+    h, *_, over_learned = net.branches(x, edges, spectral, known=N - 1)
+    assert over_learned[-1].abs().sum() == 0
     assert h[-1].abs().sum() > 0
 
 
 def test_gradients_reach_every_parameter_and_are_right(graph) -> None:
-    x, spectral, edges = graph
+    x, edges, spectral = graph
     net, adjacency = model(epsilon=0.5, rounds=2), normalized_adjacency(edges, N)
-    loss = torch.nn.functional.cross_entropy(net(x, spectral, adjacency), torch.arange(N) % CLASSES)
+    loss = torch.nn.functional.cross_entropy(net(x, adjacency, spectral), torch.arange(N) % CLASSES)
     loss.backward()
     for name, parameter in net.named_parameters():
         direction = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1))
@@ -119,7 +118,7 @@ def test_gradients_reach_every_parameter_and_are_right(graph) -> None:
         for sign in (1, -1):
             with torch.no_grad():
                 parameter.add_(sign * step * direction)
-                losses.append(torch.nn.functional.cross_entropy(net(x, spectral, adjacency), torch.arange(N) % CLASSES))
+                losses.append(torch.nn.functional.cross_entropy(net(x, adjacency, spectral), torch.arange(N) % CLASSES))
                 parameter.sub_(sign * step * direction)
         slope = float(losses[0] - losses[1]) / (2 * step)
         assert float((parameter.grad * direction).sum()) == pytest.approx(slope, rel=1e-5, abs=1e-9), name
@@ -127,26 +126,26 @@ def test_gradients_reach_every_parameter_and_are_right(graph) -> None:
 
 
 def test_relabelling_nodes_permutes_the_output(graph) -> None:
-    x, spectral, edges = graph
+    x, edges, spectral = graph
     net = model(epsilon=0.5, rounds=2)
     order = torch.randperm(N, generator=torch.Generator().manual_seed(0))
     new_number = torch.argsort(order)
-    plain = net(x, spectral, normalized_adjacency(edges, N))
-    relabelled = net(x[order], spectral[order], normalized_adjacency(new_number[edges], N))
+    plain = net(x, normalized_adjacency(edges, N), spectral)
+    relabelled = net(x[order], normalized_adjacency(new_number[edges], N), spectral[order])
     assert torch.allclose(relabelled, plain[order])
 
 
 def test_one_round_holds_h_twice(graph) -> None:
-    x, spectral, edges = graph
+    x, edges, spectral = graph
     net, adjacency = model(rounds=1), normalized_adjacency(edges, N)
-    h = net.enhanced_features(x, spectral)
-    before, after = net._aggregate(h, adjacency)
+    h, before, after, _ = net.branches(x, adjacency, spectral)
     assert before is h
     assert torch.allclose(after, adjacency @ h)
+    assert net.branch_names == ["own features", "own features", "A (1 step)", "A*"]
 
 
 def test_without_the_learned_graph_is_zeroing_its_branch(graph) -> None:
-    x, spectral, edges = graph
+    x, edges, spectral = graph
     adjacency = normalized_adjacency(edges, N)
     full, less = model(), model(use_reconnected=False)
     width = len(less.gate)
@@ -160,39 +159,40 @@ def test_without_the_learned_graph_is_zeroing_its_branch(graph) -> None:
             "lin_out.weight": state["lin_out.weight"][:, :width],
         }
     )
-    assert torch.allclose(full(x, spectral, adjacency), less(x, spectral, adjacency))
+    assert torch.allclose(full(x, adjacency, spectral), less(x, adjacency, spectral))
 
 
 def test_without_either_graph_edges_do_not_matter(graph) -> None:
-    x, spectral, _ = graph
+    x, _, spectral = graph
     net = model(use_adjacency=False, use_reconnected=False)
     changed = x.clone()
     changed[1:] = 0
-    assert torch.allclose(net(x, spectral)[0], net(changed, spectral)[0])
+    assert torch.allclose(net(x, None, spectral)[0], net(changed, spectral=spectral)[0])
 
 
 def test_without_spectral_features(graph) -> None:
-    x, spectral, edges = graph
+    x, edges, spectral = graph
     net, adjacency = model(spectral_channels=0), normalized_adjacency(edges, N)
-    assert net(x, None, adjacency).equal(net(x, spectral, adjacency))
+    assert net(x, adjacency).equal(net(x, adjacency, spectral))
     assert len(net.gate) == 4 * P
 
 
 def test_dropout_only_in_training_and_never_on_similarities(graph) -> None:
-    x, spectral, edges = graph
+    x, edges, spectral = graph
     net, adjacency = model(dropout=0.5), normalized_adjacency(edges, N)
-    assert net(x, spectral, adjacency).equal(net(x, spectral, adjacency))
+    assert net(x, adjacency, spectral).equal(net(x, adjacency, spectral))
     directions = net.directions(x)
     net.train()
     for features in (x, SparseMatrix(x.to_sparse_csr())):
-        assert not net(features, spectral, adjacency).equal(net(features, spectral, adjacency))
+        assert not net(features, adjacency, spectral).equal(net(features, adjacency, spectral))
         assert torch.allclose(net.directions(features), directions)
 
 
 def test_the_learned_graph_is_what_the_model_uses(graph) -> None:
     x, *_ = graph
     net = model(epsilon=0.4)
-    (source, target), weight = net.reconnected_graph(x)
+    assert net.learns_graph
+    (source, target), weight = net.learned_graph(x)
     z = net.directions(x)
     similarity = z @ z.T
     expected = torch.where(similarity >= 0.4, similarity, 0.0)
@@ -205,10 +205,14 @@ def test_the_learned_graph_is_what_the_model_uses(graph) -> None:
     ("arguments", "message"),
     [
         ({"merge": "sum"}, r"merge\('sum'\) must be one of concat, average"),
-        ({"epsilon": 0.0}, r"epsilon\(0.0\) must be in \(0, 1\]"),
-        ({"dropout": 1.0}, r"dropout\(1.0\) must be in \[0, 1\)"),
-        ({"rounds": 0}, r"rounds\(0\) must be >= 1"),
+        ({"epsilon": 0.0}, r"epsilon\(0.0\) must be > 0 and <= 1"),
+        ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
+        ({"rounds": 0}, r"rounds\(0\) must be from 1 to 64"),
         ({"spectral_channels": -1}, r"spectral_channels\(-1\) must be >= 0"),
+        ({"use_adjacency": 1}, r"use_adjacency\(1\) must be true or false"),
+        ({"use_reconnected": None}, r"use_reconnected\(None\) must be true or false"),
+        ({"self_loops": "no"}, r"self_loops\('no'\) must be true or false"),
+        ({"adjacency_norm": "column"}, r"adjacency_norm\('column'\) must be one of symmetric, row"),
     ],
 )
 def test_bad_arguments(arguments, message) -> None:
@@ -216,39 +220,159 @@ def test_bad_arguments(arguments, message) -> None:
         model(**arguments)
 
 
-def test_missing_inputs_are_named(graph) -> None:
-    x, spectral, edges = graph
-    with pytest.raises(InputError, match="adjacency is None"):
-        model()(x, spectral)
-    with pytest.raises(InputError, match=r"spectral is None: give F \(n × 4\)"):
-        model()(x, None, normalized_adjacency(edges, N))
-    with pytest.raises(InputError, match="use_reconnected=False"):
-        model(use_reconnected=False).directions(x)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"adjacency": None}, "adjacency is None: give Â or edge_index, or build the model with use_adjacency=False"),
+        (
+            {"adjacency": normalized_adjacency(torch.tensor([[0], [1]]), 3)},
+            r"adjacency has shape \(3, 3\): x has 24 rows",
+        ),
+        (
+            {"adjacency": torch.ones(3, 5)},
+            r"edge_index has shape \(3, 5\) and dtype torch\.float\d+: give node numbers",
+        ),
+        ({"adjacency": torch.ones(2, 5, dtype=torch.bool)}, r"edge_index has shape \(2, 5\) and dtype torch\.bool"),
+        ({"adjacency": torch.tensor([[0], [24]])}, "edge_index holds node numbers from 0 to 24, but x has 24 rows"),
+        ({"adjacency": torch.tensor([[-1], [0]])}, "edge_index holds node numbers from -1 to 0"),
+        ({"spectral": None}, r"spectral is None: give F \(24 × 4\)"),
+        ({"spectral": torch.ones(24, 3)}, r"spectral has shape \(24, 3\): give F \(24 × 4\)"),
+        ({"x": torch.ones(24, 8)}, "x has 8 columns, but the model was built for in_channels=9"),
+        ({"known": 0}, r"known\(0\) must be from 1 to 24: x has no more rows"),
+        ({"known": 25}, r"known\(25\) must be from 1 to 24"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_named(graph, change, message) -> None:
+    inputs = dict(zip(("x", "adjacency", "spectral"), graph, strict=True)) | change
+    with pytest.raises(InputError, match=message):
+        model()(inputs.pop("x"), **inputs)
+
+
+def test_without_a_learned_graph_there_are_no_directions(graph) -> None:
+    net = model(use_reconnected=False)
+    assert not net.learns_graph
+    for ask in (net.directions, net.learned_graph):
+        with pytest.raises(InputError, match="the model has no learned graph: build it with use_reconnected=True"):
+            ask(graph[0])
+    with pytest.raises(InputError, match="x has 8 columns"):
+        model().directions(torch.ones(24, 8))
+
+
+@pytest.mark.parametrize("self_loops", [True, False])
+@pytest.mark.parametrize("norm", ["symmetric", "row"])
+def test_edge_index_is_as_good_as_its_normalised_adjacency(graph, self_loops, norm) -> None:
+    x, edges, spectral = graph
+    net = model(self_loops=self_loops, adjacency_norm=norm)
+    adjacency = normalized_adjacency(edges, N, self_loops=net.self_loops, norm=net.adjacency_norm)
+    logits = net(x, adjacency, spectral)
+    assert net(x, edges, spectral=spectral).equal(logits)
+    assert net(x, edges.int(), spectral=spectral).equal(logits)
+    assert net(x.to_sparse_csr(), edges, spectral=spectral).allclose(logits)
+
+
+def test_a_model_in_double_precision_takes_edges_where_single_is_the_default(graph) -> None:
+    x, edges, spectral = graph
+    net = model()
+    logits = net(x, edges, spectral)
+    torch.set_default_dtype(torch.float)
+    torch.testing.assert_close(net(x, edges, spectral), logits, rtol=1e-6, atol=1e-6)
+
+
+def test_a_graph_without_edges_is_no_error(graph) -> None:
+    x, edges, spectral = graph
+    logits = model()(x, edges[:, :0], spectral)
+    assert logits.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"rounds": 1}, {"merge": "average"}, {"use_adjacency": False}, {"use_reconnected": False}]
+)
+def test_evidence_adds_up_to_the_difference_of_logits(graph, options) -> None:
+    net = model(**options)
+    logits = net(*graph).detach()
+    net.train()
+    for node in (0, N - 1):
+        evidence = net.evidence(*graph, node=node, one=2, other=0)
+        assert sum(evidence.values()) == pytest.approx(float(logits[node, 2] - logits[node, 0]))
+        assert list(evidence) == list(dict.fromkeys(net.branch_names))
+    assert net.training
+
+
+@pytest.mark.parametrize("rows", [slice(3, 9), slice(0, N, 5), slice(20, 99), slice(-1, None)])
+def test_rows_of_the_learned_graph_are_those_of_the_whole(graph, rows) -> None:
+    net = model(epsilon=0.4)
+    edges, similarity = net.learned_graph(*graph)
+    wanted = torch.isin(edges[0], torch.arange(N)[rows])
+    some, their_similarity = net.learned_graph(*graph, rows=rows)
+    assert some.equal(edges[:, wanted])
+    assert their_similarity.allclose(similarity[wanted])
+
+
+def test_model_and_configuration_have_the_same_defaults() -> None:
+    declared = {field.name: field.default for field in fields(GCNSLConfig)}
+    arguments = inspect.signature(GCNSL.__init__).parameters.values()
+    defaults = {argument.name: argument.default for argument in arguments if argument.default is not argument.empty}
+    assert defaults == {name: declared[name] for name in defaults}
+    left = {"hidden_channels", "feature_norm", "feature_shift", "n_components", "n_anchors"}
+    assert declared.keys() - defaults.keys() == left | {"spectral_method", "spectral_scale"}
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_without_spectral_features_nothing_is_precomputed(sparse) -> None:
+    torch.set_default_dtype(torch.float)
+    data, config = synthetic(n=N, h=0.4, classes=CLASSES, degree=3, features=D, seed=1), GCNSLConfig(n_components=0)
+    data.x = data.x.to_sparse_csr() if sparse else data.x
+    assert config.precompute(data, seed=0) is None
+    assert config.from_state({}, {}, data, seed=0) is None
+    *_, spectral = inputs = config.inputs(data, None, seed=0)
+    assert spectral.layout == torch.strided
+    assert spectral.shape == (N, 0)
+    assert config.build(D, CLASSES)(*inputs).shape == (N, CLASSES)
+
+
+@pytest.mark.parametrize("method", ["esc-anch", "esc", "sc"])
+def test_spectral_features_come_back_from_their_state_and_grow(method) -> None:
+    torch.set_default_dtype(torch.float)
+    data = synthetic(n=N, h=0.4, classes=CLASSES, degree=3, features=D, seed=1)
+    grown = from_arrays(torch.cat([data.x, data.x[:2] + 0.5]), data.edge_index)
+    config = GCNSLConfig(n_components=3, spectral_method=method)
+    columns = config.precompute(data, seed=0)
+    plain, tensors = columns.state()
+    again = config.from_state(plain, tensors, data, seed=0)
+    assert "values" in tensors, "the caller's state is left as it is"
+    assert again.values.equal(columns.values)
+    assert columns.grown(data) is columns
+    new, later = columns.grown(grown).values, again.grown(grown).values
+    assert new.equal(later)
+    assert new[:N].equal(columns.values)
+    assert new.shape == (N + 2, 3)
+    with pytest.raises(ValueError, match=r"F has shape \(24, 3\), not \(26, 3\)"):
+        config.from_state(plain, tensors, grown, seed=0)
 
 
 def test_repr() -> None:
-    assert repr(model(rounds=2)) == "GCNSL(9 + 4 → 3, merge='concat', rounds=2, epsilon=0.8)"
+    assert repr(model(rounds=2)) == "GCNSL(9 + 4 → 3, merge='concat', rounds=2, epsilon=0.95)"
 
 
 @pytest.mark.parametrize("scale", [1e-15, 1e-30, 1e15])
 def test_the_length_of_q_changes_no_direction(graph, scale) -> None:
-    x, spectral, edges = (part.float() if part.is_floating_point() else part for part in graph)
+    x, edges, spectral = (part.float() if part.is_floating_point() else part for part in graph)
     net = model(epsilon=0.5).float()
     adjacency = SparseMatrix(normalized_adjacency(edges, N).to_dense().float().to_sparse_csr())
     before = net.directions(x)
-    logits = net(x, spectral, adjacency)
+    logits = net(x, adjacency, spectral)
     with torch.no_grad():
         net.similarity.weight *= scale
     torch.testing.assert_close(net.directions(x), before)
-    torch.testing.assert_close(net(x, spectral, adjacency), logits)
-    net(x, spectral, adjacency).sum().backward()
+    torch.testing.assert_close(net(x, adjacency, spectral), logits)
+    net(x, adjacency, spectral).sum().backward()
     assert net.similarity.weight.grad.isfinite().all()
 
 
 def test_a_q_of_zero_connects_nobody(graph) -> None:
-    x, spectral, edges = graph
+    x, edges, spectral = graph
     net = model()
     torch.nn.init.zeros_(net.similarity.weight)
     assert net.directions(x).eq(0).all()
-    net(x, spectral, normalized_adjacency(edges, N)).sum().backward()
+    net(x, normalized_adjacency(edges, N), spectral).sum().backward()
     assert net.similarity.weight.grad.eq(0).all()

@@ -1,34 +1,22 @@
 import numpy as np
 import pytest
 import torch
-from model_cases import (
-    CLASSES,
-    D,
-    N,
-    P,
-    accuracy_after_training,
-    adjacency_matrix,
-    both_forms,
-    check_dropout_is_for_training_only,
-    check_every_model_law,
-    drawn,
-    small_graph,
-    weights,
-)
 
 from gcnsl import InputError
 from gcnsl.nn import GeomGCN, GeomGCNConfig
 from gcnsl.nn.geom_gcn import divided_adjacency
+from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
+
+from .cases import CLASSES, D, N, P, adjacency_matrix, both_forms, drawn, small_graph, weights
 
 
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path_factory) -> None:
-    monkeypatch.setattr("gcnsl.datasets.files.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
+    monkeypatch.setattr("gcnsl.datasets.dataset_files.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
 
 
-def divisions(config: GeomGCNConfig, data) -> list[np.ndarray]:
+def divisions(found: StructuralNeighbourhood) -> list[np.ndarray]:
     """Â_r for the eight divisions and the nodes themselves."""
-    found = config.neighbourhood(data)
     A = np.zeros((9, N, N))
     for node, neighbour, division in zip(*found.edge_index.tolist(), found.division.tolist(), strict=True):
         A[division, node, neighbour] = 1
@@ -39,14 +27,14 @@ def divisions(config: GeomGCNConfig, data) -> list[np.ndarray]:
 
 @pytest.mark.usefixtures("double")
 def test_is_the_equation() -> None:
-    data, config = small_graph(), GeomGCNConfig()
-    x = data.x.double()
+    data = small_graph()
+    x, found = data.x.double(), structural_neighbourhood(data.edge_index, N)
     model = drawn(GeomGCN(D, P, CLASSES))
-    w, A = weights(model), divisions(config, data)
+    w, A = weights(model), divisions(found)
     W1, W2 = (np.split(w[f"{layer}.lin.weight"], 9, axis=1) for layer in ("first", "second"))
     H = np.maximum(np.concatenate([A[r] @ x.numpy() @ W1[r] for r in range(9)], axis=1), 0)
     expected = sum(A[r] @ H @ W2[r] for r in range(9)) / 9
-    adjacency = divided_adjacency(config.neighbourhood(data), N)
+    adjacency = divided_adjacency(found, N)
     for features in both_forms(x):
         logits = model(features, adjacency)
         np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-8, atol=1e-10)
@@ -54,20 +42,8 @@ def test_is_the_equation() -> None:
 
 def test_divisions_together_hold_the_graph() -> None:
     data = small_graph()
-    A = divisions(GeomGCNConfig(), data)
+    A = divisions(structural_neighbourhood(data.edge_index, N))
     np.testing.assert_array_equal(sum(A[:4]) > 0, adjacency_matrix(data) > 0)
-
-
-def test_laws() -> None:
-    check_every_model_law(GeomGCNConfig())
-
-
-def test_dropout() -> None:
-    check_dropout_is_for_training_only(GeomGCNConfig())
-
-
-def test_learns() -> None:
-    assert accuracy_after_training(GeomGCNConfig(), lr=0.05) > 0.75
 
 
 def test_maps_of_divisions_are_drawn_each_by_itself() -> None:
@@ -81,21 +57,24 @@ def test_maps_of_divisions_are_drawn_each_by_itself() -> None:
     ("arguments", "message"),
     [
         ({"hidden_channels": 0}, r"hidden_channels\(0\) must be >= 1"),
-        ({"dropout": 1.0}, r"dropout\(1.0\) must be in \[0, 1\)"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        GeomGCNConfig(**arguments).build(small_graph())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+        ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
         ({"embedding": "mds"}, r"embedding\('mds'\) must be one of isomap, poincare, struc2vec"),
         ({"source": "authors"}, r"source\('authors'\) must be one of computed, published"),
     ],
 )
-def test_bad_preparation(arguments, message) -> None:
+def test_bad_arguments(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
-        GeomGCNConfig(**arguments).prepare(small_graph(), seed=0)
+        GeomGCNConfig(**arguments)
+
+
+def test_missing_neighbourhoods_are_named() -> None:
+    with pytest.raises(InputError, match=r"needs neighbourhoods: compute them with gcnsl\.structure\."):
+        GeomGCNConfig().inputs(small_graph(), None, seed=0)
+
+
+def test_neighbourhoods_come_back_from_their_state() -> None:
+    data, config = small_graph(), GeomGCNConfig()
+    found = structural_neighbourhood(data.edge_index, N)
+    again = config.from_state(*found.state(), data, seed=0)
+    before, after = (config.inputs(data, each, seed=0)[1] for each in (found, again))
+    assert before.to_dense().equal(after.to_dense())

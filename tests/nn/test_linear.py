@@ -1,7 +1,7 @@
 import torch
 
-from gcnsl.nn import SparseMatrix
 from gcnsl.nn.linear import FeatureLinear
+from gcnsl.sparse import SparseMatrix
 
 
 def test_sparse_features_map_like_dense_ones() -> None:

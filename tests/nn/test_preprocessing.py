@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from gcnsl import InputError, synthetic
-from gcnsl.nn import SparseMatrix, feature_matrix, normalize_features, normalized_adjacency, shift_features
+from gcnsl.nn import normalize_features, normalized_adjacency, shift_features
 
 X = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-1.0, 1.0]])
 
@@ -56,14 +56,3 @@ def test_sparse_features_are_treated_like_dense_ones(norm) -> None:
     sparse = shift_features(normalize_features(dense.to_sparse_csr(), norm), seed=3)
     assert sparse.layout == torch.sparse_csr
     torch.testing.assert_close(sparse.to_dense(), shift_features(normalize_features(dense, norm), seed=3))
-
-
-@pytest.mark.parametrize(("share", "kind"), [(0.02, SparseMatrix), (0.5, torch.Tensor)])
-def test_features_are_sparse_where_that_pays(share, kind) -> None:
-    generator = torch.Generator().manual_seed(0)
-    x = (torch.rand(50, 40, generator=generator) < share).float()
-    matrix = feature_matrix(x)
-    assert isinstance(matrix, kind)
-    b = torch.randn(40, 3, generator=generator)
-    torch.testing.assert_close(matrix @ b, x @ b)
-    assert isinstance(feature_matrix(x.to_sparse_csr()), SparseMatrix)

@@ -4,26 +4,39 @@ import sys
 
 import pytest
 import torch
-from reconnection_cases import Case, assert_close, make_case
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
-from gcnsl.reconnection import neighbourhoods, numba_backend, pairs, threads
+from gcnsl.reconnection import numba_backend, numba_pairs, pairs, threads
 from gcnsl.reconnection.pairs import Regime
+
+from .cases import Case, assert_close, cases, make_case
 
 
 def regime_of(case: Case) -> Regime:
-    keys = case.z if case.keys is None else case.keys
-    return Regime(int(numba_backend.forward(case.z, keys, case.h, case.epsilon)[2].regime))
+    return numba_backend.forward(case.problem()).pairs.regime
+
+
+def use(regime: Regime, patch: pytest.MonkeyPatch) -> None:
+    """Set the budgets so that small cases run in the given regime, in several shares."""
+    patch.setattr(pairs, "PAIRS_PER_ROW", {"cpu": 10_000 if regime == Regime.LISTED else 0})
+    patch.setattr(numba_backend, "DENSE_FRACTION", -1.0 if regime == Regime.TILED else 1.0)
+    patch.setattr(numba_pairs, "STREAMED_ROWS", 50)
+    patch.setattr(threads, "WORK_PER_SHARE", 1 << 10)
+
+
+@given(cases(largest=700), st.sampled_from([Regime.LISTED, Regime.STREAMED, Regime.TILED]))
+@settings(max_examples=30, deadline=None)
+def test_values_and_gradients_in_float64(case: Case, regime: Regime) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        use(regime, patch)
+        assert_close(case.run("numba", dtype=torch.float64), case.expected(), tolerance=1e-11)
 
 
 def forced_case(regime: Regime, m: int | None, monkeypatch: pytest.MonkeyPatch) -> Case:
-    """A case that runs in the given regime, with budgets set so that a small one does."""
-    monkeypatch.setattr(
-        pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, 200 if regime == Regime.LISTED else 10)
-    )
-    monkeypatch.setattr(numba_backend, "DENSE_FRACTION", 0.05 if regime == Regime.TILED else 1.0)
-    monkeypatch.setattr(neighbourhoods, "STREAMED_ROWS", 50)
-    monkeypatch.setattr(threads, "WORK_PER_SHARE", 1 << 10)
+    """A case that runs in the given regime."""
+    use(regime, monkeypatch)
     return make_case(n=611, m=m, q=19, p=9, kind="some", seed=8, zero_rows=3, duplicates=4)
 
 
@@ -50,17 +63,6 @@ def test_the_number_of_threads_changes_no_bit(regime: Regime, monkeypatch: pytes
         assert all(torch.equal(a, b) for a, b in zip(results[0], result, strict=True))
 
 
-def test_the_list_is_sorted_symmetric_and_complete() -> None:
-    case = make_case(n=700, m=None, q=6, p=2, kind="few", seed=1, zero_rows=4, duplicates=3)
-    kept = numba_backend.forward(case.z, case.z, case.h, case.epsilon)[2]
-    listed = torch.zeros(700, 700, dtype=torch.bool)
-    for i in range(700):
-        columns = kept.columns[kept.start[i] : kept.start[i + 1]].long()
-        assert bool((columns.diff() > 0).all())
-        listed[i, columns] = True
-    assert torch.equal(listed, case.z.double() @ case.z.double().T >= case.epsilon)
-
-
 @pytest.mark.parametrize("m", [None, 800])
 def test_the_list_never_outgrows_its_room(m: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """One degree below and one above the budget: the list is full to the last place, or there is none."""
@@ -70,7 +72,7 @@ def test_the_list_never_outgrows_its_room(m: int | None, monkeypatch: pytest.Mon
     degree = (case.z @ keys.T >= case.epsilon).sum().item() / 900
     for room, expected in ((degree + 1, Regime.LISTED), (degree - 1, Regime.STREAMED)):
         monkeypatch.setattr(pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, int(room)))
-        kept = numba_backend.forward(case.z, keys, case.h, case.epsilon)[2]
+        kept = numba_backend.forward(case.problem()).pairs
         assert len(kept.columns) == 900 * int(room)
         assert kept.regime == expected
 
@@ -129,19 +131,3 @@ def test_works_in_a_fork_of_a_process_that_used_it() -> None:
         process.join()
     finally:
         torch.set_num_threads(threads)
-
-
-def test_an_error_in_a_thread_is_raised_in_the_caller() -> None:
-    def work(part: int, begin: int, end: int) -> int:
-        if part == 2:
-            raise ValueError(f"rows {begin} to {end}")
-        return part
-
-    with pytest.raises(ValueError, match="rows 20 to 30"):
-        threads.in_threads(work, [0, 10, 20, 30, 40])
-    assert threads.in_threads(lambda part, begin, end: part * (end - begin), [0, 1, 3, 6]) == [0, 2, 6]
-
-
-def test_numba_is_not_imported_before_it_is_needed() -> None:
-    code = "import sys, gcnsl.reconnection; sys.exit('numba' in sys.modules or 'triton' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

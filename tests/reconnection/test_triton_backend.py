@@ -1,70 +1,38 @@
-"""The kernels of the GPU: on one where there is one, else under Triton's interpreter, in a process of its own."""
-
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
-from reconnection_cases import Case, assert_close, make_case
 from torch.nn.functional import normalize
 
 from gcnsl.errors import InputError
-from gcnsl.reconnection import pairs, reconnect
+from gcnsl.reconnection import reconnect
 from gcnsl.reconnection.pairs import Regime
 
-pytest.importorskip("triton", reason="triton is not installed")
-
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-DEVICE = "cuda" if torch.cuda.is_available() and not INTERPRETED else "cpu"
-LARGE = DEVICE == "cuda"
-needs_kernels = pytest.mark.skipif(DEVICE == "cpu" and not INTERPRETED, reason="runs in the interpreter's own process")
+from .cases import assert_close, make_case
+from .gpu import DEVICE, LARGE, RUNS_KERNELS, needs_kernels, run, use
 
 
-@pytest.mark.skipif(DEVICE == "cuda" or INTERPRETED, reason="the kernels run in this process")
+@pytest.mark.skipif(RUNS_KERNELS, reason="the kernels run in this process")
 def test_under_the_interpreter() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
+    """Run this and the other tests of kernels in a process of their own."""
+    modules = sorted(Path(__file__).parent.glob("test_triton_*.py"))
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *modules]
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
     assert "passed" in done.stdout
 
 
-def run(case: Case) -> tuple[Regime, list[torch.Tensor]]:
-    z, h, *keys = (tensor.detach() for tensor in case.leaves(device=DEVICE))
-    found = torch.ops.gcnsl.reconnect(z, keys[0] if keys else None, h, min(case.epsilon, 1 - 1e-6), 1e-4, "triton")
-    return Regime(int(found[4])), case.run("triton", DEVICE)
-
-
 @pytest.fixture(autouse=True)
 def small_graphs_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Graphs small enough for a test would all be done in tiles."""
-    if DEVICE == "cuda" or INTERPRETED:
+    if RUNS_KERNELS:
         from gcnsl.reconnection import triton_backend
 
         monkeypatch.setattr(triton_backend, "FUSED_PAIRS", 0)
-
-
-def use(regime: Regime, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make room for lists, or none, and take small graphs for small or not."""
-    from gcnsl.reconnection import triton_backend
-
-    monkeypatch.setattr(
-        pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, 0 if regime == Regime.TILED else 300)
-    )
-    monkeypatch.setattr(triton_backend, "FUSED_PAIRS", 4096**2 if regime == Regime.SLOTTED else 0)
-
-
-@needs_kernels
-def test_slots_that_do_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
-    use(Regime.SLOTTED, monkeypatch)
-    case = make_case(2000 if LARGE else 30, None, 16, 3, "some", seed=4)
-    most = int((case.z @ case.z.T >= case.epsilon).sum(dim=1).max())
-    for slots, regime in ((most - 1, Regime.TILED), (most + 1, Regime.SLOTTED)):
-        monkeypatch.setattr(pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, slots))
-        ran_in, results = run(case)
-        assert ran_in == regime
-        assert_close(results, case.expected())
 
 
 @needs_kernels
@@ -107,23 +75,6 @@ def test_the_same_bits_each_time() -> None:
     case = make_case(2000 if LARGE else 25, None, 16, 20, "few", seed=4)
     for first, second in zip(run(case)[1], run(case)[1], strict=True):
         assert torch.equal(first, second)
-
-
-@needs_kernels
-def test_more_candidates_than_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search stops when the list is full, and says so, at every size of the list."""
-    case = make_case(2000 if LARGE else 30, None, 16, 3, "some", seed=4)
-    degree = int((case.z @ case.z.T >= case.epsilon).sum()) // len(case.z)
-    for per_row, regime in (
-        (0, Regime.TILED),
-        (1, Regime.TILED),
-        (degree - 1, Regime.TILED),
-        (degree + 5, Regime.LISTED),
-    ):
-        monkeypatch.setattr(pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, per_row))
-        ran_in, results = run(case)
-        assert ran_in == regime
-        assert_close(results, case.expected())
 
 
 @needs_kernels
@@ -171,26 +122,6 @@ def test_ties_and_rows_that_keep_nothing() -> None:
 
 
 @needs_kernels
-def test_bad_values_are_told() -> None:
-    z = normalize(torch.randn(50, 4, generator=torch.Generator().manual_seed(0)), dim=1).to(DEVICE)
-    h = torch.ones(50, 2, device=DEVICE)
-    bad_z, bad_h, nan_z = z.clone(), h.clone(), z.clone()
-    bad_z[17] *= 1.3
-    bad_z[40] *= 2
-    bad_h[9, 1] = torch.inf
-    nan_z[5, 1] = torch.nan
-    for arguments, message in [
-        ({"z": bad_z, "h": h}, r"z\[17\] has norm 1.3"),
-        ({"z": z, "h": h, "keys": bad_z}, r"keys\[17\] has norm 1.3"),
-        ({"z": bad_z, "h": h, "keys": z}, r"z\[17\] has norm 1.3"),
-        ({"z": nan_z, "h": h}, r"z\[5, 1\] is nan"),
-        ({"z": z, "h": bad_h}, r"h\[9, 1\] is inf"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            reconnect(**arguments, epsilon=0.5, backend="triton")
-
-
-@needs_kernels
 @pytest.mark.skipif(not LARGE, reason="the interpreter's tensors are not the compiler's")
 def test_registered_and_compiled() -> None:
     case = make_case(500, None, 16, 20, "few", seed=4)
@@ -213,3 +144,23 @@ def test_memory_on_the_device() -> None:
     torch.cuda.reset_peak_memory_stats()
     reconnect(z, h, 0.76).sum().backward()
     assert torch.cuda.max_memory_allocated() - before < 64 * 2**20
+
+
+@needs_kernels
+def test_bad_values_are_told() -> None:
+    z = normalize(torch.randn(50, 4, generator=torch.Generator().manual_seed(0)), dim=1).to(DEVICE)
+    h = torch.ones(50, 2, device=DEVICE)
+    bad_z, bad_h, nan_z = z.clone(), h.clone(), z.clone()
+    bad_z[17] *= 1.3
+    bad_z[40] *= 2
+    bad_h[9, 1] = torch.inf
+    nan_z[5, 1] = torch.nan
+    for arguments, message in [
+        ({"z": bad_z, "h": h}, r"z\[17\] has norm 1.3"),
+        ({"z": z, "h": h, "keys": bad_z}, r"keys\[17\] has norm 1.3"),
+        ({"z": bad_z, "h": h, "keys": z}, r"z\[17\] has norm 1.3"),
+        ({"z": nan_z, "h": h}, r"z\[5, 1\] is nan"),
+        ({"z": z, "h": bad_h}, r"h\[9, 1\] is inf"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            reconnect(**arguments, epsilon=0.5, backend="triton")

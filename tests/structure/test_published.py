@@ -86,5 +86,5 @@ def test_the_folder_that_is_given_is_where_files_are_read(data_root, tmp_path) -
             copy.write_bytes((data_root / f"{PATH}{suffix}").read_bytes())
     assert "texas_MDS" in published("texas", graph.edge_index, graph.num_nodes, tmp_path).how
     copy.write_bytes(b"altered")
-    with pytest.raises(InputError, match="is not the file it should be"):
+    with pytest.raises(InputError, match="has been altered"):
         published("texas", graph.edge_index, graph.num_nodes, tmp_path)

@@ -1,42 +1,31 @@
-"""Runs that are killed, interrupted and resumed."""
+"""Runs that are killed and resumed."""
 
 import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
-import training_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from training_cases import MASKS, Net, fit, gcn_sl, net, same_weights
 
 from gcnsl import InputError
-from gcnsl.errors import Interrupted, TrainingDiverged
-from gcnsl.training import Checkpoint, TrainingSettings, seeded
+from gcnsl.errors import TrainingDiverged
+from gcnsl.training import Checkpoint, TrainingSettings
+
+from . import cases
+from .cases import MASKS, Net, StopError, fit, gcn_sl, net, same_weights, stop_at
 
 SETTINGS = [
     TrainingSettings(epochs=25),
     TrainingSettings(epochs=25, optimizer="sgd", lr=0.5, monitor="accuracy"),
     TrainingSettings(epochs=40, patience=6, plateau_factor=0.5, plateau_patience=2, lr=0.1),
 ]
-
-
-class StopError(Exception):
-    """Ends a run from outside of it."""
-
-
-def stop_at(number):
-    def on_epoch(epoch) -> None:
-        if epoch.number == number:
-            raise StopError
-
-    return on_epoch
 
 
 def without_seconds(history):
@@ -50,7 +39,7 @@ def path(tmp_path) -> Path:
 
 def test_a_killed_run_ends_with_the_bits_of_an_undisturbed_one(path) -> None:
     undisturbed, expected = gcn_sl(None)
-    command = [sys.executable, training_cases.__file__, str(path)]
+    command = [sys.executable, cases.__file__, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
         for _ in range(10):
             run.stdout.readline()
@@ -84,78 +73,6 @@ def test_the_seconds_of_all_parts_are_counted(path) -> None:
     seconds = [epoch.seconds for epoch in seen]
     assert [epoch.number for epoch in seen] == list(range(1, 11))
     assert seconds == sorted(seconds)
-
-
-def test_ctrl_c_saves_at_the_end_of_the_epoch_and_says_how_to_go_on(path) -> None:
-    class Pressing(Net):
-        """Presses Ctrl-C in the midst of the fourth epoch's step."""
-
-        steps = 0
-
-        def forward(self, x):
-            self.steps += self.training
-            if self.training and self.steps == 4:
-                os.kill(os.getpid(), signal.SIGINT)
-            return super().forward(x)
-
-    with seeded(0):
-        pressing = Pressing()
-    with pytest.raises(Interrupted, match=rf"after epoch 4, which is saved in {path}; run the same again"):
-        fit(pressing, checkpoint=Checkpoint(path))
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    seen = []
-    resumed, undisturbed = net(), net()
-    fit(resumed, checkpoint=Checkpoint(path), on_epoch=seen.append)
-    fit(undisturbed)
-    assert seen[0].number == 5
-    assert same_weights(undisturbed, resumed)
-
-
-def test_ctrl_c_without_a_checkpoint_says_that_nothing_is_saved() -> None:
-    with pytest.raises(Interrupted, match="after epoch 1; nothing was saved, because no checkpoint was asked for"):
-        fit(net(), on_epoch=lambda _: os.kill(os.getpid(), signal.SIGINT))
-
-
-def test_ctrl_c_twice_interrupts_at_once(path) -> None:
-    class Hanging(Net):
-        def forward(self, x):
-            for _ in range(2):
-                os.kill(os.getpid(), signal.SIGINT)
-            raise AssertionError("not at once")
-
-    with pytest.raises(KeyboardInterrupt) as caught:
-        fit(Hanging(), checkpoint=Checkpoint(path))
-    assert not isinstance(caught.value, Interrupted)
-    assert not path.exists()
-
-
-def test_an_interruption_is_no_error_that_a_search_would_swallow() -> None:
-    assert not issubclass(Interrupted, Exception)
-
-
-def test_in_the_last_epoch_an_interruption_still_resumes_to_the_end(path) -> None:
-    with pytest.raises(Interrupted):
-        fit(net(), checkpoint=Checkpoint(path), on_epoch=lambda e: e.remaining or os.kill(os.getpid(), signal.SIGINT))
-    resumed, undisturbed = net(), net()
-    assert len(fit(resumed, checkpoint=Checkpoint(path), on_epoch=stop_at(0))) == 20
-    fit(undisturbed)
-    assert same_weights(undisturbed, resumed)
-
-
-def test_other_threads_and_other_handlers_are_left_alone() -> None:
-    def handler(*_) -> None:
-        raise AssertionError
-
-    signal.signal(signal.SIGINT, handler)
-    try:
-        fit(net(), on_epoch=lambda _: pytest.fail("replaced") if signal.getsignal(signal.SIGINT) != handler else None)
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    finished = []
-    thread = threading.Thread(target=lambda: finished.append(fit(net())))
-    thread.start()
-    thread.join()
-    assert len(finished) == 1
 
 
 def test_after_divergence_the_checkpoint_stays(path) -> None:
@@ -196,7 +113,7 @@ def other_masks() -> dict:
 def test_a_checkpoint_of_another_run_is_refused(saved, options, message) -> None:
     before = saved.read_bytes()
     checkpoint = Checkpoint(saved, identity=options.pop("identity", {"epsilon": 0.9}))
-    with pytest.raises(InputError, match=rf"{saved} belongs to another run: {message}.*; delete it to start anew, or"):
+    with pytest.raises(InputError, match=rf"{saved} belongs to another run: {message}.*; delete it to start again, or"):
         fit(options.pop("model", net()), checkpoint=checkpoint, **options)
     assert saved.read_bytes() == before
 
@@ -204,15 +121,15 @@ def test_a_checkpoint_of_another_run_is_refused(saved, options, message) -> None
 def test_what_is_no_checkpoint_is_refused(path) -> None:
     checkpoint = Checkpoint(path)
     path.mkdir()
-    with pytest.raises(InputError, match=f"{path} is no file"):
+    with pytest.raises(InputError, match=f"{path} is not a file"):
         fit(net(), checkpoint=checkpoint)
     path.rmdir()
     for foreign in (b"", b"not a checkpoint at all", bytes(100)):
         path.write_bytes(foreign)
-        with pytest.raises(InputError, match=f"checkpoint {path} can't be read .*; delete it to start anew"):
+        with pytest.raises(InputError, match=f"checkpoint {path} can't be read .*; delete it to start again"):
             fit(net(), checkpoint=checkpoint)
     path.write_bytes(safetensors.torch.save({"weight": torch.ones(3)}))
-    with pytest.raises(InputError, match="is no checkpoint that this version can go on from"):
+    with pytest.raises(InputError, match="is not a checkpoint that this version can continue"):
         fit(net(), checkpoint=checkpoint)
 
 
@@ -248,3 +165,18 @@ def test_a_changed_byte_or_a_lost_end_is_noticed_or_changes_nothing(checkpoint_f
     outcome = next_epoch(path)
     path.write_bytes(whole)
     assert outcome == ("refused", True) or (change and outcome == undisturbed)
+
+
+def test_a_checkpoint_needs_epochs_between_writes() -> None:
+    with pytest.raises(InputError, match=r"every\(0\) must be >= 1"):
+        Checkpoint("run.safetensors", every=0)
+
+
+def test_identities_may_hold_numbers_of_numpy(path) -> None:
+    identity = {"epsilon": np.float64(0.5), "runs": np.int64(3)}
+    with pytest.raises(StopError):
+        fit(net(), checkpoint=Checkpoint(path, every=5, identity=identity), on_epoch=stop_at(7))
+    resumed, undisturbed = net(), net()
+    fit(resumed, checkpoint=Checkpoint(path, identity={"epsilon": 0.5, "runs": 3}))
+    fit(undisturbed)
+    assert same_weights(undisturbed, resumed)

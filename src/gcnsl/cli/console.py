@@ -38,7 +38,7 @@ class ProgressBar:
         """Show how much is done, of how much, and a few words about it."""
         if self._first is None and completed is not None:
             self._first = 0.0 if completed <= 1 else completed - 1  # what an earlier call has done took no time of ours
-        self._bar.update(self._task, completed=completed, total=total, **({} if text is None else {"text": text}))
+        self._bar.update(self._task, completed=completed, total=total, text=self._text if text is None else text)
         self._bar.update(self._task, left=self.time_left())
         if self._bar.disable and not err.is_terminal and time.monotonic() - self._told > NEWS_SECONDS:
             self._told = time.monotonic()

@@ -1,4 +1,4 @@
-"""Every method by name: how its inputs are made, how it is built and trained, and which hyper-parameters it has."""
+"""All methods by name: how inputs are prepared, how models are built and trained, and their hyper-parameters."""
 
 from gcnsl.methods.fitted import Fitted, fit, initial_model
 from gcnsl.methods.prepared import Prepared, prepare, prepare_again

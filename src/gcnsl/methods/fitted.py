@@ -1,4 +1,4 @@
-"""The one way to train: every command, estimator and experiment fits a method to a split here."""
+"""Fit a method to a split. Every command, estimator and experiment trains in this way."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Fitted:
     """A trained model and the graph it was trained on.
 
     Attributes:
-        prepared: The method, and the graph as it reads it.
-        model: With the weights of its best epoch.
-        history: Its epochs.
+        prepared: The method and its inputs.
+        model: The model with the weights of its best epoch.
+        history: The values of all epochs.
     """
 
     prepared: Prepared
@@ -31,16 +31,16 @@ class Fitted:
         return predict_logits(self.model, self.prepared.inputs).cpu()
 
     def grown_logits(self, graph: Data) -> Tensor:
-        """Logits of a graph that begins with the training graph's nodes and goes on with new ones, on the CPU.
+        """Logits of a graph whose first nodes are those of the training graph, on the CPU.
 
         Raises:
-            InputError: If the method can't take new nodes.
+            InputError: If the method can't handle new nodes.
         """
         inputs, options = self.prepared.grown_inputs(graph)
         return predict_logits(self.model, inputs, **options).cpu()
 
     def accuracy(self, masks: Mapping[str, Tensor]) -> dict[str, float]:
-        """The share of the nodes of each mask whose class is predicted correctly."""
+        """Accuracy on the nodes of each mask, by name."""
         correct = self.logits().argmax(dim=1) == self.prepared.graph.y
         return {name: float(correct[mask].float().mean()) for name, mask in masks.items()}
 
@@ -55,14 +55,14 @@ def fit(
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Fitted:
-    """Train a method on some nodes of a prepared graph.
+    """Train a method on a prepared graph with labels.
 
     Args:
-        prepared: The method, and the graph as it reads it, with labels; the same one serves all runs.
+        prepared: The method and its inputs, which several runs can share.
         train_mask: The nodes to learn from, boolean (n).
-        val_mask: Those that decide which epoch is best.
-        seed: Of the weights and of dropout.
-        watch: Further masks by name, whose accuracy in every epoch is noted and decides nothing.
+        val_mask: The nodes that decide which epoch is best.
+        seed: Seed of the weights and of dropout.
+        watch: Further masks by name, whose accuracy is recorded but decides nothing.
         on_epoch: Called after each epoch.
         checkpoint: See :func:`gcnsl.training.train`.
     """
@@ -83,6 +83,6 @@ def fit(
 
 
 def initial_model(prepared: Prepared, seed: int) -> nn.Module:
-    """The model as training with this seed begins."""
+    """The model before training with this seed."""
     with seeded(seed):
         return prepared.build()

@@ -1,4 +1,4 @@
-"""Where Geom-GCN's structural neighbourhoods come from: files of the literature, the user's cache, or an embedding."""
+"""The structural neighbourhoods that Geom-GCN needs, read from files or computed."""
 
 import os
 
@@ -11,13 +11,13 @@ from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
 def find_neighbourhood(
     config: GeomGCNConfig, graph: Data, *, seed: int, root: str | os.PathLike[str] | None
 ) -> StructuralNeighbourhood:
-    """The neighbourhoods that a configuration asks for; published ones only of a graph of the literature.
+    """The neighbourhoods for a configuration and a graph.
 
     Args:
-        config: Says which embedding, and whether it is computed or published.
-        graph: A checked graph.
-        seed: Not used: the same graph always gets the same embedding.
-        root: A folder to look for published files in first.
+        config: Holds the embedding, and whether it is computed or published.
+        graph: A checked graph. Only benchmarks of the literature have published neighbourhoods.
+        seed: Not used, because the same graph always gets the same embedding.
+        root: A folder to search for published files first.
     """
     return structural_neighbourhood(
         graph.edge_index,

@@ -1,4 +1,4 @@
-"""A graph as a method reads it: made once, on the device of training, and used by every run."""
+"""The inputs of a method's model, computed once from a graph and shared by all runs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from gcnsl.sparse import Matrix, slice_rows, to_scipy
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a model reads of a graph, and what it takes to read new nodes too.
+    """What a method's model reads of a graph, and what is needed to add new nodes.
 
     Attributes:
         method: The method.
-        graph: The checked graph: ``x`` as it was given (n × d), ``edge_index``, ``class_names``.
-        precomputed: What the method made of it beforehand; ``None`` for most methods.
+        graph: The checked graph: ``x`` before normalisation (n × d), ``edge_index``, ``class_names``.
+        precomputed: What the method computed beforehand; ``None`` for most methods.
         inputs: What the model reads, on the device.
-        seed: Of whatever was drawn.
-        device: Where training takes place.
+        seed: Seed of the preparation.
+        device: The device for training.
     """
 
     method: Method
@@ -38,15 +38,18 @@ class Prepared:
     device: torch.device
 
     def build(self) -> nn.Module:
-        """A model for this graph on its device, the weights drawn from torch's generator."""
+        """A new model for this graph, on the device, with weights drawn from torch's generator."""
         graph = self.graph
         return self.method.config.build(graph.num_features, len(graph.class_names)).to(self.device)
 
     def grown_inputs(self, graph: Data) -> tuple[tuple[Matrix, ...], dict[str, Any]]:
-        """What the model reads of a graph that begins with this one's nodes, and further arguments of its forward pass.
+        """The inputs for a graph whose first nodes are those of this one, and keyword arguments of the forward pass.
 
         Args:
-            graph: Checked; its first nodes are those of the training graph, with the features they had.
+            graph: A checked graph; the features of its first nodes are unchanged.
+
+        Raises:
+            InputError: If the method can't handle new nodes.
         """
         if graph.num_nodes == self.graph.num_nodes and graph.edge_index.equal(self.graph.edge_index):
             return self.inputs, {}
@@ -60,7 +63,7 @@ class Prepared:
         return _on(self.device, config.inputs(normalised, precomputed, seed=self.seed)), options
 
     def first_change(self, graph: Data) -> tuple[int, int] | None:
-        """The first node, and its first feature, that is not what it was; ``None`` where all training nodes are."""
+        """Node and feature of the first value that differs from the training graph; ``None`` if all are the same."""
         known = self.graph.num_nodes
         nodes, columns = (self._features != to_scipy(slice_rows(graph.x, 0, known))).nonzero()
         return (int(nodes[0]), int(columns[0])) if len(nodes) else None
@@ -71,43 +74,38 @@ class Prepared:
 
 
 def prepare(method: Method, graph: Data, *, seed: int, device: torch.device, root: Folder = None) -> Prepared:
-    """Normalise the features, make what the method needs beside the graph, and move what the model reads to the device.
+    """Prepare a graph for a method: normalise features, precompute what the method needs, move inputs to the device.
 
     Args:
         method: The method.
         graph: A checked graph (:func:`gcnsl.graph.from_arrays`).
-        seed: Of anchors and of the shifted feature.
-        device: Where training will take place.
-        root: A folder with dataset files, searched first; only Geom-GCN's published neighbourhoods need any.
+        seed: Seed of the anchors and of the shifted feature.
+        device: The device for training.
+        root: A folder to search for dataset files first; used for Geom-GCN's published neighbourhoods only.
     """
     normalised = _normalised(graph, method)
     precomputed = method.precompute(method.config, normalised, seed=seed, root=root)
-    return _prepared(method, graph, normalised, precomputed, seed, device)
+    inputs = method.config.inputs(normalised, precomputed, seed=seed)
+    return Prepared(method, graph, precomputed, _on(device, inputs), seed, device)
 
 
 def prepare_again(
     method: Method, graph: Data, state: tuple[dict[str, Any], dict[str, Tensor]], *, seed: int, device: torch.device
 ) -> Prepared:
-    """The same from the state of what was precomputed, as it was saved."""
+    """The same with a saved state of what was precomputed."""
     normalised = _normalised(graph, method)
     precomputed = method.config.from_state(*state, normalised, seed=seed)
-    return _prepared(method, graph, normalised, precomputed, seed, device)
-
-
-def _prepared(
-    method: Method, graph: Data, normalised: Data, precomputed: Precomputed | None, seed: int, device: torch.device
-) -> Prepared:
     inputs = method.config.inputs(normalised, precomputed, seed=seed)
     return Prepared(method, graph, precomputed, _on(device, inputs), seed, device)
 
 
 def _normalised(graph: Data, method: Method) -> Data:
-    """The graph with its features normalised: the one place where that is done."""
+    """The graph with normalised features."""
     graph = copy.copy(graph)
     graph.x = normalize_features(graph.x, method.config.feature_norm)
     return graph
 
 
 def _on(device: torch.device, inputs: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
-    """The inputs on a device: the one place where they are moved there."""
+    """The inputs on a device."""
     return tuple(value.to(device) for value in inputs)

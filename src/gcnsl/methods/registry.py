@@ -1,6 +1,6 @@
-"""Every method by name: the model's hyper-parameters and how it is trained.
+"""All methods by name, with the hyper-parameters of model and training.
 
-Adding a method is a file in ``nn/`` and a line here.
+To add a method, write a file in ``nn/`` and add a line here.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def _precompute(config: Any, graph: Data, *, seed: int, root: Folder) -> Precomp
 
 @dataclass(frozen=True)
 class Method:
-    """A model's configuration, and how it is trained.
+    """A model with its hyper-parameters and those of training.
 
     Attributes:
-        name: By which the registry knows it.
-        config: The model's hyper-parameters.
-        training: Those of training.
-        precompute: Makes what the model needs beside the graph, from the configuration, the graph with its features
-            normalised, a seed and a folder with dataset files.
+        name: Its name in the registry.
+        config: Hyper-parameters of the model.
+        training: Hyper-parameters of training.
+        precompute: Computes what the model needs besides the graph, from the configuration, the graph with normalised
+            features, a seed and a folder with dataset files.
     """
 
     name: str
@@ -60,23 +60,23 @@ class Method:
         return asdict(self.config) | asdict(self.training)
 
     def described(self) -> list[Option]:
-        """All hyper-parameters with their meaning, range and, as the default, what this method has."""
+        """All hyper-parameters with meaning and range; the defaults are the values of this method."""
         described = [*self.config.described(), *self.training.described()]
         values = self.options()
         return [option._replace(default=values[option.name]) for option in described]
 
     def with_options(self, **options: Any) -> Method:
-        """The same with other hyper-parameters.
+        """The method with other values of some hyper-parameters.
 
         Raises:
-            InputError: If there is no such option, or its value can't be used.
+            InputError: If there is no such option, or a value has the wrong type or is out of range.
         """
         known = self.options()
         for name in options:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]}? " if near else ""
-                raise InputError(f"{name}: {self.name} has no such option; {hint}There are {', '.join(known)}")
+                hint = f"did you mean {near[0]}? There" if near else "there"
+                raise InputError(f"{name}: {self.name} has no such option; {hint} are {', '.join(known)}")
         own = self.config.names()
         return replace(
             self,
@@ -105,12 +105,12 @@ METHODS: dict[str, Method] = {
         Method("gcn-sl-av", GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
     )
 }
-"""Those that GCN-SL is compared with have the hyper-parameters of H2GCN's experiments, as in the paper."""
+"""The methods compared with GCN-SL have the hyper-parameters of H2GCN's experiments, as in the paper."""
 ALIASES = {"gcn-sl": "gcn-sl-cc", "h2gcn": "h2gcn-2"}
 
 
 def find_method(name: str) -> Method:
-    """The method of this name or alias."""
+    """The method with this name or alias."""
     method = METHODS.get(ALIASES.get(name, name)) if isinstance(name, str) else None
     if method is None:
         raise ArgumentError("method", name, f"must be one of {', '.join([*METHODS, *ALIASES])}")

@@ -1,9 +1,8 @@
-"""Which hyper-parameters a method has: the one place that decides, for every command.
+"""Where the hyper-parameters of a method come from, for every command.
 
-What is said explicitly goes before a settings file, that before what is published for a benchmark of the literature,
-and that before the method's own defaults. Published are the files ``published/BENCHMARK.toml`` of this package; they and
-the files that ``gcnsl search`` writes have two tables for each method: ``options``, and ``search``, which says where
-they come from::
+In order of precedence: options given explicitly, a settings file, the settings published for a benchmark of the
+literature (``published/BENCHMARK.toml`` in this package), and the defaults of the method. A settings file, such as
+``gcnsl search`` writes, has two tables per method: ``options``, and ``search``, which says how they were found::
 
     [gcn-sl-cc.options]
     lr = 0.005
@@ -28,7 +27,7 @@ from gcnsl.options import NONE, tomllib
 
 PathLike = str | os.PathLike[str]
 Tables = dict[str, dict[str, dict[str, Any]]]
-"""By method, then ``options`` and ``search``."""
+"""By method, then by ``options`` and ``search``."""
 
 
 def resolve(
@@ -41,19 +40,21 @@ def resolve(
     """A method with its hyper-parameters.
 
     Args:
-        name: Of the registry, or an alias.
-        benchmark: The graph of the literature that it is for; ``None`` for any other graph, whatever it is called.
-        settings: A file with settings, which must have some for this method; or a folder with a file for each benchmark,
-            which need not.
-        options: What goes before all else.
+        name: Name of the method, or an alias.
+        benchmark: Name of the graph if it is a benchmark of the literature.
+        settings: A settings file, which must have settings for this method; or a folder with files
+            ``BENCHMARK.toml``, which may lack them.
+        options: Explicit values, by name.
 
     Raises:
-        InputError: If the file has nothing for this method, or an option can't be used.
+        InputError: If the file has no settings for this method, or an option is invalid.
     """
     method = find_method(name)
     if benchmark is not None:
         method = _with_file(method, published_path(benchmark))
     if settings is not None and Path(settings).is_dir():
+        if benchmark is None:
+            raise InputError(f"{settings} is a folder, which has settings for benchmarks only: give a settings file")
         method = _with_file(method, Path(settings) / f"{benchmark}.toml")
     elif settings is not None:
         tables = read_settings(settings)
@@ -67,34 +68,44 @@ def resolve(
 
 
 def published_path(benchmark: str) -> Path:
-    """The file with the settings that are published for a benchmark; not every benchmark has one."""
+    """The file with the published settings of a benchmark; not every benchmark has one."""
     return Path(str(resources.files("gcnsl.methods") / "published")) / f"{benchmark}.toml"
 
 
 def read_settings(path: PathLike) -> Tables:
-    """The tables of a settings file."""
+    """The tables of a settings file, by the names of the methods.
+
+    Raises:
+        InputError: If there is no such file, or it is not a settings file.
+    """
     if not Path(path).is_file():
         raise InputError(f"settings({os.fspath(path)!r}): there is no such file; `gcnsl search` writes one")
     try:
-        tables: Tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a TOML file ({error}): fix it, or delete it to use defaults") from error
-    for name, parts in tables.items():
-        find_method(name)
+    tables: Tables = {}
+    for name, parts in document.items():
+        try:
+            method = find_method(name).name
+        except InputError as error:
+            raise InputError(f"{path}, table [{name}]: {error}") from error
         if not isinstance(parts, dict) or not isinstance(parts.get("options"), dict):
-            raise InputError(f"{path} has no table [{name}.options]: name the options there, or remove {name}")
+            raise InputError(f"{path} has no table [{name}.options]: add it with the options, or remove {name}")
+        search = parts.get("search")
+        tables[method] = {"options": parts["options"], "search": search if isinstance(search, dict) else {}}
     return tables
 
 
 def settings_like(method: str, path: PathLike) -> list[dict[str, Any]]:
-    """What a file has for this method and for variants of the same model, such as GCN-SL's other merge."""
+    """The options in a file for this method and for variants of the same model, e.g. GCN-SL_cc and GCN-SL_av."""
     model = type(find_method(method).config)
     tables = read_settings(path) if Path(path).is_file() else {}
     return [parts["options"] for name, parts in tables.items() if type(find_method(name).config) is model]
 
 
 def write_settings(path: PathLike, method: str, options: Mapping[str, Any], search: Mapping[str, Any]) -> None:
-    """Put a method's options, and how they were found, into a file; those of other methods stay."""
+    """Write the options of a method, and how they were found, to a file; the settings of other methods are kept."""
     before = read_settings(path) if Path(path).is_file() else {}
     tables = {**before, method: {"options": dict(options), "search": dict(search)}}
     lines = [f"# Hyper-parameters on {Path(path).stem}, chosen on validation nodes by `gcnsl search`.", ""]
@@ -105,7 +116,7 @@ def write_settings(path: PathLike, method: str, options: Mapping[str, Any], sear
 
 
 def _with_file(method: Method, path: Path) -> Method:
-    """The method with what a file has for it, if there is such a file."""
+    """The method with the options that a file has for it, if the file exists."""
     tables = read_settings(path) if path.is_file() else {}
     try:
         return method.with_options(**tables.get(method.name, {}).get("options", {}))
@@ -114,5 +125,5 @@ def _with_file(method: Method, path: Path) -> Method:
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML writes it, which is how JSON does, but for ``None``: TOML has no word for it, so ours is used."""
-    return json.dumps(NONE if value is None else value)
+    """A value in TOML. Plain values are written as in JSON, except for ``None``, which TOML does not have."""
+    return json.dumps(NONE if value is None else value, ensure_ascii=False)

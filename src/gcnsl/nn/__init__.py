@@ -1,4 +1,4 @@
-"""Models, one per file. They know tensors, and nothing of files or datasets."""
+"""Models, one per file. They work on tensors and know nothing about files or datasets."""
 
 from gcnsl.nn.config import ModelConfig, Precomputed
 from gcnsl.nn.gat import GAT, GATConfig

@@ -1,4 +1,4 @@
-"""What every model's configuration can do, so that one loop trains them all and one table lists them."""
+"""The interface of every model's configuration, so that one training loop and one table of methods serve them all."""
 
 from __future__ import annotations
 
@@ -16,58 +16,58 @@ from gcnsl.sparse import Matrix
 
 
 class Precomputed(Protocol):
-    """What is made of a graph once, before training, and can't be made again from the graph as it grows.
+    """What is computed from the training graph once and can't be recomputed from a larger graph.
 
-    It is saved with the model: GCN-SL's spectral features, Geom-GCN's neighbourhoods.
+    Examples are GCN-SL's spectral features and Geom-GCN's neighbourhoods. It is saved with the model.
     """
 
     def grown(self, graph: Data) -> Precomputed:
-        """The same for a graph that begins with these nodes and goes on with new ones.
+        """The same for a graph whose first nodes are these and whose other nodes are new.
 
         Raises:
-            InputError: If new nodes can't be taken in.
+            InputError: If the method can't handle new nodes.
         """
         ...
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Plain values for JSON, and tensors, from which ``from_state`` makes it again."""
+        """Plain values for JSON and tensors by name, from which ``from_state`` restores it."""
         ...
 
 
 @dataclass(frozen=True)
 class ModelConfig(Options, ABC):
-    """The hyper-parameters of a model, what the model reads of a graph, and how it is built.
+    """The hyper-parameters of a model, how its inputs are made from a graph, and how it is built.
 
-    ``model(*inputs)`` are then the logits of all nodes (n × C).
+    ``model(*inputs)`` returns the logits of all nodes (n × C).
     """
 
     tells_new_nodes: ClassVar[bool] = False
-    """Whether the model's forward pass takes ``known``, the number of nodes that it was trained with."""
+    """Whether the forward pass takes ``known``, the number of nodes of the training graph."""
 
     feature_norm: FeatureNorm = option(
-        "row", "Divide each row of X by nothing (none), by its sum of magnitudes (row) or by its length (l2)."
+        "row", "Divide each row of X by its sum of magnitudes (row) or its length (l2), or keep X as it is (none)."
     )
 
     def precompute(self, graph: Data, *, seed: int) -> Precomputed | None:
-        """What has to be made of the graph once and kept; most models need nothing of the kind."""
+        """What has to be computed from the training graph once and kept; ``None`` for most models."""
         return None
 
     def from_state(
         self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
     ) -> Precomputed | None:
-        """What :meth:`Precomputed.state` gave, put together again for the graph it was made of."""
+        """The inverse of :meth:`Precomputed.state`, for the graph that it was computed from."""
         return None
 
     @abstractmethod
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """What the model reads, on the CPU, from a graph whose features are already normalised."""
+        """What the model reads, on the CPU; the features of the graph are already normalised."""
 
     @abstractmethod
     def build(self, in_channels: int, out_channels: int) -> nn.Module:
-        """The model for so many features and classes, its weights drawn from torch's generator."""
+        """The model for this number of features and classes, with weights drawn from torch's generator."""
 
 
 def check_channels(**channels: int) -> None:
-    """Refuse a number of features or classes that is not a whole number of at least one."""
+    """Check that numbers of features or classes are whole numbers >= 1."""
     for name, value in channels.items():
         check_whole(name, value, least=1)

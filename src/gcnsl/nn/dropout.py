@@ -1,8 +1,8 @@
-"""Dropout, drawn fast.
+"""Fast dropout.
 
-torch draws a number from a Mersenne twister for every entry, which on a CPU takes longer than everything else that a
-small model does. Sixteen bits per entry from a faster generator do as well: the rate is met to within 1 / 65,536, and
-kept entries are scaled by exactly what that rate asks for.
+On a CPU, torch draws a number from a Mersenne twister for every entry, which takes longer than all other work of a
+small model. Here a faster generator draws 16 bits per entry. The rate is therefore rounded to a multiple of 1 / 65,536,
+and the entries that are kept are scaled according to the rounded rate.
 """
 
 import numpy as np
@@ -16,9 +16,9 @@ _STEPS = 1 << 16
 
 
 def dropout(values: Tensor, rate: float, *, training: bool) -> Tensor:
-    """In training, set entries to zero with probability ``rate`` and scale the others so that the mean stays the same.
+    """In training, set entries to zero with probability ``rate`` and scale the others to keep the expected value.
 
-    Seeded by torch's generator, like torch's own; the same seed gives the same bits.
+    The draws are seeded by torch's generator: the same seed gives the same bits.
     """
     if not training or rate == 0:
         return values
@@ -32,7 +32,7 @@ def dropout(values: Tensor, rate: float, *, training: bool) -> Tensor:
 
 
 def drop_entries(x: Matrix, rate: float, *, training: bool) -> Matrix:
-    """Dropout on the entries of X; in a sparse X only the stored entries are dropped, the others are 0 anyway."""
+    """Dropout on the entries of X; for a sparse X on the stored entries only, because the others are 0 anyway."""
     if isinstance(x, SparseMatrix):
         return x.with_values(dropout(x.values, rate, training=training))
     return dropout(x, rate, training=training)

@@ -29,12 +29,12 @@ class GATConfig(ModelConfig):
         return fastest_form(graph.x), edges
 
     def build(self, in_channels: int, out_channels: int) -> "GAT":
-        """The model for so many features and classes."""
+        """The model for this number of features and classes."""
         return GAT(in_channels, self.hidden_channels, out_channels, heads=self.heads, dropout=self.dropout)
 
 
 class GraphAttention(nn.Module):
-    """torch_geometric's ``GATConv``, its linear map taken out so that X may be sparse.
+    """torch_geometric's ``GATConv`` with a linear map that accepts a sparse X.
 
     Shapes:
         x (n × in_channels), dense or sparse; edge_index (2 × E), loops included
@@ -59,27 +59,27 @@ class GraphAttention(nn.Module):
 
 
 class _Unchanged(nn.Identity):
-    """Stands in the place of a linear map that has been applied already."""
+    """Takes the place of the convolution's linear map, which has already been applied."""
 
     def reset_parameters(self) -> None:
         """There is nothing to draw."""
 
 
 class GAT(nn.Module):
-    r"""Two layers of attention over neighbours, several heads in the first, one in the second.
+    r"""Two layers of attention over neighbours; the first has several heads, the second has one.
 
     .. math::
         h'_i = \sum_{j \in N(i) \cup \{i\}} \alpha_{ij} h_j W, \qquad
         \alpha_{ij} = \mathrm{softmax}_j\,\mathrm{LeakyReLU}\big(a_s \cdot h_j W + a_t \cdot h_i W\big)
 
-    Between the layers is an ELU. The forward pass returns the logits.
+    There is an ELU between the layers. The forward pass returns the logits.
 
     Args:
         in_channels: Number of features per node (d).
         hidden_channels: Columns of W for each head of the first layer.
         out_channels: Number of classes (C).
-        heads: Heads of the first layer.
-        dropout: Before each layer, and on the attention α.
+        heads: Number of heads of the first layer.
+        dropout: Dropout before each layer and on the attention α.
 
     Shapes:
         x (n × d), dense or sparse; edge_index (2 × E), loops included → n × C.

@@ -22,7 +22,7 @@ class GCNConfig(ModelConfig):
 
     hidden_channels: int = option(64, "Width of the hidden layers.", least=1)
     num_layers: int = option(2, "Number of convolutions.", least=1, most=64)
-    dropout: float = option(0.5, "Dropout before every convolution.", least=0, below=1)
+    dropout: float = option(0.5, "Dropout before each convolution.", least=0, below=1)
     self_loops: bool = option(True, "Whether Â has a loop at every node.")
     adjacency_norm: AdjacencyNorm = option("symmetric", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
 
@@ -34,15 +34,15 @@ class GCNConfig(ModelConfig):
         return fastest_form(graph.x), adjacency
 
     def build(self, in_channels: int, out_channels: int) -> "GCN":
-        """The model for so many features and classes."""
+        """The model for this number of features and classes."""
         return GCN(in_channels, self.hidden_channels, out_channels, num_layers=self.num_layers, dropout=self.dropout)
 
 
 class GraphConvolution(nn.Module):
     r"""One layer, :math:`\hat A X W + b`.
 
-    This is torch_geometric's ``GCNConv`` (the test compares the two) for an Â that is made once, with a backward pass
-    that is a product with a kept transpose, and for an X that may be sparse.
+    It computes the same as torch_geometric's ``GCNConv``, but Â is made only once, the backward pass multiplies by a
+    stored transpose, and X may be sparse.
 
     Shapes:
         x (n × in_channels), dense or sparse; adjacency Â (n × n)
@@ -78,8 +78,8 @@ class GCN(nn.Module):
         in_channels: Number of features per node (d).
         hidden_channels: Width of every layer but the last.
         out_channels: Number of classes (C).
-        num_layers: Convolutions (L), at least 1.
-        dropout: Before every convolution.
+        num_layers: Number of convolutions (L).
+        dropout: Dropout before each convolution.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.

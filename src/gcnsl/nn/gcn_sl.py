@@ -24,53 +24,59 @@ Merge = Literal["concat", "average"]
 SpectralMethod = Literal["esc-anch", "esc", "sc"]
 SpectralScale = Literal["unit", "sqrt-n"]
 _NEW_ROWS = 1024
-"""So many new nodes at a time are compared with the known ones, because their edges are listed for it."""
+"""Number of new nodes that are compared with the known ones at a time; limits the memory for their edges."""
 
 
 @dataclass(frozen=True)
 class SpectralColumns:
-    """F of the nodes (n × c), and the transformer that extends it to new ones."""
+    """The spectral features F of the nodes (n × c), and the transformer that computes those of new nodes."""
 
     values: Tensor
     transformer: SpectralFeatures
 
     def grown(self, graph: Data) -> SpectralColumns:
-        """F of the known nodes as it is, and after it that of the new ones, by extension."""
+        """F of the known nodes, unchanged, followed by F of the new nodes."""
         known, n = len(self.values), graph.num_nodes
         if n == known:
             return self
         return replace(self, values=torch.cat([self.values, self.transformer.transform(slice_rows(graph.x, known, n))]))
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """What the transformer learned, and F."""
+        """The state of the transformer, and F."""
         plain, tensors = self.transformer.state()
         return plain, {"values": self.values, **tensors}
 
 
 @dataclass(frozen=True)
 class GCNSLConfig(ModelConfig):
-    """Hyper-parameters of :class:`GCNSL`, and switches for what the paper leaves open.
+    """Hyper-parameters of :class:`GCNSL`, including choices that the paper leaves open.
 
-    The defaults are for graphs of any homophily: ``bench/defaults.py`` chose them on validation nodes of graphs that
-    are not the paper's.
+    The defaults suit graphs of any homophily. ``bench/defaults.py`` chose them on validation nodes of graphs that are
+    not used in the paper.
     """
 
     tells_new_nodes: ClassVar[bool] = True
 
     feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
-    hidden_channels: int = option(32, "Columns of W⁰_X and of W⁰_F (the paper's p).", least=1)
-    similarity_channels: int = option(16, "Columns of Q, in whose space similarities are measured (q).", least=1)
-    rounds: int = option(2, "Rounds of aggregation over Â (K).", least=1, most=64)
+    hidden_channels: int = option(32, "Number of columns of W⁰_X and of W⁰_F (p).", least=1)
+    similarity_channels: int = option(
+        16, "Number of columns of Q, which maps X to the space of similarities (q).", least=1
+    )
+    rounds: int = option(2, "Number of rounds of aggregation over Â (K).", least=1, most=64)
     epsilon: float = option(0.95, "Smallest cosine similarity that joins two nodes in A* (ε).", **EPSILON_BOUNDS)
-    merge: Merge = option("concat", "How X and F are merged: GCN-SL_cc or GCN-SL_av.")
+    merge: Merge = option("concat", "How X W⁰_X and F W⁰_F are merged: concat is GCN-SL_cc, average is GCN-SL_av.")
     dropout: float = option(0.5, "Dropout on X and F, and before the last layer.", least=0, below=1)
-    use_adjacency: bool = option(True, "Whether the branches over the given graph Â are there.")
-    use_reconnected: bool = option(True, "Whether the branch over the learned graph A* is there.")
+    use_adjacency: bool = option(True, "Whether to use the branches over the given graph Â.")
+    use_reconnected: bool = option(True, "Whether to use the branch over the learned graph A*.")
     n_components: int = option(25, "Number of spectral features per node (c); 0 for none.", least=0)
-    n_anchors: int = option(500, "Number of anchors of ESC-ANCH (m); at most all nodes are.", least=1)
-    spectral_method: SpectralMethod = option("esc-anch", "How the spectral features F are made.")
-    spectral_scale: SpectralScale = option("sqrt-n", "Unit columns of F, or those times √n, for entries around 1.")
-    feature_shift: float = option(0.5, "Added to one feature of every node, after F is made.", least=0)
+    n_anchors: int = option(
+        500, "Number of anchors of ESC-ANCH (m); if there are fewer nodes, all are anchors.", least=1
+    )
+    spectral_method: SpectralMethod = option("esc-anch", "How the spectral features F are computed.")
+    spectral_scale: SpectralScale = option(
+        "sqrt-n", "Length of the columns of F: 1 (unit), or √n (sqrt-n), for entries around 1."
+    )
+    feature_shift: float = option(0.5, "Added to one random feature of every node, after F is computed.", least=0)
     self_loops: bool = option(False, "Whether Â has a loop at every node.")
     adjacency_norm: AdjacencyNorm = option("symmetric", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
 
@@ -90,26 +96,25 @@ class GCNSLConfig(ModelConfig):
     def from_state(
         self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
     ) -> SpectralColumns | None:
-        """The spectral features as they were saved."""
+        """The saved spectral features."""
         if not self.n_components:
             return None
-        values = tensors.pop("values")
+        values = tensors["values"]
         if values.shape != (graph.num_nodes, self.n_components):
             raise ValueError(f"F has shape {tuple(values.shape)}, not {(graph.num_nodes, self.n_components)}")
         return SpectralColumns(values, SpectralFeatures.from_state(plain, tensors, graph.x))
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X shifted, Â and F."""
+        """The shifted X, Â and F."""
         adjacency = normalized_adjacency(
             graph.edge_index, graph.num_nodes, self_loops=self.self_loops, norm=self.adjacency_norm
         )
-        spectral = (
-            precomputed.values if isinstance(precomputed, SpectralColumns) else graph.x.new_empty(len(graph.x), 0)
-        )
+        nothing = torch.empty(graph.num_nodes, 0, dtype=graph.x.dtype)
+        spectral = precomputed.values if isinstance(precomputed, SpectralColumns) else nothing
         return fastest_form(shift_features(graph.x, self.feature_shift, seed=seed)), adjacency, spectral
 
     def build(self, in_channels: int, out_channels: int) -> GCNSL:
-        """The model for so many features and classes."""
+        """The model for this number of features and classes."""
         return GCNSL(
             in_channels,
             self.n_components,
@@ -128,7 +133,7 @@ class GCNSLConfig(ModelConfig):
 
 
 class GCNSL(nn.Module):
-    r"""Graph convolution on two graphs, the given one and one that is learned.
+    r"""Graph convolution on two graphs, the given one and a learned one.
 
     .. math::
         H &= \mathrm{ReLU}(X W^0_X \,\|\, F W^0_F)
@@ -139,25 +144,25 @@ class GCNSL(nn.Module):
         H^{cb} &= H \,\|\, H^{(K-1)}_A \,\|\, H^{(K)}_A \,\|\, H_{A_*} \\
         Z &= \mathrm{softmax}\big(\mathrm{ReLU}(w \odot H^{cb})\, W^1\big)
 
-    The forward pass returns the logits, Z before the softmax. For K = 1 the formula holds H twice, and so does H^cb.
+    The forward pass returns the logits, Z before the softmax. For K = 1, H^cb contains H twice, as in the formula.
 
     Args:
         in_channels: Number of features per node (d).
         spectral_channels: Number of spectral features per node (c); 0 for none.
-        hidden_channels: Columns of W⁰_X and of W⁰_F (p).
+        hidden_channels: Number of columns of W⁰_X and of W⁰_F (p).
         out_channels: Number of classes (C).
-        similarity_channels: Columns of Q (q).
-        rounds: Rounds of aggregation over Â (K).
-        epsilon: Smallest similarity that joins two nodes (ε).
+        similarity_channels: Number of columns of Q (q).
+        rounds: Number of rounds of aggregation over Â (K).
+        epsilon: Smallest cosine similarity that joins two nodes (ε).
         merge: ``"concat"`` is GCN-SL_cc, ``"average"`` is GCN-SL_av.
-        dropout: On X and F before the first layer and on H^final before W¹; never on X where it decides similarities.
-        use_adjacency: Whether the branches over Â are there.
-        use_reconnected: Whether the branch over Â* is there.
-        self_loops, adjacency_norm: How Â is made of an ``edge_index``.
+        dropout: Dropout on X and F before the first layer, and before W¹; similarities are computed without dropout.
+        use_adjacency: Whether to use the branches over Â.
+        use_reconnected: Whether to use the branch over Â*.
+        self_loops, adjacency_norm: How Â is computed from ``edge_index``, see :func:`gcnsl.nn.normalized_adjacency`.
 
     Shapes:
-        x (n × d), dense or sparse; adjacency Â (n × n), or edge_index (2 × E), of which Â is made; spectral (n × c)
-        → n × C. An Â made once, by :func:`gcnsl.nn.normalized_adjacency`, saves making it at every call.
+        x (n × d), dense or sparse; adjacency Â (n × n) or edge_index (2 × E); spectral F (n × c) → n × C.
+        With edge_index, every call computes Â; :func:`gcnsl.nn.normalized_adjacency` computes it once.
     """
 
     def __init__(
@@ -181,7 +186,9 @@ class GCNSL(nn.Module):
         check_channels(in_channels=in_channels, out_channels=out_channels)
         check_whole("spectral_channels", spectral_channels)
         GCNSLConfig.check(hidden_channels=hidden_channels, similarity_channels=similarity_channels, rounds=rounds)
-        GCNSLConfig.check(epsilon=epsilon, merge=merge, dropout=dropout, adjacency_norm=adjacency_norm)
+        GCNSLConfig.check(epsilon=epsilon, merge=merge, dropout=dropout)
+        GCNSLConfig.check(use_adjacency=use_adjacency, use_reconnected=use_reconnected)
+        GCNSLConfig.check(self_loops=self_loops, adjacency_norm=adjacency_norm)
         self.in_channels, self.spectral_channels, self.out_channels = in_channels, spectral_channels, out_channels
         self.rounds, self.epsilon, self.merge, self.dropout = rounds, epsilon, merge, dropout
         self.use_adjacency, self.use_reconnected = use_adjacency, use_reconnected
@@ -217,16 +224,15 @@ class GCNSL(nn.Module):
             x: X (n × d).
             adjacency: Â (n × n) or edge_index (2 × E); not needed without the branches over Â.
             spectral: F (n × c); not needed without spectral features.
-            known: The nodes after the first so many are new to the model: A* joins each of them to known nodes and to
-                itself, but not to another new one. Its prediction then depends on another new node's features only
-                where an edge joins the two.
+            known: Number of known nodes; the nodes after them are new. A* joins a new node to known nodes and to
+                itself, but not to other new nodes, which thus influence its prediction only through the given graph.
         """
         logits: Tensor = self.lin_out(self._drop(self._gated(self.branches(x, adjacency, spectral, known=known))))
         return logits
 
     @property
     def branch_names(self) -> list[str]:
-        """What the branches of H^cb are called, in order."""
+        """The names of the branches of H^cb, in order."""
         steps = [self.rounds - 1, self.rounds] if self.use_adjacency else []
         over_a = ["own features" if k == 0 else f"A ({k} step{'s' if k > 1 else ''})" for k in steps]
         return ["own features", *over_a, *(["A*"] if self.use_reconnected else [])]
@@ -239,14 +245,13 @@ class GCNSL(nn.Module):
         *,
         known: int | None = None,
     ) -> list[Tensor]:
-        """What H^cb is made of, as far as it is used: H; H_A^(K-1) and H_A^(K); H_A*. All are as wide as H."""
-        if x.shape[1] != self.in_channels:
-            raise InputError(f"x has {x.shape[1]} columns: the model was built for in_channels={self.in_channels}")
+        """The blocks of H^cb that are in use: H, H_A^(K-1), H_A^(K) and H_A*, all of the same shape."""
+        self._check_columns(x)
         from_x, directions = self._first_products(x)
         h = self._merged(from_x, spectral)
         branches = [h]
         if self.use_adjacency:
-            branches += self._aggregate(h, self._adjacency(adjacency, len(h)))
+            branches += self._aggregate(h, self._adjacency(adjacency, h))
         if self.use_reconnected:
             branches.append(self._reconnect(_unit_rows(directions), h, known))
         return branches
@@ -262,24 +267,24 @@ class GCNSL(nn.Module):
         one: int,
         other: int,
     ) -> dict[str, float]:
-        """What each branch adds to a node's logit of class ``one`` beyond that of class ``other``.
+        """What each branch contributes to the logit of class ``one`` minus the logit of class ``other``, at one node.
 
-        The logits are a sum over the entries of ReLU(w ⊙ H^cb), each times its row of W¹, so that the parts of a branch
-        add up, and those of all branches to the difference of the two logits.
+        A logit is a sum over the entries of ReLU(w ⊙ H^cb), each multiplied by a weight of W¹. The contributions of the
+        branches therefore add up to the difference of the two logits.
         """
         was_training = self.training
         self.eval()
-        rows = [branch[node : node + 1] for branch in self.branches(x, adjacency, spectral)]
+        rows = [branch[[node]] for branch in self.branches(x, adjacency, spectral)]
         parts = self._gated(rows)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
         self.train(was_training)
         evidence: dict[str, float] = {}
-        for name, part in zip(self.branch_names, parts.split(rows[0].shape[1]), strict=True):
-            evidence[name] = evidence.get(name, 0.0) + float(part.sum())
+        for name, part in zip(self.branch_names, parts.view(len(rows), -1).sum(dim=1).tolist(), strict=True):
+            evidence[name] = evidence.get(name, 0.0) + part
         return evidence
 
     @property
     def learns_graph(self) -> bool:
-        """Whether there is a learned graph A*."""
+        """Whether the model has a learned graph A*."""
         return self.similarity is not None
 
     @torch.no_grad()
@@ -295,18 +300,18 @@ class GCNSL(nn.Module):
         z = self.directions(x)
         if rows is None:
             return reconnected_edges(z, self.epsilon)
-        edges, similarity = reconnected_edges(z[rows], self.epsilon, keys=z)
-        first, *_ = rows.indices(len(z))
-        return edges + edges.new_tensor([[first], [0]]), similarity
+        (row, column), similarity = reconnected_edges(z[rows], self.epsilon, keys=z)
+        return torch.stack([torch.arange(len(z), device=z.device)[rows][row], column]), similarity
 
     def directions(self, x: Matrix) -> Tensor:
         """Unit rows x_i Q / ‖x_i Q‖ (n × q), whose inner products are the similarities."""
         if self.similarity is None:
-            raise InputError("the model was built with use_reconnected=False: it learns no similarities")
+            raise InputError("the model has no learned graph: build it with use_reconnected=True")
+        self._check_columns(x)
         return _unit_rows(x @ self.similarity.weight.T)
 
     def _first_products(self, x: Matrix) -> tuple[Tensor, Tensor]:
-        """X W⁰_X (n × p), X with dropout, and X Q (n × q), X without: one product with X where both are the same."""
+        """X W⁰_X with dropout on X (n × p), and X Q without (n × q); a single product if nothing is dropped."""
         if self.similarity is None:
             return self._drop(x) @ self.lin_x.weight.T, self.gate.new_empty(0)
         if self.training and self.dropout > 0:
@@ -315,7 +320,7 @@ class GCNSL(nn.Module):
         return both[:, : len(self.lin_x.weight)], both[:, len(self.lin_x.weight) :]
 
     def _merged(self, from_x: Tensor, spectral: Tensor | None) -> Tensor:
-        """H from X W⁰_X and F."""
+        """H, from X W⁰_X and F."""
         if self.lin_spectral is None:
             return functional.relu(from_x)
         if spectral is None or spectral.shape != (len(from_x), self.spectral_channels):
@@ -325,15 +330,20 @@ class GCNSL(nn.Module):
         merged = torch.cat([from_x, from_spectral], dim=1) if self.merge == "concat" else (from_x + from_spectral) / 2
         return functional.relu(merged)
 
-    def _adjacency(self, given: SparseMatrix | Tensor | None, n: int) -> SparseMatrix:
-        """Â as it is given, or made of an edge_index."""
+    def _check_columns(self, x: Matrix) -> None:
+        if x.shape[1] != self.in_channels:
+            raise InputError(f"x has {x.shape[1]} columns, but the model was built for in_channels={self.in_channels}")
+
+    def _adjacency(self, given: SparseMatrix | Tensor | None, h: Tensor) -> SparseMatrix:
+        """Â, given or computed from edge_index."""
+        n = len(h)
         if given is None:
             raise InputError("adjacency is None: give Â or edge_index, or build the model with use_adjacency=False")
         if isinstance(given, SparseMatrix):
             if given.shape != (n, n):
                 raise InputError(f"adjacency has shape {given.shape}: x has {n} rows, so give Â ({n} × {n})")
             return given
-        if given.dim() != 2 or given.shape[0] != 2 or given.is_floating_point():
+        if given.dim() != 2 or given.shape[0] != 2 or given.dtype not in (torch.int64, torch.int32):
             raise InputError(
                 f"edge_index has shape {tuple(given.shape)} and dtype {given.dtype}: give node numbers (2 × E)"
             )
@@ -341,7 +351,8 @@ class GCNSL(nn.Module):
             raise InputError(
                 f"edge_index holds node numbers from {int(given.min())} to {int(given.max())}, but x has {n} rows"
             )
-        return normalized_adjacency(given, n, self_loops=self.self_loops, norm=self.adjacency_norm)
+        made = normalized_adjacency(given, n, self_loops=self.self_loops, norm=self.adjacency_norm)
+        return made.with_values(made.values.to(h.dtype))
 
     def _aggregate(self, h: Tensor, adjacency: SparseMatrix) -> list[Tensor]:
         """H_A^(K-1) and H_A^(K)."""
@@ -351,15 +362,15 @@ class GCNSL(nn.Module):
         return [before, after]
 
     def _reconnect(self, z: Tensor, h: Tensor, known: int | None) -> Tensor:
-        """Â* H, where the row of a new node i in A* holds s_ij for known j, and s_ii = 1."""
-        if known is None or known == len(z):
+        """Â* H. In the row of a new node i, A* has s_ij for known nodes j, and s_ii = 1."""
+        if known is None or check_whole("known", known, least=1, most=len(z), why="x has no more rows") == len(z):
             return reconnect(z, h, self.epsilon, memory=self._memory)
         keys, values = z[:known], h[:known]
         rows = [reconnect(keys, values, self.epsilon)]
         for new, own in zip(torch.split(z[known:], _NEW_ROWS), torch.split(h[known:], _NEW_ROWS), strict=True):
             (row, _), similarity = reconnected_edges(new, self.epsilon, keys=keys)
             degree = similarity.new_zeros(len(new)).index_add(0, row, similarity)[:, None]
-            itself = new.any(dim=1, keepdim=True).to(h.dtype)  # a node without a direction is not even like itself
+            itself = new.any(dim=1, keepdim=True).to(h.dtype)  # zero rows are similar to nothing
             total = degree * reconnect(new, values, self.epsilon, keys=keys) + itself * own
             rows.append(total / torch.where(degree + itself > 0, degree + itself, 1.0))
         return torch.cat(rows)
@@ -383,10 +394,10 @@ class GCNSL(nn.Module):
 
 
 def _unit_rows(rows: Tensor) -> Tensor:
-    """Rows divided by their length, zero rows left as they are; also where squares would be too small for floats.
+    """Rows divided by their length; zero rows stay zero.
 
-    Weight decay shrinks Q towards 0 wherever A* joins nobody, and directions must stay directions. So each row is first
-    divided by its largest entry. That factor cancels in the result, hence it needs no derivative.
+    Weight decay can shrink Q until squares underflow. Each row is therefore first divided by its largest magnitude,
+    which cancels in the result and so needs no derivative.
     """
     largest = rows.detach().abs().amax(dim=1, keepdim=True)
     return functional.normalize(rows / torch.where(largest > 0, largest, 1.0), dim=1)

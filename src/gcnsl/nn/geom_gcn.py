@@ -1,4 +1,4 @@
-"""Geom-GCN (Pei et al., 2020): neighbours apart by space and direction."""
+"""Geom-GCN (Pei et al., 2020), which divides the neighbours of a node by space and direction."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,50 +16,51 @@ from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 from gcnsl.structure import SPACES_AND_RELATIONS, Embedding, Source, StructuralNeighbourhood
 
 DIVISIONS = SPACES_AND_RELATIONS + 1
-"""The last one holds each node itself."""
+"""The last division holds the node itself."""
 
 
 @dataclass(frozen=True)
 class GeomGCNConfig(ModelConfig):
     """Hyper-parameters of :class:`GeomGCN`.
 
-    The neighbourhoods are given by the caller, as what was precomputed: to find them takes files and a cache, which
-    this room knows nothing of.
+    The caller computes the neighbourhoods (:func:`gcnsl.structure.structural_neighbourhood`), because that needs files
+    and a cache.
     """
 
-    hidden_channels: int = option(16, "Width of the hidden layer, for each of the nine divisions.", least=1)
+    hidden_channels: int = option(16, "Width of the hidden layer for each of the nine divisions.", least=1)
     dropout: float = option(0.5, "Dropout before each layer.", least=0, below=1)
-    embedding: Embedding = option("isomap", "The latent space: of Geom-GCN-I, -P or -S.")
-    source: Source = option("computed", "Whether neighbourhoods are computed, or those that its authors published.")
+    embedding: Embedding = option("isomap", "The latent space, as in Geom-GCN-I, Geom-GCN-P or Geom-GCN-S.")
+    source: Source = option("computed", "Whether neighbourhoods are computed or read from the authors' files.")
 
     def from_state(
         self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
     ) -> StructuralNeighbourhood:
-        """The neighbourhoods as they were saved."""
+        """The saved neighbourhoods."""
         return StructuralNeighbourhood.from_state(plain, tensors)
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, and Â of every division."""
+        """X, and the Â of all divisions."""
         if not isinstance(precomputed, StructuralNeighbourhood):
             raise InputError(
-                "Geom-GCN needs structural neighbourhoods: gcnsl.structure.structural_neighbourhood(graph)"
+                "Geom-GCN needs neighbourhoods: compute them with gcnsl.structure.structural_neighbourhood"
             )
         return fastest_form(graph.x), divided_adjacency(precomputed, graph.num_nodes)
 
     def build(self, in_channels: int, out_channels: int) -> "GeomGCN":
-        """The model for so many features and classes."""
+        """The model for this number of features and classes."""
         return GeomGCN(in_channels, self.hidden_channels, out_channels, dropout=self.dropout)
 
 
 def divided_adjacency(neighbourhood: StructuralNeighbourhood, num_nodes: int) -> SparseMatrix:
-    """Â of all divisions in one matrix (9n × 9n): row 9i + r, column 9j + r for a neighbour j of i in division r.
+    """The Â_r of all divisions in one matrix (9n × 9n).
 
-    Entries are (d_i d_j)^-1/2, where d counts a node's neighbours in all divisions, itself among them.
+    If j is a neighbour of i in division r, the entry in row 9i + r and column 9j + r is (d_i d_j)^-1/2, where d counts
+    the neighbours of a node in all divisions, including the node itself.
     """
     (node, neighbour), division = neighbourhood.edge_index, neighbourhood.division.long()
-    self = torch.arange(num_nodes)
-    node, neighbour = torch.cat([node, self]), torch.cat([neighbour, self])
-    division = torch.cat([division, torch.full_like(self, DIVISIONS - 1)])
+    every = torch.arange(num_nodes)
+    node, neighbour = torch.cat([node, every]), torch.cat([neighbour, every])
+    division = torch.cat([division, torch.full_like(every, DIVISIONS - 1)])
     root = torch.bincount(node, minlength=num_nodes).to(torch.get_default_dtype()).rsqrt()
     places = torch.stack([DIVISIONS * node + division, DIVISIONS * neighbour + division])
     order = torch.argsort(places[0] * DIVISIONS * num_nodes + places[1])
@@ -70,7 +71,7 @@ class GeomConvolution(nn.Module):
     r"""One layer, :math:`\hat A_r X W_r` for every division r.
 
     Shapes:
-        x (n × in_channels), dense or sparse; adjacency, all Â_r (9n × 9n)
+        x (n × in_channels), dense or sparse; adjacency, see :func:`divided_adjacency` (9n × 9n)
         → n × 9 × out_channels.
     """
 
@@ -84,7 +85,7 @@ class GeomConvolution(nn.Module):
         self.lin.reset_parameters()
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
-        """The divisions of every node."""
+        """Â_r X W_r for every division r."""
         mapped: Tensor = self.lin(x)
         mixed = adjacency @ mapped.view(-1, self.out_channels)  # n × 9p → 9n × p
         return mixed.view(len(mapped), DIVISIONS, self.out_channels)
@@ -97,18 +98,18 @@ class GeomGCN(nn.Module):
         H = \mathrm{ReLU}\Big(\big\Vert_r \hat A_r X W_r\Big), \qquad
         Z = \mathrm{softmax}\Big(\tfrac19 \sum_r \hat A_r H W'_r\Big)
 
-    The divisions are neighbours in the graph and in a latent space, each by the quadrant of that space in which they
-    lie from the node, and the node itself. The forward pass returns the logits, Z before the softmax.
+    Neighbours in the graph and neighbours in a latent space are each divided by the quadrant of that space in which
+    they lie, seen from the node; the ninth division is the node itself. The forward pass returns the logits, Z before
+    the softmax.
 
     Args:
         in_channels: Number of features per node (d).
         hidden_channels: Columns of each W_r (p).
         out_channels: Number of classes (C).
-        dropout: Before each layer.
+        dropout: Dropout before each layer.
 
     Shapes:
-        x (n × d), dense or sparse; adjacency, all Â_r (9n × 9n,
-        :func:`divided_adjacency`) → n × C.
+        x (n × d), dense or sparse; adjacency, see :func:`divided_adjacency` (9n × 9n) → n × C.
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *, dropout: float = 0.5) -> None:

@@ -1,4 +1,4 @@
-"""H2GCN (Zhu et al., 2020): ego and neighbours apart, two hops apart, all rounds kept."""
+"""H2GCN (Zhu et al., 2020), which keeps a node, its neighbours, its second neighbours and all rounds separate."""
 
 from dataclasses import dataclass
 
@@ -33,7 +33,7 @@ class H2GCNConfig(ModelConfig):
         return fastest_form(graph.x), *map(fastest_form, adjacencies)
 
     def build(self, in_channels: int, out_channels: int) -> "H2GCN":
-        """The model for so many features and classes."""
+        """The model for this number of features and classes."""
         return H2GCN(
             in_channels,
             self.hidden_channels,
@@ -45,7 +45,7 @@ class H2GCNConfig(ModelConfig):
 
 
 def two_hop_edges(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """The pairs of nodes at distance exactly 2 (2 × E₂, sorted), found by a sparse product."""
+    """The pairs of nodes at distance exactly 2 (2 × E₂, sorted)."""
     near = adjacency_matrix(edge_index, num_nodes, self_loops=False)
     closer = (near + sp.eye_array(num_nodes, dtype=np.float32, format="csr")).sign()
     walks = (near @ near).sign()
@@ -56,7 +56,7 @@ def two_hop_edges(edge_index: Tensor, num_nodes: int) -> Tensor:
 
 
 class H2GCN(nn.Module):
-    r"""Rounds of aggregation over one and over two hops, without weights, all of them classified together.
+    r"""Rounds of aggregation over one and two hops, without weights. The classifier sees all rounds.
 
     .. math::
         R^{(0)} &= \sigma(X W_e) \\
@@ -70,13 +70,13 @@ class H2GCN(nn.Module):
         in_channels: Number of features per node (d).
         hidden_channels: Columns of W_e (p).
         out_channels: Number of classes (C).
-        rounds: Rounds of aggregation (K).
-        dropout: On the concatenation before W_c.
+        rounds: Number of rounds of aggregation (K).
+        dropout: Dropout before W_c.
         relu: Whether σ is ReLU.
 
     Shapes:
-        x (n × d), dense or sparse; one_hop Â₁ and two_hop Â₂ (n × n) likewise
-        → n × C. R^(k) has 2^k p columns, the concatenation (2^(K+1) - 1) p.
+        x (n × d), one_hop Â₁ (n × n) and two_hop Â₂ (n × n), each dense or sparse → n × C.
+        R^(k) has 2^k p columns, the concatenation (2^(K+1) - 1) p.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A linear map of features that may be dense or sparse: the first layer of every model."""
+"""A linear map for dense or sparse features, the first layer of most models."""
 
 from torch import Tensor, nn
 
@@ -8,8 +8,8 @@ from gcnsl.sparse import Matrix
 class FeatureLinear(nn.Linear):
     """X·W + b for a dense or sparse X (n × in_channels) → n × out_channels.
 
-    Weights are drawn from Glorot's uniform distribution, the bias starts at 0. If there are several ``maps`` side by
-    side, each is drawn by itself.
+    Weights are drawn from Glorot's uniform distribution; the bias starts at 0. If W consists of several ``maps`` side
+    by side, the weights of each are drawn separately.
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, maps: int = 1) -> None:

@@ -22,11 +22,16 @@ class MixHopConfig(ModelConfig):
 
     feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
     hidden_channels: int = option(64, "Width of the hidden layers, for each power.", least=1)
-    powers: tuple[int, ...] = option((0, 1, 2), "The powers of Â, side by side.")
+    powers: tuple[int, ...] = option((0, 1, 2), "The powers of Â; all different.", least=0, most=64)
     num_layers: int = option(2, "Number of layers.", least=1, most=64)
     input_dropout: float = option(0.7, "Dropout on X.", least=0, below=1)
-    dropout: float = option(0.9, "Dropout before every other layer.", least=0, below=1)
+    dropout: float = option(0.9, "Dropout before each layer but the first.", least=0, below=1)
     self_loops: bool = option(True, "Whether Â has a loop at every node.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.powers or len(set(self.powers)) < len(self.powers):
+            raise ArgumentError("powers", self.powers, "must be one or more different whole numbers, such as [0, 1, 2]")
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X and Â."""
@@ -34,7 +39,7 @@ class MixHopConfig(ModelConfig):
         return fastest_form(graph.x), adjacency
 
     def build(self, in_channels: int, out_channels: int) -> "MixHop":
-        """The model for so many features and classes."""
+        """The model for this number of features and classes."""
         return MixHop(
             in_channels,
             self.hidden_channels,
@@ -49,8 +54,8 @@ class MixHopConfig(ModelConfig):
 class MixHopConvolution(nn.Module):
     r"""One layer, :math:`\big\Vert_{j \in P} \hat A^j X W_j + b`.
 
-    This is torch_geometric's ``MixHopConv`` (the test compares the two), but with the map before the powers, whose
-    products are then with few columns rather than with all of X, and for an X that may be sparse.
+    It computes the same as torch_geometric's ``MixHopConv``, but applies the linear map before the powers, so that Â is
+    multiplied by fewer columns, and X may be sparse.
 
     Shapes:
         x (n × in_channels), dense or sparse; adjacency Â (n × n)
@@ -69,7 +74,7 @@ class MixHopConvolution(nn.Module):
         nn.init.zeros_(self.bias)
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
-        """The powers side by side, the lowest first."""
+        """The powers side by side, in increasing order."""
         rest, done, reached = self.lin(x), [], 0
         for power in self.powers:
             for _ in range(power - reached):
@@ -93,10 +98,10 @@ class MixHop(nn.Module):
         in_channels: Number of features per node (d).
         hidden_channels: Columns of each W_j but the last layer's.
         out_channels: Number of classes (C).
-        powers: The powers of Â (P), each at least 0.
-        num_layers: Layers (L), at least 1.
-        input_dropout: On X.
-        dropout: Before every other layer.
+        powers: The powers of Â (P), all different.
+        num_layers: Number of layers (L).
+        input_dropout: Dropout on X.
+        dropout: Dropout before each layer but the first.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.
@@ -117,8 +122,6 @@ class MixHop(nn.Module):
         check_channels(in_channels=in_channels, out_channels=out_channels)
         MixHopConfig.check(hidden_channels=hidden_channels, powers=powers, num_layers=num_layers)
         MixHopConfig.check(input_dropout=input_dropout, dropout=dropout)
-        if not powers or len(set(powers)) < len(powers):
-            raise ArgumentError("powers", powers, "must be one or more different whole numbers, such as [0, 1, 2]")
         self.out_channels, self.input_dropout, self.dropout = out_channels, input_dropout, dropout
         hidden = len(powers) * hidden_channels
         inputs = [in_channels, *[hidden] * (num_layers - 1)]
@@ -129,7 +132,7 @@ class MixHop(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new weights; the powers start equal."""
+        """Draw new weights; all powers start with the same weight."""
         reset(self.convs)
         reset(self.norms)
         nn.init.zeros_(self.power_scores)

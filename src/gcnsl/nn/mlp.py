@@ -1,4 +1,4 @@
-"""The multi-layer perceptron: classification by the features alone."""
+"""The multi-layer perceptron, which classifies by the features alone."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,14 +20,14 @@ class MLPConfig(ModelConfig):
 
     hidden_channels: int = option(64, "Width of the hidden layers.", least=1)
     num_layers: int = option(2, "Number of linear maps.", least=1, most=64)
-    dropout: float = option(0.5, "Dropout before every linear map.", least=0, below=1)
+    dropout: float = option(0.5, "Dropout before each linear map.", least=0, below=1)
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X; edges are not looked at."""
+        """X; the edges are ignored."""
         return (fastest_form(graph.x),)
 
     def build(self, in_channels: int, out_channels: int) -> "MLP":
-        """The model for so many features and classes."""
+        """The model for this number of features and classes."""
         return MLP(in_channels, self.hidden_channels, out_channels, num_layers=self.num_layers, dropout=self.dropout)
 
 
@@ -44,8 +44,8 @@ class MLP(nn.Module):
         in_channels: Number of features per node (d).
         hidden_channels: Width of every layer but the last.
         out_channels: Number of classes (C).
-        num_layers: Linear maps (L), at least 1.
-        dropout: Before every linear map.
+        num_layers: Number of linear maps (L).
+        dropout: Dropout before each linear map.
 
     Shapes:
         x (n × d), dense or sparse → n × C.

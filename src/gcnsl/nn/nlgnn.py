@@ -1,4 +1,4 @@
-"""NLGNN (Liu et al., 2020): a convolution over the nodes, sorted by a learned score."""
+"""NLGNN (Liu et al., 2020), a convolution over the nodes sorted by a learned score."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -27,8 +27,15 @@ class NLGNNConfig(ModelConfig):
 
     hidden_channels: int = option(64, "Width of the embedding's hidden layer.", least=1)
     embedding: Embedding = option("mlp", "The network that embeds the nodes.")
-    kernel_size: int = option(5, "Number of nodes that a convolution sees at once; odd.", least=1)
+    kernel_size: int = option(5, "Number of nodes in the window of a convolution; odd.", least=1)
     dropout: float = option(0.5, "Dropout inside the embedding and between the convolutions.", least=0, below=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kernel_size % 2 == 0:
+            raise ArgumentError(
+                "kernel_size", self.kernel_size, "must be odd: each node is in the middle of its window"
+            )
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, and Â if the embedding is a GCN."""
@@ -36,7 +43,7 @@ class NLGNNConfig(ModelConfig):
         return (x,) if self.embedding == "mlp" else (x, normalized_adjacency(graph.edge_index, graph.num_nodes))
 
     def build(self, in_channels: int, out_channels: int) -> "NLGNN":
-        """The model for so many features and classes."""
+        """The model for this number of features and classes."""
         return NLGNN(
             in_channels,
             self.hidden_channels,
@@ -48,7 +55,7 @@ class NLGNNConfig(ModelConfig):
 
 
 class NLGNN(nn.Module):
-    r"""Embed, sort by a score, convolve along that order, classify both.
+    r"""Embed the nodes, sort them by a score, convolve them in that order, and classify by both results.
 
     .. math::
         B &= \mathrm{embedding}(X, A) \in \mathbb R^{n \times C}, \qquad s = B u + b_u \\
@@ -56,17 +63,16 @@ class NLGNN(nn.Module):
             \text{ in the order of the nodes} \\
         Z &= \mathrm{softmax}\big((B \,\|\, V)\, W + b\big)
 
-    The score multiplies what is convolved, so that gradients reach it. Nodes next to each other in the order of s, at
-    most half a kernel apart, are the graph that the model has learned. The forward pass returns the logits, Z before
-    the softmax.
+    The convolution's input is multiplied by the score, so that gradients reach the score. The learned graph joins nodes
+    that are at most half a kernel apart in the order of s. The forward pass returns the logits, Z before the softmax.
 
     Args:
         in_channels: Number of features per node (d).
         hidden_channels: Width of the embedding's hidden layer.
         out_channels: Number of classes (C).
-        embedding: ``"mlp"`` or ``"gcn"``, either of two layers.
-        kernel_size: Nodes that a convolution sees at once, odd.
-        dropout: Inside the embedding and between the convolutions.
+        embedding: ``"mlp"`` or ``"gcn"``, each with two layers.
+        kernel_size: Number of nodes in the window of a convolution; odd.
+        dropout: Dropout inside the embedding and between the convolutions.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n), for ``"gcn"`` → n × C.
@@ -88,8 +94,6 @@ class NLGNN(nn.Module):
         check_channels(in_channels=in_channels, out_channels=out_channels)
         NLGNNConfig.check(hidden_channels=hidden_channels, embedding=embedding)
         NLGNNConfig.check(kernel_size=kernel_size, dropout=dropout)
-        if kernel_size % 2 == 0:
-            raise ArgumentError("kernel_size", kernel_size, "must be odd: a node stands in the middle of its window")
         self.kernel_size, self.dropout = kernel_size, dropout
         kind = MLP if embedding == "mlp" else GCN
         self.embedding = kind(in_channels, hidden_channels, out_channels, dropout=dropout)
@@ -117,7 +121,7 @@ class NLGNN(nn.Module):
     def learned_graph(
         self, x: Matrix, adjacency: SparseMatrix | None = None, *, rows: slice | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The learned graph, or some rows of it: each node with itself and those in one window, all with weight 1.
+        """The learned graph, or some rows of it: each node is joined to all nodes of its window, with weight 1.
 
         Returns:
             edge_index (2 × E) and weight (E).

@@ -1,4 +1,4 @@
-"""What is done to a graph once, before a model reads it: features are normalised and shifted, Â is made."""
+"""Preprocessing of a graph: normalised and shifted features, and the normalised adjacency matrix Â."""
 
 from typing import Literal, get_args
 
@@ -32,9 +32,9 @@ def normalize_features(x: Tensor, norm: FeatureNorm = "none") -> Tensor:
 
 
 def shift_features(x: Tensor, amount: float = 0.5, *, seed: int = 0) -> Tensor:
-    """Add a constant to one feature of all nodes, drawn from the seed: the paper's "special data preprocessing".
+    """X[:, j] += amount, for one random feature j (X dense or CSR): the paper's "special data preprocessing".
 
-    X[:, j] += amount (X dense or CSR). After this no row of X is zero, so that every x_i Q has a direction.
+    Afterwards no row of nonnegative features is zero, so that every x_i Q has a direction.
     """
     check_number("amount", amount, least=0)
     column = int(np.random.default_rng(seed).integers(x.shape[1]))
@@ -50,9 +50,10 @@ def shift_features(x: Tensor, amount: float = 0.5, *, seed: int = 0) -> Tensor:
 def normalized_adjacency(
     edge_index: Tensor, num_nodes: int, *, self_loops: bool = True, norm: AdjacencyNorm = "symmetric"
 ) -> SparseMatrix:
-    """Â = D^-1/2 A D^-1/2 (``symmetric``) or D^-1 A (``row``), A with a loop at every node, or with none.
+    """Â = D^-1/2 A D^-1/2 (``symmetric``) or D^-1 A (``row``), where A has loops at all nodes or at none.
 
-    A node without neighbours has a zero row if there are no loops.
+    ``edge_index`` (2 × E) holds each undirected edge in both directions. Without loops, the row of a node that has no
+    neighbours is zero.
     """
     check_choice("norm", norm, get_args(AdjacencyNorm))
     source, target = edges = edges_sorted(edge_index, num_nodes, self_loops=self_loops)

@@ -1,6 +1,6 @@
-"""The reconnected graph A* of the paper's section 3.2, and its average of node features, without an n × n matrix."""
+"""The learned graph A* of the paper's section 3.2, and averages of node features over it, without an n × n matrix."""
 
-from gcnsl.reconnection.edges import reconnected_edges
+from gcnsl.reconnection.learned_edges import reconnected_edges
 from gcnsl.reconnection.operator import reconnect
 from gcnsl.reconnection.pairs import PairMemory
 

@@ -7,15 +7,18 @@ megabytes is cheaper than any cleverness.
 import torch
 from torch import Tensor
 
-
-def similarity_graph(z: Tensor, keys: Tensor, threshold: float) -> Tensor:
-    """A* of section 3.2: s_ij = z_i·k_j where it reaches the threshold, 0 elsewhere (n × m)."""
-    similarity = z @ keys.T
-    return torch.where(similarity >= threshold, similarity, 0.0)
+from gcnsl.reconnection.pairs import unlisted
+from gcnsl.reconnection.problem import Averages, Problem
 
 
 def reconnect(z: Tensor, keys: Tensor, h: Tensor, threshold: float) -> Tensor:
-    """Â* h, each row of A* h divided by the sum of that of A*; a row that keeps nothing stays zero (n × p)."""
-    graph = similarity_graph(z, keys, threshold)
-    degree = graph.sum(dim=1, keepdim=True)
-    return (graph @ h) / torch.where(degree > 0, degree, 1.0)
+    """Return Â* h (n × p): a row of A* h divided by the sum of that row of A*, or zero if the row keeps nothing."""
+    return forward(Problem(z, keys, h, threshold)).out
+
+
+def forward(problem: Problem) -> Averages:
+    """Return Â* h and the row sums of A* (section 3.2): s_ij = z_i·k_j where it reaches the threshold, 0 elsewhere."""
+    similarity = problem.z @ problem.keys.T
+    graph = torch.where(similarity >= problem.threshold, similarity, 0.0)
+    degree = graph.sum(dim=1)
+    return Averages((graph @ problem.h) / torch.where(degree > 0, degree, 1.0)[:, None], degree, unlisted(problem.z))

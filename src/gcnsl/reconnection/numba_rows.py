@@ -4,9 +4,9 @@
 Row i of the range begin..end has the kept columns ``columns[start[i - begin] : start[i - begin + 1]]``. Each kernel
 writes its own rows only and sums in column order, so the result does not depend on how rows are shared among threads.
 
-A row's sums grow in arrays that the kernel made itself, in loops written out: so the compiler knows that no input
-changes under its hands, and keeps sums in registers. Rows are named by index, since a view of one is counted, for each
-pair and by all threads in one place.
+Two habits make the kernels fast. Sums are accumulated in local arrays by explicit loops: the compiler then knows that
+they do not overlap the inputs, and keeps them in registers. Entries are read as ``z[i, k]`` and never through a view
+``z[i]``: numba counts the references to each view, and all threads would compete for that counter.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from gcnsl.reconnection.numba_search import Floats, Ints, compiled
 def forward_rows(
     begin: int, end: int, start: Ints, columns: Ints, z: Floats, keys: Floats, h: Floats, out: Floats, degree: Floats
 ) -> None:
-    """d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i; rows without kept columns get 0."""
+    """Write d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i; rows without kept columns get 0."""
     sums = np.empty(h.shape[1], h.dtype)
     for i in range(begin, end):
         total = 0.0
@@ -41,7 +41,7 @@ def forward_rows(
 def scale_gradient_rows(
     begin: int, end: int, grad: Floats, out: Floats, degree: Floats, scaled: Floats, offset: Floats
 ) -> None:
-    """Write g_i / d_i and g_i·o_i / d_i, all the gradients want of g, o and d; 0 where a row keeps nothing."""
+    """Write g_i / d_i and c_i = g_i·o_i / d_i, from which all gradients are made; 0 for rows that keep nothing."""
     for i in range(begin, end):
         inverse = 1 / degree[i] if degree[i] > 0 else degree[i]
         for c in range(grad.shape[1]):
@@ -54,7 +54,7 @@ def gradient_rows(
     begin: int, end: int, start: Ints, columns: Ints,
     z: Floats, h: Floats, grad: Floats, offset: Floats, grad_z: Floats, grad_h: Floats,
 ) -> None:  # fmt: skip
-    """∂L/∂z_i = Σ_j (δ_ij + δ_ji) z_j and ∂L/∂h_i = Σ_j s_ij g_j, where queries are keys and pairs therefore symmetric.
+    """Write ∂L/∂z_i = Σ_j (δ_ij + δ_ji) z_j and ∂L/∂h_i = Σ_j s_ij g_j if keys are z, so that pairs are symmetric.
 
     δ_ij = g_i·h_j − c_i, where g and c are already divided by d.
     """
@@ -80,7 +80,7 @@ def query_gradient_rows(
     begin: int, end: int, start: Ints, columns: Ints,
     z: Floats, keys: Floats, h: Floats, grad: Floats, offset: Floats, grad_z: Floats,
 ) -> None:  # fmt: skip
-    """∂L/∂z_i = Σ_j δ_ij k_j with δ_ij = g_i·h_j − c_i, where g and c are already divided by d."""
+    """Write ∂L/∂z_i = Σ_j δ_ij k_j with δ_ij = g_i·h_j − c_i, where g and c are already divided by d."""
     of_z = np.empty(z.shape[1], z.dtype)
     for i in range(begin, end):
         of_z[:] = 0
@@ -97,7 +97,7 @@ def key_gradient_rows(
     begin: int, end: int, start: Ints, columns: Ints,
     z: Floats, keys: Floats, h: Floats, grad: Floats, offset: Floats, grad_keys: Floats, grad_h: Floats,
 ) -> None:  # fmt: skip
-    """∂L/∂h_j = Σ_i s_ij g_i and ∂L/∂k_j = Σ_i δ_ij z_i: here rows are keys j, columns the queries i that keep them."""
+    """Write ∂L/∂h_j = Σ_i s_ij g_i and ∂L/∂k_j = Σ_i δ_ij z_i. Rows are keys j; columns are the queries that keep j."""
     of_key, of_h = np.empty(keys.shape[1], keys.dtype), np.empty(h.shape[1], h.dtype)
     for j in range(begin, end):
         of_key[:] = 0
@@ -117,7 +117,7 @@ def key_gradient_rows(
 
 @compiled(reassociate=True)
 def _dot(a: Floats, i: int, b: Floats, j: int) -> Any:
-    """a_i·b_j."""
+    """Return a_i·b_j."""
     total = a.dtype.type(0)
     for k in range(a.shape[1]):
         total += a[i, k] * b[j, k]

@@ -1,14 +1,14 @@
 # ruff: noqa: PLR0917 - compiled kernels take their arguments by position
 """Compiled CPU kernels that find the kept pairs.
 
-Keys lie in *tiles* of ``WIDTH`` columns, each q × WIDTH and contiguous, so that the innermost loop runs over keys with
-all operands at a constant distance from one pointer: the form compilers turn into full-width fused multiply-adds.
-q is padded with zeros to a multiple of ``DEPTH`` and the last tile with zero keys, which no threshold above 0 keeps.
+Keys are stored in *tiles* of ``WIDTH`` keys, each a contiguous q × WIDTH array. The innermost loop runs over the keys
+of a tile with operands at constant offsets from one pointer, which compilers turn into full-width fused multiply-adds.
+q is padded with zeros to a multiple of ``DEPTH``, and the last tile with zero keys, which no threshold above 0 keeps.
 
 A similarity is summed DEPTH terms at a time, so its float32 error is at most (DEPTH + q / DEPTH) · 2⁻²⁴ for unit rows
 (1.0e-6 at q = 16, 1.2e-6 at q = 64; about a fifth of that in practice), and s_ij and s_ji agree to the bit.
 
-Kernels release the interpreter's lock and work on a range of rows; threads are the caller's business.
+Kernels release the interpreter's lock and work on a range of rows, so that the caller can run them in threads.
 """
 
 from collections.abc import Callable
@@ -26,20 +26,20 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 WIDTH = 128
 DEPTH = 16
 GROUP = 64
-"""Keys whose hits are the bits of one number."""
+"""The number of keys whose hits are collected as the bits of one integer."""
 BLOCK = 16
-"""Rows that share a tile while it is in the first-level cache."""
+"""The number of rows compared with a tile while it is in the first-level cache."""
 UNLIMITED = 1 << 62
 
 
 def compiled(reassociate: bool) -> Callable[[Kernel], Kernel]:
-    """Compile on first use, cached on disk where there is a place for it; sums are reordered only if asked."""
+    """Compile on first use, with a cache on disk if possible; the compiler may reorder sums only if ``reassociate``."""
     fastmath = {"contract", "reassoc", "nsz"} if reassociate else {"contract"}
 
     def compile_later(kernel: Kernel) -> Kernel:
         try:
             return cast(Kernel, numba.njit(nogil=True, fastmath=fastmath, cache=True)(kernel))
-        except RuntimeError:  # numba found no writable place for its cache
+        except RuntimeError:  # numba finds no writable folder for its cache
             return cast(Kernel, numba.njit(nogil=True, fastmath=fastmath)(kernel))
 
     return compile_later
@@ -47,7 +47,7 @@ def compiled(reassociate: bool) -> Callable[[Kernel], Kernel]:
 
 @compiled(reassociate=False)
 def _similarities(row: Floats, tile: Floats, threshold: float, s: Floats) -> int:
-    """Write the similarities of one row (q) to one tile of keys into ``s`` (WIDTH); return how many pass."""
+    """Write the similarities of one row (q) with one tile of keys to ``s`` (WIDTH); return how many are kept."""
     for j in range(WIDTH):
         s[j] = 0
     hits = np.uint32(0)
@@ -71,7 +71,7 @@ def _similarities(row: Floats, tile: Floats, threshold: float, s: Floats) -> int
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _lowest_bit(_: Any, bits: Any) -> Any:
-    """The place of the lowest bit that is set: one instruction, for which numba has no public name."""
+    """Return the position of the lowest set bit: one instruction, for which numba has no public function."""
 
     def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
         never_zero = context.get_constant(numba.types.boolean, True)
@@ -82,7 +82,7 @@ def _lowest_bit(_: Any, bits: Any) -> Any:
 
 @compiled(reassociate=False)
 def _append(s: Floats, threshold: float, left: int, lowest: int, columns: Ints, count: int) -> int:
-    """Append the columns of the tile from ``left`` on that pass and are at least ``lowest``; return their new count."""
+    """Append the kept columns of the tile that starts at ``left``, if at least ``lowest``; return the new count."""
     one = np.uint64(1)
     for group in range(0, WIDTH, GROUP):
         hits = np.uint64(0)
@@ -90,7 +90,7 @@ def _append(s: Floats, threshold: float, left: int, lowest: int, columns: Ints, 
             hits |= np.uint64(s[group + bit] >= threshold) << np.uint64(bit)
         while hits:
             column = left + group + np.int64(_lowest_bit(hits))
-            columns[count] = column  # overwritten by the next one unless this one counts
+            columns[count] = column  # the next one overwrites it unless the count goes up
             count += column >= lowest
             hits &= hits - one
     return count
@@ -100,9 +100,9 @@ def _append(s: Floats, threshold: float, left: int, lowest: int, columns: Ints, 
 def _find_block(
     rows: Floats, tiles: Floats, threshold: float, first: int, last: int, upper: bool, neighbours: Ints, counts: Ints
 ) -> None:
-    """Write the kept columns of rows first..last into ``neighbours`` (BLOCK × m), ascending, and their ``counts``.
+    """Write the kept columns of rows first..last to ``neighbours`` (BLOCK × m), ascending, and their ``counts``.
 
-    With ``upper`` only columns from the diagonal on are kept.
+    If ``upper``, keep only columns j ≥ i.
     """
     s = np.empty(WIDTH, rows.dtype)
     counts[:] = 0
@@ -116,7 +116,7 @@ def _find_block(
 
 @compiled(reassociate=False)
 def count_rows(rows: Floats, tiles: Floats, threshold: float, begin: int, end: int) -> int:
-    """Return how many pairs rows begin..end keep."""
+    """Return the number of pairs that rows begin..end keep."""
     s = np.empty(WIDTH, rows.dtype)
     total = 0
     for tile in range(tiles.shape[0]):
@@ -129,10 +129,10 @@ def count_rows(rows: Floats, tiles: Floats, threshold: float, begin: int, end: i
 def find_rows(
     rows: Floats, tiles: Floats, threshold: float, begin: int, end: int, upper: bool, found: Ints, part: int, limit: int
 ) -> tuple[Ints, Ints]:
-    """Return how many columns each of the rows begin..end keeps, and the columns, row after row.
+    """Return the number of columns that each of the rows begin..end keeps, and the columns, row after row.
 
-    ``found`` counts the pairs of every range searched at the same time, this one's at ``part``: once they are more than
-    ``limit`` together the search ends early, its result to be thrown away.
+    Threads that search other ranges share ``found``, in which each counts its pairs, this one at ``part``. If the sum
+    exceeds ``limit``, the search stops early and its result is incomplete.
     """
     counts = np.zeros(end - begin, np.int64)
     neighbours = np.empty((BLOCK, (tiles.shape[0] + 1) * WIDTH), np.int32)
@@ -160,7 +160,7 @@ def find_rows(
 
 @compiled(reassociate=False)
 def mirrored(upper_start: Ints, upper: Ints) -> tuple[Ints, Ints]:
-    """From the pairs i ≤ j, row after row, return those of both triangles: row starts (n + 1) and sorted columns."""
+    """Given the pairs with i ≤ j, row after row, return the row starts (n + 1) and sorted columns of all pairs."""
     start = np.zeros_like(upper_start)
     n = start.size - 1
     for i in range(n):
@@ -172,7 +172,7 @@ def mirrored(upper_start: Ints, upper: Ints) -> tuple[Ints, Ints]:
         start[i + 1] += start[i]
     columns = np.empty(start[n], upper.dtype)
     cursor = start[:-1].copy()
-    for i in range(n):  # each row has its columns below the diagonal, from rows above it, before its own turn comes
+    for i in range(n):  # earlier rows have already added the columns j < i to row i, in ascending order
         for e in range(upper_start[i], upper_start[i + 1]):
             j = upper[e]
             columns[cursor[i]] = j

@@ -1,9 +1,8 @@
 """What a forward pass hands to its backward pass: the kept pairs, as long as they are few.
 
-The list has a fixed capacity, a constant number of pairs for each row, for two reasons: memory stays O(n) whatever ε
-lets through, and the size of every tensor is known before a pair has been looked for, which `torch.compile` needs.
-(On the CPU, what is reserved and not used takes no memory.) Where the pairs do not fit, nothing is listed and the
-backward pass finds them again, a few rows or one tile at a time.
+The list has a fixed capacity, a constant number of pairs per row, for two reasons: memory stays O(n) whatever ε is, and
+the sizes of all tensors are known before the search, which `torch.compile` needs. If the pairs do not fit, nothing is
+listed and the backward pass finds them again, a few rows or one tile at a time.
 """
 
 from enum import IntEnum
@@ -14,46 +13,54 @@ import torch
 from torch import Tensor
 
 PAIRS_PER_ROW = {"cpu": 512, "cuda": 128}
-"""Room for kept pairs, on average for each row, by device. On a CPU what is not used takes no memory."""
+"""Capacity of the list by device, in pairs per row on average. On a CPU, capacity that is not used takes no memory."""
 
 
 class Regime(IntEnum):
-    """How a step goes about its kept pairs; the result is the same."""
+    """How the kept pairs are handled. All regimes give the same result; each has inputs on which it is the fastest.
+
+    Gains are those of a forward and a backward pass, q = 16, p = 64, measured by ``bench/regimes.py``.
+    """
 
     LISTED = 0
-    """Few: found once, listed, and worked on one by one."""
+    """Few pairs: search once, list them, and visit them one by one."""
     STREAMED = 1
-    """Too many to list: found for a few rows at a time, used and forgotten, forward and backward."""
+    """More pairs than the list holds: search a few rows at a time, use their pairs and drop them (CPU only)."""
     TILED = 2
-    """A good part of all pairs: dense tiles and matrix products are cheaper than pairs one by one."""
+    """A large share of all pairs: dense tiles and matrix products cost less than visiting pairs one by one."""
     SLOTTED = 3
-    """Few, in a small graph: listed in passing over all pairs, each row's in a place of its own."""
+    """Few pairs in a small graph: compute all similarities and list the kept ones in the same kernel (GPU only).
+
+    GPU GAIN TO BE FILLED IN.
+    """
 
 
 class Pairs(NamedTuple):
-    """Row i keeps ``columns[start[i] : start[i + 1]]``, ascending, if the regime is LISTED.
+    """The kept pairs of all rows.
 
-    If it is SLOTTED, row i keeps the first ``start[i]`` of the m = capacity(z, 1) columns from i · m on. Else
-    nothing is listed.
+    If the regime is LISTED, row i keeps ``columns[start[i] : start[i + 1]]``, in ascending order. If it is SLOTTED,
+    each row has m = capacity(z, 1) slots in ``columns``, and row i keeps the first ``start[i]`` columns from i · m on.
+    Otherwise nothing is listed.
 
-    ``start`` (n + 1, int64) and ``columns`` (capacity, int32) lie on the device of z; ``regime`` (int64) lies on the
-    CPU, where asking for it does not stall a GPU.
+    ``start`` (n + 1, int64) and ``columns`` (capacity, int32) are on the device of z. ``regime_code`` (a scalar, int64)
+    is on the CPU, where reading it does not stall a GPU.
     """
 
     start: Tensor
     columns: Tensor
-    regime: Tensor
+    regime_code: Tensor
 
-    def is_(self, regime: Regime) -> bool:
-        """Tell whether the step runs in this regime."""
-        return int(self.regime) == regime
+    @property
+    def regime(self) -> Regime:
+        """The regime of the forward pass, which the backward pass follows."""
+        return Regime(int(self.regime_code))
 
 
 class PairMemory:
-    """The pairs of the last z that a model asked for.
+    """The listed pairs of the last z.
 
-    A training step is followed by an evaluation pass, and that by the next step, with the same weights as the
-    evaluation: whoever keeps the memory between the two searches once for both.
+    A training step is often followed by an evaluation pass, and the next training step has the same weights as that
+    pass. A model that keeps a memory searches once for both.
     """
 
     def __init__(self) -> None:
@@ -62,36 +69,35 @@ class PairMemory:
         self._pairs: Pairs | None = None
 
     def recall(self, z: Tensor, threshold: float) -> Pairs | None:
-        """The pairs kept last, if they were of this very z and threshold."""
+        """Return the pairs of z at this threshold, if they are the ones kept last."""
         known = self._z is not None and self._threshold == threshold and torch.equal(self._z, z)
         return self._pairs if known else None
 
     def keep(self, z: Tensor, threshold: float, pairs: Pairs) -> None:
-        """Remember these and forget the others."""
-        self._z, self._threshold, self._pairs = z.detach(), threshold, pairs
+        """Replace the content by these pairs, or by nothing if they are not listed."""
+        listed = pairs.regime == Regime.LISTED
+        self._z = z.detach().clone() if listed else None  # a copy: z may change in place
+        self._threshold, self._pairs = threshold, pairs if listed else None
 
 
 def capacity(z: Tensor, n: int) -> int:
-    """Return how many pairs are listed at most for n rows on the device of z."""
+    """Return the largest number of pairs that are listed for n rows on the device of z."""
     return n * PAIRS_PER_ROW[z.device.type]
 
 
 def reserve(z: Tensor, regime: Regime) -> Pairs:
-    """Make room for the pairs of z's rows, zero until they are listed."""
+    """Return an empty list with room for the pairs of z."""
     n = z.shape[0]
-    start, columns = zeros((n + 1,), z, torch.int64), zeros((capacity(z, n),), z, torch.int32)
+    start, columns = _zeros(n + 1, z, torch.int64), _zeros(capacity(z, n), z, torch.int32)
     return Pairs(start, columns, torch.tensor(int(regime)))
 
 
-def reserve_nothing(z: Tensor) -> Pairs:
-    """What a back end returns that works in tiles only."""
-    empty = z.new_empty(0)
-    return Pairs(empty.long(), empty.int(), torch.tensor(int(Regime.TILED)))
+def unlisted(z: Tensor, regime: Regime = Regime.TILED) -> Pairs:
+    """Return pairs without a list, for a back end that never lists any."""
+    return Pairs(z.new_empty(0, dtype=torch.int64), z.new_empty(0, dtype=torch.int32), torch.tensor(int(regime)))
 
 
-def zeros(shape: tuple[int, ...], like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """Return zeros on the device of ``like``, in its type unless another is given."""
-    dtype = dtype or like.dtype
-    if like.device.type == "cpu":  # NumPy asks the system for zeroed pages, which come into being when they are written
-        return torch.from_numpy(np.zeros(shape, dtype=str(dtype).removeprefix("torch.")))
-    return like.new_zeros(shape, dtype=dtype)
+def _zeros(size: int, like: Tensor, dtype: torch.dtype) -> Tensor:
+    if like.device.type == "cpu":  # the pages of NumPy's zeros take no memory until they are written to
+        return torch.from_numpy(np.zeros(size, dtype=str(dtype).removeprefix("torch.")))
+    return like.new_zeros(size, dtype=dtype)

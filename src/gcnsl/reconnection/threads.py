@@ -1,7 +1,7 @@
-"""Work on ranges of rows, shared among as many threads as torch would use.
+"""Run kernels that release the interpreter's lock on ranges of rows, in as many threads as torch uses.
 
-For kernels that release the interpreter's lock. No thread outlives its work, so nothing is left that a fork could
-trip over, and no result depends on the number of threads as long as none does on the bounds of its range.
+No thread outlives its work, so a process can be forked afterwards. The result does not depend on the number of threads
+as long as the result of a kernel does not depend on the bounds of its range.
 """
 
 from _thread import start_new_thread
@@ -17,27 +17,27 @@ import torch
 
 SHARES_PER_THREAD = 4
 WORK_PER_SHARE = 1 << 23
-"""Multiply-adds that are worth handing to another thread: some 200 µs, a few times what starting one costs."""
+"""Multiply-adds that are worth handing to another thread: about 200 µs, a few times the cost of starting a thread."""
 
 Result = TypeVar("Result")
 
 
 def shares(work: int) -> npt.NDArray[np.float64]:
-    """Return bounds from 0 to 1 that cut ``work`` multiply-adds into a few shares a thread, so that none waits."""
+    """Return bounds from 0 to 1 that cut ``work`` multiply-adds into a few shares per thread, so that none idles."""
     most = torch.get_num_threads() * SHARES_PER_THREAD
     return np.linspace(0, 1, max(1, min(most, work // WORK_PER_SHARE)) + 1)
 
 
 def for_rows(work: Callable[[int, int], None], n: int, width: int) -> None:
-    """Call work(begin, end) on shares of n rows, each of which takes ``width`` multiply-adds."""
+    """Call work(begin, end) on shares of n rows; a row takes ``width`` multiply-adds."""
     in_threads(lambda _, begin, end: work(begin, end), (n * shares(n * width)).astype(np.int64).tolist())
 
 
 def in_threads(work: Callable[[int, int, int], Result], bounds: Sequence[int]) -> list[Result]:
-    """Call work(part, begin, end) for each two neighbouring bounds, in threads; return the results in order.
+    """Call work(part, begin, end) in threads, for each pair of consecutive bounds; return the results in order.
 
-    The calling thread takes its turns too and waits only for parts that another has begun: on a busy machine it does
-    all the work before another thread gets a processor, and those that come too late find nothing to do.
+    The calling thread works too, and in the end waits only for parts that other threads have begun. On a busy machine
+    it may do everything itself before another thread gets a processor.
     """
     n_parts = len(bounds) - 1
     waiting = deque(enumerate(pairwise(bounds)))
@@ -51,11 +51,11 @@ def in_threads(work: Callable[[int, int, int], Result], bounds: Sequence[int]) -
                 return
             try:
                 finished.put((part, work(part, begin, end), None))
-            except BaseException as error:  # raised again where the result is wanted
+            except BaseException as error:  # raised again in the calling thread
                 finished.put((part, None, error))
 
     for _ in range(min(torch.get_num_threads(), n_parts) - 1):
-        start_new_thread(take_turns, ())  # unlike threading.Thread, does not wait until the thread runs
+        start_new_thread(take_turns, ())  # threading.Thread would wait until the thread runs
     take_turns()
     results: dict[int, Any] = {}
     for _ in range(n_parts):

@@ -7,7 +7,7 @@ With a_ij = s_ij on kept pairs, d_i = Σ_j a_ij, o_i = Σ_j a_ij h_j / d_i and g
     ∂L/∂z_i = Σ_j δ_ij k_j                   ∂L/∂k_j = Σ_i δ_ij z_i
 
 Every tile is recomputed where it is needed, so the memory above the inputs and outputs is a few tiles whatever the
-threshold keeps. Where nothing in a tile passes the threshold, its products with h and g are skipped.
+threshold is. Where nothing in a tile passes the threshold, its products with h and g are skipped.
 """
 
 from collections.abc import Iterator
@@ -16,28 +16,32 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from gcnsl.reconnection.pairs import unlisted
+from gcnsl.reconnection.problem import Averages, Gradients, Problem
+
 TILE_SIDE = {"cpu": 1024, "cuda": 4096}
-"""Rows and columns of a tile at most: 4 MB, which a core's cache holds, or on a GPU 64 MB, so that there are few."""
+"""The largest number of rows and columns of a tile: 4 MB, which fit a core's cache; on a GPU 64 MB, for fewer tiles."""
 
 
-def forward(z: Tensor, keys: Tensor, h: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
-    """Return o = Â* h (n × p) and the degrees d (n)."""
+def forward(problem: Problem) -> Averages:
+    """Return o and d; no pair is listed."""
+    z, keys, h, threshold = problem[:4]
     out = h.new_zeros(z.shape[0], h.shape[1])
     degree = z.new_zeros(z.shape[0])
     with _full_precision_products():
         for rows, columns, graph, row_sums in _occupied_tiles(z, keys, threshold):
             degree[rows] += row_sums
             out[rows].addmm_(graph, h[columns])
-    return out.mul_(_inverse(degree)[:, None]), degree
+    return Averages(out.mul_(_inverse(degree)[:, None]), degree, unlisted(z))
 
 
-def backward(  # noqa: PLR0917 - all that the forward pass knew
-    grad: Tensor, z: Tensor, keys: Tensor, h: Tensor, out: Tensor, degree: Tensor, threshold: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return ∂L/∂z (n × q), ∂L/∂keys (m × q; ∂L/∂z itself where keys are z) and ∂L/∂h (m × p)."""
+def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
+    """Return the gradients, given g = ∂L/∂o."""
+    z, keys, h, threshold = problem[:4]
     grad_z, grad_h = torch.zeros_like(z), torch.zeros_like(h)
-    grad_keys = grad_z if keys is z else torch.zeros_like(keys)
-    grad, offset = scaled_gradient(grad, out, degree)
+    grad_keys = grad_z if problem.square else torch.zeros_like(keys)
+    grad = grad * _inverse(averages.degree)[:, None]  # from here on, g and its product with o are divided by d
+    offset = (grad * averages.out).sum(dim=1)
     with _full_precision_products():
         for rows, columns, graph, _ in _occupied_tiles(z, keys, threshold):
             grad_h[columns].addmm_(graph.T, grad[rows])
@@ -45,7 +49,7 @@ def backward(  # noqa: PLR0917 - all that the forward pass knew
             delta = torch.ops.aten.threshold_backward(delta, graph, 0)  # 0 where the graph has no edge
             grad_z[rows].addmm_(delta, keys[columns])
             grad_keys[columns].addmm_(delta.T, z[rows])
-    return grad_z, grad_keys, grad_h
+    return Gradients(grad_z, grad_keys, grad_h)
 
 
 def find(z: Tensor, keys: Tensor, threshold: float) -> Tensor:
@@ -58,40 +62,34 @@ def find(z: Tensor, keys: Tensor, threshold: float) -> Tensor:
     return pairs[torch.argsort(pairs[:, 0] * keys.shape[0] + pairs[:, 1])].T.contiguous()
 
 
-def scaled_gradient(grad: Tensor, out: Tensor, degree: Tensor) -> tuple[Tensor, Tensor]:
-    """Return g_i / d_i (n × p) and g_i·o_i / d_i (n), all that the backward pass wants of g, o and d."""
-    grad = grad * _inverse(degree)[:, None]
-    return grad, (grad * out).sum(dim=1)
-
-
 def _occupied_tiles(z: Tensor, keys: Tensor, threshold: float) -> Iterator[tuple[slice, slice, Tensor, Tensor]]:
     """Yield rows, columns, the tile of A* and its row sums, for each tile in which a pair is kept."""
-    may_skip = z.device.type == "cpu"  # elsewhere the question would stall the device's queue at every tile
+    may_skip = z.device.type == "cpu"  # elsewhere, asking would make the host wait for the device at every tile
     just_below = float(torch.nextafter(torch.tensor(threshold, dtype=z.dtype), torch.tensor(0, dtype=z.dtype)))
     side = TILE_SIDE.get(z.device.type, 1024)
     for rows in _blocks(z.shape[0], side):
         for columns in _blocks(keys.shape[0], side):
             similarity = torch.mm(z[rows], keys[columns].T)
-            graph = torch.threshold_(similarity, just_below, 0)  # keeps what is greater
+            graph = torch.threshold_(similarity, just_below, 0)  # keeps values > just_below, that is, >= threshold
             row_sums = graph.sum(dim=1)
             if not may_skip or row_sums.any():
                 yield rows, columns, graph, row_sums
 
 
 def _blocks(n: int, side: int) -> list[slice]:
-    """Cut n into as few blocks as ``side`` allows, of even sizes."""
+    """Cut n rows into as few blocks of at most ``side`` rows as possible, of about equal size."""
     size = -(-n // -(-n // side))
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
 def _inverse(degree: Tensor) -> Tensor:
-    """1/d, and 0 where a row keeps nothing."""
+    """Return 1/d, and 0 for rows that keep nothing."""
     return torch.where(degree > 0, degree.reciprocal(), 0.0)
 
 
 @contextmanager
 def _full_precision_products() -> Iterator[None]:
-    """Products in full float32: TF32 or bfloat16, if the program allows them, would move the threshold by 1e-3."""
+    """Compute products in full float32: TF32 or bfloat16, if enabled, would change similarities by up to 1e-3."""
     switches = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)  # type: ignore[attr-defined]
     before = [switch.fp32_precision for switch in switches]
     for switch in switches:

@@ -2,9 +2,9 @@
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
 """CUDA kernels that apply the operator, and its derivative, to rows whose candidates are listed.
 
-One program works on one row, BLOCK of its columns at a time, and writes that row only: no floating-point atomics, so
-the same list gives the same bits. Row i has the columns ``columns[start[i] : start[i + 1]]`` or, with SLOTS, the first
-``start[i]`` of its own slots; those whose similarity, summed in float32, is below the threshold count for nothing.
+One program works on one row, BLOCK of its columns at a time, and writes that row only. There are no floating-point
+atomics, so the same list gives the same bits. Row i has the candidates ``columns[start[i] : start[i + 1]]``, and those
+whose similarity, summed in float32, is below the threshold are left out.
 """
 
 import triton
@@ -16,10 +16,10 @@ def forward_rows(
     pairs, n_pairs, steps, n, m, threshold, start, columns, z, keys, h, out, degree, q, p,
     Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i; rows without kept columns get 0.
+    """Write d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i; rows without kept columns get 0.
 
-    The pairs i·m + j come sorted. A program finds those of its row by bisection, in ``steps`` halvings, and leaves
-    their columns and where they start for the backward pass.
+    The pairs i·m + j are sorted. A program finds those of its row by bisection, in ``steps`` halvings, and writes their
+    columns and where they start, for the backward pass.
     """
     i = tl.program_id(0).to(tl.int64)
     k, c = tl.arange(0, Q), tl.arange(0, P)
@@ -48,7 +48,7 @@ def forward_rows(
 
 @triton.jit
 def _first_from(pairs, n_pairs, steps, wanted):
-    """Return the position of the first pair that is at least ``wanted``."""
+    """Return the position of the first pair ≥ ``wanted``."""
     low = wanted * 0
     high = low + n_pairs
     for _ in range(steps):
@@ -65,12 +65,15 @@ def gradient_rows(
     QUERY: tl.constexpr, KEY: tl.constexpr, SLOTS: tl.constexpr,
     Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of row r of x, whose candidates are rows y_c.
+    """Write the gradients of row r of x, whose candidates are rows y_c.
 
     With QUERY, x are queries and y keys:     ∂L/∂x_r += Σ_c (g_r·(h_c − o_r) / d_r) y_c
     With KEY, x are keys and y queries:       ∂L/∂x_r += Σ_c (g_c·(h_r − o_c) / d_c) y_c
                                               ∂L/∂h_r  = Σ_c x_r·y_c g_c / d_c
-    With both, queries are keys and each row is in both roles.
+    With both, keys are the queries and each row has both roles.
+
+    If SLOTS > 0, the first ``start[r]`` columns from r · SLOTS on are not candidates but pairs that the forward pass
+    kept. They all count, even if their similarity is rounded to just below the threshold here.
     """
     r = tl.program_id(0).to(tl.int64)
     k, f = tl.arange(0, Q), tl.arange(0, P)
@@ -96,7 +99,7 @@ def gradient_rows(
         c = tl.load(columns + e, mask=valid, other=0).to(tl.int64)
         y_c = tl.load(y + c[:, None] * q + k[None, :], mask=valid[:, None] & (k[None, :] < q), other=0.0)
         s = tl.sum(y_c * x_r[None, :], axis=1)
-        kept = s >= threshold
+        kept = valid if SLOTS > 0 else s >= threshold
         entries = c[:, None] * p + f[None, :]
         in_row = kept[:, None] & (f[None, :] < p)
         delta = tl.zeros([BLOCK], tl.float32)

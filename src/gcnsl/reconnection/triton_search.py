@@ -2,13 +2,13 @@
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
 """CUDA kernels that find the pairs that may be kept, on the tensor cores.
 
-Unit rows are rounded to float16 and tiles of them multiplied with float32 accumulation. Rounding moves a product of two
-entries by at most 2⁻¹⁰ + 2⁻²² of its size, and for unit rows the sizes sum to at most 1, so no similarity moves by more
-than `MARGIN`, which also covers entries too small for float16 and the accumulation. Everything from ε − MARGIN on is a
-candidate; the kernels that use candidates sum their similarity in float32 and leave out those below ε.
+Unit rows are rounded to float16 and multiplied in tiles, with float32 accumulation. Rounding changes the product of two
+entries by at most 2⁻¹⁰ + 2⁻²² of its size. For unit rows these sizes sum to at most 1, so no similarity changes by more
+than `MARGIN`, which also covers the accumulation and entries too small for float16. All pairs with a similarity of at
+least ε − MARGIN are candidates; the kernels that use them sum the similarity in float32 and leave out those below ε.
 
-Candidates arrive in any order, from integer atomics; sorting makes the list, and all that is computed from it, the same
-each time. To be sorted, the pair of row i and key j, of m keys, is the integer i·m + j.
+The pair of row i and key j, out of m keys, is stored as the integer i·m + j. Integer atomics give each pair its place,
+so the order of candidates differs from run to run. Sorting them makes the result reproducible.
 """
 
 import triton
@@ -16,7 +16,7 @@ import triton.language as tl
 
 MARGIN = 1.1e-3
 TILE_KEYS = 64
-"""Keys in a tile of the search: one for each bit of an integer."""
+"""The number of keys in a tile of the search: one per bit of an integer."""
 
 
 @triton.jit
@@ -24,10 +24,10 @@ def prepare_rows(
     rows, rounded, h, report, n, q, p, tolerance,
     ARE_KEYS: tl.constexpr, HAS_H: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Round unit rows (n × q) to float16, padded to Q columns, and look at them and at h (n × p) on the way.
+    """Round unit rows (n × q) to float16, padded to Q columns, and check them and, with HAS_H, h (n × p).
 
-    The report gets n − i for the first row i that is neither unit nor zero, of queries at 0 and of keys at 1, and for
-    the first row of h that is not finite at 2.
+    If row i is the first that has neither norm 1 nor norm 0, ``report[0]`` (queries) or ``report[1]`` (keys) becomes
+    n − i. If row i of h is the first that is not finite, ``report[2]`` becomes n − i.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     k = tl.arange(0, Q)
@@ -53,11 +53,10 @@ def search(
     rows, keys, n, m, threshold, report, pairs, room, tiles_each,
     SQUARE: tl.constexpr, NO_PAIR: tl.constexpr, Q: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the pairs of rounded rows (n × Q) and keys (m × Q) from the threshold on, counted in the report, at 3.
+    """Write the pairs of rounded rows (n × Q) and keys (m × Q) that reach the threshold; count them in ``report[3]``.
 
-    One program compares BLOCK rows with ``tiles_each`` tiles of keys. With SQUARE it looks from the diagonal on and
-    writes pairs both ways round. Once the count exceeds ``room`` nothing more is written or counted, but for what is
-    under way.
+    One program compares BLOCK rows with ``tiles_each`` tiles of keys. With SQUARE it searches keys j ≥ i and writes a
+    pair in both orders. Once the count exceeds ``room``, a program stops after its current tile.
     """
     count = report + 3
     top = tl.program_id(0) * BLOCK
@@ -67,7 +66,7 @@ def search(
     last = tl.minimum(first + tiles_each, tl.cdiv(m, TILE))
     if SQUARE:
         first = tl.maximum(first, top // TILE)
-    # Adding 0 reads one value for the whole program; a load could show its threads different ones.
+    # Atomically adding 0 gives all threads of the program the same value, which a load does not guarantee.
     there_is_room = tl.atomic_add(count, 0, sem="relaxed") <= room
     if first < last and there_is_room:
         row = tl.load(rows + i.to(tl.int64)[:, None] * Q + k[None, :], mask=i[:, None] < n, other=0.0)
@@ -84,10 +83,10 @@ def search(
 
 @triton.jit
 def _append(kept, i, m, left, count, pairs, room, SQUARE: tl.constexpr, NO_PAIR: tl.constexpr, TILE: tl.constexpr):
-    """Append the pairs of a tile that are kept; its keys begin at ``left``. Return whether there was room for all.
+    """Append the kept pairs of a tile whose keys begin at ``left``. Return whether there was room for all.
 
-    A row's pairs become the bits of an integer, which are then written one by one, for all rows at once: few steps,
-    where few are kept, and no work for each entry of the tile.
+    The kept keys of each row become the bits of an integer. Each step then writes one pair of every row, so the number
+    of steps is the largest number of pairs in a row, not the number of keys in a tile.
     """
     bit = tl.full([TILE], 1, tl.int64) << tl.arange(0, TILE).to(tl.int64)
     bits = tl.sum(tl.where(kept, bit[None, :], 0), axis=1)
@@ -97,7 +96,7 @@ def _append(kept, i, m, left, count, pairs, room, SQUARE: tl.constexpr, NO_PAIR:
     wide = i.to(pairs.dtype.element_ty)
     for step in range(tl.max(number)):
         lowest = bits & -bits
-        exponent = (lowest.to(tl.float32).to(tl.int32, bitcast=True) >> 23) & 0xFF  # that of a power of two, plus 127
+        exponent = (lowest.to(tl.float32).to(tl.int32, bitcast=True) >> 23) & 0xFF  # of a power of two, biased by 127
         j = (exponent + (left - 127)).to(pairs.dtype.element_ty)
         here = (step < number) & (slot + each * step + each <= room)
         tl.store(pairs + slot + each * step, wide * m + j, mask=here)
@@ -109,7 +108,7 @@ def _append(kept, i, m, left, count, pairs, room, SQUARE: tl.constexpr, NO_PAIR:
 
 @triton.jit
 def _count_bits(bits):
-    """Return how many bits are set: in pairs, in fours, in eights, then all eights summed by one product."""
+    """Return the number of set bits: of each 2 bits, of each 4, of each 8, and their sum by one multiplication."""
     bits = bits - ((bits >> 1) & 0x5555555555555555)
     bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333)
     bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F

@@ -1,10 +1,10 @@
 # ruff: noqa: PLR0917 - kernels take their arguments by position
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
-"""CUDA kernels for when a good part of all pairs is kept: tiles of similarities made, used and forgotten on the chip.
+"""CUDA kernels for graphs that keep a large share of all pairs: tiles of similarities that never leave the chip.
 
-The plan of flash attention, with the softmax replaced by division by the sum: one program holds BLOCK_N rows and passes
-over all others, BLOCK_M at a time. Products run on the tensor cores with every float32 split into TF32 parts
-(`tf32x3`), which leaves an error near float32's own. Nothing more is done for a tile in which no pair is kept.
+This is flash attention with the softmax replaced by division by the sum: one program holds BLOCK_N rows and visits all
+others, BLOCK_M at a time. Products run on the tensor cores with every float32 split into TF32 parts (`tf32x3`), which
+leaves an error close to that of float32. Tiles in which no pair is kept need no further product.
 """
 
 import triton
@@ -13,7 +13,7 @@ import triton.language as tl
 
 @triton.jit
 def _rows(pointer, i, n, width, PADDED: tl.constexpr):
-    """Load the rows i (those below n) of a matrix with ``width`` columns, padded with zeros."""
+    """Load the rows i < n of a matrix with ``width`` columns, padded with zeros."""
     c = tl.arange(0, PADDED)
     return tl.load(
         pointer + i.to(tl.int64)[:, None] * width + c[None, :], mask=(i[:, None] < n) & (c[None, :] < width), other=0.0
@@ -30,13 +30,14 @@ def _store_rows(pointer, values, i, n, width, PADDED: tl.constexpr):
 
 @triton.jit
 def forward_tiles(
-    z, keys, h, out, degree, count, columns, report, n, m, q, p, threshold,
+    z, keys, h, out, degree, n, m, q, p, threshold, count, columns, report,
     SLOTS: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
-    """d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i over kept pairs; rows that keep nothing get 0.
+    """Write d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i over kept pairs; rows that keep nothing get 0.
 
-    With SLOTS, row i leaves its kept columns, ascending, at columns[i · SLOTS] and their number in ``count``; the
-    report gets, at 3, a number above SLOTS if there is a row with so many.
+    If SLOTS > 0, the kept columns of row i are written to ``columns`` from i · SLOTS on, in ascending order, and their
+    number to ``count``. If a row keeps more than SLOTS, ``report[3]`` becomes the largest such number. If SLOTS is 0,
+    the three pointers may be None.
     """
     i = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     row = _rows(z, i, n, q, Q)
@@ -67,7 +68,7 @@ def forward_tiles(
 
 @triton.jit
 def scale_gradient(grad, out, degree, scaled, offset, n, p, P: tl.constexpr, BLOCK: tl.constexpr):
-    """Write g_i / d_i and g_i·o_i / d_i, all the backward pass wants of g, o and d; 0 where a row keeps nothing."""
+    """Write g_i / d_i and g_i·o_i / d_i, from which all gradients are made; 0 for rows that keep nothing."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     c = tl.arange(0, P)
     entries = i[:, None] * p + c[None, :]
@@ -85,9 +86,9 @@ def gradient_tiles(
     QUERY: tl.constexpr, KEY: tl.constexpr,
     Q: tl.constexpr, P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of rows r of x (n × q) from all rows c of y (m × q), in the roles of `triton_rows.gradient_rows`.
+    """Write the gradients of the rows r of x (n × q) from all rows c of y (m × q); see `triton_rows.gradient_rows`.
 
-    Here g and its offset g·o come divided by d, so that they are read and not made for every tile.
+    Here ``grad`` and ``offset`` are the results of `scale_gradient`, so that they are not computed for every tile.
     """
     r = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     x_r = _rows(x, r, n, q, Q)

@@ -1,4 +1,4 @@
-"""One loop for every model: early stopping, checkpoints, seeds. It knows a model and masks, nothing of datasets."""
+"""Training with early stopping, checkpoints and seeds: one loop for every model. It knows nothing about datasets."""
 
 from gcnsl.training.checkpoint import Checkpoint
 from gcnsl.training.devices import choose_device, seeded

@@ -1,4 +1,4 @@
-"""A run on disk, to continue after Ctrl-C, a crash or a power cut: one safetensors file, nothing in it pickled."""
+"""A run on disk, to continue after Ctrl-C, a crash or a power cut: one safetensors file, without pickles."""
 
 import json
 import os
@@ -11,8 +11,8 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from gcnsl.errors import InputError
 from gcnsl.checks import check_whole
+from gcnsl.errors import InputError
 from gcnsl.files import atomic_write, digest
 from gcnsl.training.state import RunState
 
@@ -23,15 +23,15 @@ KIND = "gcnsl-checkpoint-1"
 class Checkpoint:
     """Where and how often to save a run.
 
-    :func:`gcnsl.training.train` writes the file every so many epochs and on Ctrl-C, continues from it if it exists, and
-    removes it when the run is finished. It continues only the run that the file belongs to: settings, seed, device,
-    labels, masks and all shapes must be the same.
+    :func:`gcnsl.training.train` writes the file regularly and on Ctrl-C, continues from it if it exists, and removes it
+    when the run is finished. It refuses the file of another run: settings, seed, device, labels, masks and all shapes
+    must be the same.
 
     Args:
         path: The file; each run needs its own.
-        every: Epochs between two writes.
-        identity: What else must be the same, by name, as values for JSON: hyper-parameters that no shape shows, a
-            checksum of the data.
+        every: Number of epochs between two writes.
+        identity: What else must be the same, by name, as values for JSON; for example hyper-parameters that change no
+            shape, or a checksum of the data.
     """
 
     path: str | os.PathLike[str]
@@ -49,10 +49,10 @@ class Checkpoint:
         atomic_write(self.path, safetensors.torch.save(own, metadata))
 
     def restore(self, state: RunState, run: Mapping[str, Any]) -> None:
-        """Bring the state to what was saved; without a file, leave it as it is.
+        """Restore the saved state; if there is no file, do nothing.
 
         Raises:
-            InputError: If the file is damaged, no checkpoint, or of another run than ``run``.
+            InputError: If the file is damaged, is not a checkpoint, or belongs to another run.
         """
         if not Path(self.path).exists():
             return
@@ -65,7 +65,7 @@ class Checkpoint:
         state.restore(tensors, json.loads(metadata["plain"]))
 
     def _read(self) -> tuple[dict[str, Tensor], dict[str, str]]:
-        """The tensors and strings of the file, once it is known to be complete and ours."""
+        """The tensors and the metadata of the file, after checking that it is a complete checkpoint."""
         if not Path(self.path).is_file():
             raise self._refusal("is not a file")
         try:

@@ -1,15 +1,15 @@
-"""Which device to work on, and random numbers of one's own there."""
+"""The device for training, and its random numbers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
-from gcnsl.errors import InputError
+from gcnsl.errors import ArgumentError
 
 
 def choose_device(device: str | torch.device = "auto") -> torch.device:
-    """The device that a name means: ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` is CUDA if there is any."""
+    """The device with this name: ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` is CUDA if available, else the CPU."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -17,25 +17,22 @@ def choose_device(device: str | torch.device = "auto") -> torch.device:
     except (RuntimeError, TypeError):
         chosen = torch.device("meta")
     if chosen.type not in ("cpu", "cuda"):
-        raise InputError(f"device({str(device)!r}) must be auto, cpu, cuda or cuda:N")
+        raise ArgumentError("device", str(device), "must be auto, cpu, cuda or cuda:N")
     if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device({str(device)!r}): torch finds no CUDA device here; use 'auto' or 'cpu'")
+        raise ArgumentError("device", str(device), "can't be used: torch finds no CUDA device; use auto or cpu")
     if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
-        found = torch.cuda.device_count()
-        raise InputError(
-            f"device({str(device)!r}): there are {found} CUDA devices; use one of cuda:0 to cuda:{found - 1}"
-        )
+        raise ArgumentError("device", str(device), f"must be below cuda:{torch.cuda.device_count()}, or auto")
     return chosen
 
 
 @contextmanager
 def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
-    """Draw what torch draws inside from this seed, on the CPU and on ``device``; the caller's generators stay as is."""
+    """Seed torch's generators of the CPU and of ``device`` for this block, and restore their states afterwards."""
     device = torch.device(device)
     on_cuda = device.type == "cuda"
     with torch.random.fork_rng(devices=[device] if on_cuda else []):
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed would reach devices that are not ours
+        torch.default_generator.manual_seed(int(seed))  # torch.manual_seed would also seed other devices
         if on_cuda:
             with torch.cuda.device(device):
-                torch.cuda.manual_seed(seed)
+                torch.cuda.manual_seed(int(seed))
         yield

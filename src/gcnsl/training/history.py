@@ -1,4 +1,4 @@
-"""What happened in each epoch, and what follows from it: which one was best, and whether to go on."""
+"""The values of each epoch, which epoch was best, and how many epochs are left."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gcnsl.training.settings import Monitor, TrainingSettings
 
 @dataclass(frozen=True)
 class Epoch:
-    """What ``on_epoch`` is told after each epoch.
+    """The argument of ``on_epoch``, which is called after each epoch.
 
     Attributes:
-        number: Counted from 1, also where a run was resumed.
-        train_loss: Of the training step, dropout and all.
-        val_loss: Of the validation nodes, after the step.
-        accuracy: After the step, by mask: ``"train"``, ``"val"`` and those watched.
-        best_epoch: The best so far.
-        remaining: Epochs to come at most, should none improve.
-        seconds: Since the start, earlier parts of a resumed run included.
+        number: Number of the epoch, counted from 1; a resumed run continues the count.
+        train_loss: Loss of the training step, with dropout.
+        val_loss: Loss on the validation nodes after the step.
+        accuracy: Accuracy after the step, by mask: ``"train"``, ``"val"`` and those of ``watch``.
+        best_epoch: Number of the best epoch so far.
+        remaining: Number of epochs left if none of them improves.
+        seconds: Time spent so far, including the earlier parts of a resumed run.
     """
 
     number: int
@@ -39,14 +39,14 @@ class Epoch:
 
 @dataclass
 class History:
-    """A run's values, one an epoch.
+    """The values of all epochs of a run.
 
     Attributes:
-        values: By name: ``train_loss``, ``val_loss``, ``train_accuracy``, ``val_accuracy``, and ``NAME_accuracy`` for
-            each mask watched.
-        best_epoch: Whose weights the model has now; counted from 1, 0 before the first.
+        values: One value per epoch, by name: ``train_loss``, ``val_loss``, ``train_accuracy``, ``val_accuracy``, and
+            ``NAME_accuracy`` for each mask of ``watch``.
+        best_epoch: Number of the best epoch, whose weights the trained model has; 0 before the first epoch.
         seconds: Time spent.
-        stopped: Why the run ended: ``"patience"``, ``"epochs"``, or ``""`` where it has not.
+        stopped: Why the run ended: ``"patience"`` or ``"epochs"``; ``""`` if it has not ended.
     """
 
     values: dict[str, list[float]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class History:
         return {name: values[self.best_epoch - 1] for name, values in self.values.items()}
 
     def append(self, values: Mapping[str, float], monitor: Monitor) -> bool:
-        """Add an epoch and tell whether it is the best so far."""
+        """Add an epoch; return whether it is the best so far."""
         score = _score(values, monitor)
         improved = not len(self) or score < _score(self.best, monitor)
         for name, value in values.items():
@@ -76,19 +76,19 @@ class History:
         return improved
 
     def remaining(self, settings: TrainingSettings) -> int:
-        """Epochs to come at most, should none improve."""
+        """Number of epochs left if none of them improves."""
         return min(settings.epochs, self.best_epoch + settings.patience) - len(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """Plain values, for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> History:
-        """What :meth:`to_dict` gave."""
+        """The inverse of :meth:`to_dict`."""
         return cls(**plain)
 
 
 def _score(values: Mapping[str, float], monitor: Monitor) -> tuple[float, float]:
-    """Smaller is better."""
+    """What is compared between epochs; smaller is better."""
     return (-values["val_accuracy"] if monitor == "accuracy" else 0.0), values["val_loss"]

@@ -1,4 +1,4 @@
-"""Ctrl-C at the end of an epoch."""
+"""Ctrl-C that waits for the end of the epoch."""
 
 import signal
 import threading
@@ -9,10 +9,10 @@ from types import FrameType
 
 @contextmanager
 def held_back() -> Iterator[Callable[[], bool]]:
-    """Hold Ctrl-C back and tell, when asked, whether it was pressed; pressed twice, it interrupts at once.
+    """Hold Ctrl-C back; the yielded function tells whether it was pressed. Pressing it twice interrupts at once.
 
-    Weights half-way through a step are no state that a run could go on from. Where the program has a handler of its own
-    for the signal, or runs this in a thread that gets none, nothing is held back.
+    A run can't continue from weights in the middle of a step. Nothing is held back if the program has its own handler
+    for the signal, or outside the main thread, which alone receives signals.
     """
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

@@ -34,30 +34,29 @@ def train(
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> History:
-    """Train a model by full-batch cross entropy and leave it with the weights of its best epoch.
+    """Train a model with full-batch cross entropy; afterwards it has the weights of the best epoch.
 
     An epoch is a training step and an evaluation pass. The run ends after ``settings.patience`` epochs without a better
-    validation loss (or accuracy), or after ``settings.epochs``, with the model in evaluation mode. The same seed,
-    weights and inputs give the same bits on a CPU with the same number of threads; the caller's random generators are
-    left as they are.
+    validation loss (or accuracy), or after ``settings.epochs``, with the model in evaluation mode. On a CPU, the same
+    seed, weights, inputs and number of threads give the same bits. The caller's random generators are not changed.
 
     Args:
-        model: ``model(*inputs)`` are the logits of all nodes (n × C). Its weights are those to start from. A method
-            ``parameter_groups(weight_decay)``, if it has one, says which parameters decay.
+        model: The model with its initial weights; ``model(*inputs)`` returns the logits of all nodes (n × C). It may
+            have a method ``parameter_groups(weight_decay)`` for the optimizer.
         inputs: What the model reads, on its device.
-        y: Class numbers (n), -1 for unknown.
+        y: Class numbers (n), -1 if unknown.
         train_mask: The nodes to learn from, boolean (n), all labelled.
-        val_mask: Those that decide which epoch is best.
-        settings: How to train.
-        seed: Of dropout.
-        watch: Further masks by name, whose accuracy is recorded and decides nothing.
+        val_mask: The nodes that decide which epoch is best, likewise.
+        settings: Hyper-parameters of training.
+        seed: Seed of dropout.
+        watch: Further masks by name, whose accuracy is recorded but decides nothing.
         on_epoch: Called after each epoch.
-        checkpoint: Where to save the run. If that file exists, the run continues from it and ends with the same bits.
+        checkpoint: Where to save the run. If the file exists, the run continues from it and gives the same bits.
 
     Raises:
-        TrainingDiverged: If a loss becomes NaN or infinite. A checkpoint stays.
-        Interrupted: On Ctrl-C, at the end of the epoch, when the checkpoint has been written; pressed twice, at once.
-        InputError: If a mask can't be used, or the checkpoint is not of this run.
+        TrainingDiverged: If a loss becomes NaN or infinite. The checkpoint is kept.
+        Interrupted: On Ctrl-C, at the end of the epoch, after writing the checkpoint; if pressed twice, at once.
+        InputError: If a mask is invalid, or the checkpoint belongs to another run.
     """
     state = RunState(model, settings)
     objective = Objective(y, train_mask=train_mask, val_mask=val_mask, watch=watch or {}, device=state.device)
@@ -77,7 +76,7 @@ def train(
             except KeyboardInterrupt:
                 if checkpoint is not None:
                     checkpoint.save(state, run)
-                raise Interrupted(_how_to_go_on(epoch, checkpoint)) from None
+                raise Interrupted(_how_to_continue(epoch, checkpoint)) from None
     model.load_state_dict(state.best)
     model.eval()
     state.history.stopped = "epochs" if len(state.history) >= settings.epochs else "patience"
@@ -88,7 +87,7 @@ def train(
 
 @torch.no_grad()
 def predict_logits(model: nn.Module, inputs: Sequence[Matrix], **options: Any) -> Tensor:
-    """Logits of all nodes, ``model(*inputs, **options)`` (n × C), without dropout or gradients, on its device."""
+    """The logits ``model(*inputs, **options)`` of all nodes (n × C), without dropout and gradients, on its device."""
     was_training = model.training
     model.eval()
     logits: Tensor = model(*inputs, **options)
@@ -97,7 +96,7 @@ def predict_logits(model: nn.Module, inputs: Sequence[Matrix], **options: Any) -
 
 
 def _epoch(state: RunState, inputs: Sequence[Matrix], objective: Objective, settings: TrainingSettings) -> Epoch:
-    """A training step, an evaluation pass, and what follows from them."""
+    """Make a training step and an evaluation pass, and update the state."""
     began = time.perf_counter()
     model, history = state.model.train(), state.history
     loss = objective.loss(model(*inputs), "train")
@@ -135,7 +134,7 @@ def _check_finite(values: Mapping[str, float], number: int, lr: float) -> None:
 def _fingerprint(
     state: RunState, inputs: Sequence[Matrix], objective: Objective, settings: TrainingSettings, seed: int
 ) -> dict[str, Any]:
-    """What must be equal for two runs to be the same, as far as training can see it."""
+    """What must be equal for two runs to be the same, as far as it is known here."""
     return asdict(settings) | {
         "seed": seed,
         "device": state.device.type,
@@ -145,10 +144,10 @@ def _fingerprint(
     }
 
 
-def _how_to_go_on(epoch: Epoch, checkpoint: Checkpoint | None) -> str:
+def _how_to_continue(epoch: Epoch, checkpoint: Checkpoint | None) -> str:
     if checkpoint is None:
-        return f"interrupted after epoch {epoch.number}; nothing was saved, because no checkpoint was asked for"
+        return f"interrupted after epoch {epoch.number}; nothing is saved, because there is no checkpoint"
     return (
         f"interrupted after epoch {epoch.number}, which is saved in {checkpoint.path}; "
-        "run the same again, with the same checkpoint, to go on from there"
+        "to continue, run the same again with this checkpoint"
     )

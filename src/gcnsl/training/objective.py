@@ -1,4 +1,4 @@
-"""What the logits are judged by: losses and accuracies at the nodes of each mask."""
+"""Losses and accuracies of the logits on the nodes of each mask."""
 
 from collections.abc import Mapping
 
@@ -11,17 +11,16 @@ from gcnsl.errors import InputError
 
 
 class Objective:
-    """Cross entropy and accuracy at given nodes.
+    """Cross entropy and accuracy on the nodes of several masks.
 
-    The masks are looked up once, and the values of an epoch are read as one vector, so that there is one wait for the
-    GPU per epoch.
+    The values of an epoch are read from the device as one vector, so that a GPU is waited for once per epoch.
 
     Args:
-        y: Class numbers (n), -1 for unknown.
+        y: Class numbers (n), -1 if unknown.
         train_mask: The nodes to learn from, boolean (n), all labelled.
-        val_mask: Those that decide which epoch is best; likewise.
+        val_mask: The nodes that decide which epoch is best, likewise.
         watch: Further masks by name.
-        device: Where the logits will be.
+        device: The device of the logits.
     """
 
     def __init__(
@@ -37,7 +36,7 @@ class Objective:
         self.masks = {"train": train_mask.to(device), "val": val_mask.to(device)}
         for name, mask in watch.items():
             if name in self.masks:
-                raise InputError(f"watch has a mask named {name!r}, a name that training uses itself: choose another")
+                raise InputError(f"watch has a mask named {name!r}, which is the name of another mask: rename it")
             self.masks[name] = mask.to(device)
         for name, mask in self.masks.items():
             _check_mask(f"{name}_mask", mask, self.y)
@@ -48,20 +47,20 @@ class Objective:
         self._members = torch.stack(list(self.masks.values())).to(torch.get_default_dtype())
 
     def loss(self, logits: Tensor, mask: str) -> Tensor:
-        """Mean cross entropy of the nodes of the mask ``"train"`` or ``"val"``."""
+        """Mean cross entropy on the nodes of the mask ``"train"`` or ``"val"``."""
         if logits.shape[0] != len(self.y) or logits.shape[1] < self._num_classes:
             raise InputError(
-                f"the model gives logits of shape {tuple(logits.shape)}, but y has {len(self.y)} nodes and labels "
-                f"up to {self._num_classes - 1}: build it for this graph"
+                f"the model returns logits of shape {tuple(logits.shape)}, but y has {len(self.y)} nodes and labels "
+                f"up to {self._num_classes - 1}: build the model for this graph"
             )
         return functional.cross_entropy(logits[self._nodes[mask]], self._labels[mask])
 
     def read(self, train_loss: Tensor, logits: Tensor) -> dict[str, float]:
-        """The values of an epoch by name, read from the device together.
+        """The values of an epoch by name.
 
         Args:
-            train_loss: Of the training step.
-            logits: Of the evaluation pass (n × C).
+            train_loss: Loss of the training step.
+            logits: Logits of the evaluation pass (n × C).
         """
         right = (logits.argmax(dim=1) == self.y).to(self._members.dtype)
         losses = torch.stack([train_loss.detach(), self.loss(logits, "val")]).to(self._members.dtype)
@@ -73,11 +72,11 @@ class Objective:
 def _check_mask(name: str, mask: Tensor, y: Tensor) -> None:
     if mask.shape != y.shape or mask.dtype != torch.bool:
         raise InputError(
-            f"{name} has shape {tuple(mask.shape)} and dtype {mask.dtype}: give a boolean for each of the {len(y)} "
-            "nodes; of n × runs masks take one column, mask[:, run]"
+            f"{name} has shape {tuple(mask.shape)} and dtype {mask.dtype}: give one boolean per node ({len(y)}); if it "
+            "has one column per run, give a single column, mask[:, run]"
         )
     if not mask.any():
-        raise InputError(f"{name} selects no node: give it at least one labelled node")
+        raise InputError(f"{name} selects no node: select at least one labelled node")
     unlabelled = (mask & (y == UNLABELLED)).nonzero()
     if len(unlabelled):
         raise InputError(f"{name}[{int(unlabelled[0])}] selects a node without a label (y is -1): unset it")

@@ -1,4 +1,4 @@
-"""How to train, as opposed to what."""
+"""The hyper-parameters of training."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,17 +11,17 @@ Optimizer = Literal["adam", "sgd"]
 
 @dataclass(frozen=True)
 class TrainingSettings(Options):
-    """Hyper-parameters of training, the same for every model."""
+    """Hyper-parameters of training, which every model has."""
 
     lr: float = option(0.01, "Learning rate.", above=0)
     weight_decay: float = option(5e-4, "L2 penalty on the weights.", least=0)
-    epochs: int = option(800, "Train for at most so many epochs.", least=1)
-    patience: int = option(200, "Stop after so many epochs without improvement.", least=1)
+    epochs: int = option(800, "Maximum number of epochs.", least=1)
+    patience: int = option(200, "Number of epochs without improvement after which training stops.", least=1)
     monitor: Monitor = option(
-        "loss", "What has to improve on the validation nodes; of two equal accuracies the smaller loss is better."
+        "loss", "What has to improve on the validation nodes; between equal accuracies, the loss decides."
     )
     optimizer: Optimizer = option("adam", "The optimizer.")
     plateau_factor: float | None = option(
-        None, "Multiply the learning rate by it after a plateau; none keeps the rate.", above=0, below=1
+        None, "Factor for the learning rate after a plateau; none for a constant rate.", above=0, below=1
     )
-    plateau_patience: int = option(50, "A plateau is more than so many epochs without improvement.", least=1)
+    plateau_patience: int = option(50, "Number of epochs without improvement before the rate is reduced.", least=1)

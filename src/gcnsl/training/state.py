@@ -1,4 +1,4 @@
-"""Everything that changes from one epoch to the next, as tensors and plain values: what a run needs to continue."""
+"""The state of a run: everything that changes from one epoch to the next, and that it needs to continue."""
 
 from collections import defaultdict
 from typing import Any
@@ -15,12 +15,12 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {"adam": torch.optim.Adam, "sgd": torch
 
 
 class RunState:
-    """Weights, best weights, optimizer, learning rate, history, and the state of torch's generators.
+    """Weights, best weights, optimizer, learning rate, history, and the states of torch's generators.
 
     Args:
-        model: Its weights are those to start from. If it has a method ``parameter_groups(weight_decay)``, the optimizer
-            gets what that returns; else the weight decay is on all parameters.
-        settings: How to train.
+        model: The model with its initial weights. If it has a method ``parameter_groups(weight_decay)``, the optimizer
+            gets the returned groups; otherwise weight decay applies to all parameters.
+        settings: Hyper-parameters of training.
     """
 
     def __init__(self, model: nn.Module, settings: TrainingSettings) -> None:
@@ -46,12 +46,12 @@ class RunState:
             )
 
     def keep_best(self) -> None:
-        """Keep the model's weights as the best so far, on its device."""
+        """Remember the current weights as the best so far."""
         for name, value in self.model.state_dict().items():
             self.best[name].copy_(value)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The state's tensors by name."""
+        """The tensors of the state by name."""
         parts: dict[str, dict[str, Tensor]] = {"model": self.model.state_dict(), "best": self.best}
         for number, values in self.optimizer.state_dict()["state"].items():
             parts[f"optimizer.{number}"] = values
@@ -69,7 +69,7 @@ class RunState:
         }
 
     def restore(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
-        """Return to a state that :meth:`tensors` and :meth:`plain` gave."""
+        """Restore the state from the results of :meth:`tensors` and :meth:`plain`."""
         parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
         for key, value in tensors.items():
             part, name = key.split(".", 1)

@@ -1,9 +1,10 @@
 import pytest
 import torch
 from hypothesis import given, settings
-from reconnection_cases import Case, cases, make_case
 
-from gcnsl.reconnection import operator, reconnect, reconnected_edges, tiled
+from gcnsl.reconnection import learned_edges, reconnect, reconnected_edges, tiled
+
+from .cases import Case, cases, make_case
 
 
 def expected_edges(case: Case) -> torch.Tensor:
@@ -24,14 +25,15 @@ def test_edges_are_the_kept_pairs_in_order(case: Case) -> None:
 
 
 @pytest.mark.parametrize("m", [None, 350])
-def test_without_numba_the_same(m: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["tiled", "dense"])
+def test_every_backend_gives_the_same(m: int | None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = make_case(n=500, m=m, q=7, p=1, kind="few", seed=1, zero_rows=3, duplicates=3)
-    with_numba = reconnected_edges(case.z, case.epsilon, keys=case.keys)
-    monkeypatch.setattr(operator, "HAS_NUMBA", False)
+    by_numba = reconnected_edges(case.z, case.epsilon, keys=case.keys)
+    monkeypatch.setattr(learned_edges, "choose_backend", lambda *_: name)
     monkeypatch.setattr(tiled, "TILE_SIDE", {"cpu": 64})
-    without = reconnected_edges(case.z, case.epsilon, keys=case.keys)
-    assert torch.equal(with_numba[0], without[0])
-    assert torch.equal(with_numba[1], without[1])
+    by_other = reconnected_edges(case.z, case.epsilon, keys=case.keys)
+    assert torch.equal(by_numba[0], by_other[0])
+    assert torch.equal(by_numba[1], by_other[1])
 
 
 def test_none_kept() -> None:

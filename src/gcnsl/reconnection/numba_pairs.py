@@ -1,7 +1,7 @@
-"""Who is kept by whom, row by row, on CPU threads: read from a list, or searched for and forgotten.
+"""The kept pairs of each row, on CPU threads: read from a list, or searched for a few rows at a time.
 
-Both kinds hand their rows to a kernel of `numba_rows` as a `Part`. Arrays are laid out by NumPy: waking torch's own
-threads for such little work takes longer than the work, and much longer on a busy machine.
+Both classes hand their rows to the kernels of `numba_rows` as a `Part`. Arrays are prepared by NumPy: for so little
+work, waking torch's threads takes longer than the work itself, and much longer on a busy machine.
 """
 
 from collections.abc import Callable
@@ -16,12 +16,12 @@ from gcnsl.reconnection.numba_search import DEPTH, UNLIMITED, WIDTH, Floats, Int
 from gcnsl.reconnection.threads import in_threads, shares
 
 STREAMED_ROWS = 128
-"""Rows whose pairs a thread holds at a time when pairs are streamed."""
+"""The number of rows whose pairs a thread holds at a time when pairs are streamed."""
 WORK_PER_PAIR = 1 << 10
-"""Multiply-adds that would take as long as the work on a listed pair, most of which is waiting for memory."""
+"""The work on a listed pair, in multiply-adds that take as long. Most of it is waiting for memory."""
 
 Part = tuple[int, int, Ints, Ints]
-"""Rows begin..end, where the columns of each start, and the columns: what the kernels of `numba_rows` begin with."""
+"""The first arguments of the kernels of `numba_rows`: rows begin..end, where the columns of each start, the columns."""
 
 
 class Listed(NamedTuple):
@@ -30,17 +30,17 @@ class Listed(NamedTuple):
     start: Ints
     columns: Ints
     m: int
-    """The number of columns there are."""
+    """The number of keys."""
 
     def apply(self, work: Callable[[Part], None]) -> None:
-        """Call ``work`` on all rows, a share of the pairs for each thread."""
+        """Call ``work`` on all rows, with about the same number of pairs per call."""
         n, n_pairs = len(self.start) - 1, int(self.start[-1])
         share = shares(n_pairs * WORK_PER_PAIR)
         bounds = np.searchsorted(self.start, n_pairs * share[1:-1])
         in_threads(lambda _, a, b: work((a, b, self.start[a : b + 1], self.columns)), [0, *bounds.tolist(), n])
 
     def transposed(self) -> "Listed":
-        """Return the same pairs by column: which rows keep each column."""
+        """Return the same pairs by key: for each key, the rows that keep it."""
         n, n_pairs = len(self.start) - 1, int(self.start[-1])
         by_row = (np.ones(n_pairs, np.int8), self.columns[:n_pairs], self.start)
         by_column = scipy.sparse.csr_array(by_row, shape=(n, self.m)).tocsc()
@@ -48,7 +48,7 @@ class Listed(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """Queries (n × q) and keys (tiles × q·WIDTH), q padded, as the search kernels want them."""
+    """Queries (n × q) and keys (tiles × q·WIDTH), with q padded, in the layout of the kernels of `numba_search`."""
 
     rows: Floats
     tiles: Floats
@@ -58,7 +58,7 @@ class Searched(NamedTuple):
 
     @classmethod
     def of(cls, z: Tensor, keys: Tensor, threshold: float) -> "Searched":
-        """Lay out queries z (n × q) and ``keys`` (m × q); where they are the same tensor, half the pairs tell all."""
+        """Lay out queries z (n × q) and ``keys`` (m × q). If they are one object, half of the pairs are searched."""
         depth = -(-z.shape[1] // DEPTH) * DEPTH
         n_tiles = -(-len(keys) // WIDTH)
         rows = _padded(z, len(z), depth)
@@ -67,21 +67,21 @@ class Searched(NamedTuple):
         return cls(rows, tiles.reshape(n_tiles, depth * WIDTH), rows.dtype.type(threshold), z, keys)
 
     def transposed(self) -> "Searched":
-        """Return the search with queries and keys exchanged: which queries keep each key."""
+        """Return the search with queries and keys swapped: for each key, the queries that keep it."""
         return Searched.of(self.keys, self.z, self.threshold)
 
     def sampled_degree(self, sample: int) -> float:
-        """Return the mean number of keys kept by about ``sample`` rows, evenly spread."""
+        """Return the mean number of keys that a row keeps, in an evenly spaced sample of about ``sample`` rows."""
         rows = np.ascontiguousarray(self.rows[:: max(1, len(self.rows) // sample)])
         return numba_search.count_rows(rows, self.tiles, self.threshold, 0, len(rows)) / len(rows)
 
     def listed(self, limit: int) -> Listed | None:
-        """Find all pairs and list them, unless they are more than ``limit``."""
+        """Find and list all pairs; return None if there are more than ``limit``."""
         n, square = len(self.rows), self.keys is self.z
         share = self._shares()
-        bounds = n * (1 - np.sqrt(1 - share) if square else share)  # in a triangle, later rows are shorter
+        bounds = n * (1 - np.sqrt(1 - share) if square else share)  # later rows of a triangle are shorter
         found = np.zeros(len(share) - 1, np.int64)
-        most = (limit + n) // 2 if square else limit  # all pairs are twice the triangle, less the diagonal
+        most = (limit + n) // 2 if square else limit  # pairs with i <= j, of which those with i < j count twice
 
         def find(part: int, begin: int, end: int) -> tuple[Ints, Ints]:
             return numba_search.find_rows(self.rows, self.tiles, self.threshold, begin, end, square, found, part, most)
@@ -96,7 +96,7 @@ class Searched(NamedTuple):
         return Listed(start, columns, len(self.keys)) if len(columns) <= limit else None
 
     def apply(self, work: Callable[[Part], None]) -> None:
-        """Find the pairs of a few rows at a time and call ``work`` on them, a share of all rows for each thread."""
+        """Call ``work`` on all rows, a few at a time, as soon as their pairs are found."""
 
         def find_and_work(_: int, begin: int, end: int) -> None:
             for first in range(begin, end, STREAMED_ROWS):
@@ -121,7 +121,7 @@ def _padded(z: Tensor, n: int, q: int) -> Floats:
 
 
 def _aligned(*shape: int, like: Tensor) -> Floats:
-    """Return an array at an address that vector instructions like, which is torch's habit and not NumPy's."""
+    """Return an array aligned for vector instructions: torch aligns its memory to 64 bytes, NumPy to 16."""
     return like.new_empty(shape).detach().numpy()
 
 

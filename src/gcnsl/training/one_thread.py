@@ -1,4 +1,4 @@
-"""Work in one thread: for timings, and for matrices so small that several threads only wait for each other."""
+"""Work in a single thread, for timings and for matrices so small that several threads only wait for each other."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let one thread do all the work: that of NumPy and SciPy, and torch's own linear algebra."""
+    """Use a single thread in NumPy, SciPy and torch."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,12 +1,10 @@
-"""Pairs that are remembered are those that would be found."""
-
 import pytest
 import torch
-from reconnection_cases import assert_close, make_case
 
-from gcnsl.reconnection import PairMemory, reconnect
+from gcnsl.reconnection import PairMemory, numba_backend, reconnect
+from gcnsl.reconnection.pairs import Regime, capacity, reserve, unlisted
 
-numba_backend = pytest.importorskip("gcnsl.reconnection.numba_backend", reason="numba is not installed")
+from .cases import assert_close, make_case
 
 CASE = make_case(300, None, 8, 5, "few", seed=2)
 
@@ -49,10 +47,43 @@ def test_another_z_or_threshold_is_searched_anew(searches) -> None:
     assert len(searches) == 8
 
 
-def test_values_are_still_looked_at() -> None:
+def test_z_may_change_in_place() -> None:
+    memory = PairMemory()
+    z, h = (leaf.detach() for leaf in CASE.leaves())
+    reconnect(z, h, 0.9, backend="numba", memory=memory)
+    z.copy_(z.roll(1, dims=0))
+    remembered = reconnect(z, h, 0.9, backend="numba", memory=memory)
+    assert remembered.equal(reconnect(z, h, 0.9, backend="numba"))
+
+
+def test_pairs_that_are_not_listed_are_not_kept(searches) -> None:
+    memory = PairMemory()
+    case = make_case(300, None, 8, 5, "all", seed=2)
+    for _ in range(2):
+        reconnect(case.z, case.h, case.epsilon, backend="numba", memory=memory)
+    assert len(searches) == 2
+    assert memory.recall(case.z, case.epsilon) is None
+
+
+def test_values_are_still_checked() -> None:
     memory = PairMemory()
     z, h = (leaf.detach() for leaf in CASE.leaves())
     reconnect(z, h, 0.9, backend="numba", memory=memory)
     h[3, 2] = torch.nan
     with pytest.raises(ValueError, match=r"h\[3, 2\] is nan"):
         reconnect(z, h, 0.9, backend="numba", memory=memory)
+
+
+def test_a_list_has_room_for_a_constant_number_of_pairs_per_row() -> None:
+    pairs = reserve(CASE.z, Regime.STREAMED)
+    assert pairs.regime is Regime.STREAMED
+    assert pairs.start.shape == (301,)
+    assert pairs.columns.shape == (capacity(CASE.z, 300),) == (300 * capacity(CASE.z, 1),)
+    assert not pairs.start.any()
+
+
+def test_without_a_list_the_types_are_the_same() -> None:
+    listed, empty = reserve(CASE.z, Regime.LISTED), unlisted(CASE.z)
+    assert empty.regime is Regime.TILED
+    assert len(empty.start) == len(empty.columns) == 0
+    assert [tensor.dtype for tensor in empty] == [tensor.dtype for tensor in listed]

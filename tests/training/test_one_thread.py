@@ -1,7 +1,7 @@
 import torch
 from threadpoolctl import threadpool_info
 
-from gcnsl.training.threads import one_thread
+from gcnsl.training.one_thread import one_thread
 
 
 def test_one_thread_works_and_then_all_of_them_again() -> None:

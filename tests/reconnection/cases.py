@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from gcnsl.reconnection import dense, reconnect
+from gcnsl.reconnection.problem import Problem
 
 
 @dataclass
@@ -33,14 +34,18 @@ class Case:
         """A fixed gradient of the output (n × p)."""
         return torch.randn(self.z.shape[0], self.h.shape[1], generator=torch.Generator().manual_seed(1))
 
-    def run(self, backend: str, device: str = "cpu") -> list[Tensor]:
-        """The output and the gradients of z, h and keys, by a back end in float32."""
-        leaves = self.leaves(device=device)
-        out = reconnect(
-            leaves[0], leaves[1], self.epsilon, keys=None if self.keys is None else leaves[2], backend=backend
-        )
-        out.backward(self.upstream().to(device))
+    def run(self, backend: str, device: str = "cpu", dtype: torch.dtype = torch.float32) -> list[Tensor]:
+        """The output and the gradients of z, h and keys, by a back end."""
+        leaves = self.leaves(dtype, device)
+        epsilon = min(self.epsilon, 1 - 1e-6)  # rows that were normalised in float32 are no closer to 1 in float64
+        out = reconnect(leaves[0], leaves[1], epsilon, keys=None if self.keys is None else leaves[2], backend=backend)
+        out.backward(self.upstream().to(device, dtype))
         return [out.detach(), *(leaf.grad for leaf in leaves)]
+
+    def problem(self, dtype: torch.dtype = torch.float32) -> Problem:
+        """The problem that a back end is given."""
+        z, h, *keys = (tensor.detach() for tensor in self.leaves(dtype))
+        return Problem.of(z, keys[0] if keys else None, h, min(self.epsilon, 1 - 1e-6), 1e-4)
 
     def expected(self) -> list[Tensor]:
         """The output and the gradients of z, h and keys, by the dense oracle in float64."""

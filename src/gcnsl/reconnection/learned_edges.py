@@ -1,0 +1,44 @@
+"""`reconnected_edges`, the learned graph itself: its edges and their weights."""
+
+from torch import Tensor
+
+from gcnsl.reconnection import arguments
+from gcnsl.reconnection.backends import BACKENDS, choose_backend
+
+
+def reconnected_edges(
+    z: Tensor, epsilon: float, *, keys: Tensor | None = None, normalize: bool = False
+) -> tuple[Tensor, Tensor]:
+    """List the edges of A*: all pairs with z_i·z_j ≥ ε, self-loops included.
+
+    Args:
+        z: Rows of norm 1, or zero (n × q).
+        epsilon: The smallest similarity that is kept, in (0, 1]; see `reconnect`.
+        keys: Compare the rows of z with these rows (m × q) instead of with each other.
+        normalize: Divide each weight by the sum of the weights in its row, which gives Â* instead of A*.
+
+    Returns:
+        ``edge_index`` (2 × E, int64), with i in the first row and j in the second, sorted by i, then j; and ``weight``
+        (E), the similarities z_i·z_j, differentiable in z and ``keys``. Memory is that of the result, plus E·q values
+        for the weights.
+
+    Raises:
+        InputError: if an argument is not as described.
+    """
+    arguments.check_matrix("z", z)
+    arguments.check_arguments(z, z if keys is None else keys, keys)
+    threshold = arguments.threshold_of(epsilon, z.dtype)
+    computed, tolerance = arguments.computed_in(z.dtype), arguments.UNIT_TOLERANCE[z.dtype]
+    rows = z.to(computed)
+    key_rows = rows if keys is None else keys.to(computed)
+    arguments.check_unit_rows("z", rows, tolerance)
+    if keys is not None:
+        arguments.check_unit_rows("keys", key_rows, tolerance)
+    queries = rows.detach()
+    candidates = queries if keys is None else key_rows.detach()
+    edge_index = BACKENDS[choose_backend(z, candidates, z.shape[1])].find(queries, candidates, threshold)
+    source, target = edge_index
+    weight = (rows[source] * key_rows[target]).sum(dim=1)
+    if normalize:
+        weight = weight / weight.new_zeros(len(z)).index_add(0, source, weight)[source]
+    return edge_index, weight.to(z.dtype)

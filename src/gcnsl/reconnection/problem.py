@@ -1,0 +1,51 @@
+"""What every back end is asked and what it returns: one form for all of them."""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from gcnsl.reconnection.pairs import Pairs
+
+
+class Problem(NamedTuple):
+    """Average h (m × p) over the pairs of rows of z (n × q) and ``keys`` (m × q) that reach the threshold.
+
+    Rows of z and ``keys`` have norm 1 or 0; ``tolerance`` is how far from that a squared norm may be. If the rows of z
+    are compared with each other, ``keys`` is z, the same Python object. All tensors have one dtype, float32 or float64,
+    and one device. ``known`` are the pairs of this z, if an earlier call listed them and hence also checked z.
+    """
+
+    z: Tensor
+    keys: Tensor
+    h: Tensor
+    threshold: float
+    tolerance: float = 1e-4
+    known: Pairs | None = None
+
+    @classmethod
+    def of(cls, z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float) -> "Problem":
+        """Return the problem with contiguous tensors, where None stands for keys that are z."""
+        z = z.contiguous()
+        # Detaching makes a new object: keys that a caller gives have a gradient of their own, even if they are z.
+        return cls(z, z if keys is None else keys.contiguous().detach(), h.contiguous(), threshold, tolerance)
+
+    @property
+    def square(self) -> bool:
+        """Whether the rows of z are compared with each other, which makes the kept pairs symmetric."""
+        return self.keys is self.z
+
+
+class Averages(NamedTuple):
+    """The result of a forward pass: o = Â* h (n × p), the degrees d_i = Σ_j a_ij (n) and the kept pairs."""
+
+    out: Tensor
+    degree: Tensor
+    pairs: Pairs
+
+
+class Gradients(NamedTuple):
+    """The result of a backward pass: ∂L/∂z, ∂L/∂keys and ∂L/∂h. In a square problem, the first two are one tensor."""
+
+    z: Tensor
+    keys: Tensor
+    h: Tensor

@@ -1,0 +1,63 @@
+"""What a model of one's own has to bring along."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from gcnsl.errors import InputError
+from gcnsl.methods import Method, fit, prepare
+from gcnsl.nn import ModelConfig
+from gcnsl.nn.config import check_channels
+from gcnsl.options import option
+from gcnsl.training import TrainingSettings
+
+from .cases import CLASSES, D, N, small_graph
+
+
+@dataclass(frozen=True)
+class LinearConfig(ModelConfig):
+    bias: bool = option(True, "Whether there is a bias.")
+
+    def inputs(self, graph, precomputed, *, seed):
+        return (graph.x,)
+
+    def build(self, in_channels, out_channels):
+        return torch.nn.Linear(in_channels, out_channels, bias=self.bias)
+
+
+def test_a_configuration_of_ones_own_is_a_method() -> None:
+    method = Method("linear", LinearConfig(), TrainingSettings(epochs=2)).with_options(bias=False, feature_norm="none")
+    data = small_graph()
+    prepared = prepare(method, data, seed=0, device=torch.device("cpu"))
+    every = torch.ones(N, dtype=torch.bool)
+    fitted = fit(prepared, train_mask=every, val_mask=every, seed=0)
+    assert fitted.model.bias is None
+    assert fitted.logits().shape == (N, CLASSES)
+    assert prepared.inputs[0].equal(data.x)
+
+
+def test_by_default_nothing_is_precomputed() -> None:
+    config = LinearConfig()
+    assert config.precompute(small_graph(), seed=0) is None
+    assert config.from_state({}, {}, small_graph(), seed=0) is None
+    assert config.feature_norm == "row"
+    assert not config.tells_new_nodes
+
+
+def test_a_class_variable_is_no_option() -> None:
+    assert LinearConfig.names() == ["feature_norm", "bias"]
+    with pytest.raises(InputError, match="tells_new_nodes: there is no such option; there are feature_norm, bias"):
+        LinearConfig.check(tells_new_nodes=True)
+
+
+def test_an_unfinished_configuration_can_not_be_made() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        ModelConfig()
+
+
+@pytest.mark.parametrize(("value", "rule"), [(0, "must be >= 1"), (2.0, "must be a whole number >= 1")])
+def test_channels_are_whole_numbers(value, rule) -> None:
+    check_channels(in_channels=D, out_channels=CLASSES)
+    with pytest.raises(InputError, match=rf"out_channels\({value}\) {rule}"):
+        check_channels(in_channels=D, out_channels=value)

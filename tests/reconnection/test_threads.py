@@ -1,0 +1,31 @@
+import pytest
+import torch
+
+from gcnsl.reconnection import threads
+
+
+def test_an_error_in_a_thread_is_raised_in_the_caller() -> None:
+    def work(part: int, begin: int, end: int) -> int:
+        if part == 2:
+            raise ValueError(f"rows {begin} to {end}")
+        return part
+
+    with pytest.raises(ValueError, match="rows 20 to 30"):
+        threads.in_threads(work, [0, 10, 20, 30, 40])
+    assert threads.in_threads(lambda part, begin, end: part * (end - begin), [0, 1, 3, 6]) == [0, 2, 6]
+
+
+def test_every_row_has_its_turn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "WORK_PER_SHARE", 10)
+    visits = torch.zeros(1000, dtype=torch.int64)
+
+    def visit(begin: int, end: int) -> None:
+        visits[begin:end] += 1
+
+    threads.for_rows(visit, 1000, 3)
+    assert visits.eq(1).all()
+
+
+def test_little_work_is_not_shared() -> None:
+    assert threads.shares(100).tolist() == [0, 1]
+    assert len(threads.shares(1 << 40)) == torch.get_num_threads() * threads.SHARES_PER_THREAD + 1

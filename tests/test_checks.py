@@ -1,0 +1,77 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from gcnsl.checks import check_choice, check_epsilon, check_number, check_whole
+from gcnsl.errors import ArgumentError
+
+
+@pytest.mark.parametrize("value", [3, np.int8(3), np.uint64(3)])
+def test_whole_numbers_become_ints(value) -> None:
+    number = check_whole("runs", value, least=3, most=3)
+    assert (number, type(number)) == (3, int)
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "message"),
+    [
+        (0, {"least": 1}, "runs(0) must be >= 1"),
+        (np.int64(0), {"least": 1, "most": 9}, "runs(np.int64(0)) must be from 1 to 9"),
+        (10, {"most": 9, "why": "the graph has 10 splits"}, "runs(10) must be from 0 to 9: the graph has 10 splits"),
+        (10**40, {"most": 9}, f"runs({10**40}) must be from 0 to 9"),
+        (2.0, {"least": 1}, "runs(2.0) must be a whole number >= 1"),
+        ("2", {"least": 1, "most": 9}, "runs('2') must be a whole number from 1 to 9"),
+        (True, {}, "runs(True) must be a whole number >= 0"),
+        (None, {}, "runs(None) must be a whole number >= 0"),
+    ],
+)
+def test_other_values_are_no_whole_numbers_in_range(value, bounds, message) -> None:
+    with pytest.raises(ArgumentError) as refusal:
+        check_whole("runs", value, **bounds)
+    assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize("value", [0.5, np.float32(0.5), np.float64(0.5), Fraction(1, 2)])
+def test_numbers_become_floats(value) -> None:
+    number = check_number("share", value, least=0.5, most=0.5)
+    assert (number, type(number)) == (0.5, float)
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "message"),
+    [
+        (-1, {"least": 0}, "share(-1) must be >= 0"),
+        (0, {"above": 0, "below": 1}, "share(0) must be > 0 and < 1"),
+        (1.0, {"above": 0, "below": 1}, "share(1.0) must be > 0 and < 1"),
+        (1.5, {"least": 0, "most": 1, "why": "it is a share"}, "share(1.5) must be >= 0 and <= 1: it is a share"),
+        (float("nan"), {}, "share(nan) must be finite"),
+        (float("inf"), {"least": 0}, "share(inf) must be finite and >= 0"),
+        ("1", {"least": 0}, "share('1') must be a number >= 0"),
+        (True, {}, "share(True) must be a number"),
+        (1j, {"least": 0}, "share(1j) must be a number >= 0"),
+    ],
+)
+def test_other_values_are_no_numbers_in_range(value, bounds, message) -> None:
+    with pytest.raises(ArgumentError) as refusal:
+        check_number("share", value, **bounds)
+    assert str(refusal.value) == message
+
+
+def test_an_integer_beyond_floats_is_refused() -> None:
+    for huge in (10**400, -(10**400)):
+        with pytest.raises(ArgumentError, match="must be finite"):
+            check_number("share", huge)
+
+
+@pytest.mark.parametrize("value", ["c", None, 1, ["a"], np.array(["a", "b"])])
+def test_choices(value) -> None:
+    assert check_choice("kind", "a", ("a", "b")) == "a"
+    with pytest.raises(ArgumentError, match=r"kind\(.*\) must be one of a, b, or None$"):
+        check_choice("kind", value, (c for c in "ab"), or_else=", or None")
+
+
+def test_epsilon_is_a_cosine() -> None:
+    assert check_epsilon(1) == 1.0
+    with pytest.raises(ArgumentError, match=r"epsilon\(0\) must be > 0 and <= 1: it is the smallest cosine"):
+        check_epsilon(0)

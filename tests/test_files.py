@@ -1,0 +1,73 @@
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from gcnsl.files import atomic_write, digest
+
+
+def test_atomic_write_makes_folders_and_leaves_no_other_file(tmp_path) -> None:
+    path = tmp_path / "a" / "b.txt"
+    atomic_write(path, "é")
+    atomic_write(path, b"second")
+    assert path.read_bytes() == b"second"
+    assert [entry.name for entry in path.parent.iterdir()] == ["b.txt"]
+
+
+def test_a_file_is_whole_whenever_its_writer_is_killed(tmp_path) -> None:
+    path, size = tmp_path / "file", 2**22
+    path.write_bytes(b"0" * size)
+    script = (
+        "import itertools, sys; from gcnsl.files import atomic_write\n"
+        f"for i in itertools.count(): atomic_write(sys.argv[1], bytes([48 + i % 10]) * {size}); print(i, flush=True)"
+    )
+    for wait in (1, 2, 4):
+        with subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE) as writer:
+            for _ in range(wait):
+                writer.stdout.readline()
+            writer.kill()
+        content = path.read_bytes()
+        assert len(content) == size
+        assert len(set(content)) == 1
+
+
+def test_a_failed_write_leaves_the_old_content(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "file"
+    atomic_write(path, "old")
+
+    def fail(*_) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="full"):
+        atomic_write(path, "new")
+    assert path.read_text() == "old"
+
+
+TENSORS = {"a": torch.arange(6.0), "empty": torch.empty(0, 3), "number": torch.tensor(7), "mask": torch.tensor([True])}
+
+
+def test_a_digest_is_that_of_content_not_of_order_or_memory() -> None:
+    same = {name: TENSORS[name] for name in reversed(TENSORS)}
+    same["a"] = torch.arange(12.0)[::2] / 2
+    assert digest(same, {"x": "1", "y": "2"}) == digest(TENSORS, {"y": "2", "x": "1"})
+    assert digest(TENSORS, {}) == digest(TENSORS)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {**TENSORS, "a": torch.arange(6.0) + 1},
+        {**TENSORS, "a": torch.arange(6.0).reshape(2, 3)},
+        {**TENSORS, "a": torch.arange(6.0).double()},
+        {**TENSORS, "empty": torch.empty(0, 2)},
+        {("b" if name == "a" else name): value for name, value in TENSORS.items()},
+    ],
+)
+def test_a_digest_tells_names_types_shapes_and_bits_apart(other) -> None:
+    assert digest(other) != digest(TENSORS)
+
+
+def test_a_digest_tells_strings_apart() -> None:
+    assert len({digest({}, texts) for texts in ({}, {"a": "b"}, {"a": ""}, {"ab": ""}, {"a": "b", "c": ""})}) == 5

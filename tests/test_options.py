@@ -1,0 +1,186 @@
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcnsl.errors import InputError
+from gcnsl.options import Options, option, read_assignments
+
+
+@dataclass(frozen=True)
+class Example(Options):
+    is_example: ClassVar[bool] = True
+
+    lr: float = option(0.1, "Learning rate.", above=0)
+    depth: int = option(2, "Number of layers.", least=1, most=64)
+    width: int = option(8, "Width.", least=1)
+    share: float | None = option(None, "A share.", least=0, below=1)
+    norm: Literal["none", "row"] = option("row", "A norm.")
+    loops: bool = option(True, "Whether there are loops.")
+    powers: tuple[int, ...] = option((0, 1), "Powers.", least=0, most=9)
+
+
+NO_OPTION = "there is no such option; there are lr, depth, width, share, norm, loops, powers"
+
+
+def test_they_describe_themselves() -> None:
+    assert [tuple(each) for each in Example.described()] == [
+        ("lr", "Learning rate.", "number > 0", 0.1),
+        ("depth", "Number of layers.", "whole number >= 1 and <= 64", 2),
+        ("width", "Width.", "whole number >= 1", 8),
+        ("share", "A share.", "number >= 0 and < 1, none", None),
+        ("norm", "A norm.", "none, row", "row"),
+        ("loops", "Whether there are loops.", "true or false", True),
+        ("powers", "Powers.", "list of whole numbers >= 0 and <= 9", (0, 1)),
+    ]
+    assert Example.names() == ["lr", "depth", "width", "share", "norm", "loops", "powers"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"lr": "fast"}, "lr('fast') must be a number > 0"),
+        ({"lr": 0}, "lr(0) must be > 0"),
+        ({"lr": True}, "lr(True) must be a number > 0"),
+        ({"lr": None}, "lr(None) must be a number > 0"),
+        ({"lr": float("nan")}, "lr(nan) must be finite and > 0"),
+        ({"lr": 10**400}, f"lr({10**400}) must be finite and > 0"),
+        ({"depth": 0}, "depth(0) must be from 1 to 64"),
+        ({"depth": 2.0}, "depth(2.0) must be a whole number from 1 to 64"),
+        ({"width": 0}, "width(0) must be >= 1"),
+        ({"width": 10**40}, f"width({10**40}) must be from 1 to 2147483647"),
+        ({"width": "8"}, "width('8') must be a whole number >= 1"),
+        ({"share": 1}, "share(1) must be >= 0 and < 1"),
+        ({"share": "half"}, "share('half') must be a number >= 0 and < 1"),
+        ({"share": np.array(["none"])}, "share(array(['none'], dtype='<U4')) must be a number >= 0 and < 1"),
+        ({"norm": "column"}, "norm('column') must be one of none, row"),
+        ({"norm": None}, "norm(None) must be one of none, row"),
+        ({"norm": ["row"]}, "norm(['row']) must be one of none, row"),
+        ({"loops": 1}, "loops(1) must be true or false"),
+        ({"loops": "yes"}, "loops('yes') must be true or false"),
+        ({"powers": 3}, "powers(3) must be a list of whole numbers, such as [0, 1, 2]"),
+        ({"powers": "0,1"}, "powers('0,1') must be a list of whole numbers, such as [0, 1, 2]"),
+        ({"powers": [0, 1.5]}, "powers(1.5) must be a whole number from 0 to 9"),
+        ({"powers": [0, 10]}, "powers(10) must be from 0 to 9"),
+        ({"speed": 3}, f"speed: {NO_OPTION}"),
+        ({"is_example": False}, f"is_example: {NO_OPTION}"),
+    ],
+)
+def test_what_can_not_be_is_refused_in_one_sentence(values, message) -> None:
+    for ask in (Example.check, Example().changed):
+        with pytest.raises(InputError) as refusal:
+            ask(**values)
+        assert str(refusal.value) == message
+    if values.keys() <= set(Example.names()):
+        with pytest.raises(InputError) as refusal:
+            Example(**values)
+        assert str(refusal.value) == message
+
+
+def test_huge_numbers_are_refused_quickly() -> None:
+    began = time.perf_counter()
+    for values in ({"width": 10**40}, {"depth": 10**40}, {"powers": [10**40]}):
+        with pytest.raises(InputError):
+            Example(**values)
+    assert time.perf_counter() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"lr": np.float32(0.5)}, 0.5),
+        ({"lr": np.int64(2)}, 2.0),
+        ({"lr": 1}, 1.0),
+        ({"lr": Fraction(1, 2)}, 0.5),
+        ({"depth": np.int16(3)}, 3),
+        ({"share": "none"}, None),
+        ({"share": None}, None),
+        ({"share": 0}, 0.0),
+        ({"norm": "none"}, "none"),
+        ({"norm": np.str_("none")}, "none"),
+        ({"loops": np.bool_(False)}, False),
+        ({"powers": [2, np.int64(0)]}, (2, 0)),
+        ({"powers": ()}, ()),
+    ],
+)
+def test_values_are_brought_into_one_form(values, expected) -> None:
+    (name,) = values
+    for made in (Example(**values), Example().changed(**values)):
+        value = getattr(made, name)
+        assert value == expected
+        assert type(value) is type(expected)
+        assert hash(made) == hash(Example(**{name: expected}))
+
+
+def test_a_change_leaves_the_original_alone() -> None:
+    before = Example(lr=0.5)
+    after = before.changed(depth=3)
+    assert (after.lr, after.depth) == (0.5, 3)
+    assert before == Example(lr=0.5)
+    assert before.changed() == before
+
+
+def test_a_subclass_may_have_rules_of_its_own_and_other_defaults() -> None:
+    @dataclass(frozen=True)
+    class Stricter(Example):
+        width: int = option(9, "Odd width.", least=1)
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if self.width % 2 == 0:
+                raise InputError("even")
+
+    assert Stricter().width == 9
+    for ask in (Stricter, Stricter.check, Stricter().changed):
+        with pytest.raises(InputError, match="even"):
+            ask(width=4)
+    assert Example(width=4).width == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3", 3),
+        ("0.75", 0.75),
+        ("1e-3", 0.001),
+        ("true", True),
+        ("[0, 1, 2]", [0, 1, 2]),
+        ("[]", []),
+        ('"none"', "none"),
+        ("none", "none"),
+        ("average", "average"),
+        ("True", "True"),
+        ("0,1", "0,1"),
+        ("", ""),
+        ("1\nother = 2", "1\nother = 2"),
+        ("9" * 5000, "9" * 5000),
+        ("[" * 5000, "[" * 5000),
+    ],
+)
+def test_texts_are_read_as_toml_or_as_strings(text, value) -> None:
+    read = read_assignments({"name": text})["name"]
+    assert read == value
+    assert type(read) is type(value)
+
+
+@given(st.text())
+def test_any_text_is_read(text) -> None:
+    assert list(read_assignments({"a": text})) == ["a"]
+
+
+@given(
+    st.one_of(
+        st.booleans(),
+        st.integers(-(2**62), 2**62),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.lists(st.integers(0, 99)),
+    )
+)
+def test_a_written_value_comes_back(value) -> None:
+    text = str(value).lower()
+    assert read_assignments({"a": text}) == {"a": value}

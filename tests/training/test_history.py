@@ -1,0 +1,34 @@
+import json
+
+from gcnsl.training import History, TrainingSettings
+
+from .cases import TEST, fit, net
+
+
+def test_an_equal_loss_is_no_improvement() -> None:
+    history = History()
+    for loss in (1.0, 1.0, 0.9):
+        history.append({"val_loss": loss, "val_accuracy": 0.5}, "loss")
+    assert history.best_epoch == 3
+    history.append({"val_loss": 0.9, "val_accuracy": 0.9}, "loss")
+    assert history.best_epoch == 3
+
+
+def test_accuracy_decides_if_asked_and_loss_breaks_ties() -> None:
+    history = History()
+    best = []
+    for accuracy, loss in ((0.5, 1.0), (0.6, 2.0), (0.6, 1.5), (0.5, 0.1), (0.6, 1.5)):
+        history.append({"val_loss": loss, "val_accuracy": accuracy}, "accuracy")
+        best.append(history.best_epoch)
+    assert best == [1, 2, 3, 3, 3]
+
+
+def test_a_history_survives_json() -> None:
+    history = fit(net(), watch={"test": TEST})
+    assert History.from_dict(json.loads(json.dumps(history.to_dict()))) == history
+
+
+def test_before_the_first_epoch_there_is_none() -> None:
+    history = History()
+    assert (len(history), history.best_epoch, history.stopped) == (0, 0, "")
+    assert history.remaining(TrainingSettings(epochs=7, patience=3)) == 3

@@ -1,0 +1,129 @@
+import warnings
+
+import pytest
+import torch
+
+from gcnsl.errors import TrainingDiverged
+from gcnsl.training import TrainingSettings, predict_logits, train
+
+from .cases import DATA, MASKS, TEST, TRAIN, VAL, Lookup, Net, fit, follow, gcn_sl, net, same_weights
+
+
+def test_it_learns_what_the_model_can_learn() -> None:
+    model, history = gcn_sl(None)
+    assert history["train_loss"][-1] < 0.7 * history["train_loss"][0]
+    assert history.best["val_accuracy"] > 0.6
+    assert not model.training
+
+
+def test_it_stops_after_patience_and_restores_the_best_weights() -> None:
+    model, history, weights = follow([1, 2, 3, 2, 2, 2, 9], patience=3, epochs=50)
+    assert len(history) == 6
+    assert (history.best_epoch, history.stopped) == (3, "patience")
+    assert model.weight.item() == weights[2]
+    assert len(set(weights)) == 6
+
+
+def test_it_stops_after_the_last_epoch() -> None:
+    model, history, weights = follow([1, 2, 3, 4], patience=3, epochs=4)
+    assert (len(history), history.best_epoch, history.stopped) == (4, 4, "epochs")
+    assert model.weight.item() == weights[3]
+
+
+def test_the_values_are_those_of_the_formulas() -> None:
+    model = net()
+    states, seen = [], []
+
+    def note(epoch) -> None:
+        states.append({name: value.clone() for name, value in model.state_dict().items()})
+        seen.append(epoch)
+
+    history = fit(model, watch={"test": TEST}, on_epoch=note)
+    assert set(history.values) == {"train_loss", "val_loss", "train_accuracy", "val_accuracy", "test_accuracy"}
+    for number, (state, epoch) in enumerate(zip(states, seen, strict=True), start=1):
+        model.load_state_dict(state)
+        logits = model.eval()(DATA.x).detach()
+        right = logits.argmax(1) == DATA.y
+        for name, mask in (("train", TRAIN), ("val", VAL), ("test", TEST)):
+            assert epoch.accuracy[name] == history[f"{name}_accuracy"][number - 1] == int(right[mask].sum()) / 20
+        loss = -torch.log_softmax(logits, 1)[VAL, DATA.y[VAL]].mean()
+        assert epoch.val_loss == history["val_loss"][number - 1] == pytest.approx(float(loss), rel=1e-5)
+        assert epoch.train_loss == history["train_loss"][number - 1]
+        assert epoch.number == number
+        assert epoch.improved == (epoch.val_loss == min(history["val_loss"][:number]))
+    assert seen[-1].remaining == 0
+    assert seen[-1].seconds == history.seconds > 0
+
+
+def test_remaining_counts_down_from_the_best_epoch() -> None:
+    seen = []
+    script = [1, 2, 1, 1, 1]
+    train(Lookup(script), [], DATA.y, settings=TrainingSettings(patience=3), seed=0, on_epoch=seen.append, **MASKS)
+    assert [epoch.remaining for epoch in seen] == [3, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("build", [net, lambda: gcn_sl(None)[0]])
+def test_a_seed_fixes_every_bit_and_the_callers_generator_is_left_alone(build) -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    first = build()
+    assert torch.get_rng_state().equal(before)
+    torch.manual_seed(6)
+    assert same_weights(first, build())
+
+
+def test_seeds_differ_in_what_dropout_drops() -> None:
+    one, same, other = net(), net(), net()
+    fit(one, seed=1)
+    fit(same, seed=1)
+    fit(other, seed=2)
+    assert same_weights(one, same)
+    assert not same_weights(one, other)
+
+
+@pytest.mark.parametrize("poison", [float("nan"), float("inf")])
+def test_a_diverging_run_ends_with_a_clear_message(poison) -> None:
+    with pytest.raises(
+        TrainingDiverged, match=r"val_loss is nan in epoch 3 with lr 0\.5; use a smaller lr, such as 0\.05"
+    ):
+        follow([1, 2, poison], lr=0.5)
+
+
+def test_divergence_in_the_step_is_noticed() -> None:
+    with pytest.raises(TrainingDiverged, match="train_loss is nan in epoch 1"):
+        train(net(), [DATA.x * float("nan")], DATA.y, settings=TrainingSettings(), seed=0, **MASKS)
+
+
+def test_predict_logits_neither_drops_nor_changes_the_mode() -> None:
+    model = Net()
+    logits = predict_logits(model, [DATA.x])
+    assert model.training
+    assert logits.equal(model.eval()(DATA.x))
+    assert not logits.requires_grad
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_a_gpu_everything_is_moved_and_waited_for_once_an_epoch() -> None:
+    waits = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.set_warn_always(True)
+        try:
+            torch.cuda.set_sync_debug_mode("warn")
+            for epochs in (10, 30):
+                caught.clear()
+                fit(net().cuda(), settings=TrainingSettings(epochs=epochs))
+                waits.append(sum("called a synchronizing" in str(warning.message) for warning in caught))
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+            torch.set_warn_always(False)
+    assert 0 < waits[1] - waits[0] <= 20
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_a_gpu_a_seed_fixes_dropout_and_the_callers_generator_is_left_alone() -> None:
+    torch.cuda.manual_seed(5)
+    before = torch.cuda.get_rng_state()
+    losses = [fit(net().cuda())["train_loss"] for _ in range(2)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert torch.cuda.get_rng_state().equal(before)
