@@ -105,6 +105,7 @@ def test_what_results_say_is_escaped(findings, page, hostile) -> None:
     results = (replace(findings.results[0], device=hostile, status="failed", error=hostile),)
     text = render(replace(findings, results=results, tables=(replace(table, cells=cells),), claims=()))
     assert text.count("</script>") == 2
+    assert "<" not in text.partition('id="data">')[2].partition("</script>")[0]
     data = page_data(text)
     assert {line[data["columns"].index("device")] for line in data["runs"]} == {hostile}
     assert {("th", hostile), ("strong", hostile)} <= Page(text).texts

@@ -2,9 +2,11 @@
 
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from gcnsl.experiments.paper_report import render
 from gcnsl.methods import resolve
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -49,6 +51,21 @@ def open_page(browser, address):
         context.close()
     assert complaints == []
     assert set(loaded) == {address}
+
+
+def test_hostile_results_do_not_disable_the_script(browser, findings, tmp_path) -> None:
+    table = findings.tables[-1]
+    cells = {
+        key: replace(cell, good=tuple(replace(found, device="<!--<script>") for found in cell.good))
+        for key, cell in table.cells.items()
+    }
+    path = tmp_path / "hostile.html"
+    path.write_text(render(replace(findings, tables=(replace(table, cells=cells),), claims=())), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.locator("button.number").first.click()
+    assert "<!--<script>" in page.get_by_role("dialog").inner_text()
+    page.close()
 
 
 def column(page, number: int) -> list[float]:

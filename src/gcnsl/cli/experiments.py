@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,44 +32,29 @@ ExperimentsArgument = Annotated[
         show_default=False,
     ),
 ]
-MethodsOption = Annotated[
-    str | None, typer.Option(help="Run only these methods, separated by commas, such as mlp,gcn-sl-cc.")
-]
+MethodsOption = Annotated[str | None, typer.Option(help="Run only these methods, such as mlp,gcn-sl-cc.")]
 DatasetsOption = Annotated[
-    str | None,
-    typer.Option(help="Run only on these graphs, separated by commas. \\[default: the paper's eight graphs]"),
+    str | None, typer.Option(help="Run on these graphs instead of the paper's eight, such as texas,debian.")
 ]
-SplitsOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Use only these kinds of split, separated by commas: random, geom-gcn. "
-        "\\[default: those of the experiment]"
-    ),
-]
+SplitsOption = Annotated[str | None, typer.Option(help="Use only these kinds of split, such as random,geom-gcn.")]
 RunsOption = Annotated[int, typer.Option(min=1, help="The number of runs per cell of a table.")]
 JobsOption = Annotated[
-    int | None,
-    typer.Option(min=1, help="The number of processes. \\[default: one per core, at most 16 on a GPU]"),
+    int | None, typer.Option(min=1, help="The number of processes. \\[default: one per core, at most 16 on a GPU]")
 ]
-StoreOption = Annotated[
-    Path, typer.Option(help="The SQLite file that stores the results. Runs that it has are not repeated.")
-]
-PaperOption = Annotated[
-    bool, typer.Option("--paper-hparams", help="Give GCN-SL the hyper-parameters that the paper prints.")
-]
+StoreOption = Annotated[Path, typer.Option(help="The SQLite file of the results; runs that it has are not repeated.")]
+PaperOption = Annotated[bool, typer.Option("--paper-hparams", help="Give GCN-SL the paper's own hyper-parameters.")]
 SettingsFolder = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Take hyper-parameters from the files in this folder, one per graph, such as texas.toml, which "
-        "`gcnsl search` wrote. What they do not set is as published with this package.",
+        help="Take hyper-parameters from the files in this folder that `gcnsl search` wrote, such as texas.toml. "
+        "Options that they do not set are as published with this package.",
     ),
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="The seed of splits, anchors, weights and dropout.")]
 RetryOption = Annotated[bool, typer.Option("--retry", help="Retry runs that have failed.")]
 MergeOption = Annotated[
-    list[Path] | None,
-    typer.Option(help="Add the runs of this file first, which `gcnsl report --export` wrote; may be repeated."),
+    list[Path] | None, typer.Option(help="First add the runs of this file from `report --export`; may be repeated.")
 ]
 
 
@@ -160,7 +145,6 @@ def report(
     from gcnsl.experiments.collect import collect
     from gcnsl.experiments.paper_report import render
     from gcnsl.experiments.result_store import export_lines, read_results
-    from gcnsl.experiments.result_tables import to_dicts
     from gcnsl.files import atomic_write
 
     with busy("Reading the results"):
@@ -174,7 +158,7 @@ def report(
     if export is not None:
         export_lines(findings.results, export)
     if as_json:
-        print(json.dumps(to_dicts(findings.tables), indent=1))
+        _show_tables(findings.tables, as_json=True)
         return
     for path in (*files, *([export] if export else [])):
         out.print(f"{path} ({path.stat().st_size / 1000:,.0f} kB)", highlight=False)
@@ -220,7 +204,7 @@ def _reporter(bar: ProgressBar, missing: "list[RunSpec]") -> "Callable[[RunSpec,
     return tell
 
 
-def _show_tables(tables: "list[Table]", *, as_json: bool) -> None:
+def _show_tables(tables: "Iterable[Table]", *, as_json: bool) -> None:
     from gcnsl.experiments.result_tables import to_dicts
 
     if as_json:
@@ -258,11 +242,9 @@ def _rich_table(table: "Table") -> RichTable:
 
 def _show_failures(failed: "list[RunResult]") -> None:
     """Print each error once, with the first run that failed with it."""
-    by_error: dict[str, list[str]] = {}
-    for result in failed:
-        where = f"{result.spec.method} on {result.spec.dataset} ({result.spec.split}, run {result.spec.run})"
-        by_error.setdefault(result.error, []).append(where)
-    for error, runs in by_error.items():
+    from gcnsl.experiments.result_store import by_error
+
+    for error, runs in by_error(failed).items():
         more = f" and {len(runs) - 1} more" if len(runs) > 1 else ""
         err.print(f"[red]failed:[/] {runs[0]}{more}:", end=" ", highlight=False)
         err.print(error, markup=False, highlight=False, soft_wrap=True)

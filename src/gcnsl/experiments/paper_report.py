@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -17,12 +17,21 @@ from gcnsl.experiments.collect import Findings
 from gcnsl.experiments.display_names import column_label, split_label
 from gcnsl.experiments.plan import MERGES
 from gcnsl.experiments.result_figures import CAPTIONS, draw
-from gcnsl.experiments.result_store import RunResult
+from gcnsl.experiments.result_store import RunResult, by_error
 from gcnsl.experiments.result_tables import Table, TableCell, number_text
 
-_RUN_COLUMNS = (
-    *("run", "seed", "val. accuracy", "best epoch", "epochs", "seconds", "split", "device", "gcnsl", "finished"),
-)
+_RUN_COLUMNS = [
+    "run",
+    "seed",
+    "val. accuracy",
+    "best epoch",
+    "epochs",
+    "seconds",
+    "split",
+    "device",
+    "gcnsl",
+    "finished",
+]
 _METRICS = {"test": "test accuracy", "degree": "neighbours"} | dict.fromkeys(
     ("homophily_original", "homophily_initial", "homophily"), "h"
 )
@@ -38,7 +47,7 @@ def render(findings: Findings) -> str:
     runs = _Runs()
     names = dict.fromkeys(table.experiment.name for table in findings.tables)
     sections = [_section([t for t in findings.tables if t.experiment.name == name], runs) for name in names]
-    claims, failures = worst_first(findings.claims), _failures(findings.results)
+    claims, failures = worst_first(findings.claims), by_error(findings.results)
     return pages.get_template("report.html.j2").render(
         css=css,
         js=js,
@@ -60,7 +69,7 @@ def _subscripts(text: str) -> Markup:
 
 
 class _Runs:
-    """The runs as the page's script reads them: cells refer by number to runs and options, each stored once."""
+    """The runs as the page's script reads them: cells refer to runs and hyper-parameters, stored once, by number."""
 
     def __init__(self) -> None:
         self.cells: list[dict[str, Any]] = []
@@ -114,23 +123,6 @@ class _Runs:
         }
 
 
-class _ShownCell(NamedTuple):
-    """A cell of a table as the page shows it; empty strings are not shown."""
-
-    number: int
-    """Its number among the cells of :class:`_Runs`."""
-    value: str
-    """The mean, to sort by."""
-    best: bool
-    ours: str
-    paper: str
-    delta: str
-    closeness: str
-    """The colour of the difference to the paper: ``"above"``, ``"within"``, ``"below"`` or ``"open"``."""
-    shortfall: str
-    """A remark on missing runs."""
-
-
 def _section(tables: Sequence[Table], runs: _Runs) -> dict[str, Any]:
     """An experiment: a picture and a table for each of its variants, and notes on its graphs."""
     experiment = tables[0].experiment
@@ -158,25 +150,27 @@ def _table(table: Table, runs: _Runs) -> dict[str, Any]:
     }
 
 
-def _shown_cell(table: Table, row: str, column: str, runs: _Runs) -> _ShownCell | None:
+def _shown_cell(table: Table, row: str, column: str, runs: _Runs) -> dict[str, Any] | None:
+    """A cell as the page shows it, empty strings not at all; ``None`` without results."""
     cell = table.cells.get((row, column))
     if cell is None or not (cell.good or cell.failed):
         return None
     printed = cell.planned.paper
     failed = f", {len(cell.failed)} failed" if cell.failed else ""
-    return _ShownCell(
-        number=runs.add(table, cell),
-        value="" if cell.mean is None else f"{cell.mean:.6g}",
-        best=row in table.best(column),
-        ours=number_text(cell.mean, cell.std, cell.unit),
-        paper=number_text(*printed, cell.unit) if printed else "",
-        delta="" if cell.difference is None else _difference(cell),
-        closeness="" if cell.difference is None else _closeness(cell, cell.difference),
-        shortfall="" if cell.is_complete else f"n = {len(cell.good)}{failed}",
-    )
+    return {
+        "number": runs.add(table, cell),
+        "value": "" if cell.mean is None else f"{cell.mean:.6g}",
+        "best": row in table.best(column),
+        "ours": number_text(cell.mean, cell.std, cell.unit),
+        "paper": number_text(*printed, cell.unit) if printed else "",
+        "delta": "" if cell.difference is None else _difference(cell),
+        "closeness": "" if cell.difference is None else _closeness(cell, cell.difference),
+        "shortfall": "" if cell.is_complete else f"n = {len(cell.good)}{failed}",
+    }
 
 
 def _closeness(cell: TableCell, difference: float) -> str:
+    """The colour of the difference to the paper: ``"above"``, ``"within"``, ``"below"`` or ``"open"``."""
     gain = -difference if cell.unit == "s" else difference
     if gain >= 0:
         return "above"
@@ -227,16 +221,6 @@ def _cards(findings: Findings, claims: Sequence[Sequence[Claim]]) -> Iterator[tu
     statuses = Counter(result.status for result in findings.results)
     yield f"{statuses['ok']:,}", f"runs, {statuses['failed']:,} more failed"
     yield f"{sum(result.seconds for result in findings.results) / 3600:.1f} h", "of computing"
-
-
-def _failures(results: Iterable[RunResult]) -> list[tuple[str, list[str]]]:
-    """The errors, each with the runs that failed with it."""
-    by_error: dict[str, list[str]] = defaultdict(list)
-    for result in results:
-        if result.status == "failed":
-            spec = result.spec
-            by_error[result.error].append(f"{spec.method} on {spec.dataset} ({spec.split}, run {spec.run})")
-    return list(by_error.items())
 
 
 def _places(results: Iterable[RunResult]) -> Iterator[tuple[str, ...]]:

@@ -116,7 +116,9 @@ class Scope:
         for method in self.methods or ():
             find_method(method)
         for dataset in self.datasets or ():
-            _check_dataset(dataset)
+            if not is_known(dataset):
+                choices = f"{', '.join(NAMES)}, or synthetic-hH with H from 0 to 1"
+                raise ArgumentError("datasets", dataset, f"must be one of {choices}")
         for split, dataset in product(self.splits or (), self.datasets or paper.DATASETS):
             if split not in splits_of(dataset):
                 raise ArgumentError(
@@ -129,9 +131,7 @@ class Scope:
     def compared(self) -> list[str]:
         """The chosen methods in the order of the paper's table, followed by all others."""
         chosen = COMPARED if self.methods is None else [ALIASES.get(name, name) for name in self.methods]
-        return sorted(
-            dict.fromkeys(chosen), key=lambda name: COMPARED.index(name) if name in COMPARED else len(COMPARED)
-        )
+        return sorted(dict.fromkeys(chosen), key=[*COMPARED, *chosen].index)
 
     def among(self, *methods: str) -> list[str]:
         """Those of these methods that are chosen."""
@@ -156,12 +156,6 @@ class Scope:
         options = as_options(self.method(name, dataset).with_options(**changes).options())
         runs = min(self.runs, GEOM_GCN_RUNS) if split == "geom-gcn" else self.runs
         return tuple(RunSpec(name, dataset, split, run, self.seed, options, curves=curves) for run in range(runs))
-
-
-def _check_dataset(name: str) -> None:
-    """Refuse an unknown graph before any work is done."""
-    if not is_known(name):
-        raise ArgumentError("datasets", name, f"must be one of {', '.join(NAMES)}, or synthetic-hH with H from 0 to 1")
 
 
 def splits_of(dataset: str) -> tuple[str, ...]:
@@ -218,9 +212,8 @@ def _homophily(scope: Scope) -> Iterator[PlannedCell]:
 
 def _depth(scope: Scope) -> Iterator[PlannedCell]:
     steady = {"epochs": DEPTH_EPOCHS, "patience": DEPTH_EPOCHS}
-    for (split, dataset), method in product(
-        scope.places("random", datasets=("cora",)), scope.among("gcn", "gcn-sl-cc")
-    ):
+    places = scope.places("random", datasets=("cora",))
+    for (split, dataset), method in product(places, scope.among("gcn", "gcn-sl-cc")):
         for depth in DEPTHS:
             deep = {"num_layers": depth} if method == "gcn" else {"rounds": depth}
             runs = scope.run_specs(method, dataset, split, curves=True, **steady, **deep)

@@ -1,4 +1,4 @@
-"""Tables as pictures: SVG that takes its text colour from the page around it, so that it suits light and dark."""
+"""Tables as figures: SVG that takes its text colour from the page around it, so that it suits light and dark mode."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLOURS = {
     "gcn-sl-cc": "#e0572f",
     "gcn-sl-av": "#eda63a",
 }
-"""A method's colour, the same in every picture; all can be told apart on white and on near black."""
+"""A method's colour in every figure; all can be told apart on white and on almost black."""
 _SERIES = ("#8a8f98", "#56b4e9", "#eda63a", "#e0572f")
 _MARKERS = "os^Dv<>Pph*"
 
@@ -43,17 +43,13 @@ CAPTIONS = {
     "runtime": "Filled: ours; hollow: the paper's; the axis is logarithmic. 2× says that ours takes half the time.",
     "synthetic": "Test accuracy on synthetic graphs from strong heterophily (left) to strong homophily (right).",
 }
-"""How to read the picture of each experiment."""
+"""How to read the figure of each experiment."""
 
-# matplotlib wants colours as numbers; these two are replaced by the page's own.
+# matplotlib needs numbers for colours; these two are replaced by the page's own colours.
 _TEXT, _LINE = "#010203", "#040506"
 _STYLE: Mapping[str, Any] = {
-    "text.color": _TEXT,
-    "axes.labelcolor": _TEXT,
-    "xtick.color": _TEXT,
-    "ytick.color": _TEXT,
-    "axes.edgecolor": _LINE,
-    "grid.color": _LINE,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), _TEXT),
+    **dict.fromkeys(("axes.edgecolor", "grid.color"), _LINE),
     "grid.linewidth": 0.6,
     "axes.grid": True,
     "axes.grid.axis": "y",
@@ -71,17 +67,14 @@ _STYLE: Mapping[str, Any] = {
 
 
 def draw(table: Table) -> str | None:
-    """The picture of a table as an ``<svg>`` element, or ``None`` if its kind has none or it is empty."""
-    painter = _PAINTERS.get(table.experiment.name)
-    if painter is None:
-        return None
+    """The figure of a table as an ``<svg>`` element; ``None`` if there is nothing to draw."""
     with mpl.rc_context({**_STYLE, "svg.hashsalt": table.name}):
-        figure = painter(table)
+        figure = _PAINTERS[table.experiment.name](table)
         return None if figure is None else _svg(figure, table.name, table.title)
 
 
 def standalone(svg: str) -> str:
-    """The picture as a file of its own: it has no page to take colours from, so it brings its own."""
+    """The figure as a file of its own, with the colours that it would otherwise take from the page."""
     style = (
         "<style>svg { color: #1f2328; --line: #d0d7de; font-family: sans-serif }"
         " @media (prefers-color-scheme: dark) { svg { color: #e6edf3; --line: #3d444d } }</style>"
@@ -95,10 +88,9 @@ def _svg(figure: Figure, name: str, title: str) -> str:
     text = buffer.getvalue()
     text = text[text.index("<svg") :].strip()
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text)
-    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text)
+    text = re.sub(r' (width|height)="[^"]*"', "", text, count=2)  # the page decides the size
     text = re.sub(r"font-family: [^;\"]*", "font-family: sans-serif", text)
-    text = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", text)  # names are the page's, not the picture's
+    text = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", text)  # ids must be unique in the page
     text = text.replace(_TEXT, "currentColor").replace(_LINE, "var(--line)")
     return text.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
 
@@ -110,17 +102,9 @@ def _over_homophily(table: Table) -> Figure:
     for marker, row in zip(_MARKERS, table.rows, strict=False):
         points = {synthetic_homophily(column): table.cells[row, column] for column in table.columns}
         known = {h: cell.mean for h, cell in points.items() if h is not None and cell.mean is not None}
-        ours = row in MERGES
-        axes.plot(
-            list(known),
-            list(known.values()),
-            label=_label(table, row),
-            color=COLOURS.get(row),
-            marker=marker,
-            markersize=4.5 if ours else 3.5,
-            linewidth=2.4 if ours else 1.3,
-            zorder=3 if ours else 2,
-        )
+        size, width, order = (4.5, 2.4, 3) if row in MERGES else (3.5, 1.3, 2)
+        style = {"color": COLOURS.get(row), "marker": marker, "markersize": size, "linewidth": width, "zorder": order}
+        axes.plot(list(known), list(known.values()), label=_label(table, row), **style)
     axes.set(xlabel="edge homophily h", ylabel="test accuracy, %", xlim=(-0.02, 1.02))
     figure.legend(loc="outside right upper")
     return figure
@@ -152,7 +136,7 @@ def _curves(table: Table) -> Figure | None:
 
 
 def _beside_the_paper(table: Table) -> Figure | None:
-    """How far GCN-SL's accuracies are from the paper's, whose deviation is a bar around zero."""
+    """The differences of GCN-SL's accuracies to the paper's, whose standard deviation is a bar around zero."""
     rows = [row for row in MERGES if row in table.rows]
     columns = [c for c in table.columns if any(table.cells[row, c].difference is not None for row in rows)]
     if not columns:
@@ -176,15 +160,15 @@ def _beside_the_paper(table: Table) -> Figure | None:
     return figure
 
 
-def _grouped_bars(table: Table, groups: Sequence[tuple[str, str]], axes: Any, colours: Sequence[str]) -> None:
-    """Bars side by side for each graph: (row, label) in order."""
-    width = 0.8 / len(groups)
-    for number, (row, label) in enumerate(groups):
-        cells = [table.cells[row, column] for column in table.columns]
-        means, stds = _numbers(cells)
-        place = np.arange(len(table.columns)) + width * (number - (len(groups) - 1) / 2)
-        bars = {"color": colours[number], "ecolor": _TEXT, "error_kw": {"elinewidth": 0.8}}
-        axes.bar(place, means, 0.9 * width, yerr=stds, label=label, **bars)
+def _bars(table: Table, axes: Any, colours: Mapping[str, str], labels: Mapping[str, str] | None = None) -> None:
+    """Bars side by side for each graph, in the order of the colours, for those of the rows that the table has."""
+    rows = [row for row in colours if row in table.rows]
+    width = 0.8 / len(rows)
+    for number, row in enumerate(rows):
+        means, stds = _numbers([table.cells[row, column] for column in table.columns])
+        place = np.arange(len(table.columns)) + width * (number - (len(rows) - 1) / 2)
+        bars = {"color": colours[row], "ecolor": _TEXT, "error_kw": {"elinewidth": 0.8}}
+        axes.bar(place, means, 0.9 * width, yerr=stds, label=labels[row] if labels else _label(table, row), **bars)
     axes.set_xticks(range(len(table.columns)), map(_two_lines, table.columns))
 
 
@@ -192,22 +176,20 @@ def _homophily(table: Table) -> Figure:
     figure = Figure(figsize=(8.4, 3.4))
     axes = figure.add_subplot()
     grey, blue, _, red = _SERIES
-    colours = {"original": grey, "initial A*": blue, "nlgnn": "#b08a5b", "gcn-sl-cc A*": red}
-    rows = [row for row in colours if row in table.rows]
-    _grouped_bars(table, [(row, _label(table, row)) for row in rows], axes, [colours[row] for row in rows])
+    _bars(table, axes, {"original": grey, "initial A*": blue, "nlgnn": COLOURS["nlgnn"], "gcn-sl-cc A*": red})
     axes.set(ylabel="edge homophily h", ylim=(0, 1))
     figure.legend(loc="outside upper right", ncols=4)
     return figure
 
 
 def _ablation(table: Table) -> Figure:
-    """Differences to the model without either graph would hide how far from useful it is: so the accuracies."""
+    """The accuracies themselves: differences to the model with neither graph would hide how useful it is."""
     methods = [method for method in MERGES if any(row.startswith(method) for row in table.rows)]
     figure = Figure(figsize=(8.4, 2.8 * len(methods)))
+    variants = {"neither": (False, False), "A": (True, False), "A*": (False, True), "A and A*": (True, True)}
     for axes, method in zip(figure.subplots(len(methods), squeeze=False).flat, methods, strict=True):
-        variants = {"neither": (False, False), "A": (True, False), "A*": (False, True), "A and A*": (True, True)}
-        rows = [(ablation_row(method, *used), label) for label, used in variants.items()]
-        _grouped_bars(table, [(row, label) for row, label in rows if row in table.rows], axes, _SERIES)
+        rows = [ablation_row(method, *used) for used in variants.values()]
+        _bars(table, axes, dict(zip(rows, _SERIES, strict=True)), dict(zip(rows, variants, strict=True)))
         axes.set(title=_label(table, method), ylabel="test accuracy, %")
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=4)
     return figure
@@ -216,11 +198,9 @@ def _ablation(table: Table) -> Figure:
 def _spectral(table: Table) -> Figure:
     figure = Figure(figsize=(8.4, 3.2))
     axes = figure.add_subplot()
-    colours = {"gcn-sl-cc": ("#f0b39f", "#e0572f"), "gcn-sl-av": ("#f6d7a3", "#eda63a")}
-    groups = [f"{method} {kind} F" for method in MERGES for kind in ("without", "with")]
-    shown = [row for row in groups if row in table.rows]
-    shades = [colours[row.split()[0]]["without" not in row] for row in shown]
-    _grouped_bars(table, [(row, _label(table, row)) for row in shown], axes, shades)
+    pale = {"gcn-sl-cc": "#f0b39f", "gcn-sl-av": "#f6d7a3"}
+    shades = {"without": pale, "with": COLOURS}
+    _bars(table, axes, {f"{method} {kind} F": shades[kind][method] for method in MERGES for kind in shades})
     axes.set_ylabel("test accuracy, %")
     figure.legend(loc="outside upper right", ncols=2)
     return figure
@@ -245,13 +225,13 @@ def _runtime(table: Table) -> Figure:
 
 
 def _numbers(cells: Sequence[TableCell]) -> tuple[list[float], list[float]]:
-    """Means and deviations, NaN where there are none."""
+    """Means, NaN if there are none, and standard deviations, 0 if there are none."""
     means = [np.nan if cell.mean is None else cell.mean for cell in cells]
     return means, [0.0 if cell.std is None else cell.std for cell in cells]
 
 
 def _label(table: Table, row: str) -> str:
-    """A row's name with its subscript set low."""
+    """The name of a row with its subscript in mathtext."""
     return re.sub(r"_(\w+)", r"$_{\1}$", table.row_label(row))
 
 

@@ -10,11 +10,10 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from gcnsl.errors import InputError
@@ -90,8 +89,19 @@ def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
     return found
 
 
-class ResultStore:
-    """A file of results.
+def by_error(results: Iterable[RunResult]) -> dict[str, list[str]]:
+    """The errors of failed runs, each with the names of the runs that failed with it."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        if result.status == "failed":
+            spec = result.spec
+            name = f"{spec.method} on {spec.dataset} ({spec.split}, run {spec.run})"
+            found.setdefault(result.error, []).append(name)
+    return found
+
+
+class ResultStore(AbstractContextManager["ResultStore"]):
+    """A file of results, to be used in a ``with`` statement.
 
     Args:
         path: An SQLite file; it is created, with its folder, if it does not exist.
@@ -112,7 +122,7 @@ class ResultStore:
                 self._check_version()
                 self._connection.execute(f"CREATE TABLE IF NOT EXISTS runs (key PRIMARY KEY, {', '.join(_COLUMNS)})")
         except InputError:
-            self.close()
+            self._connection.close()
             raise
 
     def _refusal(self, why: object) -> InputError:
@@ -166,17 +176,8 @@ class ResultStore:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._refusal(f"a run in it is damaged, {error!r}") from error
 
-    def close(self) -> None:
-        """Close the file."""
+    def __exit__(self, *_: object) -> None:
         self._connection.close()
-
-    def __enter__(self) -> ResultStore:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -207,9 +208,12 @@ def export_lines(results: Iterable[RunResult], path: str | os.PathLike[str]) -> 
 
     What the runs of a line have in common is written once; ``runs`` holds the rest.
     """
+
+    def line(result: RunResult) -> tuple[str, ...]:
+        return result.spec.group.key, result.device, result.version
+
     lines = []
-    ordered = sorted(results, key=lambda result: (result.spec.group.key, result.device, result.version))
-    for _, same in groupby(ordered, key=lambda result: (result.spec.group.key, result.device, result.version)):
+    for _, same in groupby(sorted(results, key=line), key=line):
         members = sorted(same, key=_order)
         common = members[0].spec.group.to_dict() | {name: getattr(members[0], name) for name in _SHARED}
         del common["run"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 from typing import Any
@@ -176,26 +176,9 @@ def to_markdown(table: Table) -> str:
     printed = any(cell.planned.paper for cell in table.cells.values())
     legend = "Ours, and below it in small print the paper's.\n\n" if printed else ""
     lines = ["| | " + " | ".join(map(column_label, table.columns)) + " |", "| --- |" + " ---: |" * len(table.columns)]
-    for row in table.rows:
-        texts = [_markdown_cell(table, row, column) for column in table.columns]
-        lines.append(f"| {table.row_label(row).replace('*', chr(92) + '*')} | " + " | ".join(texts) + " |")
+    for label, texts in _lines(table, bold="**{}**", above="{}<br><sub>{}</sub>", plus_minus=" ± "):
+        lines.append(f"| {label.replace('*', chr(92) + '*')} | " + " | ".join(texts) + " |")
     return f"### {table.title.replace('*', chr(92) + '*')}\n\n{legend}" + "\n".join(lines) + "\n"
-
-
-def _markdown_cell(table: Table, row: str, column: str) -> str:
-    cell = table.cells.get((row, column))
-    if cell is None:
-        return ""
-    text = number_text(cell.mean, cell.std, cell.unit)
-    text = f"**{text}**" if row in table.best(column) else text
-    text += _shortfall(cell)
-    return text + (f"<br><sub>{number_text(*cell.planned.paper, cell.unit)}</sub>" if cell.planned.paper else "")
-
-
-def _shortfall(cell: TableCell) -> str:
-    """A remark on a number that is the mean of fewer runs than planned."""
-    few = "" if cell.is_complete or not cell.good else f" (n = {len(cell.good)})"
-    return few + (f" ({len(cell.failed)} failed)" if cell.failed else "")
 
 
 def to_latex(table: Table) -> str:
@@ -208,23 +191,27 @@ def to_latex(table: Table) -> str:
         r"\toprule",
         " & ".join(["", *(_latex(column_label(column)) for column in table.columns)]) + r" \\ \midrule",
     ]
-    for row in table.rows:
-        texts = [_latex_cell(table, row, column) for column in table.columns]
-        lines.append(" & ".join([_latex(table.row_label(row)), *texts]) + r" \\")
+    above = r"\shortstack{{{}\\ \scriptsize {}}}"
+    for label, texts in _lines(table, bold=r"\textbf{{{}}}", above=above, plus_minus=r"$\pm$"):
+        lines.append(" & ".join([_latex(label), *texts]).replace("–", "--") + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}", r"\end{center}", r"\end{table*}"]
     return "\n".join(lines) + "\n"
 
 
-def _latex_cell(table: Table, row: str, column: str) -> str:
-    cell = table.cells.get((row, column))
-    if cell is None:
-        return ""
-    ours = number_text(cell.mean, cell.std, cell.unit, plus_minus=r"$\pm$").replace("–", "--")
-    ours = (rf"\textbf{{{ours}}}" if row in table.best(column) else ours) + _shortfall(cell)
-    if cell.planned.paper is None:
-        return ours
-    theirs = number_text(*cell.planned.paper, cell.unit, plus_minus=r"$\pm$")
-    return rf"\shortstack{{{ours}\\ \scriptsize {theirs}}}"
+def _lines(table: Table, *, bold: str, above: str, plus_minus: str) -> Iterator[tuple[str, list[str]]]:
+    """The name and the cells of each row, set with these formats for bold and for ours above the paper's."""
+
+    def text(cell: TableCell, *, best: bool) -> str:
+        ours = number_text(cell.mean, cell.std, cell.unit, plus_minus=plus_minus)
+        ours = bold.format(ours) if best else ours
+        ours += "" if cell.is_complete or not cell.good else f" (n = {len(cell.good)})"
+        ours += f" ({len(cell.failed)} failed)" if cell.failed else ""
+        printed = cell.planned.paper
+        return above.format(ours, number_text(*printed, cell.unit, plus_minus=plus_minus)) if printed else ours
+
+    for row in table.rows:
+        cells = [(table.cells.get((row, column)), row in table.best(column)) for column in table.columns]
+        yield table.row_label(row), [text(cell, best=best) if cell else "" for cell, best in cells]
 
 
 def _latex(text: str) -> str:

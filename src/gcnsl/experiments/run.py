@@ -132,33 +132,30 @@ def _one_by_one(specs: Sequence[RunSpec], work: Work) -> None:
 
 
 def _in_processes(specs: Sequence[RunSpec], work: Work, jobs: int) -> None:
+    """Carry out runs in processes, and again in fewer of them if one dies, most likely for lack of memory."""
     if jobs == 1:
         _one_by_one(specs, work)
         return
     before = _finished(work.store)
-    for fewer in (jobs, max(2, jobs // 2)):  # if a process dies, it is most likely for lack of memory
-        worker = Worker.one_of(fewer)
-        call = partial(run_group, work=replace(work, worker=worker))
-        try:
-            in_processes(call, _groups(specs, fewer * _SHARES), jobs=fewer, worker=worker)
-        except TerminatedWorkerError:
-            now = _finished(work.store)
-            specs = [spec for spec in specs if now.get(spec.key) == before.get(spec.key)]
-        else:
+    for fewer in (jobs, max(2, jobs // 2)):
+        if _all_survive(_groups(specs, fewer * _SHARES), work, fewer):
             return
+        now = _finished(work.store)
+        specs = [spec for spec in specs if now.get(spec.key) == before.get(spec.key)]
     for spec in specs:
-        _in_own_process(spec, work)
+        if not _all_survive([[spec]], work, jobs=2):
+            with ResultStore(work.store) as store:
+                store.add(failed_run(spec, "its process was killed, perhaps for lack of memory", device=work.device))
 
 
-def _in_own_process(spec: RunSpec, work: Work) -> None:
-    """Carry out one run in a process of its own; if the process dies, the run has failed."""
-    worker = Worker.one_of(2)
-    call = partial(run_group, work=replace(work, worker=worker))
+def _all_survive(groups: list[Group], work: Work, jobs: int) -> bool:
+    """Carry out groups of runs in processes until one of these dies; return whether none did."""
+    worker = Worker.one_of(jobs)
     try:
-        in_processes(call, [[spec]], jobs=2, worker=worker)
+        in_processes(partial(run_group, work=replace(work, worker=worker)), groups, jobs=jobs, worker=worker)
     except TerminatedWorkerError:
-        with ResultStore(work.store) as store:
-            store.add(failed_run(spec, "its process was killed, perhaps for lack of memory", device=work.device))
+        return False
+    return True
 
 
 def run_group(group: Group, work: Work) -> None:
