@@ -111,6 +111,8 @@ class Options:
             return _whole_numbers(name, value, bounds)
         if kind is bool:
             return _truth(name, value)
+        if kind is str:
+            return str(value)
         if kind is float:
             return check_number(name, value, **bounds)
         return _whole_number(name, value, bounds)
@@ -171,6 +173,6 @@ def _range_in_words(kinds: tuple[Any, ...], bounds: Mapping[str, float]) -> str:
         elif get_origin(kind) is tuple:
             words.append(f"list of whole numbers {limits}".strip())
         else:
-            text = {bool: "true or false", int: "whole number", float: "number", NoneType: NONE}[kind]
+            text = {bool: "true or false", int: "whole number", float: "number", str: "string", NoneType: NONE}[kind]
             words.append(f"{text} {limits}".strip() if kind in (int, float) else text)
     return ", ".join(words)
