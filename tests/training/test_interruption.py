@@ -32,7 +32,7 @@ def test_ctrl_c_saves_at_the_end_of_the_epoch_and_says_how_to_continue(path) -> 
         pressing = Pressing()
     with pytest.raises(
         Interrupted,
-        match=rf"after epoch 4, which is saved in {path}; to continue, run the same again",
+        match=rf"after epoch 4, which is saved in {path}; run the same again",
     ):
         fit(pressing, checkpoint=Checkpoint(path))
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

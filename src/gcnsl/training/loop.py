@@ -149,5 +149,5 @@ def _how_to_continue(epoch: Epoch, checkpoint: Checkpoint | None) -> str:
         return f"interrupted after epoch {epoch.number}; nothing was saved, because there is no checkpoint"
     return (
         f"interrupted after epoch {epoch.number}, which is saved in {checkpoint.path}; "
-        "to continue, run the same again with this checkpoint"
+        "run the same again with this checkpoint to continue"
     )
