@@ -109,10 +109,8 @@ class Options:
             return check_choice(name, value, get_args(kind))
         if get_origin(kind) is tuple:
             return _whole_numbers(name, value, bounds)
-        if kind is bool:
-            return _truth(name, value)
-        if kind is str:
-            return str(value)
+        if kind in (bool, str):
+            return _of_type(name, value, kind)
         if kind is float:
             return check_number(name, value, **bounds)
         return _whole_number(name, value, bounds)
@@ -136,9 +134,9 @@ def _read(text: str) -> Any:
     return document["value"] if len(document) == 1 else text
 
 
-def _truth(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ArgumentError(name, value, "must be true or false")
+def _of_type(name: str, value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise ArgumentError(name, value, f"must be {'true or false' if kind is bool else 'a string'}")
     return value
 
 
