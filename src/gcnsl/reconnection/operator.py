@@ -95,12 +95,9 @@ _reconnect = torch.library.custom_op("gcnsl::reconnect", _forward, mutates_args=
 
 
 @_reconnect.register_fake
-def _(
-    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str,
-    known_start: Tensor | None = None, known_columns: Tensor | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip
+def _(z: Tensor, keys: Any, h: Tensor, _: float, tolerance: float, backend: str, *known: Any) -> tuple[Tensor, ...]:
     out = h.new_empty(z.shape[0], h.shape[1])
-    lists = BACKENDS[backend].lists_pairs and known_start is None
+    lists = BACKENDS[backend].lists_pairs and not any(part is not None for part in known)
     start = z.new_empty(z.shape[0] + 1 if lists else 0, dtype=torch.int64)
     columns = z.new_empty(capacity(z, z.shape[0]) if lists else 0, dtype=torch.int32)
     return out, z.new_empty(z.shape[0]), start, columns, torch.empty((), dtype=torch.int64, device="cpu")

@@ -6,10 +6,10 @@ never in a backward pass. In small graphs launching a kernel takes longer than r
 
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from triton import cdiv, next_power_of_2
 
 from gcnsl.reconnection import arguments, tiled, triton_rows, triton_search, triton_tiles
 from gcnsl.reconnection.pairs import Pairs, Regime, capacity, reserve
@@ -66,56 +66,46 @@ def forward(problem: Problem) -> Averages:
 
 def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     """Return the gradients, given ∂L/∂o."""
-    z, keys, h = problem[:3]
-    listed = averages.pairs.regime in (Regime.LISTED, Regime.SLOTTED)
-    if not listed and max(z.shape[1], h.shape[1]) > FUSED_WIDTH:
+    z, keys, h, threshold = problem[:4]
+    (q, p), (out, degree, pairs) = (z.shape[1], h.shape[1]), averages
+    slots = capacity(z, 1) if pairs.regime == Regime.SLOTTED else 0
+    listed = slots > 0 or pairs.regime == Regime.LISTED
+    if not listed and max(q, p) > FUSED_WIDTH:
         return tiled.backward(problem, averages, grad)
     grad_z, grad_h = torch.empty_like(z), torch.empty_like(h)
     grad_keys = grad_z if problem.square else torch.empty_like(keys)
-    if problem.square:
-        sides = [_Side(z, z, grad_z, query=True, key=True)]
-    else:
-        sides = [_Side(z, keys, grad_z, query=True, key=False), _Side(keys, z, grad_keys, query=False, key=True)]
+
+    def differentiate(x: Tensor, y: Tensor, grad_x: Tensor, *, query: bool, key: bool) -> None:
+        if listed:
+            start, columns, _ = pairs if query else _transposed(pairs, len(x))
+            triton_rows.gradient_rows[(len(x),)](
+                start, columns, x, y, h, grad, out, degree, grad_x, grad_h, q, p, threshold,
+                QUERY=query, KEY=key, SLOTS=slots, **_row_shape(q, p),
+            )  # fmt: skip
+        else:
+            triton_tiles.gradient_tiles[(cdiv(len(x), GRADIENT_TILE["BLOCK_N"]),)](
+                x, y, h, *scaled, grad_x, grad_h, len(x), len(y), q, p, threshold,
+                QUERY=query, KEY=key, Q=_padded(q), P=_padded(p), **GRADIENT_TILE,
+            )  # fmt: skip
+
     with _device_of(z):
-        differentiate = _differentiate_list if listed else _differentiate_tiles
-        differentiate(sides, problem, averages, grad, grad_h)
+        scaled = () if listed else _scale_gradient(averages, grad)
+        if problem.square:
+            differentiate(z, z, grad_z, query=True, key=True)
+        else:
+            differentiate(z, keys, grad_z, query=True, key=False)
+            differentiate(keys, z, grad_keys, query=False, key=True)
     return Gradients(grad_z, grad_keys, grad_h)
 
 
-class _Side(NamedTuple):
-    """One launch of a gradient kernel: the rows x, the rows y they are compared with, and the roles of x."""
-
-    x: Tensor
-    y: Tensor
-    grad_x: Tensor
-    query: bool
-    key: bool
-
-
-def _differentiate_list(sides: list[_Side], problem: Problem, averages: Averages, grad: Tensor, grad_h: Tensor) -> None:
-    out, degree, pairs = averages
-    (q, p), slotted = (problem.z.shape[1], problem.h.shape[1]), pairs.regime == Regime.SLOTTED
-    for side in sides:
-        start, columns, _ = pairs if side.query else _transposed(pairs, len(side.x))
-        triton_rows.gradient_rows[(len(side.x),)](
-            start, columns, side.x, side.y, problem.h, grad, out, degree, side.grad_x, grad_h, q, p, problem.threshold,
-            QUERY=side.query, KEY=side.key, SLOTS=capacity(problem.z, 1) if slotted else 0, **_row_shape(q, p),
-        )  # fmt: skip
-
-
-def _differentiate_tiles(
-    sides: list[_Side], problem: Problem, averages: Averages, grad: Tensor, grad_h: Tensor
-) -> None:
-    out, degree, _ = averages
-    (n, p), q = grad.shape, problem.z.shape[1]
-    scaled, offset = torch.empty_like(grad), torch.empty_like(degree)
-    rows = BLOCK_ENTRIES // _padded(p)
-    triton_tiles.scale_gradient[(_blocks(n, rows),)](grad, out, degree, scaled, offset, n, p, P=_padded(p), BLOCK=rows)
-    for side in sides:
-        triton_tiles.gradient_tiles[(_blocks(len(side.x), GRADIENT_TILE["BLOCK_N"]),)](
-            side.x, side.y, problem.h, scaled, offset, side.grad_x, grad_h, len(side.x), len(side.y), q, p,
-            problem.threshold, QUERY=side.query, KEY=side.key, Q=_padded(q), P=_padded(p), **GRADIENT_TILE,
-        )  # fmt: skip
+def _scale_gradient(averages: Averages, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Return g / d (n × p) and g·o / d (n)."""
+    (n, p), rows = grad.shape, BLOCK_ENTRIES // _padded(grad.shape[1])
+    scaled, offset = torch.empty_like(grad), torch.empty_like(averages.degree)
+    triton_tiles.scale_gradient[(cdiv(n, rows),)](
+        grad, averages.out, averages.degree, scaled, offset, n, p, P=_padded(p), BLOCK=rows
+    )
+    return scaled, offset
 
 
 def _prepare_rows(rows: Tensor, h: Tensor | None, report: Tensor, tolerance: float, *, are_keys: bool) -> Tensor:
@@ -124,7 +114,7 @@ def _prepare_rows(rows: Tensor, h: Tensor | None, report: Tensor, tolerance: flo
     Q, P = _padded(q), _padded(p)
     rounded = rows.new_empty(n, Q, dtype=torch.float16)
     block = BLOCK_ENTRIES // max(Q, P)
-    triton_search.prepare_rows[(_blocks(n, block),)](
+    triton_search.prepare_rows[(cdiv(n, block),)](
         rows, rounded, h, report, n, q, p, tolerance, ARE_KEYS=are_keys, HAS_H=h is not None, Q=Q, P=P, BLOCK=block
     )
     return rounded
@@ -142,9 +132,9 @@ def _start_search(rows: Tensor, keys: Tensor, threshold: float, report: Tensor, 
     found = torch.empty(room, dtype=dtype, device=rows.device)
     if expected:
         found[:expected].fill_(no_pair)
-    row_blocks, tiles = _blocks(n, SEARCH_ROWS), _blocks(m, triton_search.TILE_KEYS)
-    each = _blocks(row_blocks * tiles, SEARCH_PROGRAMS)
-    triton_search.search[(row_blocks, _blocks(tiles, each))](
+    row_blocks, tiles = cdiv(n, SEARCH_ROWS), cdiv(m, triton_search.TILE_KEYS)
+    each = cdiv(row_blocks * tiles, SEARCH_PROGRAMS)
+    triton_search.search[(row_blocks, cdiv(tiles, each))](
         rows, keys, n, m, threshold - triton_search.MARGIN, report, found, room, each,
         SQUARE=square, NO_PAIR=no_pair,
         Q=rows.shape[1], BLOCK=SEARCH_ROWS, TILE=triton_search.TILE_KEYS, num_warps=4,
@@ -203,7 +193,7 @@ def _launch_tiles(
     z, keys, h, threshold = problem[:4]
     (n, q), (m, p) = z.shape, h.shape
     out, degree = h.new_empty(n, p), z.new_empty(n)
-    triton_tiles.forward_tiles[(_blocks(n, tile["BLOCK_N"]),)](
+    triton_tiles.forward_tiles[(cdiv(n, tile["BLOCK_N"]),)](
         z, keys, h, out, degree, n, m, q, p, threshold, *(listing or (None, None, None)),
         SLOTS=slots, Q=_padded(q), P=_padded(p), **tile,
     )  # fmt: skip
@@ -219,14 +209,9 @@ def _transposed(pairs: Pairs, m: int) -> Pairs:
     return pairs._replace(start=start, columns=rows[order].int())
 
 
-def _blocks(entries: int, size: int) -> int:
-    """Return the number of blocks of ``size`` that hold all entries."""
-    return -(-entries // size)
-
-
 def _padded(width: int) -> int:
     """Return the next width that tensor cores accept: a power of two, at least 16."""
-    return max(16, 1 << (width - 1).bit_length())
+    return max(16, int(next_power_of_2(width)))
 
 
 @cache
