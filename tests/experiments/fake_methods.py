@@ -1,6 +1,7 @@
 """Methods that train in no time, under the names of the real ones."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from gcnsl.methods import METHODS, Method
 from gcnsl.options import option
@@ -8,28 +9,25 @@ from gcnsl.training import TrainingSettings
 
 from ..evaluation.fake_methods import ChainNet, FakeConfig
 
+LOG: list[str] = []
+"""Gets a line such as "prepare mlp" or "build mlp" whenever one of the methods in :class:`LoggedConfig` does that."""
+
 
 @dataclass(frozen=True)
 class LoggedConfig(FakeConfig):
     """A linear classifier with all options that have published settings."""
 
-    embedding: str = option("isomap", "Not used.")
-    source: str = option("computed", "Not used.")
-    label: str = option("", "The name of the method in the log.")
-    log: str = option("", "A file that gets a line whenever a graph is prepared or a model is built.")
+    embedding: Literal["isomap", "poincare", "struc2vec", "mlp", "gcn"] = option("isomap", "Not used.")
+    source: Literal["computed", "published"] = option("computed", "Not used.")
+    label: Literal["mlp", "gcn", "other"] = option("other", "The name of the method in the log.")
 
     def inputs(self, graph, precomputed, *, seed):
-        self._note("prepare")
+        LOG.append(f"prepare {self.label}")
         return super().inputs(graph, precomputed, seed=seed)
 
     def build(self, in_channels, out_channels):
-        self._note("build")
+        LOG.append(f"build {self.label}")
         return super().build(in_channels, out_channels)
-
-    def _note(self, what: str) -> None:
-        if self.log:
-            with open(self.log, "a") as file:
-                file.write(f"{what} {self.label}\n")
 
 
 @dataclass(frozen=True)
@@ -40,9 +38,10 @@ class ReconnectingConfig(LoggedConfig):
         return ChainNet(in_channels, out_channels)
 
 
-def fake_methods(log: str = "") -> dict[str, Method]:
+def fake_methods() -> dict[str, Method]:
     """All methods of the registry; only GCN-SL is the real one."""
     quick = TrainingSettings(epochs=3)
-    fakes = {name: Method(name, LoggedConfig(label=name, log=log), quick) for name in METHODS}
-    fakes["nlgnn"] = Method("nlgnn", ReconnectingConfig(label="nlgnn", log=log), quick)
+    labels = {name: name if name in ("mlp", "gcn") else "other" for name in METHODS}
+    fakes = {name: Method(name, LoggedConfig(label=label), quick) for name, label in labels.items()}
+    fakes["nlgnn"] = Method("nlgnn", ReconnectingConfig(), quick)
     return fakes | {name: METHODS[name] for name in ("gcn-sl-cc", "gcn-sl-av")}

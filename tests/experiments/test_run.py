@@ -18,7 +18,7 @@ from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import METHODS
 
 from . import run_in_processes
-from .fake_methods import fake_methods
+from .fake_methods import LOG
 
 PROGRAM = [sys.executable, str(Path(run_in_processes.__file__))]
 
@@ -35,12 +35,10 @@ def small_graphs(monkeypatch):
 
 
 @pytest.fixture
-def log(tmp_path, monkeypatch):
-    """What the methods do, a line each."""
-    path = tmp_path / "log.txt"
-    for name, method in fake_methods(log=str(path)).items():
-        monkeypatch.setitem(METHODS, name, method)
-    return path
+def log(all_methods):
+    """What the fake methods do, a line each."""
+    LOG.clear()
+    return LOG
 
 
 @pytest.fixture
@@ -80,10 +78,9 @@ def test_graphs_are_prepared_once_a_group_and_nothing_is_done_twice(log, tmp_pat
     assert set(told) == set(specs[:6])
     run_missing(specs, tmp_path / "r.db")
     run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)  # good results are not repeated, whatever is asked for
-    lines = log.read_text().split("\n")
-    assert lines.count("build mlp") == lines.count("build gcn") == 4
-    assert lines.count("prepare mlp") == 2
-    assert lines.count("prepare gcn") == 3
+    assert log.count("build mlp") == log.count("build gcn") == 4
+    assert log.count("prepare mlp") == 2
+    assert log.count("prepare gcn") == 3
     assert len(read_results(tmp_path / "r.db")) == 8
 
 
@@ -115,12 +112,12 @@ def test_failures_are_recorded_the_rest_goes_on_and_they_are_retried_when_asked(
         ("mlp", 0): ("failed", error),
         ("mlp", 1): ("failed", error),
     }
-    tries = log.read_text().count("build mlp")
+    tries = log.count("build mlp")
     run_missing(broken, store)
-    assert log.read_text().count("build mlp") == tries
+    assert log.count("build mlp") == tries
     told = []
     run_missing(broken, store, retry=True, on_result=lambda spec, status: told.append(status))
-    assert log.read_text().count("build mlp") == 2 * tries
+    assert log.count("build mlp") == 2 * tries
     assert told == ["failed", "failed"]
     monkeypatch.setattr(type(METHODS["mlp"].config), "build", type(METHODS["nlgnn"].config).build)
     run_missing(broken, store, retry=True)

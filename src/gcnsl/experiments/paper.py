@@ -1,8 +1,8 @@
-"""Numbers printed in the paper, as data. Nothing here is measured by this package.
+"""The numbers that the paper prints, as data. Nothing here is measured by this package.
 
 Jiang, Liu, Su and Wu (2021), "GCN-SL: Graph Convolutional Networks with Structure Learning for Graphs under
 Heterophily". Its figures (homophily of the learned graphs, accuracy without spectral features, curves over epochs)
-print no numbers, so there are none of them here.
+print no numbers, so they are not here.
 """
 
 from typing import Any, NamedTuple
@@ -66,7 +66,7 @@ ACCURACY = _table("""
     gcn-sl-cc  89.2±1.3  77.3±1.5  89.7±1.2  38.9±3.1  60.0±3.2  85.9±5.1  85.6±6.2  86.6±4.8
     gcn-sl-av  89.1±1.1  77±2.1    89.5±0.8  38.6±2.2  59.1±1.2  85.3±6.3  85.0±5.9  86.1±4.2
 """)
-"""Test accuracy in percent, ten random splits. Of Geom-GCN's three variants the best is given, without a deviation."""
+"""Test accuracy in percent on ten random splits; for Geom-GCN that of its best variant, without a deviation."""
 
 BOLD = {
     "cora": "gcn-sl-cc",
@@ -78,7 +78,7 @@ BOLD = {
     "texas": "gcn-sl-cc",
     "wisconsin": "gcn-sl-cc",
 }
-"""The method that the table of accuracies prints in bold; on three graphs it is not the one with the largest mean."""
+"""The method that the table of accuracies prints in bold; on three graphs another method has a larger mean."""
 
 _ABLATION = _table("""
     gcn-sl-cc/none  74.7±1.9  72.1±1.8  87.1±1.4  29.4±2.9  49.4±2.9  82.6±5.5  82.3±3.9  86.5±2.1
@@ -123,7 +123,7 @@ _SILENCE: dict[str, dict[str, Any]] = {
     "squirrel": {"feature_norm": "none", "self_loops": False, "adjacency_norm": "row"},
     "chameleon": {"feature_norm": "none", "self_loops": False},
 }
-"""What the paper does not say (how X and Â are normalised), read as in trials that came near its accuracies."""
+"""How X and Â are normalised, which the paper does not say: what came closest to its accuracies in trials."""
 
 
 def hyperparameters(dataset: str) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _over_homophily(table: Table) -> Figure:
         points = {synthetic_homophily(column): table.cells[row, column] for column in table.columns}
         known = {h: cell.mean for h, cell in points.items() if h is not None and cell.mean is not None}
         size, width, order = (4.5, 2.4, 3) if row in MERGES else (3.5, 1.3, 2)
-        style: dict[str, Any] = {
+        style: Any = {
             "color": COLOURS.get(row),
             "marker": marker,
             "markersize": size,
