@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gcnsl.spectral.as_rows import as_rows
 from gcnsl.spectral.gaussian import median_distance
+from gcnsl.spectral.rows import as_rows
 
 from .cases import fitted, pairwise, words
 

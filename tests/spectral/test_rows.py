@@ -13,7 +13,7 @@ import torch
 import gcnsl.spectral.gaussian
 import gcnsl.spectral.rows
 from gcnsl.spectral import esc_anch
-from gcnsl.spectral.as_rows import as_rows
+from gcnsl.spectral.rows import as_rows
 
 from .cases import METHODS, fitted, words
 

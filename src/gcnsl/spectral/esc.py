@@ -24,10 +24,9 @@ from torch import Tensor
 
 from gcnsl.checks import check_whole
 from gcnsl.errors import ArgumentError
-from gcnsl.spectral.as_rows import as_rows
 from gcnsl.spectral.conventions import Scale, column_signs, inverse_sqrt, padded, restored, scale_factor
 from gcnsl.spectral.factor import Basis, Factor
-from gcnsl.spectral.rows import Rows
+from gcnsl.spectral.rows import Rows, as_rows
 
 
 def esc(X: Any, n_components: int, *, scale: Scale = "unit") -> Any:

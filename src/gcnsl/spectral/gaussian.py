@@ -19,10 +19,9 @@ import torch
 from torch import Tensor
 
 from gcnsl.checks import check_number, check_whole
-from gcnsl.spectral.as_rows import as_rows
 from gcnsl.spectral.conventions import Scale, column_signs, inverse, inverse_sqrt, padded, restored, scale_factor
 from gcnsl.spectral.eigen import Multiply, leading_eigenpairs
-from gcnsl.spectral.rows import Rows
+from gcnsl.spectral.rows import Rows, as_rows
 
 # S is kept if it is at most this large. Otherwise its row blocks are computed again for every product.
 _HELD_BYTES = 2**32

@@ -15,11 +15,10 @@ from typing_extensions import Self
 
 from gcnsl.checks import check_choice, check_whole
 from gcnsl.errors import InputError
-from gcnsl.spectral.as_rows import as_rows
 from gcnsl.spectral.conventions import Scale
 from gcnsl.spectral.esc import LinearMap, choose_anchors, fit_esc
 from gcnsl.spectral.gaussian import GaussianMap, fit_sc
-from gcnsl.spectral.rows import Rows
+from gcnsl.spectral.rows import Rows, as_rows
 
 Method = Literal["sc", "esc", "esc-anch"]
 

@@ -7,9 +7,6 @@ from sklearn.decomposition import KernelPCA
 
 from gcnsl.structure.neighbourhood import Positions
 
-DENSE_NODES = 200
-"""Up to this many landmarks, computing all eigenvectors is faster than computing the first two."""
-
 
 def isomap(adjacency: sp.csr_array, *, landmarks: int | None = None, seed: int = 0) -> Positions:
     """Positions of the nodes in the plane (n × 2).
@@ -44,7 +41,7 @@ def _place(adjacency: sp.csr_array, landmarks: int | None, rng: np.random.Genera
         return np.zeros((1, 2))
     chosen = np.arange(n) if landmarks is None or n <= landmarks else rng.choice(n, landmarks, replace=False)
     kernel = -0.5 * shortest_path(adjacency, directed=False, unweighted=True, indices=chosen).T ** 2
-    solver = "dense" if len(chosen) <= DENSE_NODES else "arpack"
+    solver = "dense" if len(chosen) <= 200 else "arpack"  # for few, all eigenvectors are faster than the first two
     scaling = KernelPCA(2, kernel="precomputed", eigen_solver=solver, random_state=0).fit(kernel[chosen])
     positions: Positions = scaling.transform(kernel)
     return positions

@@ -18,8 +18,6 @@ Ints = NDArray[np.int64]
 
 RELATIONS = 4
 SPACES_AND_RELATIONS = 2 * RELATIONS
-HALVINGS = 50
-"""Steps of the bisection for the radius."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,7 @@ class StructuralNeighbourhood:
     """The neighbours of every node, each in one of 8 divisions.
 
     Attributes:
-        edge_index: Pairs of a node and a neighbour (2 × E, int64), without loops. A pair occurs twice if the nodes are
-            neighbours both in the graph and in the latent space.
+        edge_index: Pairs of a node and a neighbour (2 × E, int64), without loops; neighbours in both spaces twice.
         division: Division of each pair (E, uint8): 0-3 for neighbours in the graph, 4-7 for neighbours in the latent
             space, plus 2·[the neighbour lies to the right] + [it lies above].
         how: How the neighbourhood was obtained, in one line.
@@ -80,14 +77,8 @@ def neighbourhood(
     latent = _closest_pairs(positions, graph.shape[1], hyperbolic=hyperbolic)
     pairs = np.concatenate([graph, latent], axis=1)
     space = np.repeat([0, 1], [graph.shape[1], latent.shape[1]])
-    return pairs, (RELATIONS * space + _relation(positions, pairs)).astype(np.uint8)
-
-
-def _relation(positions: Positions, pairs: Ints) -> Ints:
-    """The quadrant around the first node of each pair in which the second one lies."""
-    ahead = positions[pairs[1]] > positions[pairs[0]]
-    relation: Ints = 2 * ahead[:, 0].astype(np.int64) + ahead[:, 1]
-    return relation
+    right, above = (positions[pairs[1]] > positions[pairs[0]]).T
+    return pairs, (RELATIONS * space + 2 * right + above).astype(np.uint8)
 
 
 def _closest_pairs(positions: Positions, count: int, *, hyperbolic: bool) -> Ints:
@@ -102,8 +93,10 @@ def _closest_pairs(positions: Positions, count: int, *, hyperbolic: bool) -> Int
         centres, reach = _disc(points, radius) if hyperbolic else (points, radius)
         return tree.query_ball_point(centres, reach, **options)
 
-    low, high = 0.0, _widest(points, hyperbolic=hyperbolic)
-    for _ in range(HALVINGS):
+    low, high = 0.0, float(np.linalg.norm(np.ptp(points, axis=0))) + 1.0  # at least the distance of any two nodes
+    if hyperbolic:
+        high = 4 * float(np.arctanh(np.linalg.norm(points, axis=1).max())) + 1.0
+    for _ in range(50):
         middle = (low + high) / 2
         found = int(within(middle, return_length=True).sum()) - len(nodes)
         low, high = (middle, high) if found <= count else (low, middle)
@@ -113,13 +106,6 @@ def _closest_pairs(positions: Positions, count: int, *, hyperbolic: bool) -> Int
     apart = source != target
     pairs = np.stack([nodes[source[apart]], nodes[target[apart]]])
     return pairs if pairs.shape[1] <= count else pairs[:, :0]  # none, if more pairs than that coincide
-
-
-def _widest(points: Positions, *, hyperbolic: bool) -> float:
-    """A radius that is at least the distance of any two nodes."""
-    if not hyperbolic:
-        return float(np.linalg.norm(np.ptp(points, axis=0))) + 1.0
-    return 4 * float(np.arctanh(np.linalg.norm(points, axis=1).max())) + 1.0
 
 
 def _disc(points: Positions, radius: float) -> tuple[Positions, NDArray[np.float64]]:

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from gcnsl.errors import InputError
 from gcnsl.graph import GraphWarning
-from gcnsl.structure.neighbourhood import RELATIONS, Ints, StructuralNeighbourhood, as_tensors
+from gcnsl.structure.neighbourhood import RELATIONS, StructuralNeighbourhood, as_tensors
 
 FILE_NAMES = {"isomap": "MDS", "poincare": "poincare", "struc2vec": "struc2vec"}
 TELLING = {("citeseer", "isomap"), ("pubmed", "isomap")}
@@ -44,22 +44,14 @@ def read_published(
 
     pairs = rows[["node", "neighbour"]].to_numpy(dtype=np.int64).T
     latent = (rows["space"] == "latent_space").to_numpy()
-    given, own = (_keys(each, adjacency.shape[0]) for each in (pairs[:, ~latent], np.stack(adjacency.nonzero())))
-    if not np.array_equal(given, own):
+    given, own = pairs[:, ~latent], np.stack(adjacency.nonzero())
+    if not np.array_equal(given[:, np.lexsort(given[::-1])], own):
         raise InputError(f"source('published'): the edges of {file} are not those of the graph; use 'computed'")
     division = (RELATIONS * latent + rows["relation"].to_numpy()).astype(np.uint8)
     how = f"{embedding}, published ({file})"
     if (name, embedding) in TELLING:
         how += ", whose directions reveal classes"
-        warnings.warn(
-            f"the directions in {file} reveal the classes of the nodes, including test nodes: "
-            "accuracies with it are too high; use source='computed' for an honest result",
-            GraphWarning,
-            stacklevel=3,
-        )
+        message = f"the directions in {file} reveal the classes of the nodes, including test nodes: accuracies with it "
+        message += "are too high; use source='computed' for an honest result"
+        warnings.warn(message, GraphWarning, stacklevel=3)
     return as_tensors(pairs, division, how)
-
-
-def _keys(pairs: Ints, n: int) -> Ints:
-    """Each pair of nodes as one number, sorted."""
-    return np.sort(pairs[0].astype(np.int64) * n + pairs[1])

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR0917 - compiled functions take their arguments by position
 """struc2vec (Ribeiro et al., 2017): nodes are close if the degrees around them are similar, wherever they are.
 
 1. For every node and k ≤ K, collect the degrees of the nodes at distance k in a histogram.
@@ -44,18 +43,8 @@ def struc2vec(adjacency: sp.csr_array, *, layers: int = 5, seed: int = 0) -> Pos
     names = [str(node) for node in range(len(start) - 1)]
     sentences = [[names[node] for node in walk] for walk in walks.tolist()]
     # With more than one worker, the order of updates would not be reproducible.
-    model = Word2Vec(
-        sentences,
-        vector_size=2,
-        window=WINDOW,
-        min_count=0,
-        sg=1,
-        hs=1,
-        negative=0,
-        workers=1,
-        epochs=EPOCHS,
-        seed=seed,
-    )
+    training = {"sg": 1, "hs": 1, "negative": 0, "epochs": EPOCHS, "workers": 1, "seed": seed}
+    model = Word2Vec(sentences, vector_size=2, window=WINDOW, min_count=0, **training)
     positions: Positions = model.wv[names].astype(np.float64)
     return positions
 
@@ -65,16 +54,26 @@ def candidates(degree: Ints) -> Ints:
     n = len(degree)
     order = np.argsort(degree, kind="stable")
     reach = min(n - 1, int(np.ceil(np.log2(max(n, 2)))))
-    place = np.arange(n)
-    ends = [np.stack([order[place[:-step]], order[place[step:]]]) for step in range(1, reach + 1)]
+    ends = [np.stack([order[:-step], order[step:]]) for step in range(1, reach + 1)]
     return np.concatenate(ends, axis=1) if ends else np.empty((2, 0), dtype=np.int64)
 
 
+@compiled()
 def pair_costs(start: Ints, near: Ints, pairs: Ints, layers: int) -> Floats:
     """f_k of each pair (K + 1 × P); infinite if one of the two has no nodes at distance k."""
-    levels, level = np.unique(np.diff(start), return_inverse=True)
-    rings = _rings(start, near, level.astype(np.int64), len(levels), layers)
-    costs: Floats = _costs(pairs, *rings, levels.astype(np.float64), layers)
+    degree = np.diff(start)
+    levels = np.unique(degree)
+    begin, which, count = _rings(start, near, np.searchsorted(levels, degree), len(levels), layers)
+    costs = np.full((layers + 1, pairs.shape[1]), np.inf)
+    for pair in range(pairs.shape[1]):
+        total = 0.0
+        for k in range(layers + 1):
+            a, b = pairs[0, pair] * (layers + 1) + k, pairs[1, pair] * (layers + 1) + k
+            if begin[a] == begin[a + 1] or begin[b] == begin[b + 1]:
+                break
+            one, other = slice(begin[a], begin[a + 1]), slice(begin[b], begin[b + 1])
+            total += _warp(levels[which[one]], count[one], levels[which[other]], count[other])
+            costs[k, pair] = total
     return costs
 
 
@@ -94,8 +93,8 @@ def random_walks(pairs: Ints, costs: Floats, n: int, rng: np.random.Generator) -
             here = np.flatnonzero(moved & (before == k))
             node[here] = walks[here, length[here]] = layer.step(node[here], rng)
             here = np.flatnonzero(~stays & (before == k))
-            up = rng.random(len(here)) < layer.up(node[here])
-            above = np.where(layers[min(k + 1, top)].reaches(node[here]), min(k + 1, top), k)
+            up = rng.random(len(here)) < layer.up[node[here]]
+            above = np.where(layers[min(k + 1, top)].size[node[here]] > 0, min(k + 1, top), k)
             level[here] = np.where(up, above, max(k - 1, 0))
     return walks
 
@@ -109,22 +108,17 @@ class _Layer:
         cost = np.tile(cost[known], 2)
         weight = np.exp(-cost)
         heavy = np.bincount(source[weight > weight.mean()], minlength=n) if len(weight) else np.zeros(n)
-        self.rise = np.log(np.e + heavy)
+        rise = np.log(np.e + heavy)
+        self.up = rise / (1 + rise)  # the probability of the next layer, not the previous one
 
         lowest = np.full(n, np.inf)
         np.minimum.at(lowest, source, cost)
         share = np.exp(lowest[source] - cost)  # proportional to the weights of a node, even if all of them are tiny
         order = np.argsort(source, kind="stable")
         self.target = target[order]
-        self.begin = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=n))])
+        self.size = np.bincount(source, minlength=n)
+        self.begin = np.concatenate([[0], np.cumsum(self.size)])
         self.total = np.concatenate([[0.0], np.cumsum(share[order])])
-
-    def reaches(self, node: Ints) -> NDArray[np.bool_]:
-        return self.begin[node + 1] > self.begin[node]
-
-    def up(self, node: Ints) -> Floats:
-        rise: Floats = self.rise[node]
-        return rise / (1 + rise)
 
     def step(self, node: Ints, rng: np.random.Generator) -> Ints:
         """A random neighbour for each node, drawn by weight; the node itself if it has none."""
@@ -171,22 +165,7 @@ def _rings(start: Ints, near: Ints, level: Ints, levels: int, layers: int) -> tu
 
 
 @compiled()
-def _costs(pairs: Ints, begin: Ints, which: Ints, count: Ints, levels: Floats, layers: int) -> Floats:
-    costs = np.full((layers + 1, pairs.shape[1]), np.inf)
-    for pair in range(pairs.shape[1]):
-        total = 0.0
-        for k in range(layers + 1):
-            a, b = pairs[0, pair] * (layers + 1) + k, pairs[1, pair] * (layers + 1) + k
-            if begin[a] == begin[a + 1] or begin[b] == begin[b + 1]:
-                break
-            one, other = slice(begin[a], begin[a + 1]), slice(begin[b], begin[b + 1])
-            total += _warp(levels[which[one]], count[one], levels[which[other]], count[other])
-            costs[k, pair] = total
-    return costs
-
-
-@compiled()
-def _warp(degree: Floats, count: Ints, other: Floats, other_count: Ints) -> float:
+def _warp(degree: Ints, count: Ints, other: Ints, other_count: Ints) -> float:
     """Dynamic time warping distance of two histograms, each with ascending degrees and their counts.
 
     Degrees are increased by 0.5, because they may be 0.

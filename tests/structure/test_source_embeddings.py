@@ -1,7 +1,7 @@
 import pytest
 
 from gcnsl.graph import GraphWarning
-from gcnsl.structure import embeddings, structural_neighbourhood
+from gcnsl.structure import source, structural_neighbourhood
 
 from .cases import edges
 
@@ -17,7 +17,7 @@ from .cases import edges
 def test_large_graphs_get_less_and_are_told(monkeypatch, embedding, limit, how) -> None:
     if embedding != "isomap":
         pytest.importorskip("gensim")
-    monkeypatch.setattr(embeddings, limit, 20)
+    monkeypatch.setattr(source, limit, 20)
     with pytest.warns(GraphWarning, match=f"are too many for the exact {embedding} embedding: using"):
         assert structural_neighbourhood(edges(), 50, embedding=embedding).how == how
     assert structural_neighbourhood(edges(), 50, embedding=embedding).how == how  # from the cache, without a warning
