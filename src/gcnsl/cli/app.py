@@ -2,12 +2,12 @@
 
 import os
 import warnings
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 import typer.core
 
-from gcnsl.cli.console import err, out
+from gcnsl.cli.console import out, say
 from gcnsl.errors import ArgumentError, GcnslError
 from gcnsl.version import __version__
 
@@ -31,8 +31,8 @@ class _Program(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interruption:
-            said = str(interruption).removeprefix("interrupted ") or "before anything was finished"
-            say("Interrupted", said, "yellow")
+            finished = str(interruption).removeprefix("interrupted ") or "before anything was finished"
+            say("Interrupted", finished, "yellow")
             raise typer.Exit(INTERRUPTED) from None
         except ArgumentError as error:
             if _settings["debug"]:
@@ -71,7 +71,7 @@ def main() -> None:
     """Run the command line; what a user can fix is one line and exit code 2."""
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
             app(standalone_mode=True)
     except (GcnslError, OSError) as error:
         if _settings["debug"]:
@@ -80,19 +80,10 @@ def main() -> None:
         raise SystemExit(BAD_INPUT) from None
 
 
-def say(what: str, sentence: str, style: str) -> None:
-    """Print one line on stderr."""
-    err.print(f"{what}:", style=style, end=" ")
-    err.print(sentence, markup=False, highlight=False, soft_wrap=True)
-
-
-def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
-    line: str | None = None,
-) -> None:  # fmt: skip
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any) -> None:
     """Our own warnings are for users, and one line; others are for developers, and say where they come from."""
     ours = category.__module__.startswith("gcnsl.")
-    text = str(message) if ours else warnings.formatwarning(message, category, filename, lineno, line).strip()
+    text = str(message) if ours else warnings.formatwarning(message, category, *place[:2]).strip()
     say("Warning", text, "yellow")
 
 

@@ -4,11 +4,10 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
+from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.console import out, print_json
-from gcnsl.cli.shared_options import JsonOption
+from gcnsl.cli.console import print_json, print_table
 
 
 @app.command()
@@ -16,7 +15,7 @@ def options(
     method: Annotated[
         str | None, typer.Argument(help="A method's name; without one all methods are listed.", show_default=False)
     ] = None,
-    as_json: JsonOption = False,
+    as_json: shared.JsonOption = False,
 ) -> None:
     """List the methods, or every hyper-parameter of one with its meaning, range and default, for --set.
 
@@ -29,17 +28,13 @@ def options(
         if as_json:
             print_json(names)
             return
-        table = Table("method", "model", "also called", title="Methods")
-        for name, aliases in names.items():
-            model = type(METHODS[name].config).__name__.removesuffix("Config")
-            table.add_row(name, model, ", ".join(aliases))
-        out.print(table)
+        models = {name: type(METHODS[name].config).__name__.removesuffix("Config") for name in METHODS}
+        rows = [[name, models[name], ", ".join(aliases)] for name, aliases in names.items()]
+        print_table(("method", "model", "also called"), rows, title="Methods")
         return
     found = find_method(method)
     if as_json:
         print_json({option.name: option._asdict() for option in found.described()})
         return
-    table = Table("option", "default", "range", "meaning", title=f"Options of {found.name}, for --set")
-    for option in found.described():
-        table.add_row(option.name, escape(str(option.default)), escape(option.range), escape(option.meaning))
-    out.print(table)
+    rows = [[escape(str(part)) for part in (o.name, o.default, o.range, o.meaning)] for o in found.described()]
+    print_table(("option", "default", "range", "meaning"), rows, title=f"Options of {found.name}, for --set")
