@@ -47,7 +47,7 @@ def test_without_new_nodes_the_bits_are_those_of_the_training_graph(named) -> No
 
 
 def test_the_order_is_what_predict_needs(named) -> None:
-    ordered, place = in_training_order(named.fitted_.prepared, named.node_ids_, shuffled())
+    ordered, place = in_training_order(named.fitted_.prepared, shuffled())
     assert ordered.x[:N].equal(named.graph_.x)
     assert (GROWN_IDS[ORDER][np.argsort(place)[:N]] == IDS).all()
     assert (np.sort(place) == np.arange(N + NEW)).all()
