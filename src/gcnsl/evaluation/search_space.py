@@ -1,17 +1,14 @@
 """Which hyper-parameters are searched for, and in which range."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from optuna import Trial
 
 from gcnsl.errors import ArgumentError
 from gcnsl.methods import find_method
 
-if TYPE_CHECKING:
-    from optuna import Trial
-
-Suggest = Callable[["Trial", str], Any]
+Suggest = Callable[[Trial, str], Any]
 
 
 def _log(low: float, high: float) -> Suggest:
@@ -87,9 +84,8 @@ def grid_of(method: str) -> Mapping[str, tuple[Any, ...]]:
     """The few values of a method's literature, by option."""
     find_method(method)
     if method not in _GRIDS:
-        raise ArgumentError(
-            "method", method, f"has no grid in its literature: leave out the grid, or use {', '.join(_GRIDS)}"
-        )
+        rule = f"has no grid in its literature: leave out the grid, or use {', '.join(_GRIDS)}"
+        raise ArgumentError("method", method, rule)
     return _GRIDS[method]
 
 
