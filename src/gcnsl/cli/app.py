@@ -21,7 +21,6 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 _PLURALS = {"method": "models", "dataset": "datasets", "split": "splits"}
 """Options that take several of what the library takes one of."""
-_EXIT_CODES = f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} Ctrl-C; 1 a bug."
 
 
 class _Program(typer.core.TyperGroup):
@@ -58,7 +57,7 @@ def as_option(error: ArgumentError, parameters: list[Any]) -> str:
 app = typer.Typer(
     name="gcnsl",
     help="Node classification on graphs whose neighbours may disagree.",
-    epilog=_EXIT_CODES,
+    epilog=f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} Ctrl-C; 1 a bug.",
     cls=_Program,
     no_args_is_help=True,
     rich_markup_mode="rich",

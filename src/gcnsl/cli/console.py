@@ -55,10 +55,7 @@ class ProgressBar:
 def progress(description: str, total: float | None = None, *, quiet: bool = False) -> Iterator[ProgressBar]:
     """A bar on stderr with the time left, gone when the work is done; without a terminal, a line now and then.
 
-    Args:
-        description: What is being done.
-        total: How much there is to do, in any unit; ``None`` until it is known.
-        quiet: Show nothing.
+    ``total`` is how much there is to do, in any unit; ``None`` until it is known.
     """
     columns = (
         SpinnerColumn(),
@@ -82,10 +79,7 @@ def busy(doing: str, *, quiet: bool = False) -> Iterator[None]:
 
 @contextmanager
 def epochs_shown(*, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
-    """A bar over the epochs of one training, up to the one in which it ends if none improves.
-
-    Gives the function to call after each epoch.
-    """
+    """A bar up to the epoch in which training ends if none improves; gives the function to call after each epoch."""
     with progress("Training", quiet=quiet) as bar:
 
         def show(epoch: Epoch) -> None:

@@ -1,6 +1,6 @@
 """``gcnsl options``: the methods, and every hyper-parameter of one."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -24,17 +24,18 @@ def options(
     from gcnsl.methods import ALIASES, METHODS, find_method
 
     if method is None:
-        names = {name: [alias for alias, meant in ALIASES.items() if meant == name] for name in METHODS}
-        if as_json:
-            print_json(names)
-            return
+        headings, title = ["method", "model", "also called"], "Methods"
+        answer: dict[str, Any] = {
+            name: [alias for alias, meant in ALIASES.items() if meant == name] for name in METHODS
+        }
         models = {name: type(METHODS[name].config).__name__.removesuffix("Config") for name in METHODS}
-        rows = [[name, models[name], ", ".join(aliases)] for name, aliases in names.items()]
-        print_table(("method", "model", "also called"), rows, title="Methods")
-        return
-    found = find_method(method)
+        rows = [[name, models[name], ", ".join(aliases)] for name, aliases in answer.items()]
+    else:
+        found = find_method(method)
+        headings, title = ["option", "default", "range", "meaning"], f"Options of {found.name}, for --set"
+        answer = {option.name: option._asdict() for option in found.described()}
+        rows = [[escape(str(part[heading])) for heading in ("name", *headings[1:])] for part in answer.values()]
     if as_json:
-        print_json({option.name: option._asdict() for option in found.described()})
-        return
-    rows = [[escape(str(part)) for part in (o.name, o.default, o.range, o.meaning)] for o in found.described()]
-    print_table(("option", "default", "range", "meaning"), rows, title=f"Options of {found.name}, for --set")
+        print_json(answer)
+    else:
+        print_table(headings, rows, title=title)

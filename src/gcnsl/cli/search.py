@@ -77,12 +77,9 @@ def search(
                 news = f"{done}/{trials} trials" + (f", best {best:.1%}" if best is not None else "")
                 bar.update(completed=done, text=news)
 
-            found = run_search(
-                wanted, trials=trials, seconds=None if minutes is None else 60 * minutes, jobs=jobs, on_trial=tell
-            )
+            found = run_search(wanted, trials=trials, seconds=minutes and 60 * minutes, jobs=jobs, on_trial=tell)
     except KeyboardInterrupt:
-        finished = f"the finished trials are in {study}; the same command continues from there"
-        raise KeyboardInterrupt(finished) from None
+        raise KeyboardInterrupt(f"the trials are in {study}; the same command continues from there") from None
     provenance = {
         "validation_accuracy": round(found.validation_accuracy, 4),
         "trials": found.trials,

@@ -114,9 +114,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             val_mask: The labelled nodes that decide when to stop (n, boolean); the others are learned from. ``None``
                 draws ``validation_fraction`` of each class.
             node_ids: The caller's names for the nodes (n), integers or strings, to be kept with the model.
-
-        Raises:
-            InputError: If anything can't be used, naming argument, place and remedy.
         """
         seed, (numbers, classes) = _seed(self.random_state), encode_labels(y)
         if val_mask is None:
@@ -183,10 +180,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             edge_index: The edges of the whole graph.
 
         GCN-SL extends its spectral features to new nodes, and A* joins a new node to training nodes and to itself. If
-        no node is new and the edges are the same, predictions are those without arguments, bit for bit.
-
-        Raises:
-            InputError: If the training nodes are not what they were, or the method can't take new nodes.
+        no node is new and the edges are the same, predictions are those without arguments, bit for bit. Not all methods
+        can take new nodes.
         """
         numbers = self._logits(X, edge_index).argmax(dim=1).numpy()
         labels: NDArray[Any] = self.classes_[numbers]

@@ -93,5 +93,4 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
 
 
 def _below(part: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose names begin with a part's, without it."""
     return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}

@@ -152,9 +152,7 @@ def compare(
 
     Args:
         data: A graph with labels and masks (n × runs).
-        methods: By name.
-        runs: How many splits.
-        seed: Of the first run; inputs are prepared once, with this seed.
+        methods: By name. Their inputs are prepared once, with the first seed.
         device: See :func:`gcnsl.training.choose_device`.
         root: A folder with dataset files, searched first.
         on_run: Called with the method's name and the run's number before each run.

@@ -37,8 +37,7 @@ def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, gra
 
 def _draw_runs(axes: Axes, comparison: Comparison) -> None:
     """A dot per run, a thin line to the next method's dot of the same split, and a bar for the mean."""
-    ranking = comparison.ranking
-    values = [100 * np.array(comparison.accuracy[name]) for name in ranking]
+    values = [100 * np.array(comparison.accuracy[name]) for name in comparison.ranking]
     for row, (above, below) in enumerate(itertools.pairwise(values)):
         for pair in zip(above, below, strict=False):
             axes.plot(pair, [row, row + 1], color=_OTHER, alpha=0.35, linewidth=0.8, zorder=1)

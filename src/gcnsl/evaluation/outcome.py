@@ -30,7 +30,6 @@ def run_split(
         run: Which split, a column of the masks.
         seed: Of the weights and of dropout.
         watch_test: Whether the test accuracy of every epoch goes into the history, for curves. It decides nothing.
-        on_epoch: Called after each epoch.
     """
     masks = split_masks(prepared.graph, run)
     fitted = fit(

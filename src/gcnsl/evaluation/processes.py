@@ -1,7 +1,4 @@
-"""Processes that work for another one: they leave Ctrl-C to it, keep to their share of cores and do not outlive it.
-
-And a thread that looks after the work now and then, to report how far it is.
-"""
+"""Processes that work for another one: they leave Ctrl-C to it, keep to their share of cores and do not outlive it."""
 
 from __future__ import annotations
 

@@ -60,13 +60,8 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
 }
 """Options that mean something else in one method than in others, or have another range there."""
 
-_FIXED: Mapping[str, frozenset[str]] = {
-    "h2gcn-1": frozenset({"rounds"}),
-    "h2gcn-2": frozenset({"rounds"}),
-    "gat": frozenset({"hidden_channels"}),
-}
+_FIXED = {("h2gcn-1", "rounds"), ("h2gcn-2", "rounds"), ("gat", "hidden_channels")}
 """Options that are decided by a method's name or its literature."""
-
 
 _H2GCN_GRID = {"dropout": (0.0, 0.5), "weight_decay": (1e-5, 5e-4), "relu": (True, False)}
 _GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
@@ -93,6 +88,5 @@ def space_of(method: str, *, grid: bool = False) -> dict[str, Suggest]:
     """The options of a method that are searched for, in their whole range or among the values of its literature."""
     if grid:
         return {name: _one_of(*choices) for name, choices in grid_of(method).items()}
-    has = find_method(method).options().keys() - _FIXED.get(method, frozenset())
-    space = {**_SPACE, **_OWN.get(method, {})}
-    return {name: suggest for name, suggest in space.items() if name in has}
+    has, space = find_method(method).options(), {**_SPACE, **_OWN.get(method, {})}
+    return {name: suggest for name, suggest in space.items() if name in has and (method, name) not in _FIXED}
