@@ -27,8 +27,7 @@ USUAL_RUNS = 10
 def compare(
     source: GraphSource,
     models: Annotated[
-        str,
-        typer.Option(help="The methods to compare, separated by commas; `gcnsl options` lists them."),
+        str, typer.Option(help="The methods to compare, separated by commas; `gcnsl options` lists them.")
     ] = ",".join(USUAL_MODELS),
     runs: Annotated[
         int | None,
@@ -37,12 +36,7 @@ def compare(
         ),
     ] = None,
     split: shared.SplitOption = "random",
-    options: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="[MODEL.]KEY=VALUE", help="Set a hyper-parameter of one model or of all; may be repeated."
-        ),
-    ] = None,
+    options: shared.SetOption = None,
     settings: shared.SettingsOption = None,
     seed: shared.SeedOption = 0,
     device: shared.DeviceOption = "auto",
@@ -54,7 +48,8 @@ def compare(
     """Train several methods on the same splits of a graph and say which suits it, and whether that is more than luck.
 
     The p-values are those of a paired t-test with Nadeau and Bengio's correction for training sets that overlap.
-    After Ctrl-C the finished runs are shown. The last line is the command that trains the winner.
+    A hyper-parameter is set for all models, or for one by --set MODEL.KEY=VALUE. After Ctrl-C the finished runs are
+    shown. The last line is the command that trains the winner.
 
     Example: [bold]gcnsl compare debian --models mlp,gcn,gcn-sl --plot comparison.png[/]
 

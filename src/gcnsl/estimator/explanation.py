@@ -115,16 +115,15 @@ def explain(classifier: NodeClassifier, node: int) -> Explanation:
     ]
     closest = sorted(views, key=lambda other: -(other.similarity or 0.0))
     classes, branches = classifier.classes_.tolist(), getattr(classifier.model_, "evidence", None)
-    first, second = order[:2].tolist()
-    inputs = classifier.fitted_.prepared.inputs
+    prepared, (first, second) = classifier.fitted_.prepared, order[:2].tolist()
     return Explanation(
-        method=classifier.fitted_.prepared.method.name,
+        method=prepared.method.name,
         node=_view(classifier, probabilities, node),
         probabilities={classes[c]: float(probabilities[node, c]) for c in order},
         original=[other for other in closest if other.original],
         reconnected=None if reconnected is None else [other for other in closest if other.reconnected],
         rival=classes[second],
-        evidence=branches(*inputs, node=node, one=first, other=second) if branches else {},
+        evidence=branches(*prepared.inputs, node=node, one=first, other=second) if branches else {},
     )
 
 
@@ -132,9 +131,8 @@ def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) ->
     number, classes = int(classifier.y_[node]), classifier.classes_.tolist()
     best = int(probabilities[node].argmax())
     uses = {"training": classifier.train_mask_, "validation": classifier.val_mask_}
-    name = node if classifier.node_ids_ is None else classifier.node_ids_[node]
     return Node(
-        id=name.item() if isinstance(name, np.generic) else name,
+        id=node if classifier.node_ids_ is None else classifier.node_ids_[node : node + 1].tolist()[0],
         label=None if number == UNLABELLED else classes[number],
         used_for=next((use for use, mask in uses.items() if mask[node]), None),
         predicted=classes[best],

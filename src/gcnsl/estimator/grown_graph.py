@@ -74,7 +74,7 @@ def _find(wanted: NDArray[Any], ids: NDArray[Any]) -> Ints:
 
 def _what_changed(node: int, column: int, trained: Prepared, data: Data) -> str:
     was, is_now = (float(graph.x[node].to_dense()[column]) for graph in (trained.graph, data))
-    name = trained.graph.node_ids[node].item() if "node_ids" in trained.graph else node
+    name = trained.graph.node_ids.tolist()[node] if "node_ids" in trained.graph else node
     feature = data.feature_names[column] if "feature_names" in data else column
     return (
         f"feature {feature!r} of node {name!r} is {is_now:g}, and was {was:g} in training; a grown graph holds the "
