@@ -6,7 +6,7 @@ from gcnsl.methods import METHODS
 
 
 def test_lines_say_name_range_default_and_meaning() -> None:
-    lines = options_of(METHODS["h2gcn-1"])
+    lines = options_of(METHODS["h2gcn-1"].described())
     assert "rounds (whole number >= 1 and <= 8; default 1): Rounds of aggregation" in lines
     assert all(len(line) <= 112 for line in lines.splitlines())
 

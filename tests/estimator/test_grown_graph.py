@@ -4,6 +4,7 @@ import scipy.sparse as sp
 import torch
 
 from gcnsl import InputError, from_arrays
+from gcnsl.estimator.explanation import explain
 from gcnsl.estimator.grown_graph import in_training_order
 
 from .cases import EDGES, TRUTH, N, X, fitted
@@ -47,7 +48,7 @@ def test_without_new_nodes_the_bits_are_those_of_the_training_graph(named) -> No
 
 
 def test_the_order_is_what_predict_needs(named) -> None:
-    ordered, place = in_training_order(named.fitted_.prepared, named.node_ids_, shuffled())
+    ordered, place = in_training_order(named.fitted_.prepared, shuffled())
     assert ordered.x[:N].equal(named.graph_.x)
     assert (GROWN_IDS[ORDER][np.argsort(place)[:N]] == IDS).all()
     assert (np.sort(place) == np.arange(N + NEW)).all()
@@ -108,6 +109,13 @@ def test_a_model_for_another_graph_says_what_differs(named, data, message) -> No
 def test_without_ids_nodes_are_named_by_number(nameless) -> None:
     with pytest.raises(InputError, match="feature 7 of node 4 is"):
         nameless.predict_proba_graph(from_arrays(changed(X, 4, 7), EDGES))
+
+
+def test_ids_may_be_python_objects() -> None:
+    model = fitted(fit={"node_ids": IDS.astype(object)})
+    with pytest.raises(InputError, match="feature 7 of node 'n4' is"):
+        model.predict_proba_graph(shuffled(changed(GROWN_X, 4, 7)))
+    assert explain(model, 4).node.id == "n4"
 
 
 def test_ids_must_tell_nodes_apart(named) -> None:

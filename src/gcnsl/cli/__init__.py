@@ -3,20 +3,8 @@
 Modules that load torch are imported inside the commands, so that ``--help`` answers at once.
 """
 
-from gcnsl.cli import graphs, train, predict, explain, compare, search, method_options, experiments  # isort: skip - as --help has them
+# In the order in which --help lists the commands.
+from gcnsl.cli import graphs, train, predict, explain, compare, search, method_options, experiments  # noqa: F401, I001
 from gcnsl.cli.app import BAD_INPUT, INTERRUPTED, app, main
 
-__all__ = [
-    "BAD_INPUT",
-    "INTERRUPTED",
-    "app",
-    "compare",
-    "experiments",
-    "explain",
-    "graphs",
-    "main",
-    "method_options",
-    "predict",
-    "search",
-    "train",
-]
+__all__ = ["BAD_INPUT", "INTERRUPTED", "app", "main"]

@@ -2,12 +2,12 @@
 
 import os
 import warnings
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 import typer.core
 
-from gcnsl.cli.console import err, out
+from gcnsl.cli.console import out, say
 from gcnsl.errors import ArgumentError, GcnslError
 from gcnsl.version import __version__
 
@@ -21,7 +21,6 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 _PLURALS = {"method": "models", "dataset": "datasets", "split": "splits"}
 """Options that take several of what the library takes one of."""
-_EXIT_CODES = f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} Ctrl-C; 1 a bug."
 
 
 class _Program(typer.core.TyperGroup):
@@ -31,8 +30,8 @@ class _Program(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interruption:
-            said = str(interruption).removeprefix("interrupted ") or "before anything was finished"
-            say("Interrupted", said, "yellow")
+            finished = str(interruption).removeprefix("interrupted ") or "before anything was finished"
+            say("Interrupted", finished, "yellow")
             raise typer.Exit(INTERRUPTED) from None
         except ArgumentError as error:
             if _settings["debug"]:
@@ -58,7 +57,7 @@ def as_option(error: ArgumentError, parameters: list[Any]) -> str:
 app = typer.Typer(
     name="gcnsl",
     help="Node classification on graphs whose neighbours may disagree.",
-    epilog=_EXIT_CODES,
+    epilog=f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} Ctrl-C; 1 a bug.",
     cls=_Program,
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -71,7 +70,7 @@ def main() -> None:
     """Run the command line; what a user can fix is one line and exit code 2."""
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
             app(standalone_mode=True)
     except (GcnslError, OSError) as error:
         if _settings["debug"]:
@@ -80,19 +79,10 @@ def main() -> None:
         raise SystemExit(BAD_INPUT) from None
 
 
-def say(what: str, sentence: str, style: str) -> None:
-    """Print one line on stderr."""
-    err.print(f"{what}:", style=style, end=" ")
-    err.print(sentence, markup=False, highlight=False, soft_wrap=True)
-
-
-def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
-    line: str | None = None,
-) -> None:  # fmt: skip
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any) -> None:
     """Our own warnings are for users, and one line; others are for developers, and say where they come from."""
     ours = category.__module__.startswith("gcnsl.")
-    text = str(message) if ours else warnings.formatwarning(message, category, filename, lineno, line).strip()
+    text = str(message) if ours else warnings.formatwarning(message, category, *place[:2]).strip()
     say("Warning", text, "yellow")
 
 

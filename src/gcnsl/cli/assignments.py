@@ -30,11 +30,8 @@ def resolve_all(
 ) -> dict[str, Method]:
     """Methods by name, each with its hyper-parameters.
 
-    Args:
-        names: Of the registry, or aliases.
-        benchmark: The graph of the literature that they are for, if it is one.
-        settings: A settings file; methods that it has nothing for do without, but it must have some for one of them.
-        given: What ``--set`` says: ``key`` for all methods, ``method.key`` for one.
+    Methods for which the settings file has nothing do without it, but it must have some for one of them. In ``given``,
+    which is what ``--set`` says, ``key`` is for all methods and ``method.key`` for one.
     """
     from gcnsl.methods import ALIASES, find_method, resolve
     from gcnsl.methods.resolver import read_settings

@@ -1,29 +1,17 @@
 """``gcnsl compare``."""
 
-import math
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from gcnsl.cli.app import app, say
+from gcnsl.cli import shared_options as shared
+from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, resolve_all
-from gcnsl.cli.console import busy, out, print_json, print_path, runs_shown
+from gcnsl.cli.console import busy, out, print_json, print_table, runs_shown, say
 from gcnsl.cli.graph_source import GraphSource, takes_graph
-from gcnsl.cli.shared_options import (
-    DeviceOption,
-    JsonOption,
-    PlotOption,
-    QuietOption,
-    RootOption,
-    SettingsOption,
-    SplitOption,
-    TrainingSeedOption,
-)
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,8 +27,7 @@ USUAL_RUNS = 10
 def compare(
     source: GraphSource,
     models: Annotated[
-        str,
-        typer.Option(help="The methods to compare, separated by commas; `gcnsl options` lists them."),
+        str, typer.Option(help="The methods to compare, separated by commas; `gcnsl options` lists them.")
     ] = ",".join(USUAL_MODELS),
     runs: Annotated[
         int | None,
@@ -48,25 +35,21 @@ def compare(
             min=1, help=f"On how many splits to compare them. \\[default: {USUAL_RUNS}, or as many as the graph has]"
         ),
     ] = None,
-    split: SplitOption = "random",
-    options: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="[MODEL.]KEY=VALUE", help="Set a hyper-parameter of one model or of all; may be repeated."
-        ),
-    ] = None,
-    settings: SettingsOption = None,
-    seed: TrainingSeedOption = 0,
-    device: DeviceOption = "auto",
-    plot: PlotOption = None,
-    root: RootOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    split: shared.SplitOption = "random",
+    options: shared.SetOption = None,
+    settings: shared.SettingsOption = None,
+    seed: shared.SeedOption = 0,
+    device: shared.DeviceOption = "auto",
+    plot: shared.PlotOption = None,
+    root: shared.RootOption = None,
+    as_json: shared.JsonOption = False,
+    quiet: shared.QuietOption = False,
 ) -> None:
     """Train several methods on the same splits of a graph and say which suits it, and whether that is more than luck.
 
     The p-values are those of a paired t-test with Nadeau and Bengio's correction for training sets that overlap.
-    After Ctrl-C the finished runs are shown. The last line is the command that trains the winner.
+    A hyper-parameter is set for all models, or for one by --set MODEL.KEY=VALUE. After Ctrl-C the finished runs are
+    shown. The last line is the command that trains the winner.
 
     Example: [bold]gcnsl compare debian --models mlp,gcn,gcn-sl --plot comparison.png[/]
 
@@ -77,11 +60,11 @@ def compare(
         from gcnsl.evaluation.comparison import ComparisonInterrupted
         from gcnsl.evaluation.comparison import compare as compare_methods
         from gcnsl.graph import split_count
-        from gcnsl.pictures import check_picture
 
-        if plot is not None:
-            check_picture(plot)
-        methods = resolve_all(_names(models), source.benchmark, settings, chosen)
+        names = [name.strip() for name in models.split(",") if name.strip()]
+        if not names:
+            raise InputError(f"--models {models!r} names none: separate some with commas, for example mlp,gcn-sl")
+        methods = resolve_all(names, source.benchmark, settings, chosen)
         data = source.read_labelled(split=split, seed=seed, runs=runs or USUAL_RUNS, root=root)
         runs = runs or min(USUAL_RUNS, split_count(data))
     name, stopped = data.get("name") or "graph", None
@@ -92,31 +75,23 @@ def compare(
             )
     except ComparisonInterrupted as interruption:
         comparison, stopped = interruption.finished, interruption
+    command = _training_command(comparison, source, split, options or [], settings, seed)
     if comparison.accuracy and plot is not None:
         from gcnsl.evaluation.comparison_picture import draw_comparison
 
         draw_comparison(comparison, plot, graph=name)
-    command = _training_command(comparison, source, split, options or [], settings, seed)
     if as_json:
-        print_json({"graph": name, "complete": stopped is None} | _as_json(comparison) | {"next": command})
+        print_json({"graph": name, "complete": stopped is None} | comparison.to_dict() | {"next": command})
     elif comparison.accuracy:
         _print_comparison(comparison, name)
         if plot is not None:
-            print_path("Picture", plot)
+            say("Picture", plot, where=out)
     for method, why in comparison.failures.items():
         say("Left out", f"{method}, {why}", "yellow")
     if command and not as_json:
-        out.print("Train it:", style="bold", end=" ")
-        out.print(command, highlight=False, markup=False, soft_wrap=True)
+        say("Train it", command, "bold", where=out)
     if stopped is not None:
         raise stopped
-
-
-def _names(models: str) -> list[str]:
-    names = [name.strip() for name in models.split(",") if name.strip()]
-    if not names:
-        raise InputError(f"--models {models!r} names none: separate some with commas, for example mlp,gcn-sl")
-    return names
 
 
 def _training_command(
@@ -126,71 +101,41 @@ def _training_command(
     if not comparison.accuracy:
         return None
     from gcnsl.methods import ALIASES
+    from gcnsl.methods.resolver import read_settings
 
     best = comparison.ranking[0]
-    parts = ["gcnsl", "train", *shlex.split(source.options), "--method", best]
+    parts = ["gcnsl", "train", *source.arguments, "--method", best]
     parts += [] if split == "random" else ["--split", split]
     for text in options:
-        whose, dot, rest = text.partition("=")[0].rpartition(".")
-        if not dot or ALIASES.get(whose, whose) == best:
-            parts += ["--set", f"{rest}={text.partition('=')[2]}"]
-    if settings is not None:
-        from gcnsl.methods.resolver import read_settings
-
-        parts += ["--settings", str(settings)] if best in read_settings(settings) else []
+        key, _, value = text.partition("=")
+        whose, _, option = key.rpartition(".")
+        parts += ["--set", f"{option}={value}"] if ALIASES.get(whose, whose) in ("", best) else []
+    parts += ["--settings", str(settings)] if settings and best in read_settings(settings) else []
     parts += [] if seed == 0 else ["--seed", str(seed)]
     return shlex.join([*parts, "-o", "model"])
 
 
-def _as_json(comparison: "Comparison") -> dict[str, Any]:
-    from gcnsl.evaluation.statistics import LEVEL
-
-    return {
-        "level": LEVEL,
-        "methods": [
-            {
-                "name": name,
-                "mean": comparison.mean(name),
-                "std": comparison.std(name),
-                "accuracy": comparison.accuracy[name],
-                "seconds": comparison.seconds[name],
-                "epochs": comparison.epochs[name],
-                "options": comparison.options[name],
-            }
-            for name in comparison.ranking
-        ],
-        "differences": [asdict(difference) for difference in comparison.differences],
-        "verdict": comparison.verdict() if comparison.accuracy else None,
-        "failures": comparison.failures,
-    }
-
-
 def _print_comparison(comparison: "Comparison", graph: str) -> None:
     from gcnsl.evaluation.comparison import p_text
+    from gcnsl.evaluation.statistics import LEVEL
 
     counts = {len(accuracy) for accuracy in comparison.accuracy.values()}
-    runs = f"{max(counts)} run{'s' if max(counts) > 1 else ''}" if len(counts) == 1 else "the runs that are finished"
-    table = Table(title=f"{graph}, {runs}", title_style="bold", title_justify="left")
-    table.add_column("method")
-    for heading in ("test accuracy", "best leads by", "p", "epochs", "time", *(["runs"] if len(counts) > 1 else [])):
-        table.add_column(heading, justify="right")
+    complete = len(counts) == 1
+    runs = f"{max(counts)} run{'s' if max(counts) > 1 else ''}" if complete else "the runs that are finished"
+    rows = []
     for name in comparison.ranking:
         lead = comparison.against_best(name)
-        table.add_row(
-            f"{name} [dim]≈ best[/]" if comparison.is_like_best(name) else name,
-            _accuracy(comparison, name),
+        row = (
+            name if lead is None or lead.p < LEVEL else f"{name} [dim]≈ best[/]",
+            f"{100 * comparison.mean(name):.1f} ± {100 * comparison.std(name):.1f}".removesuffix(" ± nan"),
             "" if lead is None else f"{100 * lead.mean:.1f}",
             "" if lead is None else p_text(lead.p),
             f"{fmean(comparison.epochs[name]):.0f}",
             f"{comparison.seconds[name]:.1f} s",
-            *([str(len(comparison.accuracy[name]))] if len(counts) > 1 else []),
-            style="bold" if lead is None else "",
+            *([] if complete else [str(len(comparison.accuracy[name]))]),
         )
-    out.print(table)
+        rows.append([f"[bold]{cell}[/]" for cell in row] if lead is None else row)
+    headings = ("method", "test accuracy", "best leads by", "p", "epochs", "time", *([] if complete else ["runs"]))
+    print_table(headings, rows, title=f"{graph}, {runs}", right=headings[1:])
     if len(comparison.accuracy) > 1:
         out.print(comparison.verdict(), highlight=False, soft_wrap=True)
-
-
-def _accuracy(comparison: "Comparison", name: str) -> str:
-    std = comparison.std(name)
-    return f"{100 * comparison.mean(name):.1f}" + ("" if math.isnan(std) else f" ± {100 * std:.1f}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
 
 if TYPE_CHECKING:
     from gcnsl.training import Epoch
@@ -21,52 +22,40 @@ NEWS_SECONDS = 30
 
 
 class ProgressBar:
-    """Work that is under way; :func:`progress` makes one.
+    """Work that is under way; :func:`progress` makes one."""
 
-    Args:
-        bar: What draws it.
-        task: Its number there.
-        description: What is being done.
-    """
-
-    def __init__(self, bar: Progress, task: TaskID, description: str) -> None:
-        self._bar, self._task, self._description = bar, task, description
+    def __init__(self, bar: Progress, description: str, total: float | None, *, quiet: bool) -> None:
+        self._bar, self._description, self._text, self._first = bar, description, "", math.inf
+        self._task = bar.add_task(description, total=total, text="", left="")
         self._began = self._told = time.monotonic()
-        self._first: float | None = None
+        self._in_lines = not quiet and not err.is_terminal
 
-    def update(self, *, completed: float | None = None, total: float | None = None, text: str | None = None) -> None:
+    def update(self, *, completed: float, total: float | None = None, text: str | None = None) -> None:
         """Show how much is done, of how much, and a few words about it."""
-        if self._first is None and completed is not None:
-            self._first = 0.0 if completed <= 1 else completed - 1  # what an earlier call has done took no time of ours
-        self._bar.update(self._task, completed=completed, total=total, text=self._text if text is None else text)
-        self._bar.update(self._task, left=self.time_left())
-        if self._bar.disable and not err.is_terminal and time.monotonic() - self._told > NEWS_SECONDS:
+        self._first = min(self._first, max(0.0, completed - 1))  # what an earlier call has done took no time of ours
+        self._text = self._text if text is None else text
+        self._bar.update(self._task, completed=completed, total=total, text=self._text)
+        left = self.time_left()
+        self._bar.update(self._task, left=left)
+        if self._in_lines and time.monotonic() - self._told > NEWS_SECONDS:
             self._told = time.monotonic()
-            said = ", ".join(filter(None, (f"{self._description}: {self._text}", self.time_left())))
-            err.print(said, highlight=False, markup=False, soft_wrap=True)
+            say(self._description, f"{self._text}, {left}" if left else self._text)
 
     def time_left(self) -> str:
         """In words, from the speed so far; empty before anything is done."""
         task = self._bar.tasks[0]
-        done = task.completed - (self._first or 0.0)
+        done = task.completed - self._first
         if not task.total or done <= 0:
             return ""
         seconds = (time.monotonic() - self._began) * max(0.0, task.total - task.completed) / done
         return f"about {duration(seconds)} left"
-
-    @property
-    def _text(self) -> str:
-        return str(self._bar.tasks[0].fields["text"])
 
 
 @contextmanager
 def progress(description: str, total: float | None = None, *, quiet: bool = False) -> Iterator[ProgressBar]:
     """A bar on stderr with the time left, gone when the work is done; without a terminal, a line now and then.
 
-    Args:
-        description: What is being done.
-        total: How much there is to do, in any unit; ``None`` until it is known.
-        quiet: Show nothing.
+    ``total`` is how much there is to do, in any unit; ``None`` until it is known.
     """
     columns = (
         SpinnerColumn(),
@@ -76,10 +65,7 @@ def progress(description: str, total: float | None = None, *, quiet: bool = Fals
         TextColumn("{task.fields[left]}", style="cyan"),
     )
     with Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal) as bar:
-        shown = ProgressBar(bar, bar.add_task(description, total=total, text="", left=""), description)
-        if quiet:
-            shown._told = math.inf
-        yield shown
+        yield ProgressBar(bar, description, total, quiet=quiet)
 
 
 @contextmanager
@@ -93,10 +79,7 @@ def busy(doing: str, *, quiet: bool = False) -> Iterator[None]:
 
 @contextmanager
 def epochs_shown(*, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
-    """A bar over the epochs of one training; gives what is to be called after each.
-
-    It fills up to the epoch in which training ends if none improves, so the time left is that until then.
-    """
+    """A bar up to the epoch in which training ends if none improves; gives the function to call after each epoch."""
     with progress("Training", quiet=quiet) as bar:
 
         def show(epoch: Epoch) -> None:
@@ -108,18 +91,18 @@ def epochs_shown(*, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
 
 @contextmanager
 def runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[str, int], None], Callable[[Epoch], None]]]:
-    """A bar over many trainings; gives what is to be called before each of them, and after each epoch."""
+    """A bar over many trainings; gives the functions to call before each of them and after each epoch."""
     with progress("Comparing", total, quiet=quiet) as bar:
-        begun, name = 0, ""
+        done, name = -1, ""
 
         def begin(method: str, run: int) -> None:
-            nonlocal begun, name
-            begun, name = begun + 1, f"{begun + 1}/{total}  {method} on split {run}"
-            bar.update(completed=begun - 1, text=name)
+            nonlocal done, name
+            done, name = done + 1, f"{done + 2}/{total}  {method} on split {run}"
+            bar.update(completed=done, text=name)
 
         def show(epoch: Epoch) -> None:
             part = epoch.number / (epoch.number + epoch.remaining)
-            bar.update(completed=begun - 1 + part, text=f"{name}  validation {epoch.accuracy['val']:.1%}")
+            bar.update(completed=done + part, text=f"{name}  validation {epoch.accuracy['val']:.1%}")
 
         yield begin, show
 
@@ -131,24 +114,46 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def print_json(value: Any) -> None:
-    """Print plain values as JSON; NaN and infinity become null."""
-    print(json.dumps(_plain(value), indent=2, ensure_ascii=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def percent(share: float | None) -> str:
     """A share as a percentage with one decimal; a dash for none."""
     return "–" if share is None or math.isnan(share) else f"{share:.1%}"
 
 
-def print_path(what: str, path: Any) -> None:
-    """Say where something was written, in one line that can be copied."""
-    out.print(f"{what}: {path}", highlight=False, markup=False, soft_wrap=True)
+def say(what: str, sentence: object, style: str = "", *, where: Console | None = None) -> None:
+    """Print one line that can be copied, on stderr unless told otherwise."""
+    where = where or err
+    where.print(f"{what}:", style=style, end=" ", highlight=False)
+    where.print(str(sentence), markup=False, highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print plain values as JSON; NaN and infinity become null."""
+    plain = json.loads(json.dumps(value), parse_constant=lambda _: None)
+    print(json.dumps(plain, indent=2, ensure_ascii=False))
+
+
+def print_facts(title: str, facts: Mapping[str, str]) -> None:
+    """Print names and values, which may have markup."""
+    table = Table(title=title, title_style="bold", show_header=False)
+    table.add_column(style="cyan")
+    table.add_column()
+    for name, value in facts.items():
+        table.add_row(name, value)
+    out.print(table)
+
+
+def print_table(
+    headings: Sequence[str],
+    rows: Iterable[Iterable[str]],
+    *,
+    title: str | None = None,
+    caption: str | None = None,
+    right: Container[str] = (),
+) -> None:
+    """Print a table whose cells may have markup; the columns in ``right`` are aligned to the right."""
+    table = Table(title=title, caption=caption, title_style="bold", title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left")
+    for row in rows:
+        table.add_row(*row)
+    out.print(table)

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,18 +48,12 @@ class GraphSource:
         return self.graph if self.graph is not None and is_known(self.graph) else None
 
     @property
-    def options(self) -> str:
-        """The options that name the graph, ready to be copied into another command."""
-        named = {
-            "--nodes": self.nodes,
-            "--edges": self.edges,
-            "--id": self.id_column,
-            "--label": self.label,
-        }
-        parts = [] if self.graph is None else [self.graph]
-        for option, value in (*named.items(), *(("--drop", column) for column in self.drop or ())):
-            parts += [] if value is None else [option, str(value)]
-        return shlex.join(parts)
+    def arguments(self) -> list[str]:
+        """The arguments that name the graph, for another command."""
+        named = {"--nodes": self.nodes, "--edges": self.edges, "--id": self.id_column, "--label": self.label}
+        given = [(option, value) for option, value in named.items() if value is not None]
+        given += [("--drop", column) for column in self.drop or ()]
+        return [*filter(None, [self.graph]), *(str(part) for pair in given for part in pair)]
 
     def read(self, *, split: str | None, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
         """The graph, with masks if it has labels, unless ``split`` is None."""
@@ -77,11 +70,7 @@ class GraphSource:
         return with_random_split(data, seed=seed, runs=runs) if drawn else data
 
     def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
-        """The graph with labels and masks.
-
-        Raises:
-            InputError: If it has no labels.
-        """
+        """The graph with labels and masks; an error if it has no labels."""
         data = self.read(split=split, root=root, seed=seed, runs=runs)
         if "train_mask" not in data:
             raise InputError("the graph has no labels: name the column that holds the classes (--label), and fill it")

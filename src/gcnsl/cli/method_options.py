@@ -1,14 +1,13 @@
 """``gcnsl options``: the methods, and every hyper-parameter of one."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
+from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.console import out, print_json
-from gcnsl.cli.shared_options import JsonOption
+from gcnsl.cli.console import print_json, print_table
 
 
 @app.command()
@@ -16,7 +15,7 @@ def options(
     method: Annotated[
         str | None, typer.Argument(help="A method's name; without one all methods are listed.", show_default=False)
     ] = None,
-    as_json: JsonOption = False,
+    as_json: shared.JsonOption = False,
 ) -> None:
     """List the methods, or every hyper-parameter of one with its meaning, range and default, for --set.
 
@@ -25,21 +24,18 @@ def options(
     from gcnsl.methods import ALIASES, METHODS, find_method
 
     if method is None:
-        names = {name: [alias for alias, meant in ALIASES.items() if meant == name] for name in METHODS}
-        if as_json:
-            print_json(names)
-            return
-        table = Table("method", "model", "also called", title="Methods")
-        for name, aliases in names.items():
-            model = type(METHODS[name].config).__name__.removesuffix("Config")
-            table.add_row(name, model, ", ".join(aliases))
-        out.print(table)
-        return
-    found = find_method(method)
+        headings, title = ["method", "model", "also called"], "Methods"
+        answer: dict[str, Any] = {
+            name: [alias for alias, meant in ALIASES.items() if meant == name] for name in METHODS
+        }
+        models = {name: type(METHODS[name].config).__name__.removesuffix("Config") for name in METHODS}
+        rows = [[name, models[name], ", ".join(aliases)] for name, aliases in answer.items()]
+    else:
+        found = find_method(method)
+        headings, title = ["option", "default", "range", "meaning"], f"Options of {found.name}, for --set"
+        answer = {option.name: option._asdict() for option in found.described()}
+        rows = [[escape(str(part[heading])) for heading in ("name", *headings[1:])] for part in answer.values()]
     if as_json:
-        print_json({option.name: option._asdict() for option in found.described()})
-        return
-    table = Table("option", "default", "range", "meaning", title=f"Options of {found.name}, for --set")
-    for option in found.described():
-        table.add_row(option.name, escape(str(option.default)), escape(option.range), escape(option.meaning))
-    out.print(table)
+        print_json(answer)
+    else:
+        print_table(headings, rows, title=title)

@@ -2,16 +2,15 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
+from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.console import busy, out, print_json, print_path
+from gcnsl.cli.console import busy, out, print_json, print_table, say
 from gcnsl.cli.graph_source import GraphSource, takes_graph
-from gcnsl.cli.shared_options import DeviceOption, JsonOption, ModelArgument, QuietOption, RootOption
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,17 +21,17 @@ _SHOWN = 10
 @app.command()
 @takes_graph
 def predict(
-    model: ModelArgument,
+    model: shared.ModelArgument,
     source: GraphSource,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write all predictions into this file (.csv, .tsv or .parquet)."),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
-    device: DeviceOption = "auto",
-    root: RootOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    device: shared.DeviceOption = "auto",
+    root: shared.RootOption = None,
+    as_json: shared.JsonOption = False,
+    quiet: shared.QuietOption = False,
 ) -> None:
     """Predict the class of every node, in the graph that the model was trained on or in a graph that has grown since.
 
@@ -58,28 +57,21 @@ def predict(
     if as_json:
         print_json(table.to_pylist())
         return
-    _print_classes(table, new=table.num_rows - len(classifier.y_))
-    if output is None:
-        _print_rows(table)
-    else:
-        print_path("Predictions", output)
-
-
-def _print_classes(table: "pa.Table", *, new: int) -> None:
-    predicted: list[Any] = table["predicted"].to_pylist()
-    shown = Table("predicted", "nodes")
-    for name, count in Counter(predicted).most_common():
-        shown.add_row(escape(str(name)), f"{count:,}")
+    new = table.num_rows - len(classifier.y_)
     out.print(f"[bold]{table.num_rows:,} nodes[/]" + (f", {new:,} of them new" if new else ""), highlight=False)
-    out.print(shown)
+    _print_predictions(table, rows=output is None)
+    if output is not None:
+        say("Predictions", output, where=out)
+
+
+def _print_predictions(table: "pa.Table", *, rows: bool) -> None:
+    counts = Counter(table["predicted"].to_pylist()).most_common()
+    print_table(("predicted", "nodes"), ((escape(str(name)), f"{count:,}") for name, count in counts))
     sure = sum(probability >= 0.9 for probability in table["probability"].to_pylist())
     out.print(f"{sure:,} of the {table.num_rows:,} have a probability of 0.9 or more.", highlight=False)
-
-
-def _print_rows(table: "pa.Table") -> None:
-    first = table.select(["id", "predicted", "probability"]).slice(0, _SHOWN)
-    shown = Table(*first.column_names, title=f"The first {first.num_rows}", title_justify="left")
-    for row in first.to_pylist():
-        shown.add_row(escape(str(row["id"])), escape(str(row["predicted"])), f"{row['probability']:.2f}")
-    out.print(shown)
-    out.print("-o FILE.csv writes all of them, --json prints them.")
+    if rows:
+        first = table.select(["id", "predicted", "probability"]).slice(0, _SHOWN)
+        texts = (row | {"probability": f"{row['probability']:.2f}"} for row in first.to_pylist())
+        cells = ([escape(str(value)) for value in row.values()] for row in texts)
+        print_table(first.column_names, cells, title=f"The first {first.num_rows}")
+        out.print("-o FILE.csv writes all of them, --json prints them.")

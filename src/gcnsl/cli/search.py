@@ -4,29 +4,29 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.markup import escape
 
-from gcnsl.cli.app import INTERRUPTED, app
-from gcnsl.cli.console import busy, err, out, print_json, print_path, progress
+from gcnsl.cli import shared_options as shared
+from gcnsl.cli.app import app
+from gcnsl.cli.console import busy, out, print_json, print_table, progress, say
 from gcnsl.cli.graph_source import GraphSource, takes_graph
-from gcnsl.cli.shared_options import DeviceOption, JsonOption, MethodOption, QuietOption, RootOption, SplitOption
 
 
 @app.command()
 @takes_graph
 def search(
     source: GraphSource,
-    method: MethodOption = "gcn-sl-cc",
+    method: shared.MethodOption = "gcn-sl-cc",
     trials: Annotated[int, typer.Option(min=1, help="Try so many settings; those of earlier calls count.")] = 100,
     minutes: Annotated[float | None, typer.Option(help="Start no new trial after so many minutes.")] = None,
     grid: Annotated[
         bool, typer.Option("--grid", help="Try all combinations of the few values in the method's literature.")
     ] = False,
     runs: Annotated[int, typer.Option(min=1, help="Judge each trial by so many splits.")] = 5,
-    split: SplitOption = "random",
+    split: shared.SplitOption = "random",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search, of the random splits and of training.")] = 42,
     jobs: Annotated[int, typer.Option(min=1, help="Work in so many processes.")] = 1,
-    device: DeviceOption = "auto",
+    device: shared.DeviceOption = "auto",
     study: Annotated[Path, typer.Option(help="Keep the trials in this file (SQLite), and continue from it.")] = Path(
         "search.db"
     ),
@@ -34,9 +34,9 @@ def search(
         Path | None,
         typer.Option("--output", "-o", help="Write the settings into this TOML file. \\[default: GRAPH.toml]"),
     ] = None,
-    root: RootOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    root: shared.RootOption = None,
+    as_json: shared.JsonOption = False,
+    quiet: shared.QuietOption = False,
 ) -> None:
     """Search for hyper-parameters on the validation nodes; test nodes are not looked at.
 
@@ -77,12 +77,9 @@ def search(
                 news = f"{done}/{trials} trials" + (f", best {best:.1%}" if best is not None else "")
                 bar.update(completed=done, text=news)
 
-            found = run_search(
-                wanted, trials=trials, seconds=None if minutes is None else 60 * minutes, jobs=jobs, on_trial=tell
-            )
+            found = run_search(wanted, trials=trials, seconds=minutes and 60 * minutes, jobs=jobs, on_trial=tell)
     except KeyboardInterrupt:
-        err.print(f"Interrupted. The finished trials are in {study}; the same command continues from there.")
-        raise typer.Exit(INTERRUPTED) from None
+        raise KeyboardInterrupt(f"the trials are in {study}; the same command continues from there") from None
     provenance = {
         "validation_accuracy": round(found.validation_accuracy, 4),
         "trials": found.trials,
@@ -95,9 +92,7 @@ def search(
     if as_json:
         print_json({"method": base.name, "options": found.options, "search": provenance, "file": str(target)})
         return
-    table = Table("option", "value", title=f"{base.name} on {data.name}")
-    for name, value in found.options.items():
-        table.add_row(name, str(value))
-    out.print(table)
+    rows = ((name, escape(str(value))) for name, value in found.options.items())
+    print_table(("option", "value"), rows, title=f"{base.name} on {data.name}")
     out.print(f"Validation accuracy {found.validation_accuracy:.1%} after {found.trials} trials", highlight=False)
-    print_path("Settings", target)
+    say("Settings", target, where=out)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from gcnsl.pictures import check_picture
+
 MethodOption = Annotated[
     str, typer.Option(help="The method to use; `gcnsl options` lists them. Example: --method h2gcn-2.")
 ]
@@ -15,8 +17,7 @@ SplitOption = Annotated[
         "(npz files). A table with a column `split` brings its own."
     ),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random splits.")]
-TrainingSeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random splits and of training.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random splits, and of training if there is any.")]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -28,7 +29,13 @@ SettingsOption = Annotated[
 ]
 DeviceOption = Annotated[str, typer.Option(help="Where to train: auto, cpu, cuda or cuda:N.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-PlotOption = Annotated[Path | None, typer.Option(help="Draw a picture into this file (.png, .svg or .pdf).")]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Draw a picture into this file (.png, .svg or .pdf).",
+        callback=lambda path: path and check_picture(path),  # before any work is done
+    ),
+]
 ModelArgument = Annotated[Path, typer.Argument(help="The folder that `gcnsl train -o` wrote.", show_default=False)]
 RootOption = Annotated[Path | None, typer.Option(help="Look for dataset files in this folder first.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]

@@ -14,19 +14,13 @@ _WIDTH = 116
 
 def option_lines(methods: Mapping[str, Method]) -> str:
     """The options of several methods: those of training once, then those of each model."""
-    parts = ["Options of every method's training:\n", _listed(TrainingSettings.described())]
+    parts = ["Options of every method's training:\n", options_of(TrainingSettings.described())]
     for name, method in methods.items():
         own = [option for option in method.described() if option.name in method.config.names()]
-        trained = method.training.described()
-        defaults = method.options()
+        trained, defaults = method.training.described(), method.options()
         other = ", ".join(f"{o.name}={defaults[o.name]}" for o in trained if defaults[o.name] != o.default)
-        parts += [f"\nOptions of ``{name}``{f' (trained with {other})' if other else ''}:\n", _listed(own)]
+        parts += [f"\nOptions of ``{name}``{f' (trained with {other})' if other else ''}:\n", options_of(own)]
     return "\n".join(parts)
-
-
-def options_of(method: Method) -> str:
-    """The options of one method, those of its training last."""
-    return _listed(method.described())
 
 
 def with_options_of(lines: str) -> Callable[[Documented], Documented]:
@@ -39,7 +33,7 @@ def with_options_of(lines: str) -> Callable[[Documented], Documented]:
     return document
 
 
-def _listed(options: Iterable[Option]) -> str:
+def options_of(options: Iterable[Option]) -> str:
     """One option per paragraph: name, range, default, meaning."""
     lines = []
     for option in options:

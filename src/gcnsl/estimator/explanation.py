@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, cast
 
 import numpy as np
@@ -17,14 +18,9 @@ from gcnsl.estimator.node_classifier import NodeClassifier
 
 @dataclass(frozen=True)
 class Node:
-    """A node as the classifier sees it.
+    """A node, named as the caller does or by its number, as the classifier sees it.
 
-    Attributes:
-        id: The caller's name for it, or its number.
-        label: Its class, if training knew it.
-        used_for: ``"training"``, ``"validation"`` or ``None``: what its label was used for.
-        predicted: The class that the classifier predicts.
-        probability: Of that class.
+    ``label`` is its class if training knew it, and ``used_for`` says what for: ``"training"`` or ``"validation"``.
     """
 
     id: Any
@@ -41,12 +37,9 @@ class Node:
 
 @dataclass(frozen=True)
 class Neighbour(Node):
-    """A node that another is joined to.
+    """A node that the given graph (``original``) or the learned one (``reconnected``) joins to another.
 
-    Attributes:
-        similarity: The cosine of the two in the learned graph; ``None`` if it measures none.
-        original: Whether the given graph joins them.
-        reconnected: Whether the learned graph joins them.
+    ``similarity`` is the cosine of the two in the learned graph; ``None`` if it measures none.
     """
 
     similarity: float | None
@@ -59,11 +52,9 @@ class Explanation:
     """A prediction and what stands behind it.
 
     Attributes:
-        method: The classifier's method.
-        node: The node.
         probabilities: By class, the largest first.
-        original: Its neighbours in the given graph, the most similar first.
-        reconnected: Its neighbours in the learned graph, the most similar first; ``None`` if none is learned.
+        original: The node's neighbours in the given graph, the most similar first.
+        reconnected: Those in the learned graph, the most similar first; ``None`` if none is learned.
         rival: The second most probable class.
         evidence: By branch, what it adds to the logit of the predicted class beyond that of the rival; the sum is the
             difference of the two logits. Empty if the model has no branches.
@@ -79,9 +70,14 @@ class Explanation:
 
     def agreement(self, neighbours: list[Neighbour]) -> float | None:
         """The share of neighbours whose class, known or predicted, is the one predicted for the node."""
-        if not neighbours:
-            return None
-        return [other.best_known == self.node.predicted for other in neighbours].count(True) / len(neighbours)
+        return fmean(other.best_known == self.node.predicted for other in neighbours) if neighbours else None
+
+    def summary(self, neighbours: list[Neighbour]) -> str:
+        """Their number and agreement, in words."""
+        share = self.agreement(neighbours)
+        if share is None:
+            return "no neighbours"
+        return f"{len(neighbours):,} neighbour{'s' if len(neighbours) > 1 else ''}, {share:.1%} {self.node.predicted}"
 
 
 def find_node(classifier: NodeClassifier, name: str) -> int:
@@ -118,15 +114,16 @@ def explain(classifier: NodeClassifier, node: int) -> Explanation:
         if i != node
     ]
     closest = sorted(views, key=lambda other: -(other.similarity or 0.0))
-    classes = classifier.classes_.tolist()
+    classes, branches = classifier.classes_.tolist(), getattr(classifier.model_, "evidence", None)
+    prepared, (first, second) = classifier.fitted_.prepared, order[:2].tolist()
     return Explanation(
-        method=classifier.fitted_.prepared.method.name,
+        method=prepared.method.name,
         node=_view(classifier, probabilities, node),
         probabilities={classes[c]: float(probabilities[node, c]) for c in order},
         original=[other for other in closest if other.original],
         reconnected=None if reconnected is None else [other for other in closest if other.reconnected],
-        rival=classes[order[1]],
-        evidence=_evidence(classifier, node, int(order[0]), int(order[1])),
+        rival=classes[second],
+        evidence=branches(*prepared.inputs, node=node, one=first, other=second) if branches else {},
     )
 
 
@@ -134,9 +131,8 @@ def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) ->
     number, classes = int(classifier.y_[node]), classifier.classes_.tolist()
     best = int(probabilities[node].argmax())
     uses = {"training": classifier.train_mask_, "validation": classifier.val_mask_}
-    name = node if classifier.node_ids_ is None else classifier.node_ids_[node]
     return Node(
-        id=name.item() if isinstance(name, np.generic) else name,
+        id=node if classifier.node_ids_ is None else classifier.node_ids_[node : node + 1].tolist()[0],
         label=None if number == UNLABELLED else classes[number],
         used_for=next((use for use, mask in uses.items() if mask[node]), None),
         predicted=classes[best],
@@ -153,17 +149,7 @@ def _learned_neighbours(
     if not getattr(model, "learns_graph", False):
         return None, None
     (_, joined), _ = model.learned_graph(*inputs, rows=slice(node, node + 1))
-    directions = getattr(model, "directions", None)
-    if directions is None:
+    if not hasattr(model, "directions"):
         return joined.cpu().numpy(), None
-    z = directions(inputs[0])
+    z = model.directions(inputs[0])
     return joined.cpu().numpy(), (z @ z[node]).cpu().numpy()
-
-
-def _evidence(classifier: NodeClassifier, node: int, predicted: int, rival: int) -> dict[str, float]:
-    """What the model itself says of its branches."""
-    evidence = getattr(classifier.model_, "evidence", None)
-    if evidence is None:
-        return {}
-    parts: dict[str, float] = evidence(*classifier.fitted_.prepared.inputs, node=node, one=predicted, other=rival)
-    return parts

@@ -15,7 +15,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 
 from gcnsl.estimator.explanation import Explanation, Neighbour
-from gcnsl.pictures import check_picture, save_picture
+from gcnsl.pictures import save_picture
 
 _INK, _PALE = "#24292f", "#c5cad1"
 _MOST = 36
@@ -24,7 +24,6 @@ _MOST = 36
 
 def draw_explanation(explanation: Explanation, path: str | os.PathLike[str]) -> Path:
     """Write the picture (format by the file's ending) and return its path."""
-    path = check_picture(path)
     colors = _class_colors(explanation)
     node = explanation.node
     with mpl.rc_context({"font.size": 10}):
@@ -56,7 +55,9 @@ def _draw_side(
     axes.set_aspect("equal")
     axes.set_xlim(-1.9, 1.9)
     axes.set_ylim(-1.75, 1.75)
-    axes.set_title(f"{title}: {_summary(explanation, neighbours)}", color=_INK, fontsize=11)
+    summary = "none in this model" if neighbours is None else explanation.summary(neighbours)
+    part = f" ({_MOST} most similar shown)" if len(neighbours or []) > _MOST else ""
+    axes.set_title(f"{title}: {summary}{part}", color=_INK, fontsize=11)
     drawn = sorted((neighbours or [])[:_MOST], key=lambda other: list(colors).index(other.best_known))
     for place, other in enumerate(drawn, start=1):
         angle = np.pi / 2 - 2 * np.pi * (place - 0.5) / len(drawn)
@@ -75,28 +76,12 @@ def _draw_neighbour(axes: Axes, other: Neighbour, angle: float, color: Any) -> N
     axes.plot([0, x], [0, y], color=_INK if both else _PALE, linewidth=2.2 if both else 1, zorder=1)
     fill = color if other.label is not None else "white"
     axes.plot(x, y, "o", markersize=12, color=fill, markeredgecolor=color, markeredgewidth=2, zorder=2)
-    left = x < -1e-9
+    left, name = x < -1e-9, str(other.id)
     axes.text(
-        1.1 * x, 1.1 * y, _shortened(other.id), fontsize=8, color=_INK,
+        1.1 * x, 1.1 * y, name if len(name) <= 20 else f"{name[:19]}…", fontsize=8, color=_INK,
         rotation=np.degrees(angle) + (180 if left else 0), rotation_mode="anchor",
         ha="right" if left else "left", va="center",
     )  # fmt: skip
-
-
-def _summary(explanation: Explanation, neighbours: list[Neighbour] | None) -> str:
-    if neighbours is None:
-        return "none in this model"
-    share = explanation.agreement(neighbours)
-    if share is None:
-        return "no neighbours"
-    count = f"{len(neighbours):,} neighbour{'s' if len(neighbours) > 1 else ''}"
-    part = f" ({_MOST} most similar shown)" if len(neighbours) > _MOST else ""
-    return f"{count}{part}, {share:.0%} {explanation.node.predicted}"
-
-
-def _shortened(name: Any, most: int = 20) -> str:
-    text = str(name)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _legend(explanation: Explanation, colors: Mapping[Any, Any]) -> list[Line2D]:

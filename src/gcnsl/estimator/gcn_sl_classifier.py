@@ -16,11 +16,11 @@ from gcnsl.nn.preprocessing import AdjacencyNorm, FeatureNorm
 from gcnsl.training import Checkpoint, Epoch, TrainingSettings
 from gcnsl.training.settings import Monitor, Optimizer
 
-_BY_MERGE = {"concat": METHODS["gcn-sl-cc"], "average": METHODS["gcn-sl-av"]}
+_BY_MERGE = {"concat": "gcn-sl-cc", "average": "gcn-sl-av"}
 _TRAINING = METHODS["gcn-sl-cc"].training
 
 
-@with_options_of("Options:\n\n" + options_of(METHODS["gcn-sl-cc"]))
+@with_options_of("Options:\n\n" + options_of(METHODS["gcn-sl-cc"].described()))
 class GCNSLClassifier(NodeClassifier):
     """Classify the nodes of a graph with GCN-SL, from the labels of some of them.
 
@@ -62,8 +62,7 @@ class GCNSLClassifier(NodeClassifier):
         checkpoint_every: int = Checkpoint.every,
         on_epoch: Callable[[Epoch], None] | None = None,
     ) -> None:
-        parameters = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        self.__dict__.update(parameters)
+        self.__dict__.update({name: value for name, value in locals().items() if name not in ("self", "__class__")})
 
     @property
     def options(self) -> dict[str, Any]:
@@ -78,9 +77,9 @@ class GCNSLClassifier(NodeClassifier):
     def method(self) -> str:
         """``"gcn-sl-cc"`` or ``"gcn-sl-av"``, by ``merge``."""
         GCNSLConfig.check(merge=self.merge)
-        return _BY_MERGE[self.merge].name
+        return _BY_MERGE[self.merge]
 
     @method.setter
     def method(self, name: str) -> None:
-        if name not in [method.name for method in _BY_MERGE.values()]:
+        if name not in _BY_MERGE.values():
             raise InputError(f"the model is of {name}, not of GCN-SL: load it with NodeClassifier")

@@ -18,14 +18,10 @@ from gcnsl.sparse import take_rows
 Ints = NDArray[np.int64]
 
 
-def in_training_order(trained: Prepared, node_ids: NDArray[Any] | None, data: Data) -> tuple[Data, Ints]:
-    """The graph with the training nodes first, as they were in training, and then the new ones.
+def in_training_order(trained: Prepared, data: Data) -> tuple[Data, Ints]:
+    """The checked graph ``data`` with the training nodes first, as they were in training, and then the new ones.
 
-    Args:
-        trained: The training graph.
-        node_ids: The ids of its nodes. If they and those of ``data`` are known, training nodes are found by them; if
-            not, they are the first nodes of ``data``.
-        data: A checked graph.
+    If both graphs have ids, the training nodes are found by them; if not, they are the first nodes of ``data``.
 
     Returns:
         The graph (its ``x`` and ``edge_index``), and the place in it of each node of ``data``.
@@ -36,7 +32,7 @@ def in_training_order(trained: Prepared, node_ids: NDArray[Any] | None, data: Da
     known, features = trained.graph.num_nodes, trained.graph.num_features
     if data.num_features != features:
         raise _another(f"its nodes have {data.num_features:,} features, and those in training had {features:,}")
-    ids = data.get("node_ids")
+    node_ids, ids = trained.graph.get("node_ids"), data.get("node_ids")
     if node_ids is None or ids is None:
         if data.num_nodes < known:
             raise _another(f"it has {data.num_nodes:,} nodes, and training had {known:,}")
@@ -47,7 +43,7 @@ def in_training_order(trained: Prepared, node_ids: NDArray[Any] | None, data: Da
         ordered, place = _reordered(data, order)
     changed = trained.first_change(ordered)
     if changed is not None:
-        raise _another(_what_changed(*changed, trained, node_ids, ordered))
+        raise _another(_what_changed(*changed, trained, ordered))
     return ordered, place
 
 
@@ -67,20 +63,18 @@ def _find(wanted: NDArray[Any], ids: NDArray[Any]) -> Ints:
         wanted, ids = wanted.astype(str), ids.astype(str)
     index = pd.Index(ids)
     if not index.is_unique:
-        raise InputError(f"node_ids has {_plain(index[index.duplicated()][0])!r} twice: give every node its own id")
+        raise InputError(f"node_ids has {index[index.duplicated()].tolist()[0]!r} twice: give every node its own id")
     places: Ints = index.get_indexer(pd.Index(wanted)).astype(np.int64)
-    missing = np.flatnonzero(places < 0)
-    if len(missing):
-        raise _another(
-            f"{len(missing):,} of the {len(wanted):,} nodes in training are not in it, "
-            f"the first is {_plain(wanted[missing[0]])!r}"
-        )
+    missing = wanted[places < 0].tolist()
+    if missing:
+        count = f"{len(missing):,} of the {len(wanted):,} nodes in training are not in it"
+        raise _another(f"{count}, the first is {missing[0]!r}")
     return places
 
 
-def _what_changed(node: int, column: int, trained: Prepared, node_ids: NDArray[Any] | None, data: Data) -> str:
+def _what_changed(node: int, column: int, trained: Prepared, data: Data) -> str:
     was, is_now = (float(graph.x[node].to_dense()[column]) for graph in (trained.graph, data))
-    name = node if node_ids is None else _plain(node_ids[node])
+    name = trained.graph.node_ids.tolist()[node] if "node_ids" in trained.graph else node
     feature = data.feature_names[column] if "feature_names" in data else column
     return (
         f"feature {feature!r} of node {name!r} is {is_now:g}, and was {was:g} in training; a grown graph holds the "
@@ -90,7 +84,3 @@ def _what_changed(node: int, column: int, trained: Prepared, node_ids: NDArray[A
 
 def _another(how: str) -> InputError:
     return InputError(f"the model is for another graph than this one: {how}")
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -22,11 +22,12 @@ from gcnsl.errors import InputError
 from gcnsl.estimator import stored_classifier
 from gcnsl.estimator.documented import option_lines, with_options_of
 from gcnsl.estimator.grown_graph import in_training_order
-from gcnsl.estimator.over_nodes import ClassifierOverNodes
+from gcnsl.estimator.over_nodes import ClassifierOverNodes, node_numbers
 from gcnsl.files import digest
 from gcnsl.graph import draw_validation, encode_labels, from_arrays, read_labels, split_masks
 from gcnsl.graph.masks import check_masks
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
+from gcnsl.methods.registry import Folder
 from gcnsl.sparse import stored_parts
 from gcnsl.training import Checkpoint, Epoch, choose_device
 
@@ -91,11 +92,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return own | self.options
 
     def set_params(self, **parameters: Any) -> Self:
-        """Change arguments of the constructor.
-
-        Raises:
-            InputError: If neither the classifier nor the method has such a parameter.
-        """
+        """Change arguments of the constructor; an :class:`gcnsl.InputError` says if there is no such one."""
         own = {name: value for name, value in parameters.items() if name in self._get_param_names()}
         super().set_params(**own)
         others = {name: value for name, value in parameters.items() if name not in own}
@@ -117,9 +114,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             val_mask: The labelled nodes that decide when to stop (n, boolean); the others are learned from. ``None``
                 draws ``validation_fraction`` of each class.
             node_ids: The caller's names for the nodes (n), integers or strings, to be kept with the model.
-
-        Raises:
-            InputError: If anything can't be used, naming argument, place and remedy.
         """
         seed, (numbers, classes) = _seed(self.random_state), encode_labels(y)
         if val_mask is None:
@@ -132,11 +126,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("val_mask selects no node: give it labelled nodes, or None to have some drawn")
         masks = {"train_mask": (data.y != UNLABELLED)[:, None] & ~data.val_mask}
         data.update(check_masks(masks, data.y, data.num_nodes, names))
-        return self._train(data, data.train_mask[:, 0], data.val_mask[:, 0], classes=classes, seed=seed)
+        return self._train(data, data.train_mask[:, 0], data.val_mask[:, 0], classes, seed=seed)
 
-    def fit_graph(
-        self, data: Data, *, run: int = 0, all_labels: bool = False, root: str | os.PathLike[str] | None = None
-    ) -> Self:
+    def fit_graph(self, data: Data, *, run: int = 0, all_labels: bool = False, root: Folder = None) -> Self:
         """Train on a graph that is checked already, as the functions of :mod:`gcnsl.graph` and ``gcnsl.load`` make it.
 
         The classes are the graph's ``class_names``.
@@ -148,8 +140,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             all_labels: Whether to learn from every label that is not for validation, those of test nodes included.
             root: A folder with dataset files, searched first; only Geom-GCN's published neighbourhoods need any.
         """
-        seed = _seed(self.random_state)
-        masks = split_masks(data, run, need=("train",))
+        seed, masks = _seed(self.random_state), split_masks(data, run, need=("train",))
         train_mask, val_mask = masks["train"], masks["val"]
         if all_labels:
             train_mask = (data.y != UNLABELLED) & ~val_mask
@@ -157,29 +148,26 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             shown = np.where(train_mask.numpy(), data.y.numpy(), UNLABELLED)
             val_mask = torch.from_numpy(draw_validation(shown, self.validation_fraction, seed=seed))
             train_mask = train_mask & ~val_mask
-        return self._train(data, train_mask, val_mask, classes=np.array(data.class_names), seed=seed, root=root)
+        return self._train(data, train_mask, val_mask, np.array(data.class_names), seed=seed, root=root)
 
     def _train(
-        self,
-        data: Data,
-        train_mask: Tensor,
-        val_mask: Tensor,
-        *,
-        classes: NDArray[Any],
-        seed: int,
-        root: str | os.PathLike[str] | None = None,
+        self, data: Data, train_mask: Tensor, val_mask: Tensor, classes: NDArray[Any], *, seed: int, root: Folder = None
     ) -> Self:
         """Train on some nodes of a checked graph; other labels are hidden."""
-        method, device = self.resolved_method(), choose_device(self.device)
-        known = copy.copy(data)
+        method, known, checkpoint = self.resolved_method(), copy.copy(data), None
         known.y = torch.where(train_mask | val_mask, data.y, UNLABELLED)
+        prepared = prepare(method, known, seed=seed, device=choose_device(self.device), root=root)
+        if self.checkpoint is not None:
+            graph = digest(stored_parts(data.x, "x") | {"edge_index": data.edge_index})[:16]
+            identity = {"method": method.name, **method.options(), "graph": graph}
+            checkpoint = Checkpoint(self.checkpoint, self.checkpoint_every, identity)
         fitted = fit(
-            prepare(method, known, seed=seed, device=device, root=root),
+            prepared,
             train_mask=train_mask,
             val_mask=val_mask,
             seed=seed,
             on_epoch=self.on_epoch,
-            checkpoint=self._checkpoint(method, data),
+            checkpoint=checkpoint,
         )
         self._keep(fitted, classes, train_mask, val_mask)
         return self
@@ -192,12 +180,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             edge_index: The edges of the whole graph.
 
         GCN-SL extends its spectral features to new nodes, and A* joins a new node to training nodes and to itself. If
-        no node is new and the edges are the same, predictions are those without arguments, bit for bit.
-
-        Raises:
-            InputError: If the training nodes are not what they were, or the method can't take new nodes.
+        no node is new and the edges are the same, predictions are those without arguments, bit for bit. Not all methods
+        can take new nodes.
         """
-        return self._named(self._logits(X, edge_index).argmax(dim=1).numpy())
+        numbers = self._logits(X, edge_index).argmax(dim=1).numpy()
+        labels: NDArray[Any] = self.classes_[numbers]
+        return labels
 
     def predict_proba(self, X: Any = None, *, edge_index: Any = None) -> NDArray[Any]:
         """Probabilities of the classes for all nodes (n × C); arguments as in :meth:`predict`."""
@@ -210,8 +198,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Training nodes are found by their ``node_ids``, or are the first nodes if there are none.
         """
         check_is_fitted(self)
-        ordered, place = in_training_order(self.fitted_.prepared, self.node_ids_, data)
-        return self.fitted_.grown_logits(ordered)[place].softmax(dim=1).numpy()
+        return self._grown_logits(data).softmax(dim=1).numpy()
 
     def score(self, X: Any, y: Any, *, edge_index: Any = None, nodes: Any = None) -> float:
         """The share of nodes whose class is predicted correctly.
@@ -225,17 +212,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         predicted = self.predict(X, edge_index=edge_index)
         if len(truth) != len(predicted):
             raise InputError(f"y has {len(truth)} entries: give one label for each of the {len(predicted)} nodes")
-        counted = labelled if nodes is None else labelled & _chosen(nodes, len(truth))
-        if not counted.any():
+        counted = np.arange(len(truth)) if nodes is None else node_numbers(nodes, len(truth))
+        counted = counted[labelled[counted]]
+        if not len(counted):
             raise InputError("y has no label among the nodes to be counted: give labels, or other nodes")
         return float((predicted[counted] == truth[counted]).mean())
 
     def learned_graph(self) -> Data:
-        """The learned graph A* of the training nodes: ``edge_index`` (2 × E) and ``edge_weight``, the similarities.
-
-        Raises:
-            InputError: If the method learns no graph.
-        """
+        """The learned graph A* of the training nodes: ``edge_index`` (2 × E) and ``edge_weight``, the similarities."""
         check_is_fitted(self)
         model: Any = self.model_
         if not getattr(model, "learns_graph", False):
@@ -257,11 +241,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str = "auto") -> Self:
-        """Read what :meth:`save` wrote; its predictions are the same, bit for bit.
-
-        Raises:
-            InputError: If the folder holds no such model, or a damaged one.
-        """
+        """Read what :meth:`save` wrote; its predictions are the same, bit for bit."""
         classifier = cls()
         stored_classifier.load(classifier, path, device=device)
         return classifier
@@ -274,25 +254,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.y_, self.train_mask_, self.val_mask_ = (part.numpy() for part in (graph.y, train_mask, val_mask))
         self.node_ids_ = graph.get("node_ids")
 
-    def _checkpoint(self, method: Method, data: Data) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        graph = digest(stored_parts(data.x, "x") | {"edge_index": data.edge_index})[:16]
-        identity = {"method": method.name, **method.options(), "graph": graph}
-        return Checkpoint(self.checkpoint, self.checkpoint_every, identity)
-
     def _logits(self, X: Any, edge_index: Any) -> Tensor:
         check_is_fitted(self)
         if (X is None) != (edge_index is None):
             raise InputError("give both X and edge_index, of the whole graph as it has grown, or neither")
-        if X is None:
-            return self.fitted_.logits()
-        ordered, _ = in_training_order(self.fitted_.prepared, None, from_arrays(X, edge_index))
-        return self.fitted_.grown_logits(ordered)
+        return self.fitted_.logits() if X is None else self._grown_logits(from_arrays(X, edge_index))
 
-    def _named(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        labels: NDArray[Any] = self.classes_[numbers]
-        return labels
+    def _grown_logits(self, data: Data) -> Tensor:
+        ordered, place = in_training_order(self.fitted_.prepared, data)
+        return self.fitted_.grown_logits(ordered)[place]
 
 
 def _seed(random_state: Any) -> int:
@@ -300,17 +270,3 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, int | np.integer | float | str):
         return check_whole("random_state", random_state, most=2**32 - 1)
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _chosen(nodes: Any, n: int) -> NDArray[np.bool_]:
-    """A mask from a mask or from node numbers."""
-    given = np.asarray(nodes)
-    mask = given.dtype == bool and given.shape == (n,)
-    if not mask and not (given.dtype.kind in "iu" and given.ndim == 1 and (given >= 0).all() and (given < n).all()):
-        raise InputError(
-            f"nodes has shape {given.shape} and dtype {given.dtype}: give a boolean for each of the {n} nodes, or "
-            f"node numbers from 0 to {n - 1}"
-        )
-    chosen = np.zeros(n, dtype=bool)
-    chosen[given] = True
-    return chosen

@@ -21,10 +21,7 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cross_val_score(over_nodes, np.arange(len(y)), y)
         GridSearchCV(over_nodes, {"classifier__epsilon": [0.8, 0.9]}).fit(np.arange(len(y)), y)
 
-    Args:
-        classifier: Cloned and fitted each time.
-        X: Features of all nodes.
-        edge_index: All edges.
+    The classifier is cloned before it is fitted; ``X`` and ``edge_index`` are the features and edges of the graph.
     """
 
     def __init__(self, classifier: Any, X: Any, edge_index: Any) -> None:
@@ -33,16 +30,12 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.edge_index = edge_index
 
     def fit(self, nodes: Any, y: Any) -> Self:
-        """Train with the labels of these nodes only.
-
-        Args:
-            nodes: Node numbers (k, or k × 1).
-            y: Their labels (k).
-        """
-        numbers, labels = self._numbers(nodes), np.asarray(y)
+        """Train with the labels ``y`` (k) of these nodes (numbers, k or k × 1) only."""
+        n = int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+        numbers, labels = node_numbers(nodes, n), np.asarray(y)
         if labels.shape != numbers.shape:
             raise InputError(f"y has shape {labels.shape}: give one label for each of the {len(numbers)} nodes")
-        everywhere = np.full(self._num_nodes(), None, dtype=object)
+        everywhere = np.full(n, None, dtype=object)
         everywhere[numbers] = labels
         self.classifier_ = clone(self.classifier).fit(self.X, everywhere, edge_index=self.edge_index)
         self.classes_ = self.classifier_.classes_
@@ -50,25 +43,28 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, nodes: Any) -> NDArray[Any]:
         """Classes of these nodes (k)."""
-        check_is_fitted(self)
-        labels: NDArray[Any] = self.classifier_.predict()[self._numbers(nodes)]
-        return labels
+        return self._of(nodes, "predict")
 
     def predict_proba(self, nodes: Any) -> NDArray[Any]:
         """Probabilities of these nodes (k × C)."""
+        return self._of(nodes, "predict_proba")
+
+    def _of(self, nodes: Any, what: str) -> NDArray[Any]:
         check_is_fitted(self)
-        probabilities: NDArray[Any] = self.classifier_.predict_proba()[self._numbers(nodes)]
-        return probabilities
+        everywhere: NDArray[Any] = getattr(self.classifier_, what)()
+        return everywhere[node_numbers(nodes, len(everywhere))]
 
-    def _num_nodes(self) -> int:
-        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
 
-    def _numbers(self, nodes: Any) -> NDArray[np.int64]:
-        numbers, n = np.asarray(nodes), self._num_nodes()
-        if numbers.ndim == 2 and numbers.shape[1] == 1:
-            numbers = numbers[:, 0]
-        if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not ((numbers >= 0) & (numbers < n)).all():
-            raise InputError(
-                f"nodes has shape {numbers.shape} and dtype {numbers.dtype}: give numbers from 0 to {n - 1}"
-            )
-        return numbers
+def node_numbers(nodes: Any, n: int) -> NDArray[np.int64]:
+    """Node numbers from numbers (k, or k × 1) or from a mask (n)."""
+    given = np.asarray(nodes)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.dtype == bool and given.shape == (n,):
+        return np.flatnonzero(given)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or not ((given >= 0) & (given < n)).all():
+        raise InputError(
+            f"nodes has shape {given.shape} and dtype {given.dtype}: give numbers from 0 to {n - 1}, or a boolean for "
+            f"each of the {n} nodes"
+        )
+    return given

@@ -1,7 +1,5 @@
 """What a classifier predicts for every node, as a table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

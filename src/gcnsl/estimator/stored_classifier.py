@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -33,7 +32,7 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
     config: dict[str, Any] = {
         "method": prepared.method.name,
         "options": prepared.method.options(),
-        "parameters": {name: _plain(getattr(classifier, name)) for name in _KEPT_PARAMETERS},
+        "parameters": {name: np.asarray(getattr(classifier, name)).item() for name in _KEPT_PARAMETERS},
         "seed": prepared.seed,
         "shape": list(prepared.graph.x.shape),
         "classes": classifier.classes_.tolist(),
@@ -76,37 +75,22 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
 
 
 def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
-    """The training graph."""
+    """The training graph; whatever would be read beyond its end is refused."""
     n, d = config["shape"]
+    check_edges(tensors["edge_index"], n)
     x = from_parts(tensors, "x", (n, d))
-    _check_sizes(tensors, x, n, d)
+    for name, tensor, size in (("x", x, (n, d)), *((name, tensors[name], (n,)) for name in PARTS)):
+        if tensor.shape != size:
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {size}")
     graph = Data(x=x, edge_index=tensors["edge_index"], y=tensors["y"])
     graph.class_names = [str(c) for c in config["classes"]]
-    names = {"node_ids": _node_ids(tensors, config["node_ids"]), "feature_names": config["feature_names"]}
-    graph.update({name: value for name, value in names.items() if value is not None})
+    if config["node_ids"] is not None:
+        ids = np.array(unpack_strings(tensors["node_ids"], tensors["node_ids.ends"]))
+        graph.node_ids = ids.astype(np.int64) if config["node_ids"] == "integers" else ids
+    if config["feature_names"] is not None:
+        graph.feature_names = config["feature_names"]
     return graph
 
 
-def _check_sizes(tensors: dict[str, Tensor], x: Tensor, n: int, d: int) -> None:
-    """Refuse what would be read beyond its end."""
-    check_edges(tensors["edge_index"], n)
-    sizes = {"x": (x, (n, d))} | {name: (tensors[name], (n,)) for name in PARTS}
-    for name, (tensor, size) in sizes.items():
-        if tensor.shape != size:
-            raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {size}")
-
-
 def _below(part: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose names begin with a part's, without it."""
     return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}
-
-
-def _node_ids(tensors: dict[str, Tensor], kind: str | None) -> NDArray[Any] | None:
-    if kind is None:
-        return None
-    ids = np.array(unpack_strings(tensors["node_ids"], tensors["node_ids.ends"]))
-    return ids.astype(np.int64) if kind == "integers" else ids
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from statistics import fmean, stdev
 from typing import Any
 
@@ -23,12 +23,9 @@ from gcnsl.training import Epoch, choose_device
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean difference in test accuracy between two methods, and how likely noise alone makes one as large.
+    """The mean difference in test accuracy on the splits that two methods have finished.
 
-    Attributes:
-        better, worse: The methods' names.
-        mean: Of the differences, one for each split that both have finished.
-        p: Of the corrected test (:func:`gcnsl.evaluation.paired_difference`); NaN for a single split.
+    ``p`` is that of the corrected test (:func:`gcnsl.evaluation.paired_difference`); NaN for a single split.
     """
 
     better: str
@@ -39,15 +36,14 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """What several methods reach on the same splits; it grows with every run.
+    """What several methods, by name, reach on the same splits; it grows with every run.
 
     Attributes:
         test_share: n_test / n_train, mean over the splits.
-        accuracy: Test accuracies by method, one per split.
-        seconds: Of training, all splits together, by method.
-        epochs: By method, one per split.
-        options: Hyper-parameters by method.
-        failures: Why a method was left out after some of its runs diverged, by method; it is in none of the others.
+        accuracy, epochs: Test accuracy and number of epochs, one per split.
+        seconds: Of training, all splits together.
+        options: Hyper-parameters.
+        failures: Why a method was left out after a run diverged; it is in none of the others.
     """
 
     test_share: float
@@ -57,12 +53,12 @@ class Comparison:
     options: dict[str, dict[str, Any]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
-    def add(self, name: str, method: Method, outcome: Outcome) -> None:
+    def add(self, name: str, outcome: Outcome) -> None:
         """Record what a method reached on its next split."""
         self.accuracy.setdefault(name, []).append(outcome.accuracy["test"])
         self.seconds[name] = self.seconds.get(name, 0.0) + outcome.fitted.history.seconds
         self.epochs.setdefault(name, []).append(len(outcome.fitted.history))
-        self.options[name] = method.options()
+        self.options[name] = outcome.fitted.prepared.method.options()
 
     def leave_out(self, name: str, why: str) -> None:
         """Forget a method's runs, because there won't be one for every split."""
@@ -85,7 +81,7 @@ class Comparison:
 
     @property
     def differences(self) -> list[Difference]:
-        """Between every two methods, on the splits that both have finished."""
+        """Between every two methods."""
         return [self._difference(better, worse) for better, worse in itertools.combinations(self.ranking, 2)]
 
     def against_best(self, name: str) -> Difference | None:
@@ -95,14 +91,8 @@ class Comparison:
 
     def _difference(self, better: str, worse: str) -> Difference:
         pairs = zip(self.accuracy[better], self.accuracy[worse], strict=False)
-        differences = [a - b for a, b in pairs]
-        found = paired_difference(differences, self.test_share)
+        found = paired_difference([a - b for a, b in pairs], self.test_share)
         return Difference(better, worse, found.mean, found.p)
-
-    def is_like_best(self, name: str) -> bool:
-        """Whether noise alone may explain the best method's lead over this one."""
-        lead = self.against_best(name)
-        return lead is not None and not lead.p < LEVEL
 
     def verdict(self) -> str:
         """The comparison in a sentence."""
@@ -112,21 +102,32 @@ class Comparison:
         leads = [self._difference(best, name) for name in others]
         if any(math.isnan(lead.p) for lead in leads):
             return f"{best} leads, but a single run can't tell a lead from noise: use more runs."
-        clear = _listed([f"{lead.worse} (p {p_text(lead.p, equals=True)})" for lead in leads if lead.p < LEVEL])
-        unclear = _listed([f"{lead.worse} (p {p_text(lead.p, equals=True)})" for lead in leads if lead.p >= LEVEL])
+        clear = _listed(lead for lead in leads if lead.p < LEVEL)
+        unclear = _listed(lead for lead in leads if lead.p >= LEVEL)
         if not unclear:
             return f"{best} leads; its lead over {clear} is more than noise."
         if not clear:
             return f"{best} leads, but its lead over {unclear} may be noise."
         return f"{best} leads; its lead over {clear} is more than noise, over {unclear} it may be noise."
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, the methods by rank."""
+        parts = ("accuracy", "seconds", "epochs", "options")
+        return {
+            "level": LEVEL,
+            "methods": [
+                {"name": name, "mean": self.mean(name), "std": self.std(name)}
+                | {part: getattr(self, part)[name] for part in parts}
+                for name in self.ranking
+            ],
+            "differences": [asdict(difference) for difference in self.differences],
+            "verdict": self.verdict() if self.accuracy else None,
+            "failures": self.failures,
+        }
+
 
 class ComparisonInterrupted(Interrupted):
-    """Ctrl-C during a comparison.
-
-    Attributes:
-        finished: What there is so far.
-    """
+    """Ctrl-C during a comparison; ``finished`` is what there is so far."""
 
     def __init__(self, message: str, finished: Comparison) -> None:
         super().__init__(message)
@@ -151,9 +152,7 @@ def compare(
 
     Args:
         data: A graph with labels and masks (n × runs).
-        methods: By name.
-        runs: How many splits.
-        seed: Of the first run; inputs are prepared once, with this seed.
+        methods: By name. Their inputs are prepared once, with the first seed.
         device: See :func:`gcnsl.training.choose_device`.
         root: A folder with dataset files, searched first.
         on_run: Called with the method's name and the run's number before each run.
@@ -169,17 +168,14 @@ def compare(
         for run, name in itertools.product(range(runs), methods):
             if name in result.failures:
                 continue
-            method = methods[name]
             if on_run is not None:
                 on_run(name, run)
             if name not in prepared:
-                prepared[name] = prepare(method, data, seed=seed, device=choose_device(device), root=root)
+                prepared[name] = prepare(methods[name], data, seed=seed, device=choose_device(device), root=root)
             try:
-                outcome = run_split(prepared[name], run=run, seed=seed + run, on_epoch=on_epoch)
+                result.add(name, run_split(prepared[name], run=run, seed=seed + run, on_epoch=on_epoch))
             except TrainingDiverged as error:
                 result.leave_out(name, f"run {run}: {error}")
-                continue
-            result.add(name, method, outcome)
     except KeyboardInterrupt:
         done = sum(map(len, result.accuracy.values()))
         raise ComparisonInterrupted(f"interrupted after {done} of {runs * len(methods)} runs", result) from None
@@ -194,12 +190,12 @@ def p_text(value: float, *, equals: bool = False) -> str:
         return "–"
     if value < 0.001:
         return "< .001"
-    text = f"{value:.2f}" if value >= 0.01 else f"{value:.3f}"
-    text = text.removeprefix("0") if value < 0.995 else "1"
+    text = "1" if value >= 0.995 else f"{value:.{2 if value >= 0.01 else 3}f}".removeprefix("0")
     return f"= {text}" if equals else text
 
 
-def _listed(parts: list[str]) -> str:
+def _listed(leads: Iterable[Difference]) -> str:
+    parts = [f"{lead.worse} (p {p_text(lead.p, equals=True)})" for lead in leads]
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
@@ -209,5 +205,5 @@ def _test_share(data: Data, runs: int) -> float:
     if not available:
         raise InputError("the graph has no masks: give it a split, such as gcnsl.datasets.with_random_split(data)")
     check_whole("runs", runs, least=1, most=available, why=f"the graph has {available} split(s)")
-    sizes = [split_masks(data, run) for run in range(runs)]
-    return fmean(int(masks["test"].sum()) / int(masks["train"].sum()) for masks in sizes)
+    splits = (split_masks(data, run) for run in range(runs))
+    return fmean(int(masks["test"].sum()) / int(masks["train"].sum()) for masks in splits)

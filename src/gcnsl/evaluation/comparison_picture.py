@@ -11,20 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from gcnsl.evaluation.comparison import Comparison
-from gcnsl.pictures import check_picture, save_picture
+from gcnsl.pictures import save_picture
 
 _INK, _BEST, _OTHER = "#24292f", "#1f6f8b", "#9aa5b1"
 
 
 def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, graph: str) -> Path:
-    """Write the picture (format by the file's ending) and return its path.
-
-    Args:
-        comparison: With at least one run.
-        path: The file.
-        graph: The graph's name, for the title.
-    """
-    path = check_picture(path)
+    """Write the picture of at least one run (format by the file's ending), titled with the graph's name."""
     ranking = comparison.ranking
     with mpl.rc_context({"font.size": 10}):
         figure = Figure(figsize=(8.5, 1.5 + 0.55 * len(ranking)), layout=ConstrainedLayoutEngine(h_pad=0.1), dpi=120)
@@ -44,8 +37,7 @@ def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, gra
 
 def _draw_runs(axes: Axes, comparison: Comparison) -> None:
     """A dot per run, a thin line to the next method's dot of the same split, and a bar for the mean."""
-    ranking = comparison.ranking
-    values = [100 * np.array(comparison.accuracy[name]) for name in ranking]
+    values = [100 * np.array(comparison.accuracy[name]) for name in comparison.ranking]
     for row, (above, below) in enumerate(itertools.pairwise(values)):
         for pair in zip(above, below, strict=False):
             axes.plot(pair, [row, row + 1], color=_OTHER, alpha=0.35, linewidth=0.8, zorder=1)

@@ -8,14 +8,14 @@ processes can work on one search.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import optuna
 import torch
@@ -36,12 +36,7 @@ from gcnsl.training import choose_device
 
 _DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 _STARTUP_TRIALS = 10
-_POLL_SECONDS = 1.0
-_WAIT_SECONDS = 60
-_TOO_LARGE = (torch.OutOfMemoryError,)
-"""What makes a trial fail, but not the search."""
-
-OnTrial = Callable[[int, float | None], None]
+_POLL_SECONDS, _WAIT_SECONDS = 1.0, 60
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,6 @@ class Search:
         name: What the search is called in its file, together with the method.
         runs: Number of splits that a trial is judged by.
         seed: Of the search, of anchors and of weights.
-        device: ``"auto"``, ``"cpu"``, ``"cuda"``, ...
         storage: The SQLite file of trials.
         candidates: Further options to try before others, by name.
         grid: Whether to try all combinations of the few values in the method's literature, and no others.
@@ -73,9 +67,9 @@ class Search:
     root: Folder = None
 
     def __post_init__(self) -> None:
-        space_of(self.method.name, grid=self.grid)
         check_whole("runs", self.runs, least=1)
         split_masks(self.data, self.runs - 1)
+        space_of(self.method.name, grid=self.grid)
         choose_device(self.device)
 
     @property
@@ -86,11 +80,11 @@ class Search:
     def study(self) -> optuna.Study:
         """The trials so far; the sampler's seed moves on with them, lest a resumed search repeat itself."""
         Path(self.storage).parent.mkdir(parents=True, exist_ok=True)
-        storage = RDBStorage(f"sqlite:///{self.storage}", engine_kwargs={"connect_args": {"timeout": _WAIT_SECONDS}})
+        patient = {"connect_args": {"timeout": _WAIT_SECONDS}}
+        name = f"{self.method.name} on {self.name}, {self.runs} runs, seed {self.seed}, graph {self._graph}"
         study = optuna.create_study(
-            study_name=f"{self.method.name} on {self.name}, {self.runs} runs, seed {self.seed}, graph {self._graph}"
-            + (", grid" if self.grid else ""),
-            storage=storage,
+            study_name=f"{name}, grid" if self.grid else name,
+            storage=RDBStorage(f"sqlite:///{self.storage}", engine_kwargs=patient),
             direction="maximize",
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS // 2),
@@ -109,15 +103,8 @@ class Search:
         return digest(parts)[:8]
 
 
-@dataclass(frozen=True)
-class Found:
-    """The best of a search.
-
-    Attributes:
-        options: Those searched for, by name.
-        validation_accuracy: Their mean validation accuracy.
-        trials: Trials so far, those given up counted.
-    """
+class Found(NamedTuple):
+    """The best of a search: what was searched for, its mean validation accuracy, and the number of trials so far."""
 
     options: dict[str, Any]
     validation_accuracy: float
@@ -125,9 +112,14 @@ class Found:
 
 
 def search(
-    wanted: Search, *, trials: int, seconds: float | None = None, jobs: int = 1, on_trial: OnTrial | None = None
+    wanted: Search,
+    *,
+    trials: int,
+    seconds: float | None = None,
+    jobs: int = 1,
+    on_trial: Callable[[int, float | None], None] | None = None,
 ) -> Found:
-    """Search until there are so many trials, those of earlier calls counted, and return the best.
+    """Search until there are so many trials, those of earlier calls and those given up counted, and return the best.
 
     Args:
         wanted: What to search for.
@@ -139,16 +131,29 @@ def search(
     check_whole("trials", trials, least=1)
     if seconds is not None:
         check_number("seconds", seconds, above=0)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study, told = wanted.study(), -1
     if wanted.grid:
         trials = min(trials, prod(map(len, grid_of(wanted.method.name).values())))
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = wanted.study()
-    if not wanted.grid:
+    else:
         _enqueue_first(study, wanted)
-    with _watch(study, on_trial):
-        if _done(study) < trials:
-            _work_in_processes(wanted, trials, seconds, jobs)
-    if not study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+
+    def complete() -> list[optuna.trial.FrozenTrial]:
+        return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+
+    def look() -> None:
+        nonlocal told
+        if on_trial is not None and _done(study) != told:
+            told = _done(study)
+            on_trial(told, max((trial.value for trial in complete() if trial.value is not None), default=None))
+
+    with watching(look, every=_POLL_SECONDS) if on_trial else nullcontext():
+        if _done(study) < trials and jobs == 1:
+            _work(wanted, trials, seconds)
+        elif _done(study) < trials:
+            worker = Worker.one_of(jobs)
+            in_processes(partial(_work, wanted, trials, seconds), [worker] * jobs, jobs=jobs, worker=worker)
+    if not complete():
         raise InputError(
             f"no trial was finished: allow more time than seconds({seconds}), or a device with more memory"
         )
@@ -169,22 +174,13 @@ def _enqueue_first(study: optuna.Study, wanted: Search) -> None:
             tried.append(first)
 
 
-def _work_in_processes(wanted: Search, trials: int, seconds: float | None, jobs: int) -> None:
-    if jobs == 1:
-        _work(wanted, trials, seconds)
-        return
-    worker = Worker.one_of(jobs)
-    in_processes(partial(_work, wanted, trials, seconds), [worker] * jobs, jobs=jobs, worker=worker)
-
-
 def _work(wanted: Search, trials: int, seconds: float | None, worker: Worker | None = None) -> None:
     if worker:
         worker.begin()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
     enough = [optuna.study.MaxTrialsCallback(trials, states=states) for states in (_DONE, (TrialState.FAIL,))]
-    wanted.study().optimize(
-        partial(_judge, wanted=wanted, worker=worker), timeout=seconds, callbacks=enough, catch=_TOO_LARGE
-    )
+    judge = partial(_judge, wanted=wanted, worker=worker)
+    wanted.study().optimize(judge, timeout=seconds, callbacks=enough, catch=torch.OutOfMemoryError)
 
 
 def _judge(trial: optuna.Trial, wanted: Search, worker: Worker | None) -> float:
@@ -212,22 +208,3 @@ def _validation_accuracy(prepared: Prepared, *, run: int, seed: int, worker: Wor
 
 def _done(study: optuna.Study) -> int:
     return len(study.get_trials(deepcopy=False, states=_DONE))
-
-
-@contextmanager
-def _watch(study: optuna.Study, on_trial: OnTrial | None) -> Iterator[None]:
-    """Report how far the search is whenever it has made progress."""
-    if on_trial is None:
-        yield
-        return
-    told = -1
-
-    def look() -> None:
-        nonlocal told
-        complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if _done(study) != told:
-            told = _done(study)
-            on_trial(told, max((trial.value for trial in complete if trial.value is not None), default=None))
-
-    with watching(look, every=_POLL_SECONDS):
-        yield

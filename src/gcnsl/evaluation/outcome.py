@@ -1,23 +1,15 @@
 """One run on one split: train, and look at the test nodes once, at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gcnsl.graph import split_masks
 from gcnsl.methods import Fitted, Prepared, fit
 from gcnsl.training import Epoch
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of one run.
-
-    Attributes:
-        fitted: The trained model.
-        accuracy: In its best epoch, by mask: ``"train"``, ``"val"`` and ``"test"``.
-    """
+class Outcome(NamedTuple):
+    """What came of one run: the trained model, and its accuracy on ``"train"``, ``"val"`` and ``"test"`` nodes."""
 
     fitted: Fitted
     accuracy: dict[str, float]
@@ -38,7 +30,6 @@ def run_split(
         run: Which split, a column of the masks.
         seed: Of the weights and of dropout.
         watch_test: Whether the test accuracy of every epoch goes into the history, for curves. It decides nothing.
-        on_epoch: Called after each epoch.
     """
     masks = split_masks(prepared.graph, run)
     fitted = fit(

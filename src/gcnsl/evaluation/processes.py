@@ -1,7 +1,4 @@
-"""Processes that work for another one: they leave Ctrl-C to it, keep to their share of cores and do not outlive it.
-
-And a thread that looks after the work now and then, to report how far it is.
-"""
+"""Processes that work for another one: they leave Ctrl-C to it, keep to their share of cores and do not outlive it."""
 
 from __future__ import annotations
 
@@ -26,12 +23,7 @@ _IDLE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Worker:
-    """What a process must know of the one it works for.
-
-    Args:
-        parent: Its number.
-        threads: Threads that each worker may use.
-    """
+    """What a process must know of the one it works for: its number, and how many threads it may use itself."""
 
     parent: int
     threads: int
@@ -55,8 +47,7 @@ class Worker:
 def in_processes(call: Callable[[Item], None], items: Iterable[Item], *, jobs: int, worker: Worker) -> None:
     """Call a function on each item in processes; each process gets the next item when it has finished one.
 
-    Raises:
-        joblib.externals.loky.process_executor.TerminatedWorkerError: If a process dies.
+    If a process dies, joblib raises ``TerminatedWorkerError``.
     """
     with joblib.parallel_config(
         "loky", n_jobs=jobs, inner_max_num_threads=worker.threads, idle_worker_timeout=_IDLE_SECONDS

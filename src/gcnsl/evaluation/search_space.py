@@ -1,17 +1,14 @@
 """Which hyper-parameters are searched for, and in which range."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from optuna import Trial
 
 from gcnsl.errors import ArgumentError
 from gcnsl.methods import find_method
 
-if TYPE_CHECKING:
-    from optuna import Trial
-
-Suggest = Callable[["Trial", str], Any]
+Suggest = Callable[[Trial, str], Any]
 
 
 def _log(low: float, high: float) -> Suggest:
@@ -63,13 +60,8 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
 }
 """Options that mean something else in one method than in others, or have another range there."""
 
-_FIXED: Mapping[str, frozenset[str]] = {
-    "h2gcn-1": frozenset({"rounds"}),
-    "h2gcn-2": frozenset({"rounds"}),
-    "gat": frozenset({"hidden_channels"}),
-}
+_FIXED = {("h2gcn-1", "rounds"), ("h2gcn-2", "rounds"), ("gat", "hidden_channels")}
 """Options that are decided by a method's name or its literature."""
-
 
 _H2GCN_GRID = {"dropout": (0.0, 0.5), "weight_decay": (1e-5, 5e-4), "relu": (True, False)}
 _GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
@@ -87,9 +79,8 @@ def grid_of(method: str) -> Mapping[str, tuple[Any, ...]]:
     """The few values of a method's literature, by option."""
     find_method(method)
     if method not in _GRIDS:
-        raise ArgumentError(
-            "method", method, f"has no grid in its literature: leave out the grid, or use {', '.join(_GRIDS)}"
-        )
+        rule = f"has no grid in its literature: leave out the grid, or use {', '.join(_GRIDS)}"
+        raise ArgumentError("method", method, rule)
     return _GRIDS[method]
 
 
@@ -97,6 +88,5 @@ def space_of(method: str, *, grid: bool = False) -> dict[str, Suggest]:
     """The options of a method that are searched for, in their whole range or among the values of its literature."""
     if grid:
         return {name: _one_of(*choices) for name, choices in grid_of(method).items()}
-    has = find_method(method).options().keys() - _FIXED.get(method, frozenset())
-    space = {**_SPACE, **_OWN.get(method, {})}
-    return {name: suggest for name, suggest in space.items() if name in has}
+    has, space = find_method(method).options(), {**_SPACE, **_OWN.get(method, {})}
+    return {name: suggest for name, suggest in space.items() if name in has and (method, name) not in _FIXED}

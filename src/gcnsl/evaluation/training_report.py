@@ -1,7 +1,5 @@
 """What came of training a classifier on one split of a graph."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -16,20 +14,14 @@ from gcnsl.graph import edge_homophily, split_masks
 
 @dataclass(frozen=True)
 class GraphFacts:
-    """How many edges a graph has (undirected), and how often their ends agree, as far as labels are known.
+    """Number of undirected edges, edge homophily as far as labels are known, and share of all pairs that are joined.
 
-    ``density`` is the share of all pairs of nodes that are joined. Near 1 a graph says nothing about its nodes;
-    training can end there if all nodes have become alike.
+    With a density near 1 a graph says nothing about its nodes; training can end there if all nodes have become alike.
     """
 
     edges: int
     homophily: float | None
     density: float
-
-    @classmethod
-    def of(cls, edges: int, homophily: float | None, num_nodes: int) -> GraphFacts:
-        """The facts about a graph with so many nodes."""
-        return cls(edges, homophily, edges / max(1, num_nodes * (num_nodes - 1) // 2))
 
 
 @dataclass(frozen=True)
@@ -37,15 +29,10 @@ class TrainingReport:
     """What came of training.
 
     Attributes:
-        method: Its name.
-        graph: Its name.
-        run: Which of its splits.
-        device: Where training took place.
         nodes: How many nodes were for ``"train"``, ``"val"`` and ``"test"``.
         accuracy: The shares of them that are classified correctly; ``None`` where there are none.
         epochs, best_epoch, stopped, seconds: See :class:`gcnsl.training.History`.
-        original: The given graph.
-        reconnected: The learned graph, loops left out; ``None`` if none is learned.
+        original, reconnected: The given and the learned graph, whose loops are left out; ``None`` if none is learned.
         options: All hyper-parameters.
     """
 
@@ -67,13 +54,13 @@ class TrainingReport:
 def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> TrainingReport:
     """Say what came of ``classifier.fit_graph(data, run=run)``: here the test nodes are looked at, once."""
     prepared, history, n = classifier.fitted_.prepared, classifier.history_, data.num_nodes
+    pairs = max(1, n * (n - 1) // 2)
     held_back = split_masks(data, run, need=())["test"].numpy() & (classifier.y_ == UNLABELLED)
     parts = {"train": classifier.train_mask_, "val": classifier.val_mask_, "test": held_back}
     correct = classifier.fitted_.logits().argmax(dim=1).numpy() == data.y.numpy()
-    given, learned = (
-        edge_homophily(data.edge_index, data.y),
-        learned_agreement(classifier.model_, prepared.inputs, data.y),
-    )
+    edges, homophily = data.edge_report.edges, edge_homophily(data.edge_index, data.y)
+    learned = learned_agreement(classifier.model_, prepared.inputs, data.y)
+    joined = 0 if learned is None else round(learned.degree * n / 2)
     return TrainingReport(
         method=prepared.method.name,
         graph=data.get("name") or "graph",
@@ -85,7 +72,7 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
         best_epoch=history.best_epoch,
         stopped=history.stopped,
         seconds=history.seconds,
-        original=GraphFacts.of(data.edge_report.edges, None if math.isnan(given) else given, n),
-        reconnected=learned and GraphFacts.of(round(learned.degree * n / 2), learned.homophily, n),
+        original=GraphFacts(edges, None if math.isnan(homophily) else homophily, edges / pairs),
+        reconnected=learned and GraphFacts(joined, learned.homophily, joined / pairs),
         options=prepared.method.options(),
     )
