@@ -7,8 +7,8 @@ import torch
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import TrainingDiverged
-from gcnsl.evaluation import Search, search
 from gcnsl.evaluation import hyperparameter_search as module
+from gcnsl.evaluation.hyperparameter_search import Search, search
 from gcnsl.evaluation.search_space import space_of
 from gcnsl.methods import METHODS, find_method
 
