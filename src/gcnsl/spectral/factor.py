@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gcnsl.spectral.conventions import inverse, inverse_sqrt
-from gcnsl.spectral.eigen import Multiply, direct_size, leading_eigenpairs
+from gcnsl.spectral.eigen import direct_size, leading_eigenpairs
 from gcnsl.spectral.rows import Rows
 
 # A Krylov space for c eigenvectors has about 4c + 64 dimensions. If products with X are not quick, summing PᵀP in one
@@ -65,18 +65,9 @@ class Factor:
         columns = self.rows.shape[1] if self.basis.anchors is None else self.basis.anchors.shape[0]
         return self.rows.shape[0], columns
 
-    def forward(self, v: Tensor) -> Tensor:
-        """P v: (k × b) → (n × b)."""
-        return self.row_scale * self.rows.matmul(self.basis.expand(v))
-
-    def adjoint(self, u: Tensor) -> Tensor:
-        """Pᵀ u: (n × b) → (k × b)."""
-        return self.basis.contract(self.rows.t_matmul(self.row_scale * u))
-
-    def normal(self) -> Multiply:
-        """Return v ↦ PᵀP v: (k × b) → (k × b)."""
-        weight = self.row_scale.square()
-        return lambda v: self.basis.contract(self.rows.gram_matmul(weight, self.basis.expand(v)))
+    def expanded_adjoint(self, u: Tensor) -> Tensor:
+        """B Pᵀ u: (n × b) → (d × b)."""
+        return self.basis.expand(self.basis.contract(self.rows.t_matmul(self.row_scale * u)))
 
     def gram(self) -> Tensor:
         """PᵀP (k × k), summed over row blocks in float64."""
@@ -87,25 +78,21 @@ class Factor:
             return self.basis.contract(self.basis.contract(plain).T.contiguous())
         total = torch.zeros(k, k, dtype=torch.float64, device=self.rows.device)
         for part, image in self.basis.images(self.rows):
-            total += _self_product(self.row_scale[part] * image)
+            scaled = self.row_scale[part] * image
+            # NumPy uses the symmetry of the product, which halves the work; torch does not.
+            on_cpu = scaled.device.type == "cpu"
+            total += torch.from_numpy(scaled.numpy().T @ scaled.numpy()) if on_cpu else scaled.T @ scaled
         return total
 
     def decompose(self, count: int) -> tuple[Tensor, Tensor]:
         """The largest eigenvalues σ² of G, descending, and W = B V Σ⁻¹ (d × c), from the smaller of PᵀP and PPᵀ."""
-        n, k = self.shape
-        device = self.rows.device
+        (n, k), rows, basis, weight = self.shape, self.rows, self.basis, self.row_scale.square()
         if n < k:
-            values, u = leading_eigenpairs(lambda u: self.forward(self.adjoint(u)), n, count, device=device)
-            return values, self.basis.expand(self.adjoint(u)) * inverse(values)
-        one_pass = k <= direct_size(count) or (not self.rows.quick and k <= _GRAM_COLUMNS * (4 * count + 64))
-        product = self.gram() if one_pass else self.normal()
-        values, v = leading_eigenpairs(product, k, count, device=device)
-        return values, self.basis.expand(v) * inverse_sqrt(values)
-
-
-def _self_product(block: Tensor) -> Tensor:
-    """BlockᵀBlock; NumPy uses the symmetry, which halves the work, and torch does not."""
-    if block.device.type != "cpu":
-        return block.T @ block
-    array = block.numpy()
-    return torch.from_numpy(array.T @ array)
+            values, u = leading_eigenpairs(
+                lambda u: self.row_scale * rows.matmul(self.expanded_adjoint(u)), n, count, device=rows.device
+            )
+            return values, self.expanded_adjoint(u) * inverse(values)
+        one_pass = k <= direct_size(count) or (not rows.quick and k <= _GRAM_COLUMNS * (4 * count + 64))
+        inner = self.gram() if one_pass else lambda v: basis.contract(rows.gram_matmul(weight, basis.expand(v)))
+        values, v = leading_eigenpairs(inner, k, count, device=rows.device)
+        return values, basis.expand(v) * inverse_sqrt(values)
