@@ -25,7 +25,7 @@ from torch import Tensor
 from gcnsl.checks import check_whole
 from gcnsl.errors import ArgumentError
 from gcnsl.spectral.conventions import Scale, column_signs, inverse_sqrt, padded, restored, scale_factor
-from gcnsl.spectral.factor import Basis, Factor
+from gcnsl.spectral.factor import Basis, decompose
 from gcnsl.spectral.rows import Rows, as_rows
 
 
@@ -128,7 +128,7 @@ def fit_esc(
     total = basis.expand(basis.contract(rows.t_matmul(unit[:, None])))[:, 0]
     signed = rows.negative_rows().any()
     row_scale = unit * inverse_sqrt(_degrees(rows, basis, unit, total, signed.expand(rows.shape[0])))
-    eigenvalues, weight = Factor(rows, row_scale[:, None], basis).decompose(count)
+    eigenvalues, weight = decompose(rows, row_scale, basis, count)
     weight = padded(weight, count)
     features = _project(rows, row_scale, weight)
     signs = column_signs(features) * factor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -24,6 +23,10 @@ class Basis:
         self.anchors = anchors
         if anchors is not None:
             self._inverse_norm = inverse_sqrt(anchors.squared_norms())[:, None]
+
+    def size(self, rows: Rows) -> int:
+        """The number of columns (k)."""
+        return rows.shape[1] if self.anchors is None else self.anchors.shape[0]
 
     def contract(self, features: Tensor) -> Tensor:
         """Bᵀ · features: (d × b) → (k × b)."""
@@ -51,48 +54,34 @@ class Basis:
         return torch.cat([image.square().sum(1) for _, image in self.images(rows)])
 
 
-@dataclass(frozen=True)
-class Factor:
-    """P = diag(row_scale) X B (n × k), with row_scale as a column (n × 1)."""
+def decompose(rows: Rows, row_scale: Tensor, basis: Basis, count: int) -> tuple[Tensor, Tensor]:
+    """The largest eigenvalues σ² of G, descending, and W = B V Σ⁻¹ (d × c), from the smaller of PᵀP and PPᵀ."""
+    scale, n, k = row_scale[:, None], rows.shape[0], basis.size(rows)
+    if n < k:
 
-    rows: Rows
-    row_scale: Tensor
-    basis: Basis
+        def adjoint(u: Tensor) -> Tensor:  # B Pᵀ u
+            return basis.expand(basis.contract(rows.t_matmul(scale * u)))
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, k)."""
-        columns = self.rows.shape[1] if self.basis.anchors is None else self.basis.anchors.shape[0]
-        return self.rows.shape[0], columns
+        values, u = leading_eigenpairs(lambda u: scale * rows.matmul(adjoint(u)), n, count, device=rows.device)
+        return values, adjoint(u) * inverse(values)
+    weight = scale.square()
+    one_pass = k <= direct_size(count) or (not rows.quick and k <= _GRAM_COLUMNS * (4 * count + 64))
+    product = (
+        _gram(rows, scale, basis) if one_pass else lambda v: basis.contract(rows.gram_matmul(weight, basis.expand(v)))
+    )
+    values, v = leading_eigenpairs(product, k, count, device=rows.device)
+    return values, basis.expand(v) * inverse_sqrt(values)
 
-    def expanded_adjoint(self, u: Tensor) -> Tensor:
-        """B Pᵀ u: (n × b) → (d × b)."""
-        return self.basis.expand(self.basis.contract(self.rows.t_matmul(self.row_scale * u)))
 
-    def gram(self) -> Tensor:
-        """PᵀP (k × k), summed over row blocks in float64."""
-        k, d = self.shape[1], self.rows.shape[1]
-        if self.basis.anchors is not None and d <= 2 * k:
-            # Bᵀ (XᵀX) B: the sum over n rows takes d² / 2 multiplications per row instead of dk + k² / 2.
-            plain = Factor(self.rows, self.row_scale, Basis(None)).gram()
-            return self.basis.contract(self.basis.contract(plain).T.contiguous())
-        total = torch.zeros(k, k, dtype=torch.float64, device=self.rows.device)
-        for part, image in self.basis.images(self.rows):
-            scaled = self.row_scale[part] * image
-            # NumPy uses the symmetry of the product, which halves the work; torch does not.
-            on_cpu = scaled.device.type == "cpu"
-            total += torch.from_numpy(scaled.numpy().T @ scaled.numpy()) if on_cpu else scaled.T @ scaled
-        return total
-
-    def decompose(self, count: int) -> tuple[Tensor, Tensor]:
-        """The largest eigenvalues σ² of G, descending, and W = B V Σ⁻¹ (d × c), from the smaller of PᵀP and PPᵀ."""
-        (n, k), rows, basis, weight = self.shape, self.rows, self.basis, self.row_scale.square()
-        if n < k:
-            values, u = leading_eigenpairs(
-                lambda u: self.row_scale * rows.matmul(self.expanded_adjoint(u)), n, count, device=rows.device
-            )
-            return values, self.expanded_adjoint(u) * inverse(values)
-        one_pass = k <= direct_size(count) or (not rows.quick and k <= _GRAM_COLUMNS * (4 * count + 64))
-        inner = self.gram() if one_pass else lambda v: basis.contract(rows.gram_matmul(weight, basis.expand(v)))
-        values, v = leading_eigenpairs(inner, k, count, device=rows.device)
-        return values, basis.expand(v) * inverse_sqrt(values)
+def _gram(rows: Rows, scale: Tensor, basis: Basis) -> Tensor:
+    """PᵀP (k × k), summed over row blocks in float64."""
+    k = basis.size(rows)
+    if basis.anchors is not None and rows.shape[1] <= 2 * k:
+        # Bᵀ (XᵀX) B: the sum over n rows takes d² / 2 multiplications per row instead of dk + k² / 2.
+        return basis.contract(basis.contract(_gram(rows, scale, Basis(None))).T.contiguous())
+    total = torch.zeros(k, k, dtype=torch.float64, device=rows.device)
+    for part, image in basis.images(rows):
+        block = scale[part] * image
+        # NumPy uses the symmetry of the product, which halves the work; torch does not.
+        total += torch.from_numpy(block.numpy().T @ block.numpy()) if block.device.type == "cpu" else block.T @ block
+    return total
