@@ -221,11 +221,11 @@ def test_a_larger_state_and_names_of_columns_come_back(method):
     assert estimator.extension_.weight.is_contiguous()
     plain, tensors = through_json(estimator)
     assert plain["random_state"] is None
-    again = SpectralFeatures.from_state(plain, tensors, torch.from_numpy(frame.to_numpy()))
+    again = SpectralFeatures.from_state(plain, tensors, torch.tensor(frame.to_numpy()))
     np.testing.assert_array_equal(again.transform(frame), estimator.transform(frame))
     assert list(again.feature_names_in_) == list(frame.columns)
     transposed = {name: value.T.contiguous().T if value.ndim == 2 else value for name, value in tensors.items()}
-    other = SpectralFeatures.from_state(plain, transposed, torch.from_numpy(frame.to_numpy()))
+    other = SpectralFeatures.from_state(plain, transposed, torch.tensor(frame.to_numpy()))
     np.testing.assert_array_equal(other.transform(frame), estimator.transform(frame))
 
 

@@ -25,21 +25,14 @@ from torch import Tensor
 from gcnsl.checks import check_whole
 from gcnsl.errors import ArgumentError
 from gcnsl.spectral.conventions import Scale, column_signs, inverse_sqrt, padded, restored, scale_factor
-from gcnsl.spectral.factor import Basis, Factor
+from gcnsl.spectral.factor import Basis, decompose
 from gcnsl.spectral.rows import Rows, as_rows
 
 
 def esc(X: Any, n_components: int, *, scale: Scale = "unit") -> Any:
     """Efficient spectral clustering: the leading left singular vectors of P = D^-1/2 X, D the row sums of X Xᵀ.
 
-    Args:
-        X: Features (n × d), a dense or CSR matrix of NumPy, SciPy or torch.
-        n_components: Number of components (c). Columns beyond the rank of P are zero.
-        scale: ``"unit"`` for orthonormal columns, ``"sqrt-n"`` for these times √n.
-
-    Returns:
-        F (n × c), an array or a tensor as X is, with its dtype and device. :class:`gcnsl.spectral.SpectralFeatures`
-        documents how zero rows, negative features, ties and signs are treated.
+    Returns F (n × c). :class:`gcnsl.spectral.SpectralFeatures` documents the arguments and all special cases.
     """
     rows = as_rows(X)
     return rows.deliver(fit_esc(rows, n_components, scale=scale)[0])
@@ -48,16 +41,7 @@ def esc(X: Any, n_components: int, *, scale: Scale = "unit") -> Any:
 def esc_anch(X: Any, n_components: int, n_anchors: int, *, scale: Scale = "unit", random_state: Any = None) -> Any:
     """ESC with anchors: the leading left singular vectors of P = D^-1/2 R, R the cosines of all rows to m random rows.
 
-    Args:
-        X: Features (n × d), a dense or CSR matrix of NumPy, SciPy or torch.
-        n_components: Number of components (c), at most ``n_anchors``. Columns beyond the rank of P are zero.
-        n_anchors: Number of anchors (m). If m ≥ n, every row is an anchor.
-        scale: ``"unit"`` for orthonormal columns, ``"sqrt-n"`` for these times √n.
-        random_state: Seed or ``numpy.random.RandomState`` for the choice of anchors.
-
-    Returns:
-        F (n × c), an array or a tensor as X is, with its dtype and device. :class:`gcnsl.spectral.SpectralFeatures`
-        documents how zero rows, negative features, ties and signs are treated.
+    Returns F (n × c). :class:`gcnsl.spectral.SpectralFeatures` documents the arguments and all special cases.
     """
     rows = as_rows(X)
     anchors = choose_anchors(rows.shape[0], n_components, n_anchors, random_state=random_state)
@@ -127,7 +111,7 @@ class LinearMap:
                 raise ValueError(f"anchors are not row numbers of a matrix with {n} rows")
         shapes = {"weight": (d, count), "total": (d,), "eigenvalues": (count,)}
         weight, total, eigenvalues = restored(tensors, shapes, rows.device)
-        anchors = _anchor_rows(rows.divided(rows.magnitude), numbers)
+        anchors = None if numbers is None else rows.divided(rows.magnitude).take(numbers.to(rows.device))
         return cls(weight, total, eigenvalues, plain["signed_"], rows.magnitude, numbers, anchors)
 
 
@@ -138,13 +122,13 @@ def fit_esc(
     count, factor = check_whole("n_components", n_components, least=1), scale_factor(scale, rows.shape[0])
     magnitude = rows.magnitude
     rows = rows.divided(magnitude)
-    anchors = _anchor_rows(rows, anchor_numbers)
+    anchors = None if anchor_numbers is None else rows.take(anchor_numbers.to(rows.device))
     basis = Basis(anchors)
     unit = _unit_scale(rows, basis)
     total = basis.expand(basis.contract(rows.t_matmul(unit[:, None])))[:, 0]
     signed = rows.negative_rows().any()
     row_scale = unit * inverse_sqrt(_degrees(rows, basis, unit, total, signed.expand(rows.shape[0])))
-    eigenvalues, weight = Factor(rows, row_scale[:, None], basis).decompose(count)
+    eigenvalues, weight = decompose(rows, row_scale, basis, count)
     weight = padded(weight, count)
     features = _project(rows, row_scale, weight)
     signs = column_signs(features) * factor
@@ -152,10 +136,6 @@ def fit_esc(
     # The layout decides how products are rounded: a map restored from a file is contiguous, so this one is, too.
     weight, eigenvalues = (weight * signs).contiguous(), padded(eigenvalues, count)
     return features, LinearMap(weight, total, eigenvalues, bool(signed), magnitude, anchor_numbers, anchors)
-
-
-def _anchor_rows(rows: Rows, numbers: Tensor | None) -> Rows | None:
-    return None if numbers is None else rows.take(numbers.to(rows.device))
 
 
 def _unit_scale(rows: Rows, basis: Basis) -> Tensor:

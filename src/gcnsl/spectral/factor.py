@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from gcnsl.spectral.conventions import inverse, inverse_sqrt
-from gcnsl.spectral.eigen import Multiply, direct_size, leading_eigenpairs
+from gcnsl.spectral.eigen import direct_size, leading_eigenpairs
 from gcnsl.spectral.rows import Rows
 
 # A Krylov space for c eigenvectors has about 4c + 64 dimensions. If products with X are not quick, summing PᵀP in one
@@ -24,6 +23,10 @@ class Basis:
         self.anchors = anchors
         if anchors is not None:
             self._inverse_norm = inverse_sqrt(anchors.squared_norms())[:, None]
+
+    def size(self, rows: Rows) -> int:
+        """The number of columns (k)."""
+        return rows.shape[1] if self.anchors is None else self.anchors.shape[0]
 
     def contract(self, features: Tensor) -> Tensor:
         """Bᵀ · features: (d × b) → (k × b)."""
@@ -51,61 +54,34 @@ class Basis:
         return torch.cat([image.square().sum(1) for _, image in self.images(rows)])
 
 
-@dataclass(frozen=True)
-class Factor:
-    """P = diag(row_scale) X B (n × k), with row_scale as a column (n × 1)."""
+def decompose(rows: Rows, row_scale: Tensor, basis: Basis, count: int) -> tuple[Tensor, Tensor]:
+    """The largest eigenvalues σ² of G, descending, and W = B V Σ⁻¹ (d × c), from the smaller of PᵀP and PPᵀ."""
+    scale, n, k = row_scale[:, None], rows.shape[0], basis.size(rows)
+    if n < k:
 
-    rows: Rows
-    row_scale: Tensor
-    basis: Basis
+        def adjoint(u: Tensor) -> Tensor:  # B Pᵀ u
+            return basis.expand(basis.contract(rows.t_matmul(scale * u)))
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, k)."""
-        columns = self.rows.shape[1] if self.basis.anchors is None else self.basis.anchors.shape[0]
-        return self.rows.shape[0], columns
-
-    def forward(self, v: Tensor) -> Tensor:
-        """P v: (k × b) → (n × b)."""
-        return self.row_scale * self.rows.matmul(self.basis.expand(v))
-
-    def adjoint(self, u: Tensor) -> Tensor:
-        """Pᵀ u: (n × b) → (k × b)."""
-        return self.basis.contract(self.rows.t_matmul(self.row_scale * u))
-
-    def normal(self) -> Multiply:
-        """Return v ↦ PᵀP v: (k × b) → (k × b)."""
-        weight = self.row_scale.square()
-        return lambda v: self.basis.contract(self.rows.gram_matmul(weight, self.basis.expand(v)))
-
-    def gram(self) -> Tensor:
-        """PᵀP (k × k), summed over row blocks in float64."""
-        k, d = self.shape[1], self.rows.shape[1]
-        if self.basis.anchors is not None and d <= 2 * k:
-            # Bᵀ (XᵀX) B: the sum over n rows takes d² / 2 multiplications per row instead of dk + k² / 2.
-            plain = Factor(self.rows, self.row_scale, Basis(None)).gram()
-            return self.basis.contract(self.basis.contract(plain).T.contiguous())
-        total = torch.zeros(k, k, dtype=torch.float64, device=self.rows.device)
-        for part, image in self.basis.images(self.rows):
-            total += _self_product(self.row_scale[part] * image)
-        return total
-
-    def decompose(self, count: int) -> tuple[Tensor, Tensor]:
-        """The largest eigenvalues σ² of G, descending, and W = B V Σ⁻¹ (d × c), from the smaller of PᵀP and PPᵀ."""
-        n, k = self.shape
-        device = self.rows.device
-        if n < k:
-            values, u = leading_eigenpairs(lambda u: self.forward(self.adjoint(u)), n, count, device=device)
-            return values, self.basis.expand(self.adjoint(u)) * inverse(values)
-        one_pass = k <= direct_size(count) or (not self.rows.quick and k <= _GRAM_COLUMNS * (4 * count + 64))
-        product = self.gram() if one_pass else self.normal()
-        values, v = leading_eigenpairs(product, k, count, device=device)
-        return values, self.basis.expand(v) * inverse_sqrt(values)
+        values, u = leading_eigenpairs(lambda u: scale * rows.matmul(adjoint(u)), n, count, device=rows.device)
+        return values, adjoint(u) * inverse(values)
+    weight = scale.square()
+    one_pass = k <= direct_size(count) or (not rows.quick and k <= _GRAM_COLUMNS * (4 * count + 64))
+    product = (
+        _gram(rows, scale, basis) if one_pass else lambda v: basis.contract(rows.gram_matmul(weight, basis.expand(v)))
+    )
+    values, v = leading_eigenpairs(product, k, count, device=rows.device)
+    return values, basis.expand(v) * inverse_sqrt(values)
 
 
-def _self_product(block: Tensor) -> Tensor:
-    """BlockᵀBlock; NumPy uses the symmetry, which halves the work, and torch does not."""
-    if block.device.type != "cpu":
-        return block.T @ block
-    array = block.numpy()
-    return torch.from_numpy(array.T @ array)
+def _gram(rows: Rows, scale: Tensor, basis: Basis) -> Tensor:
+    """PᵀP (k × k), summed over row blocks in float64."""
+    k = basis.size(rows)
+    if basis.anchors is not None and rows.shape[1] <= 2 * k:
+        # Bᵀ (XᵀX) B: the sum over n rows takes d² / 2 multiplications per row instead of dk + k² / 2.
+        return basis.contract(basis.contract(_gram(rows, scale, Basis(None))).T.contiguous())
+    total = torch.zeros(k, k, dtype=torch.float64, device=rows.device)
+    for part, image in basis.images(rows):
+        block = scale[part] * image
+        # NumPy uses the symmetry of the product, which halves the work; torch does not.
+        total += torch.from_numpy(block.numpy().T @ block.numpy()) if block.device.type == "cpu" else block.T @ block
+    return total

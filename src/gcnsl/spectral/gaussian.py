@@ -32,15 +32,7 @@ _MEDIAN_ROWS = 1000
 def sc(X: Any, n_components: int, *, sigma: float | None = None, scale: Scale = "unit") -> Any:
     """Spectral clustering: the leading eigenvectors of G = D^-1/2 S D^-1/2, S Gaussian. Takes O(n²) time.
 
-    Args:
-        X: Features (n × d), a dense or CSR matrix of NumPy, SciPy or torch.
-        n_components: Number of components (c). Columns beyond the rank of G are zero.
-        sigma: Width of the Gaussian (σ). None for the median distance between rows (at most 1000 of them, evenly
-            spaced).
-        scale: ``"unit"`` for orthonormal columns, ``"sqrt-n"`` for these times √n.
-
-    Returns:
-        F (n × c), an array or a tensor as X is, with its dtype and device.
+    Returns F (n × c). :class:`gcnsl.spectral.SpectralFeatures` documents the arguments and all special cases.
     """
     rows = as_rows(X)
     return rows.deliver(fit_sc(rows, n_components, sigma=sigma, scale=scale)[0])

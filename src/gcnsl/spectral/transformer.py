@@ -32,14 +32,15 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     - ``"esc"``: S = X Xᵀ, never formed: F holds the left singular vectors of D^-1/2 X;
     - ``"esc-anch"``: S = R Rᵀ, where R (n × m) holds the cosines to m random rows, the anchors; neither is formed.
 
-    All computations are in float64, whatever the dtype of X. The subspace is exact to about 1e-7, or to the rounding
-    error divided by the gap between the c-th and the next eigenvalue.
+    X is dense or CSR (never made dense), of NumPy, SciPy or torch, on the CPU or a GPU. F is an array or a tensor as X
+    is, with its dtype and device. All computations are in float64. The subspace is exact to about 1e-7, or to the
+    rounding error divided by the gap between the c-th and the next eigenvalue.
 
     Args:
         method: One of the three.
         n_components: Number of components (c).
         n_anchors: Number of anchors (m), at least c; only for ``"esc-anch"``. If m ≥ n, every row is an anchor.
-        sigma: Width of the Gaussian (σ), only for ``"sc"``. None for the median distance between rows.
+        sigma: Width of the Gaussian (σ), only for ``"sc"``. None for the median distance between (at most 1000) rows.
         scale: ``"unit"`` for unit columns; ``"sqrt-n"`` for these times √n, with entries of about one for any n.
         random_state: Seed or ``numpy.random.RandomState`` for the choice of anchors. Nothing else is random.
 
@@ -64,8 +65,7 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     - *Reproducibility*: the same input and seed give the same bits. Only CSR input on a GPU gives the same up to
       rounding, because products there are summed in no fixed order.
 
-    X is dense or CSR (never made dense), of NumPy, SciPy or torch, on the CPU or a GPU. F is an array or a tensor as X
-    is, with its dtype and device. For a million rows the memory needed besides X and F is below 1 GB, except for
+    For a million rows the memory needed besides X and F is below 1 GB, except for
     ``"sc"``, which keeps S if it has at most 4 GB.
 
     >>> X = [[2, 1], [2, 1], [1, 2], [1, 2]]
@@ -154,12 +154,9 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if check_choice("method", self.method, get_args(Method)) == "sc":
             features, extension = fit_sc(rows, self.n_components, sigma=self.sigma, scale=self.scale)
         else:
-            anchors = None
-            if self.method == "esc-anch":
-                anchors = choose_anchors(
-                    rows.shape[0], self.n_components, self.n_anchors, random_state=self.random_state
-                )
-            features, extension = fit_esc(rows, self.n_components, anchor_numbers=anchors, scale=self.scale)
+            n, c, m = rows.shape[0], self.n_components, self.n_anchors
+            anchors = choose_anchors(n, c, m, random_state=self.random_state) if self.method == "esc-anch" else None
+            features, extension = fit_esc(rows, c, anchor_numbers=anchors, scale=self.scale)
         self._set_extension(extension)
         return rows, features
 

@@ -14,12 +14,8 @@ def isomap(adjacency: sp.csr_array, *, landmarks: int | None = None, seed: int =
     There are no paths between components. Each one is embedded separately, and they are placed side by side, further
     apart than any two nodes of the same component.
 
-    Args:
-        adjacency: The graph (n × n, symmetric, without loops).
-        landmarks: In a component with more nodes than this, only this many random nodes are embedded exactly; the
-            others are placed by their distances to these (de Silva and Tenenbaum, 2002). None embeds all nodes
-            exactly, which takes n² distances.
-        seed: Seed for the choice of landmarks.
+    In a component with more than ``landmarks`` nodes, only this many random nodes are embedded exactly; the others are
+    placed by their distances to these (de Silva and Tenenbaum, 2002). None embeds all exactly: n² distances.
     """
     rng = np.random.default_rng(seed)
     _, component = connected_components(adjacency, directed=False)

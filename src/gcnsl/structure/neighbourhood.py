@@ -69,9 +69,8 @@ def neighbourhood(
 
     Args:
         adjacency: The graph (n × n), without loops.
-        positions: Positions in the plane or in the unit disc (n × 2). A node with NaN has no neighbours in the latent
-            space.
-        hyperbolic: Whether distances are hyperbolic (Poincaré's model of the unit disc).
+        positions: Positions in the plane (n × 2). A node with NaN has no neighbours in the latent space.
+        hyperbolic: Whether positions are in the unit disc, with hyperbolic distances (Poincaré's model).
     """
     graph = np.stack(adjacency.nonzero()).astype(np.int64)
     latent = _closest_pairs(positions, graph.shape[1], hyperbolic=hyperbolic)

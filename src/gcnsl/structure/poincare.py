@@ -15,10 +15,8 @@ NEGATIVE = 5
 def poincare(adjacency: sp.csr_array, *, edges: int | None = None, seed: int = 0) -> Positions:
     """Positions of the nodes in the unit disc (n × 2), computed by gensim; NaN for nodes without neighbours.
 
-    Args:
-        adjacency: The graph (n × n, symmetric, without loops).
-        edges: Train on about this many random directed edges, at least one per node. None trains on all.
-        seed: Seed for the choice of edges and for the training.
+    The graph is symmetric and without loops. If ``edges`` is given, the training uses about this many random directed
+    edges, at least one per node.
     """
     try:
         from gensim.models.poincare import PoincareModel

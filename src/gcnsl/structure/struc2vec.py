@@ -25,13 +25,7 @@ STAY = 0.3
 
 
 def struc2vec(adjacency: sp.csr_array, *, layers: int = 5, seed: int = 0) -> Positions:
-    """Positions of the nodes in the plane (n × 2).
-
-    Args:
-        adjacency: The graph (n × n, symmetric, without loops).
-        layers: Largest distance up to which degrees are compared (K).
-        seed: Seed for the walks and for Word2Vec.
-    """
+    """Positions of the nodes of a symmetric graph without loops in the plane (n × 2), for K = ``layers``."""
     try:
         from gensim.models import Word2Vec
     except ModuleNotFoundError as error:
