@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import asdict, dataclass
+from inspect import signature
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -13,6 +14,8 @@ from gcnsl.checks import check_whole
 from gcnsl.nn.preprocessing import FeatureNorm
 from gcnsl.options import Options, option
 from gcnsl.sparse import Matrix
+
+Model = TypeVar("Model", bound=nn.Module)
 
 
 class Precomputed(Protocol):
@@ -65,6 +68,11 @@ class ModelConfig(Options, ABC):
     @abstractmethod
     def build(self, in_channels: int, out_channels: int) -> nn.Module:
         """The model for this number of features and classes, with weights drawn from torch's generator."""
+
+    def make(self, kind: type[Model], **channels: int) -> Model:
+        """A model of this class with the hyper-parameters that its constructor takes."""
+        taken = signature(kind).parameters
+        return kind(**channels, **{name: value for name, value in asdict(self).items() if name in taken})
 
 
 def check_channels(**channels: int) -> None:

@@ -30,7 +30,7 @@ class GATConfig(ModelConfig):
 
     def build(self, in_channels: int, out_channels: int) -> "GAT":
         """The model for this number of features and classes."""
-        return GAT(in_channels, self.hidden_channels, out_channels, heads=self.heads, dropout=self.dropout)
+        return self.make(GAT, in_channels=in_channels, out_channels=out_channels)
 
 
 class GraphAttention(nn.Module):

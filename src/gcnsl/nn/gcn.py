@@ -35,7 +35,7 @@ class GCNConfig(ModelConfig):
 
     def build(self, in_channels: int, out_channels: int) -> "GCN":
         """The model for this number of features and classes."""
-        return GCN(in_channels, self.hidden_channels, out_channels, num_layers=self.num_layers, dropout=self.dropout)
+        return self.make(GCN, in_channels=in_channels, out_channels=out_channels)
 
 
 class GraphConvolution(nn.Module):

@@ -115,21 +115,7 @@ class GCNSLConfig(ModelConfig):
 
     def build(self, in_channels: int, out_channels: int) -> GCNSL:
         """The model for this number of features and classes."""
-        return GCNSL(
-            in_channels,
-            self.n_components,
-            self.hidden_channels,
-            out_channels,
-            similarity_channels=self.similarity_channels,
-            rounds=self.rounds,
-            epsilon=self.epsilon,
-            merge=self.merge,
-            dropout=self.dropout,
-            use_adjacency=self.use_adjacency,
-            use_reconnected=self.use_reconnected,
-            self_loops=self.self_loops,
-            adjacency_norm=self.adjacency_norm,
-        )
+        return self.make(GCNSL, in_channels=in_channels, out_channels=out_channels, spectral_channels=self.n_components)
 
 
 class GCNSL(nn.Module):

@@ -48,7 +48,7 @@ class GeomGCNConfig(ModelConfig):
 
     def build(self, in_channels: int, out_channels: int) -> "GeomGCN":
         """The model for this number of features and classes."""
-        return GeomGCN(in_channels, self.hidden_channels, out_channels, dropout=self.dropout)
+        return self.make(GeomGCN, in_channels=in_channels, out_channels=out_channels)
 
 
 def divided_adjacency(neighbourhood: StructuralNeighbourhood, num_nodes: int) -> SparseMatrix:

@@ -34,14 +34,7 @@ class H2GCNConfig(ModelConfig):
 
     def build(self, in_channels: int, out_channels: int) -> "H2GCN":
         """The model for this number of features and classes."""
-        return H2GCN(
-            in_channels,
-            self.hidden_channels,
-            out_channels,
-            rounds=self.rounds,
-            dropout=self.dropout,
-            relu=self.relu,
-        )
+        return self.make(H2GCN, in_channels=in_channels, out_channels=out_channels)
 
 
 def two_hop_edges(edge_index: Tensor, num_nodes: int) -> Tensor:

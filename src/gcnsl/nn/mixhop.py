@@ -40,15 +40,7 @@ class MixHopConfig(ModelConfig):
 
     def build(self, in_channels: int, out_channels: int) -> "MixHop":
         """The model for this number of features and classes."""
-        return MixHop(
-            in_channels,
-            self.hidden_channels,
-            out_channels,
-            powers=self.powers,
-            num_layers=self.num_layers,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
-        )
+        return self.make(MixHop, in_channels=in_channels, out_channels=out_channels)
 
 
 class MixHopConvolution(nn.Module):

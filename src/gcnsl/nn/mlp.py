@@ -28,7 +28,7 @@ class MLPConfig(ModelConfig):
 
     def build(self, in_channels: int, out_channels: int) -> "MLP":
         """The model for this number of features and classes."""
-        return MLP(in_channels, self.hidden_channels, out_channels, num_layers=self.num_layers, dropout=self.dropout)
+        return self.make(MLP, in_channels=in_channels, out_channels=out_channels)
 
 
 class MLP(nn.Module):

@@ -44,14 +44,7 @@ class NLGNNConfig(ModelConfig):
 
     def build(self, in_channels: int, out_channels: int) -> "NLGNN":
         """The model for this number of features and classes."""
-        return NLGNN(
-            in_channels,
-            self.hidden_channels,
-            out_channels,
-            embedding=self.embedding,
-            kernel_size=self.kernel_size,
-            dropout=self.dropout,
-        )
+        return self.make(NLGNN, in_channels=in_channels, out_channels=out_channels)
 
 
 class NLGNN(nn.Module):
