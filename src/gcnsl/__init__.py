@@ -6,7 +6,7 @@ The names below are loaded when they are first used, so that ``import gcnsl`` co
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from gcnsl.version import __version__
+from gcnsl.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from gcnsl.datasets import load, synthetic
@@ -41,7 +41,6 @@ __all__ = [
     "InputError",
     "NodeClassifier",
     "SpectralFeatures",
-    "__version__",
     "from_arrays",
     "from_data",
     "from_networkx",

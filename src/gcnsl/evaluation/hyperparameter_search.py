@@ -180,7 +180,12 @@ def _work(wanted: Search, trials: int, seconds: float | None, worker: Worker | N
         optuna.logging.set_verbosity(optuna.logging.WARNING)
     enough = [optuna.study.MaxTrialsCallback(trials, states=states) for states in (_DONE, (TrialState.FAIL,))]
     judge = partial(_judge, wanted=wanted, worker=worker)
-    wanted.study().optimize(judge, timeout=seconds, callbacks=enough, catch=torch.OutOfMemoryError)
+    try:
+        wanted.study().optimize(judge, timeout=seconds, callbacks=enough, catch=torch.OutOfMemoryError)
+    except ValueError as error:  # SQLite can give a queued trial to two processes; the other one has finished it first
+        if worker is None or "Cannot tell" not in str(error):
+            raise
+        _work(wanted, trials, seconds, worker)
 
 
 def _judge(trial: optuna.Trial, wanted: Search, worker: Worker | None) -> float:
