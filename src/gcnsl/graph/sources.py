@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
-from gcnsl.graph.features import check_features
+from gcnsl.graph.arrays import check_features
 from gcnsl.graph.labels import check_labels
 from gcnsl.graph.masks import MASKS, check_masks
 from gcnsl.graph.simple_edges import check_edges, simple_undirected
