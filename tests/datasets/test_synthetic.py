@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from gcnsl.datasets.synthetic import attach, draw_classes, draw_edges, slots_by_class, synthetic
+from gcnsl.datasets.synthetic import Groups, attach, draw_classes, draw_edges, synthetic
 from gcnsl.errors import InputError
 from gcnsl.graph import edge_homophily
 
@@ -95,7 +95,8 @@ def test_attachment_by_pointers_equals_attachment_one_by_one(n, classes, edges, 
     source = np.sort(rng.integers(classes, n, edges))
     wanted = rng.integers(0, classes, edges)
     draw = rng.random(edges)
-    target = attach(source, wanted, slots_by_class(y[source], wanted, classes), draw)
+    slots = Groups.of(np.stack([y[source], wanted], axis=1).ravel(), classes)
+    target = attach(source, wanted, slots, draw)
     np.testing.assert_array_equal(target, attach_one_by_one(y, source, wanted, draw))
     np.testing.assert_array_equal(y[target], wanted)
 
@@ -176,12 +177,12 @@ def test_edges_are_sorted_and_each_once():
         ({"n": 10.5}, r"n\(10.5\) must be a whole number"),
         ({"h": -0.1}, r"h\(-0.1\) must be >= 0 and <= 1"),
         ({"h": 1.01}, r"h\(1.01\) must be >= 0 and <= 1"),
-        ({"h": math.nan}, r"h\(nan\) must be >= 0 and <= 1"),
+        ({"h": math.nan}, r"h\(nan\) must be finite and >= 0 and <= 1"),
         ({"h": "0.5"}, r"h\('0.5'\) must be a number"),
         ({"classes": 1}, r"classes\(1\) must be >= 2"),
         ({"classes": True}, r"classes\(True\) must be a whole number"),
         ({"degree": 0}, r"degree\(0\) must be > 0"),
-        ({"degree": math.inf}, r"degree\(inf\) must be > 0 and < 1000: it is the mean"),
+        ({"degree": math.inf}, r"degree\(inf\) must be finite and > 0 and < 1000"),
         ({"features": 4}, r"features\(4\) must be >= 5: every class needs a word"),
         ({"seed": -1}, r"seed\(-1\) must be >= 0"),
         ({"signal": 2.0}, r"signal\(2.0\) must be >= 0 and <= 1"),

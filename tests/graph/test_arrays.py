@@ -1,8 +1,15 @@
+import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
-from gcnsl import InputError
+from gcnsl import InputError, from_arrays
 from gcnsl.graph.arrays import as_array
+
+from .cases import EDGES, X, Y
+
+NAN, BIG = X.copy(), X.copy()
+NAN[2, 1], BIG[0, 1] = np.nan, 1e300
 
 
 @pytest.mark.parametrize("values", [[1.0, 2.0], (1.0, 2.0), torch.tensor([1.0, 2.0], requires_grad=True)])
@@ -13,3 +20,28 @@ def test_anything_array_like_becomes_an_array(values) -> None:
 def test_anything_else_is_refused_by_name() -> None:
     with pytest.raises(InputError, match="edge_index is not an array"):
         as_array([[1], [2, 3]], "edge_index")
+
+
+def test_sparse_features_stay_sparse() -> None:
+    for sparse in (sp.csr_array(X), sp.coo_matrix(X), torch.tensor(X).to_sparse(), torch.tensor(X).to_sparse_csr()):
+        data = from_arrays(sparse, EDGES, Y)
+        assert data.x.layout == torch.sparse_csr
+        assert data.x.to_dense().tolist() == X.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"x": np.empty((0, 2))}, r"x has shape \(0, 2\): the graph is empty"),
+        ({"x": np.empty((4, 0))}, "no features"),
+        ({"x": np.ones(4)}, r"x has shape \(4,\): give a matrix"),
+        ({"x": NAN}, r"x\[2, 1\] is nan"),
+        ({"x": sp.csr_array(NAN)}, r"x\[2, 1\] is nan"),
+        ({"x": BIG}, r"x\[0, 1\] is 1e\+300"),
+        ({"x": [["a", "b"]] * 4}, "features must be numbers"),
+        ({"x": [[1], [2, 3]]}, "x is not an array"),
+    ],
+)
+def test_bad_features_are_named(arguments, message) -> None:
+    with pytest.raises(InputError, match=message):
+        from_arrays(**{"x": X, "edge_index": EDGES, "y": Y, **arguments})

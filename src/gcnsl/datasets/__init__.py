@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import check_choice
 from gcnsl.datasets.benchmarks import BENCHMARKS, read_benchmark, read_npz
-from gcnsl.datasets.dataset_files import fetch, folder_of
+from gcnsl.datasets.dataset_files import fetch, find
 from gcnsl.datasets.debian import load_debian
 from gcnsl.datasets.splits import geom_gcn_masks, geom_gcn_paths, random_masks
 from gcnsl.datasets.synthetic import NAMED_SEED, synthetic, synthetic_homophily
@@ -51,9 +51,8 @@ def load(
         root: Folder with dataset files, searched before ``$GCNSL_DATA`` and the user's cache. Files that are not found
             are downloaded.
 
-    Returns:
-        The checked graph (see :func:`gcnsl.graph.from_arrays`) with masks (n × runs), its ``name`` and ``notes`` about
-        it. A graph that is loaded by name, not by path, also has that name as ``benchmark``.
+    The checked graph (see :func:`gcnsl.graph.from_arrays`) has masks (n × runs), its ``name`` and ``notes`` about it.
+    A graph that is loaded by name, not by path, also has that name as ``benchmark``.
     """
     if split is not None:
         check_choice("split", split, SPLITS, or_else=", or None")
@@ -82,8 +81,9 @@ def where(name: str, root: str | os.PathLike[str] | None = None) -> str | None:
     """Return the folder with the files of a graph, ``"bundled"``, or ``None`` if they must be downloaded."""
     if name == "debian":
         return "bundled"
-    folders = [folder_of(path, root) for path in BENCHMARKS[name].paths]
-    return None if None in folders else str(folders[0])
+    paths = BENCHMARKS[name].paths
+    first, *others = (find(path, root) for path in paths)
+    return None if first is None or None in others else str(first.parents[paths[0].count("/")])
 
 
 def _load_named(name: str, split: str | None, root: str | os.PathLike[str] | None) -> Data:

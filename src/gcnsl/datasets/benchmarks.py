@@ -31,6 +31,15 @@ from gcnsl.graph.masks import MASKS
 _PLANETOID_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 _NODES, _EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
 
+_CITESEER_NOTES = (
+    "15 nodes have neither features nor a label in the original files; as usual in the literature, they "
+    "have class 0, and the splits contain them",
+    "geom-gcn splits 4 and 5 leave out 1207 nodes outside the largest component",
+)
+_CORNELL_NOTE = (
+    "Cornell's edges with Texas's features and labels, a mistake in the original files: this is the graph "
+    "in the paper's table (h = .30); `cornell` is the real one"
+)
 _WIKIPEDIA_NOTE = (
     "Contains groups of nodes with the same neighbours and label, split between training and test: "
     "accuracies are optimistic (Platonov et al., 2023)"
@@ -44,7 +53,6 @@ _MISSING_CLASS_NOTE = (
 class Benchmark:
     """A graph of the literature: its files and notes about it."""
 
-    name: str
     family: str
     """The format of its files: ``planetoid``, ``webkb``, ``actor`` or ``npz``."""
     stem: str
@@ -54,14 +62,11 @@ class Benchmark:
     @property
     def paths(self) -> list[str]:
         """The paths of its files, including the splits where torch_geometric's reader needs them."""
-        match self.family:
-            case "planetoid":
-                return [f"planetoid/ind.{self.stem}.{part}" for part in _PLANETOID_PARTS]
-            case "npz":
-                return [f"heterophilous/{self.stem}.npz"]
-            case _:
-                folder = f"geom-gcn/{self.stem}"
-                return [f"{folder}/{_NODES}", f"{folder}/{_EDGES}", *geom_gcn_paths(self.split_stem)]
+        if self.family == "planetoid":
+            return [f"planetoid/ind.{self.stem}.{part}" for part in _PLANETOID_PARTS]
+        if self.family == "npz":
+            return [f"heterophilous/{self.stem}.npz"]
+        return [*(f"geom-gcn/{self.stem}/{name}" for name in (_NODES, _EDGES)), *geom_gcn_paths(self.split_stem)]
 
     @property
     def split_stem(self) -> str:
@@ -70,59 +75,36 @@ class Benchmark:
 
 
 BENCHMARKS = {
-    benchmark.name: benchmark
-    for benchmark in (
-        Benchmark("cora", "planetoid", "cora", ("geom-gcn splits leave out 223 nodes outside the largest component",)),
-        Benchmark(
-            "citeseer",
-            "planetoid",
-            "citeseer",
-            (
-                "15 nodes have neither features nor a label in the original files; as usual in the literature, they "
-                "have class 0, and the splits contain them",
-                "geom-gcn splits 4 and 5 leave out 1207 nodes outside the largest component",
-            ),
-        ),
-        Benchmark("pubmed", "planetoid", "pubmed"),
-        Benchmark("squirrel", "npz", "squirrel_directed", (_WIKIPEDIA_NOTE,)),
-        Benchmark("chameleon", "npz", "chameleon_directed", (_WIKIPEDIA_NOTE,)),
-        Benchmark(
-            "cornell-geomgcn",
-            "webkb",
-            "cornell",
-            (
-                "Cornell's edges with Texas's features and labels, a mistake in the original files: this is the graph "
-                "in the paper's table (h = .30); `cornell` is the real one",
-                _MISSING_CLASS_NOTE,
-            ),
-        ),
-        Benchmark(
-            "cornell",
-            "npz",
-            "cornell",
-            ("The real Cornell (h = .12); the paper's is `cornell-geomgcn`",),
-        ),
-        Benchmark("texas", "webkb", "texas", (_MISSING_CLASS_NOTE,)),
-        Benchmark("wisconsin", "webkb", "wisconsin"),
-        Benchmark("actor", "actor", "film"),
-    )
+    "cora": Benchmark("planetoid", "cora", ("geom-gcn splits leave out 223 nodes outside the largest component",)),
+    "citeseer": Benchmark("planetoid", "citeseer", _CITESEER_NOTES),
+    "pubmed": Benchmark("planetoid", "pubmed"),
+    "squirrel": Benchmark("npz", "squirrel_directed", (_WIKIPEDIA_NOTE,)),
+    "chameleon": Benchmark("npz", "chameleon_directed", (_WIKIPEDIA_NOTE,)),
+    "cornell-geomgcn": Benchmark("webkb", "cornell", (_CORNELL_NOTE, _MISSING_CLASS_NOTE)),
+    "cornell": Benchmark("npz", "cornell", ("The real Cornell (h = .12); the paper's is `cornell-geomgcn`",)),
+    "texas": Benchmark("webkb", "texas", (_MISSING_CLASS_NOTE,)),
+    "wisconsin": Benchmark("webkb", "wisconsin"),
+    "actor": Benchmark("actor", "film"),
 }
 
 
 def read_benchmark(benchmark: Benchmark, root: str | os.PathLike[str] | None = None) -> tuple[Data, Masks]:
     """Read a checked graph, and for the citation graphs the masks of their public split."""
     files = {Path(path).name: content for path, content in fetch(benchmark.paths, root).items()}
+    stem = benchmark.stem
     if benchmark.family == "npz":
-        arrays = read_npz(io.BytesIO(files[f"{benchmark.stem}.npz"]), benchmark.name)
+        arrays = read_npz(io.BytesIO(files[f"{stem}.npz"]), stem)
         return from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"]), {}
     if benchmark.family == "planetoid":
         with _on_disk(files) as folder:
-            raw = read_planetoid_data(str(folder), benchmark.stem)
-        edges = _adjacency_lists(files[f"ind.{benchmark.stem}.graph"])
-        return from_arrays(raw.x, edges, raw.y), {name: raw[name][:, None] for name in MASKS}
-    raw = _parse_geom_gcn(files, benchmark)
-    edges = np.loadtxt(io.BytesIO(files[_EDGES]), dtype=np.int64, skiprows=1).T
-    return from_arrays(raw.x, edges, raw.y), {}
+            raw = read_planetoid_data(folder, stem)
+        lists: dict[int, list[int]] = pickle.loads(files[f"ind.{stem}.graph"], encoding="latin1")
+        edges = [(node, neighbour) for node, neighbours in lists.items() for neighbour in neighbours]
+        return from_arrays(raw.x, np.array(edges).T, raw.y), {name: raw[name][:, None] for name in MASKS}
+    nested = "raw" if benchmark.family == "actor" else f"{stem}/raw"
+    with _on_disk({f"{nested}/{name}": content for name, content in files.items()}) as folder:
+        raw = (Actor(folder) if benchmark.family == "actor" else WebKB(folder, stem))[0]
+    return from_arrays(raw.x, np.loadtxt(io.BytesIO(files[_EDGES]), dtype=np.int64, skiprows=1).T, raw.y), {}
 
 
 def read_npz(file: Any, name: str, *, masks: bool = False) -> dict[str, NDArray[Any]]:
@@ -139,31 +121,17 @@ def read_npz(file: Any, name: str, *, masks: bool = False) -> dict[str, NDArray[
     return arrays
 
 
-def _parse_geom_gcn(files: Mapping[str, bytes], benchmark: Benchmark) -> Data:
-    nested = Path("raw") if benchmark.family == "actor" else Path(benchmark.stem, "raw")
-    with _on_disk({str(nested / name): content for name, content in files.items()}) as folder:
-        dataset = Actor(str(folder)) if benchmark.family == "actor" else WebKB(str(folder), benchmark.stem)
-        return dataset[0]
-
-
 @contextlib.contextmanager
-def _on_disk(files: Mapping[str, bytes]) -> Iterator[Path]:
+def _on_disk(files: Mapping[str, bytes]) -> Iterator[str]:
     """Write verified contents to a temporary folder, for readers that take paths.
 
     The readers print to stderr and use deprecated names of NumPy and SciPy; both are hidden from the user.
     """
-    with tempfile.TemporaryDirectory(prefix="gcnsl-") as name, warnings.catch_warnings():
+    with tempfile.TemporaryDirectory(prefix="gcnsl-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", category=DeprecationWarning)
         for path, content in files.items():
-            target = Path(name, path)
+            target = Path(folder, path)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         with contextlib.redirect_stderr(io.StringIO()):
-            yield Path(name)
-
-
-def _adjacency_lists(pickled: bytes) -> NDArray[np.int64]:
-    """Return the entries (2 × E) of Planetoid's ``graph``, a dict from node to neighbours."""
-    lists: dict[int, list[int]] = pickle.loads(pickled, encoding="latin1")
-    source = np.repeat(list(lists), [len(neighbours) for neighbours in lists.values()])
-    return np.stack([source, np.concatenate([np.asarray(v, dtype=np.int64) for v in lists.values()])])
+            yield folder

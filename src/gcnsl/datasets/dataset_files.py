@@ -52,41 +52,24 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("gcnsl"))
 
 
-def folders(root: str | os.PathLike[str] | None = None) -> Iterator[Path]:
-    """Yield the folders to search, in order."""
+def _folders(root: str | os.PathLike[str] | None) -> Iterator[Path]:
     if root is not None and not Path(root).is_dir():
         raise ArgumentError("root", str(root), "is not a folder: give one with dataset files, or leave it out")
-    named = [root, os.environ.get(DATA_VARIABLE)]
-    yield from (Path(folder) for folder in named if folder)
+    yield from (Path(folder) for folder in (root, os.environ.get(DATA_VARIABLE)) if folder)
     yield cache_folder()
 
 
-def folder_of(path: str, root: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return the first folder that has a dataset file, plain or gzipped, or ``None``."""
-    for folder in folders(root):
-        if any(name in checksums() and (folder / name).is_file() for name in (path, f"{path}.gz")):
-            return folder
-    return None
-
-
 def find(path: str, root: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return the path of a dataset file, plain or gzipped, or ``None`` if it must be downloaded."""
-    folder = folder_of(path, root)
-    if folder is None:
-        return None
-    return folder / path if (folder / path).is_file() else folder / f"{path}.gz"
+    """Return where a dataset file is, plain or gzipped, or ``None`` if it must be downloaded."""
+    names = [name for name in (path, f"{path}.gz") if name in checksums()]
+    files = (folder / name for folder in _folders(root) for name in names)
+    return next((file for file in files if file.is_file()), None)
 
 
 def fetch(paths: Iterable[str], root: str | os.PathLike[str] | None = None) -> dict[str, bytes]:
-    """Return the verified contents of dataset files by path. Files that are not found are downloaded.
+    """Return the verified contents of dataset files by their paths in ``SHA256SUMS``, without ``.gz``.
 
-    Args:
-        paths: Paths as in ``SHA256SUMS``, such as ``"planetoid/ind.cora.x"``, without ``.gz``.
-        root: Folder to search first.
-
-    Raises:
-        InputError: If the checksum of a file is wrong.
-        DownloadError: If a file is not found and can't be downloaded.
+    ``root`` is searched first. Files that are not found are downloaded.
     """
     paths = list(paths)
     missing = [path for path in paths if find(path, root) is None]
@@ -116,16 +99,11 @@ def _download(path: str, missing: list[str]) -> None:
     import pooch
     import requests
 
-    target = cache_folder() / path
+    target, checksum = cache_folder() / path, f"sha256:{checksums()[path]}"
+    downloader = pooch.HTTPDownloader(timeout=30)
     pooch.get_logger().setLevel("WARNING")  # it would announce the download a second time
     try:
-        pooch.retrieve(
-            _address(path),
-            f"sha256:{checksums()[path]}",
-            target.name,
-            target.parent,
-            downloader=pooch.HTTPDownloader(timeout=30),
-        )
+        pooch.retrieve(_address(path), checksum, target.name, target.parent, downloader=downloader)
     except (OSError, ValueError, requests.RequestException) as error:
         raise DownloadError(
             f"can't download {_address(path)} ({error}). Set {DATA_VARIABLE} to a folder with "

@@ -37,13 +37,9 @@ class PackageGraph(NamedTuple):
 def load_debian(path: str | os.PathLike[str] = BUNDLED_FILE, *, sparse: bool = False) -> Data:
     """Load the bundled graph, or another one that ``tools/debian_graph`` wrote. No network is needed.
 
-    Args:
-        path: The npz file.
-        sparse: Whether the features stay sparse (torch CSR); recommended for the graph of all packages.
-
-    Returns:
-        The checked graph with package names as ``node_ids``, words as ``feature_names`` and sections as
-        ``class_names``; ``provenance`` names the package indexes it was built from.
+    ``sparse`` keeps the features sparse (torch CSR), which is recommended for the graph of all packages. The graph has
+    package names as ``node_ids``, words as ``feature_names`` and sections as ``class_names``; ``provenance`` names the
+    package indexes it was built from.
     """
     graph, provenance = read_npz(Path(path))
     data = from_arrays(
@@ -64,18 +60,13 @@ def read_npz(path: Path) -> tuple[PackageGraph, Any]:
     try:
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
-        indptr, indices = (arrays[name].astype(np.int64) for name in ("word_indptr", "word_indices"))
-        names = {name: arrays[name].astype(str).tolist() for name in ("class_names", "words", "packages", "provenance")}
-        shape = (len(names["packages"]), len(names["words"]))
-        graph = PackageGraph(
-            x=sp.csr_array((np.ones(len(indices), dtype=np.float32), indices, indptr), shape=shape),
-            edges=arrays["edges"].astype(np.int64),
-            y=arrays["labels"].astype(np.int64),
-            class_names=names["class_names"],
-            words=names["words"],
-            packages=names["packages"],
-        )
-        return graph, json.loads(names["provenance"])
+        names = ("word_indptr", "word_indices", "edges", "labels")
+        indptr, indices, edges, y = (arrays[name].astype(np.int64) for name in names)
+        names = ("class_names", "words", "packages", "provenance")
+        classes, words, packages, provenance = (arrays[name].astype(str).tolist() for name in names)
+        entries = (np.ones(len(indices), dtype=np.float32), indices, indptr)
+        x = sp.csr_array(entries, shape=(len(packages), len(words)))
+        return PackageGraph(x, edges, y, classes, words, packages), json.loads(provenance)
     except (OSError, ValueError, KeyError, AttributeError, zipfile.BadZipFile) as error:
         rule = f"is not a graph of Debian packages ({error}): give a file that tools/debian_graph wrote"
         raise ArgumentError("path", str(path), rule) from error

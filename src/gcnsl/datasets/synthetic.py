@@ -61,12 +61,6 @@ def synthetic(  # noqa: PLR0917 - the first arguments are the most common ones
         signal: Share of a node's words that are drawn from the words of its class, in [0, 1]; the others are drawn
             from all words. With the default and five classes, logistic regression trained on the words of half of the
             nodes is right for 57 % of the others at n = 1,000 and for 62 % at n = 5,000.
-
-    Returns:
-        The checked graph; see :func:`gcnsl.graph.from_arrays`.
-
-    Raises:
-        InputError: If an argument is out of range, or no simple graph has that many edges within or between classes.
     """
     classes = check_whole("classes", classes, least=2)
     n = check_whole("n", n, least=2 * classes, why=f"there are {classes} classes of at least two nodes")
@@ -78,8 +72,7 @@ def synthetic(  # noqa: PLR0917 - the first arguments are the most common ones
     rng = np.random.default_rng(seed)
     y = draw_classes(rng, n, classes)
     edges = draw_edges(rng, y, h, degree)
-    x = draw_words(rng, y, features, signal)
-    data = from_arrays(x, edges, y)
+    data = from_arrays(draw_words(rng, y, features, signal), edges, y)
     data.name = f"synthetic(n={n}, h={h:g}, classes={classes}, degree={degree:g}, features={features}, seed={seed})"
     data.notes = []
     return data
@@ -108,46 +101,52 @@ def draw_classes(rng: np.random.Generator, n: int, classes: int) -> Ints:
 
 def draw_edges(rng: np.random.Generator, y: Ints, h: float, degree: float) -> Ints:
     """Draw simple undirected edges (2 × E, each once, u < v, sorted); round(h · E) join nodes of the same class."""
-    n, classes = len(y), int(y.max()) + 1
-    edges = max(1, round(n * degree / 2))
-    same = np.zeros(edges, dtype=bool)
-    same[: round(h * edges)] = True
-    _check_room(y, int(same.sum()), edges)
+    n, sizes = len(y), np.bincount(y)
+    edges, classes = max(1, round(n * degree / 2)), len(sizes)
+    agreeing = round(h * edges)
+    pairs_of_one = int((sizes * (sizes - 1) // 2).sum())
+    pairs_of_two = n * (n - 1) // 2 - pairs_of_one
+    for needed, pairs, kind in (
+        (agreeing, pairs_of_one, "the same class"),
+        (edges - agreeing, pairs_of_two, "two classes"),
+    ):
+        if needed > FULLEST * pairs:
+            raise InputError(
+                f"degree and h ask for {needed} edges between nodes of {kind}, but n({n}) nodes in classes({classes}) "
+                f"have {pairs} such pairs, of which {FULLEST:.0%} can be used: lower degree or raise n"
+            )
+    same = np.arange(edges) < agreeing
     rng.shuffle(same)
-
     source = classes + np.arange(edges) * (n - classes) // edges
     wanted = np.where(same, y[source], (y[source] + rng.integers(1, classes, edges)) % classes)
-    slots = slots_by_class(y[source], wanted, classes)
+    slots = Groups.of(np.stack([y[source], wanted], axis=1).ravel(), classes)
     target = attach(source, wanted, slots, rng.random(edges))
-    return np.stack(np.divmod(redraw_repeats(rng, y, source, target, slots), n))
+    return redraw_repeats(rng, y, source, target, slots)
 
 
-class Slots(NamedTuple):
-    """The 2E slots grouped by class: those of class c are ``order[first[c]:first[c + 1]]``, in order of arrival."""
+class Groups(NamedTuple):
+    """Numbers 0, 1, … grouped by class: those of class c are ``order[first[c]:first[c + 1]]``, in rising order."""
 
     order: Ints
     first: Ints
 
+    @classmethod
+    def of(cls, kinds: Ints, classes: int) -> "Groups":
+        """Group the positions of an array by the class that it holds there."""
+        short = kinds.astype(np.min_scalar_type(classes))  # NumPy sorts short integers by radix
+        first = np.concatenate([[0], np.cumsum(np.bincount(short, minlength=classes))])
+        return cls(np.argsort(short, kind="stable"), first)
 
-def slots_by_class(source_class: Ints, target_class: Ints, classes: int) -> Slots:
-    """Group slot 2e (the source of edge e) and slot 2e + 1 (its target) by class."""
-    short = np.min_scalar_type(classes)  # NumPy sorts short integers by radix
-    slot_class = np.empty(2 * len(source_class), dtype=short)
-    slot_class[0::2], slot_class[1::2] = source_class, target_class
-    first = np.concatenate([[0], np.cumsum(np.bincount(slot_class, minlength=classes))])
-    return Slots(np.argsort(slot_class, kind="stable"), first)
+    def draw(self, rng: np.random.Generator, kinds: Ints) -> Ints:
+        """Draw a uniform member of each of these classes."""
+        return self.order[_draw_between(rng, self.first[kinds], self.first[kinds + 1])]
 
 
-def attach(source: Ints, wanted: Ints, slots: Slots, draw: NDArray[np.float64]) -> Ints:
-    """Return the target of each edge (E): the owner of a uniformly drawn earlier slot of the wanted class.
+def attach(source: Ints, wanted: Ints, slots: Groups, draw: NDArray[np.float64]) -> Ints:
+    """Return the target of each edge (E): the owner of an earlier slot of the wanted class, which ``draw`` selects.
 
-    If there are r such slots, ⌊draw · (r + 1)⌋ = k > 0 selects the k-th of them, and 0 the first node of the class.
-
-    Args:
-        source: Sources of the edges (E), in order of arrival.
-        wanted: Classes of their targets (E); node c must be the first node of class c.
-        slots: The slots of the edges, grouped by class.
-        draw: Random numbers, uniform in [0, 1) (E).
+    If there are r such slots, ⌊draw · (r + 1)⌋ = k > 0 selects the k-th of them, and 0 the first node of the class,
+    which is node c for class c.
     """
     rank = np.empty_like(slots.order)
     rank[slots.order] = np.arange(len(slots.order))
@@ -166,13 +165,11 @@ def attach(source: Ints, wanted: Ints, slots: Slots, draw: NDArray[np.float64]) 
         edge = further
 
 
-def redraw_repeats(rng: np.random.Generator, y: Ints, source: Ints, target: Ints, slots: Slots) -> Ints:
+def redraw_repeats(rng: np.random.Generator, y: Ints, source: Ints, target: Ints, slots: Groups) -> Ints:
     """Redraw loops and repeated edges until there are none, keeping the numbers of edges within and between classes.
 
-    A redrawn edge may join a node to a later one, because the first nodes have too few earlier ones.
-
-    Returns:
-        The sorted keys u · n + v, u < v, of the edges.
+    A redrawn edge may join a node to a later one, because the first nodes have too few earlier ones. The edges are
+    returned as u < v (2 × E), sorted.
     """
     n, classes = len(y), len(slots.first) - 1
     keys = np.sort(_key(source, target, n))
@@ -180,33 +177,23 @@ def redraw_repeats(rng: np.random.Generator, y: Ints, source: Ints, target: Ints
     bad = far == near
     bad[1:] |= keys[1:] == keys[:-1]
     keys, near, far = keys[~bad], near[bad], far[bad]
-    members = np.argsort(y, kind="stable")
-    begin = np.concatenate([[0], np.cumsum(np.bincount(y))])
-
+    members = Groups.of(y, classes)
     rounds = 0
     while len(near):
-        far_class = y[far]
         if rounds < PREFERENTIAL_ROUNDS:
-            slot = slots.order[_draw_between(rng, slots.first[far_class], slots.first[far_class + 1])]
+            slot = slots.draw(rng, y[far])
             far = np.where(slot % 2 == 0, source[slot // 2], target[slot // 2])
         else:
-            other = np.where(y[near] == far_class, 0, rng.integers(1, classes, len(near)))
+            other = np.where(y[near] == y[far], 0, rng.integers(1, classes, len(near)))
             near = rng.integers(0, n, len(near))
-            far_class = (y[near] + other) % classes
-            far = members[_draw_between(rng, begin[far_class], begin[far_class + 1])]
-        keys, free = _add_free(keys, _key(near, far, n), near != far)
+            far = members.draw(rng, (y[near] + other) % classes)
+        offered = _key(near, far, n)
+        free = (near != far) & ~np.isin(offered, keys)
+        free[np.setdiff1d(np.arange(len(offered)), np.unique(offered, return_index=True)[1])] = False
+        keys = np.sort(np.concatenate([keys, offered[free]]))
         near, far = near[~free], far[~free]
         rounds += 1
-    return keys
-
-
-def _add_free(keys: Ints, offered: Ints, usable: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.bool_]]:
-    """Insert the offered keys that are usable and new into the sorted keys; also return which ones these were."""
-    free = np.zeros(len(offered), dtype=bool)
-    free[np.unique(offered, return_index=True)[1]] = True
-    free &= usable & (np.searchsorted(keys, offered, "left") == np.searchsorted(keys, offered, "right"))
-    added = np.sort(offered[free])
-    return np.insert(keys, np.searchsorted(keys, added), added), free
+    return np.stack(np.divmod(keys, n))
 
 
 def draw_words(rng: np.random.Generator, y: Ints, features: int, signal: float) -> NDArray[np.float32]:
@@ -217,9 +204,8 @@ def draw_words(rng: np.random.Generator, y: Ints, features: int, signal: float) 
     """
     n, classes = len(y), int(y.max()) + 1
     begin = -(-np.arange(classes + 1) * features // classes)
-    draws = max(1, min(WORDS_PER_NODE, features // 4))
     x = np.zeros((n, features), dtype=np.float32)
-    for _ in range(draws):
+    for _ in range(max(1, min(WORDS_PER_NODE, features // 4))):
         own = rng.random(n) < signal
         word = _draw_between(rng, np.where(own, begin[y], 0), np.where(own, begin[y + 1], features))
         x[np.arange(n), word] = 1
@@ -233,17 +219,3 @@ def _draw_between(rng: np.random.Generator, begin: Ints, end: Ints) -> Ints:
 
 def _key(u: Ints, v: Ints, n: int) -> Ints:
     return np.minimum(u, v) * n + np.maximum(u, v)
-
-
-def _check_room(y: Ints, same: int, edges: int) -> None:
-    """Check that there are enough pairs of nodes within and between classes for a simple graph."""
-    sizes = np.bincount(y)
-    pairs_of_one = int((sizes * (sizes - 1) // 2).sum())
-    pairs_of_two = len(y) * (len(y) - 1) // 2 - pairs_of_one
-    for needed, pairs, kind in ((same, pairs_of_one, "the same class"), (edges - same, pairs_of_two, "two classes")):
-        if needed > FULLEST * pairs:
-            raise InputError(
-                f"degree and h ask for {needed} edges between nodes of {kind}, but n({len(y)}) nodes in "
-                f"classes({len(sizes)}) have {pairs} such pairs, of which {FULLEST:.0%} can be used: "
-                "lower degree or raise n"
-            )

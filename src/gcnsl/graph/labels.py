@@ -34,16 +34,9 @@ def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def encode_labels(y: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Encode labels as class numbers.
+    """Encode labels, which are integers, strings or both, as class numbers.
 
-    Args:
-        y: One label per node: integers, strings or both; in NumPy, torch, pandas or a list.
-
-    Returns:
-        The class numbers (n), -1 for an unlabelled node, and the sorted classes (C), in the caller's type.
-
-    Raises:
-        InputError: If no node is labelled, or a class is a fraction.
+    Returns the class numbers (n), -1 for an unlabelled node, and the sorted classes (C), in the caller's type.
     """
     numbers, classes = number_classes(y)
     if not len(classes):
@@ -75,15 +68,9 @@ def number_classes(y: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
 
 
 def check_labels(y: Any, num_nodes: int, class_names: Sequence[str] | None = None) -> tuple[Tensor, list[str]]:
-    """Check labels and convert them to class numbers.
+    """Return the class numbers (int64, n), -1 for an unlabelled node, and the names of the classes.
 
-    Args:
-        y: One label per node. Integers are class numbers already; other labels are encoded.
-        num_nodes: Number of nodes n.
-        class_names: Names of the classes, for integer labels only.
-
-    Returns:
-        The class numbers (int64, n), -1 for an unlabelled node, and the names of the classes.
+    Integer labels are class numbers already, and only they may come with names; other labels are encoded.
     """
     values = as_array(y, "y")
     if values.shape != (num_nodes,):
@@ -96,9 +83,9 @@ def check_labels(y: Any, num_nodes: int, class_names: Sequence[str] | None = Non
     else:
         labels, classes = number_classes(y)
         names = [str(c) for c in classes]
-    outside = (labels < UNLABELLED) | (labels >= len(names))
-    if outside.any():
-        node = int(np.flatnonzero(outside)[0])
+    outside = np.flatnonzero((labels < UNLABELLED) | (labels >= len(names)))
+    if len(outside):
+        node = outside[0]
         raise InputError(
             f"y[{node}] is {labels[node]}: labels must be from 0 to {len(names) - 1}, or -1 where the class is unknown"
         )

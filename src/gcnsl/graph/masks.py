@@ -25,16 +25,10 @@ class GraphWarning(UserWarning):
 def check_masks(
     masks: Mapping[str, Any], y: Tensor | None, num_nodes: int, class_names: Sequence[str] = ()
 ) -> dict[str, Tensor]:
-    """Check masks and convert them to bool (n × runs).
+    """Check the masks (n or n × runs; ``None`` for a missing one) and convert them to bool (n × runs).
 
     Masks must not overlap and must select labelled nodes only, and every run needs training nodes. A class without
     training nodes causes a :class:`GraphWarning`.
-
-    Args:
-        masks: Any of ``train_mask``, ``val_mask``, ``test_mask``, each n or n × runs; ``None`` for a missing one.
-        y: Class numbers, -1 for an unlabelled node.
-        num_nodes: Number of nodes n.
-        class_names: Names of the classes, for messages.
     """
     given = {name: _as_mask(mask, name, num_nodes) for name, mask in masks.items() if mask is not None}
     if not given:
@@ -44,15 +38,14 @@ def check_masks(
     shapes = {name: tuple(mask.shape) for name, mask in given.items()}
     if len(set(shapes.values())) > 1:
         raise InputError(f"masks have different numbers of runs: {shapes}; give all masks the same shape")
-    taken = torch.zeros_like(next(iter(given.values())), dtype=torch.int8)
     for name, mask in given.items():
-        taken += mask
-        unlabelled = mask & (y == UNLABELLED)[:, None]
-        if unlabelled.any():
-            node, run = (int(i) for i in unlabelled.nonzero()[0])
+        unlabelled = (mask & (y == UNLABELLED)[:, None]).nonzero().tolist()
+        if unlabelled:
+            node, run = unlabelled[0]
             raise InputError(f"{name}[{node}, {run}] selects a node without a label; unset it or give the label")
-    if (taken > 1).any():
-        node, run = (int(i) for i in (taken > 1).nonzero()[0])
+    overlaps = (torch.stack(list(given.values())).sum(dim=0) > 1).nonzero().tolist()
+    if overlaps:
+        node, run = overlaps[0]
         both = " and ".join(name for name, mask in given.items() if mask[node, run])
         raise InputError(f"node {node} is in {both} of run {run}: masks must not overlap; unset all but one")
     train = given.get("train_mask")
@@ -97,15 +90,9 @@ def split_count(data: Data) -> int:
 
 
 def split_masks(data: Data, run: int, *, need: Collection[str] = PARTS) -> dict[str, Tensor]:
-    """Return the masks of one run.
+    """Return the masks (n each) of one run by part: ``train``, ``val`` and ``test``.
 
-    Args:
-        data: A checked graph.
-        run: Number of the run, the column of the masks.
-        need: The parts that must have nodes. Other parts may be missing and are then all ``False``.
-
-    Returns:
-        The masks (n each) by part: ``train``, ``val`` and ``test``.
+    The parts in ``need`` must have nodes. Other parts may be missing and are then all ``False``.
     """
     count = split_count(data)
     if count:
@@ -126,13 +113,7 @@ def split_masks(data: Data, run: int, *, need: Collection[str] = PARTS) -> dict[
 def draw_validation(numbers: NDArray[np.int64], fraction: float, *, seed: int) -> NDArray[np.bool_]:
     """Draw validation nodes: a share of the labelled nodes of each class, leaving each at least one training node.
 
-    Args:
-        numbers: Class numbers, -1 for an unlabelled node (n).
-        fraction: The share, between 0 and 1.
-        seed: Seed of the random generator.
-
-    Returns:
-        The mask of the validation nodes (n).
+    Takes the class numbers (n), -1 for an unlabelled node, and returns a mask (n).
     """
     check_number("validation_fraction", fraction, above=0, below=1, why="it is a share of the labelled nodes")
     generator = np.random.default_rng(seed)

@@ -61,16 +61,7 @@ def check_edges(edge_index: Any, num_nodes: int) -> tuple[NDArray[np.int32], NDA
 def simple_undirected(
     source: NDArray[np.int32], target: NDArray[np.int32], num_nodes: int
 ) -> tuple[NDArray[np.int64], EdgeReport]:
-    """Make an edge list simple and undirected.
-
-    Args:
-        source: Node number in [0, num_nodes) of one end of each entry.
-        target: Node number of the other end.
-        num_nodes: Number of nodes n.
-
-    Returns:
-        The ``edge_index`` (2 × E, both directions of each edge, sorted) and the report.
-    """
+    """Return the ``edge_index`` (2 × E, both directions of each edge, sorted) of an edge list, and the report."""
     if len(source) >= COMPILED_FROM:
         from gcnsl.graph.bucketing import merge_edges  # imports numba, which takes longer than a small graph
     else:

@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
-from gcnsl.graph.features import check_features
+from gcnsl.graph.arrays import check_features
 from gcnsl.graph.labels import check_labels
 from gcnsl.graph.masks import MASKS, check_masks
 from gcnsl.graph.simple_edges import check_edges, simple_undirected
@@ -43,89 +43,74 @@ def from_arrays(
     Returns:
         Data with ``x`` (float32), ``edge_index`` (simple, undirected, sorted) and ``edge_report``, and with ``y``,
         ``class_names``, ``node_ids``, ``feature_names`` and the masks (n × runs) where they are given.
-
-    Raises:
-        InputError: If anything can't be used; the message names the argument, the place and a remedy.
     """
     features = check_features(x)
     num_nodes, num_features = features.shape
-    source, target = check_edges(edge_index, num_nodes)
-    simple, report = simple_undirected(source, target, num_nodes)
-
+    simple, report = simple_undirected(*check_edges(edge_index, num_nodes), num_nodes)
     data = Data(x=features, edge_index=torch.from_numpy(simple))
     data.edge_report = report
-    labels, names = None, [] if class_names is None else [str(c) for c in class_names]
+    if class_names is not None:
+        data.class_names = [str(c) for c in class_names]
     if y is not None:
-        labels, names = check_labels(y, num_nodes, class_names)
-        data.y = labels
-    if y is not None or class_names is not None:
-        data.class_names = names
+        data.y, data.class_names = check_labels(y, num_nodes, class_names)
+    for argument, names, length, what in (
+        ("node_ids", node_ids, num_nodes, "node"),
+        ("feature_names", feature_names, num_features, "column of x"),
+    ):
+        if names is not None and len(names) != length:
+            raise InputError(f"{argument} has {len(names)} entries: give {length}, one per {what}")
     if node_ids is not None:
-        data.node_ids = np.asarray(_of_length(node_ids, num_nodes, "node_ids", "node"))
+        data.node_ids = np.asarray(node_ids)
     if feature_names is not None:
-        data.feature_names = [str(f) for f in _of_length(feature_names, num_features, "feature_names", "column of x")]
+        data.feature_names = [str(name) for name in feature_names]
     masks = dict(zip(MASKS, (train_mask, val_mask, test_mask), strict=True))
-    for name, mask in check_masks(masks, labels, num_nodes, names).items():
-        data[name] = mask
+    data.update(check_masks(masks, data.y, num_nodes, data.get("class_names") or ()))
     return data
 
 
-def _of_length(names: Any, length: int, argument: str, what: str) -> Any:
-    if len(names) != length:
-        raise InputError(f"{argument} has {len(names)} entries: give {length}, one per {what}")
-    return names
-
-
 def from_scipy(adjacency: Any, x: Any, y: Any = None, **options: Any) -> Data:
-    """Make a checked graph from a SciPy adjacency matrix.
+    """Make a checked graph from a square SciPy matrix (n × n), of which every non-zero entry is an edge.
 
-    Args:
-        adjacency: Square matrix (n × n); every non-zero entry is an edge.
-        x: Features (n × d).
-        y: One label per node.
-        **options: Further arguments of :func:`from_arrays`.
+    ``x``, ``y`` and ``options`` are arguments of :func:`from_arrays`.
     """
-    entries = adjacency.tocoo()
-    if entries.shape[0] != entries.shape[1]:
+    rows, columns = adjacency.shape
+    if rows != columns:
         raise InputError(
-            f"adjacency has shape {entries.shape}: give a square matrix with one row and one column per node"
+            f"adjacency has shape {adjacency.shape}: give a square matrix with one row and one column per node"
         )
-    features = check_features(x)
-    if features.shape[0] != entries.shape[0]:
-        raise InputError(f"x has {features.shape[0]} rows, but adjacency has {entries.shape[0]}: give one row per node")
-    kept = entries.data != 0
-    return from_arrays(features, np.stack([entries.row[kept], entries.col[kept]]), y, **options)
+    x = check_features(x)
+    if len(x) != rows:
+        raise InputError(f"x has {len(x)} rows, but adjacency has {rows}: give one row per node")
+    return from_arrays(x, np.stack(adjacency.nonzero()), y, **options)
 
 
 def from_networkx(
     graph: Any, *, features: str | Sequence[str] = "x", label: str | None = "label", **options: Any
 ) -> Data:
-    """Make a checked graph from a networkx graph. The nodes become ``node_ids``.
+    """Make a checked graph from any networkx graph. The nodes become ``node_ids``.
 
     Args:
-        graph: Any networkx graph.
+        graph: The graph.
         features: The node attribute with a vector, or a list of node attributes with one number each.
         label: The node attribute with the class, which unlabelled nodes lack; ``None`` for a graph without labels.
         **options: Further arguments of :func:`from_arrays`.
     """
-    nodes = list(graph.nodes)
-    number = {node: i for i, node in enumerate(nodes)}
-    wanted = [features] if isinstance(features, str) else list(features)
-    rows = []
-    for node in nodes:
-        attributes = graph.nodes[node]
-        missing = [name for name in wanted if name not in attributes]
-        if missing:
-            raise InputError(
-                f"node {node!r} has no attribute {missing[0]!r}: set it, or give other attributes as features"
-            )
-        rows.append(attributes[features] if isinstance(features, str) else [attributes[name] for name in wanted])
+    number = {node: i for i, node in enumerate(graph)}
+    wanted = [features] if isinstance(features, str) else features
+    for node, attributes in graph.nodes.items():
+        for name in wanted:
+            if name not in attributes:
+                raise InputError(
+                    f"node {node!r} has no attribute {name!r}: set it, or give other attributes as features"
+                )
+    attributes = list(graph.nodes.values())
+    rows = [a[features] if isinstance(features, str) else [a[name] for name in wanted] for a in attributes]
     labels = None
-    if label is not None and any(label in graph.nodes[node] for node in nodes):
-        labels = np.array([graph.nodes[node].get(label) for node in nodes], dtype=object)
+    if label is not None and any(label in a for a in attributes):
+        labels = np.array([a.get(label) for a in attributes], dtype=object)
     ends = np.array([(number[u], number[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
-    ids = np.empty(len(nodes), dtype=object)
-    ids[:] = nodes
+    ids = np.empty(len(number), dtype=object)
+    ids[:] = list(number)  # NumPy would turn nodes that are tuples into rows
     return from_arrays(rows if rows else np.empty((0, len(wanted))), ends.T, labels, node_ids=ids, **options)
 
 
