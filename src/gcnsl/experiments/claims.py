@@ -12,17 +12,17 @@ difference are no proof that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from gcnsl.datasets.splits import SHARES
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
 from gcnsl.experiments import paper
 from gcnsl.experiments.display_names import column_label
-from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES, ablation_row
+from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES
 from gcnsl.experiments.result_tables import Table, TableCell, number_text
 
 Verdict = Literal["holds", "holds so far", "holds in part", "not shown", "mostly does not hold", "does not hold"]
@@ -36,8 +36,23 @@ METHOD = (
     f"from {FASTER:g} times."
 )
 """How claims are judged, for readers."""
-Pairs = Sequence[tuple[str, str]]
-"""Rows to compare on every graph; the first of each pair is claimed to be better."""
+
+
+class Comparison(NamedTuple):
+    """A claim that some rows are better than others on some graphs, or no worse; ``{}`` stands for either GCN-SL."""
+
+    source: str
+    text: str
+    more: Sequence[str]
+    less: Sequence[str]
+    columns: Sequence[str]
+    allow_equal: bool = False
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The rows to compare."""
+        pairs = product(MERGES, self.more, self.less)
+        return list(dict.fromkeys((more.format(method), less.format(method)) for method, more, less in pairs))
 
 
 @dataclass(frozen=True)
@@ -50,15 +65,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, and what we find in one variant of an experiment.
+    """A claim of the paper, or ours on how close we come to it, and what we find in one variant of an experiment.
 
-    Attributes:
-        text: The claim, in short.
-        source: Where the paper makes it.
-        variant: The kind of split of our runs, and whose hyper-parameters they have.
-        findings: One for each graph and pair of rows.
-        planned: How many findings there are when all runs are done.
-        of_paper: Whether the paper makes the claim; otherwise it is ours, on how close we come to the paper.
+    When all runs are done, there are as many findings as ``planned``, one for each graph and pair of rows.
     """
 
     text: str
@@ -88,26 +97,20 @@ class Claim:
     def summary(self) -> str:
         """How many findings are for it, against it and within noise."""
         outcomes = [finding.outcome for finding in self.findings]
-        counts = {
-            "for it": outcomes.count(True),
-            "against it": outcomes.count(False),
-            "within noise": outcomes.count(None),
-        }
+        names = {"for it": True, "against it": False, "within noise": None}
+        counts = {name: outcomes.count(outcome) for name, outcome in names.items()}
         told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         missing = f"{self.planned - len(outcomes)} not run" if len(outcomes) < self.planned else ""
         return f"{told} ({', '.join(filter(None, (f'of {self.planned}', missing, self.variant)))})"
 
 
 def difference(more: TableCell, less: TableCell) -> PairedDifference | None:
-    """The mean difference over the runs that both cells have, and its corrected interval.
+    """The mean difference over the runs that both cells have, and its corrected interval; ``None`` below two runs.
 
     The ratio n_test / n_train is its mean over these runs. Runs of version 0.1.0 did not store ``train_nodes`` and
     ``test_nodes``; if none of the runs did, the ratio is that of :data:`gcnsl.datasets.splits.SHARES`.
-
-    Returns:
-        ``None`` if the cells have fewer than two runs in common.
     """
-    common = common_runs(more, less)
+    common = sorted(more.values.keys() & less.values.keys())
     if len(common) < 2:
         return None
     nodes = [result.metrics for cell in (more, less) for result in cell.good if result.spec.run in common]
@@ -116,15 +119,15 @@ def difference(more: TableCell, less: TableCell) -> PairedDifference | None:
     return paired_difference([more.values[run] - less.values[run] for run in common], test_share)
 
 
-def common_runs(one: TableCell, other: TableCell) -> list[int]:
-    """The numbers of the runs that both cells have."""
-    return sorted(one.values.keys() & other.values.keys())
-
-
 def judge(tables: Sequence[Table]) -> list[Claim]:
     """Judge the paper's claims that these tables have results for."""
-    about = [table for table in tables if table.experiment.name in _CLAIMS]
-    return [claim for table in about for claim in _CLAIMS[table.experiment.name](table) if claim.findings]
+    claims: list[Claim] = []
+    for table in tables:
+        claims += [_reached(table)] if table.experiment.name == "accuracy" else []
+        claims += [_compare(table, claimed) for claimed in _COMPARISONS.get(table.experiment.name, ())]
+        if table.experiment.name == "runtime":
+            claims += [_faster(table, "esc", "sc"), _faster(table, "esc-anch", "esc")]
+    return [claim for claim in claims if claim.findings]
 
 
 def worst_first(claims: Iterable[Claim]) -> list[list[Claim]]:
@@ -151,26 +154,22 @@ def to_markdown(claims: Iterable[Claim]) -> str:
     return "\n".join(line.replace("A*", r"A\*") for line in lines) + "\n"
 
 
-def _versus(
-    table: Table, text: str, source: str, pairs: Pairs, columns: Sequence[str], *, allow_equal: bool = False
-) -> Claim:
-    """The claim that on each graph one row is better than another, or at least no worse."""
+def _compare(table: Table, claimed: Comparison) -> Claim:
     findings = []
-    for column, (one, other) in product(columns, pairs):
+    for column, (one, other) in product(claimed.columns, claimed.pairs):
         better, worse = table.cells.get((one, column)), table.cells.get((other, column))
         delta = difference(better, worse) if better and worse else None
         if better is None or worse is None or delta is None:
             continue
-        common = common_runs(better, worse)
-        means = (
-            number_text(fmean(cell.values[run] for run in common), None, table.experiment.unit)
-            for cell in (better, worse)
-        )
+        common = better.values.keys() & worse.values.keys()
+        averages = [fmean(cell.values[run] for run in common) for cell in (better, worse)]
+        means = " : ".join(number_text(mean, None, table.experiment.unit) for mean in averages)
         few = "" if len(common) == len(better.planned.runs) else f", n = {len(common)}"
         names = f"{column_label(column)}: {table.row_label(one)} vs {table.row_label(other)}"
-        told = f"{names}, {' : '.join(means)} ({delta.mean:+.2f} ± {delta.half_width:.2f}{few})"
-        findings.append(Finding(told, _outcome(delta, allow_equal=allow_equal)))
-    return Claim(text, source, table.variant, tuple(findings), len(columns) * len(pairs))
+        told = f"{names}, {means} ({delta.mean:+.2f} ± {delta.half_width:.2f}{few})"
+        findings.append(Finding(told, _outcome(delta, allow_equal=claimed.allow_equal)))
+    planned = len(claimed.columns) * len(claimed.pairs)
+    return Claim(claimed.text, claimed.source, table.variant, tuple(findings), planned)
 
 
 def _outcome(delta: PairedDifference, *, allow_equal: bool) -> bool | None:
@@ -181,101 +180,85 @@ def _outcome(delta: PairedDifference, *, allow_equal: bool) -> bool | None:
     return True if low > 0 or (allow_equal and low >= -EQUAL) else None
 
 
-def _accuracy(table: Table) -> Iterator[Claim]:
-    reached = [
-        Finding(
-            f"{column_label(column)}, {table.row_label(row)}: {number_text(cell.mean, cell.std, '%')}, "
-            f"the paper's {number_text(*cell.planned.paper, '%')}",
-            cell.reached,
+def _reached(table: Table) -> Claim:
+    findings = []
+    for column, row in product(table.columns, MERGES):
+        cell = table.cells.get((row, column))
+        if cell and cell.planned.paper and cell.reached is not None:
+            ours, printed = number_text(cell.mean, cell.std, "%"), number_text(*cell.planned.paper, "%")
+            text = f"{column_label(column)}, {table.row_label(row)}: {ours}, the paper's {printed}"
+            findings.append(Finding(text, cell.reached))
+    text = "GCN-SL's accuracies are reached: no more than one of the paper's standard deviations short, or above"
+    planned = len(MERGES) * len(paper.DATASETS)
+    return Claim(text, "table of accuracies", table.variant, tuple(findings), planned, of_paper=False)
+
+
+def _faster(table: Table, fast: str, slow: str) -> Claim:
+    findings = []
+    for column in table.columns:
+        quick, long = (table.cells[row, column].mean for row in (fast, slow))
+        if quick is not None and long is not None:
+            seconds = " s against ".join(number_text(mean, None, "s") for mean in (quick, long))
+            text = f"{column_label(column)}: {seconds} s, {long / quick:.3g} times"
+            beyond_noise = max(quick, long) >= FASTER * min(quick, long)
+            findings.append(Finding(text, quick < long if beyond_noise else None))
+    names = f"{table.row_label(fast)} is faster than {table.row_label(slow)}"
+    return Claim(names, "section 4.5", table.variant, tuple(findings), len(paper.DATASETS))
+
+
+_ALL, _LOW = tuple(paper.DATASETS), paper.WEBKB + paper.WIKIPEDIA
+_BOLD = [column for column, row in paper.BOLD.items() if row == "gcn-sl-cc"]
+_OTHERS = [row for row in COMPARED if row not in MERGES]
+_EDGES = ("gcn", "gat", "geom-gcn", "mixhop")
+_BEST = "GCN-SL_cc is better than every other method on the graphs where the paper prints it in bold"
+_WORSE = "GCN, GAT, Geom-GCN and MixHop are worse than the MLP on the {} graphs"
+_HIGHER = "The graph that {} learns is of {} homophily than {}"
+_FEW, _MANY = DEPTHS[0], DEPTHS[-1]
+_COMPARISONS: Mapping[str, Sequence[Comparison]] = {
+    "accuracy": [
+        Comparison("table of accuracies", _BEST, ["gcn-sl-cc"], _OTHERS, _BOLD),
+        Comparison("section 4.6", "GCN-SL is better than H2GCN on all graphs", MERGES, ["h2gcn-1", "h2gcn-2"], _ALL),
+        Comparison("section 4.6", _WORSE.format("WebKB"), ["mlp"], _EDGES, paper.WEBKB),
+        Comparison("section 4.6", _WORSE.format("Wikipedia"), ["mlp"], _EDGES, paper.WIKIPEDIA),
+    ],
+    "ablation": [
+        Comparison("section 4.4", text, [f"{{}} {more}"], [f"{{}} {less}"], graphs, allow_equal)
+        for text, more, less, graphs, allow_equal in (
+            ("A* helps on the WebKB and Wikipedia graphs", "A+A*", "A", _LOW, False),
+            ("A* does not hurt on the citation graphs", "A+A*", "A", paper.CITATION, True),
+            ("A is very important on the citation graphs", "A", "neither", paper.CITATION, False),
+            ("A is of little use, or even bad, on the WebKB graphs", "neither", "A", paper.WEBKB, True),
+            ("A* is more reliable than A on graphs of low homophily", "A*", "A", _LOW, False),
         )
-        for column in table.columns
-        for row in MERGES
-        if (cell := table.cells.get((row, column))) and cell.planned.paper and cell.reached is not None
-    ]
-    yield Claim(
-        "GCN-SL's accuracies are reached: no more than one of the paper's standard deviations short, or above",
-        "table of accuracies",
-        table.variant,
-        tuple(reached),
-        planned=len(MERGES) * len(paper.DATASETS),
-        of_paper=False,
-    )
-
-    rivals = [row for row in COMPARED if row not in MERGES]
-    printed_best = [column for column, row in paper.BOLD.items() if row == "gcn-sl-cc"]
-    text = "GCN-SL_cc is better than every other method on the graphs where the paper prints it in bold"
-    yield _versus(table, text, "table of accuracies", [("gcn-sl-cc", rival) for rival in rivals], printed_best)
-    text = "GCN-SL is better than H2GCN on all graphs"
-    yield _versus(table, text, "section 4.6", list(product(MERGES, ["h2gcn-1", "h2gcn-2"])), list(paper.DATASETS))
-    worse = [("mlp", method) for method in ("gcn", "gat", "geom-gcn", "mixhop")]
-    for kind, columns in (("WebKB", paper.WEBKB), ("Wikipedia", paper.WIKIPEDIA)):
-        text = f"GCN, GAT, Geom-GCN and MixHop are worse than the MLP on the {kind} graphs"
-        yield _versus(table, text, "section 4.6", worse, columns)
-
-
-def _ablation(table: Table) -> Iterator[Claim]:
-    neither, learned, given, both = (False, False), (False, True), (True, False), (True, True)
-
-    def claim(
-        text: str, more: tuple[bool, bool], less: tuple[bool, bool], graphs: Sequence[str], *, allow_equal: bool = False
-    ) -> Claim:
-        pairs = [(ablation_row(method, *more), ablation_row(method, *less)) for method in MERGES]
-        return _versus(table, text, "section 4.4", pairs, graphs, allow_equal=allow_equal)
-
-    heterophilous = paper.WEBKB + paper.WIKIPEDIA
-    yield claim("A* helps on the WebKB and Wikipedia graphs", both, given, heterophilous)
-    yield claim("A* does not hurt on the citation graphs", both, given, paper.CITATION, allow_equal=True)
-    yield claim("A is very important on the citation graphs", given, neither, paper.CITATION)
-    text = "A is of little use, or even bad, on the WebKB graphs"
-    yield claim(text, neither, given, paper.WEBKB, allow_equal=True)
-    yield claim("A* is more reliable than A on graphs of low homophily", learned, given, heterophilous)
-
-
-def _spectral(table: Table) -> Iterator[Claim]:
-    pairs = [(f"{method} with F", f"{method} without F") for method in MERGES]
-    text = "The spectral features F make GCN-SL better, on all graphs"
-    yield _versus(table, text, "section 4.5", pairs, list(paper.DATASETS))
-
-
-def _homophily(table: Table) -> Iterator[Claim]:
-    def claim(text: str, more: str, less: str) -> Claim:
-        return _versus(table, text, "section 4.4", [(more, less)], list(paper.DATASETS))
-
-    learned = "gcn-sl-cc A*"
-    yield claim("The graph that GCN-SL learns is of much higher homophily than the original", learned, "original")
-    yield claim("The graph that NLGNN learns is of much higher homophily than the original", "nlgnn", "original")
-    yield claim("Training raises the homophily of A*", learned, "initial A*")
-    yield claim("The graph that GCN-SL learns is of higher homophily than NLGNN's", learned, "nlgnn")
-
-
-def _depth(table: Table) -> Iterator[Claim]:
-    shallow, deep = DEPTHS[0], DEPTHS[-1]
-    text = f"A GCN of {deep} layers is worse than one of {shallow}"
-    yield _versus(table, text, "section 4.6", [(f"gcn-{shallow}", f"gcn-{deep}")], ["cora"])
-    text = f"GCN-SL_cc with K = {deep} is no worse than with K = {shallow}"
-    pair = [(f"gcn-sl-cc-{deep}", f"gcn-sl-cc-{shallow}")]
-    yield _versus(table, text, "section 4.6", pair, ["cora"], allow_equal=True)
-
-
-def _runtime(table: Table) -> Iterator[Claim]:
-    for fast, slow in (("esc", "sc"), ("esc-anch", "esc")):
-        findings = []
-        for column in table.columns:
-            quick, long = (table.cells[row, column].mean for row in (fast, slow))
-            if quick is not None and long is not None:
-                seconds = " s against ".join(number_text(mean, None, "s") for mean in (quick, long))
-                text = f"{column_label(column)}: {seconds} s, {long / quick:.3g} times"
-                beyond_noise = max(quick, long) >= FASTER * min(quick, long)
-                findings.append(Finding(text, quick < long if beyond_noise else None))
-        names = f"{table.row_label(fast)} is faster than {table.row_label(slow)}"
-        yield Claim(names, "section 4.5", table.variant, tuple(findings), len(paper.DATASETS))
-
-
-_CLAIMS: Mapping[str, Callable[[Table], Iterator[Claim]]] = {
-    "accuracy": _accuracy,
-    "ablation": _ablation,
-    "spectral": _spectral,
-    "homophily": _homophily,
-    "depth": _depth,
-    "runtime": _runtime,
+    ],
+    "spectral": [
+        Comparison(
+            "section 4.5",
+            "The spectral features F make GCN-SL better, on all graphs",
+            ["{} with F"],
+            ["{} without F"],
+            _ALL,
+        )
+    ],
+    "homophily": [
+        Comparison("section 4.4", text, [more], [less], _ALL)
+        for text, more, less in (
+            (_HIGHER.format("GCN-SL", "much higher", "the original"), "gcn-sl-cc A*", "original"),
+            (_HIGHER.format("NLGNN", "much higher", "the original"), "nlgnn", "original"),
+            ("Training raises the homophily of A*", "gcn-sl-cc A*", "initial A*"),
+            (_HIGHER.format("GCN-SL", "higher", "NLGNN's"), "gcn-sl-cc A*", "nlgnn"),
+        )
+    ],
+    "depth": [
+        Comparison("section 4.6", text, [more], [less], ["cora"], allow_equal)
+        for text, more, less, allow_equal in (
+            (f"A GCN of {_MANY} layers is worse than one of {_FEW}", f"gcn-{_FEW}", f"gcn-{_MANY}", False),
+            (
+                f"GCN-SL_cc with K = {_MANY} is no worse than with K = {_FEW}",
+                f"gcn-sl-cc-{_MANY}",
+                f"gcn-sl-cc-{_FEW}",
+                True,
+            ),
+        )
+    ],
 }
