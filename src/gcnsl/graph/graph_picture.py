@@ -36,7 +36,12 @@ def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
         figure = Figure(figsize=(13.5, 4.4), layout="constrained", dpi=120)
         degrees, classes, compatibility = figure.subplots(1, 3)
         _draw_degrees(degrees, neighbour_counts(data))
-        _draw_classes(classes, summary)
+        sizes = {**summary.classes, **({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})}
+        bars = classes.barh(list(sizes), list(sizes.values()), color=_FILL)
+        classes.bar_label(bars, padding=3, fontsize=8, color=_INK)
+        classes.invert_yaxis()
+        classes.set(title="Classes", xlabel="nodes")
+        classes.margins(x=0.12)
         _draw_compatibility(compatibility, data, list(summary.classes))
         edge = summary.homophily["edge"]
         agreement = "" if edge is None else f", edge homophily {edge:.2f}"
@@ -47,22 +52,10 @@ def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
 def _draw_degrees(axes: Axes, degree: np.ndarray) -> None:
     """Draw the share of nodes with at least k neighbours. A straight line means a heavy tail."""
     values, counts = np.unique(degree[degree > 0], return_counts=True)
-    axes.set_title("Neighbours")
-    axes.set_xlabel("number of neighbours k")
-    axes.set_ylabel("share of nodes with at least k")
+    axes.set(title="Neighbours", xlabel="number of neighbours k", ylabel="share of nodes with at least k")
     if len(values):
         axes.loglog(values, counts[::-1].cumsum()[::-1] / len(degree), "o-", color=_FILL, markersize=3, linewidth=1)
         axes.grid(visible=True, which="major", alpha=0.3)
-
-
-def _draw_classes(axes: Axes, summary: GraphSummary) -> None:
-    sizes = {**summary.classes, **({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})}
-    bars = axes.barh(list(sizes), list(sizes.values()), color=_FILL)
-    axes.bar_label(bars, padding=3, fontsize=8, color=_INK)
-    axes.invert_yaxis()
-    axes.set_title("Classes")
-    axes.set_xlabel("nodes")
-    axes.margins(x=0.12)
 
 
 def _draw_compatibility(axes: Axes, data: Data, names: list[str]) -> None:
@@ -74,11 +67,9 @@ def _draw_compatibility(axes: Axes, data: Data, names: list[str]) -> None:
     image = axes.imshow(shares, cmap="viridis", vmin=0, vmax=1)
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylabel("class of a node")
-    axes.set_xlabel("class of its neighbours")
+    axes.set(xlabel="class of its neighbours", ylabel="class of a node")
     if len(names) <= 10:
         for (row, column), share in np.ndenumerate(shares):
-            axes.text(
-                column, row, f"{share:.2f}", ha="center", va="center", fontsize=7, color="w" if share < 0.6 else "k"
-            )
+            ink = "w" if share < 0.6 else "k"
+            axes.text(column, row, f"{share:.2f}", ha="center", va="center", fontsize=7, color=ink)
     axes.figure.colorbar(image, ax=axes, shrink=0.8)
