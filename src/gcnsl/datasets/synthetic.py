@@ -104,12 +104,9 @@ def draw_edges(rng: np.random.Generator, y: Ints, h: float, degree: float) -> In
     n, sizes = len(y), np.bincount(y)
     edges, classes = max(1, round(n * degree / 2)), len(sizes)
     agreeing = round(h * edges)
-    pairs_of_one = int((sizes * (sizes - 1) // 2).sum())
-    pairs_of_two = n * (n - 1) // 2 - pairs_of_one
-    for needed, pairs, kind in (
-        (agreeing, pairs_of_one, "the same class"),
-        (edges - agreeing, pairs_of_two, "two classes"),
-    ):
+    within = int((sizes * (sizes - 1) // 2).sum())
+    between = n * (n - 1) // 2 - within
+    for needed, pairs, kind in ((agreeing, within, "the same class"), (edges - agreeing, between, "two classes")):
         if needed > FULLEST * pairs:
             raise InputError(
                 f"degree and h ask for {needed} edges between nodes of {kind}, but n({n}) nodes in classes({classes}) "

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.checks import UNLABELLED
+from gcnsl.graph.homophily import labelled_edges
 from gcnsl.graph.summary import GraphSummary, neighbour_counts
 from gcnsl.pictures import check_picture, save_picture
 
@@ -22,9 +22,8 @@ def class_compatibility(edge_index: Tensor, y: Tensor, num_classes: int) -> Tens
 
     Row c sums to 1, or to 0 if no node of class c has a labelled neighbour.
     """
-    source, target = y[edge_index[0]], y[edge_index[1]]
-    known = (source != UNLABELLED) & (target != UNLABELLED)
-    pairs = torch.bincount(source[known] * num_classes + target[known], minlength=num_classes**2)
+    source, target = y[labelled_edges(edge_index, y)]
+    pairs = torch.bincount(source * num_classes + target, minlength=num_classes**2)
     counts = pairs.reshape(num_classes, num_classes).double()
     return counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
 

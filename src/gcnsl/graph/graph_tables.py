@@ -106,8 +106,10 @@ def _feature_columns(
     for name in names:
         kind = table.columns[name].type
         if not any(is_kind(kind) for is_kind in _NUMERIC):
+            values = table.columns[name].drop_null()
+            example = repr(values[0].as_py()) if len(values) else "nothing"
             raise InputError(
-                f"{table.name}: column {name!r} holds {kind}, not numbers, e.g. {table.example(name)}; "
+                f"{table.name}: column {name!r} holds {kind}, not numbers, e.g. {example}; "
                 "encode it as numbers, make it the label, or drop it"
             )
     return names

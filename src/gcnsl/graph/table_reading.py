@@ -60,11 +60,6 @@ class Table:
             return self.check_column(name, default)
         return default if default in self.columns else None
 
-    def example(self, column: str) -> str:
-        """Return the first value of a column that is not missing, for messages."""
-        values = self.columns[column].drop_null()
-        return repr(values[0].as_py()) if len(values) else "nothing"
-
     def place(self, bad: Any, column: str) -> str:
         """Return where the first bad entry is, such as ``nodes.csv, row 3, column 'age'``."""
         row = int(np.flatnonzero(np.asarray(bad))[0]) + 1
