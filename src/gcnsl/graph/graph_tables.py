@@ -84,7 +84,6 @@ def from_tables(
 
 
 def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[Table, tuple[str, str]]:
-    """Return the table of edges and the names of the columns with their ends."""
     table = read_table(edges, "edges", text=[(source or "source", 0), (target or "target", 1)])
     ends = table.find_column(source, "source", 0), table.find_column(target, "target", 1)
     if ends[0] == ends[1]:
