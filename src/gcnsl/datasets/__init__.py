@@ -46,8 +46,7 @@ def load(
             - ``"public"``: the standard split of the citation graphs (20 training nodes per class; one run);
             - ``"stored"``: the masks of an npz file;
             - ``None``: no masks.
-        runs: Number of random splits.
-        seed: Seed of the random splits.
+        runs, seed: Number and seed of the random splits.
         root: Folder with dataset files, searched before ``$GCNSL_DATA`` and the user's cache. Files that are not found
             are downloaded.
 

@@ -76,22 +76,21 @@ def fetch(paths: Iterable[str], root: str | os.PathLike[str] | None = None) -> d
     for number, path in enumerate(missing, start=1):
         LOGGER.info("Downloading %s (%d of %d)", path, number, len(missing))
         _download(path, missing)
-    return {path: _read(path, root) for path in paths}
-
-
-def _read(path: str, root: str | os.PathLike[str] | None) -> bytes:
-    found = find(path, root)
-    if found is None:
-        raise DownloadError(f"{path} was removed while it was being read; try again")
-    content = found.read_bytes()
-    expected = checksums()[f"{path}.gz" if found.suffix == ".gz" else path]
-    actual = hashlib.sha256(content).hexdigest()
-    if actual != expected:
-        raise InputError(
-            f"{found} has been altered: its SHA-256 is {actual}, not {expected}. It was not loaded. "
-            "Delete it, so that it is downloaded again, or restore the original"
-        )
-    return gzip.decompress(content) if found.suffix == ".gz" else content
+    contents = {}
+    for path in paths:
+        found = find(path, root)
+        if found is None:
+            raise DownloadError(f"{path} was removed while it was being read; try again")
+        content = found.read_bytes()
+        expected = checksums()[f"{path}.gz" if found.suffix == ".gz" else path]
+        actual = hashlib.sha256(content).hexdigest()
+        if actual != expected:
+            raise InputError(
+                f"{found} has been altered: its SHA-256 is {actual}, not {expected}. It was not loaded. "
+                "Delete it, so that it is downloaded again, or restore the original"
+            )
+        contents[path] = gzip.decompress(content) if found.suffix == ".gz" else content
+    return contents
 
 
 def _download(path: str, missing: list[str]) -> None:

@@ -57,7 +57,6 @@ def synthetic(  # noqa: PLR0917 - the first arguments are the most common ones
         classes: Number of classes, at least 2.
         degree: Mean degree, above 0 and below n. Below 2, some nodes may have no edges.
         features: Number of 0/1 features ("words"), at least one per class.
-        seed: Seed of the random generator.
         signal: Share of a node's words that are drawn from the words of its class, in [0, 1]; the others are drawn
             from all words. With the default and five classes, logistic regression trained on the words of half of the
             nodes is right for 57 % of the others at n = 1,000 and for 62 % at n = 5,000.
@@ -73,8 +72,8 @@ def synthetic(  # noqa: PLR0917 - the first arguments are the most common ones
     y = draw_classes(rng, n, classes)
     edges = draw_edges(rng, y, h, degree)
     data = from_arrays(draw_words(rng, y, features, signal), edges, y)
-    data.name = f"synthetic(n={n}, h={h:g}, classes={classes}, degree={degree:g}, features={features}, seed={seed})"
     data.notes = []
+    data.name = f"synthetic(n={n}, h={h:g}, classes={classes}, degree={degree:g}, features={features}, seed={seed})"
     return data
 
 
@@ -104,12 +103,9 @@ def draw_edges(rng: np.random.Generator, y: Ints, h: float, degree: float) -> In
     n, sizes = len(y), np.bincount(y)
     edges, classes = max(1, round(n * degree / 2)), len(sizes)
     agreeing = round(h * edges)
-    pairs_of_one = int((sizes * (sizes - 1) // 2).sum())
-    pairs_of_two = n * (n - 1) // 2 - pairs_of_one
-    for needed, pairs, kind in (
-        (agreeing, pairs_of_one, "the same class"),
-        (edges - agreeing, pairs_of_two, "two classes"),
-    ):
+    within = int((sizes * (sizes - 1) // 2).sum())
+    between = n * (n - 1) // 2 - within
+    for needed, pairs, kind in ((agreeing, within, "the same class"), (edges - agreeing, between, "two classes")):
         if needed > FULLEST * pairs:
             raise InputError(
                 f"degree and h ask for {needed} edges between nodes of {kind}, but n({n}) nodes in classes({classes}) "

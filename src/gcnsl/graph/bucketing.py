@@ -84,10 +84,7 @@ def _fill(source: Any, target: Any, local_bits: int, low: int, high: int, place:
 @compiled()
 def _merge(packed: Any, start: Any, first: int, last: int, shifts: Any, kept: Any) -> int:
     """Sort each bucket, write its distinct edges to its front, and return the number of distinct entries as given."""
-    largest = 0
-    for bucket in range(first, last):
-        largest = max(largest, start[bucket + 1] - start[bucket])
-    scratch = np.empty(largest, np.int64)
+    scratch = np.empty(np.max(np.diff(start)), np.int64)
     given = 0
     for bucket in range(first, last):
         own = packed[start[bucket] : start[bucket + 1]]
@@ -95,8 +92,19 @@ def _merge(packed: Any, start: Any, first: int, last: int, shifts: Any, kept: An
         for shift in shifts:
             _sort_by_digit(ordered, other, shift)
             ordered, other = other, ordered
-        kept[bucket], as_given = _drop_repeats(ordered, own)
-        given += as_given
+        previous = np.int64(-1)
+        was_given = False
+        count = 0
+        for value in ordered:
+            edge = value >> 1
+            if edge != previous:
+                own[count] = edge
+                count += 1
+                previous, was_given = edge, False
+            if not was_given and value & 1 == 0:
+                was_given = True
+                given += 1
+        kept[bucket] = count
     return given
 
 
@@ -112,23 +120,6 @@ def _sort_by_digit(values: Any, out: Any, shift: int) -> None:
         digit = (value >> shift) & mask
         out[places[digit]] = value
         places[digit] += 1
-
-
-@compiled()
-def _drop_repeats(ordered: Any, out: Any) -> tuple[int, int]:
-    count = given = 0
-    previous = np.int64(-1)
-    was_given = False
-    for value in ordered:
-        edge = value >> 1
-        if edge != previous:
-            out[count] = edge
-            count += 1
-            previous, was_given = edge, False
-        if not was_given and value & 1 == 0:
-            was_given = True
-            given += 1
-    return count, given
 
 
 @compiled()

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.checks import UNLABELLED
+from gcnsl.graph.homophily import labelled_edges
 from gcnsl.graph.summary import GraphSummary, neighbour_counts
 from gcnsl.pictures import check_picture, save_picture
 
@@ -22,9 +22,8 @@ def class_compatibility(edge_index: Tensor, y: Tensor, num_classes: int) -> Tens
 
     Row c sums to 1, or to 0 if no node of class c has a labelled neighbour.
     """
-    source, target = y[edge_index[0]], y[edge_index[1]]
-    known = (source != UNLABELLED) & (target != UNLABELLED)
-    pairs = torch.bincount(source[known] * num_classes + target[known], minlength=num_classes**2)
+    source, target = y[labelled_edges(edge_index, y)]
+    pairs = torch.bincount(source * num_classes + target, minlength=num_classes**2)
     counts = pairs.reshape(num_classes, num_classes).double()
     return counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
 
@@ -36,7 +35,12 @@ def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
         figure = Figure(figsize=(13.5, 4.4), layout="constrained", dpi=120)
         degrees, classes, compatibility = figure.subplots(1, 3)
         _draw_degrees(degrees, neighbour_counts(data))
-        _draw_classes(classes, summary)
+        sizes = {**summary.classes, **({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})}
+        bars = classes.barh(list(sizes), list(sizes.values()), color=_FILL)
+        classes.bar_label(bars, padding=3, fontsize=8, color=_INK)
+        classes.invert_yaxis()
+        classes.set(title="Classes", xlabel="nodes")
+        classes.margins(x=0.12)
         _draw_compatibility(compatibility, data, list(summary.classes))
         edge = summary.homophily["edge"]
         agreement = "" if edge is None else f", edge homophily {edge:.2f}"
@@ -47,22 +51,10 @@ def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
 def _draw_degrees(axes: Axes, degree: np.ndarray) -> None:
     """Draw the share of nodes with at least k neighbours. A straight line means a heavy tail."""
     values, counts = np.unique(degree[degree > 0], return_counts=True)
-    axes.set_title("Neighbours")
-    axes.set_xlabel("number of neighbours k")
-    axes.set_ylabel("share of nodes with at least k")
+    axes.set(title="Neighbours", xlabel="number of neighbours k", ylabel="share of nodes with at least k")
     if len(values):
         axes.loglog(values, counts[::-1].cumsum()[::-1] / len(degree), "o-", color=_FILL, markersize=3, linewidth=1)
         axes.grid(visible=True, which="major", alpha=0.3)
-
-
-def _draw_classes(axes: Axes, summary: GraphSummary) -> None:
-    sizes = {**summary.classes, **({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})}
-    bars = axes.barh(list(sizes), list(sizes.values()), color=_FILL)
-    axes.bar_label(bars, padding=3, fontsize=8, color=_INK)
-    axes.invert_yaxis()
-    axes.set_title("Classes")
-    axes.set_xlabel("nodes")
-    axes.margins(x=0.12)
 
 
 def _draw_compatibility(axes: Axes, data: Data, names: list[str]) -> None:
@@ -74,11 +66,9 @@ def _draw_compatibility(axes: Axes, data: Data, names: list[str]) -> None:
     image = axes.imshow(shares, cmap="viridis", vmin=0, vmax=1)
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylabel("class of a node")
-    axes.set_xlabel("class of its neighbours")
+    axes.set(xlabel="class of its neighbours", ylabel="class of a node")
     if len(names) <= 10:
         for (row, column), share in np.ndenumerate(shares):
-            axes.text(
-                column, row, f"{share:.2f}", ha="center", va="center", fontsize=7, color="w" if share < 0.6 else "k"
-            )
+            ink = "w" if share < 0.6 else "k"
+            axes.text(column, row, f"{share:.2f}", ha="center", va="center", fontsize=7, color=ink)
     axes.figure.colorbar(image, ax=axes, shrink=0.8)

@@ -57,56 +57,33 @@ def from_tables(
         source: Column of ``edges`` with one end; by default ``source`` if there is one, else the first column.
         target: Column of ``edges`` with the other end; by default ``target`` if there is one, else the second column.
 
-    Returns:
-        The checked graph with ``node_ids``, ``feature_names`` and the sorted classes as ``class_names``; see
-        :func:`from_arrays`.
-
-    Raises:
-        InputError: If anything can't be used; the message names the table, the place and a remedy.
+    The graph has ``node_ids``, ``feature_names`` and the sorted classes as ``class_names``; see :func:`from_arrays`.
     """
     with ThreadPoolExecutor(1) as pool:  # Arrow reads one file while the other is being checked
         edge_table = pool.submit(_read_edges, edges, source, target)
-        fields, ids, name = _read_nodes(nodes, id=id, label=label, split=split, features=features, drop=drop)
-        _release()
+        table = read_table(nodes, "nodes", text=[(id or "id", 0)])
+        if table.arrow.num_rows == 0:
+            raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
+        id_column = table.find_column(id, "id", 0)
+        label = table.find_optional(label, "label")
+        split = table.find_optional(split, "split")
+        names = _feature_columns(table, features, {id_column, label, split}, drop)
+        ids = as_ids(table, id_column)
+        fields: dict[str, Any] = {"node_ids": ids.to_numpy(), "feature_names": names, "x": _features(table, names)}
+        if label is not None:
+            fields["y"], fields["class_names"] = _labels(table, label)
+        if split is not None:
+            fields |= _masks(table, split)
+        name = table.name
+        del table
+        pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the table for later ones
         ends = find_ids(ids, name, *edge_table.result())
-    del edge_table
-    _release()
+    del edge_table, ids
+    pa.default_memory_pool().release_unused()
     return from_arrays(edge_index=ends, **fields)
 
 
-def _release() -> None:
-    """Return the memory of tables that are no longer used, which Arrow would keep for later ones."""
-    pa.default_memory_pool().release_unused()
-
-
-def _read_nodes(
-    nodes: Source,
-    *,
-    id: str | None,  # noqa: A002
-    label: str | None,
-    split: str | None,
-    features: Sequence[str] | None,
-    drop: Sequence[str],
-) -> tuple[dict[str, Any], pa.ChunkedArray, str]:
-    """Return the table of nodes as arguments of ``from_arrays``, the ids, and the name of the table."""
-    table = read_table(nodes, "nodes", text=[(id or "id", 0)])
-    if table.arrow.num_rows == 0:
-        raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
-    id_column = table.find_column(id, "id", 0)
-    label = table.find_optional(label, "label")
-    split = table.find_optional(split, "split")
-    names = _feature_columns(table, features, {id_column, label, split}, drop)
-    ids = as_ids(table, id_column)
-    fields: dict[str, Any] = {"node_ids": ids.to_numpy(), "feature_names": names, "x": _features(table, names)}
-    if label is not None:
-        fields["y"], fields["class_names"] = _labels(table, label)
-    if split is not None:
-        fields |= _masks(table, split)
-    return fields, ids, table.name
-
-
 def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[Table, tuple[str, str]]:
-    """Return the table of edges and the names of the columns with their ends."""
     table = read_table(edges, "edges", text=[(source or "source", 0), (target or "target", 1)])
     ends = table.find_column(source, "source", 0), table.find_column(target, "target", 1)
     if ends[0] == ends[1]:
@@ -120,7 +97,7 @@ def _feature_columns(
     for argument, columns in (("features", wanted or ()), ("drop", drop)):
         for column in columns:
             table.check_column(column, argument)
-    used = {*used, *drop}
+    used |= set(drop)
     names = [name for name in table.columns if name not in used] if wanted is None else list(wanted)
     if not names:
         others = sorted(filter(None, used))
@@ -128,8 +105,10 @@ def _feature_columns(
     for name in names:
         kind = table.columns[name].type
         if not any(is_kind(kind) for is_kind in _NUMERIC):
+            values = table.columns[name].drop_null()
+            example = repr(values[0].as_py()) if len(values) else "nothing"
             raise InputError(
-                f"{table.name}: column {name!r} holds {kind}, not numbers, e.g. {table.example(name)}; "
+                f"{table.name}: column {name!r} holds {kind}, not numbers, e.g. {example}; "
                 "encode it as numbers, make it the label, or drop it"
             )
     return names
@@ -144,10 +123,8 @@ def _features(table: Table, names: Sequence[str]) -> NDArray[np.float32]:
         values = column.to_numpy()
         if not np.isfinite(values.sum(dtype=np.float64)) or np.abs(values).max() > _LARGEST:
             bad = ~(np.abs(values) <= _LARGEST)
-            value = values[int(np.flatnonzero(bad)[0])]
-            raise InputError(
-                f"{table.place(bad, name)} is {value}: features must be finite in float32; fill or clip it"
-            )
+            place, value = table.place(bad, name), values[bad][0]
+            raise InputError(f"{place} is {value}: features must be finite in float32; fill or clip it")
         columns.append(values)
     x = np.empty((table.arrow.num_rows, len(names)), dtype=np.float32)
     for low in range(0, len(x), _BLOCK_ROWS):  # a block of rows stays in the cache while its columns are copied
@@ -187,11 +164,8 @@ def _masks(table: Table, name: str) -> dict[str, NDArray[np.bool_]]:
     if pc.any(unknown).as_py():
         value = column.filter(unknown)[0].as_py()
         raise InputError(f"{table.place(unknown, name)} is {value!r}: write train, val, test or nothing")
-    masks = {}
-    for part in PARTS:
-        chosen = pc.fill_null(pc.equal(column, part), False).to_numpy().astype(bool)
-        if chosen.any():
-            masks[f"{part}_mask"] = chosen
-    if "train_mask" not in masks:
+    chosen = {part: pc.fill_null(pc.equal(column, part), False) for part in PARTS}
+    masks = {f"{part}_mask": mask.to_numpy().astype(bool) for part, mask in chosen.items()}
+    if not masks["train_mask"].any():
         raise InputError(f"{table.name}: column {name!r} marks no node as train; mark some, or name another split")
-    return masks
+    return {name: mask for name, mask in masks.items() if mask.any()}

@@ -18,9 +18,9 @@ def edge_homophily(edge_index: Tensor, y: Tensor) -> float:
 
     h = |{(u, v) ∈ E : y_u = y_v}| / |E|
     """
-    source, target = _labelled_edges(edge_index, y)
+    source, target = labelled_edges(edge_index, y)
     once = source <= target
-    return _mean(y[source[once]] == y[target[once]])
+    return float((y[source[once]] == y[target[once]]).double().mean())
 
 
 def node_homophily(edge_index: Tensor, y: Tensor) -> float:
@@ -28,11 +28,11 @@ def node_homophily(edge_index: Tensor, y: Tensor) -> float:
 
     (1 / |V|) Σ_v |{u ∈ N(v) : y_u = y_v}| / |N(v)|
     """
-    source, target = _labelled_edges(edge_index, y)
+    source, target = labelled_edges(edge_index, y)
     degree = torch.bincount(source, minlength=len(y))
     agreeing = torch.bincount(source[y[source] == y[target]], minlength=len(y))
     counted = degree > 0
-    return _mean(agreeing[counted] / degree[counted])
+    return float((agreeing[counted] / degree[counted]).double().mean())
 
 
 def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
@@ -40,19 +40,14 @@ def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
 
     (h − Σ_k p_k²) / (1 − Σ_k p_k²), where p_k is the share of edge ends in class k (Platonov et al., 2023)
     """
-    source, target = _labelled_edges(edge_index, y)
-    if not len(source):
-        return math.nan
+    source, target = labelled_edges(edge_index, y)
     ends = y[torch.cat([source, target[source == target]])]  # a loop has two ends, but is listed once
     share = torch.bincount(ends).double() / len(ends)
     chance = float((share**2).sum())
     return (edge_homophily(edge_index, y) - chance) / (1 - chance) if chance < 1 else math.nan
 
 
-def _labelled_edges(edge_index: Tensor, y: Tensor) -> Tensor:
+def labelled_edges(edge_index: Tensor, y: Tensor) -> Tensor:
+    """Return the edges between labelled nodes."""
     source, target = edge_index
     return edge_index[:, (y[source] != UNLABELLED) & (y[target] != UNLABELLED)]
-
-
-def _mean(values: Tensor) -> float:
-    return float(values.double().mean()) if len(values) else math.nan

@@ -83,10 +83,8 @@ def _as_mask(mask: Any, name: str, num_nodes: int) -> Tensor:
 
 def split_count(data: Data) -> int:
     """Return the number of runs that a graph has masks for, 0 without masks."""
-    mask = next((data[name] for name in MASKS if data.get(name) is not None), None)
-    if mask is None:
-        return 0
-    return int(mask.shape[1]) if mask.dim() == 2 else 1
+    masks = [data[name] for name in MASKS if data.get(name) is not None]
+    return int(masks[0].reshape(data.num_nodes, -1).shape[1]) if masks else 0
 
 
 def split_masks(data: Data, run: int, *, need: Collection[str] = PARTS) -> dict[str, Tensor]:

@@ -36,9 +36,7 @@ def from_arrays(
         class_names: Names of the classes, if ``y`` holds class numbers.
         node_ids: The caller's names for the nodes.
         feature_names: Names of the columns of ``x``.
-        train_mask: Training nodes (n or n × runs, boolean).
-        val_mask: Validation nodes.
-        test_mask: Test nodes.
+        train_mask: Training nodes (n or n × runs, boolean); likewise ``val_mask`` and ``test_mask``.
 
     Returns:
         Data with ``x`` (float32), ``edge_index`` (simple, undirected, sorted) and ``edge_report``, and with ``y``,
@@ -90,7 +88,6 @@ def from_networkx(
     """Make a checked graph from any networkx graph. The nodes become ``node_ids``.
 
     Args:
-        graph: The graph.
         features: The node attribute with a vector, or a list of node attributes with one number each.
         label: The node attribute with the class, which unlabelled nodes lack; ``None`` for a graph without labels.
         **options: Further arguments of :func:`from_arrays`.

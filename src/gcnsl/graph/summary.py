@@ -64,6 +64,10 @@ def summarize(data: Data) -> GraphSummary:
     measures = {"edge": edge_homophily, "node": node_homophily, "adjusted": adjusted_homophily}
     statistics: dict[str, Any] = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}
     homophily = {name: measure(data.edge_index, y) for name, measure in measures.items()}
+    masks = {part: data.get(f"{part}_mask") for part in PARTS}
+    split = {part: int(mask[:, 0].sum()) for part, mask in masks.items() if mask is not None}
+    if split:
+        split = {"runs": split_count(data), **split, "left_out": data.num_nodes - sum(split.values())}
     facts: dict[str, Any] = {
         "name": data.get("name") or "graph",
         "nodes": data.num_nodes,
@@ -80,7 +84,7 @@ def summarize(data: Data) -> GraphSummary:
         "zero_feature_rows": rows[b""],
         "repeated_feature_rows": sum(count for row, count in rows.items() if row and count > 1),
         "twins": int((twins >= 0).sum()),
-        "split": _split_sizes(data),
+        "split": split,
         "leakage": _leakage(data, twins),
     }
     return GraphSummary(**facts, warnings=tuple(_warnings(facts, data, y, names)))
@@ -116,21 +120,10 @@ def _twin_groups(data: Data, degree: np.ndarray[Any, Any], y: Tensor) -> Tensor:
     source, target = data.edge_index[:, data.edge_index[0] != data.edge_index[1]]
     numbers = torch.from_numpy(np.random.default_rng(0).integers(-(2**63), 2**63, data.num_nodes))
     signature = torch.zeros(data.num_nodes, dtype=torch.long).index_add_(0, source, numbers[target])
-    candidates = torch.from_numpy(degree >= 2) & (y != UNLABELLED)
-    groups = torch.full((data.num_nodes,), -1)
-    _, found, size = torch.unique(
-        torch.stack([signature, y], dim=1)[candidates], dim=0, return_inverse=True, return_counts=True
-    )
-    groups[candidates] = torch.where(size[found] > 1, found, -1)
-    return groups
-
-
-def _split_sizes(data: Data) -> dict[str, int]:
-    masks = {part: data.get(f"{part}_mask") for part in PARTS}
-    sizes = {part: int(mask[:, 0].sum()) for part, mask in masks.items() if mask is not None}
-    if not sizes:
-        return {}
-    return {"runs": split_count(data), **sizes, "left_out": data.num_nodes - sum(sizes.values())}
+    kinds = torch.stack([signature, y], dim=1)
+    kinds[torch.from_numpy(degree < 2) | (y == UNLABELLED)] = -1
+    _, group, size = torch.unique(kinds, dim=0, return_inverse=True, return_counts=True)
+    return torch.where((size[group] > 1) & (kinds[:, 1] != UNLABELLED), group, -1)
 
 
 def _leakage(data: Data, twins: Tensor) -> float | None:
@@ -138,9 +131,8 @@ def _leakage(data: Data, twins: Tensor) -> float | None:
     if train is None or test is None or not test.any():
         return None
     leaked = 0
-    for run in range(train.shape[1]):
-        trained = twins[train[:, run] & (twins >= 0)]
-        leaked += int(torch.isin(twins[test[:, run]], trained).sum())
+    for trained, tested in zip(train.T, test.T, strict=True):
+        leaked += int(torch.isin(twins[tested], twins[trained & (twins >= 0)]).sum())
     return leaked / int(test.sum())
 
 

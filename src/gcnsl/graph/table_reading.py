@@ -4,7 +4,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -40,7 +40,9 @@ class Table:
     def check_column(self, name: str, argument: str) -> str:
         """Return the name of a column that the caller gave as ``argument``, if the table has it."""
         if name not in self.columns:
-            raise ArgumentError(argument, name, f"is not a column of {self.name}, which has {_some(self.columns)}")
+            some = ", ".join(islice(self.columns, 10))
+            more = f" and {len(self.columns) - 10} more" if len(self.columns) > 10 else ""
+            raise ArgumentError(argument, name, f"is not a column of {self.name}, which has {some}{more}")
         return name
 
     def find_column(self, name: str | None, default: str, position: int) -> str:
@@ -58,30 +60,18 @@ class Table:
             return self.check_column(name, default)
         return default if default in self.columns else None
 
-    def example(self, column: str) -> str:
-        """Return the first value of a column that is not missing, for messages."""
-        values = self.columns[column].drop_null()
-        return repr(values[0].as_py()) if len(values) else "nothing"
-
     def place(self, bad: Any, column: str) -> str:
         """Return where the first bad entry is, such as ``nodes.csv, row 3, column 'age'``."""
         row = int(np.flatnonzero(np.asarray(bad))[0]) + 1
         return f"{self.name}, row {row}, column {column!r}"
 
 
-def _some(names: Collection[str]) -> str:
-    """The first ten names."""
-    return ", ".join(islice(names, 10)) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-
-
 def read_table(source: str | os.PathLike[str] | Any, argument: str, *, text: Sequence[tuple[str, int]] = ()) -> Table:
-    """Read a table.
+    """Read a table from a path (CSV, TSV, Parquet), a pandas DataFrame or a pyarrow Table.
 
-    Args:
-        source: A path (CSV, TSV, Parquet), a pandas DataFrame or a pyarrow Table.
-        argument: The caller's argument; also the name of a table that is not a file.
-        text: Columns that are read from a text file as strings even if they look like numbers: the id ``007`` is not
-            the id ``7``. Each is given by its name and, in case there is no such column, by its position.
+    ``argument`` is the name of a table that is not a file. The columns in ``text`` are read from a text file as strings
+    even if they look like numbers: the id ``007`` is not the id ``7``. Each is given by its name and, in case there is
+    no such column, by its position.
     """
     if isinstance(source, pa.Table):
         arrow, name = source, argument

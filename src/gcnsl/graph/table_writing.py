@@ -26,7 +26,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     kind = path.suffix.lower()
     if kind in SEPARATORS:
         atomic_write(path, table.to_pandas().to_csv(sep=SEPARATORS[kind], index=False, lineterminator="\n"))
-        return
-    content = io.BytesIO()
-    pa.parquet.write_table(table, content)
-    atomic_write(path, content.getvalue())
+    else:
+        content = io.BytesIO()
+        pa.parquet.write_table(table, content)
+        atomic_write(path, content.getvalue())
