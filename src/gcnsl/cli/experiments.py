@@ -15,34 +15,13 @@ from gcnsl.cli.console import ProgressBar, busy, err, out, progress
 from gcnsl.cli.shared_options import DeviceOption, JsonOption, QuietOption, RootOption
 
 if TYPE_CHECKING:
-    from gcnsl.experiments.collect import Findings
-    from gcnsl.experiments.result_store import RunResult, Status
+    from gcnsl.experiments.result_store import Status
     from gcnsl.experiments.result_tables import Table
     from gcnsl.experiments.spec import RunSpec
 
 SOME_FAILED = 1
 """Exit code when runs have failed."""
 
-ExperimentsArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[EXPERIMENT]...",
-        help="Which to run: accuracy, ablation, spectral, homophily, depth, runtime, synthetic or all. "
-        "Without a name, all are run.",
-        show_default=False,
-    ),
-]
-MethodsOption = Annotated[str | None, typer.Option(help="Run only these methods, such as mlp,gcn-sl-cc.")]
-DatasetsOption = Annotated[
-    str | None, typer.Option(help="Run on these graphs instead of the paper's eight, such as texas,debian.")
-]
-SplitsOption = Annotated[str | None, typer.Option(help="Use only these kinds of split, such as random,geom-gcn.")]
-RunsOption = Annotated[int, typer.Option(min=1, help="The number of runs per cell of a table.")]
-JobsOption = Annotated[
-    int | None, typer.Option(min=1, help="The number of processes. \\[default: one per core, at most 16 on a GPU]")
-]
-StoreOption = Annotated[Path, typer.Option(help="The SQLite file of the results; runs that it has are not repeated.")]
-PaperOption = Annotated[bool, typer.Option("--paper-hparams", help="Give GCN-SL the paper's own hyper-parameters.")]
 SettingsFolder = Annotated[
     Path | None,
     typer.Option(
@@ -51,28 +30,41 @@ SettingsFolder = Annotated[
         "Options that they do not set are as published with this package.",
     ),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="The seed of splits, anchors, weights and dropout.")]
-RetryOption = Annotated[bool, typer.Option("--retry", help="Retry runs that have failed.")]
-MergeOption = Annotated[
-    list[Path] | None, typer.Option(help="First add the runs of this file from `report --export`; may be repeated.")
-]
 
 
 @app.command()
 def reproduce(
-    experiments: ExperimentsArgument = None,
-    methods: MethodsOption = None,
-    datasets: DatasetsOption = None,
-    splits: SplitsOption = None,
-    runs: RunsOption = 10,
-    jobs: JobsOption = None,
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]...",
+            help="Which to run: accuracy, ablation, spectral, homophily, depth, runtime, synthetic or all. "
+            "Without a name, all are run.",
+            show_default=False,
+        ),
+    ] = None,
+    methods: Annotated[str | None, typer.Option(help="Run only these methods, such as mlp,gcn-sl-cc.")] = None,
+    datasets: Annotated[
+        str | None, typer.Option(help="Run on these graphs instead of the paper's eight, such as texas,debian.")
+    ] = None,
+    splits: Annotated[str | None, typer.Option(help="Use only these kinds of split, such as random,geom-gcn.")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="The number of runs per cell of a table.")] = 10,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="The number of processes. \\[default: one per core, at most 16 on a GPU]")
+    ] = None,
     device: DeviceOption = "auto",
-    store: StoreOption = Path("results.db"),
-    paper_hparams: PaperOption = False,
+    store: Annotated[
+        Path, typer.Option(help="The SQLite file of the results; runs that it has are not repeated.")
+    ] = Path("results.db"),
+    paper_hparams: Annotated[
+        bool, typer.Option("--paper-hparams", help="Give GCN-SL the paper's own hyper-parameters.")
+    ] = False,
     settings: SettingsFolder = None,
-    seed: SeedOption = 42,
-    retry: RetryOption = False,
-    merge: MergeOption = None,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of splits, anchors, weights and dropout.")] = 42,
+    retry: Annotated[bool, typer.Option("--retry", help="Retry runs that have failed.")] = False,
+    merge: Annotated[
+        list[Path] | None, typer.Option(help="First add the runs of this file from `report --export`; may be repeated.")
+    ] = None,
     root: RootOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -86,7 +78,7 @@ def reproduce(
     Example: [bold]gcnsl reproduce all --device cuda --jobs 8[/]
     """
     from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
-    from gcnsl.experiments.result_store import ResultStore, by_key, import_lines
+    from gcnsl.experiments.result_store import ResultStore, by_error, by_key, import_lines
     from gcnsl.experiments.result_tables import make_tables
     from gcnsl.experiments.run import execute, missing_runs
 
@@ -112,9 +104,13 @@ def reproduce(
         with ResultStore(store) as opened:
             results = by_key(opened.results())
     _show_tables([table for experiment in planned for table in make_tables(experiment, results)], as_json=as_json)
-    failed = [results[spec.key] for spec in specs if spec.key in results and results[spec.key].status == "failed"]
-    if failed:
-        _show_failures(failed)
+    errors = by_error(results[spec.key] for spec in specs if spec.key in results)
+    for error, failed in errors.items():
+        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+        err.print(f"[red]failed:[/] {failed[0]}{more}:", end=" ", highlight=False)
+        err.print(error, markup=False, highlight=False, soft_wrap=True)
+    if errors:
+        err.print("Use --retry to run them again.")
         raise typer.Exit(SOME_FAILED)
 
 
@@ -142,15 +138,26 @@ def report(
 
     Example: [bold]gcnsl report -o report.html --markdown tables.md[/]
     """
+    from gcnsl.experiments import claims
     from gcnsl.experiments.collect import collect
     from gcnsl.experiments.paper_report import render
+    from gcnsl.experiments.result_figures import draw, standalone
     from gcnsl.experiments.result_store import export_lines, read_results
+    from gcnsl.experiments.result_tables import to_latex, to_markdown
     from gcnsl.files import atomic_write
 
     with busy("Reading the results"):
         findings = collect(read_results(store), seed=seed, settings=settings)
+    files = {}
     with busy("Drawing"):
-        files = _further_files(findings, markdown, latex, figures)
+        if markdown is not None:
+            parts = (claims.to_markdown(findings.claims), *map(to_markdown, findings.tables))
+            files[markdown] = "\n".join(filter(None, parts))
+        if latex is not None:
+            files[latex] = "\n".join(map(to_latex, findings.tables))
+        if figures is not None:
+            pictures = ((table.name, draw(table)) for table in findings.tables)
+            files |= {figures / f"{name}.svg": standalone(svg) for name, svg in pictures if svg}
         if not as_json:
             files[output] = render(findings)
     for path, text in files.items():
@@ -162,26 +169,6 @@ def report(
         return
     for path in (*files, *([export] if export else [])):
         out.print(f"{path} ({path.stat().st_size / 1000:,.0f} kB)", highlight=False)
-
-
-def _further_files(
-    findings: "Findings", markdown: Path | None, latex: Path | None, figures: Path | None
-) -> dict[Path, str]:
-    """What is to be written besides the page, by path."""
-    from gcnsl.experiments import claims
-    from gcnsl.experiments.result_figures import draw, standalone
-    from gcnsl.experiments.result_tables import to_latex, to_markdown
-
-    files = {}
-    if markdown is not None:
-        parts = (claims.to_markdown(findings.claims), *map(to_markdown, findings.tables))
-        files[markdown] = "\n".join(filter(None, parts))
-    if latex is not None:
-        files[latex] = "\n".join(map(to_latex, findings.tables))
-    if figures is not None:
-        pictures = ((table.name, draw(table)) for table in findings.tables)
-        files |= {figures / f"{name}.svg": standalone(svg) for name, svg in pictures if svg}
-    return files
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -205,47 +192,27 @@ def _reporter(bar: ProgressBar, missing: "list[RunSpec]") -> "Callable[[RunSpec,
 
 
 def _show_tables(tables: "Iterable[Table]", *, as_json: bool) -> None:
+    """Ours above the paper's: the best of a column in bold, green if the paper's number is reached, red if not."""
+    from gcnsl.experiments.display_names import column_label
     from gcnsl.experiments.result_tables import to_dicts
 
     if as_json:
         print(json.dumps(to_dicts(tables), indent=1))
         return
     for table in tables:
-        out.print(f"\n{table.title}", style="bold", markup=False, highlight=False)
-        out.print(_rich_table(table))
-
-
-def _rich_table(table: "Table") -> RichTable:
-    """Ours above the paper's: the best of a column in bold, green if the paper's number is reached, red if not."""
-    from gcnsl.experiments.display_names import column_label
-    from gcnsl.experiments.result_tables import number_text
-
-    printed = any(cell.planned.paper for cell in table.cells.values())
-    shown = RichTable("", caption="ours above, the paper's below" if printed else None)
-    for column in table.columns:
-        shown.add_column(column_label(column), justify="right")
-    for row in table.rows:
-        texts = []
+        printed = any(cell.planned.paper for cell in table.cells.values())
+        shown = RichTable("", caption="ours above, the paper's below" if printed else None)
         for column in table.columns:
-            cell, text = table.cells.get((row, column)), Text()
-            if cell is not None:
-                colour = {True: "green", False: "red", None: ""}[cell.reached]
-                weight = "bold" if row in table.best(column) else ""
-                text.append(number_text(cell.mean, cell.std, cell.unit), style=f"{weight} {colour}".strip())
-                text.append("" if cell.is_complete else f" ({len(cell.good)}/{len(cell.planned.runs)})", style="yellow")
-                if cell.planned.paper:
-                    text.append(f"\n{number_text(*cell.planned.paper, cell.unit)}", style="dim")
-            texts.append(text)
-        shown.add_row(table.row_label(row), *texts)
-    return shown
-
-
-def _show_failures(failed: "list[RunResult]") -> None:
-    """Print each error once, with the first run that failed with it."""
-    from gcnsl.experiments.result_store import by_error
-
-    for error, runs in by_error(failed).items():
-        more = f" and {len(runs) - 1} more" if len(runs) > 1 else ""
-        err.print(f"[red]failed:[/] {runs[0]}{more}:", end=" ", highlight=False)
-        err.print(error, markup=False, highlight=False, soft_wrap=True)
-    err.print("Use --retry to run them again.")
+            shown.add_column(column_label(column), justify="right")
+        for row in table.rows:
+            texts = [Text() for _ in table.columns]
+            for column, text in zip(table.columns, texts, strict=True):
+                if cell := table.cells.get((row, column)):
+                    colour = {True: "green", False: "red", None: ""}[cell.reached]
+                    text.append(cell.text, style=f"{'bold' if row in table.best(column) else ''} {colour}".strip())
+                    few = "" if cell.is_complete else f" ({len(cell.good)}/{len(cell.planned.runs)})"
+                    text.append(few, style="yellow")
+                    text.append(f"\n{cell.paper_text}" if cell.paper_text else "", style="dim")
+            shown.add_row(table.row_label(row), *texts)
+        out.print(f"\n{table.title}", style="bold", markup=False, highlight=False)
+        out.print(shown)

@@ -48,12 +48,6 @@ class Comparison(NamedTuple):
     columns: Sequence[str]
     allow_equal: bool = False
 
-    @property
-    def pairs(self) -> list[tuple[str, str]]:
-        """The rows to compare."""
-        pairs = product(MERGES, self.more, self.less)
-        return list(dict.fromkeys((more.format(method), less.format(method)) for method, more, less in pairs))
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -155,8 +149,9 @@ def to_markdown(claims: Iterable[Claim]) -> str:
 
 
 def _compare(table: Table, claimed: Comparison) -> Claim:
-    findings = []
-    for column, (one, other) in product(claimed.columns, claimed.pairs):
+    findings, named = [], product(MERGES, claimed.more, claimed.less)
+    pairs = list(dict.fromkeys((more.format(method), less.format(method)) for method, more, less in named))
+    for column, (one, other) in product(claimed.columns, pairs):
         better, worse = table.cells.get((one, column)), table.cells.get((other, column))
         delta = difference(better, worse) if better and worse else None
         if better is None or worse is None or delta is None:
@@ -168,8 +163,7 @@ def _compare(table: Table, claimed: Comparison) -> Claim:
         names = f"{column_label(column)}: {table.row_label(one)} vs {table.row_label(other)}"
         told = f"{names}, {means} ({delta.mean:+.2f} ± {delta.half_width:.2f}{few})"
         findings.append(Finding(told, _outcome(delta, allow_equal=claimed.allow_equal)))
-    planned = len(claimed.columns) * len(claimed.pairs)
-    return Claim(claimed.text, claimed.source, table.variant, tuple(findings), planned)
+    return Claim(claimed.text, claimed.source, table.variant, tuple(findings), len(claimed.columns) * len(pairs))
 
 
 def _outcome(delta: PairedDifference, *, allow_equal: bool) -> bool | None:

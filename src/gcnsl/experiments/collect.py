@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gcnsl.datasets import NAMES
 from gcnsl.datasets.splits import GEOM_GCN_RUNS
@@ -19,14 +20,7 @@ from gcnsl.methods.registry import Folder
 
 @dataclass(frozen=True)
 class Findings:
-    """What the results say.
-
-    Attributes:
-        results: All results.
-        tables: The tables that have results, in the order of the experiments.
-        claims: The paper's claims, judged by these tables.
-        unused: Results that no table shows, because they have other settings, seeds or methods than the tables.
-    """
+    """All results, tables of them and what they say of the paper's claims, and results that no table shows."""
 
     results: tuple[RunResult, ...]
     tables: tuple[Table, ...]
@@ -35,12 +29,9 @@ class Findings:
 
 
 def collect(results: Sequence[RunResult], *, seed: int = paper.SEED, settings: Folder = None) -> Findings:
-    """Fill every table that there are results for.
+    """Fill every table that there are results for, with the usual or the paper's own settings and this seed.
 
-    Args:
-        results: Results with any settings; the tables show those with the usual or with the paper's own settings.
-        seed: Show the runs with this seed.
-        settings: A folder with settings files, which go before the published settings.
+    Files in the folder ``settings`` go before the published settings.
     """
     keyed = by_key(results)
     scopes = _scopes([result.spec for result in keyed.values()], seed=seed, settings=settings)
@@ -64,11 +55,8 @@ def _scopes(specs: Sequence[RunSpec], *, seed: int, settings: Folder) -> list[Sc
     usual = Scope(methods=methods, datasets=datasets, runs=runs, seed=seed, settings=settings)
     printed = replace(usual, methods=[name for name in methods if name in MERGES], paper_hparams=True)
     published = [name for name in datasets if "geom-gcn" in splits_of(name)]
-    on_published = [
-        replace(scope, splits=["geom-gcn"], datasets=published, runs=min(runs, GEOM_GCN_RUNS))
-        for scope in (usual, printed)
-    ]
-    return [usual, printed, *on_published]
+    other: Any = {"splits": ["geom-gcn"], "datasets": published, "runs": min(runs, GEOM_GCN_RUNS)}
+    return [usual, printed, replace(usual, **other), replace(printed, **other)]
 
 
 def _experiments(finished: Collection[str], scopes: Sequence[Scope]) -> Iterator[Experiment]:
@@ -77,10 +65,6 @@ def _experiments(finished: Collection[str], scopes: Sequence[Scope]) -> Iterator
     In a scope an experiment is shown if it has finished runs that none of the scopes before it has. On splits that the
     experiment does not ask for itself, these must be runs that no experiment before it shows either: otherwise the runs
     of the accuracy table alone would make an ablation with a single row on Geom-GCN's splits.
-
-    Args:
-        finished: The keys of the runs that have results.
-        scopes: See :func:`_scopes`.
     """
     shown_before: set[str] = set()
     for name in EXPERIMENTS:

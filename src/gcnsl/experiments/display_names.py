@@ -2,20 +2,9 @@
 
 from gcnsl.datasets.synthetic import synthetic_homophily
 
-_METHODS = {
-    "mlp": "MLP",
-    "gcn": "GCN",
-    "gat": "GAT",
-    "geom-gcn": "Geom-GCN",
-    "mixhop": "MixHop",
-    "h2gcn-1": "H2GCN-1",
-    "h2gcn-2": "H2GCN-2",
-    "nlgnn": "NLGNN",
-    "gcn-sl-cc": "GCN-SL_cc",
-    "gcn-sl-av": "GCN-SL_av",
-    "sc": "SC",
-    "esc": "ESC",
-    "esc-anch": "ESC-ANCH",
+_METHODS = {"geom-gcn": "Geom-GCN", "mixhop": "MixHop", "gcn-sl-cc": "GCN-SL_cc", "gcn-sl-av": "GCN-SL_av"}
+_METHODS |= {
+    name: name.upper() for name in ["mlp", "gcn", "gat", "h2gcn-1", "h2gcn-2", "nlgnn", "sc", "esc", "esc-anch"]
 }
 _ROWS = {
     "original": "original graph",

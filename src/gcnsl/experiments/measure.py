@@ -19,7 +19,7 @@ from gcnsl.files import digest
 from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.methods import Prepared, initial_model
 from gcnsl.spectral import SpectralFeatures
-from gcnsl.training import Epoch, History
+from gcnsl.training import Epoch
 from gcnsl.training.one_thread import one_thread
 from gcnsl.version import __version__
 
@@ -29,17 +29,12 @@ _WARM_UP_ROWS = 64
 
 
 def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], None] | None = None) -> RunResult:
-    """Train on one split, test, and measure the learned graph.
-
-    Args:
-        spec: The run.
-        prepared: Its method, and its graph with masks; the same one serves all runs of a group.
-        on_epoch: Called after each epoch.
-    """
+    """Train on one split, test, and measure the learned graph."""
     began = time.perf_counter()
     outcome = run_split(prepared, run=spec.run, seed=spec.train_seed, watch_test=spec.curves, on_epoch=on_epoch)
     seconds = time.perf_counter() - began
     history, masks = outcome.fitted.history, split_masks(prepared.graph, spec.run)
+    curves = {part: history[f"{part}_accuracy"][::CURVE_STEP] for part in ("train", "val", "test") if spec.curves}
     metrics = {
         **outcome.accuracy,
         **{f"{part}_nodes": int(masks[part].sum()) for part in ("train", "test")},
@@ -53,7 +48,7 @@ def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], 
         metrics={name: round(value, 6) if isinstance(value, float) else value for name, value in metrics.items()},
         seconds=round(seconds, 3),
         split_hash=digest(masks)[:16],
-        history=_curves(history) if spec.curves else {},
+        history={part: [round(value, 4) for value in curve] for part, curve in curves.items()},
         **_provenance(prepared.device),
     )
 
@@ -110,11 +105,3 @@ def _synchronize(device: torch.device) -> None:
     """Wait until a GPU has finished."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-
-
-def _curves(history: History) -> dict[str, list[float]]:
-    """The accuracies of every :data:`CURVE_STEP`-th epoch, from the first."""
-    return {
-        part: [round(value, 4) for value in history[f"{part}_accuracy"][::CURVE_STEP]]
-        for part in ("train", "val", "test")
-    }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,22 +15,11 @@ from gcnsl.experiments.claims import METHOD, Claim, worst_first
 from gcnsl.experiments.collect import Findings
 from gcnsl.experiments.display_names import column_label, split_label
 from gcnsl.experiments.plan import MERGES
-from gcnsl.experiments.result_figures import CAPTIONS, draw
+from gcnsl.experiments.result_figures import draw
 from gcnsl.experiments.result_store import RunResult, by_error
 from gcnsl.experiments.result_tables import Table, TableCell, number_text
 
-_RUN_COLUMNS = [
-    "run",
-    "seed",
-    "val. accuracy",
-    "best epoch",
-    "epochs",
-    "seconds",
-    "split",
-    "device",
-    "gcnsl",
-    "finished",
-]
+_COLUMNS = ["run", "seed", "val. accuracy", "best epoch", "epochs", "seconds", "split", "device", "gcnsl", "finished"]
 _METRICS = {"test": "test accuracy", "degree": "neighbours"} | dict.fromkeys(
     ("homophily_original", "homophily_initial", "homophily"), "h"
 )
@@ -41,25 +29,19 @@ def render(findings: Findings) -> str:
     """The page as HTML."""
     files = PackageLoader("gcnsl.experiments", "page")
     pages = Environment(loader=files, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    pages.filters["subscripts"] = _subscripts
+    pages.filters |= {"subscripts": _subscripts, "difference": _difference, "closeness": _closeness}
     pages.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    css, js = (Markup(files.get_source(pages, name)[0]) for name in ("report.css", "report.js"))
-    runs = _Runs()
-    names = dict.fromkeys(table.experiment.name for table in findings.tables)
-    sections = [_section([t for t in findings.tables if t.experiment.name == name], runs) for name in names]
-    claims, failures = worst_first(findings.claims), by_error(findings.results)
+    claims = worst_first(findings.claims)
     return pages.get_template("report.html.j2").render(
-        css=css,
-        js=js,
         findings=findings,
-        links=["summary", *(["claims"] if claims else []), *names, *(["failures"] if failures else []), "where"],
         cards=list(_cards(findings, claims)),
         method=METHOD,
         claims=claims,
-        sections=sections,
-        failures=failures,
-        places=list(_places(findings.results)),
-        data=runs.to_dict(),
+        failures=by_error(findings.results),
+        notes={name: "; ".join(graph.notes) for name, graph in BENCHMARKS.items() if graph.notes},
+        column_label=column_label,
+        draw=draw,
+        runs=_Runs(),
     )
 
 
@@ -72,107 +54,55 @@ class _Runs:
     """The runs as the page's script reads them: cells refer to runs and hyper-parameters, stored once, by number."""
 
     def __init__(self) -> None:
-        self.cells: list[dict[str, Any]] = []
-        self._groups: dict[str, tuple[int, dict[str, Any]]] = {}
-        self._runs: dict[str, tuple[int, list[Any]]] = {}
+        self.data: dict[str, list[Any]] = {"columns": _COLUMNS, "cells": [], "groups": [], "runs": []}
+        self._numbers: dict[tuple[str, str], int] = {}
 
     def add(self, table: Table, cell: TableCell) -> int:
         """Store a cell's runs and return the cell's number."""
         planned = cell.planned
         spec = planned.runs[0]
-        group, _ = self._groups.setdefault(spec.group.key, (len(self._groups), dict(spec.options)))
         where = ", ".join(filter(None, (column_label(planned.column), split_label(planned.split))))
-        self.cells.append(
+        self.data["cells"].append(
             {
                 "title": f"{table.row_label(planned.row)} on {where}",
                 "text": _sentence(cell),
                 "metric": _METRICS.get(planned.metric, planned.metric),
-                "group": group,
+                "group": self._number("groups", spec.group.key, dict(spec.options)),
                 "runs": [
-                    [number_text(value, None, cell.unit), self._number(result)]
+                    [number_text(value, None, cell.unit), self._number("runs", result.spec.key, _line(result))]
                     for result, value in zip(cell.good, cell.values.values(), strict=True)
                 ],
                 "failed": [[result.spec.run, result.error] for result in cell.failed],
             }
         )
-        return len(self.cells) - 1
+        return len(self.data["cells"]) - 1
 
-    def _number(self, result: RunResult) -> int:
-        metrics, spec = result.metrics, result.spec
-        line = [
-            spec.run,
-            spec.train_seed,
-            number_text(100 * metrics["val"], None, "%") if "val" in metrics else "–",
-            metrics.get("best_epoch", "–"),
-            metrics.get("epochs", "–"),
-            number_text(result.seconds, None, "s"),
-            result.split_hash[:8] or "–",
-            result.device,
-            result.version,
-            result.finished[:10],
-        ]
-        return self._runs.setdefault(spec.key, (len(self._runs), line))[0]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for the page's script."""
-        return {
-            "columns": _RUN_COLUMNS,
-            "cells": self.cells,
-            "groups": [options for _, options in self._groups.values()],
-            "runs": [line for _, line in self._runs.values()],
-        }
+    def _number(self, kind: str, key: str, value: Any) -> int:
+        if (kind, key) not in self._numbers:
+            self._numbers[kind, key] = len(self.data[kind])
+            self.data[kind].append(value)
+        return self._numbers[kind, key]
 
 
-def _section(tables: Sequence[Table], runs: _Runs) -> dict[str, Any]:
-    """An experiment: a picture and a table for each of its variants, and notes on its graphs."""
-    experiment = tables[0].experiment
-    graphs = [name for name in dict.fromkeys(c for table in tables for c in table.columns) if name in BENCHMARKS]
-    return {
-        "name": experiment.name,
-        "title": experiment.title,
-        "caption": CAPTIONS[experiment.name],
-        "tables": [_table(table, runs) for table in tables],
-        "notes": [(column_label(name), "; ".join(BENCHMARKS[name].notes)) for name in graphs if BENCHMARKS[name].notes],
-    }
+def _line(result: RunResult) -> list[Any]:
+    metrics, spec = result.metrics, result.spec
+    return [
+        spec.run,
+        spec.train_seed,
+        number_text(100 * metrics["val"], None, "%") if "val" in metrics else "–",
+        metrics.get("best_epoch", "–"),
+        metrics.get("epochs", "–"),
+        number_text(result.seconds, None, "s"),
+        result.split_hash[:8] or "–",
+        result.device,
+        result.version,
+        result.finished[:10],
+    ]
 
 
-def _table(table: Table, runs: _Runs) -> dict[str, Any]:
-    picture = draw(table)
-    return {
-        "title": table.title,
-        "heading": table.variant[:1].upper() + table.variant[1:],
-        "picture": Markup(picture) if picture else None,
-        "columns": [column_label(column) for column in table.columns],
-        "lines": [
-            (table.row_label(row), [_shown_cell(table, row, column, runs) for column in table.columns])
-            for row in table.rows
-        ],
-    }
-
-
-def _shown_cell(table: Table, row: str, column: str, runs: _Runs) -> dict[str, Any] | None:
-    """A cell as the page shows it, empty strings not at all; ``None`` without results."""
-    cell = table.cells.get((row, column))
-    if cell is None or not (cell.good or cell.failed):
-        return None
-    printed = cell.planned.paper
-    failed = f", {len(cell.failed)} failed" if cell.failed else ""
-    return {
-        "number": runs.add(table, cell),
-        "value": "" if cell.mean is None else f"{cell.mean:.6g}",
-        "best": row in table.best(column),
-        "ours": number_text(cell.mean, cell.std, cell.unit),
-        "paper": number_text(*printed, cell.unit) if printed else "",
-        "delta": "" if cell.difference is None else _difference(cell),
-        "closeness": "" if cell.difference is None else _closeness(cell, cell.difference),
-        "shortfall": "" if cell.is_complete else f"n = {len(cell.good)}{failed}",
-    }
-
-
-def _closeness(cell: TableCell, difference: float) -> str:
+def _closeness(cell: TableCell) -> str:
     """The colour of the difference to the paper: ``"above"``, ``"within"``, ``"below"`` or ``"open"``."""
-    gain = -difference if cell.unit == "s" else difference
-    if gain >= 0:
+    if cell.difference is not None and (cell.difference <= 0 if cell.unit == "s" else cell.difference >= 0):
         return "above"
     if cell.reached is None and cell.unit != "s":
         return "open"
@@ -190,14 +120,14 @@ def _difference(cell: TableCell) -> str:
 
 def _sentence(cell: TableCell) -> str:
     """A cell's number in words."""
-    ours = f"{number_text(cell.mean, cell.std, cell.unit)} over {len(cell.good)} of {len(cell.planned.runs)} runs"
-    if cell.planned.paper is None:
+    ours = f"{cell.text} over {len(cell.good)} of {len(cell.planned.runs)} runs"
+    if not cell.paper_text:
         return f"{ours}. The paper prints no number here."
     delta = ""
     if cell.difference is not None:
-        times = f"ours is {_difference(cell)} as fast"
-        delta = f", {times if cell.unit == 's' else f'a difference of {_difference(cell)}'}"
-    return f"{ours}; the paper prints {number_text(*cell.planned.paper, cell.unit)}{delta}."
+        text = _difference(cell)
+        delta = f", ours is {text} as fast" if cell.unit == "s" else f", a difference of {text}"
+    return f"{ours}; the paper prints {cell.paper_text}{delta}."
 
 
 def _cards(findings: Findings, claims: Sequence[Sequence[Claim]]) -> Iterator[tuple[str, str]]:
@@ -218,17 +148,3 @@ def _cards(findings: Findings, claims: Sequence[Sequence[Claim]]) -> Iterator[tu
             ({"does not hold", "mostly does not hold"}, "claims do not hold, or mostly not"),
         ):
             yield f"{sum(found <= all_of for found in verdicts)} of {len(verdicts)}", text
-    statuses = Counter(result.status for result in findings.results)
-    yield f"{statuses['ok']:,}", f"runs, {statuses['failed']:,} more failed"
-    yield f"{sum(result.seconds for result in findings.results) / 3600:.1f} h", "of computing"
-
-
-def _places(results: Iterable[RunResult]) -> Iterator[tuple[str, ...]]:
-    """A line for each device and version: how many runs, how many hours, from when to when."""
-    places: dict[tuple[str, str], list[RunResult]] = defaultdict(list)
-    for result in results:
-        places[result.device, result.version].append(result)
-    for (device, version), same in sorted(places.items()):
-        days = sorted(result.finished[:10] for result in same if result.finished) or ["–"]
-        hours = sum(result.seconds for result in same) / 3600
-        yield device, version, f"{len(same):,}", f"{hours:.2f}", days[0], days[-1]

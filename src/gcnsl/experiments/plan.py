@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +27,7 @@ MERGES = ("gcn-sl-cc", "gcn-sl-av")
 DEPTHS = (3, 4, 5)
 DEPTH_EPOCHS = 500
 """Epochs of the curves over depth; there is no early stopping, because the curves are to show over-fitting."""
-HOMOPHILIES = tuple(tenth / 10 for tenth in range(11))
+_SYNTHETIC = [synthetic_name(tenth / 10) for tenth in range(11)]
 TIMINGS = 3
 """At most this many runs time the spectral features."""
 SPECTRAL_METHODS = ("sc", "esc", "esc-anch")
@@ -37,16 +38,9 @@ Unit = Literal["%", "s", "h", "n"]
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One number of a table, and the runs whose mean it is.
+    """One number of a table: a metric's mean over some runs, and what the paper prints.
 
-    Attributes:
-        row: A method, or a variant of one.
-        column: The graph.
-        split: The kind of split.
-        metric: The name of the number among a run's metrics.
-        runs: The runs.
-        paper: The number that the paper prints.
-        unit: The number's unit; ``None`` for that of the experiment.
+    The row is a method or a variant of one, the column a graph. The unit is ``None`` for that of the experiment.
     """
 
     row: str
@@ -60,15 +54,7 @@ class PlannedCell:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper, or one beyond it.
-
-    Attributes:
-        name: One of :data:`EXPERIMENTS`.
-        title: A short description.
-        unit: The unit of its numbers.
-        cells: In the order of the table.
-        paper_hparams: Whether GCN-SL has the paper's own hyper-parameters.
-    """
+    """A table or figure of the paper, or one beyond it; GCN-SL has our or the paper's own hyper-parameters."""
 
     name: str
     title: str
@@ -88,16 +74,10 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Scope:
-    """How much of the experiments to plan.
+    """How much of the experiments to plan; ``None`` for all methods, the paper's graphs and each experiment's splits.
 
-    Args:
-        methods: Names from :data:`COMPARED` or aliases; ``None`` for all.
-        datasets: Names of graphs; ``None`` for the paper's eight.
-        splits: Kinds of split; ``None`` for those that each experiment asks for.
-        runs: The number of runs per cell.
-        seed: See :class:`gcnsl.experiments.spec.RunSpec`.
-        paper_hparams: Whether GCN-SL has the paper's own hyper-parameters on the paper's graphs.
-        settings: A folder with settings files, which go before the published settings.
+    With ``paper_hparams``, GCN-SL has the paper's own hyper-parameters on the paper's graphs. Files in the folder
+    ``settings`` go before the published settings.
     """
 
     methods: Sequence[str] | None = None
@@ -163,44 +143,34 @@ def splits_of(dataset: str) -> tuple[str, ...]:
     return ("random", "geom-gcn") if dataset in BENCHMARKS else ("random",)
 
 
-def _accuracy(scope: Scope) -> Iterator[PlannedCell]:
-    for (split, dataset), method in product(scope.places("random", "geom-gcn"), scope.compared):
+def _accuracy(scope: Scope, datasets: Sequence[str] | None = None) -> Iterator[PlannedCell]:
+    for (split, dataset), method in product(scope.places("random", "geom-gcn", datasets=datasets), scope.compared):
         printed = paper.ACCURACY.get(method, {}).get(dataset)
         yield PlannedCell(method, dataset, split, "test", scope.run_specs(method, dataset, split), printed)
 
 
-def ablation_row(method: str, adjacency: bool, reconnected: bool) -> str:
-    """The name of an ablation's row: the method with A, A*, both or neither."""
-    return f"{method} {('neither', 'A*', 'A', 'A+A*')[2 * adjacency + reconnected]}"
-
-
 def _ablation(scope: Scope) -> Iterator[PlannedCell]:
+    variants = {"neither": (False, False), "A*": (False, True), "A": (True, False), "A+A*": (True, True)}
     for (split, dataset), method in product(scope.places("random"), scope.among(*MERGES)):
-        for adjacency, reconnected in product((False, True), repeat=2):
+        for variant, (adjacency, reconnected) in variants.items():
             runs = scope.run_specs(method, dataset, split, use_adjacency=adjacency, use_reconnected=reconnected)
             printed = paper.ABLATION.get((method, adjacency, reconnected), {}).get(dataset)
-            yield PlannedCell(ablation_row(method, adjacency, reconnected), dataset, split, "test", runs, printed)
+            yield PlannedCell(f"{method} {variant}", dataset, split, "test", runs, printed)
 
 
 def _spectral(scope: Scope) -> Iterator[PlannedCell]:
     for (split, dataset), method in product(scope.places("random"), scope.among(*MERGES)):
-        with_features = scope.run_specs(method, dataset, split)
         printed = paper.ACCURACY[method].get(dataset)
-        yield PlannedCell(f"{method} with F", dataset, split, "test", with_features, printed)
-        without = scope.run_specs(method, dataset, split, n_components=0)
-        yield PlannedCell(f"{method} without F", dataset, split, "test", without)
+        runs = scope.run_specs(method, dataset, split)
+        yield PlannedCell(f"{method} with F", dataset, split, "test", runs, printed)
+        runs = scope.run_specs(method, dataset, split, n_components=0)
+        yield PlannedCell(f"{method} without F", dataset, split, "test", runs)
 
 
 def _homophily(scope: Scope) -> Iterator[PlannedCell]:
-    rows = {
-        "gcn-sl-cc": {
-            "homophily_original": "original",
-            "homophily_initial": "initial A*",
-            "homophily": "gcn-sl-cc A*",
-            "degree": "gcn-sl-cc degree",
-        },
-        "nlgnn": {"homophily": "nlgnn"},
-    }
+    learned = {"homophily": "gcn-sl-cc A*", "degree": "gcn-sl-cc degree"}
+    given = {"homophily_original": "original", "homophily_initial": "initial A*"}
+    rows = {"gcn-sl-cc": given | learned, "nlgnn": {"homophily": "nlgnn"}}
     for (split, dataset), method in product(scope.places("random"), scope.among(*rows)):
         learns = {"use_reconnected": True} if method in MERGES else {}
         runs = scope.run_specs(method, dataset, split, **learns)
@@ -218,12 +188,6 @@ def _depth(scope: Scope) -> Iterator[PlannedCell]:
             deep = {"num_layers": depth} if method == "gcn" else {"rounds": depth}
             runs = scope.run_specs(method, dataset, split, curves=True, **steady, **deep)
             yield PlannedCell(f"{method}-{depth}", dataset, split, "test", runs)
-
-
-def _synthetic(scope: Scope) -> Iterator[PlannedCell]:
-    graphs = [synthetic_name(h) for h in HOMOPHILIES]
-    for (split, dataset), method in product(scope.places("random", datasets=graphs), scope.compared):
-        yield PlannedCell(method, dataset, split, "test", scope.run_specs(method, dataset, split))
 
 
 def _runtime(scope: Scope) -> Iterator[PlannedCell]:
@@ -245,7 +209,7 @@ EXPERIMENTS: dict[str, tuple[str, Unit, Callable[[Scope], Iterator[PlannedCell]]
     "homophily": ("Homophily of the original, initial and learned graphs", "h", _homophily),
     "depth": ("GCN and GCN-SL of growing depth", "%", _depth),
     "runtime": ("Seconds for the spectral features, in one thread", "s", _runtime),
-    "synthetic": ("Test accuracy over homophily, on synthetic graphs", "%", _synthetic),
+    "synthetic": ("Test accuracy over homophily, on synthetic graphs", "%", partial(_accuracy, datasets=_SYNTHETIC)),
 }
 
 

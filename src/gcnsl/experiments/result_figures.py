@@ -19,36 +19,14 @@ from numpy.typing import NDArray
 from gcnsl.datasets.synthetic import synthetic_homophily
 from gcnsl.experiments.display_names import column_label
 from gcnsl.experiments.measure import CURVE_STEP
-from gcnsl.experiments.plan import DEPTHS, MERGES
+from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES
 from gcnsl.experiments.result_tables import Table
 
-COLOURS = {
-    "mlp": "#8a8f98",
-    "gcn": "#3b82c4",
-    "gat": "#56b4e9",
-    "geom-gcn": "#9a7bd0",
-    "mixhop": "#d277a6",
-    "h2gcn-1": "#86c98a",
-    "h2gcn-2": "#2a9d76",
-    "nlgnn": "#b08a5b",
-    "gcn-sl-cc": "#e0572f",
-    "gcn-sl-av": "#eda63a",
-}
+_IN_ORDER = "#8a8f98 #3b82c4 #56b4e9 #9a7bd0 #d277a6 #86c98a #2a9d76 #b08a5b #e0572f #eda63a"
+COLOURS = dict(zip(COMPARED, _IN_ORDER.split(), strict=True))
 """A method's colour in every figure; all can be told apart on white and on almost black."""
 _SERIES = ("#8a8f98", "#56b4e9", "#eda63a", "#e0572f")
 _MARKERS = "os^Dv<>Pph*"
-
-CAPTIONS = {
-    "accuracy": "Points above or below the paper's mean. Grey: the paper's standard deviation; whiskers: ours.",
-    "ablation": "Test accuracy with neither graph, the given one (A), the learned one (A*), and both.",
-    "spectral": "Test accuracy with and without the spectral features.",
-    "homophily": "Share of edges that join nodes of one class, loops not counted in learned graphs.",
-    "depth": "Accuracy over epochs on Cora, mean of the runs, without early stopping.",
-    "runtime": "Filled: ours; hollow: the paper's; the axis is logarithmic. 2× says that ours takes half the time.",
-    "synthetic": "Test accuracy on synthetic graphs from strong heterophily (left) to strong homophily (right).",
-}
-"""How to read the figure of each experiment."""
-
 _STYLE = Path(__file__).parent / "page" / "figures.mplstyle"
 _TEXT, _LINE = "#010203", "#040506"
 """matplotlib needs numbers for colours; these two of the style are replaced by the page's own colours."""

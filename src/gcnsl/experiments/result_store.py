@@ -33,20 +33,11 @@ _SHARED = ("device", "version")
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run.
+    """The result of a run; times are in UTC (ISO 8601), and errors in one line.
 
-    Attributes:
-        spec: The run.
-        status: ``"ok"`` or ``"failed"``.
-        metrics: Numbers by name: the accuracies ``train``, ``val`` and ``test``, ``train_nodes``, ``test_nodes``,
-            ``epochs``, ``best_epoch``, ``homophily``, ...
-        seconds: How long the run took, without preparing the graph.
-        device: ``"CPU (x86_64, 2 cores)"``, or the name of a GPU.
-        version: The version of this package.
-        split_hash: The beginning of the SHA-256 of the run's three masks; empty if no node is classified.
-        error: What went wrong, in one line; empty if nothing did.
-        history: Curves by name, if the specification asks for them.
-        finished: The time of the end in UTC (ISO 8601).
+    Among the metrics are the accuracies ``train``, ``val`` and ``test``, ``train_nodes``, ``test_nodes``, ``epochs``,
+    ``best_epoch`` and ``homophily``. The seconds are without preparing the graph, the hash is the beginning of the
+    SHA-256 of the run's three masks, and the history has curves if the specification asks for them.
     """
 
     spec: RunSpec
@@ -59,15 +50,6 @@ class RunResult:
     error: str = ""
     history: dict[str, list[float]] = field(default_factory=dict)
     finished: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self) | {"spec": self.spec.to_dict()}
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> RunResult:
-        """Read what :meth:`to_dict` returned."""
-        return cls(**{**plain, "spec": RunSpec.from_dict(plain["spec"])})
 
 
 _COLUMNS = tuple(field.name for field in fields(RunResult))
@@ -101,10 +83,7 @@ def by_error(results: Iterable[RunResult]) -> dict[str, list[str]]:
 
 
 class ResultStore(AbstractContextManager["ResultStore"]):
-    """A file of results, to be used in a ``with`` statement.
-
-    Args:
-        path: An SQLite file; it is created, with its folder, if it does not exist.
+    """An SQLite file of results, for a ``with`` statement; it is created, with its folder, if it does not exist.
 
     Raises:
         InputError: If the file is not a store, or can't be read or written.
@@ -119,7 +98,11 @@ class ResultStore(AbstractContextManager["ResultStore"]):
             raise self._refusal(error) from error
         try:
             with self._writing():
-                self._check_version()
+                (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+                if not self._connection.execute("SELECT name FROM sqlite_master").fetchall():
+                    self._connection.execute(f"PRAGMA user_version = {_VERSION}")
+                elif version != _VERSION:
+                    raise self._refusal("it belongs to another program or another version")
                 self._connection.execute(f"CREATE TABLE IF NOT EXISTS runs (key PRIMARY KEY, {', '.join(_COLUMNS)})")
         except InputError:
             self._connection.close()
@@ -130,14 +113,6 @@ class ResultStore(AbstractContextManager["ResultStore"]):
             f"{self.path} can't be used as a store of results ({why}): free the disk or end the program that uses it, "
             "or give another path"
         )
-
-    def _check_version(self) -> None:
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
-        if not tables:
-            self._connection.execute(f"PRAGMA user_version = {_VERSION}")
-        elif version != _VERSION:
-            raise self._refusal("it belongs to another program or another version")
 
     def add(self, *results: RunResult) -> None:
         """Write results; they are on the disk when this returns."""
@@ -172,7 +147,8 @@ class ResultStore(AbstractContextManager["ResultStore"]):
     def _from_row(self, row: Sequence[Any]) -> RunResult:
         plain = dict(zip(_COLUMNS, row, strict=True))
         try:
-            return RunResult.from_dict(plain | {name: json.loads(plain[name]) for name in _JSON_COLUMNS})
+            plain |= {name: json.loads(plain[name]) for name in _JSON_COLUMNS}
+            return RunResult(**{**plain, "spec": RunSpec.from_dict(plain["spec"])})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._refusal(f"a run in it is damaged, {error!r}") from error
 
@@ -231,13 +207,12 @@ def import_lines(path: str | os.PathLike[str]) -> Iterator[RunResult]:
         yield from _read_line(line, f"{path}, line {number}")
 
 
-def _read_line(line: str, where: str) -> list[RunResult]:
+def _read_line(line: str, where: str) -> Iterator[RunResult]:
     try:
         common = json.loads(line)
         shared = {name: common.pop(name) for name in _SHARED}
-        runs = common.pop("runs")
-        specs = [RunSpec.from_dict({**common, "run": run.pop("run")}) for run in runs]
-        return [RunResult(spec=spec, **shared, **run) for spec, run in zip(specs, runs, strict=True)]
+        for run in common.pop("runs"):
+            yield RunResult(spec=RunSpec.from_dict({**common, "run": run.pop("run")}), **shared, **run)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{where} holds no runs ({error!r}): the file must be an export of results") from error
 
@@ -248,7 +223,7 @@ def _order(result: RunResult) -> tuple[Any, ...]:
 
 
 def _to_row(result: RunResult) -> tuple[Any, ...]:
-    plain = result.to_dict()
+    plain = asdict(result) | {"spec": result.spec.to_dict()}
     return result.spec.key, *(_json(plain[name]) if name in _JSON_COLUMNS else plain[name] for name in _COLUMNS)
 
 

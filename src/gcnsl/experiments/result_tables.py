@@ -14,14 +14,7 @@ from gcnsl.experiments.result_store import RunResult
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell of a table, filled with results.
-
-    Attributes:
-        planned: The cell as it was planned, with the paper's number.
-        unit: The unit of the number.
-        good: The results that have the number.
-        failed: The results of runs that failed.
-    """
+    """A planned cell with the results that have its number, and those of runs that failed."""
 
     planned: PlannedCell
     unit: Unit
@@ -64,40 +57,20 @@ class TableCell:
         """Whether all planned runs have the number."""
         return len(self.good) == len(self.planned.runs)
 
-    def to_dict(self, experiment: Experiment) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        paper = self.planned.paper
-        return {
-            "experiment": experiment.name,
-            "paper_hparams": experiment.paper_hparams,
-            "method": self.planned.row,
-            "dataset": self.planned.column,
-            "split": self.planned.split,
-            "metric": self.planned.metric,
-            "unit": self.unit,
-            "statistic": "median" if self.unit == "s" else "mean",
-            "mean": _rounded(self.mean),
-            "std": _rounded(self.std),
-            "runs": len(self.good),
-            "planned": len(self.planned.runs),
-            "failed": len(self.failed),
-            "paper_mean": paper.mean if paper else None,
-            "paper_std": paper.std if paper else None,
-            "difference": _rounded(self.difference),
-            "within_one_std_or_above": self.reached,
-        }
+    @property
+    def text(self) -> str:
+        """Our mean and standard deviation."""
+        return number_text(self.mean, self.std, self.unit)
+
+    @property
+    def paper_text(self) -> str:
+        """The paper's mean and standard deviation; empty if it prints none."""
+        return number_text(*self.planned.paper, self.unit) if self.planned.paper else ""
 
 
 @dataclass(frozen=True)
 class Table:
-    """The cells of an experiment on one kind of split.
-
-    Attributes:
-        experiment: The experiment.
-        split: The kind of split.
-        rows, columns: In order, without those that have no results.
-        cells: All planned cells by row and column.
-    """
+    """All planned cells of an experiment on one kind of split, and the rows and columns that have results, in order."""
 
     experiment: Experiment
     split: str
@@ -137,38 +110,32 @@ class Table:
 
 
 def make_tables(experiment: Experiment, results: Mapping[str, RunResult]) -> list[Table]:
-    """Make a table for each kind of split that has results.
-
-    Args:
-        experiment: The plan.
-        results: By the key of their specification (:func:`gcnsl.experiments.result_store.by_key`).
-    """
+    """Make a table for each kind of split that has results, given by key as from ``result_store.by_key``."""
     tables = []
     for split in dict.fromkeys(cell.split for cell in experiment.cells):
-        planned = [cell for cell in experiment.cells if cell.split == split]
-        cells = {(cell.row, cell.column): _fill(cell, cell.unit or experiment.unit, results) for cell in planned}
+        cells = {}
+        for planned in (cell for cell in experiment.cells if cell.split == split):
+            found = [results[spec.key] for spec in planned.runs if spec.key in results]
+            good = tuple(result for result in found if result.metrics.get(planned.metric) is not None)
+            failed = tuple(result for result in found if result.status == "failed")
+            cells[planned.row, planned.column] = TableCell(planned, planned.unit or experiment.unit, good, failed)
         shown = [key for key, cell in cells.items() if cell.good or cell.failed]
+        rows, columns = ({key[axis] for key in shown} for axis in (0, 1))
         if shown:
-            rows = tuple(row for row in dict.fromkeys(row for row, _ in cells) if any(row == r for r, _ in shown))
-            columns = tuple(c for c in dict.fromkeys(c for _, c in cells) if any(c == column for _, column in shown))
-            tables.append(Table(experiment, split, rows, columns, cells))
+            some_rows = tuple(dict.fromkeys(row for row, _ in cells if row in rows))
+            some_columns = tuple(dict.fromkeys(column for _, column in cells if column in columns))
+            tables.append(Table(experiment, split, some_rows, some_columns, cells))
     return tables
 
 
-def _fill(cell: PlannedCell, unit: Unit, results: Mapping[str, RunResult]) -> TableCell:
-    found = [results[spec.key] for spec in cell.runs if spec.key in results]
-    good = tuple(result for result in found if result.metrics.get(cell.metric) is not None)
-    return TableCell(cell, unit, good, tuple(result for result in found if result.status == "failed"))
-
-
-def number_text(mean: float | None, std: float | None, unit: Unit, *, plus_minus: str = " ± ") -> str:
+def number_text(mean: float | None, std: float | None, unit: Unit) -> str:
     """A mean and its standard deviation with the number of digits that suits the unit."""
     if mean is None:
         return "–"
     if unit == "s":
         return f"{mean:.0f}" if mean >= 100 else f"{mean:.3g}"
     digits = {"%": 1, "h": 2, "n": 0 if mean >= 10 else 1 if mean >= 1 else 3}[unit]
-    return f"{mean:.{digits}f}" + (f"{plus_minus}{std:.{digits}f}" if std is not None else "")
+    return f"{mean:.{digits}f}" + (f" ± {std:.{digits}f}" if std is not None else "")
 
 
 def to_markdown(table: Table) -> str:
@@ -176,7 +143,7 @@ def to_markdown(table: Table) -> str:
     printed = any(cell.planned.paper for cell in table.cells.values())
     legend = "Ours, and below it in small print the paper's.\n\n" if printed else ""
     lines = ["| | " + " | ".join(map(column_label, table.columns)) + " |", "| --- |" + " ---: |" * len(table.columns)]
-    for label, texts in _lines(table, bold="**{}**", above="{}<br><sub>{}</sub>", plus_minus=" ± "):
+    for label, texts in _lines(table, bold="**{}**", above="{}<br><sub>{}</sub>"):
         lines.append(f"| {label.replace('*', chr(92) + '*')} | " + " | ".join(texts) + " |")
     return f"### {table.title.replace('*', chr(92) + '*')}\n\n{legend}" + "\n".join(lines) + "\n"
 
@@ -191,27 +158,25 @@ def to_latex(table: Table) -> str:
         r"\toprule",
         " & ".join(["", *(_latex(column_label(column)) for column in table.columns)]) + r" \\ \midrule",
     ]
-    above = r"\shortstack{{{}\\ \scriptsize {}}}"
-    for label, texts in _lines(table, bold=r"\textbf{{{}}}", above=above, plus_minus=r"$\pm$"):
-        lines.append(" & ".join([_latex(label), *texts]).replace("–", "--") + r" \\")
+    for label, texts in _lines(table, bold=r"\textbf{{{}}}", above=r"\shortstack{{{}\\ \scriptsize {}}}"):
+        line = " & ".join([_latex(label), *texts]) + r" \\"
+        lines.append(line.replace("–", "--").replace(" ± ", r"$\pm$"))
     lines += [r"\bottomrule", r"\end{tabular}", r"\end{center}", r"\end{table*}"]
     return "\n".join(lines) + "\n"
 
 
-def _lines(table: Table, *, bold: str, above: str, plus_minus: str) -> Iterator[tuple[str, list[str]]]:
+def _lines(table: Table, *, bold: str, above: str) -> Iterator[tuple[str, list[str]]]:
     """The name and the cells of each row, set with these formats for bold and for ours above the paper's."""
-
-    def text(cell: TableCell, *, best: bool) -> str:
-        ours = number_text(cell.mean, cell.std, cell.unit, plus_minus=plus_minus)
-        ours = bold.format(ours) if best else ours
-        ours += "" if cell.is_complete or not cell.good else f" (n = {len(cell.good)})"
-        ours += f" ({len(cell.failed)} failed)" if cell.failed else ""
-        printed = cell.planned.paper
-        return above.format(ours, number_text(*printed, cell.unit, plus_minus=plus_minus)) if printed else ours
-
     for row in table.rows:
-        cells = [(table.cells.get((row, column)), row in table.best(column)) for column in table.columns]
-        yield table.row_label(row), [text(cell, best=best) if cell else "" for cell, best in cells]
+        texts = []
+        for column in table.columns:
+            cell, ours = table.cells.get((row, column)), ""
+            if cell:
+                ours = bold.format(cell.text) if row in table.best(column) else cell.text
+                ours += f" (n = {len(cell.good)})" if cell.good and not cell.is_complete else ""
+                ours += f" ({len(cell.failed)} failed)" if cell.failed else ""
+            texts.append(above.format(ours, cell.paper_text) if cell and cell.paper_text else ours)
+        yield table.row_label(row), texts
 
 
 def _latex(text: str) -> str:
@@ -223,7 +188,25 @@ def _latex(text: str) -> str:
 def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
     """The cells of the tables as plain values for JSON, without rows and columns that have no results."""
     return [
-        cell.to_dict(table.experiment)
+        {
+            "experiment": table.experiment.name,
+            "paper_hparams": table.experiment.paper_hparams,
+            "method": row,
+            "dataset": column,
+            "split": table.split,
+            "metric": cell.planned.metric,
+            "unit": cell.unit,
+            "statistic": "median" if cell.unit == "s" else "mean",
+            "mean": _rounded(cell.mean),
+            "std": _rounded(cell.std),
+            "runs": len(cell.good),
+            "planned": len(cell.planned.runs),
+            "failed": len(cell.failed),
+            "paper_mean": cell.planned.paper and cell.planned.paper.mean,
+            "paper_std": cell.planned.paper and cell.planned.paper.std,
+            "difference": _rounded(cell.difference),
+            "within_one_std_or_above": cell.reached,
+        }
         for table in tables
         for (row, column), cell in table.cells.items()
         if row in table.rows and column in table.columns

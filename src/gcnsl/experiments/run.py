@@ -14,7 +14,6 @@ from pathlib import Path
 
 import torch
 from joblib.externals.loky.process_executor import TerminatedWorkerError
-from torch_geometric.data import Data
 
 from gcnsl.checks import check_whole
 from gcnsl.datasets import load
@@ -46,14 +45,7 @@ OnResult = Callable[[RunSpec, Status], None]
 
 @dataclass(frozen=True)
 class Work:
-    """What a process must know to carry out runs.
-
-    Args:
-        store: The file of results.
-        device: Where to compute.
-        root: A folder with dataset files, searched first.
-        worker: The process among others; ``None`` for the main process.
-    """
+    """What a process must know to carry out runs; the main process is no ``worker``."""
 
     store: Path
     device: torch.device
@@ -62,13 +54,7 @@ class Work:
 
 
 def missing_runs(specs: Iterable[RunSpec], results: Mapping[str, RunResult], *, retry: bool = False) -> list[RunSpec]:
-    """The runs without a result, without duplicates.
-
-    Args:
-        specs: The planned runs.
-        results: The stored results (:func:`gcnsl.experiments.result_store.by_key`).
-        retry: Whether runs that failed count as missing.
-    """
+    """The runs without a result, or with ``retry`` without a good one; ``results`` is by key."""
     done = {key for key, result in results.items() if result.status == "ok" or not retry}
     return [spec for spec in dict.fromkeys(specs) if spec.key not in done]
 
@@ -82,15 +68,11 @@ def execute(
     root: str | os.PathLike[str] | None = None,
     on_result: OnResult | None = None,
 ) -> None:
-    """Carry out runs and store their results.
+    """Carry out runs and store their results; a run with a good result by the time it would start is skipped.
 
     Args:
-        specs: The runs; one that has a good result in the store by the time it would start is skipped.
-        store: The file of results.
-        device: ``"auto"`` (a GPU if there is one), ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
         jobs: The number of processes; ``None`` for one per core, or at most :data:`GPU_JOBS` on a GPU. With 1, this
             process does the work itself.
-        root: A folder with dataset files, searched before ``$GCNSL_DATA``.
         on_result: Called with each finished run, in another thread.
     """
     work = Work(Path(store), choose_device(device), None if root is None else Path(root))
@@ -167,7 +149,13 @@ def run_group(group: Group, work: Work) -> None:
             first, runs = group[0], max(spec.run for spec in group) + 1
             split = None if first.split == "none" else first.split
             data = load(first.dataset, split=split, runs=runs, seed=first.seed, root=work.root)
-            measure = _measurement(first, data, work)
+            # What the runs share is prepared once.
+            measure: Callable[[RunSpec], RunResult] = partial(time_features, data=data, device=work.device)
+            if first.task == "train":
+                method = resolve(first.method, options=dict(first.options))
+                prepared = prepare(method, data, seed=first.seed, device=work.device, root=work.root)
+                on_epoch = work.worker.stop_if_orphaned if work.worker else None
+                measure = partial(train_run, prepared=prepared, on_epoch=on_epoch)
         except Exception as error:  # it would happen to every run of the group
             store.add(*(failed_run(spec, error, device=work.device) for spec in group))
             return
@@ -179,16 +167,6 @@ def run_group(group: Group, work: Work) -> None:
             except Exception as error:
                 result = failed_run(spec, error, device=work.device)
             store.add(result)
-
-
-def _measurement(first: RunSpec, data: Data, work: Work) -> Callable[[RunSpec], RunResult]:
-    """A function that carries out any run of a group; what its runs share is prepared once, here."""
-    if first.task == "features":
-        return partial(time_features, data=data, device=work.device)
-    method = resolve(first.method, options=dict(first.options))
-    prepared = prepare(method, data, seed=first.seed, device=work.device, root=work.root)
-    on_epoch = work.worker.stop_if_orphaned if work.worker else None
-    return partial(train_run, prepared=prepared, on_epoch=on_epoch)
 
 
 @contextmanager

@@ -19,17 +19,9 @@ Options = tuple[tuple[str, Any], ...]
 class RunSpec:
     """The specification of a run; equal specifications give equal results on the same machine.
 
-    Args:
-        method: A name in :data:`gcnsl.methods.METHODS`; for ``task="features"`` one of ``"sc"``, ``"esc"`` and
-            ``"esc-anch"``.
-        dataset: A name that :func:`gcnsl.load` knows.
-        split: The kind of split, ``"random"`` or ``"geom-gcn"``; ``"none"`` if no node is classified.
-        run: The number of the split or repetition, from 0.
-        seed: The seed of the splits, the anchors and the shifted feature. Weights and dropout of run r are drawn from
-            seed + r.
-        options: All hyper-parameters, sorted by name.
-        task: ``"train"`` to train and test, ``"features"`` to time the computation of the spectral features.
-        curves: Whether to store the accuracies over the epochs.
+    The task is to train and test a method, or to time the computation of its spectral features: ``"sc"``, ``"esc"`` or
+    ``"esc-anch"``, with the split ``"none"``. The seed is that of the splits, the anchors and the shifted feature.
+    With ``curves``, the accuracies over the epochs are stored.
     """
 
     method: str
