@@ -9,8 +9,8 @@ wait for the device per batch, and the median counts. The gain is the time of th
 the regime which the back end chooses by itself. A list of more pairs than the back end makes room for is timed as well,
 in brackets, but is no alternative: its memory would grow with the number of pairs.
 
-On a CPU, three more choices are measured in the same way: remembered pairs against a new search, the operator in
-torch's table against a plain ``torch.autograd.Function``, and the dense matrix against numba for a tiny graph. Prints
+On a CPU, three more choices are measured in the same way: remembered pairs against a new search, a call around
+torch's table of operators against one through it, and the dense matrix against numba for a tiny graph. Prints
 tables and writes bench/results/regimes.json, by device.
 """
 
@@ -31,7 +31,7 @@ from rich.progress import track
 from rich.table import Table
 from torch import Tensor
 
-from gcnsl.reconnection import PairMemory, operator, pairs, reconnect
+from gcnsl.reconnection import PairMemory, pairs, reconnect
 from gcnsl.reconnection.pairs import Regime
 from reconnect import P, Q, epsilon_for, inputs
 
@@ -42,7 +42,7 @@ REGIMES = {
     "cuda": [Regime.SLOTTED, Regime.LISTED, Regime.TILED],
 }
 CELLS = {
-    "cpu": [(2708, "5"), (2708, "100"), (2708, "all"), (19717, "5"), (19717, "1000")],
+    "cpu": [(2708, "5"), (2708, "100"), (2708, "all"), (19717, "5"), (19717, "600"), (50000, "600")],
     "cuda": [(n, degree) for n in (183, 2708, 5201, 19717) for degree in ("5", "30")] + [(2708, "all"), (5201, "all")],
 }
 SECONDS = {"cpu": 4.0, "cuda": 1.0}
@@ -88,7 +88,7 @@ def take_turns(steps: dict[str, Step], device: str, seconds: float) -> dict[str,
             calls[name] = max(1, int(20 / _clock(step, 3)))
     times: dict[str, list[float]] = {name: [] for name in steps}
     begin = time.perf_counter()
-    while time.perf_counter() - begin < seconds or len(times[next(iter(steps))]) < 2:
+    while time.perf_counter() - begin < seconds or len(times[next(iter(steps))]) < 3:
         for name, step in steps.items():
             times[name].append(_clock(step, calls[name]))
     return {name: min(many) if device == "cpu" else statistics.median(many) for name, many in times.items()}
@@ -129,23 +129,14 @@ def measure_regimes(n: int, degree: str, device: str) -> dict[str, Any]:
     return {"n": n, "degree": degree, "ms": times, "chosen": chosen.name, "list fits": fits, "gain": gain}
 
 
-class Plain(torch.autograd.Function):
-    """The same operator around torch's table of operators."""
+def compiled(z: Tensor, h: Tensor, epsilon: float) -> Tensor:
+    """Call the operator as `torch.compile` does, through torch's table of operators."""
+    with patch.object(torch.compiler, "is_compiling", _always):
+        return reconnect(z, h, epsilon, backend="numba")
 
-    @staticmethod
-    def forward(ctx: Any, z: Tensor, h: Tensor, epsilon: float) -> Tensor:
-        """Call the back end as the registered operator does."""
-        ctx.options = epsilon, 1e-4, "numba"
-        out, *rest = operator._forward(z, None, h, *ctx.options)
-        ctx.save_for_backward(z, h, out, *rest)
-        return out
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
-        """Likewise."""
-        z, h, *averages = ctx.saved_tensors
-        grad_z, _, grad_h = operator._backward(z, None, h, *ctx.options, *averages, grads[0])
-        return grad_z, grad_h, None
+def _always() -> bool:
+    return True
 
 
 def measure_choices(n: int) -> dict[str, dict[str, float]]:
@@ -166,7 +157,10 @@ def measure_choices(n: int) -> dict[str, dict[str, float]]:
             "remembered": step_of(lambda: reconnect(z, h, epsilon, backend="numba", memory=memory)),
             "searched": search,
         },
-        "torch's table": {"registered": search, "plain": step_of(lambda: Plain.apply(z, h, epsilon))},
+        "torch's table": {
+            "around it": search,
+            "through it": step_of(lambda: compiled(z, h, epsilon)),
+        },
     }
     if n <= 256:
         choices["tiny graphs"] = {"dense": step_of(lambda: reconnect(z, h, epsilon, backend="dense")), "numba": search}
@@ -208,7 +202,7 @@ def main() -> None:
         "regimes": [measure_regimes(*cell, device) for cell in track(CELLS[device], console=Console(stderr=True))],
     }
     if device == "cpu":
-        result["choices"] = {str(n): measure_choices(n) for n in (183, 2708)}
+        result["choices"] = {str(n): measure_choices(n) for n in (183, 300, 2708)}
     show(result, device, Console())
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     RESULTS.write_text(json.dumps(results | {device: result}, indent=1) + "\n")
