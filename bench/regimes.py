@@ -9,9 +9,9 @@ wait for the device per batch, and the median counts. The gain is the time of th
 the regime which the back end chooses by itself. A list of more pairs than the back end makes room for is timed as well,
 in brackets, but is no alternative: its memory would grow with the number of pairs.
 
-On a CPU, three more choices are measured in the same way: remembered pairs against a new search, a call around
-torch's table of operators against one through it, and the dense matrix against numba for a tiny graph. Prints
-tables and writes bench/results/regimes.json, by device.
+Other choices are measured in the same way: the operator in torch's table of operators against a plain
+``torch.autograd.Function`` and, on a CPU, remembered pairs against a new search, and the dense matrix against numba for
+a tiny graph. Prints tables and writes bench/results/regimes.json, by device.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from rich.progress import track
 from rich.table import Table
 from torch import Tensor
 
-from gcnsl.reconnection import PairMemory, pairs, reconnect
+from gcnsl.reconnection import PairMemory, operator, pairs, reconnect
 from gcnsl.reconnection.pairs import Regime
 from reconnect import P, Q, epsilon_for, inputs
 
@@ -129,20 +129,29 @@ def measure_regimes(n: int, degree: str, device: str) -> dict[str, Any]:
     return {"n": n, "degree": degree, "ms": times, "chosen": chosen.name, "list fits": fits, "gain": gain}
 
 
-def compiled(z: Tensor, h: Tensor, epsilon: float) -> Tensor:
-    """Call the operator as `torch.compile` does, through torch's table of operators."""
-    with patch.object(torch.compiler, "is_compiling", _always):
-        return reconnect(z, h, epsilon, backend="numba")
+class Plain(torch.autograd.Function):
+    """The operator without torch's table of operators."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, h: Tensor, epsilon: float, backend: str) -> Tensor:
+        """Call the back end as the registered operator does."""
+        ctx.options = epsilon, 1e-4, backend
+        out, *rest = operator._forward(z, None, h, *ctx.options)
+        ctx.save_for_backward(z, h, out, *rest)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Likewise."""
+        z, h, *averages = ctx.saved_tensors
+        grad_z, _, grad_h = operator._backward(z, None, h, *ctx.options, *averages, grads[0])
+        return grad_z, grad_h, None, None
 
 
-def _always() -> bool:
-    return True
-
-
-def measure_choices(n: int) -> dict[str, dict[str, float]]:
-    """Time the other choices on a CPU, at five kept pairs per row; the first of each is the one that was made."""
-    z, h, grad = inputs(n, "5", "cpu")
-    epsilon, memory = epsilon_for(n, "5"), PairMemory()
+def measure_choices(n: int, device: str) -> dict[str, dict[str, float]]:
+    """Time other choices at five kept pairs per row. The first of each two is the one that was made."""
+    z, h, grad = inputs(n, "5", device)
+    epsilon, backend, memory = epsilon_for(n, "5"), BACKEND[device], PairMemory()
 
     def step_of(apply: Callable[[], Tensor]) -> Step:
         def step() -> None:
@@ -151,20 +160,19 @@ def measure_choices(n: int) -> dict[str, dict[str, float]]:
 
         return step
 
-    search = step_of(lambda: reconnect(z, h, epsilon, backend="numba"))
     choices: dict[str, dict[str, Step]] = {
-        "remembered pairs": {
-            "remembered": step_of(lambda: reconnect(z, h, epsilon, backend="numba", memory=memory)),
-            "searched": search,
-        },
         "torch's table": {
-            "around it": search,
-            "through it": step_of(lambda: compiled(z, h, epsilon)),
-        },
+            "registered": step_of(lambda: torch.ops.gcnsl.reconnect(z, None, h, epsilon, 1e-4, backend)[0]),
+            "plain": step_of(lambda: Plain.apply(z, h, epsilon, backend)),
+        }
     }
-    if n <= 256:
+    search = step_of(lambda: reconnect(z, h, epsilon, backend=backend))
+    if device == "cpu":
+        remember = step_of(lambda: reconnect(z, h, epsilon, backend=backend, memory=memory))
+        choices["remembered pairs"] = {"remembered": remember, "searched": search}
+    if device == "cpu" and n <= 256:
         choices["tiny graphs"] = {"dense": step_of(lambda: reconnect(z, h, epsilon, backend="dense")), "numba": search}
-    return {choice: take_turns(steps, "cpu", SECONDS["cpu"]) for choice, steps in choices.items()}
+    return {choice: take_turns(steps, device, SECONDS[device]) for choice, steps in choices.items()}
 
 
 def show(result: dict[str, Any], device: str, console: Console) -> None:
@@ -181,13 +189,12 @@ def show(result: dict[str, Any], device: str, console: Console) -> None:
             cells.append(f"({text})" if too_long else f"[bold]{text}[/]" if name == row["chosen"] else text)
         table.add_row(f"{row['n']:,}", row["degree"], *cells, "–" if row["gain"] is None else f"{row['gain']:.2f}×")
     console.print(table)
-    if "choices" in result:
-        table = Table("n", "choice", "made", "ms", "instead of", "ms", "gain", title="Other choices, degree 5")
-        for n, choices in result["choices"].items():
-            for choice, times in choices.items():
-                (made, ms), (other, other_ms) = times.items()
-                table.add_row(n, choice, made, f"{ms:.3g}", other, f"{other_ms:.3g}", f"{other_ms / ms:.2f}×")
-        console.print(table)
+    table = Table("n", "choice", "made", "ms", "instead of", "ms", "gain", title="Other choices, degree 5")
+    for n, choices in result["choices"].items():
+        for choice, times in choices.items():
+            (made, ms), (other, other_ms) = times.items()
+            table.add_row(n, choice, made, f"{ms:.3g}", other, f"{other_ms:.3g}", f"{other_ms / ms:.2f}×")
+    console.print(table)
 
 
 def main() -> None:
@@ -200,9 +207,8 @@ def main() -> None:
         "machine": torch.cuda.get_device_name() if device == "cuda" else cores,
         "torch": torch.__version__,
         "regimes": [measure_regimes(*cell, device) for cell in track(CELLS[device], console=Console(stderr=True))],
+        "choices": {str(n): measure_choices(n, device) for n in (183, 300, 2708)},
     }
-    if device == "cpu":
-        result["choices"] = {str(n): measure_choices(n) for n in (183, 300, 2708)}
     show(result, device, Console())
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     RESULTS.write_text(json.dumps(results | {device: result}, indent=1) + "\n")

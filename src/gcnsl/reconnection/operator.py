@@ -9,11 +9,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from gcnsl.reconnection.arguments import UNIT_TOLERANCE, check_arguments, check_values, computed_in, threshold_of
 from gcnsl.reconnection.backends import BACKENDS, BackendName, choose_backend
-from gcnsl.reconnection.pairs import PairMemory, Pairs, capacity
+from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime, capacity, unlisted
 from gcnsl.reconnection.problem import Averages, Problem
 
 
@@ -64,26 +63,47 @@ def reconnect(
         if not torch.compiler.is_compiling():
             check_values(problem)
         return BACKENDS[chosen].forward(problem).out.to(h.dtype)
-    options = rows, key_rows, values, threshold, tolerance, chosen
+    known = None
+    remembers = BACKENDS[chosen].remembers_pairs and keys is None and not torch.compiler.is_compiling()
+    if memory is not None and remembers:
+        known = memory.recall(rows, threshold)
+    start, columns = (None, None) if known is None else (known.start, known.columns)
     out: Tensor
-    if torch.compiler.is_compiling():
-        out = torch.ops.gcnsl.reconnect(*options)[0]
-    else:
-        memory = memory if keys is None and BACKENDS[chosen].remembers_pairs else None
-        known = None if memory is None else memory.recall(rows, threshold)
-        out, pairs = _Eager.apply(*options, known)  # type: ignore[no-untyped-call]
-        if memory is not None and known is None:
-            memory.keep(rows, threshold, pairs)
+    out, _, *pairs = torch.ops.gcnsl.reconnect(rows, key_rows, values, threshold, tolerance, chosen, start, columns)
+    if memory is not None and remembers and known is None:
+        memory.keep(rows, threshold, Pairs(*pairs))
     return out.to(h.dtype)
 
 
-def _solve(problem: Problem, backend: str) -> Averages:
+def _forward(
+    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str,
+    known_start: Tensor | None = None, known_columns: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Return the fields of `Averages` and of its `Pairs`. Pairs that are known are not returned."""
+    problem = Problem.of(z, keys, h, threshold, tolerance)
+    if known_start is not None and known_columns is not None:
+        problem = problem._replace(known=Pairs(known_start, known_columns, torch.tensor(int(Regime.LISTED))))
     if not BACKENDS[backend].checks_values:
         check_values(problem)
-    return BACKENDS[backend].forward(problem)
+    out, degree, pairs = BACKENDS[backend].forward(problem)
+    if problem.known is not None:  # an operator must not return its inputs
+        pairs = unlisted(z, Regime.LISTED)
+    return out, degree, *pairs
 
 
-def _differentiate(
+_reconnect = torch.library.custom_op("gcnsl::reconnect", _forward, mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
+
+
+@_reconnect.register_fake
+def _(z: Tensor, keys: Any, h: Tensor, _: float, tolerance: float, backend: str, *known: Any) -> tuple[Tensor, ...]:
+    out = h.new_empty(z.shape[0], h.shape[1])
+    lists = BACKENDS[backend].lists_pairs and not any(part is not None for part in known)
+    start = z.new_empty(z.shape[0] + 1 if lists else 0, dtype=torch.int64)
+    columns = z.new_empty(capacity(z, z.shape[0]) if lists else 0, dtype=torch.int32)
+    return out, z.new_empty(z.shape[0]), start, columns, torch.empty((), dtype=torch.int64, device="cpu")
+
+
+def _backward(
     z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str,
     out: Tensor, degree: Tensor, start: Tensor, columns: Tensor, regime_code: Tensor, grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
@@ -95,52 +115,7 @@ def _differentiate(
     return gradients.z, z.new_empty(0) if keys is None else gradients.keys, gradients.h
 
 
-class _Eager(torch.autograd.Function):
-    """The operator for calls that are not compiled, around torch's table of operators.
-
-    It saves 0.1 ms per step: 1.16× at n = 183, 1.05× at n = 2,708 (``bench/regimes.py``, 2 CPU cores).
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str,
-        known: Pairs | None,
-    ) -> tuple[Tensor, Pairs]:  # fmt: skip
-        out, degree, pairs = _solve(Problem.of(z, keys, h, threshold, tolerance)._replace(known=known), backend)
-        ctx.options = threshold, tolerance, backend
-        ctx.save_for_backward(z, keys, h, out, degree, *pairs)
-        return out, pairs
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        z, keys, h, *averages = ctx.saved_tensors
-        arguments = z, keys, h, *ctx.options, *averages, grads[0]
-        grad_z, grad_keys, grad_h = _differentiate(*arguments)
-        return grad_z, None if keys is None else grad_keys, grad_h, None, None, None, None
-
-
-@torch.library.custom_op("gcnsl::reconnect", mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
-def _reconnect(
-    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The operator for `torch.compile`: returns the fields of `Averages` and of its `Pairs`."""
-    out, degree, pairs = _solve(Problem.of(z, keys, h, threshold, tolerance), backend)
-    return out, degree, *pairs
-
-
-@_reconnect.register_fake
-def _(
-    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str
-) -> tuple[Tensor, ...]:
-    out = h.new_empty(z.shape[0], h.shape[1])
-    lists = BACKENDS[backend].lists_pairs
-    start = z.new_empty(z.shape[0] + 1 if lists else 0, dtype=torch.int64)
-    columns = z.new_empty(capacity(z, z.shape[0]) if lists else 0, dtype=torch.int32)
-    return out, z.new_empty(z.shape[0]), start, columns, torch.empty((), dtype=torch.int64, device="cpu")
-
-
-_reconnect_backward = torch.library.custom_op("gcnsl::reconnect_backward", _differentiate, mutates_args=())
+_reconnect_backward = torch.library.custom_op("gcnsl::reconnect_backward", _backward, mutates_args=())
 
 
 @_reconnect_backward.register_fake
@@ -150,18 +125,21 @@ def _(z: Tensor, keys: Tensor | None, h: Tensor, *_: Any) -> tuple[Tensor, Tenso
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    z, keys, h, *ctx.options = inputs
-    ctx.save_for_backward(z, keys, h, *output)
+    z, keys, h, *ctx.options, known_start, known_columns = inputs
+    out, degree, start, columns, regime_code = output
+    if known_start is not None:
+        start, columns = known_start, known_columns
+    ctx.save_for_backward(z, keys, h, out, degree, start, columns, regime_code)
     ctx.mark_non_differentiable(*output[1:])
     ctx.set_materialize_grads(False)
 
 
-def _backward(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+def _differentiate(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
     if grad is None:
-        return (None,) * 6
+        return (None,) * 8
     z, keys, h, *averages = ctx.saved_tensors
-    grad_z, grad_keys, grad_h = _reconnect_backward(z, keys, h, *ctx.options, *averages, grad)
-    return grad_z, None if keys is None else grad_keys, grad_h, None, None, None
+    grad_z, grad_keys, grad_h = torch.ops.gcnsl.reconnect_backward(z, keys, h, *ctx.options, *averages, grad)
+    return grad_z, None if keys is None else grad_keys, grad_h, *(None,) * 5
 
 
-_reconnect.register_autograd(_backward, setup_context=_save)
+_reconnect.register_autograd(_differentiate, setup_context=_save)

@@ -92,9 +92,9 @@ def reserve(z: Tensor, regime: Regime) -> Pairs:
     return Pairs(start, columns, torch.tensor(int(regime)))
 
 
-def unlisted(z: Tensor) -> Pairs:
+def unlisted(z: Tensor, regime: Regime = Regime.TILED) -> Pairs:
     """Return pairs without a list, for a back end that never lists any."""
-    return Pairs(z.new_empty(0, dtype=torch.int64), z.new_empty(0, dtype=torch.int32), torch.tensor(int(Regime.TILED)))
+    return Pairs(z.new_empty(0, dtype=torch.int64), z.new_empty(0, dtype=torch.int32), torch.tensor(int(regime)))
 
 
 def _zeros(size: int, like: Tensor, dtype: torch.dtype) -> Tensor:
