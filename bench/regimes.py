@@ -9,9 +9,9 @@ wait for the device per batch, and the median counts. The gain is the time of th
 the regime which the back end chooses by itself. A list of more pairs than the back end makes room for is timed as well,
 in brackets, but is no alternative: its memory would grow with the number of pairs.
 
-On a CPU, three more choices are measured in the same way: remembered pairs against a new search, the operator in
-torch's table against a plain ``torch.autograd.Function``, and the dense matrix against numba for a tiny graph. Prints
-tables and writes bench/results/regimes.json, by device.
+Other choices are measured in the same way: the operator in torch's table of operators against a plain
+``torch.autograd.Function`` and, on a CPU, remembered pairs against a new search, and the dense matrix against numba for
+a tiny graph. Prints tables and writes bench/results/regimes.json, by device.
 """
 
 import argparse
@@ -42,7 +42,7 @@ REGIMES = {
     "cuda": [Regime.SLOTTED, Regime.LISTED, Regime.TILED],
 }
 CELLS = {
-    "cpu": [(2708, "5"), (2708, "100"), (2708, "all"), (19717, "5"), (19717, "1000")],
+    "cpu": [(2708, "5"), (2708, "100"), (2708, "all"), (19717, "5"), (19717, "600"), (50000, "600")],
     "cuda": [(n, degree) for n in (183, 2708, 5201, 19717) for degree in ("5", "30")] + [(2708, "all"), (5201, "all")],
 }
 SECONDS = {"cpu": 4.0, "cuda": 1.0}
@@ -88,7 +88,7 @@ def take_turns(steps: dict[str, Step], device: str, seconds: float) -> dict[str,
             calls[name] = max(1, int(20 / _clock(step, 3)))
     times: dict[str, list[float]] = {name: [] for name in steps}
     begin = time.perf_counter()
-    while time.perf_counter() - begin < seconds or len(times[next(iter(steps))]) < 2:
+    while time.perf_counter() - begin < seconds or len(times[next(iter(steps))]) < 3:
         for name, step in steps.items():
             times[name].append(_clock(step, calls[name]))
     return {name: min(many) if device == "cpu" else statistics.median(many) for name, many in times.items()}
@@ -131,28 +131,28 @@ def measure_regimes(n: int, degree: str, device: str) -> dict[str, Any]:
 
 
 class Plain(torch.autograd.Function):
-    """The same operator around torch's table of operators."""
+    """The operator without torch's table of operators."""
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, h: Tensor, epsilon: float) -> Tensor:
+    def forward(ctx: Any, z: Tensor, h: Tensor, epsilon: float, backend: str) -> Tensor:
         """Call the back end as the registered operator does."""
-        ctx.options = epsilon, 1e-4, "numba"
+        ctx.options = epsilon, 1e-4, backend
         out, *rest = operator._forward(z, None, h, *ctx.options)
         ctx.save_for_backward(z, h, out, *rest)
         return out
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Likewise."""
         z, h, *averages = ctx.saved_tensors
         grad_z, _, grad_h = operator._backward(z, None, h, *ctx.options, *averages, grads[0])
-        return grad_z, grad_h, None
+        return grad_z, grad_h, None, None
 
 
-def measure_choices(n: int) -> dict[str, dict[str, float]]:
-    """Time the other choices on a CPU, at five kept pairs per row; the first of each is the one that was made."""
-    z, h, grad = inputs(n, "5", "cpu")
-    epsilon, memory = epsilon_for(n, "5"), PairMemory()
+def measure_choices(n: int, device: str) -> dict[str, dict[str, float]]:
+    """Time other choices at five kept pairs per row. The first of each two is the one that was made."""
+    z, h, grad = inputs(n, "5", device)
+    epsilon, backend, memory = epsilon_for(n, "5"), BACKEND[device], PairMemory()
 
     def step_of(apply: Callable[[], Tensor]) -> Step:
         def step() -> None:
@@ -161,17 +161,19 @@ def measure_choices(n: int) -> dict[str, dict[str, float]]:
 
         return step
 
-    search = step_of(lambda: reconnect(z, h, epsilon, backend="numba"))
     choices: dict[str, dict[str, Step]] = {
-        "remembered pairs": {
-            "remembered": step_of(lambda: reconnect(z, h, epsilon, backend="numba", memory=memory)),
-            "searched": search,
-        },
-        "torch's table": {"registered": search, "plain": step_of(lambda: Plain.apply(z, h, epsilon))},
+        "torch's table": {
+            "registered": step_of(lambda: torch.ops.gcnsl.reconnect(z, None, h, epsilon, 1e-4, backend)[0]),
+            "plain": step_of(lambda: Plain.apply(z, h, epsilon, backend)),
+        }
     }
-    if n <= 256:
+    search = step_of(lambda: reconnect(z, h, epsilon, backend=backend))
+    if device == "cpu":
+        remember = step_of(lambda: reconnect(z, h, epsilon, backend=backend, memory=memory))
+        choices["remembered pairs"] = {"remembered": remember, "searched": search}
+    if device == "cpu" and n <= 256:
         choices["tiny graphs"] = {"dense": step_of(lambda: reconnect(z, h, epsilon, backend="dense")), "numba": search}
-    return {choice: take_turns(steps, "cpu", SECONDS["cpu"]) for choice, steps in choices.items()}
+    return {choice: take_turns(steps, device, SECONDS[device]) for choice, steps in choices.items()}
 
 
 def show(result: dict[str, Any], device: str, console: Console) -> None:
@@ -188,13 +190,12 @@ def show(result: dict[str, Any], device: str, console: Console) -> None:
             cells.append(f"({text})" if too_long else f"[bold]{text}[/]" if name == row["chosen"] else text)
         table.add_row(f"{row['n']:,}", row["degree"], *cells, "–" if row["gain"] is None else f"{row['gain']:.2f}×")
     console.print(table)
-    if "choices" in result:
-        table = Table("n", "choice", "made", "ms", "instead of", "ms", "gain", title="Other choices, degree 5")
-        for n, choices in result["choices"].items():
-            for choice, times in choices.items():
-                (made, ms), (other, other_ms) = times.items()
-                table.add_row(n, choice, made, f"{ms:.3g}", other, f"{other_ms:.3g}", f"{other_ms / ms:.2f}×")
-        console.print(table)
+    table = Table("n", "choice", "made", "ms", "instead of", "ms", "gain", title="Other choices, degree 5")
+    for n, choices in result["choices"].items():
+        for choice, times in choices.items():
+            (made, ms), (other, other_ms) = times.items()
+            table.add_row(n, choice, made, f"{ms:.3g}", other, f"{other_ms:.3g}", f"{other_ms / ms:.2f}×")
+    console.print(table)
 
 
 def main() -> None:
@@ -207,9 +208,8 @@ def main() -> None:
         "machine": torch.cuda.get_device_name() if device == "cuda" else cores,
         "torch": torch.__version__,
         "regimes": [measure_regimes(*cell, device) for cell in track(CELLS[device], console=Console(stderr=True))],
+        "choices": {str(n): measure_choices(n, device) for n in (183, 300, 2708)},
     }
-    if device == "cpu":
-        result["choices"] = {str(n): measure_choices(n) for n in (183, 300, 2708)}
     show(result, device, Console())
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     RESULTS.write_text(json.dumps(results | {device: result}, indent=1) + "\n")
