@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from gcnsl import InputError
 from gcnsl.graph import from_arrays
-from gcnsl.methods import METHODS, initial_model, prepare, prepare_again
+from gcnsl.methods import METHODS, initial_model, prepare
 from gcnsl.options import NONE, read_assignments
 from tests.nn.cases import drawn
 
@@ -147,7 +147,7 @@ def test_what_was_precomputed_comes_back_from_its_state(name, options) -> None:
     ready = prepared(name, options, small_graph())
     state = ({}, {}) if ready.precomputed is None else ready.precomputed.state()
     plain = json.loads(json.dumps(state[0]))
-    again = prepare_again(ready.method, ready.graph, (plain, state[1]), seed=0, device=CPU)
+    again = prepare(ready.method, ready.graph, seed=0, device=CPU, state=(plain, state[1]))
     model = initial_model(ready, 0).eval()
     assert model(*again.inputs).equal(model(*ready.inputs))
 

@@ -2,7 +2,7 @@ import pytest
 
 from gcnsl import InputError, load
 from gcnsl.methods import METHODS
-from gcnsl.methods.neighbourhoods import find_neighbourhood
+from gcnsl.methods.registry import find_neighbourhood
 from gcnsl.nn import GeomGCNConfig
 from gcnsl.structure import structural_neighbourhood
 

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info
 
 from gcnsl.errors import ArgumentError
 from gcnsl.training import choose_device, seeded
+from gcnsl.training.devices import one_thread
 
 
 def test_devices() -> None:
@@ -34,3 +36,13 @@ def test_seeded_draws() -> None:
         with seeded(seed):
             assert torch.rand(3).equal(expected)
         assert torch.get_rng_state().equal(before)
+
+
+def test_one_thread_works_and_then_all_of_them_again() -> None:
+    before = torch.get_num_threads()
+    pools = [pool["num_threads"] for pool in threadpool_info()]
+    with one_thread():
+        assert torch.get_num_threads() == 1
+        assert {pool["num_threads"] for pool in threadpool_info()} <= {1}
+    assert torch.get_num_threads() == before
+    assert [pool["num_threads"] for pool in threadpool_info()] == pools

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.graph.simple_edges import check_edges
-from gcnsl.methods import Fitted, find_method, prepare_again
+from gcnsl.methods import Fitted, find_method, prepare
 from gcnsl.sparse import from_parts, stored_parts
 from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings
 from gcnsl.training import History, choose_device
@@ -58,7 +58,7 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         method = find_method(config["method"]).with_options(**config["options"])
         graph = _graph(config, tensors)
         state = config["precomputed"], _below("precomputed", tensors)
-        prepared = prepare_again(method, graph, state, seed=config["seed"], device=chosen)
+        prepared = prepare(method, graph, seed=config["seed"], device=chosen, state=state)
         model = prepared.build()
         model.load_state_dict(_below("model", tensors))
         fitted = Fitted(prepared, model.eval(), History.from_dict(config["history"]))

@@ -1,7 +1,7 @@
 """All methods by name: how inputs are prepared, how models are built and trained, and their hyper-parameters."""
 
 from gcnsl.methods.fitted import Fitted, fit, initial_model
-from gcnsl.methods.prepared import Prepared, prepare, prepare_again
+from gcnsl.methods.prepared import Prepared, prepare
 from gcnsl.methods.registry import ALIASES, METHODS, Method, find_method
 from gcnsl.methods.resolver import resolve
 
@@ -15,6 +15,5 @@ __all__ = [
     "fit",
     "initial_model",
     "prepare",
-    "prepare_again",
     "resolve",
 ]

@@ -14,13 +14,7 @@ from gcnsl.training import Checkpoint, Epoch, History, predict_logits, seeded, t
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained model and the graph it was trained on.
-
-    Attributes:
-        prepared: The method and its inputs.
-        model: The model with the weights of its best epoch.
-        history: The values of all epochs.
-    """
+    """A model with the weights of its best epoch, the method and graph it was trained with, and all epochs' values."""
 
     prepared: Prepared
     model: nn.Module
@@ -55,16 +49,9 @@ def fit(
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Fitted:
-    """Train a method on a prepared graph with labels.
+    """Train a method on a prepared graph with labels, which several runs can share.
 
-    Args:
-        prepared: The method and its inputs, which several runs can share.
-        train_mask: The nodes to learn from, boolean (n).
-        val_mask: The nodes that decide which epoch is best.
-        seed: Seed of the weights and of dropout.
-        watch: Further masks by name, whose accuracy is recorded but decides nothing.
-        on_epoch: Called after each epoch.
-        checkpoint: See :func:`gcnsl.training.train`.
+    The seed is that of the weights and of dropout; :func:`gcnsl.training.train` explains the other arguments.
     """
     model = initial_model(prepared, seed)
     history = train(

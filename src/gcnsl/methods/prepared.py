@@ -16,6 +16,9 @@ from gcnsl.methods.registry import Folder, Method
 from gcnsl.nn import Precomputed, normalize_features
 from gcnsl.sparse import Matrix, slice_rows, to_scipy
 
+State = tuple[dict[str, Any], dict[str, Tensor]]
+"""Plain values and tensors: what :meth:`gcnsl.nn.Precomputed.state` returns."""
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -73,7 +76,9 @@ class Prepared:
         return to_scipy(self.graph.x)
 
 
-def prepare(method: Method, graph: Data, *, seed: int, device: torch.device, root: Folder = None) -> Prepared:
+def prepare(
+    method: Method, graph: Data, *, seed: int, device: torch.device, root: Folder = None, state: State | None = None
+) -> Prepared:
     """Prepare a graph for a method: normalise features, precompute what the method needs, move inputs to the device.
 
     Args:
@@ -82,19 +87,13 @@ def prepare(method: Method, graph: Data, *, seed: int, device: torch.device, roo
         seed: Seed of the anchors and of the shifted feature.
         device: The device for training.
         root: A folder to search for dataset files first; used for Geom-GCN's published neighbourhoods only.
+        state: The saved state of what was precomputed, so that it need not be computed again.
     """
     normalised = _normalised(graph, method)
-    precomputed = method.precompute(method.config, normalised, seed=seed, root=root)
-    inputs = method.config.inputs(normalised, precomputed, seed=seed)
-    return Prepared(method, graph, precomputed, _on(device, inputs), seed, device)
-
-
-def prepare_again(
-    method: Method, graph: Data, state: tuple[dict[str, Any], dict[str, Tensor]], *, seed: int, device: torch.device
-) -> Prepared:
-    """The same with a saved state of what was precomputed."""
-    normalised = _normalised(graph, method)
-    precomputed = method.config.from_state(*state, normalised, seed=seed)
+    if state is None:
+        precomputed = method.precompute(method.config, normalised, seed=seed, root=root)
+    else:
+        precomputed = method.config.from_state(*state, normalised, seed=seed)
     inputs = method.config.inputs(normalised, precomputed, seed=seed)
     return Prepared(method, graph, precomputed, _on(device, inputs), seed, device)
 

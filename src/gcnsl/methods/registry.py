@@ -14,7 +14,6 @@ from typing import Any
 from torch_geometric.data import Data
 
 from gcnsl.errors import ArgumentError, InputError
-from gcnsl.methods.neighbourhoods import find_neighbourhood
 from gcnsl.nn import (
     GATConfig,
     GCNConfig,
@@ -28,6 +27,7 @@ from gcnsl.nn import (
     Precomputed,
 )
 from gcnsl.options import Option
+from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
 from gcnsl.training import TrainingSettings
 
 Folder = str | os.PathLike[str] | None
@@ -36,6 +36,18 @@ Folder = str | os.PathLike[str] | None
 def _precompute(config: Any, graph: Data, *, seed: int, root: Folder) -> Precomputed | None:
     found: Precomputed | None = config.precompute(graph, seed=seed)
     return found
+
+
+def find_neighbourhood(config: GeomGCNConfig, graph: Data, *, seed: int, root: Folder) -> StructuralNeighbourhood:
+    """Geom-GCN's neighbourhoods, read from files or computed; the same graph always gets the same, whatever the seed."""
+    return structural_neighbourhood(
+        graph.edge_index,
+        graph.num_nodes,
+        embedding=config.embedding,
+        source=config.source,
+        benchmark=graph.get("benchmark"),
+        root=root,
+    )
 
 
 @dataclass(frozen=True)

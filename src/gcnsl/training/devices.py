@@ -1,9 +1,10 @@
-"""The device for training, and its random numbers."""
+"""The device for training, its random numbers, and the number of threads."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from threadpoolctl import threadpool_limits
 
 from gcnsl.errors import ArgumentError
 
@@ -36,3 +37,15 @@ def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(int(seed))
         yield
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let one thread do all the work: that of NumPy and SciPy, and torch's own linear algebra."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(threads)
