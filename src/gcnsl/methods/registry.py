@@ -39,7 +39,7 @@ def _precompute(config: Any, graph: Data, *, seed: int, root: Folder) -> Precomp
 
 
 def find_neighbourhood(config: GeomGCNConfig, graph: Data, *, seed: int, root: Folder) -> StructuralNeighbourhood:
-    """Geom-GCN's neighbourhoods, read from files or computed; the same graph always gets the same, whatever the seed."""
+    """Geom-GCN's neighbourhoods, read or computed; the same graph always gets the same ones, whatever the seed."""
     return structural_neighbourhood(
         graph.edge_index,
         graph.num_nodes,
@@ -54,12 +54,8 @@ def find_neighbourhood(config: GeomGCNConfig, graph: Data, *, seed: int, root: F
 class Method:
     """A model with its hyper-parameters and those of training.
 
-    Attributes:
-        name: Its name in the registry.
-        config: Hyper-parameters of the model.
-        training: Hyper-parameters of training.
-        precompute: Computes what the model needs besides the graph, from the configuration, the graph with normalised
-            features, a seed and a folder with dataset files.
+    ``precompute`` computes what the model needs besides the graph, from the configuration, the graph with normalised
+    features, a seed and a folder with dataset files.
     """
 
     name: str
@@ -73,16 +69,11 @@ class Method:
 
     def described(self) -> list[Option]:
         """All hyper-parameters with meaning and range; the defaults are the values of this method."""
-        described = [*self.config.described(), *self.training.described()]
-        values = self.options()
+        described, values = [*self.config.described(), *self.training.described()], self.options()
         return [option._replace(default=values[option.name]) for option in described]
 
     def with_options(self, **options: Any) -> Method:
-        """The method with other values of some hyper-parameters.
-
-        Raises:
-            InputError: If there is no such option, or a value has the wrong type or is out of range.
-        """
+        """The method with other values of some hyper-parameters."""
         known = self.options()
         for name in options:
             if name not in known:

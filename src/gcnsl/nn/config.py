@@ -25,11 +25,7 @@ class Precomputed(Protocol):
     """
 
     def grown(self, graph: Data) -> Precomputed:
-        """The same for a graph whose first nodes are these and whose other nodes are new.
-
-        Raises:
-            InputError: If the method can't handle new nodes.
-        """
+        """The same for a graph whose first nodes are these and whose other nodes are new, or an InputError."""
         ...
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
