@@ -25,7 +25,7 @@ class Fitted:
         return predict_logits(self.model, self.prepared.inputs).cpu()
 
     def grown_logits(self, graph: Data) -> Tensor:
-        """Logits of a graph whose first nodes are those of the training graph, on the CPU; some methods refuse others."""
+        """Logits of a graph whose first nodes are those of the training graph, on the CPU."""
         inputs, options = self.prepared.grown_inputs(graph)
         return predict_logits(self.model, inputs, **options).cpu()
 
