@@ -31,7 +31,7 @@ class Regime(IntEnum):
     1.4 times as fast as TILED with 600 pairs per row, for 19,717 and for 50,000 nodes.
     """
     TILED = 2
-    """A large share of all pairs: dense tiles and matrix products, 4.6 times as fast as STREAMED if all are kept."""
+    """A large share of all pairs: dense tiles and matrix products, 4.5 times as fast as STREAMED if all are kept."""
     SLOTTED = 3
     """Few pairs in a small graph: compute all similarities and list the kept ones in the same kernel (GPU only).
 
