@@ -37,7 +37,7 @@ test: .venv/.developer  ## Run all tests
 	@$(BIN)/python -m pytest
 
 lint: .venv/.developer  ## Check style and types
-	@$(BIN)/ruff check .
+	@$(BIN)/ruff check --no-cache .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 

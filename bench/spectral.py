@@ -110,8 +110,8 @@ def bag_of_words(n: int, *, d: int = 2000, length: int = 20, topics: int = 100) 
 def measure_datasets(names: list[str], data: str | None, folder: Path) -> list[dict[str, Any]]:
     """Every method on every dataset."""
     import gcnsl
-    from gcnsl.spectral.as_rows import as_rows
     from gcnsl.spectral.gaussian import median_distance
+    from gcnsl.spectral.rows import as_rows
 
     rows = []
     for name in names:

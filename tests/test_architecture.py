@@ -1,7 +1,9 @@
 """The house: one direction of imports, names that occur once, and a test module for every source module."""
 
 import ast
+import importlib
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,7 @@ ROOMS = (
     "cli",
 )
 """A module imports only from its own room and from those before it."""
+SCRIPTS = sorted(path for folder in ("bench", "tools") for path in (SRC.parents[1] / folder).rglob("*.py"))
 MODULES = sorted(path for path in SRC.rglob("*.py") if path.name not in ("__init__.py", "__main__.py"))
 
 
@@ -73,6 +76,15 @@ def test_every_module_has_its_tests() -> None:
     wanted = {TESTS / path.relative_to(SRC).with_name(f"test_{path.name}") for path in MODULES}
     missing = sorted(path.relative_to(TESTS).as_posix() for path in wanted if not path.is_file())
     assert missing == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.relative_to(SRC.parents[1]).as_posix())
+def test_what_a_script_imports_exists(script) -> None:
+    for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "gcnsl":
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                assert hasattr(module, alias.name) or find_spec(f"{node.module}.{alias.name}"), alias.name
 
 
 def test_what_imports_it_finds(tmp_path) -> None:
