@@ -44,25 +44,26 @@ def check_number(
     why: str = "",
 ) -> float:
     """Return a finite number as a ``float``; ``least`` and ``most`` are included, ``above`` and ``below`` are not."""
-    bounds = {">=": least, ">": above, "<=": most, "<": below}
-    rule = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise ArgumentError(name, value, f"must be a number {rule}".rstrip())
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
     try:
-        number = float(value)
+        number = float(value) if is_number else math.nan
     except OverflowError:  # an integer that is too large for a float
         number = math.inf
-    if not math.isfinite(number):
-        raise ArgumentError(name, value, f"must be finite{rule and f' and {rule}'}")
-    inside = (
-        (least is None or number >= least)
+    if (
+        -math.inf < number < math.inf  # unlike math.isfinite, torch.compile can trace it
+        and (least is None or number >= least)
         and (most is None or number <= most)
         and (above is None or number > above)
         and (below is None or number < below)
-    )
-    if not inside:
-        raise ArgumentError(name, value, f"must be {rule}{why and f': {why}'}")
-    return number
+    ):
+        return number
+    bounds = {">=": least, ">": above, "<=": most, "<": below}
+    rule = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
+    if not is_number:
+        raise ArgumentError(name, value, f"must be a number {rule}".rstrip())
+    if not math.isfinite(number):
+        raise ArgumentError(name, value, f"must be finite{rule and f' and {rule}'}")
+    raise ArgumentError(name, value, f"must be {rule}{why and f': {why}'}")
 
 
 def check_epsilon(epsilon: Any) -> float:

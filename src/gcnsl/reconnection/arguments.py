@@ -24,9 +24,7 @@ def computed_in(dtype: torch.dtype) -> torch.dtype:
 
 def threshold_of(epsilon: float, dtype: torch.dtype) -> float:
     """Check ε and return the smallest similarity that is kept, given the dtype of the input z."""
-    if not torch.compiler.is_compiling() or not 0 < epsilon <= 1:  # the check of a valid, varying ε can't be traced
-        epsilon = check_epsilon(epsilon)
-    return min(epsilon, 1 - ROUNDING[dtype])
+    return min(check_epsilon(epsilon), 1 - ROUNDING[dtype])
 
 
 def check_arguments(z: Tensor, h: Tensor, keys: Tensor | None) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from gcnsl.reconnection.arguments import UNIT_TOLERANCE, check_arguments, check_values, computed_in, threshold_of
 from gcnsl.reconnection.backends import BACKENDS, BackendName, choose_backend
@@ -68,11 +69,12 @@ def reconnect(
     if memory is not None and remembers:
         known = memory.recall(rows, threshold)
     start, columns = (None, None) if known is None else (known.start, known.columns)
-    out: Tensor
-    out, _, *pairs = torch.ops.gcnsl.reconnect(rows, key_rows, values, threshold, tolerance, chosen, start, columns)
+    operator: Any = torch.ops.gcnsl.reconnect if torch.compiler.is_compiling() else _Eager.apply
+    out, _, *pairs = operator(rows, key_rows, values, threshold, tolerance, chosen, start, columns)
     if memory is not None and remembers and known is None:
         memory.keep(rows, threshold, Pairs(*pairs))
-    return out.to(h.dtype)
+    averages: Tensor = out.to(h.dtype)
+    return averages
 
 
 def _forward(
@@ -134,12 +136,30 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     ctx.set_materialize_grads(False)
 
 
-def _differentiate(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+def _differentiate(
+    ctx: Any, grad: Tensor | None, *_: Any, backward: Any = torch.ops.gcnsl.reconnect_backward
+) -> tuple[Tensor | None, ...]:
     if grad is None:
         return (None,) * 8
     z, keys, h, *averages = ctx.saved_tensors
-    grad_z, grad_keys, grad_h = torch.ops.gcnsl.reconnect_backward(z, keys, h, *ctx.options, *averages, grad)
+    grad_z, grad_keys, grad_h = backward(z, keys, h, *ctx.options, *averages, grad)
     return grad_z, None if keys is None else grad_keys, grad_h, *(None,) * 5
 
 
 _reconnect.register_autograd(_differentiate, setup_context=_save)
+
+
+class _Eager(torch.autograd.Function):
+    """The same without torch's table of operators, which takes as long as the work on a small graph."""
+
+    setup_context = staticmethod(_save)
+
+    @staticmethod
+    def forward(*inputs: Any) -> tuple[Tensor, ...]:
+        detached: list[Any] = [value.detach() if isinstance(value, Tensor) else value for value in inputs]
+        return _forward(*detached)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        return _differentiate(ctx, *grads, backward=_backward)
