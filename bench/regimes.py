@@ -9,9 +9,9 @@ wait for the device per batch, and the median counts. The gain is the time of th
 the regime which the back end chooses by itself. A list of more pairs than the back end makes room for is timed as well,
 in brackets, but is no alternative: its memory would grow with the number of pairs.
 
-Other choices are measured in the same way: the operator in torch's table of operators against a plain
-``torch.autograd.Function`` and, on a CPU, remembered pairs against a new search, and the dense matrix against numba for
-a tiny graph. Prints tables and writes bench/results/regimes.json, by device.
+Other choices are measured in the same way: calling the operator directly against looking it up in torch's table of
+operators and, on a CPU, remembered pairs against a new search, and the dense matrix against numba for a tiny graph.
+Prints tables and writes bench/results/regimes.json, by device.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from rich.progress import track
 from rich.table import Table
 from torch import Tensor
 
-from gcnsl.reconnection import PairMemory, operator, pairs, reconnect
+from gcnsl.reconnection import PairMemory, pairs, reconnect
 from gcnsl.reconnection.pairs import Regime
 from reconnect import P, Q, epsilon_for, inputs
 
@@ -39,7 +39,7 @@ RESULTS = Path(__file__).parent / "results" / "regimes.json"
 BACKEND = {"cpu": "numba", "cuda": "triton"}
 REGIMES = {
     "cpu": [Regime.LISTED, Regime.STREAMED, Regime.TILED],
-    "cuda": [Regime.SLOTTED, Regime.LISTED, Regime.TILED],
+    "cuda": [Regime.LISTED, Regime.TILED],
 }
 CELLS = {
     "cpu": [(2708, "5"), (2708, "100"), (2708, "all"), (19717, "5"), (19717, "600"), (50000, "600")],
@@ -67,8 +67,8 @@ def forced(regime: Regime, room: int, device: str) -> Iterator[None]:
         from gcnsl.reconnection import triton_backend
 
         module, changes = triton_backend, {"FUSED_PAIRS": 0 if regime == Regime.LISTED else 1 << 62}
-    listed = regime in (Regime.LISTED, Regime.SLOTTED)
-    with patch.multiple(module, **changes), patch.dict(pairs.PAIRS_PER_ROW, {device: room if listed else 0}):
+    room = room if regime == Regime.LISTED else 0
+    with patch.multiple(module, **changes), patch.dict(pairs.PAIRS_PER_ROW, {device: room}):
         yield
 
 
@@ -130,25 +130,6 @@ def measure_regimes(n: int, degree: str, device: str) -> dict[str, Any]:
     return {"n": n, "degree": degree, "ms": times, "chosen": chosen.name, "list fits": fits, "gain": gain}
 
 
-class Plain(torch.autograd.Function):
-    """The operator without torch's table of operators."""
-
-    @staticmethod
-    def forward(ctx: Any, z: Tensor, h: Tensor, epsilon: float, backend: str) -> Tensor:
-        """Call the back end as the registered operator does."""
-        ctx.options = epsilon, 1e-4, backend
-        out, *rest = operator._forward(z, None, h, *ctx.options)
-        ctx.save_for_backward(z, h, out, *rest)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Likewise."""
-        z, h, *averages = ctx.saved_tensors
-        grad_z, _, grad_h = operator._backward(z, None, h, *ctx.options, *averages, grads[0])
-        return grad_z, grad_h, None, None
-
-
 def measure_choices(n: int, device: str) -> dict[str, dict[str, float]]:
     """Time other choices at five kept pairs per row. The first of each two is the one that was made."""
     z, h, grad = inputs(n, "5", device)
@@ -163,8 +144,8 @@ def measure_choices(n: int, device: str) -> dict[str, dict[str, float]]:
 
     choices: dict[str, dict[str, Step]] = {
         "torch's table": {
-            "registered": step_of(lambda: torch.ops.gcnsl.reconnect(z, None, h, epsilon, 1e-4, backend)[0]),
-            "plain": step_of(lambda: Plain.apply(z, h, epsilon, backend)),
+            "around it": step_of(lambda: reconnect(z, h, epsilon, backend=backend)),
+            "through it": step_of(lambda: torch.ops.gcnsl.reconnect(z, None, h, epsilon, 1e-4, backend)[0]),
         }
     }
     search = step_of(lambda: reconnect(z, h, epsilon, backend=backend))
@@ -186,7 +167,7 @@ def show(result: dict[str, Any], device: str, console: Console) -> None:
         cells = []
         for name, ms in row["ms"].items():
             text = f"{ms:.3g}" if ms < 100 else f"{ms:,.0f}"
-            too_long = not row["list fits"] and name in ("LISTED", "SLOTTED")
+            too_long = not row["list fits"] and name == "LISTED"
             cells.append(f"({text})" if too_long else f"[bold]{text}[/]" if name == row["chosen"] else text)
         table.add_row(f"{row['n']:,}", row["degree"], *cells, "–" if row["gain"] is None else f"{row['gain']:.2f}×")
     console.print(table)

@@ -34,8 +34,8 @@ def run(case: Case) -> tuple[Regime, list[torch.Tensor]]:
 
 
 def use(regime: Regime, patch: pytest.MonkeyPatch) -> None:
-    """Make room for lists, or none, and take small graphs for small or not."""
+    """Make room for lists, or none, and take no graph for small."""
     from gcnsl.reconnection import triton_backend
 
     patch.setattr(pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, 0 if regime == Regime.TILED else 300))
-    patch.setattr(triton_backend, "FUSED_PAIRS", 4096**2 if regime == Regime.SLOTTED else 0)
+    patch.setattr(triton_backend, "FUSED_PAIRS", 0)

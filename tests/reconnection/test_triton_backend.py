@@ -47,15 +47,13 @@ def small_graphs_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
         ("some", 1, 1, 1, 1),
     ],
 )
-@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED, Regime.SLOTTED])
+@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
 def test_agrees_with_the_oracle(  # noqa: PLR0917
     kind: str, n: int, m: int | None, q: int, p: int, regime: Regime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(regime, monkeypatch)
     case = make_case(n, m, q, p, kind, seed=4, zero_rows=min(2, n - 1), duplicates=min(3, n))
     ran_in, results = run(case)
-    if regime == Regime.SLOTTED and m is not None:
-        regime = Regime.TILED
     if kind != "diagonal" and n > 1:
         assert ran_in == regime
     assert_close(results, case.expected())
@@ -78,7 +76,7 @@ def test_the_same_bits_each_time() -> None:
 
 
 @needs_kernels
-@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED, Regime.SLOTTED])
+@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
 def test_threshold_decisions_agree_with_float64(regime: Regime, monkeypatch: pytest.MonkeyPatch) -> None:
     """With h the unit matrix the output is Â*: which entries are there tells which pairs were kept."""
     use(regime, monkeypatch)
@@ -107,7 +105,7 @@ def test_ways_to_start_give_the_same(
     monkeypatch.setattr(triton_backend, "EXPECTED_PER_ROW", expected_per_row)
     case = make_case(11, m, 4, 3, "some", seed=4)
     regime, results = run(case)
-    assert regime == ((Regime.TILED if m else Regime.SLOTTED) if fused_pairs else Regime.LISTED)
+    assert regime == (Regime.TILED if fused_pairs else Regime.LISTED)
     assert_close(results, case.expected())
 
 

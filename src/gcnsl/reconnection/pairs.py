@@ -32,19 +32,13 @@ class Regime(IntEnum):
     """
     TILED = 2
     """A large share of all pairs: dense tiles and matrix products, 4.5 times as fast as STREAMED if all are kept."""
-    SLOTTED = 3
-    """Few pairs in a small graph: compute all similarities and list the kept ones in the same kernel (GPU only).
-
-    Up to 2,708 nodes, 1.04 to 1.08 times as fast as TILED and 1.2 to 1.5 times as fast as LISTED.
-    """
 
 
 class Pairs(NamedTuple):
     """The kept pairs of all rows.
 
-    If the regime is LISTED, row i keeps ``columns[start[i] : start[i + 1]]``, in ascending order. If it is SLOTTED,
-    each row has m = capacity(z, 1) slots in ``columns``, and row i keeps the first ``start[i]`` columns from i · m on.
-    Otherwise nothing is listed.
+    If the regime is LISTED, row i keeps ``columns[start[i] : start[i + 1]]``, in ascending order; otherwise nothing is
+    listed.
 
     ``start`` (n + 1, int64) and ``columns`` (capacity, int32) are on the device of z. ``regime_code`` (a scalar, int64)
     is on the CPU, where reading it does not stall a GPU.

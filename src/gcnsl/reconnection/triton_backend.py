@@ -50,13 +50,15 @@ def forward(problem: Problem) -> Averages:
         rounded_keys = _prepare_rows(keys, h, report, tolerance, are_keys=not problem.square)
         rounded = rounded_keys if problem.square else _prepare_rows(z, None, report, tolerance, are_keys=False)
         if n * m <= FUSED_PAIRS and max(q, p) <= FUSED_WIDTH:
-            return _average_small(problem, report)
+            averages = _average_over_tiles(problem, SMALL_FORWARD_TILE)
+            _read(report, problem)
+            return averages
         found = _start_search(rounded, rounded_keys, threshold, report, room=room, expected=expected)
         if expected:  # assume that these are all, and queue the next kernels while the device still searches
             early = _average_over_list(torch.sort(found[:expected]).values, problem)
         count = _read(report, problem)
         if count > room:
-            return _average_over_tiles(problem)
+            return _average_over_tiles(problem, FORWARD_TILE)
         if early is not None and count <= expected:
             return early
         listed = torch.sort(found[:count]).values
@@ -68,8 +70,7 @@ def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     """Return the gradients, given ∂L/∂o."""
     z, keys, h, threshold = problem[:4]
     (q, p), (out, degree, pairs) = (z.shape[1], h.shape[1]), averages
-    slots = capacity(z, 1) if pairs.regime == Regime.SLOTTED else 0
-    listed = slots > 0 or pairs.regime == Regime.LISTED
+    listed = pairs.regime == Regime.LISTED
     if not listed and max(q, p) > FUSED_WIDTH:
         return tiled.backward(problem, averages, grad)
     grad_z, grad_h = torch.empty_like(z), torch.empty_like(h)
@@ -80,7 +81,7 @@ def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
             start, columns, _ = pairs if query else _transposed(pairs, len(x))
             triton_rows.gradient_rows[(len(x),)](
                 start, columns, x, y, h, grad, out, degree, grad_x, grad_h, q, p, threshold,
-                QUERY=query, KEY=key, SLOTS=slots, **_row_shape(q, p),
+                QUERY=query, KEY=key, **_row_shape(q, p),
             )  # fmt: skip
         else:
             triton_tiles.gradient_tiles[(cdiv(len(x), GRADIENT_TILE["BLOCK_N"]),)](
@@ -166,38 +167,17 @@ def _average_over_list(listed: Tensor, problem: Problem) -> Averages:
     return Averages(out, degree, pairs)
 
 
-def _average_over_tiles(problem: Problem) -> Averages:
+def _average_over_tiles(problem: Problem, tile: dict[str, int]) -> Averages:
     """Return the averages from fused tiles, or from matrix products if rows are wide."""
-    pairs = reserve(problem.z, Regime.TILED)
-    if max(problem.z.shape[1], problem.h.shape[1]) > FUSED_WIDTH:
-        return tiled.forward(problem)._replace(pairs=pairs)
-    return Averages(*_launch_tiles(problem, FORWARD_TILE), pairs)
-
-
-def _average_small(problem: Problem, report: Tensor) -> Averages:
-    """Return the averages of a small graph: one kernel computes all similarities and lists the kept pairs."""
-    n, z = len(problem.z), problem.z
-    count, columns = z.new_empty(n + 1, dtype=torch.int64), z.new_empty(capacity(z, n), dtype=torch.int32)
-    slots = capacity(z, 1) if problem.square else 0  # the gradient of separate keys needs the pairs by key
-    listing = (count, columns, report) if slots else None
-    out, degree = _launch_tiles(problem, SMALL_FORWARD_TILE, listing, slots)
-    fits = _read(report, problem) <= slots
-    regime = Regime.SLOTTED if slots and fits else Regime.TILED
-    return Averages(out, degree, Pairs(count, columns, torch.tensor(int(regime))))
-
-
-def _launch_tiles(
-    problem: Problem, tile: dict[str, int], listing: tuple[Tensor, Tensor, Tensor] | None = None, slots: int = 0
-) -> tuple[Tensor, Tensor]:
-    """Return o and d from fused tiles. With slots, also fill the ``listing``: counts, columns and report."""
     z, keys, h, threshold = problem[:4]
-    (n, q), (m, p) = z.shape, h.shape
+    (n, q), (m, p), pairs = z.shape, h.shape, reserve(z, Regime.TILED)
+    if max(q, p) > FUSED_WIDTH:
+        return tiled.forward(problem)._replace(pairs=pairs)
     out, degree = h.new_empty(n, p), z.new_empty(n)
     triton_tiles.forward_tiles[(cdiv(n, tile["BLOCK_N"]),)](
-        z, keys, h, out, degree, n, m, q, p, threshold, *(listing or (None, None, None)),
-        SLOTS=slots, Q=_padded(q), P=_padded(p), **tile,
-    )  # fmt: skip
-    return out, degree
+        z, keys, h, out, degree, n, m, q, p, threshold, Q=_padded(q), P=_padded(p), **tile
+    )
+    return Averages(out, degree, pairs)
 
 
 def _transposed(pairs: Pairs, m: int) -> Pairs:

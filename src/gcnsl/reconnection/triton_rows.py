@@ -62,8 +62,7 @@ def _first_from(pairs, n_pairs, steps, wanted):
 @triton.jit
 def gradient_rows(
     start, columns, x, y, h, grad, out, degree, grad_x, grad_h, q, p, threshold,
-    QUERY: tl.constexpr, KEY: tl.constexpr, SLOTS: tl.constexpr,
-    Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
+    QUERY: tl.constexpr, KEY: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of row r of x, whose candidates are rows y_c.
 
@@ -71,9 +70,6 @@ def gradient_rows(
     With KEY, x are keys and y queries:       ∂L/∂x_r += Σ_c (g_c·(h_r − o_c) / d_c) y_c
                                               ∂L/∂h_r  = Σ_c x_r·y_c g_c / d_c
     With both, keys are the queries and each row has both roles.
-
-    If SLOTS > 0, the first ``start[r]`` columns from r · SLOTS on are not candidates but pairs that the forward pass
-    kept. They all count, even if their similarity is rounded to just below the threshold here.
     """
     r = tl.program_id(0).to(tl.int64)
     k, f = tl.arange(0, Q), tl.arange(0, P)
@@ -87,19 +83,14 @@ def gradient_rows(
     if KEY:
         h_r = tl.load(h + r * p + f, mask=f < p, other=0.0)
         h_sum = tl.zeros([BLOCK, P], tl.float32)
-    if SLOTS > 0:
-        first = r * SLOTS
-        end = first + tl.load(start + r)
-    else:
-        first = tl.load(start + r)
-        end = tl.load(start + r + 1)
+    first, end = tl.load(start + r), tl.load(start + r + 1)
     for e_first in range(first, end, BLOCK):
         e = e_first + tl.arange(0, BLOCK)
         valid = e < end
         c = tl.load(columns + e, mask=valid, other=0).to(tl.int64)
         y_c = tl.load(y + c[:, None] * q + k[None, :], mask=valid[:, None] & (k[None, :] < q), other=0.0)
         s = tl.sum(y_c * x_r[None, :], axis=1)
-        kept = valid if SLOTS > 0 else s >= threshold
+        kept = s >= threshold
         entries = c[:, None] * p + f[None, :]
         in_row = kept[:, None] & (f[None, :] < p)
         delta = tl.zeros([BLOCK], tl.float32)

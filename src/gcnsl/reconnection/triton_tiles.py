@@ -30,20 +30,14 @@ def _store_rows(pointer, values, i, n, width, PADDED: tl.constexpr):
 
 @triton.jit
 def forward_tiles(
-    z, keys, h, out, degree, n, m, q, p, threshold, count, columns, report,
-    SLOTS: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
+    z, keys, h, out, degree, n, m, q, p, threshold,
+    Q: tl.constexpr, P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
-    """Write d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i over kept pairs; rows that keep nothing get 0.
-
-    If SLOTS > 0, the kept columns of row i are written to ``columns`` from i · SLOTS on, in ascending order, and their
-    number to ``count``. If a row keeps more than SLOTS, ``report[3]`` becomes the largest such number. If SLOTS is 0,
-    the three pointers may be None.
-    """
+    """Write d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i over kept pairs; rows that keep nothing get 0."""
     i = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     row = _rows(z, i, n, q, Q)
     total = tl.zeros([BLOCK_N], tl.float32)
     average = tl.zeros([BLOCK_N, P], tl.float32)
-    listed = tl.zeros([BLOCK_N], tl.int32)
     for left in range(0, m, BLOCK_M):
         j = left + tl.arange(0, BLOCK_M)
         s = tl.dot(row, tl.trans(_rows(keys, j, m, q, Q)), input_precision="tf32x3")
@@ -51,17 +45,6 @@ def forward_tiles(
         if tl.max(s) > 0:
             total += tl.sum(s, axis=1)
             average += tl.dot(s, _rows(h, j, m, p, P), input_precision="tf32x3")
-            if SLOTS > 0:
-                kept = (s > 0).to(tl.int32)
-                slot = listed[:, None] + tl.cumsum(kept, axis=1) - 1
-                room = (s > 0) & (slot < SLOTS)
-                tl.store(columns + i[:, None] * SLOTS + slot, tl.broadcast_to(j[None, :], slot.shape), mask=room)
-                listed += tl.sum(kept, axis=1)
-    if SLOTS > 0:
-        tl.store(count + i, listed.to(tl.int64), mask=i < n)
-        most = tl.max(listed, axis=0)
-        if most > SLOTS:
-            tl.atomic_max(report + 3, most)
     tl.store(degree + i, total, mask=i < n)
     _store_rows(out, average / tl.where(total > 0, total, 1.0)[:, None], i, n, p, P)
 
