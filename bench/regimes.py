@@ -16,6 +16,7 @@ Prints tables and writes bench/results/regimes.json, by device.
 
 import argparse
 import json
+import math
 import platform
 import statistics
 import time
@@ -165,8 +166,9 @@ def show(result: dict[str, Any], device: str, console: Console) -> None:
         table.add_column(name, justify="right")
     for row in result["regimes"]:
         cells = []
-        for name, ms in row["ms"].items():
-            text = f"{ms:.3g}" if ms < 100 else f"{ms:,.0f}"
+        for name in (regime.name for regime in REGIMES[device]):
+            ms = row["ms"].get(name, math.nan)
+            text = "–" if math.isnan(ms) else f"{ms:.3g}" if ms < 100 else f"{ms:,.0f}"
             too_long = not row["list fits"] and name == "LISTED"
             cells.append(f"({text})" if too_long else f"[bold]{text}[/]" if name == row["chosen"] else text)
         table.add_row(f"{row['n']:,}", row["degree"], *cells, "–" if row["gain"] is None else f"{row['gain']:.2f}×")

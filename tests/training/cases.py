@@ -40,8 +40,9 @@ def net() -> Net:
 
 def fit(model: nn.Module, **options) -> History:
     """Train on the features alone."""
+    x = DATA.x.to(next(model.parameters()).device)
     settings = options.pop("settings", TrainingSettings(epochs=20))
-    return train(model, [DATA.x], DATA.y, **({"settings": settings, "seed": 0, **MASKS} | options))
+    return train(model, [x], DATA.y, **({"settings": settings, "seed": 0, **MASKS} | options))
 
 
 class StopError(Exception):

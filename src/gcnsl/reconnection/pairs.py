@@ -19,19 +19,25 @@ PAIRS_PER_ROW = {"cpu": 512, "cuda": 128}
 class Regime(IntEnum):
     """How the kept pairs are handled. All regimes give the same result; each has inputs on which it is the fastest.
 
-    Gains are those of a forward and a backward pass, q = 16, p = 64, measured by ``bench/regimes.py`` on two busy cores
-    and on an H200; the regimes took turns, so that the ratios are fair.
+    Gains are those of a forward and a backward pass, q = 16, p = 64, measured by ``bench/regimes.py`` on two cores and
+    on an H200; the regimes took turns, so that the ratios are fair.
     """
 
     LISTED = 0
-    """Few pairs: search once, list them, and visit them one by one: 1.8 to 4.4 times as fast as STREAMED."""
+    """Few pairs: search once, list them, and visit them one by one.
+
+    1.6 to 3.5 times as fast as STREAMED; on a GPU, with 19,717 nodes, 3.4 to 4.9 times as fast as TILED.
+    """
     STREAMED = 1
     """More pairs than the list holds: search a few rows at a time, use their pairs and drop them (CPU only).
 
-    1.4 times as fast as TILED with 600 pairs per row, for 19,717 and for 50,000 nodes.
+    With 600 pairs per row 1.4 times as fast as TILED for 19,717 nodes, 1.7 times for 50,000.
     """
     TILED = 2
-    """A large share of all pairs: dense tiles and matrix products, 4.5 times as fast as STREAMED if all are kept."""
+    """A large share of all pairs, or few nodes on a GPU: dense tiles and matrix products.
+
+    3.8 times as fast as STREAMED if all pairs are kept; on a GPU, up to 2,708 nodes, 1.1 to 1.4 times as fast as LISTED.
+    """
 
 
 class Pairs(NamedTuple):
