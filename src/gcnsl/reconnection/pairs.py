@@ -36,7 +36,8 @@ class Regime(IntEnum):
     TILED = 2
     """A large share of all pairs, or few nodes on a GPU: dense tiles and matrix products.
 
-    3.8 times as fast as STREAMED if all pairs are kept; on a GPU, up to 2,708 nodes, 1.1 to 1.4 times as fast as LISTED.
+    3.8 times as fast as STREAMED if all pairs are kept; on a GPU, up to 2,708 nodes, 1.1 to 1.4 times as fast as
+    LISTED.
     """
 
 
