@@ -18,6 +18,8 @@ ANGLE_TOLERANCE = 1e-7
 RESIDUAL_FLOOR = 2e-15
 # Products with the start vectors before the first orthogonalisation; they damp small eigenvalues.
 _POWERS = 8
+# Convergence is looked for after so many blocks: it takes a small eigendecomposition.
+_BLOCKS_BETWEEN_CHECKS = 4
 
 
 def direct_size(count: int) -> int:
@@ -84,7 +86,8 @@ def _lanczos(
     following, coupling = _orthonormal(start.T)
     used = linked = products = 0  # T links the last block to the rows from ``linked`` on
     while products * block < 2 * size:
-        while used + block <= capacity:
+        check_at = max(used + _BLOCKS_BETWEEN_CHECKS * block, count + 2 * block)
+        while used + block <= min(capacity, check_at):
             last = slice(used, used + block)
             basis[last], used, products = following, used + block, products + 1
             image = multiply(following.T.contiguous()).T.contiguous()
@@ -105,12 +108,12 @@ def _lanczos(
         residual = float(torch.linalg.matrix_norm(coupling @ coefficients[used - block :, :count]))
         floor = RESIDUAL_FLOOR * float(values[0])
         done = residual <= max(ANGLE_TOLERANCE * float(values[count - 1] - values[count]), floor)
-        kept = count if done else count + (capacity - count) // 3
-        vectors = coefficients[:, :kept].T @ basis[:used]
         if done:
-            return values[:count], vectors.T, 10 * max(residual, floor)
-        basis[:kept], used, linked = vectors, kept, 0
-        projected.zero_().diagonal()[:kept] = values[:kept]
+            return values[:count], (coefficients[:, :count].T @ basis[:used]).T, 10 * max(residual, floor)
+        if used + block > capacity:
+            kept = count + (capacity - count) // 3
+            basis[:kept], used, linked = coefficients[:, :kept].T @ basis[:used], kept, 0
+            projected.zero_().diagonal()[:kept] = values[:kept]
     return None
 
 
