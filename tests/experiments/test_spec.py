@@ -35,6 +35,11 @@ def test_keys_do_not_change_between_versions() -> None:
     assert spec().key == "df25f58b757f0cd10d378cd76146f362"
 
 
+def test_an_option_that_came_later_changes_no_key_unless_it_is_used() -> None:
+    assert spec().with_defaults({"class_weight": None}).key == spec().key
+    assert spec().with_defaults({"class_weight": "balanced"}).key != spec().key
+
+
 def test_an_option_that_came_later_has_its_default_in_earlier_runs() -> None:
     later = spec().with_defaults({"lr": 0.5, "new": True})
     assert dict(later.options) == {"lr": 0.01, "new": True, "plateau_factor": None, "rounds": 1}

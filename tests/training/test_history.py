@@ -1,4 +1,7 @@
 import json
+import math
+
+import pytest
 
 from gcnsl.training import History, TrainingSettings
 
@@ -32,3 +35,20 @@ def test_before_the_first_epoch_there_is_none() -> None:
     history = History()
     assert (len(history), history.best_epoch, history.stopped) == (0, 0, "")
     assert history.remaining(TrainingSettings(epochs=7, patience=3)) == 3
+
+
+@pytest.mark.parametrize(("monitor", "best"), [("roc-auc", [1, 1, 3, 3, 5]), ("log-loss", [1, 2, 2, 2, 2])])
+def test_any_metric_can_decide_in_its_own_direction(monitor, best) -> None:
+    history, found = History(), []
+    for value, loss in ((0.6, 1.0), (0.5, 1.0), (0.7, 1.0), (0.7, 1.0), (0.7, 0.9)):
+        history.append({"val_loss": loss, f"val_{monitor}": value}, monitor)
+        found.append(history.best_epoch)
+    assert found == best
+
+
+def test_where_the_metric_is_not_defined_the_loss_decides() -> None:
+    history, found = History(), []
+    for value, loss in ((math.nan, 1.0), (math.nan, 0.9), (math.nan, 1.1), (0.1, 2.0), (math.nan, 0.1)):
+        history.append({"val_loss": loss, "val_roc-auc": value}, "roc-auc")
+        found.append(history.best_epoch)
+    assert found == [1, 2, 2, 4, 4]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gcnsl.errors import InputError
@@ -55,6 +55,7 @@ class GCNSLClassifier(NodeClassifier):
         optimizer: Optimizer = _TRAINING.optimizer,
         plateau_factor: float | None = _TRAINING.plateau_factor,
         plateau_patience: int = _TRAINING.plateau_patience,
+        class_weight: Mapping[str, float] | str | None = _TRAINING.class_weight,
         validation_fraction: float = 0.4,
         random_state: Any = 0,
         device: str = "auto",

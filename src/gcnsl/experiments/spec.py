@@ -14,6 +14,9 @@ from gcnsl.errors import InputError
 Task = Literal["train", "features"]
 Options = tuple[tuple[str, Any], ...]
 
+LATER_OPTIONS = {"class_weight": None}
+"""Options that were introduced after runs had been committed: with these values, a run has the key that it had then."""
+
 
 @dataclass(frozen=True)
 class RunSpec:
@@ -36,7 +39,8 @@ class RunSpec:
     @cached_property
     def key(self) -> str:
         """The run's identifier, a hash of all fields."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        options = {name: value for name, value in self.options if LATER_OPTIONS.get(name, ...) != value}
+        text = json.dumps(self.to_dict() | {"options": options}, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.methods.prepared import Prepared
-from gcnsl.training import Checkpoint, Epoch, History, predict_logits, seeded, train
+from gcnsl.training import Checkpoint, Epoch, History, measure, predict_logits, seeded, train
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,10 @@ class Fitted:
         """Logits of a graph whose first nodes are those of the training graph, on the CPU."""
         inputs, options = self.prepared.grown_inputs(graph)
         return predict_logits(self.model, inputs, **options).cpu()
+
+    def measure(self, mask: Tensor) -> dict[str, float]:
+        """All metrics on the nodes of a mask, by name (:data:`gcnsl.training.METRICS`)."""
+        return measure(self.logits()[mask].softmax(dim=1).numpy(), self.prepared.graph.y[mask].numpy())
 
     def accuracy(self, masks: Mapping[str, Tensor]) -> dict[str, float]:
         """Accuracy on the nodes of each mask, by name."""
@@ -59,6 +63,7 @@ def fit(
         settings=prepared.method.training,
         seed=seed,
         watch=watch,
+        class_names=prepared.graph.class_names,
         on_epoch=on_epoch,
         checkpoint=checkpoint,
     )

@@ -20,10 +20,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from gcnsl.checks import check_choice
 from gcnsl.errors import InputError
 from gcnsl.files import atomic_write
 from gcnsl.methods.registry import Method, find_method
 from gcnsl.options import NONE, tomllib
+from gcnsl.training import METRICS
 
 PathLike = str | os.PathLike[str]
 Tables = dict[str, dict[str, dict[str, Any]]]
@@ -36,6 +38,7 @@ def resolve(
     benchmark: str | None = None,
     settings: PathLike | None = None,
     options: Mapping[str, Any] | None = None,
+    metric: str | None = None,
 ) -> Method:
     """A method with its hyper-parameters.
 
@@ -45,6 +48,7 @@ def resolve(
         settings: A settings file, which must have settings for this method; or a folder with files
             ``BENCHMARK.toml``, which may lack them.
         options: Explicit values, by name.
+        metric: What chooses the best epoch, unless the options name a ``monitor``; ``None`` leaves it to the method.
 
     Raises:
         InputError: If the file has no settings for this method, or an option is invalid.
@@ -64,6 +68,8 @@ def resolve(
                 f"`gcnsl search --method {method.name}` finds some"
             )
         method = _with_file(method, Path(settings))
+    if metric is not None:
+        method = method.with_options(monitor=check_choice("metric", metric, METRICS))
     return method.with_options(**(options or {}))
 
 

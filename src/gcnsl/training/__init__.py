@@ -4,14 +4,17 @@ from gcnsl.training.checkpoint import Checkpoint
 from gcnsl.training.devices import choose_device, seeded
 from gcnsl.training.history import Epoch, History
 from gcnsl.training.loop import predict_logits, train
+from gcnsl.training.metrics import METRICS, measure
 from gcnsl.training.settings import TrainingSettings
 
 __all__ = [
+    "METRICS",
     "Checkpoint",
     "Epoch",
     "History",
     "TrainingSettings",
     "choose_device",
+    "measure",
     "predict_logits",
     "seeded",
     "train",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from gcnsl.training.metrics import METRICS
 from gcnsl.training.settings import Monitor, TrainingSettings
 
 
@@ -43,7 +45,7 @@ class History:
 
     Attributes:
         values: One value per epoch, by name: ``train_loss``, ``val_loss``, ``train_accuracy``, ``val_accuracy``, and
-            ``NAME_accuracy`` for each mask of ``watch``.
+            ``NAME_accuracy`` for each mask of ``watch``, and ``val_METRIC`` if another metric chooses the best epoch.
         best_epoch: Number of the best epoch, whose weights the trained model has; 0 before the first epoch.
         seconds: Time spent.
         stopped: Why the run ended: ``"patience"`` or ``"epochs"``; ``""`` if it has not ended.
@@ -90,5 +92,8 @@ class History:
 
 
 def _score(values: Mapping[str, float], monitor: Monitor) -> tuple[float, float]:
-    """What is compared between epochs; smaller is better."""
-    return (-values["val_accuracy"] if monitor == "accuracy" else 0.0), values["val_loss"]
+    """What is compared between epochs; smaller is better, and a metric that is not defined leaves it to the loss."""
+    if monitor == "loss":
+        return 0.0, values["val_loss"]
+    value = values[f"val_{monitor}"]
+    return (math.inf if math.isnan(value) else -METRICS[monitor].gain(value)), values["val_loss"]

@@ -31,13 +31,14 @@ def train(
     settings: TrainingSettings,
     seed: int,
     watch: Mapping[str, Tensor] | None = None,
+    class_names: Sequence[str] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> History:
     """Train a model with full-batch cross entropy; afterwards it has the weights of the best epoch.
 
     An epoch is a training step and an evaluation pass. The run ends after ``settings.patience`` epochs without a better
-    validation loss (or accuracy), or after ``settings.epochs``, with the model in evaluation mode. On a CPU, the same
+    validation loss (or metric), or after ``settings.epochs``, with the model in evaluation mode. On a CPU, the same
     seed, weights, inputs and number of threads give the same bits. The caller's random generators are not changed.
 
     Args:
@@ -50,6 +51,7 @@ def train(
         settings: Hyper-parameters of training.
         seed: Seed of dropout.
         watch: Further masks by name, whose accuracy is recorded but decides nothing.
+        class_names: The names by which ``settings.class_weight`` calls the classes; by default their numbers.
         on_epoch: Called after each epoch.
         checkpoint: Where to save the run. If the file exists, the run continues from it and gives the same bits.
 
@@ -59,7 +61,15 @@ def train(
         InputError: If a mask is invalid, or the checkpoint belongs to another run.
     """
     state = RunState(model, settings)
-    objective = Objective(y, train_mask=train_mask, val_mask=val_mask, watch=watch or {}, device=state.device)
+    objective = Objective(
+        y,
+        train_mask=train_mask,
+        val_mask=val_mask,
+        watch=watch or {},
+        settings=settings,
+        class_names=class_names,
+        device=state.device,
+    )
     run = {} if checkpoint is None else _fingerprint(state, inputs, objective, settings, seed)
     with seeded(seed, state.device), held_back() as interrupted:
         if checkpoint is not None:

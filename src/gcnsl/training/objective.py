@@ -1,6 +1,6 @@
-"""Losses and accuracies of the logits on the nodes of each mask."""
+"""Losses and accuracies of the logits on the nodes of each mask, and the metric that chooses the best epoch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -8,6 +8,9 @@ from torch.nn import functional
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
+from gcnsl.training.class_weights import class_weights
+from gcnsl.training.metrics import METRICS
+from gcnsl.training.settings import TrainingSettings
 
 
 class Objective:
@@ -20,6 +23,8 @@ class Objective:
         train_mask: The nodes to learn from, boolean (n), all labelled.
         val_mask: The nodes that decide which epoch is best, likewise.
         watch: Further masks by name.
+        settings: They name the weights of the classes, and what chooses the best epoch.
+        class_names: The names of the classes; ``None`` if they are called by their numbers.
         device: The device of the logits.
     """
 
@@ -30,6 +35,8 @@ class Objective:
         train_mask: Tensor,
         val_mask: Tensor,
         watch: Mapping[str, Tensor],
+        settings: TrainingSettings,
+        class_names: Sequence[str] | None,
         device: torch.device,
     ) -> None:
         self.y = y.to(device)
@@ -45,15 +52,22 @@ class Objective:
         self._nodes = {name: self.masks[name].nonzero().flatten() for name in ("train", "val")}
         self._labels = {name: self.y[nodes] for name, nodes in self._nodes.items()}
         self._members = torch.stack(list(self.masks.values())).to(torch.get_default_dtype())
+        names = [str(c) for c in range(self._num_classes)] if class_names is None else class_names
+        weights = class_weights(settings.class_weight, self._labels["train"], names)
+        self._weights = None if weights is None else weights.to(device)
+        self._metric = settings.monitor if settings.monitor not in ("loss", "accuracy") else None
 
     def loss(self, logits: Tensor, mask: str) -> Tensor:
-        """Mean cross entropy on the nodes of the mask ``"train"`` or ``"val"``."""
+        """Mean cross entropy, weighted by class, on the nodes of the mask ``"train"`` or ``"val"``."""
         if logits.shape[0] != len(self.y) or logits.shape[1] < self._num_classes:
             raise InputError(
                 f"the model returns logits of shape {tuple(logits.shape)}, but y has {len(self.y)} nodes and labels "
                 f"up to {self._num_classes - 1}: build the model for this graph"
             )
-        return functional.cross_entropy(logits[self._nodes[mask]], self._labels[mask])
+        weights = self._weights
+        if weights is not None:  # a model may know of classes that no node here has
+            weights = functional.pad(weights, (0, logits.shape[1] - len(weights)), value=1.0)
+        return functional.cross_entropy(logits[self._nodes[mask]], self._labels[mask], weights)
 
     def read(self, train_loss: Tensor, logits: Tensor) -> dict[str, float]:
         """The values of an epoch by name.
@@ -66,7 +80,11 @@ class Objective:
         losses = torch.stack([train_loss.detach(), self.loss(logits, "val")]).to(self._members.dtype)
         train, val, *hits = torch.cat([losses, self._members @ right]).tolist()
         shares = zip(self.masks, hits, self._sizes, strict=True)
-        return {"train_loss": train, "val_loss": val} | {f"{name}_accuracy": hit / size for name, hit, size in shares}
+        values = {"train_loss": train, "val_loss": val} | {f"{name}_accuracy": hit / size for name, hit, size in shares}
+        if self._metric is not None:
+            probabilities = logits[self._nodes["val"]].softmax(dim=1).cpu().numpy()
+            values[f"val_{self._metric}"] = METRICS[self._metric](probabilities, self._labels["val"].cpu().numpy())
+        return values
 
 
 def _check_mask(name: str, mask: Tensor, y: Tensor) -> None:

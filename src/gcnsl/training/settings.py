@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gcnsl.options import Options, option
+from gcnsl.training.class_weights import check_class_weight
+from gcnsl.training.metrics import MetricName
 
-Monitor = Literal["loss", "accuracy"]
+Monitor = Literal["loss", MetricName]
 Optimizer = Literal["adam", "sgd"]
 
 
@@ -18,10 +20,17 @@ class TrainingSettings(Options):
     epochs: int = option(800, "Maximum number of epochs.", least=1)
     patience: int = option(200, "Number of epochs without improvement after which training stops.", least=1)
     monitor: Monitor = option(
-        "loss", "What has to improve on the validation nodes; between equal accuracies, the loss decides."
+        "loss", "What has to improve on the validation nodes; between equal values of a metric, the loss decides."
     )
     optimizer: Optimizer = option("adam", "The optimizer.")
     plateau_factor: float | None = option(
         None, "Factor for the learning rate after a plateau; none for a constant rate.", above=0, below=1
     )
     plateau_patience: int = option(50, "Number of epochs without improvement before the rate is reduced.", least=1)
+    class_weight: str | None = option(
+        None, "Weights of the classes in the loss: none, balanced (all classes count the same), or such as yes=5,no=1."
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "class_weight", check_class_weight(self.class_weight))
+        super().__post_init__()

@@ -9,6 +9,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gcnsl.training.history import History
+from gcnsl.training.metrics import METRICS
 from gcnsl.training.settings import TrainingSettings
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
@@ -39,7 +40,7 @@ class RunState:
         if settings.plateau_factor is not None:
             self.scheduler = ReduceLROnPlateau(
                 self.optimizer,
-                mode="max" if settings.monitor == "accuracy" else "min",
+                mode="max" if settings.monitor != "loss" and METRICS[settings.monitor].greater_is_better else "min",
                 factor=settings.plateau_factor,
                 patience=settings.plateau_patience,
                 threshold=0.0,

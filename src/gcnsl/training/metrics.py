@@ -1,0 +1,130 @@
+"""How good predictions are, by several metrics. Training, comparisons and searches all choose by one of them.
+
+A metric is a function of the probabilities (n × C) and the class numbers (n) of labelled nodes. It is NaN where it is
+not defined, as ROC-AUC is on nodes that are all of one class.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, f1_score, log_loss, recall_score, roc_auc_score
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.int64]
+MetricName = Literal[
+    "accuracy", "balanced-accuracy", "macro-f1", "roc-auc", "average-precision", "log-loss", "calibration-error"
+]
+BINS = 15
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: its function, what it means, whether more is better, and whether it is a share, shown in percent."""
+
+    function: Callable[[Floats, Ints], float]
+    meaning: str
+    greater_is_better: bool = True
+    is_share: bool = True
+
+    def __call__(self, probabilities: Floats, y: Ints) -> float:
+        """The value on nodes with these probabilities (n × C) and class numbers (n)."""
+        usable = len(y) > 0 and bool(np.isfinite(probabilities).all())
+        return float(self.function(probabilities, y)) if usable else math.nan
+
+    def gain(self, value: float) -> float:
+        """The value with the sign that makes more better."""
+        return value if self.greater_is_better else -value
+
+    def text(self, value: float | None, *, percent_sign: bool = True) -> str:
+        """The value as a reader wants to see it; a dash where it is not defined."""
+        if value is None or math.isnan(value):
+            return "–"
+        return f"{100 * value:.1f}{'%' if percent_sign else ''}" if self.is_share else f"{value:.3f}"
+
+
+class CalibrationBins(NamedTuple):
+    """Nodes by the probability of their predicted class, in equal steps from 0 to 1 (15 values each)."""
+
+    nodes: Ints
+    confidence: Floats
+    """Mean probability of the predicted class; NaN in an empty bin, like the accuracy."""
+    accuracy: Floats
+
+
+def calibration_bins(probabilities: Floats, y: Ints) -> CalibrationBins:
+    """Compare the probability of the predicted class with how often it is right."""
+    confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == y
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    nodes, sums, hits = (np.bincount(bins, weights=weights, minlength=BINS) for weights in (None, confidence, right))
+    count = np.where(nodes > 0, nodes, np.nan)
+    return CalibrationBins(nodes, sums / count, hits / count)
+
+
+def _accuracy(probabilities: Floats, y: Ints) -> float:
+    return float((probabilities.argmax(axis=1) == y).mean())
+
+
+def _balanced_accuracy(probabilities: Floats, y: Ints) -> float:
+    found: float = recall_score(y, probabilities.argmax(axis=1), labels=np.unique(y), average="macro", zero_division=0)
+    return found
+
+
+def _macro_f1(probabilities: Floats, y: Ints) -> float:
+    found: float = f1_score(y, probabilities.argmax(axis=1), average="macro", zero_division=0)
+    return found
+
+
+def _one_against_rest(score: Callable[..., float]) -> Callable[[Floats, Ints], float]:
+    """The mean of a score over the classes that occur, each against all others; with two classes, the rarer one's."""
+
+    def mean_over_classes(probabilities: Floats, y: Ints) -> float:
+        classes, counts = np.unique(y, return_counts=True)
+        if len(classes) < 2:
+            return math.nan
+        if probabilities.shape[1] == 2:
+            classes = classes[[0 if counts[0] < counts[1] else 1]]
+        return float(np.mean([score(y == c, probabilities[:, c]) for c in classes]))
+
+    return mean_over_classes
+
+
+def _log_loss(probabilities: Floats, y: Ints) -> float:
+    exact = probabilities.astype(np.float64)  # rounded to float32, rows do not sum to 1 closely enough
+    found: float = log_loss(y, exact / exact.sum(axis=1, keepdims=True), labels=np.arange(exact.shape[1]))
+    return found
+
+
+def _calibration_error(probabilities: Floats, y: Ints) -> float:
+    bins = calibration_bins(probabilities, y)
+    return float(np.nansum(bins.nodes * np.abs(bins.accuracy - bins.confidence)) / len(y))
+
+
+METRICS: dict[str, Metric] = {
+    "accuracy": Metric(_accuracy, "Share of nodes whose class is predicted correctly."),
+    "balanced-accuracy": Metric(_balanced_accuracy, "The same for each class, and then their mean: mean recall."),
+    "macro-f1": Metric(_macro_f1, "Mean F1 score of the classes."),
+    "roc-auc": Metric(
+        _one_against_rest(roc_auc_score),
+        "Area under the ROC curve, mean over the classes, each against the rest; with two classes, their only one.",
+    ),
+    "average-precision": Metric(
+        _one_against_rest(average_precision_score),
+        "Area under the curve of precision over recall, likewise; with two classes, that of the rarer one.",
+    ),
+    "log-loss": Metric(_log_loss, "Mean of -log of the true class's probability.", False, is_share=False),
+    "calibration-error": Metric(
+        _calibration_error,
+        f"Expected calibration error: mean distance between probability and accuracy in {BINS} equal bins of the "
+        "predicted class's probability. To be read beside the others: guessing has none.",
+        greater_is_better=False,
+    ),
+}
+
+
+def measure(probabilities: Floats, y: Ints) -> dict[str, float]:
+    """All metrics by name, of nodes with these probabilities (n × C) and class numbers (n)."""
+    return {name: metric(probabilities, y) for name, metric in METRICS.items()}

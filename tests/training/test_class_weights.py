@@ -1,0 +1,48 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.utils.class_weight import compute_class_weight
+
+from gcnsl.errors import ArgumentError
+from gcnsl.training.class_weights import check_class_weight, class_weights
+
+
+@given(st.dictionaries(st.text(), st.floats(1e-3, 1e3), min_size=1))
+def test_a_table_is_kept_whatever_the_classes_are_called(table) -> None:
+    text = check_class_weight(table)
+    assert json.loads(text) == table
+    assert check_class_weight(text) == text
+
+
+def test_a_table_as_people_write_it() -> None:
+    assert json.loads(check_class_weight("x=y=2, z = 0.5")) == {"x=y": 2, "z": 0.5}
+    assert json.loads(check_class_weight({1: 2})) == {"1": 2}
+
+
+@pytest.mark.parametrize("value", ["yes", "yes=", "yes=0", "yes=-1", "yes=nan", "{}", "{", {}, [1], 5, {"a": "b"}])
+def test_anything_else_is_refused_in_one_sentence(value) -> None:
+    with pytest.raises(ArgumentError, match="must be none, balanced, or positive weights by class, such as yes=5,no=1"):
+        check_class_weight(value)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1))
+def test_balanced_is_scikit_learn_s(y) -> None:
+    weights = class_weights("balanced", torch.tensor(y), "abcde")
+    present = np.unique(y)
+    expected = compute_class_weight("balanced", classes=present, y=np.array(y))
+    assert weights[present].numpy() == pytest.approx(expected, rel=1e-6)
+    assert all(weights[c] == 1 for c in range(5) if c not in present)
+
+
+def test_classes_that_are_not_named_weigh_one() -> None:
+    assert class_weights(check_class_weight({"b": 3}), torch.tensor([0, 1]), ["a", "b", "c"]).tolist() == [1, 3, 1]
+    assert class_weights(None, torch.tensor([0, 1]), ["a", "b"]) is None
+
+
+def test_a_class_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="names 'maybe'; the classes are no, yes"):
+        class_weights(check_class_weight({"maybe": 3}), torch.tensor([0, 1]), ["no", "yes"])
