@@ -1,3 +1,5 @@
+import copy
+import json
 import math
 import os
 import signal
@@ -10,7 +12,10 @@ from gcnsl.datasets import with_random_split
 from gcnsl.errors import Interrupted, TrainingDiverged
 from gcnsl.evaluation import paired_difference, run_split
 from gcnsl.evaluation.comparison import Comparison, ComparisonInterrupted, compare
+from gcnsl.graph import split_masks
+from gcnsl.graph.masks import MASKS
 from gcnsl.methods import prepare
+from gcnsl.training import METRICS
 
 from .fake_methods import fake
 
@@ -19,7 +24,7 @@ TWO = {"mlp": fake("mlp"), "gcn": fake("gcn").with_options(epochs=6, lr=0.5)}
 
 
 def comparison(**accuracy) -> Comparison:
-    return Comparison(0.25, accuracy=accuracy)
+    return Comparison(0.25, scores={name: {"accuracy": values} for name, values in accuracy.items()})
 
 
 def test_all_methods_run_on_the_same_splits_one_split_after_the_other() -> None:
@@ -29,7 +34,10 @@ def test_all_methods_run_on_the_same_splits_one_split_after_the_other() -> None:
     for name, method in TWO.items():
         prepared = prepare(method, DATA, seed=7, device=torch.device("cpu"))
         outcomes = [run_split(prepared, run=run, seed=7 + run) for run in range(3)]
-        assert result.accuracy[name] == [outcome.accuracy["test"] for outcome in outcomes]
+        assert result.scores[name]["accuracy"] == pytest.approx([outcome.accuracy["test"] for outcome in outcomes])
+        assert result.scores[name]["roc-auc"] == [
+            outcome.fitted.measure(split_masks(DATA, run)["test"])["roc-auc"] for run, outcome in enumerate(outcomes)
+        ]
         assert result.epochs[name] == [method.training.epochs] * 3
         assert result.seconds[name] > 0
         assert result.options[name] == method.options()
@@ -70,8 +78,8 @@ def test_ctrl_c_brings_what_is_finished() -> None:
         compare(DATA, TWO, runs=3, device="cpu", on_run=press)
     assert isinstance(stop.value, Interrupted)
     finished = stop.value.finished
-    assert {name: len(values) for name, values in finished.accuracy.items()} == {"mlp": 2, "gcn": 1}
-    assert finished.accuracy["mlp"] == compare(DATA, TWO, runs=2, device="cpu").accuracy["mlp"]
+    assert {name: len(finished.values(name)) for name in finished.scores} == {"majority": 2, "mlp": 2, "gcn": 1}
+    assert finished.scores["mlp"] == compare(DATA, TWO, runs=2, device="cpu").scores["mlp"]
 
 
 def test_ctrl_c_in_the_midst_of_training_counts_too() -> None:
@@ -85,7 +93,7 @@ def test_a_method_that_diverges_is_left_out() -> None:
     result = compare(DATA, {**failing, **TWO}, runs=2, device="cpu", on_run=lambda *run: begun.append(run))
     assert result.failures == {"gat": "run 0: training diverged: as it was told to"}
     assert [run for run in begun if run[0] == "gat"] == [("gat", 0)]
-    assert {name: len(values) for name, values in result.accuracy.items()} == {"mlp": 2, "gcn": 2}
+    assert {name: len(result.values(name)) for name in result.scores} == {"majority": 2, "mlp": 2, "gcn": 2}
     with pytest.raises(TrainingDiverged, match="gat, run 0: training diverged"):
         compare(DATA, failing, runs=2, device="cpu")
 
@@ -93,41 +101,61 @@ def test_a_method_that_diverges_is_left_out() -> None:
 def test_a_method_that_diverges_late_leaves_no_runs_behind() -> None:
     result = compare(DATA, TWO, runs=1, device="cpu")
     result.leave_out("gcn", "run 1: too late")
-    assert result.ranking == ["mlp"]
+    assert set(result.ranking) == {"mlp", "majority"}
+    assert result.winner == "mlp"
     assert set(result.seconds) == set(result.epochs) == set(result.options) == {"mlp"}
 
 
-@pytest.mark.parametrize("runs", [0, 5])
-def test_there_must_be_so_many_splits(runs) -> None:
-    with pytest.raises(InputError, match=rf"runs\({runs}\) must be from 1 to 4: the graph has 4 split"):
-        compare(DATA, TWO, runs=runs)
+def test_at_least_one_run() -> None:
+    with pytest.raises(InputError, match=r"runs\(0\) must be >= 1"):
+        compare(DATA, TWO, runs=0)
 
 
-A = [0.80, 0.82, 0.81, 0.80]
+def test_with_fewer_splits_than_runs_they_are_used_again_with_other_seeds() -> None:
+    result = compare(DATA, TWO, runs=5, seed=7, device="cpu")
+    prepared = prepare(TWO["gcn"], DATA, seed=7, device=torch.device("cpu"))
+    last = run_split(prepared, run=0, seed=11)
+    assert result.scores["gcn"]["log-loss"][4] == last.fitted.measure(last.masks["test"])["log-loss"]
+    assert result.test_share > 0
 
 
-@pytest.mark.parametrize(
-    ("others", "sentence"),
-    [
-        ({}, "a has nothing to be compared with."),
-        (
-            {"b": [0.60, 0.61, 0.62, 0.60], "c": [0.83, 0.76, 0.85, 0.75]},
-            "a leads; its lead over b (p < .001) is more than noise, over c (p = .83) it may be noise.",
-        ),
-        ({"b": [0.60, 0.61, 0.62, 0.60]}, "a leads; its lead over b (p < .001) is more than noise."),
-        ({"b": A}, "a leads, but its lead over b (p = 1) may be noise."),
-        (
-            {"b": [0.60, 0.61, 0.62, 0.60], "d": [0.50, 0.53, 0.49, 0.50], "e": [0.4, 0.4, 0.4, 0.4]},
-            "a leads; its lead over b (p < .001), d (p < .001) and e (p < .001) is more than noise.",
-        ),
-    ],
-)
-def test_the_verdict_in_plain_words(others, sentence) -> None:
-    assert Comparison(0.4, accuracy={"a": A, **others}).verdict() == sentence
+def test_on_one_split_only_seeds_differ_and_nothing_is_corrected_for() -> None:
+    one = copy.copy(DATA)
+    one.update({name: DATA[name][:, :1] for name in MASKS})
+    result = compare(one, TWO, runs=3, device="cpu")
+    assert result.test_share == 0
+    assert result.to_dict()["one_split"]
+    assert len(set(result.scores["gcn"]["log-loss"])) == 3
+    assert len(set(result.scores["majority"]["log-loss"])) == 1
 
 
-def test_the_verdict_on_one_run() -> None:
-    assert (
-        Comparison(0.4, accuracy={"a": [0.8], "b": [0.7]}).verdict().startswith("a leads, but a single run can't tell")
-    )
-    assert math.isnan(Comparison(0.4, accuracy={"a": [0.8], "b": [0.7]}).against_best("b").p)
+def test_any_metric_ranks_in_its_own_direction() -> None:
+    scores = {
+        "a": {"accuracy": [0.9, 0.8], "log-loss": [0.5, 0.7]},
+        "b": {"accuracy": [0.6, 0.7], "log-loss": [0.4, 0.3]},
+    }
+    assert Comparison(0.25, scores=scores).ranking == ["a", "b"]
+    by_loss = Comparison(0.25, "log-loss", scores=scores)
+    assert by_loss.ranking == ["b", "a"]
+    assert by_loss.against_best("a").mean == pytest.approx(0.25), "a lead is positive"
+    undefined = Comparison(0.25, scores={"a": {"accuracy": [math.nan]}, "b": {"accuracy": [0.1]}})
+    assert undefined.ranking == ["b", "a"]
+    with pytest.raises(InputError, match=r"metric\('auc'\) must be one of accuracy"):
+        compare(DATA, TWO, metric="auc")
+
+
+def test_a_baseline_that_leads_is_no_winner() -> None:
+    result = Comparison(0.25, scores={"majority": {"accuracy": [0.8]}, "mlp": {"accuracy": [0.7]}}, epochs={"mlp": [3]})
+    assert (result.ranking[0], result.winner) == ("majority", "mlp")
+    assert Comparison(0.25).winner is None
+
+
+def test_as_plain_values() -> None:
+    told = compare(DATA, TWO, runs=2, metric="macro-f1", device="cpu").to_dict()
+    assert json.loads(json.dumps(told)).keys() == told.keys()
+    assert {method["name"] for method in told["methods"]} == {"majority", "mlp", "gcn"}
+    for method in told["methods"]:
+        assert method["mean"] == pytest.approx(sum(method["metrics"]["macro-f1"]) / 2)
+        assert method["metrics"].keys() == METRICS.keys()
+    assert len(told["differences"]) == 3
+    assert {"half_width", "p", "verdict", "runs_needed"} <= told["differences"][0].keys()

@@ -1,4 +1,5 @@
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -6,18 +7,29 @@ from gcnsl import InputError
 from gcnsl.evaluation.comparison import Comparison
 from gcnsl.evaluation.comparison_picture import draw_comparison
 
-RESULT = Comparison(0.4, accuracy={"mlp": [0.7, 0.72, 0.71], "gcn": [0.8, 0.85], "gcn-sl-cc": [0.81, 0.84, 0.86]})
+ACCURACY = {"mlp": [0.7, 0.72, 0.71], "gcn": [0.8, 0.85], "gcn-sl-cc": [0.81, 0.84, 0.86]}
+RESULT = Comparison(0.4, scores={name: {"accuracy": values, "log-loss": values} for name, values in ACCURACY.items()})
+
+
+def texts_of(path) -> set[str]:
+    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
+    return {element.text.strip() for element in ET.parse(path, parser).iter() if element.tag is ET.Comment}
 
 
 def test_every_method_is_drawn_with_its_mean(tmp_path) -> None:
-    path = draw_comparison(RESULT, tmp_path / "a.svg", graph="people")
-    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
-    texts = {element.text.strip() for element in ET.parse(path, parser).iter() if element.tag is ET.Comment}
+    texts = texts_of(draw_comparison(RESULT, tmp_path / "a.svg", graph="people"))
     assert {"gcn-sl-cc", "gcn", "mlp", "83.7", "82.5", "71.0", "people: 3 runs on the same splits"} <= texts
+    assert "test accuracy (%)" in texts
+
+
+def test_the_metric_that_ranks_is_drawn(tmp_path) -> None:
+    by_loss = replace(RESULT, metric="log-loss", test_share=0.0)
+    texts = texts_of(draw_comparison(by_loss, tmp_path / "a.svg", graph="people"))
+    assert {"test log-loss", "0.710", "people: 3 runs with different seeds on one split"} <= texts
 
 
 def test_one_run_of_one_method(tmp_path) -> None:
-    path = draw_comparison(Comparison(0.4, accuracy={"mlp": [0.7]}), tmp_path / "a.png", graph="people")
+    path = draw_comparison(Comparison(0.4, scores={"mlp": {"accuracy": [0.7]}}), tmp_path / "a.png", graph="people")
     assert path.stat().st_size > 5000
 
 

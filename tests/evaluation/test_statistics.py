@@ -62,3 +62,41 @@ def test_interval_and_p_value_tell_the_same_story(differences, share) -> None:
         assert found.half_width == pytest.approx(expected)
         if abs(abs(found.mean) - found.half_width) > 1e-6:
             assert (found.p < 0.05) == (abs(found.mean) > found.half_width)
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict"),
+    [
+        ([0.0, 0.0], "equal"),
+        ([0.004, 0.005, 0.004, 0.005], "equal"),
+        ([0.20, 0.22, 0.21], "clear"),
+        ([0.02, 0.02], "clear"),
+        ([0.10, -0.04, 0.05], "undecided"),
+        ([0.0], "undecided"),
+    ],
+)
+def test_three_verdicts(differences, verdict) -> None:
+    assert paired_difference(differences, 0.25).verdict == verdict
+
+
+@given(st.lists(st.floats(-0.2, 0.2), min_size=2, max_size=8), st.sampled_from([0.0, 0.1, 0.4]))
+def test_with_so_many_runs_it_would_be_decided_and_not_with_fewer(differences, share) -> None:
+    found = paired_difference(differences, share)
+    needed = found.runs_needed(share)
+
+    def decided(runs) -> bool:
+        half = stats.t.ppf(0.975, runs - 1) * np.std(differences, ddof=1) * np.sqrt(1 / runs + share)
+        return bool(half <= abs(found.mean) or abs(found.mean) + half <= 0.01)
+
+    if needed is None:
+        assert not decided(10**6 if share else 10**5)
+    elif np.std(differences) > 1e-9 and needed > 2:
+        assert not decided(needed - 1)
+        assert decided(needed + 1)
+
+
+def test_overlapping_splits_can_not_decide_everything() -> None:
+    differences = [0.10, -0.08, 0.05, -0.04]
+    assert paired_difference(differences, 0.4).runs_needed(0.4) is None
+    assert paired_difference(differences, 0.0).runs_needed(0.0) > 100
+    assert paired_difference([0.1], 0.0).runs_needed(0.0) is None

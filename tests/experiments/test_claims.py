@@ -80,7 +80,7 @@ def test_what_is_not_run_holds_at_most_so_far() -> None:
     ],
 )
 def test_no_difference_is_not_shown_by_noise(mean, half, more, no_less) -> None:
-    delta = PairedDifference(mean, half, math.nan)
+    delta = PairedDifference(mean, half, math.nan, math.nan)
     assert _outcome(delta, allow_equal=False) is more
     assert _outcome(delta, allow_equal=True) is no_less
 

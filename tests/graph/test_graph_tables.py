@@ -98,6 +98,34 @@ def test_split_column(write) -> None:
     assert data.test_mask.nonzero().tolist() == [[3, 0]]
 
 
+def test_several_splits_are_several_runs(write) -> None:
+    nodes = write("n.csv", "id,f,label,split,b\n1,0,a,train,test\n2,0,b,train,train\n3,0,a,val,train\n4,0,b,test,\n")
+    edges = write("e.csv", GOOD_EDGES)
+    data = from_tables(nodes, edges, split=["b", "split"])
+    assert data.train_mask.T.tolist() == [[False, True, True, False], [True, True, False, False]]
+    assert data.test_mask.T.tolist() == [[True, False, False, False], [False, False, False, True]]
+    assert data.val_mask.T.tolist() == [[False] * 4, [False, False, True, False]]
+    assert data.feature_names == ["f"]
+    one = from_tables(nodes, edges, split="b")
+    assert one.feature_names == ["f"], "a column called split is never a feature"
+    assert one.train_mask.T.tolist() == [[False, True, True, False]]
+
+
+@pytest.mark.parametrize("missing", ["", "-"])
+def test_folds_are_kept_with_the_graph(write, missing) -> None:
+    nodes = write("n.csv", f"id,f,label,part\n1,0,a,0\n2,0,b,2\n3,0,a,{missing}\n4,0,b,1\n")
+    edges = write("e.csv", GOOD_EDGES)
+    if missing:
+        with pytest.raises(InputError, match=r"row 3, column 'part' is '-': the number of a fold is 0, 1, 2, ... or"):
+            from_tables(nodes, edges, fold="part")
+    else:
+        data = from_tables(nodes, edges, fold="part")
+        assert data.fold.tolist() == [0, 2, -1, 1]
+        assert data.feature_names == ["f"]
+    with pytest.raises(InputError, match="fold"):
+        from_tables(nodes, edges, fold="nope")
+
+
 @pytest.mark.parametrize(
     ("nodes", "edges", "options", "message"),
     [

@@ -34,6 +34,24 @@ class GraphSource:
     ] = None
     label: Annotated[str | None, typer.Option(help="The column of --nodes with the classes. \\[default: label]")] = None
     drop: Annotated[list[str] | None, typer.Option(help="A column of --nodes to leave out; may be repeated.")] = None
+    split_columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of --nodes with given splits, separated by commas, one run each, with the values train, val, "
+            "test or nothing. Without validation nodes, 40 % of the training nodes are drawn. \\[default: split, if "
+            "there is one]"
+        ),
+    ] = None
+    fold_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Cross-validation: the column of --nodes with the number of each node's fold, tested in turn."
+        ),
+    ] = None
+    folds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Cross-validation with so many folds of each class; 40 % of the rest are validation."),
+    ] = None
 
     @property
     def is_given(self) -> bool:
@@ -50,24 +68,66 @@ class GraphSource:
     @property
     def arguments(self) -> list[str]:
         """The arguments that name the graph, for another command."""
-        named = {"--nodes": self.nodes, "--edges": self.edges, "--id": self.id_column, "--label": self.label}
+        named = {
+            "--nodes": self.nodes,
+            "--edges": self.edges,
+            "--id": self.id_column,
+            "--label": self.label,
+            "--split-columns": self.split_columns,
+            "--fold-column": self.fold_column,
+            "--folds": self.folds,
+        }
         given = [(option, value) for option, value in named.items() if value is not None]
         given += [("--drop", column) for column in self.drop or ()]
         return [*filter(None, [self.graph]), *(str(part) for pair in given for part in pair)]
 
     def read(self, *, split: str | None, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
         """The graph, with masks if it has labels, unless ``split`` is None."""
-        from gcnsl.datasets import load, with_random_split
-        from gcnsl.graph import from_tables
+        from gcnsl.datasets import load, with_folds, with_random_split
+        from gcnsl.datasets.splits import with_validation
+        from gcnsl.graph.masks import MASKS
 
         if (self.graph is None) == (self.nodes is None) or (self.nodes is None) != (self.edges is None):
             raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
+        self._check_splits()
         if self.graph is not None:
-            return load(self.graph, split=split, seed=seed, runs=runs, root=root)
-        data = from_tables(self.nodes, self.edges, id=self.id_column, label=self.label, drop=self.drop or [])
+            data = load(self.graph, split=None if self.folds else split, seed=seed, runs=runs, root=root)
+        else:
+            data = self._read_tables()
+        if split is None or data.y is None:
+            return data
+        if self.folds or self.fold_column:
+            return with_folds(data, self.folds or data.fold, seed=seed)
+        if "train_mask" not in data:
+            return with_random_split(data, seed=seed, runs=runs)
+        data.update(with_validation({name: data[name] for name in MASKS if name in data}, data.y, seed))
+        return data
+
+    def _read_tables(self) -> "Data":
+        from gcnsl.graph import from_tables
+
+        data = from_tables(
+            self.nodes,
+            self.edges,
+            id=self.id_column,
+            label=self.label,
+            split=_names(self.split_columns),
+            fold=self.fold_column,
+            drop=self.drop or [],
+        )
         data.name = self.nodes.stem if self.nodes is not None else None
-        drawn = split is not None and data.y is not None and "train_mask" not in data
-        return with_random_split(data, seed=seed, runs=runs) if drawn else data
+        return data
+
+    def _check_splits(self) -> None:
+        """At most one of the options says how nodes are split, and a dataset has no columns."""
+        named = {"--split-columns": self.split_columns, "--fold-column": self.fold_column, "--folds": self.folds}
+        given = [option for option, value in named.items() if value is not None]
+        if len(given) > 1:
+            raise InputError(f"{' and '.join(given)} both say how nodes are split: give one of them")
+        if self.graph is not None and given not in ([], ["--folds"]):
+            raise InputError(
+                f"{given[0]} names columns of --nodes, and {self.graph} has none: leave it out, or use --folds"
+            )
 
     def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
         """The graph with labels and masks; an error if it has no labels."""
@@ -75,6 +135,11 @@ class GraphSource:
         if "train_mask" not in data:
             raise InputError("the graph has no labels: name the column that holds the classes (--label), and fill it")
         return data
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Names that are separated by commas."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:

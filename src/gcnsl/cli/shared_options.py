@@ -14,7 +14,24 @@ SplitOption = Annotated[
     str,
     typer.Option(
         help="How nodes are split: random, geom-gcn (graphs of the literature), public (citation graphs) or stored "
-        "(npz files). A table with a column `split` brings its own."
+        "(npz files). A table with a column `split` brings its own, and then runs differ in the seeds of the weights; "
+        "--split-columns, --fold-column and --folds go before."
+    ),
+]
+MetricOption = Annotated[
+    str | None,
+    typer.Option(
+        help="What chooses epochs, settings and methods: accuracy, balanced-accuracy, macro-f1, roc-auc, "
+        "average-precision, log-loss or calibration-error. By default it is accuracy, and epochs are chosen as the "
+        "method's option `monitor` says.",
+        show_default=False,
+    ),
+]
+ClassWeightOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Weights of the classes in the loss: balanced, so that rare classes count as much as others, or a table "
+        "such as yes=5,no=1."
     ),
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random splits, and of training if there is any.")]

@@ -6,19 +6,20 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch_geometric.data import Data
 
 from gcnsl.checks import check_choice
 from gcnsl.datasets.benchmarks import BENCHMARKS, read_benchmark, read_npz
 from gcnsl.datasets.dataset_files import fetch, find
 from gcnsl.datasets.debian import load_debian
-from gcnsl.datasets.splits import geom_gcn_masks, geom_gcn_paths, random_masks
+from gcnsl.datasets.splits import draw_folds, fold_masks, geom_gcn_masks, geom_gcn_paths, random_masks
 from gcnsl.datasets.synthetic import NAMED_SEED, synthetic, synthetic_homophily
 from gcnsl.errors import ArgumentError
 from gcnsl.graph import from_arrays
 from gcnsl.graph.masks import MASKS
 
-__all__ = ["NAMES", "SPLITS", "is_known", "load", "synthetic", "where", "with_random_split"]
+__all__ = ["NAMES", "SPLITS", "is_known", "load", "synthetic", "where", "with_folds", "with_random_split"]
 
 NAMES = (*BENCHMARKS, "debian")
 """The real graphs that :func:`load` knows by name."""
@@ -73,6 +74,21 @@ def with_random_split(data: Data, *, runs: int = 10, seed: int = 0) -> Data:
     """Return the graph with random masks: training, validation and test nodes are 48/32/20 % of each class."""
     data = copy.copy(data)
     data.update(random_masks(data.y, runs, seed))
+    return data
+
+
+def with_folds(data: Data, folds: Any, *, seed: int = 0) -> Data:
+    """Return the graph with masks for cross-validation: run r is tested on fold r, and learns from the others.
+
+    Args:
+        data: A graph with labels.
+        folds: The number of folds, which are drawn with the same share of each class; or each node's fold (n), such as
+            ``data.fold``, a negative number for a node that is never tested.
+        seed: Of the folds, if they are drawn, and of the validation nodes: 40 % of each class outside of the fold.
+    """
+    data = copy.copy(data)
+    numbers = draw_folds(data.y, folds, seed) if isinstance(folds, int) else np.asarray(folds)
+    data.update(fold_masks(data.y, numbers, seed))
     return data
 
 

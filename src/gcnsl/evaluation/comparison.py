@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, stdev
 from typing import Any
 
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_whole
+from gcnsl.checks import check_choice, check_whole
 from gcnsl.errors import InputError, Interrupted, TrainingDiverged
+from gcnsl.evaluation.comparison_verdict import Difference, verdict_on
+from gcnsl.evaluation.majority import MAJORITY, measure_majority
 from gcnsl.evaluation.outcome import Outcome, run_split
 from gcnsl.evaluation.statistics import LEVEL, paired_difference
 from gcnsl.graph import split_count, split_masks
 from gcnsl.methods import Method, Prepared, prepare
 from gcnsl.methods.registry import Folder
-from gcnsl.training import Epoch, choose_device
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The mean difference in test accuracy on the splits that two methods have finished.
-
-    ``p`` is that of the corrected test (:func:`gcnsl.evaluation.paired_difference`); NaN for a single split.
-    """
-
-    better: str
-    worse: str
-    mean: float
-    p: float
+from gcnsl.training import METRICS, Epoch, choose_device
 
 
 @dataclass
@@ -39,45 +28,64 @@ class Comparison:
     """What several methods, by name, reach on the same splits; it grows with every run.
 
     Attributes:
-        test_share: n_test / n_train, mean over the splits.
-        accuracy, epochs: Test accuracy and number of epochs, one per split.
-        seconds: Of training, all splits together.
+        test_share: n_test / n_train, mean over the splits; 0 if there is one split, and only seeds differ.
+        metric: What the methods are ranked by.
+        scores: All metrics on test nodes: by method, then by metric, one value per run. The baseline ``majority``,
+            which always predicts the most frequent class, is among them.
+        epochs: Number of epochs, one per run; like the following, for trained methods only.
+        seconds: Of training, all runs together.
         options: Hyper-parameters.
         failures: Why a method was left out after a run diverged; it is in none of the others.
     """
 
     test_share: float
-    accuracy: dict[str, list[float]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
+    metric: str = "accuracy"
+    scores: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     epochs: dict[str, list[int]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
     options: dict[str, dict[str, Any]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, outcome: Outcome) -> None:
-        """Record what a method reached on its next split."""
-        self.accuracy.setdefault(name, []).append(outcome.accuracy["test"])
+        """Record what a method reached in its next run."""
+        self.add_scores(name, outcome.fitted.measure(outcome.masks["test"]))
         self.seconds[name] = self.seconds.get(name, 0.0) + outcome.fitted.history.seconds
         self.epochs.setdefault(name, []).append(len(outcome.fitted.history))
         self.options[name] = outcome.fitted.prepared.method.options()
 
+    def add_scores(self, name: str, measured: Mapping[str, float]) -> None:
+        """Record the metrics of a run."""
+        for metric, value in measured.items():
+            self.scores.setdefault(name, {}).setdefault(metric, []).append(value)
+
     def leave_out(self, name: str, why: str) -> None:
         """Forget a method's runs, because there won't be one for every split."""
-        for results in (self.accuracy, self.seconds, self.epochs, self.options):
+        for results in (self.scores, self.seconds, self.epochs, self.options):
             results.pop(name, None)
         self.failures[name] = why
 
+    def values(self, name: str) -> list[float]:
+        """The metric that ranks, one value per run."""
+        return self.scores[name][self.metric]
+
     @property
     def ranking(self) -> list[str]:
-        """The methods by mean test accuracy, best first."""
-        return sorted(self.accuracy, key=lambda name: -self.mean(name))
+        """The methods, and the baseline, by the mean of the metric, best first."""
+        gains = {name: METRICS[self.metric].gain(self.mean(name)) for name in self.scores}
+        return sorted(gains, key=lambda name: math.inf if math.isnan(gains[name]) else -gains[name])
+
+    @property
+    def winner(self) -> str | None:
+        """The best of the methods that were trained; ``None`` before the first run."""
+        return next((name for name in self.ranking if name in self.epochs), None)
 
     def mean(self, name: str) -> float:
-        """Mean test accuracy."""
-        return fmean(self.accuracy[name])
+        """Mean of the metric."""
+        return fmean(self.values(name))
 
     def std(self, name: str) -> float:
-        """Standard deviation over the splits (n - 1); NaN for one."""
-        return stdev(self.accuracy[name]) if len(self.accuracy[name]) > 1 else math.nan
+        """Standard deviation over the runs (n - 1); NaN for one."""
+        return stdev(self.values(name)) if len(self.values(name)) > 1 else math.nan
 
     @property
     def differences(self) -> list[Difference]:
@@ -90,38 +98,36 @@ class Comparison:
         return None if name == best else self._difference(best, name)
 
     def _difference(self, better: str, worse: str) -> Difference:
-        pairs = zip(self.accuracy[better], self.accuracy[worse], strict=False)
-        found = paired_difference([a - b for a, b in pairs], self.test_share)
-        return Difference(better, worse, found.mean, found.p)
+        gain, pairs = METRICS[self.metric].gain, zip(self.values(better), self.values(worse), strict=False)
+        found = paired_difference([gain(a) - gain(b) for a, b in pairs], self.test_share)
+        needed = found.runs_needed(self.test_share) if found.verdict == "undecided" else None
+        return Difference(better, worse, found.mean, found.half_width, found.p, found.verdict, needed)
 
     def verdict(self) -> str:
-        """The comparison in a sentence."""
+        """The comparison in a few sentences."""
         best, *others = self.ranking
-        if not others:
-            return f"{best} has nothing to be compared with."
-        leads = [self._difference(best, name) for name in others]
-        if any(math.isnan(lead.p) for lead in leads):
-            return f"{best} leads, but a single run can't tell a lead from noise: use more runs."
-        clear = _listed(lead for lead in leads if lead.p < LEVEL)
-        unclear = _listed(lead for lead in leads if lead.p >= LEVEL)
-        if not unclear:
-            return f"{best} leads; its lead over {clear} is more than noise."
-        if not clear:
-            return f"{best} leads, but its lead over {unclear} may be noise."
-        return f"{best} leads; its lead over {clear} is more than noise, over {unclear} it may be noise."
+        return verdict_on(best, [self._difference(best, name) for name in others])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, the methods by rank."""
-        parts = ("accuracy", "seconds", "epochs", "options")
         return {
+            "metric": self.metric,
             "level": LEVEL,
+            "one_split": self.test_share == 0,
             "methods": [
-                {"name": name, "mean": self.mean(name), "std": self.std(name)}
-                | {part: getattr(self, part)[name] for part in parts}
+                {
+                    "name": name,
+                    "mean": self.mean(name),
+                    "std": self.std(name),
+                    "metrics": self.scores[name],
+                    "seconds": self.seconds.get(name, 0.0),
+                    "epochs": self.epochs.get(name, []),
+                    "options": self.options.get(name, {}),
+                }
                 for name in self.ranking
             ],
             "differences": [asdict(difference) for difference in self.differences],
-            "verdict": self.verdict() if self.accuracy else None,
+            "verdict": self.verdict() if self.epochs else None,
             "failures": self.failures,
         }
 
@@ -139,20 +145,25 @@ def compare(
     methods: Mapping[str, Method],
     *,
     runs: int = 10,
+    metric: str = "accuracy",
     seed: int = 0,
     device: str = "auto",
     root: Folder = None,
     on_run: Callable[[str, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> Comparison:
-    """Train every method on the first ``runs`` splits of a graph, with seeds ``seed``, ``seed + 1``, ...
+    """Train every method on the splits of a graph, with seeds ``seed``, ``seed + 1``, ... of the weights.
 
-    All methods are trained on one split before the next begins, so that what is finished at any time can be compared.
-    A method that diverges is left out.
+    Run r is on split r, and begins again with the first split if there are fewer: with a single split, only the seeds
+    differ. All methods make a run before the next begins, so that what is finished at any time can be compared. A
+    method that diverges is left out.
 
     Args:
-        data: A graph with labels and masks (n × runs).
+        data: A graph with labels and masks (n × splits).
         methods: By name. Their inputs are prepared once, with the first seed.
+        runs: How many trainings of each method.
+        metric: What ranks the methods, a name of :data:`gcnsl.training.METRICS`. The best epoch of a run is chosen by
+            the method's option ``monitor``; :func:`gcnsl.methods.resolve` can make it the same metric.
         device: See :func:`gcnsl.training.choose_device`.
         root: A folder with dataset files, searched first.
         on_run: Called with the method's name and the run's number before each run.
@@ -162,48 +173,36 @@ def compare(
         ComparisonInterrupted: On Ctrl-C, with what is finished.
         TrainingDiverged: If all methods do.
     """
-    result = Comparison(_test_share(data, runs))
+    check_whole("runs", runs, least=1)
+    result, splits = Comparison(_test_share(data, runs), check_choice("metric", metric, METRICS)), split_count(data)
     prepared: dict[str, Prepared] = {}
     try:
-        for run, name in itertools.product(range(runs), methods):
-            if name in result.failures:
-                continue
-            if on_run is not None:
-                on_run(name, run)
-            if name not in prepared:
-                prepared[name] = prepare(methods[name], data, seed=seed, device=choose_device(device), root=root)
-            try:
-                result.add(name, run_split(prepared[name], run=run, seed=seed + run, on_epoch=on_epoch))
-            except TrainingDiverged as error:
-                result.leave_out(name, f"run {run}: {error}")
+        for run in range(runs):
+            split = run % splits
+            result.add_scores(MAJORITY, measure_majority(data.y, len(data.class_names), split_masks(data, split)))
+            for name in [name for name in methods if name not in result.failures]:
+                if on_run is not None:
+                    on_run(name, run)
+                if name not in prepared:
+                    prepared[name] = prepare(methods[name], data, seed=seed, device=choose_device(device), root=root)
+                try:
+                    result.add(name, run_split(prepared[name], run=split, seed=seed + run, on_epoch=on_epoch))
+                except TrainingDiverged as error:
+                    result.leave_out(name, f"run {run}: {error}")
     except KeyboardInterrupt:
-        done = sum(map(len, result.accuracy.values()))
+        done = sum(map(len, result.epochs.values()))
         raise ComparisonInterrupted(f"interrupted after {done} of {runs * len(methods)} runs", result) from None
-    if not result.accuracy:
+    if not result.epochs:
         raise TrainingDiverged("; ".join(f"{name}, {why}" for name, why in result.failures.items()))
     return result
 
 
-def p_text(value: float, *, equals: bool = False) -> str:
-    """A p-value as statisticians write it: .03, < .001."""
-    if math.isnan(value):
-        return "–"
-    if value < 0.001:
-        return "< .001"
-    text = "1" if value >= 0.995 else f"{value:.{2 if value >= 0.01 else 3}f}".removeprefix("0")
-    return f"= {text}" if equals else text
-
-
-def _listed(leads: Iterable[Difference]) -> str:
-    parts = [f"{lead.worse} (p {p_text(lead.p, equals=True)})" for lead in leads]
-    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
-
-
 def _test_share(data: Data, runs: int) -> float:
-    """n_test / n_train, averaged over the splits that will be used."""
+    """n_test / n_train, averaged over the splits that will be used; 0 for one."""
     available = split_count(data)
     if not available:
         raise InputError("the graph has no masks: give it a split, such as gcnsl.datasets.with_random_split(data)")
-    check_whole("runs", runs, least=1, most=available, why=f"the graph has {available} split(s)")
-    splits = (split_masks(data, run) for run in range(runs))
+    if available == 1:
+        return 0.0
+    splits = (split_masks(data, run) for run in range(min(runs, available)))
     return fmean(int(masks["test"].sum()) / int(masks["train"].sum()) for masks in splits)

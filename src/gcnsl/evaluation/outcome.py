@@ -3,15 +3,21 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from torch import Tensor
+
 from gcnsl.graph import split_masks
 from gcnsl.methods import Fitted, Prepared, fit
 from gcnsl.training import Epoch
 
 
 class Outcome(NamedTuple):
-    """What came of one run: the trained model, and its accuracy on ``"train"``, ``"val"`` and ``"test"`` nodes."""
+    """What came of one run: the trained model, the split's masks (n each), and the accuracy on each of its parts.
+
+    The parts are ``"train"``, ``"val"`` and ``"test"``; ``fitted.measure(masks["test"])`` gives all metrics.
+    """
 
     fitted: Fitted
+    masks: dict[str, Tensor]
     accuracy: dict[str, float]
 
 
@@ -40,4 +46,4 @@ def run_split(
         watch={"test": masks["test"]} if watch_test else None,
         on_epoch=on_epoch,
     )
-    return Outcome(fitted, fitted.accuracy(masks))
+    return Outcome(fitted, masks, fitted.accuracy(masks))

@@ -6,18 +6,31 @@ vary less than independent ones would, and the plain t-test finds differences wh
 
 .. math:: s^2 \, \big(\tfrac1J + \tfrac{n_\mathrm{test}}{n_\mathrm{train}}\big)
 
-with J splits and s² the variance of the differences (J - 1 degrees of freedom).
+with J splits and s² the variance of the differences (J - 1 degrees of freedom). If all runs are on one split and only
+their seeds differ, no training sets overlap in part, and the second term is 0.
+
+A difference is one of three things:
+
+- ``equal``, if its whole 95 % interval lies within ±1 point (0.01);
+- ``clear``, if the interval does not contain zero, which is to say p < .05;
+- ``undecided`` otherwise: there are too few runs to tell.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from statistics import fmean, stdev
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from scipy.stats import t as student
 
 LEVEL = 0.05
 """A difference with a smaller p-value is called more than noise; intervals hold with probability 1 - LEVEL."""
+POINT = 0.01
+"""Differences that are certainly smaller do not matter."""
+_MOST_RUNS = 100_000
+
+Verdict = Literal["equal", "clear", "undecided"]
 
 
 class PairedDifference(NamedTuple):
@@ -28,6 +41,30 @@ class PairedDifference(NamedTuple):
     """Half of the corrected 95 % interval around the mean; NaN for a single pair."""
     p: float
     """The corrected two-sided p-value that the mean is zero; NaN for a single pair."""
+    std: float
+    """Standard deviation of the differences; NaN for a single pair."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What can be said of it."""
+        if abs(self.mean) + self.half_width <= POINT:
+            return "equal"
+        return "clear" if self.p < LEVEL else "undecided"
+
+    def runs_needed(self, test_share: float) -> int | None:
+        """An estimate of how many runs would decide it, if mean and standard deviation stay what they are.
+
+        It is the smallest J with t · s · √(1/J + test_share) ≤ w, where t is the quantile of Student's distribution
+        with J - 1 degrees of freedom and w a half-width that is narrow enough: |mean| excludes zero, 0.01 - |mean|
+        keeps the interval within ±1 point, and the larger of the two will do. ``None`` if no number of runs is enough,
+        because the second term does not shrink, or if there is a single run to estimate from.
+        """
+        wanted = max(abs(self.mean), POINT - abs(self.mean))
+
+        def enough(runs: int) -> bool:
+            return _half_width(self.std, runs, test_share) <= wanted
+
+        return 2 + bisect_left(range(2, _MOST_RUNS), True, key=enough) if enough(_MOST_RUNS) else None
 
 
 def paired_difference(differences: Sequence[float], test_share: float) -> PairedDifference:
@@ -35,16 +72,21 @@ def paired_difference(differences: Sequence[float], test_share: float) -> Paired
 
     Args:
         differences: One per split.
-        test_share: n_test / n_train, the number of test nodes per training node.
+        test_share: n_test / n_train, the number of test nodes per training node; 0 if all runs are on one split.
 
     Returns:
         With all differences equal, the half-width is 0 and p is 1 if they are zero, else 0.
     """
     count, mean = len(differences), fmean(differences)
     if count < 2:
-        return PairedDifference(mean, math.nan, math.nan)
-    error = math.sqrt(1 / count + test_share) * stdev(differences)
+        return PairedDifference(mean, math.nan, math.nan, math.nan)
+    std = stdev(differences)
+    error = math.sqrt(1 / count + test_share) * std
     if error == 0:
-        return PairedDifference(mean, 0.0, 1.0 if mean == 0 else 0.0)
-    half_width = float(student.ppf(1 - LEVEL / 2, count - 1)) * error
-    return PairedDifference(mean, half_width, float(2 * student.sf(abs(mean / error), count - 1)))
+        return PairedDifference(mean, 0.0, 1.0 if mean == 0 else 0.0, std)
+    p = float(2 * student.sf(abs(mean / error), count - 1))
+    return PairedDifference(mean, _half_width(std, count, test_share), p, std)
+
+
+def _half_width(std: float, runs: int, test_share: float) -> float:
+    return float(student.ppf(1 - LEVEL / 2, runs - 1)) * std * math.sqrt(1 / runs + test_share)

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
@@ -37,7 +39,8 @@ def from_tables(
     *,
     id: str | None = None,  # noqa: A002 - the usual name of the column
     label: str | None = None,
-    split: str | None = None,
+    split: str | Sequence[str] | None = None,
+    fold: str | None = None,
     features: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     source: str | None = None,
@@ -52,6 +55,9 @@ def from_tables(
         label: Column of ``nodes`` with the classes, names or integers, empty or -1 where unknown; by default ``label``
             if there is one.
         split: Column of ``nodes`` with ``train``, ``val``, ``test`` or nothing; by default ``split`` if there is one.
+            Several columns are the splits of as many runs.
+        fold: Column of ``nodes`` with the number of each node's fold, empty for a node that is never tested; it
+            becomes ``data.fold`` (n), for :func:`gcnsl.datasets.with_folds`.
         features: Columns of ``nodes`` with the features; by default all remaining columns.
         drop: Columns of ``nodes`` that are not features.
         source: Column of ``edges`` with one end; by default ``source`` if there is one, else the first column.
@@ -66,21 +72,27 @@ def from_tables(
             raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
         id_column = table.find_column(id, "id", 0)
         label = table.find_optional(label, "label")
-        split = table.find_optional(split, "split")
-        names = _feature_columns(table, features, {id_column, label, split}, drop)
+        splits = _split_columns(table, split)
+        fields: dict[str, Any] = {} if fold is None else {"fold": _folds(table, fold)}
+        used = {id_column, label, fold, *splits} | ({"split"} & table.columns.keys())
+        names = _feature_columns(table, features, used, drop)
         ids = as_ids(table, id_column)
-        fields: dict[str, Any] = {"node_ids": ids.to_numpy(), "feature_names": names, "x": _features(table, names)}
+        fields |= {"node_ids": ids.to_numpy(), "feature_names": names, "x": _features(table, names)}
         if label is not None:
             fields["y"], fields["class_names"] = _labels(table, label)
-        if split is not None:
-            fields |= _masks(table, split)
+        if splits:
+            fields |= _masks(table, splits)
         name = table.name
         del table
         pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the table for later ones
         ends = find_ids(ids, name, *edge_table.result())
     del edge_table, ids
     pa.default_memory_pool().release_unused()
-    return from_arrays(edge_index=ends, **fields)
+    folds = fields.pop("fold", None)
+    data = from_arrays(edge_index=ends, **fields)
+    if folds is not None:
+        data.fold = folds
+    return data
 
 
 def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[Table, tuple[str, str]]:
@@ -154,7 +166,24 @@ def _labels(table: Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
     return y, [str(c) for c in classes]
 
 
-def _masks(table: Table, name: str) -> dict[str, NDArray[np.bool_]]:
+def _split_columns(table: Table, split: str | Sequence[str] | None) -> list[str]:
+    """The columns with splits: those that are named, or ``split`` if there is one."""
+    if split is None or isinstance(split, str):
+        return list(filter(None, [table.find_optional(split, "split")]))
+    for column in split:
+        table.check_column(column, "split")
+    return list(split)
+
+
+def _masks(table: Table, names: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
+    """The masks (n × columns) that some columns name; parts that none of them names are left out."""
+    columns = [_parts(table, name) for name in names]
+    masks = {f"{part}_mask": np.stack([column[part] for column in columns], axis=1) for part in PARTS}
+    return {name: mask for name, mask in masks.items() if mask.any()}
+
+
+def _parts(table: Table, name: str) -> dict[str, NDArray[np.bool_]]:
+    """The nodes of each part (n) that one column names."""
     try:
         column = table.columns[name].cast(pa.string())
     except pa.ArrowException as error:
@@ -164,8 +193,19 @@ def _masks(table: Table, name: str) -> dict[str, NDArray[np.bool_]]:
     if pc.any(unknown).as_py():
         value = column.filter(unknown)[0].as_py()
         raise InputError(f"{table.place(unknown, name)} is {value!r}: write train, val, test or nothing")
-    chosen = {part: pc.fill_null(pc.equal(column, part), False) for part in PARTS}
-    masks = {f"{part}_mask": mask.to_numpy().astype(bool) for part, mask in chosen.items()}
-    if not masks["train_mask"].any():
+    chosen = {part: pc.fill_null(pc.equal(column, part), False).to_numpy().astype(bool) for part in PARTS}
+    if not chosen["train"].any():
         raise InputError(f"{table.name}: column {name!r} marks no node as train; mark some, or name another split")
-    return {name: mask for name, mask in masks.items() if mask.any()}
+    return chosen
+
+
+def _folds(table: Table, name: str) -> Tensor:
+    """The number of each node's fold (n), -1 where there is none."""
+    table.check_column(name, "fold")
+    column = table.columns[name].cast(pa.string())
+    bad = pc.fill_null(pc.invert(pc.match_substring_regex(column, r"^\d{1,9}(\.0)?$")), False)
+    if pc.any(bad).as_py():
+        value = column.filter(bad)[0].as_py()
+        raise InputError(f"{table.place(bad, name)} is {value!r}: the number of a fold is 0, 1, 2, ... or nothing")
+    numbers = pc.fill_null(column.cast(pa.float64()), UNLABELLED)
+    return torch.from_numpy(numbers.to_numpy().astype(np.int64))

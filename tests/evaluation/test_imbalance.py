@@ -1,0 +1,22 @@
+import pytest
+import torch
+
+from gcnsl.evaluation import find_imbalance
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([50, 50], None),
+        ([66, 34], None),
+        ([67, 33], ("67% of the labelled nodes are 'a'", "roc-auc")),
+        ([5, 95], ("95% of the labelled nodes are 'b'", "roc-auc")),
+        ([40, 30, 5], None),
+        ([60, 55, 5], ("only 4.2% of the labelled nodes are 'c'", "balanced-accuracy")),
+        ([5] * 20, None),
+        ([50, 50, 0], None),
+    ],
+)
+def test_what_is_remarked_on(counts, expected) -> None:
+    y = torch.tensor([-1, *(c for c, count in enumerate(counts) for _ in range(count)), -1])
+    assert find_imbalance(y, "abcdefghijklmnopqrstuvwxyz"[: len(counts)]) == expected
