@@ -12,6 +12,7 @@ import gcnsl
 from gcnsl import GCNSLClassifier, InputError, NodeClassifier
 from gcnsl.graph import GraphWarning
 from gcnsl.methods import METHODS
+from gcnsl.training import measure
 
 from .cases import DATA, EDGES, HIDDEN, NAMES, TRUTH, N, X, Y, classifier, fitted, same_weights
 
@@ -239,6 +240,25 @@ def test_score_counts_the_nodes_it_is_told_to() -> None:
         model.score(None, TRUTH[:5])
     with pytest.raises(InputError, match="y has no label among the nodes to be counted"):
         model.score(None, Y, nodes=HIDDEN)
+
+
+def test_all_metrics_of_the_nodes_that_are_to_be_counted() -> None:
+    model = fitted(epochs=20)
+    found = model.evaluate(None, TRUTH, nodes=HIDDEN)
+    assert found["accuracy"] == model.score(None, TRUTH, nodes=HIDDEN)
+    probabilities = model.predict_proba()[HIDDEN]
+    numbers = np.searchsorted(model.classes_, TRUTH[HIDDEN])
+    assert found == measure(probabilities, numbers)
+    assert model.evaluate(X, TRUTH, edge_index=EDGES) == model.evaluate(None, TRUTH)
+    with pytest.raises(InputError, match="y holds 77, which is no class of the model"):
+        model.evaluate(None, np.where(HIDDEN, 77, TRUTH))
+
+
+def test_weights_of_classes_and_the_metric_that_chooses_reach_training() -> None:
+    plain, weighted, chosen = fitted(epochs=20), fitted(epochs=20, class_weight="balanced"), fitted(monitor="roc-auc")
+    assert plain.history_["train_loss"] != weighted.history_["train_loss"]
+    values = chosen.history_["val_roc-auc"]
+    assert chosen.history_.best["val_roc-auc"] == max(values)
 
 
 def test_the_learned_graph_has_the_similarities_as_weights() -> None:

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 from itertools import product
 
@@ -45,7 +46,7 @@ def test_a_grid_is_tried_in_full_and_no_further(wanted, monkeypatch) -> None:
         seen.append((method.config.dropout, method.training.weight_decay, method.config.relu))
         return 0.5 + 0.1 * (seen[-1] == (0.0, 5e-4, False))
 
-    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    monkeypatch.setattr(module, "_validation_gain", accuracy)
     wanted = replace(wanted, method=REAL["h2gcn-1"].with_options(hidden_channels=7), grid=True, runs=1)
     search(wanted, trials=3)  # and then it was killed
     found = search(wanted, trials=100)
@@ -63,7 +64,7 @@ def test_what_is_not_searched_for_stays_as_at_the_start(wanted, monkeypatch) -> 
         seen.append((method.config.hidden_channels, method.config.heads, method.training.patience))
         return 0.5
 
-    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    monkeypatch.setattr(module, "_validation_gain", accuracy)
     monkeypatch.setitem(METHODS, "gat", REAL["gat"])
     search(replace(wanted, method=REAL["gat"].with_options(hidden_channels=7, heads=3, patience=3)), trials=1)
     assert set(seen) == {(7, 3, 3)}
@@ -77,7 +78,7 @@ def test_a_search_finds_something_and_goes_on_where_it_was(wanted) -> None:
     told = []
     first = search(wanted, trials=3, on_trial=lambda *news: told.append(news))
     assert first.trials == 3
-    assert told[-1] == (3, first.validation_accuracy)
+    assert told[-1] == (3, first.score)
     assert first.options.keys() == space_of("gcn-sl-cc").keys()
     METHODS["gcn-sl-cc"].with_options(**first.options)
     before = values(wanted)
@@ -87,7 +88,7 @@ def test_a_search_finds_something_and_goes_on_where_it_was(wanted) -> None:
     after = values(wanted)
     assert after[:3] == before
     assert len({str(sorted(params.items())) for _, _, params in after}) == 6, "a resumed search repeats nothing"
-    assert second.validation_accuracy >= first.validation_accuracy
+    assert second.score >= first.score
 
 
 def test_the_start_and_the_defaults_are_tried_first(wanted) -> None:
@@ -118,7 +119,7 @@ def test_a_first_choice_that_was_killed_is_tried_again(wanted, monkeypatch) -> N
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_validation_accuracy", killed)
+        patch.setattr(module, "_validation_gain", killed)
         with pytest.raises(KeyboardInterrupt):
             search(replace(wanted, method=wanted.method.with_options(lr=0.011)), trials=1)
     search(replace(wanted, method=wanted.method.with_options(lr=0.011)), trials=2)
@@ -135,7 +136,7 @@ def test_a_trial_that_needs_too_much_memory_does_not_end_the_search(wanted, monk
             raise torch.OutOfMemoryError("CUDA out of memory")
         return 0.5
 
-    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    monkeypatch.setattr(module, "_validation_gain", accuracy)
     assert search(replace(wanted, runs=1), trials=2).trials == 2
     assert len(calls) == 3
 
@@ -144,7 +145,7 @@ def test_nothing_fits_into_memory(wanted, monkeypatch) -> None:
     def accuracy(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    monkeypatch.setattr(module, "_validation_gain", accuracy)
     with pytest.raises(InputError, match=r"no trial was finished: allow more time than seconds\(None\), or a device"):
         search(wanted, trials=2)
 
@@ -153,7 +154,11 @@ def test_searches_on_other_graphs_or_splits_are_others(wanted) -> None:
     data = DATA.clone()
     data.y = data.y.roll(1)
     others = [wanted, replace(wanted, data=data), replace(wanted, runs=1), replace(wanted, seed=1)]
-    assert len({other.study().study_name for other in others}) == 4
+    others += [
+        replace(wanted, metric="macro-f1"),
+        replace(wanted, method=wanted.method.with_options(class_weight="a=2")),
+    ]
+    assert len({other.study().study_name for other in others}) == 6
 
 
 def test_test_nodes_are_never_looked_at(wanted, tmp_path, monkeypatch) -> None:
@@ -175,12 +180,12 @@ def test_a_trial_that_falls_behind_is_given_up(wanted, monkeypatch) -> None:
         seen.append(run)
         return 0.9 if len(seen) <= 10 else 0.1
 
-    monkeypatch.setattr(module, "_validation_accuracy", accuracy)
+    monkeypatch.setattr(module, "_validation_gain", accuracy)
     found = search(wanted, trials=7)
     assert found.trials == 7
     assert [state for state, *_ in values(wanted)] == ["COMPLETE"] * 5 + ["PRUNED"] * 2
     assert len(seen) == 5 * 2 + 2
-    assert found.validation_accuracy == 0.9
+    assert found.score == 0.9
 
 
 def test_divergence_is_no_accuracy(wanted, monkeypatch) -> None:
@@ -188,7 +193,44 @@ def test_divergence_is_no_accuracy(wanted, monkeypatch) -> None:
         raise TrainingDiverged("nan")
 
     monkeypatch.setattr(module, "run_split", diverge)
-    assert search(wanted, trials=2).validation_accuracy == 0
+    assert search(wanted, trials=2).score == 0
+
+
+@pytest.mark.parametrize(("metric", "sign"), [("macro-f1", 1), ("log-loss", -1)])
+def test_any_metric_can_judge(wanted, monkeypatch, metric, sign) -> None:
+    wanted, seen = replace(wanted, metric=metric, runs=1), []
+
+    def measured(self, mask):
+        seen.append(0.3 + 0.1 * len(seen))
+        return {metric: seen[-1]}
+
+    monkeypatch.setattr("gcnsl.methods.Fitted.measure", measured)
+    told = []
+    found = search(wanted, trials=3, on_trial=lambda *news: told.append(news))
+    assert found.score == pytest.approx(max(seen) if sign > 0 else min(seen))
+    assert told[-1] == (3, found.score)
+    assert found.start == pytest.approx(seen[0]), "the defaults are tried first"
+
+
+@pytest.mark.parametrize("metric", ["roc-auc", "log-loss"])
+def test_what_is_undefined_is_never_best(wanted, monkeypatch, metric) -> None:
+    values = iter([math.nan, 0.4, math.nan])
+    monkeypatch.setattr("gcnsl.methods.Fitted.measure", lambda self, mask: {metric: next(values)})
+    assert search(replace(wanted, metric=metric, runs=1), trials=3).score == 0.4
+
+
+def test_of_a_start_without_a_complete_trial_nothing_is_known(wanted, monkeypatch) -> None:
+    monkeypatch.setattr(module, "_validation_gain", lambda prepared, **_: 0.5)
+    inside, outside = (REAL["h2gcn-1"].with_options(weight_decay=decay) for decay in (1e-5, 0.1))
+    assert search(replace(wanted, method=inside, grid=True, runs=1), trials=100).start == 0.5
+    assert search(replace(wanted, method=outside, grid=True, runs=1), trials=100).start is None
+
+
+def test_fewer_splits_than_runs_are_used_again_with_other_seeds(wanted, monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr(module, "_validation_gain", lambda prepared, *, run, seed, **_: seen.append((run, seed)) or 0.5)
+    search(replace(wanted, runs=5, seed=2), trials=1)
+    assert seen == [(0, 2), (1, 3), (2, 4), (0, 5), (1, 6)]
 
 
 def test_several_processes_share_a_search(tmp_path) -> None:
@@ -204,7 +246,7 @@ def test_several_processes_share_a_search(tmp_path) -> None:
     ("options", "message"),
     [
         ({"runs": 0}, r"runs\(0\) must be >= 1"),
-        ({"runs": 4}, r"run\(3\) must be from 0 to 2"),
+        ({"metric": "auc"}, r"metric\('auc'\) must be one of accuracy"),
         ({"device": "gpu"}, r"device\('gpu'\)"),
         ({"method": REAL["gat"], "grid": True}, r"method\('gat'\) has no grid"),
     ],

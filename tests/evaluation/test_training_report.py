@@ -34,6 +34,10 @@ def test_a_split_shows_what_it_may() -> None:
     for name, mask in masks.items():
         assert report.nodes[name] == mask.sum()
         assert report.accuracy[name] == pytest.approx(right[mask].mean())
+    test = masks["test"]
+    assert report.test.nodes == test.sum()
+    assert report.test.metrics == pytest.approx(classifier.evaluate(None, LABELS, nodes=test))
+    assert [each.name for each in report.test.classes] == DATA.class_names
     assert report.epochs == 15
     assert report.stopped == "epochs"
     assert (report.run, report.device) == (1, "cpu")
@@ -59,6 +63,7 @@ def test_all_labels_leave_nothing_to_test() -> None:
     assert (classifier.val_mask_ == DATA.val_mask[:, 0].numpy()).all()
     assert report.nodes["test"] == 0
     assert report.accuracy["test"] is None
+    assert report.test is None
 
 
 def test_a_split_without_validation_or_test_nodes() -> None:

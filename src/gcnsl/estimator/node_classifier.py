@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -29,7 +30,7 @@ from gcnsl.graph.masks import check_masks
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
 from gcnsl.methods.registry import Folder
 from gcnsl.sparse import stored_parts
-from gcnsl.training import Checkpoint, Epoch, choose_device
+from gcnsl.training import Checkpoint, Epoch, choose_device, measure
 
 
 @with_options_of(option_lines(METHODS))
@@ -208,15 +209,22 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: One label per node; nodes without one are left out.
             nodes: Count only these: a mask (n) or node numbers, of nodes held back from training, for example.
         """
-        truth, labelled = read_labels(y)
         predicted = self.predict(X, edge_index=edge_index)
-        if len(truth) != len(predicted):
-            raise InputError(f"y has {len(truth)} entries: give one label for each of the {len(predicted)} nodes")
-        counted = np.arange(len(truth)) if nodes is None else node_numbers(nodes, len(truth))
-        counted = counted[labelled[counted]]
-        if not len(counted):
-            raise InputError("y has no label among the nodes to be counted: give labels, or other nodes")
-        return float((predicted[counted] == truth[counted]).mean())
+        counted, truth = _labelled(y, nodes, len(predicted))
+        return float((predicted[counted] == truth).mean())
+
+    def evaluate(self, X: Any, y: Any, *, edge_index: Any = None, nodes: Any = None) -> dict[str, float]:
+        """All metrics by name, :data:`gcnsl.training.METRICS`; arguments as in :meth:`score`.
+
+        >>> classifier.evaluate(None, y, nodes=test)["roc-auc"]                           # doctest: +SKIP
+        """
+        probabilities = self.predict_proba(X, edge_index=edge_index)
+        counted, truth = _labelled(y, nodes, len(probabilities))
+        numbers = pd.Index(self.classes_).get_indexer(pd.Index(truth))
+        if (numbers < 0).any():
+            unknown = truth[numbers < 0].tolist()[0]
+            raise InputError(f"y holds {unknown!r}, which is no class of the model: give other labels, or other nodes")
+        return measure(probabilities[counted], numbers.astype(np.int64))
 
     def learned_graph(self) -> Data:
         """The learned graph A* of the training nodes: ``edge_index`` (2 × E) and ``edge_weight``, the similarities."""
@@ -263,6 +271,18 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _grown_logits(self, data: Data) -> Tensor:
         ordered, place = in_training_order(self.fitted_.prepared, data)
         return self.fitted_.grown_logits(ordered)[place]
+
+
+def _labelled(y: Any, nodes: Any, n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """The numbers of those nodes that have a label, all or some of n, and their labels."""
+    truth, labelled = read_labels(y)
+    if len(truth) != n:
+        raise InputError(f"y has {len(truth)} entries: give one label for each of the {n} nodes")
+    counted = np.arange(n) if nodes is None else node_numbers(nodes, n)
+    counted = counted[labelled[counted]]
+    if not len(counted):
+        raise InputError("y has no label among the nodes to be counted: give labels, or other nodes")
+    return counted, truth[counted]
 
 
 def _seed(random_state: Any) -> int:

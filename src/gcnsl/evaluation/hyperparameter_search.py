@@ -1,4 +1,4 @@
-"""Hyper-parameters found by Optuna, judged by validation accuracy alone: test nodes are not looked at.
+"""Hyper-parameters found by Optuna, judged by a metric on validation nodes alone: test nodes are not looked at.
 
 A trial trains on one split after the other and is given up when it falls behind the median of the trials before it.
 Finished trials are in an SQLite file, so that a search continues where it was interrupted or killed, and several
@@ -7,6 +7,7 @@ processes can work on one search.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -23,20 +24,21 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_number, check_whole
+from gcnsl.checks import check_choice, check_number, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.evaluation.outcome import run_split
 from gcnsl.evaluation.processes import Worker, in_processes, watching
 from gcnsl.evaluation.search_space import Suggest, grid_of, space_of
 from gcnsl.files import digest
-from gcnsl.graph import split_masks
+from gcnsl.graph import split_count, split_masks
 from gcnsl.methods import Method, Prepared, find_method, prepare
 from gcnsl.methods.registry import Folder
-from gcnsl.training import choose_device
+from gcnsl.training import METRICS, choose_device
 
 _DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 _STARTUP_TRIALS = 10
 _POLL_SECONDS, _WAIT_SECONDS = 1.0, 60
+_WORST_LOSS = -100.0
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Search:
         method: The method with the options to begin with; those that are not searched for stay as they are.
         data: A graph with labels and masks (n × runs).
         name: What the search is called in its file, together with the method.
-        runs: Number of splits that a trial is judged by.
+        runs: Number of splits that a trial is judged by; if there are fewer, they are used again with other seeds.
+        metric: What a trial is judged by, a name of :data:`gcnsl.training.METRICS`.
         seed: Of the search, of anchors and of weights.
         storage: The SQLite file of trials.
         candidates: Further options to try before others, by name.
@@ -59,6 +62,7 @@ class Search:
     data: Data
     name: str
     runs: int = 5
+    metric: str = "accuracy"
     seed: int = 42
     device: str = "auto"
     storage: str | os.PathLike[str] = "search.db"
@@ -68,7 +72,8 @@ class Search:
 
     def __post_init__(self) -> None:
         check_whole("runs", self.runs, least=1)
-        split_masks(self.data, self.runs - 1)
+        check_choice("metric", self.metric, METRICS)
+        split_masks(self.data, 0)
         space_of(self.method.name, grid=self.grid)
         choose_device(self.device)
 
@@ -82,8 +87,10 @@ class Search:
         Path(self.storage).parent.mkdir(parents=True, exist_ok=True)
         patient = {"connect_args": {"timeout": _WAIT_SECONDS}}
         name = f"{self.method.name} on {self.name}, {self.runs} runs, seed {self.seed}, graph {self._graph}"
+        weights = self.method.training.class_weight
+        special = {", grid": self.grid, f", {self.metric}": self.metric != "accuracy", f", weights {weights}": weights}
         study = optuna.create_study(
-            study_name=f"{name}, grid" if self.grid else name,
+            study_name=name + "".join(text for text, applies in special.items() if applies),
             storage=RDBStorage(f"sqlite:///{self.storage}", engine_kwargs=patient),
             direction="maximize",
             load_if_exists=True,
@@ -96,6 +103,10 @@ class Search:
             study.sampler = optuna.samplers.TPESampler(n_startup_trials=_STARTUP_TRIALS, seed=seed)
         return study
 
+    def gain(self, value: float) -> float:
+        """From the metric to what is maximised, and back."""
+        return METRICS[self.metric].gain(value)
+
     @property
     def _graph(self) -> str:
         """Tells graphs apart that have the same name."""
@@ -104,10 +115,18 @@ class Search:
 
 
 class Found(NamedTuple):
-    """The best of a search: what was searched for, its mean validation accuracy, and the number of trials so far."""
+    """The best of a search.
+
+    Attributes:
+        options: What was searched for.
+        score: Mean of the metric on validation nodes.
+        start: The same of the method as it was given; ``None`` if there is no complete trial of it.
+        trials: Number of trials so far.
+    """
 
     options: dict[str, Any]
-    validation_accuracy: float
+    score: float
+    start: float | None
     trials: int
 
 
@@ -126,7 +145,7 @@ def search(
         trials: How many trials there should be in the end; for a grid, at most all combinations.
         seconds: Start no trial after so many seconds.
         jobs: Processes.
-        on_trial: Called, in another thread, with the number of trials and the best validation accuracy so far.
+        on_trial: Called, in another thread, with the number of trials and the best value of the metric so far.
     """
     check_whole("trials", trials, least=1)
     if seconds is not None:
@@ -145,7 +164,8 @@ def search(
         nonlocal told
         if on_trial is not None and _done(study) != told:
             told = _done(study)
-            on_trial(told, max((trial.value for trial in complete() if trial.value is not None), default=None))
+            best = max((trial.value for trial in complete() if trial.value is not None), default=None)
+            on_trial(told, None if best is None else wanted.gain(best))
 
     with watching(look, every=_POLL_SECONDS) if on_trial else nullcontext():
         if _done(study) < trials and jobs == 1:
@@ -157,8 +177,16 @@ def search(
         raise InputError(
             f"no trial was finished: allow more time than seconds({seconds}), or a device with more memory"
         )
-    best = study.best_trial
-    return Found(best.user_attrs["options"], float(best.value or 0.0), _done(study))
+    best, start = study.best_trial, _start(wanted, complete())
+    return Found(best.user_attrs["options"], wanted.gain(float(best.value or 0.0)), start, _done(study))
+
+
+def _start(wanted: Search, complete: Sequence[optuna.trial.FrozenTrial]) -> float | None:
+    """The metric of the method as it was given."""
+    options = wanted.method.options()
+    own = {name: options[name] for name in wanted.space}
+    values = (wanted.gain(trial.value or 0.0) for trial in complete if trial.user_attrs["options"] == own)
+    return next(values, None)
 
 
 def _enqueue_first(study: optuna.Study, wanted: Search) -> None:
@@ -189,26 +217,30 @@ def _work(wanted: Search, trials: int, seconds: float | None, worker: Worker | N
 
 
 def _judge(trial: optuna.Trial, wanted: Search, worker: Worker | None) -> float:
-    """Mean validation accuracy over the splits; a run that diverges counts as 0."""
+    """Mean gain over the runs: the metric on validation nodes, with the sign that makes more better."""
     options = {name: suggest(trial, name) for name, suggest in wanted.space.items()}
     trial.set_user_attr("options", options)
     method, device = wanted.method.with_options(**options), choose_device(wanted.device)
     prepared = prepare(method, wanted.data, seed=wanted.seed, device=device, root=wanted.root)
-    scores: list[float] = []
+    splits, gains = split_count(wanted.data), []
     for run in range(wanted.runs):
-        scores.append(_validation_accuracy(prepared, run=run, seed=wanted.seed + run, worker=worker))
-        trial.report(fmean(scores), run)
+        where = {"run": run % splits, "seed": wanted.seed + run}
+        gains.append(_validation_gain(prepared, metric=wanted.metric, worker=worker, **where))
+        trial.report(fmean(gains), run)
         if run + 1 < wanted.runs and trial.should_prune():
             raise optuna.TrialPruned
-    return fmean(scores)
+    return fmean(gains)
 
 
-def _validation_accuracy(prepared: Prepared, *, run: int, seed: int, worker: Worker | None) -> float:
+def _validation_gain(prepared: Prepared, *, metric: str, run: int, seed: int, worker: Worker | None) -> float:
+    """What one run gains; the worst if it diverges or the metric is not defined."""
+    worst = 0.0 if METRICS[metric].greater_is_better else _WORST_LOSS
     try:
-        on_epoch = worker.stop_if_orphaned if worker else None
-        return run_split(prepared, run=run, seed=seed, on_epoch=on_epoch).accuracy["val"]
+        outcome = run_split(prepared, run=run, seed=seed, on_epoch=worker.stop_if_orphaned if worker else None)
     except TrainingDiverged:
-        return 0.0
+        return worst
+    value = METRICS[metric].gain(outcome.fitted.measure(outcome.masks["val"])[metric])
+    return worst if math.isnan(value) else value
 
 
 def _done(study: optuna.Study) -> int:

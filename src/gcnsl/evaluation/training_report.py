@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 from gcnsl.checks import UNLABELLED
 from gcnsl.estimator import NodeClassifier
 from gcnsl.evaluation.agreement import learned_agreement
+from gcnsl.evaluation.quality import Quality, quality_of
 from gcnsl.graph import edge_homophily, split_masks
 
 
@@ -31,6 +32,7 @@ class TrainingReport:
     Attributes:
         nodes: How many nodes were for ``"train"``, ``"val"`` and ``"test"``.
         accuracy: The shares of them that are classified correctly; ``None`` where there are none.
+        test: All metrics on the test nodes, each class and the confusion matrix; ``None`` if there are no such nodes.
         epochs, best_epoch, stopped, seconds: See :class:`gcnsl.training.History`.
         original, reconnected: The given and the learned graph, whose loops are left out; ``None`` if none is learned.
         options: All hyper-parameters.
@@ -42,6 +44,7 @@ class TrainingReport:
     device: str
     nodes: dict[str, int]
     accuracy: dict[str, float | None]
+    test: Quality | None
     epochs: int
     best_epoch: int
     stopped: str
@@ -57,7 +60,8 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
     pairs = max(1, n * (n - 1) // 2)
     held_back = split_masks(data, run, need=())["test"].numpy() & (classifier.y_ == UNLABELLED)
     parts = {"train": classifier.train_mask_, "val": classifier.val_mask_, "test": held_back}
-    correct = classifier.fitted_.logits().argmax(dim=1).numpy() == data.y.numpy()
+    probabilities, y = classifier.predict_proba(), data.y.numpy()
+    correct = probabilities.argmax(axis=1) == y
     edges, homophily = data.edge_report.edges, edge_homophily(data.edge_index, data.y)
     learned = learned_agreement(classifier.model_, prepared.inputs, data.y)
     joined = 0 if learned is None else round(learned.degree * n / 2)
@@ -68,6 +72,7 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
         device=str(prepared.device),
         nodes={name: int(mask.sum()) for name, mask in parts.items()},
         accuracy={name: float(correct[mask].mean()) if mask.any() else None for name, mask in parts.items()},
+        test=quality_of(probabilities[held_back], y[held_back], data.class_names) if held_back.any() else None,
         epochs=len(history),
         best_epoch=history.best_epoch,
         stopped=history.stopped,

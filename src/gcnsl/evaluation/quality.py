@@ -1,0 +1,98 @@
+"""How good predictions are: all metrics, each class by itself, and which classes are taken for which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from torch_geometric.data import Data
+
+from gcnsl.checks import UNLABELLED
+from gcnsl.errors import InputError
+from gcnsl.estimator import NodeClassifier
+from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.training.metrics import Floats, Ints, calibration_bins, measure
+
+
+@dataclass(frozen=True)
+class ClassQuality:
+    """A class: its number of nodes, and how well it is found (0 where a share has no nodes to be a share of)."""
+
+    name: str
+    nodes: int
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good predictions are.
+
+    Attributes:
+        nodes: Number of nodes that were counted.
+        metrics: By name, see :data:`gcnsl.training.METRICS`.
+        classes: One entry per class.
+        confusion: Numbers of nodes (C × C): a row for each true class, a column for each predicted one.
+        calibration: Nodes in 15 equal bins of the predicted class's probability: ``nodes``, mean ``confidence`` and
+            ``accuracy``.
+    """
+
+    nodes: int
+    metrics: dict[str, float]
+    classes: list[ClassQuality]
+    confusion: list[list[int]]
+    calibration: dict[str, list[float]]
+
+
+def quality_of(probabilities: Floats, y: Ints, class_names: Sequence[str]) -> Quality:
+    """Judge the probabilities (n × C) of nodes by their class numbers (n)."""
+    predicted, numbers = probabilities.argmax(axis=1), np.arange(len(class_names))
+    precision, recall, f1, nodes = precision_recall_fscore_support(y, predicted, labels=numbers, zero_division=0)
+    columns = zip(class_names, nodes.tolist(), precision.tolist(), recall.tolist(), f1.tolist(), strict=True)
+    bins = calibration_bins(probabilities, y)
+    return Quality(
+        nodes=len(y),
+        metrics=measure(probabilities, y),
+        classes=[ClassQuality(*values) for values in columns],
+        confusion=confusion_matrix(y, predicted, labels=numbers).tolist(),
+        calibration={name: values.tolist() for name, values in bins._asdict().items()},
+    )
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """How good predictions are on nodes that training did not know the labels of.
+
+    Attributes:
+        quality: On those of them that have a label.
+        trained_on: Number of labelled nodes that are not counted, because they were for training or validation.
+        unknown: Number of nodes that are not counted, because the model does not know their class.
+    """
+
+    quality: Quality
+    trained_on: int
+    unknown: int
+
+
+def quality_on_unseen(classifier: NodeClassifier, data: Data) -> Unseen:
+    """Judge a classifier by the labels of a checked graph: the training graph, or one that has grown since.
+
+    Raises:
+        InputError: If there is no label but those that were trained on.
+    """
+    if data.y is None:
+        raise InputError("the graph has no labels to evaluate by: name the column that holds the classes")
+    names = [str(c) for c in classifier.classes_]
+    number = np.array([names.index(name) if name in names else UNLABELLED for name in (*data.class_names, None)])
+    truth, labelled = number[data.y.numpy()], data.y.numpy() != UNLABELLED  # -1 selects the last entry
+    _, place = in_training_order(classifier.fitted_.prepared, data)
+    used = np.append(classifier.train_mask_ | classifier.val_mask_, np.zeros(len(place), dtype=bool))[place]
+    counted = labelled & ~used & (truth != UNLABELLED)
+    if not counted.any():
+        raise InputError("there is nothing to evaluate: every node that has a label was used in training; label others")
+    quality = quality_of(classifier.predict_proba_graph(data)[counted], truth[counted], names)
+    unknown = labelled & ~used & (truth == UNLABELLED)
+    return Unseen(quality, int((labelled & used).sum()), int(unknown.sum()))
