@@ -25,13 +25,22 @@ def read_options(given: Iterable[str] | None) -> dict[str, Any]:
     return read_assignments(options)
 
 
+def with_class_weight(options: dict[str, Any], class_weight: str | None) -> dict[str, Any]:
+    """The options with what ``--class-weight`` says, which is short for ``--set class_weight=...``."""
+    return options if class_weight is None else {"class_weight": class_weight, **options}
+
+
 def resolve_all(
-    names: Iterable[str], benchmark: str | None, settings: Path | None, given: Mapping[str, Any]
+    names: Iterable[str],
+    benchmark: str | None,
+    settings: Path | None,
+    given: Mapping[str, Any],
+    metric: str | None = None,
 ) -> dict[str, Method]:
     """Methods by name, each with its hyper-parameters.
 
     Methods for which the settings file has nothing do without it, but it must have some for one of them. In ``given``,
-    which is what ``--set`` says, ``key`` is for all methods and ``method.key`` for one.
+    which is what ``--set`` says, ``key`` is for all methods and ``method.key`` for one; ``metric`` chooses epochs.
     """
     from gcnsl.methods import ALIASES, find_method, resolve
     from gcnsl.methods.resolver import read_settings
@@ -49,6 +58,12 @@ def resolve_all(
     if not having:
         raise InputError(f"{settings} has settings for none of {', '.join(names)}: give another file, or leave it out")
     return {
-        name: resolve(name, benchmark=benchmark, settings=settings if name in having else None, options=options[name])
+        name: resolve(
+            name,
+            benchmark=benchmark,
+            settings=settings if name in having else None,
+            options=options[name],
+            metric=metric,
+        )
         for name in names
     }

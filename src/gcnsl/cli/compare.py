@@ -1,6 +1,7 @@
 """``gcnsl compare``."""
 
 import shlex
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
@@ -9,9 +10,10 @@ import typer
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.assignments import read_options, resolve_all
+from gcnsl.cli.assignments import read_options, resolve_all, with_class_weight
 from gcnsl.cli.console import busy, out, print_json, print_table, runs_shown, say
 from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.quality_tables import remark_on_imbalance
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,10 +34,14 @@ def compare(
     runs: Annotated[
         int | None,
         typer.Option(
-            min=1, help=f"On how many splits to compare them. \\[default: {USUAL_RUNS}, or as many as the graph has]"
+            min=1,
+            help="How often to train each. Every run has its own split and seed; after the last given split the "
+            f"first follows again. \\[default: one for each given split, {USUAL_RUNS} if there is one or none]",
         ),
     ] = None,
     split: shared.SplitOption = "random",
+    metric: shared.MetricOption = None,
+    class_weight: shared.ClassWeightOption = None,
     options: shared.SetOption = None,
     settings: shared.SettingsOption = None,
     seed: shared.SeedOption = 0,
@@ -47,15 +53,19 @@ def compare(
 ) -> None:
     """Train several methods on the same splits of a graph and say which suits it, and whether that is more than luck.
 
-    The p-values are those of a paired t-test with Nadeau and Bengio's correction for training sets that overlap.
+    The p-values are those of a paired t-test with Nadeau and Bengio's correction for training sets that overlap. A
+    method is "≈ best" if the 95 % interval of the difference lies within ±1 point. With a single given split, runs
+    differ in the seeds of the weights, and say nothing about other splits. The method "majority" always guesses the
+    most frequent class.
+
     A hyper-parameter is set for all models, or for one by --set MODEL.KEY=VALUE. After Ctrl-C the finished runs are
     shown. The last line is the command that trains the winner.
 
     Example: [bold]gcnsl compare debian --models mlp,gcn,gcn-sl --plot comparison.png[/]
 
-    Example: [bold]gcnsl compare --nodes nodes.csv --edges edges.csv --set epochs=200 --set gcn-sl.epsilon=0.8[/]
+    Example: [bold]gcnsl compare --nodes nodes.csv --edges edges.csv --folds 5 --metric macro-f1 --set epochs=200[/]
     """
-    chosen = read_options(options)
+    chosen = with_class_weight(read_options(options), class_weight)
     with busy("Reading the graph", quiet=quiet):
         from gcnsl.evaluation.comparison import ComparisonInterrupted
         from gcnsl.evaluation.comparison import compare as compare_methods
@@ -64,25 +74,35 @@ def compare(
         names = [name.strip() for name in models.split(",") if name.strip()]
         if not names:
             raise InputError(f"--models {models!r} names none: separate some with commas, for example mlp,gcn-sl")
-        methods = resolve_all(names, source.benchmark, settings, chosen)
+        methods = resolve_all(names, source.benchmark, settings, chosen, metric)
         data = source.read_labelled(split=split, seed=seed, runs=runs or USUAL_RUNS, root=root)
-        runs = runs or min(USUAL_RUNS, split_count(data))
+        runs = runs or (split_count(data) if split_count(data) > 1 else USUAL_RUNS)
+    remark_on_imbalance(data, metric, quiet=quiet)
     name, stopped = data.get("name") or "graph", None
     try:
         with runs_shown(runs * len(methods), quiet=quiet) as (begin, show):
             comparison = compare_methods(
-                data, methods, runs=runs, seed=seed, device=device, root=root, on_run=begin, on_epoch=show
+                data,
+                methods,
+                runs=runs,
+                metric=metric or "accuracy",
+                seed=seed,
+                device=device,
+                root=root,
+                on_run=begin,
+                on_epoch=show,
             )
     except ComparisonInterrupted as interruption:
         comparison, stopped = interruption.finished, interruption
-    command = _training_command(comparison, source, split, options or [], settings, seed)
-    if comparison.accuracy and plot is not None:
+    chosen_here = {"--metric": metric, "--class-weight": class_weight}
+    command = _training_command(comparison, source, split, options or [], settings, seed, chosen_here)
+    if comparison.winner and plot is not None:
         from gcnsl.evaluation.comparison_picture import draw_comparison
 
         draw_comparison(comparison, plot, graph=name)
     if as_json:
         print_json({"graph": name, "complete": stopped is None} | comparison.to_dict() | {"next": command})
-    elif comparison.accuracy:
+    elif comparison.winner:
         _print_comparison(comparison, name)
         if plot is not None:
             say("Picture", plot, where=out)
@@ -95,17 +115,24 @@ def compare(
 
 
 def _training_command(
-    comparison: "Comparison", source: GraphSource, split: str, options: list[str], settings: Path | None, seed: int
+    comparison: "Comparison",
+    source: GraphSource,
+    split: str,
+    options: list[str],
+    settings: Path | None,
+    seed: int,
+    others: dict[str, str | None],
 ) -> str | None:
     """The command that trains the winner as it was trained here; None if nothing is finished."""
-    if not comparison.accuracy:
+    best = comparison.winner
+    if best is None:
         return None
     from gcnsl.methods import ALIASES
     from gcnsl.methods.resolver import read_settings
 
-    best = comparison.ranking[0]
     parts = ["gcnsl", "train", *source.arguments, "--method", best]
     parts += [] if split == "random" else ["--split", split]
+    parts += [part for option, value in others.items() if value is not None for part in (option, value)]
     for text in options:
         key, _, value = text.partition("=")
         whose, _, option = key.rpartition(".")
@@ -116,26 +143,29 @@ def _training_command(
 
 
 def _print_comparison(comparison: "Comparison", graph: str) -> None:
-    from gcnsl.evaluation.comparison import p_text
-    from gcnsl.evaluation.statistics import LEVEL
+    from gcnsl.evaluation.comparison_verdict import p_text
+    from gcnsl.training import METRICS
 
-    counts = {len(accuracy) for accuracy in comparison.accuracy.values()}
+    number = partial(METRICS[comparison.metric].text, percent_sign=False)
+    counts = {len(comparison.values(name)) for name in comparison.ranking}
     complete = len(counts) == 1
     runs = f"{max(counts)} run{'s' if max(counts) > 1 else ''}" if complete else "the runs that are finished"
+    remarks = {"equal": " [dim]≈ best[/]", "undecided": " [dim]undecided[/]", "clear": ""}
     rows = []
     for name in comparison.ranking:
-        lead = comparison.against_best(name)
+        lead, epochs = comparison.against_best(name), comparison.epochs.get(name)
         row = (
-            name if lead is None or lead.p < LEVEL else f"{name} [dim]≈ best[/]",
-            f"{100 * comparison.mean(name):.1f} ± {100 * comparison.std(name):.1f}".removesuffix(" ± nan"),
-            "" if lead is None else f"{100 * lead.mean:.1f}",
+            name if lead is None else name + remarks[lead.verdict],
+            f"{number(comparison.mean(name))} ± {number(comparison.std(name))}".removesuffix(" ± –"),
+            "" if lead is None else number(lead.mean),
             "" if lead is None else p_text(lead.p),
-            f"{fmean(comparison.epochs[name]):.0f}",
-            f"{comparison.seconds[name]:.1f} s",
-            *([] if complete else [str(len(comparison.accuracy[name]))]),
+            f"{fmean(epochs):.0f}" if epochs else "",
+            f"{comparison.seconds[name]:.1f} s" if epochs else "",
+            *([] if complete else [str(len(comparison.values(name)))]),
         )
         rows.append([f"[bold]{cell}[/]" for cell in row] if lead is None else row)
-    headings = ("method", "test accuracy", "best leads by", "p", "epochs", "time", *([] if complete else ["runs"]))
-    print_table(headings, rows, title=f"{graph}, {runs}", right=headings[1:])
-    if len(comparison.accuracy) > 1:
-        out.print(comparison.verdict(), highlight=False, soft_wrap=True)
+    score = f"test {comparison.metric}"
+    headings = ("method", score, "best leads by", "p", "epochs", "time", *([] if complete else ["runs"]))
+    title = f"{graph}, {runs}" + (", differences between seeds on one split" if comparison.test_share == 0 else "")
+    print_table(headings, rows, title=title, right=headings[1:])
+    out.print(comparison.verdict(), highlight=False, soft_wrap=True)

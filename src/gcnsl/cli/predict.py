@@ -1,19 +1,25 @@
 """``gcnsl predict``."""
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
+from gcnsl.checks import check_choice
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.console import busy, out, print_json, print_table, say
+from gcnsl.cli.console import busy, out, print_facts, print_json, print_table, say
 from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.quality_tables import metric_facts, print_classes
+from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from gcnsl.evaluation.quality import Unseen
 
 _SHOWN = 10
 
@@ -28,6 +34,14 @@ def predict(
         typer.Option("--output", "-o", help="Write all predictions into this file (.csv, .tsv or .parquet)."),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
+    evaluate: Annotated[
+        bool,
+        typer.Option(
+            "--evaluate", help="Say how good predictions are, by the graph's labels of nodes that were not trained on."
+        ),
+    ] = False,
+    metric: shared.MetricOption = None,
+    plot: shared.PlotOption = None,
     device: shared.DeviceOption = "auto",
     root: shared.RootOption = None,
     as_json: shared.JsonOption = False,
@@ -35,33 +49,66 @@ def predict(
 ) -> None:
     """Predict the class of every node, in the graph that the model was trained on or in a graph that has grown since.
 
-    Training nodes are found by their ids, in any order, and must have the features they had; other nodes are new.
+    Training nodes are found by their ids, in any order, and must have the features they had; other nodes are new. With
+    --evaluate all metrics are printed, and each class; --metric puts one of them in bold, and --plot draws which
+    classes are taken for which.
 
     Example: [bold]gcnsl predict model -o predictions.csv[/]
 
-    Example: [bold]gcnsl predict model --nodes nodes.csv --edges edges.csv -o predictions.parquet[/]
+    Example: [bold]gcnsl predict model --nodes nodes.csv --edges edges.csv -o predictions.parquet --evaluate[/]
     """
     from gcnsl.graph.table_writing import check_table, write_table
 
     if output is not None:
         check_table(output)
+    if evaluate and not source.is_given:
+        raise InputError("--evaluate needs labels that training did not have: name the graph, as for `gcnsl train`")
+    if plot is not None and not evaluate:
+        raise InputError("--plot draws what --evaluate finds: give --evaluate too")
     with busy("Predicting", quiet=quiet):
         from gcnsl.estimator import NodeClassifier
         from gcnsl.estimator.predictions import prediction_table
+        from gcnsl.evaluation.quality import quality_on_unseen
+        from gcnsl.training import METRICS
 
+        if metric is not None:
+            check_choice("metric", metric, METRICS)
         classifier = NodeClassifier.load(model, device=device)
         data = source.read(split=None, root=root) if source.is_given else None
         table = prediction_table(classifier, data, by_class=proba)
+        unseen = quality_on_unseen(classifier, data) if evaluate and data is not None else None
     if output is not None:
         write_table(table, output)
+    if unseen is not None and plot is not None:
+        from gcnsl.evaluation.quality_picture import draw_quality
+
+        draw_quality(unseen.quality, plot, title=f"{classifier.method}, nodes that were not trained on")
     if as_json:
-        print_json(table.to_pylist())
+        rows = table.to_pylist()
+        print_json(rows if unseen is None else {"evaluation": asdict(unseen), "predictions": rows})
         return
     new = table.num_rows - len(classifier.y_)
     out.print(f"[bold]{table.num_rows:,} nodes[/]" + (f", {new:,} of them new" if new else ""), highlight=False)
     _print_predictions(table, rows=output is None)
-    if output is not None:
-        say("Predictions", output, where=out)
+    if unseen is not None:
+        _print_evaluation(unseen, metric)
+    for title, path in {"Predictions": output, "Picture": plot}.items():
+        if path is not None:
+            say(title, path, where=out)
+
+
+def _print_evaluation(unseen: "Unseen", metric: str | None) -> None:
+    print_facts(
+        f"{unseen.quality.nodes:,} labelled nodes that were not trained on", metric_facts(unseen.quality, metric)
+    )
+    print_classes(unseen.quality)
+    remarks = {
+        f"{unseen.trained_on:,} nodes for training and validation are not counted.": unseen.trained_on,
+        f"{unseen.unknown:,} nodes of classes that the model does not know are not counted.": unseen.unknown,
+    }
+    for remark, count in remarks.items():
+        if count:
+            out.print(remark, highlight=False)
 
 
 def _print_predictions(table: "pa.Table", *, rows: bool) -> None:

@@ -1,15 +1,20 @@
 """``gcnsl search``: hyper-parameters, chosen on validation nodes."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
+from gcnsl.cli.assignments import with_class_weight
 from gcnsl.cli.console import busy, out, print_json, print_table, progress, say
 from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.quality_tables import remark_on_imbalance
+
+if TYPE_CHECKING:
+    from gcnsl.evaluation.hyperparameter_search import Found, Search
 
 
 @app.command()
@@ -24,6 +29,8 @@ def search(
     ] = False,
     runs: Annotated[int, typer.Option(min=1, help="Judge each trial by so many splits.")] = 5,
     split: shared.SplitOption = "random",
+    metric: shared.MetricOption = None,
+    class_weight: shared.ClassWeightOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search, of the random splits and of training.")] = 42,
     jobs: Annotated[int, typer.Option(min=1, help="Work in so many processes.")] = 1,
     device: shared.DeviceOption = "auto",
@@ -53,9 +60,11 @@ def search(
         from gcnsl.evaluation.hyperparameter_search import search as run_search
         from gcnsl.methods import resolve
         from gcnsl.methods.resolver import settings_like, write_settings
+        from gcnsl.training import METRICS
         from gcnsl.version import __version__
 
-        base = resolve(method, benchmark=source.benchmark)
+        weighted = with_class_weight({}, class_weight)
+        base = resolve(method, benchmark=source.benchmark, options=weighted, metric=metric)
         data = source.read_labelled(split=split, seed=seed, runs=max(runs, GEOM_GCN_RUNS), root=root)
         target = output or Path(f"{data.name}.toml")
         wanted = Search(
@@ -63,6 +72,7 @@ def search(
             data,
             f"{data.name}, {split}",
             runs=runs,
+            metric=metric or "accuracy",
             seed=seed,
             device=device,
             storage=study,
@@ -70,29 +80,50 @@ def search(
             grid=grid,
             root=root,
         )
+    remark_on_imbalance(data, metric, quiet=quiet)
+    score = METRICS[wanted.metric].text
     try:
         with progress("Searching", trials, quiet=quiet) as bar:
 
             def tell(done: int, best: float | None) -> None:
-                news = f"{done}/{trials} trials" + (f", best {best:.1%}" if best is not None else "")
+                news = f"{done}/{trials} trials" + (f", best {score(best)}" if best is not None else "")
                 bar.update(completed=done, text=news)
 
             found = run_search(wanted, trials=trials, seconds=minutes and 60 * minutes, jobs=jobs, on_trial=tell)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"the trials are in {study}; the same command continues from there") from None
     provenance = {
-        "validation_accuracy": round(found.validation_accuracy, 4),
+        f"validation_{wanted.metric.replace('-', '_')}": round(found.score, 4),
+        "start": None if found.start is None else round(found.start, 4),
         "trials": found.trials,
         "runs": runs,
         "split": split,
         "seed": seed,
         "version": __version__,
     }
-    write_settings(target, base.name, found.options, provenance)
+    kept = {} if metric is None else {"monitor": base.training.monitor}
+    write_settings(target, base.name, found.options | kept | weighted, provenance)
     if as_json:
         print_json({"method": base.name, "options": found.options, "search": provenance, "file": str(target)})
         return
     rows = ((name, escape(str(value))) for name, value in found.options.items())
     print_table(("option", "value"), rows, title=f"{base.name} on {data.name}")
-    out.print(f"Validation accuracy {found.validation_accuracy:.1%} after {found.trials} trials", highlight=False)
+    reached = f"Validation {wanted.metric} {score(found.score)} after {found.trials} trials"
+    out.print(f"{reached}; {_against_start(found, wanted)}", highlight=False, soft_wrap=True)
     say("Settings", target, where=out)
+
+
+def _against_start(found: "Found", wanted: "Search") -> str:
+    """Whether the search was worth it, in half a sentence."""
+    from gcnsl.training import METRICS
+
+    metric = METRICS[wanted.metric]
+    if found.start is None:
+        return "how the settings without a search do is not known, because no trial of them was finished."
+    if found.score == found.start:
+        return "nothing was better than the settings without a search."
+    gain = metric.text(metric.gain(found.score) - metric.gain(found.start), percent_sign=False)
+    return (
+        f"the settings without a search reach {metric.text(found.start)} on the same nodes, {gain} "
+        f"{'points ' if metric.is_share else ''}less good. The best of many trials flatters: compare on test nodes."
+    )

@@ -10,9 +10,10 @@ import typer
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.assignments import read_options
+from gcnsl.cli.assignments import read_options, with_class_weight
 from gcnsl.cli.console import busy, epochs_shown, out, percent, print_facts, print_json, say
 from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.quality_tables import metric_facts, print_classes, remark_on_imbalance
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,11 +33,20 @@ def train(
         Path | None, typer.Option("--output", "-o", help="Save the model in this folder; an older model is replaced.")
     ] = None,
     split: shared.SplitOption = "random",
-    run: Annotated[int, typer.Option(min=0, help="Which of the splits to train on, counted from 0.")] = 0,
+    run: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Which of the splits to train on, counted from 0; after the last of them the first follows again. The "
+            "number is added to the seed of the weights.",
+        ),
+    ] = 0,
     all_labels: Annotated[
         bool,
         typer.Option("--all-labels", help="Learn from test nodes too, and hold nothing back: the model for later use."),
     ] = False,
+    metric: shared.MetricOption = None,
+    class_weight: shared.ClassWeightOption = None,
     options: shared.SetOption = None,
     settings: shared.SettingsOption = None,
     seed: shared.SeedOption = 0,
@@ -47,6 +57,7 @@ def train(
             min=1, help="Save the run beside the model every so many epochs: if it is killed, it continues from there."
         ),
     ] = None,
+    plot: shared.PlotOption = None,
     root: shared.RootOption = None,
     as_json: shared.JsonOption = False,
     quiet: shared.QuietOption = False,
@@ -54,55 +65,64 @@ def train(
     """Train a method on a graph's labelled nodes, test it on nodes that are held back, and save it.
 
     Hyper-parameters are those of --set, then of --settings, then those published for a graph of the literature, then
-    the method's defaults.
+    the method's defaults. All metrics on the test nodes are printed, and each class; --plot draws which classes are
+    taken for which, and whether probabilities can be believed.
 
     Example: [bold]gcnsl train debian --method h2gcn-2 -o model[/]
 
-    Example: [bold]gcnsl train --nodes nodes.csv --edges edges.csv -o model --set epsilon=0.8 --set rounds=1[/]
+    Example: [bold]gcnsl train --nodes nodes.csv --edges edges.csv -o model --metric roc-auc --class-weight balanced[/]
     """
-    chosen = read_options(options)
+    chosen = with_class_weight(read_options(options), class_weight)
     if output is None and checkpoint_every is not None:
         raise InputError("--checkpoint-every needs a place: the file lies beside the model, so give -o too")
     checkpoint = output and output.with_name(f"{output.name}.checkpoint")
     with busy("Reading the graph", quiet=quiet):
         from gcnsl.estimator import NodeClassifier
         from gcnsl.evaluation.training_report import report_on
+        from gcnsl.graph import split_count
         from gcnsl.methods import resolve
         from gcnsl.storage import check_place
 
         if output is not None:
             check_place(output)
-        resolved = resolve(method, benchmark=source.benchmark, settings=settings, options=chosen)
+        resolved = resolve(method, benchmark=source.benchmark, settings=settings, options=chosen, metric=metric)
         data = source.read_labelled(split=split, seed=seed, runs=max(run + 1, 10), root=root)
+    remark_on_imbalance(data, metric, quiet=quiet)
     if checkpoint is not None and checkpoint.exists() and not quiet:
         say("Continuing", f"from {checkpoint}", "cyan")
     with epochs_shown(quiet=quiet) as show:
         classifier = NodeClassifier(
             resolved.name,
             **resolved.options(),
-            random_state=seed,
+            random_state=seed + run,
             device=device,
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every or sys.maxsize,  # Ctrl-C writes one anyway
             on_epoch=show,
         )
-        classifier.fit_graph(data, run=run, all_labels=all_labels, root=root)
+        classifier.fit_graph(data, run=run % split_count(data), all_labels=all_labels, root=root)
     if output is not None:
         classifier.save(output)
-    report = report_on(classifier, data, run=run)
+    report = report_on(classifier, data, run=run % split_count(data))
+    if plot is not None and report.test is not None:
+        from gcnsl.evaluation.quality_picture import draw_quality
+
+        draw_quality(report.test, plot, title=f"{report.method} on {report.graph}")
     if as_json:
         print_json(asdict(report) | {"saved": None if output is None else str(output)})
         return
-    _print_report(report, output)
+    _print_report(report, output, metric)
+    if plot is not None and report.test is not None:
+        say("Picture", plot, where=out)
     if output is not None:
         _print_next(classifier, shlex.quote(str(output)))
 
 
-def _print_report(report: "TrainingReport", output: Path | None) -> None:
-    facts = {}
-    for part, title in {"test": "[bold]test accuracy[/]", "val": "validation", "train": "training"}.items():
-        share, count = report.accuracy[part], f"[dim]of {report.nodes[part]:,} nodes[/]"
-        facts[title] = "–  [dim]no node was held back[/]" if share is None else f"{percent(share)} {count}"
+def _print_report(report: "TrainingReport", output: Path | None, metric: str | None) -> None:
+    facts = {"test accuracy": "–  [dim]no node was held back[/]"} if report.test is None else {}
+    facts |= {} if report.test is None else metric_facts(report.test, metric)
+    for part, title in {"val": "validation accuracy", "train": "training accuracy"}.items():
+        facts[title] = f"{percent(report.accuracy[part])} [dim]of {report.nodes[part]:,} nodes[/]"
     why = {"patience": "none was better for long enough", "epochs": "the last one allowed"}[report.stopped]
     facts["epochs"] = f"{report.epochs}, the best is {report.best_epoch} [dim]({why})[/]"
     facts["time"] = f"{report.seconds:.1f} s [dim]on {report.device}[/]"
@@ -113,6 +133,8 @@ def _print_report(report: "TrainingReport", output: Path | None) -> None:
             facts[title] = f"{graph.edges:,} edges, homophily {agreement}{remark if graph.density > CROWDED else ''}"
     facts["saved in"] = "nowhere [dim](-o FOLDER saves it)[/]" if output is None else str(output)
     print_facts(f"{report.method} on {report.graph}", facts)
+    if report.test is not None:
+        print_classes(report.test)
 
 
 def _print_next(classifier: "NodeClassifier", model: str) -> None:

@@ -24,7 +24,7 @@ def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, gra
         figure = Figure(figsize=(8.5, 1.5 + 0.55 * len(ranking)), layout=ConstrainedLayoutEngine(h_pad=0.1), dpi=120)
         axes = figure.subplots()
         _draw_runs(axes, comparison)
-        axes.set_yticks(range(len(ranking)), ranking)
+        axes.set_yticks(range(len(ranking)), [_label(comparison, name) for name in ranking])
         axes.invert_yaxis()
         axes.set_ylim(len(ranking) - 0.5, -0.5)
         axes.set_xlabel(f"test {comparison.metric}{' (%)' if metric.is_share else ''}")
@@ -35,6 +35,12 @@ def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, gra
         where = "with different seeds on one split" if comparison.test_share == 0 else "on the same splits"
         figure.suptitle(f"{graph}: {runs} run{'s' if runs > 1 else ''} {where}", weight="bold", color=_INK)
         return save_picture(figure, path)
+
+
+def _label(comparison: Comparison, name: str) -> str:
+    """The method's name, and what can't be told apart from the best."""
+    lead = comparison.against_best(name)
+    return name if lead is None else name + {"equal": " ≈ best", "undecided": " (undecided)", "clear": ""}[lead.verdict]
 
 
 def _draw_runs(axes: Axes, comparison: Comparison) -> None:

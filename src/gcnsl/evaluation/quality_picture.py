@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import PercentFormatter
 
 from gcnsl.evaluation.quality import Quality
@@ -24,7 +25,8 @@ def draw_quality(quality: Quality, path: str | os.PathLike[str], *, title: str) 
     """Write the picture (format by the file's ending)."""
     side = float(np.clip(0.45 * len(quality.classes) + 2.2, 4.0, 9.0))
     with mpl.rc_context({"font.size": 9}):
-        figure = Figure(figsize=(side + 4.4, side + 0.4), layout="constrained", dpi=120)
+        layout = ConstrainedLayoutEngine(h_pad=0.12, w_pad=0.12)
+        figure = Figure(figsize=(side + 5.0, side + 1.2), layout=layout, dpi=120)
         matrix, calibration = figure.subplots(1, 2, width_ratios=(side, 4.0))
         _draw_confusion(matrix, np.array(quality.confusion), [each.name for each in quality.classes])
         _draw_calibration(calibration, quality)
