@@ -3,9 +3,11 @@ import os
 import signal
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 from gcnsl import cli
+from gcnsl.training import METRICS
 
 from .cases import QUICK
 
@@ -19,6 +21,7 @@ def test_own_tables(gcnsl, people, tmp_path) -> None:
     assert "nodes, 3 runs" in out
     assert "gcn-sl-cc" in out
     assert "gcn-sl-av" in out
+    assert "│ majority" in out
     assert " leads" in out
     best = "gcn-sl-cc" if out.index("│ gcn-sl-cc") < out.index("│ gcn-sl-av") else "gcn-sl-av"
     sets = " ".join(QUICK)
@@ -39,34 +42,111 @@ def test_the_same_as_json(gcnsl, people) -> None:
     assert answer["verdict"] in printed
     assert (answer["graph"], answer["complete"], answer["failures"]) == ("nodes", True, {})
     methods = {method["name"]: method for method in answer["methods"]}
-    assert set(methods) == {"gcn-sl-cc", "gcn-sl-av"}
+    assert set(methods) == {"gcn-sl-cc", "gcn-sl-av", "majority"}
+    majority = methods.pop("majority")
+    assert (majority["epochs"], len(set(majority["metrics"]["accuracy"]))) == ([], 1)
     for method in methods.values():
-        assert len(method["accuracy"]) == 3
+        assert method["metrics"].keys() == METRICS.keys()
+        assert len(method["metrics"]["log-loss"]) == 3
         assert method["options"]["epochs"] == 12
     assert methods["gcn-sl-cc"]["options"]["epsilon"] == 0.5
     assert methods["gcn-sl-av"]["options"]["epsilon"] != 0.5
-    (difference,) = answer["differences"]
-    assert difference["better"] == answer["methods"][0]["name"]
-    assert 0 <= difference["p"] <= 1
+    assert len(answer["differences"]) == 3
+    for difference in answer["differences"]:
+        assert 0 <= difference["p"] <= 1
+        assert difference["verdict"] in ("equal", "clear", "undecided")
 
 
 def test_one_run_of_one_method(gcnsl, people) -> None:
     few = ("--set", "epochs=3", "--set", "mixhop.powers=[0,2]")
     out = gcnsl("compare", *people, "--models", "mixhop", *few, "--runs", 1, "--json")[1]
     answer = json.loads(out)
-    assert answer["methods"][0]["options"]["powers"] == [0, 2]
-    assert answer["methods"][0]["std"] is None
-    assert answer["differences"] == []
+    (method,) = [method for method in answer["methods"] if method["name"] == "mixhop"]
+    assert method["options"]["powers"] == [0, 2]
+    assert method["std"] is None
+    assert answer["differences"][0]["p"] is None
+    assert answer["differences"][0]["verdict"] == "undecided"
 
 
-def test_a_split_of_ones_own_is_one_run(gcnsl, people, frames, tmp_path) -> None:
-    part = [("train", "val", "test")[i % 3] if i >= 10 else "" for i in range(90)]
-    frames[0].assign(split=part).to_csv(tmp_path / "nodes.csv", index=False)
-    answer = json.loads(gcnsl("compare", *people, *BOTH, *QUICK, "--json")[1])
-    assert [len(method["accuracy"]) for method in answer["methods"]] == [1, 1]
-    code, _, err = gcnsl("compare", *people, *BOTH, *QUICK, "--runs", 2)
-    assert code == cli.BAD_INPUT
-    assert "--runs 2 must be from 1 to 1" in err
+PARTS = np.array(["train", "val", "test"])[np.arange(90) % 3]
+MLP = ("--models", "mlp", "--set", "epochs=3")
+
+
+@pytest.fixture
+def own_splits(frames, tmp_path):
+    """Add columns with splits, and one with folds, to the table of nodes."""
+
+    def write(**columns) -> None:
+        named = {name: np.where(frames[0]["label"].isna(), "", values) for name, values in columns.items()}
+        frames[0].assign(**named).to_csv(tmp_path / "nodes.csv", index=False)
+
+    return write
+
+
+def runs_of(answer) -> dict[str, int]:
+    return {method["name"]: len(method["metrics"]["accuracy"]) for method in answer["methods"]}
+
+
+def test_on_a_split_of_ones_own_seeds_differ(gcnsl, people, own_splits) -> None:
+    own_splits(split=PARTS)
+    answer = json.loads(gcnsl("compare", *people, *MLP, "--json")[1])
+    assert runs_of(answer) == {"mlp": 10, "majority": 10}
+    assert answer["one_split"] is True
+    scores = {method["name"]: method["metrics"]["log-loss"] for method in answer["methods"]}
+    assert (len(set(scores["mlp"])), len(set(scores["majority"]))) == (10, 1)
+    code, out, err = gcnsl("compare", *people, *MLP, "--runs", 2)
+    assert (code, err) == (0, "")
+    assert "nodes, 2 runs, differences between seeds on one split" in out
+
+
+def test_a_split_without_validation_nodes_gets_some(gcnsl, people, own_splits) -> None:
+    own_splits(split=np.where(PARTS == "val", "train", PARTS))
+    code, _, err = gcnsl("compare", *people, *MLP, "--runs", 1)
+    assert (code, err) == (0, "")
+
+
+def test_several_splits_are_a_run_each(gcnsl, people, own_splits) -> None:
+    own_splits(a=PARTS, b=np.roll(PARTS, 1), split="train")
+    splits = ("--split-columns", "a,b")
+    answer = json.loads(gcnsl("compare", *people, *MLP, *splits, "--json")[1])
+    assert runs_of(answer) == {"mlp": 2, "majority": 2}
+    assert answer["one_split"] is False
+    assert f"{' '.join(people)} --split-columns a,b --method mlp" in answer["next"]
+    assert runs_of(json.loads(gcnsl("compare", *people, *MLP, *splits, "--runs", 5, "--json")[1]))["mlp"] == 5
+
+
+def test_every_fold_is_tested(gcnsl, people, own_splits) -> None:
+    assert runs_of(json.loads(gcnsl("compare", *people, *MLP, "--folds", 4, "--json")[1]))["mlp"] == 4
+    assert runs_of(json.loads(gcnsl("compare", "debian", *MLP, "--folds", 2, "--json")[1]))["mlp"] == 2
+    own_splits(part=np.arange(90) % 3)
+    answer = json.loads(gcnsl("compare", *people, *MLP, "--fold-column", "part", "--json")[1])
+    assert runs_of(answer)["mlp"] == 3
+    assert answer["methods"][0]["options"]["epochs"] == 3 or answer["methods"][0]["name"] == "majority"
+
+
+def test_the_metric_ranks_and_chooses_epochs(gcnsl, people) -> None:
+    command = ("compare", *people, *BOTH, *QUICK, "--runs", 2, "--metric", "log-loss", "--class-weight", "balanced")
+    answer = json.loads(gcnsl(*command, "--json")[1])
+    means = [method["mean"] for method in answer["methods"]]
+    assert means == sorted(means), "less is better"
+    for method in answer["methods"]:
+        assert method["mean"] == pytest.approx(sum(method["metrics"]["log-loss"]) / 2)
+        if method["name"] != "majority":
+            assert (method["options"]["monitor"], method["options"]["class_weight"]) == ("log-loss", "balanced")
+    assert "--metric log-loss --class-weight balanced" in answer["next"]
+    assert "test log-loss" in gcnsl(*command)[1]
+    told = json.loads(gcnsl(*command, "--set", "monitor=loss", "--json")[1])["methods"]
+    assert {method["options"].get("monitor", "loss") for method in told} == {"loss"}
+
+
+def test_uneven_classes_are_remarked_on_unless_a_metric_is_chosen(gcnsl, people, frames, tmp_path) -> None:
+    frames[0].assign(label=np.where(np.arange(90) % 6 == 0, "rare", "usual")).to_csv(
+        tmp_path / "nodes.csv", index=False
+    )
+    note = "Note: 83% of the labelled nodes are 'usual', so accuracy says little; consider --metric roc-auc\n"
+    assert gcnsl("compare", *people, *MLP, "--runs", 1)[2] == note
+    assert gcnsl("compare", *people, *MLP, "--runs", 1, "--quiet")[2] == ""
+    assert gcnsl("compare", *people, *MLP, "--runs", 1, "--metric", "accuracy")[2] == ""
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -89,7 +169,7 @@ def test_ctrl_c_shows_what_is_finished(gcnsl, people, monkeypatch, as_json) -> N
     if as_json:
         answer = json.loads(out)
         assert answer["complete"] is False
-        assert sorted(len(method["accuracy"]) for method in answer["methods"]) == [1, 2]
+        assert sorted(runs_of(answer).values()) == [1, 2, 2]
     else:
         assert "the runs that are finished" in out
         assert "gcn-sl-av" in out
@@ -110,6 +190,12 @@ def test_what_diverges_is_left_out(gcnsl, people) -> None:
         (["--models", ","], "--models ',' names none"),
         (["--set", "epsilom=0.5"], "epsilom: gcn-sl-cc has no such option"),
         (["--models", "mixhop", "--set", "powers=0-2"], "--set powers=0-2: it must be a list of whole numbers"),
+        (["--metric", "auc"], "--metric auc must be one of accuracy, balanced-accuracy"),
+        (["--class-weight", "heavy"], "--class-weight heavy must be none, balanced, or positive weights by class"),
+        (["--class-weight", "pink=2"], "names 'pink'; the classes are blue, green, red"),
+        (["--folds", "99"], "--folds 99 must be from 2 to "),
+        (["--folds", "3", "--fold-column", "f0"], "--fold-column and --folds both say how nodes are split"),
+        (["--split-columns", "nope"], "nope"),
         (["--set", "mlp2.lr=0.5"], "--set mlp2.lr: 'mlp2' is not compared; the models are gcn-sl-cc"),
         (["--runs", "11", "--split", "geom-gcn", "--plot", "a.gif"], "--plot a.gif must end in one of"),
     ],

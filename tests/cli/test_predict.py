@@ -72,6 +72,22 @@ def test_a_grown_graph_in_any_order(gcnsl, model, grown, frames, tmp_path) -> No
     assert table.filter(like="probability_").to_numpy(np.float32) == pytest.approx(expected, abs=1e-6)
 
 
+def test_predictions_are_evaluated_on_what_training_did_not_know(gcnsl, model, people, frames, tmp_path) -> None:
+    plot = tmp_path / "quality.svg"
+    code, out, err = gcnsl("predict", model, *people, "--evaluate", "--metric", "macro-f1", "--plot", plot)
+    assert (code, err) == (0, "")
+    classifier = NodeClassifier.load(model)
+    unseen = (classifier.y_ == -1) & frames[0]["label"].notna().to_numpy()
+    assert f"{unseen.sum()} labelled nodes that were not trained on" in out
+    assert f"{80 - unseen.sum()} nodes for training and validation are not counted." in out
+    assert "recall" in out
+    assert plot.exists()
+    answer = json.loads(gcnsl("predict", model, *people, "--evaluate", "--json")[1])
+    expected = classifier.evaluate(None, frames[0]["label"].to_numpy(), nodes=unseen)
+    assert answer["evaluation"]["quality"]["metrics"] == pytest.approx(expected, abs=1e-6)
+    assert len(answer["predictions"]) == 90
+
+
 def test_a_named_graph_is_matched_by_position(gcnsl, data_root, tmp_path) -> None:
     root = ("--root", data_root)
     assert gcnsl("train", "texas", *root, *QUICK, "-o", tmp_path / "texas")[0] == 0
@@ -117,6 +133,9 @@ def test_a_model_for_another_graph_is_one_line(gcnsl, model, changed, change, me
         (["nowhere"], "is not a folder: give the folder of a saved model"),
         (["model", "-o", "out.xlsx"], "--output out.xlsx must end in one of .csv"),
         (["model", "--nodes", "nodes.csv"], "name one graph"),
+        (["model", "--evaluate"], "--evaluate needs labels that training did not have: name the graph"),
+        (["model", "--plot", "a.png"], "--plot draws what --evaluate finds: give --evaluate too"),
+        (["model", "--metric", "auc"], "--metric auc must be one of accuracy"),
         (["model", "--nodes", "absent.csv", "--edges", "edges.csv"], "--nodes absent.csv does not exist"),
     ],
 )

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from gcnsl import cli
+from gcnsl.evaluation.hyperparameter_search import Found
 from gcnsl.methods import METHODS, resolve
 from gcnsl.methods.resolver import read_settings
 
@@ -19,9 +20,10 @@ def test_search_writes_what_reproduce_reads(gcnsl, tmp_path) -> None:
     code, out, _ = gcnsl(*command, "--trials", 2)
     assert code == 0
     assert "after 2 trials" in out
+    assert "nothing was better than the settings without a search" in out or "reach " in out
     table = read_settings(settings)["gcn-sl-cc"]
     assert table["search"].items() >= {"trials": 2, "runs": 1, "split": "random", "seed": 42}.items()
-    assert 0 < table["search"]["validation_accuracy"] < 1
+    assert 0 < table["search"]["start"] <= table["search"]["validation_accuracy"] < 1
     assert resolve("gcn-sl-cc", settings=settings).options().items() >= table["options"].items()
     assert "after 3 trials" in gcnsl(*command, "--trials", 3)[1]
     told = json.loads(gcnsl(*command, "--trials", 3, "--json")[1])
@@ -40,6 +42,35 @@ def test_search_on_a_graph_of_one_s_own(gcnsl, tmp_path, monkeypatch) -> None:
     assert code == 0
     assert "Settings: people.toml" in out
     assert (tmp_path / "people.toml").exists()
+
+
+@pytest.mark.usefixtures("quick_gcn_sl")
+def test_the_metric_judges_and_is_written_down(gcnsl, people, tmp_path) -> None:
+    settings = tmp_path / "mine.toml"
+    chosen = ("--metric", "log-loss", "--class-weight", "red=2", "-o", settings, "--study", tmp_path / "search.db")
+    code, out, err = gcnsl("search", *people, "--trials", 2, "--runs", 1, *chosen)
+    assert (code, err) == (0, "")
+    assert "Validation log-loss " in out
+    table = read_settings(settings)["gcn-sl-cc"]
+    assert table["search"]["validation_log_loss"] <= table["search"]["start"]
+    assert resolve("gcn-sl-cc", settings=settings).training.monitor == "log-loss"
+    assert resolve("gcn-sl-cc", settings=settings).training.class_weight == '{"red": 2.0}'
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("accuracy", 0.8, 0.75, "the settings without a search reach 75.0% on the same nodes, 5.0 points less good."),
+        ("log-loss", 0.5, 0.75, "the settings without a search reach 0.750 on the same nodes, 0.250 less good."),
+        ("accuracy", 0.8, 0.8, "nothing was better than the settings without a search."),
+        ("accuracy", 0.8, None, "no trial of them was finished."),
+    ],
+)
+def test_whether_it_was_worth_it(gcnsl, people, tmp_path, monkeypatch, case) -> None:
+    metric, score, start, words = case
+    found = Found({"lr": 0.1}, score, start, 7)
+    monkeypatch.setattr("gcnsl.evaluation.hyperparameter_search.search", lambda *_, **__: found)
+    assert words in gcnsl("search", *people, "--metric", metric, "-o", tmp_path / "x.toml")[1]
 
 
 def test_search_interrupted(gcnsl, tmp_path, monkeypatch) -> None:

@@ -24,13 +24,22 @@ LONG = (*QUICK, "--set", "epochs=400", "--set", "patience=400", "--device", "cpu
 def test_own_tables(gcnsl, people, tmp_path) -> None:
     code, out, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model", "--run", 3, "--seed", 5)
     assert (code, err) == (0, "")
-    for word in ("test accuracy", "validation", "12, the best is", "given graph A", "learned graph A*", "homophily"):
+    for word in (
+        "test accuracy",
+        "test roc-auc",
+        "recall",
+        "validation",
+        "12, the best is",
+        "given graph A",
+        "learned graph A*",
+        "homophily",
+    ):
         assert word in out
     assert f"gcnsl predict {tmp_path / 'model'} -o predictions.csv" in out
     classifier = GCNSLClassifier.load(tmp_path / "model")
     assert classifier.classes_.tolist() == ["blue", "green", "red"]
     assert classifier.node_ids_[7] == "p7"
-    assert (classifier.epochs, classifier.random_state) == (12, 5)
+    assert (classifier.epochs, classifier.random_state) == (12, 5 + 3)
     assert not (tmp_path / "model.checkpoint").exists()
 
 
@@ -104,9 +113,38 @@ def test_a_split_of_ones_own(gcnsl, people, tmp_path, frames) -> None:
     report = json.loads(gcnsl("train", *people, *QUICK, "--json")[1])
     assert report["nodes"]["test"] == 26
     assert report["nodes"]["val"] > 0, "drawn from the training nodes, since the column names none"
-    code, _, err = gcnsl("train", *people, *QUICK, "--run", 1)
-    assert code == cli.BAD_INPUT
-    assert "--run 1 must be from 0 to 0" in err
+    other, again = (
+        json.loads(gcnsl("train", *people, *QUICK, "--json", *seed)[1]) for seed in (["--run", 1], ["--seed", 1])
+    )
+    assert other["nodes"]["test"] == 26, "the same split"
+    assert other["test"]["metrics"]["log-loss"] != report["test"]["metrics"]["log-loss"], "with another seed"
+    assert again["nodes"] == other["nodes"]
+
+
+def test_all_metrics_and_every_class_are_in_the_report(gcnsl, people, tmp_path, frames) -> None:
+    plot = tmp_path / "quality.png"
+    code, out, err = gcnsl("train", *people, *QUICK, "--json", "-o", tmp_path / "model", "--plot", plot)
+    assert (code, err) == (0, "")
+    test = json.loads(out)["test"]
+    classifier, labels = GCNSLClassifier.load(tmp_path / "model"), frames[0]["label"].to_numpy()
+    unseen = (classifier.y_ == -1) & frames[0]["label"].notna().to_numpy()
+    assert test["metrics"] == pytest.approx(classifier.evaluate(None, labels, nodes=unseen))
+    assert [each["name"] for each in test["classes"]] == ["blue", "green", "red"]
+    assert [sum(row) for row in test["confusion"]] == [each["nodes"] for each in test["classes"]]
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_metric_and_the_weights_reach_training(gcnsl, people, tmp_path) -> None:
+    command = ("train", *people, "--method", "mlp", "--set", "epochs=5", "--json", "-o", tmp_path / "model")
+    report = json.loads(gcnsl(*command, "--metric", "macro-f1", "--class-weight", "red=5,blue=2")[1])
+    assert report["options"]["monitor"] == "macro-f1"
+    assert report["options"]["class_weight"] == '{"blue": 2.0, "red": 5.0}'
+    history = NodeClassifier.load(tmp_path / "model").history_
+    assert history.best["val_macro-f1"] == max(history["val_macro-f1"])
+    chosen = json.loads(gcnsl(*command, "--metric", "macro-f1", "--set", "monitor=loss")[1])["options"]
+    assert chosen["monitor"] == "loss"
+    by_set = json.loads(gcnsl(*command, "--set", "class_weight={blue = 2, red = 5}")[1])["options"]
+    assert by_set["class_weight"] == report["options"]["class_weight"]
 
 
 def test_named_graphs_have_published_hyperparameters(gcnsl, data_root) -> None:
