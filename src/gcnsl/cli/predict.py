@@ -98,17 +98,18 @@ def predict(
 
 
 def _print_evaluation(unseen: "Unseen", metric: str | None) -> None:
-    print_facts(
-        f"{unseen.quality.nodes:,} labelled nodes that were not trained on", metric_facts(unseen.quality, metric)
-    )
+    print_facts("Evaluation", metric_facts(unseen.quality, metric))
     print_classes(unseen.quality)
-    remarks = {
-        f"{unseen.trained_on:,} nodes for training and validation are not counted.": unseen.trained_on,
-        f"{unseen.unknown:,} nodes of classes that the model does not know are not counted.": unseen.unknown,
+    left_out = {
+        "for training or validation": unseen.trained_on,
+        "of classes that the model does not know": unseen.unknown,
     }
-    for remark, count in remarks.items():
-        if count:
-            out.print(remark, highlight=False)
+    told = " and ".join(f"{count:,} {which}" for which, count in left_out.items() if count)
+    out.print(
+        f"Counted are the {unseen.quality.nodes:,} labelled nodes that were not trained on{told and f', not {told}'}.",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def _print_predictions(table: "pa.Table", *, rows: bool) -> None:
