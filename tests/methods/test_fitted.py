@@ -3,7 +3,7 @@ import torch
 
 from gcnsl.graph import split_masks
 from gcnsl.methods import initial_model
-from gcnsl.training import Checkpoint, predict_logits
+from gcnsl.training import Checkpoint, measure, predict_logits
 
 from .cases import easy_graph, fitted, prepared, same_weights
 
@@ -22,6 +22,8 @@ def test_a_fit_learns_from_its_split() -> None:
     for name, mask in masks.items():
         assert accuracy[name] == pytest.approx(float(right[mask].float().mean()))
     assert accuracy["val"] == pytest.approx(first.history.best["val_accuracy"])
+    test = masks["test"]
+    assert first.measure(test) == measure(first.logits().softmax(dim=1)[test].numpy(), data.y[test].numpy())
 
 
 def test_logits_are_those_of_the_trained_model_in_evaluation() -> None:

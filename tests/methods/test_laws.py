@@ -13,6 +13,7 @@ from gcnsl import InputError
 from gcnsl.graph import from_arrays
 from gcnsl.methods import METHODS, initial_model, prepare
 from gcnsl.options import NONE, read_assignments
+from gcnsl.training import seeded
 from tests.nn.cases import drawn
 
 from .cases import (
@@ -32,6 +33,18 @@ every_variant = pytest.mark.parametrize(("name", "options"), EVERY, ids=str)
 STAYS = ("geom-gcn",)
 """Methods that can't take new nodes."""
 QUICK = {"epochs": 6}
+
+
+@every_method
+def test_weights_of_classes_count_like_repeated_nodes(name) -> None:
+    data = easy_graph()
+    ready = prepared(name, {"epochs": 1, "class_weight": {"0": 3, "2": 2}}, data)
+    model = initial_model(ready, 0).train()
+    with seeded(0):
+        logits = model(*ready.inputs)
+    nodes = [i for i in data.train_mask[:, 0].nonzero().flatten().tolist() for _ in range((3, 1, 2)[data.y[i]])]
+    expected = cross_entropy(logits[nodes], data.y[nodes]).item()
+    assert fitted(ready).history["train_loss"] == pytest.approx([expected], rel=1e-5)
 
 
 @every_variant

@@ -24,6 +24,17 @@ def test_explicit_options_then_a_file_then_published_ones_then_defaults(tmp_path
     assert resolve("gcn-sl-cc", options={"lr": 1}).options() == defaults | {"lr": 1.0}
 
 
+def test_a_metric_chooses_epochs_unless_the_options_say_what_does(tmp_path) -> None:
+    file = tmp_path / "mine.toml"
+    write_settings(file, "gcn", {"monitor": "accuracy"}, {})
+    assert resolve("gcn", metric="roc-auc").training.monitor == "roc-auc"
+    assert resolve("gcn", settings=file, metric="roc-auc").training.monitor == "roc-auc"
+    assert resolve("gcn", settings=file).training.monitor == "accuracy"
+    assert resolve("gcn", metric="roc-auc", options={"monitor": "loss"}).training.monitor == "loss"
+    with pytest.raises(InputError, match=r"metric\('loss'\) must be one of accuracy"):
+        resolve("gcn", metric="loss")
+
+
 def test_a_benchmark_without_published_settings_has_the_defaults() -> None:
     assert resolve("gcn", benchmark="debian") == METHODS["gcn"]
 
