@@ -45,7 +45,7 @@ def test_progress_of_a_comparison(terminal) -> None:
             for name in ("mlp", "gcn"):
                 begin(name, run)
                 show(epoch(5, remaining=5))
-    assert "6/6  gcn on split 2  validation 75.0%" in terminal.getvalue()
+    assert "6/6  gcn, run 2  validation 75.0%" in terminal.getvalue()
 
 
 def test_quiet_shows_none(terminal) -> None:

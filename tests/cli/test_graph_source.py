@@ -118,3 +118,49 @@ def test_what_names_no_graph_or_two_is_refused(given, is_given) -> None:
     assert source.is_given is is_given
     with pytest.raises(InputError, match="name one graph: a dataset"):
         source.read(split=None, root=None)
+
+
+@pytest.fixture
+def with_columns(pets) -> dict[str, Path]:
+    """The table with two splits and with folds."""
+    header, *rows = pets["nodes"].read_text().splitlines()
+    parts = ["train"] * 10 + ["val"] * 6 + ["test"] * 4
+    lines = [f"{row},{parts[i]},{parts[-1 - i]},{i % 3}" for i, row in enumerate(rows)]
+    pets["nodes"].write_text("\n".join([f"{header},one,two,part", *lines]))
+    return pets
+
+
+@pytest.mark.parametrize(
+    ("chosen", "test_nodes"),
+    [
+        ({"split_columns": "one, two", "drop": ["chip", "part"]}, [4, 4]),
+        ({"split_columns": "two", "drop": ["chip", "part", "one"]}, [4]),
+        ({"fold_column": "part", "drop": ["chip", "one", "two"]}, [7, 7, 6]),
+        ({"folds": 4, "drop": ["chip", "one", "two", "part"]}, [5, 5, 5, 5]),
+    ],
+)
+def test_given_splits_and_folds(with_columns, chosen, test_nodes) -> None:
+    source = GraphSource(**with_columns, **(NAMED | chosen))
+    data = source.read_labelled(split="random", root=None)
+    assert sorted(data.test_mask.sum(dim=0).tolist()) == sorted(test_nodes)
+    assert data.val_mask.any(dim=0).all()
+    assert data.feature_names == ["age"]
+    (name, value), *_ = chosen.items()
+    option = f"--{name.replace('_', '-')}"
+    assert source.arguments[source.arguments.index(option) + 1] == str(value)
+    assert source.read(split=None, root=None).feature_names == ["age"], "they are no features in predict either"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"split_columns": "a", "folds": 3}, "--split-columns and --folds both say how nodes are split: give one"),
+        (
+            {"fold_column": "a"},
+            "--fold-column names columns of --nodes, and debian has none: leave it out, or use --folds",
+        ),
+    ],
+)
+def test_splits_that_contradict_are_refused(given, message) -> None:
+    with pytest.raises(InputError, match=message):
+        GraphSource("debian", **given).read(split="random", root=None)

@@ -4,6 +4,7 @@ import pytest
 
 from gcnsl import cli
 from gcnsl.methods import METHODS
+from gcnsl.training import METRICS
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -18,9 +19,9 @@ def test_every_option_is_listed_with_meaning_range_and_default(gcnsl, method) ->
         assert option["range"]
 
 
-def test_all_methods_are_listed(gcnsl) -> None:
+def test_all_methods_and_metrics_are_listed(gcnsl) -> None:
     _, out, _ = gcnsl("options")
-    assert all(name in out for name in METHODS)
+    assert all(name in out for name in (*METHODS, *METRICS))
     assert json.loads(gcnsl("options", "--json")[1])["gcn-sl-cc"] == ["gcn-sl"]
 
 

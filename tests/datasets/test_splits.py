@@ -77,7 +77,7 @@ def test_given_folds_are_tested_in_their_order_and_nodes_without_one_never() -> 
     assert [masks["test_mask"][:, run].nonzero().flatten().tolist() for run in range(3)] == [[2, 3], [0, 1], [4, 5]]
     data = with_folds(Data(y=y), folds)
     assert data.val_mask.equal(masks["val_mask"])
-    assert with_folds(data, 3, seed=1).test_mask.shape == (13, 3)
+    assert with_folds(data, np.int64(3), seed=1).test_mask.shape == (13, 3)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,9 @@ def test_given_folds_are_tested_in_their_order_and_nodes_without_one_never() -> 
     [
         (1, r"folds\(1\) must be from 2 to 6"),
         (7, r"folds\(7\) must be from 2 to 6: every fold needs a node of the most frequent class"),
-        (np.zeros(12), "folds has 1 different number"),
+        (np.zeros(12, dtype=int), "folds has 1 different number"),
+        (np.zeros(12), r"folds has shape \(12,\) and dtype float64: give a whole number for each node"),
+        (np.array([0, 1]), r"folds has shape \(2,\)"),
     ],
 )
 def test_folds_that_can_not_be(folds, message) -> None:

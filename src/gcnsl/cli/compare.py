@@ -94,8 +94,9 @@ def compare(
             )
     except ComparisonInterrupted as interruption:
         comparison, stopped = interruption.finished, interruption
-    chosen_here = {"--metric": metric, "--class-weight": class_weight}
-    command = _training_command(comparison, source, split, options or [], settings, seed, chosen_here)
+    named = {"--split": split if split != "random" else None, "--metric": metric, "--class-weight": class_weight}
+    plain = named | {"--seed": str(seed) if seed else None}
+    command = comparison.winner and _training_command(comparison.winner, source, options or [], settings, plain)
     if comparison.winner and plot is not None:
         from gcnsl.evaluation.comparison_picture import draw_comparison
 
@@ -115,30 +116,19 @@ def compare(
 
 
 def _training_command(
-    comparison: "Comparison",
-    source: GraphSource,
-    split: str,
-    options: list[str],
-    settings: Path | None,
-    seed: int,
-    others: dict[str, str | None],
-) -> str | None:
-    """The command that trains the winner as it was trained here; None if nothing is finished."""
-    best = comparison.winner
-    if best is None:
-        return None
+    best: str, source: GraphSource, options: list[str], settings: Path | None, plain: dict[str, str | None]
+) -> str:
+    """The command that trains the winner as it was trained here; ``plain`` are options that it takes as they are."""
     from gcnsl.methods import ALIASES
     from gcnsl.methods.resolver import read_settings
 
     parts = ["gcnsl", "train", *source.arguments, "--method", best]
-    parts += [] if split == "random" else ["--split", split]
-    parts += [part for option, value in others.items() if value is not None for part in (option, value)]
+    parts += [part for option, value in plain.items() if value is not None for part in (option, value)]
     for text in options:
         key, _, value = text.partition("=")
         whose, _, option = key.rpartition(".")
         parts += ["--set", f"{option}={value}"] if ALIASES.get(whose, whose) in ("", best) else []
     parts += ["--settings", str(settings)] if settings and best in read_settings(settings) else []
-    parts += [] if seed == 0 else ["--seed", str(seed)]
     return shlex.join([*parts, "-o", "model"])
 
 
@@ -166,6 +156,7 @@ def _print_comparison(comparison: "Comparison", graph: str) -> None:
         rows.append([f"[bold]{cell}[/]" for cell in row] if lead is None else row)
     score = f"test {comparison.metric}"
     headings = ("method", score, "best leads by", "p", "epochs", "time", *([] if complete else ["runs"]))
-    title = f"{graph}, {runs}" + (", differences between seeds on one split" if comparison.test_share == 0 else "")
+    only_seeds = comparison.test_share == 0 and max(counts) > 1
+    title = f"{graph}, {runs}" + (", differences between seeds on one split" if only_seeds else "")
     print_table(headings, rows, title=title, right=headings[1:])
     out.print(comparison.verdict(), highlight=False, soft_wrap=True)

@@ -97,7 +97,7 @@ def runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[str, int]
 
         def begin(method: str, run: int) -> None:
             nonlocal done, name
-            done, name = done + 1, f"{done + 2}/{total}  {method} on split {run}"
+            done, name = done + 1, f"{done + 2}/{total}  {method}, run {run}"
             bar.update(completed=done, text=name)
 
         def show(epoch: Epoch) -> None:

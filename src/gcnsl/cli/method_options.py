@@ -1,4 +1,4 @@
-"""``gcnsl options``: the methods, and every hyper-parameter of one."""
+"""``gcnsl options``: the methods and metrics, and every hyper-parameter of one method."""
 
 from typing import Annotated, Any
 
@@ -17,11 +17,12 @@ def options(
     ] = None,
     as_json: shared.JsonOption = False,
 ) -> None:
-    """List the methods, or every hyper-parameter of one with its meaning, range and default, for --set.
+    """List methods and metrics, or every hyper-parameter of one method with its meaning, range and default, for --set.
 
     Example: [bold]gcnsl options h2gcn-2[/]
     """
     from gcnsl.methods import ALIASES, METHODS, find_method
+    from gcnsl.training import METRICS
 
     if method is None:
         headings, title = ["method", "model", "also called"], "Methods"
@@ -37,5 +38,9 @@ def options(
         rows = [[escape(str(part[heading])) for heading in ("name", *headings[1:])] for part in answer.values()]
     if as_json:
         print_json(answer)
-    else:
-        print_table(headings, rows, title=title)
+        return
+    print_table(headings, rows, title=title)
+    if method is None:
+        better = {True: "more", False: "less"}
+        metrics = ([name, better[each.greater_is_better], each.meaning] for name, each in METRICS.items())
+        print_table(("metric", "better is", "meaning"), metrics, title="Metrics, for --metric")

@@ -47,6 +47,9 @@ def search(
 ) -> None:
     """Search for hyper-parameters on the validation nodes; test nodes are not looked at.
 
+    Trials are judged by --metric, the mean over all runs, and in the end it says by how much they beat the settings
+    without a search.
+
     The search begins with the settings that are known for the graph and with those in the output file, and gives up
     early on trials that fall behind. If it is interrupted or killed, the same command continues where it was.
 

@@ -22,8 +22,8 @@ MetricOption = Annotated[
     str | None,
     typer.Option(
         help="What chooses epochs, settings and methods: accuracy, balanced-accuracy, macro-f1, roc-auc, "
-        "average-precision, log-loss or calibration-error. By default it is accuracy, and epochs are chosen as the "
-        "method's option `monitor` says.",
+        "average-precision, log-loss or calibration-error; `gcnsl options` explains them. By default it is accuracy, "
+        "and epochs are chosen as the method's option `monitor` says.",
         show_default=False,
     ),
 ]

@@ -3,6 +3,7 @@
 import copy
 import difflib
 import os
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def with_folds(data: Data, folds: Any, *, seed: int = 0) -> Data:
         seed: Of the folds, if they are drawn, and of the validation nodes: 40 % of each class outside of the fold.
     """
     data = copy.copy(data)
-    numbers = draw_folds(data.y, folds, seed) if isinstance(folds, int) else np.asarray(folds)
+    numbers = draw_folds(data.y, int(folds), seed) if isinstance(folds, Integral) else np.asarray(folds)
     data.update(fold_masks(data.y, numbers, seed))
     return data
 

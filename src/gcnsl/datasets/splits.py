@@ -60,6 +60,8 @@ def fold_masks(y: Tensor, folds: NDArray[np.int64], seed: int) -> Masks:
 
     Nodes without a fold (a negative number) are in all training sets. Validation nodes are drawn.
     """
+    if folds.shape != y.shape or folds.dtype.kind not in "iu":
+        raise InputError(f"folds has shape {folds.shape} and dtype {folds.dtype}: give a whole number for each node")
     labelled = y.numpy() != UNLABELLED
     numbers = np.unique(folds[(folds >= 0) & labelled])
     if len(numbers) < 2:

@@ -32,7 +32,7 @@ def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, gra
         axes.tick_params(left=False)
         axes.grid(axis="x", alpha=0.3)
         runs = max(len(comparison.values(name)) for name in ranking)
-        where = "with different seeds on one split" if comparison.test_share == 0 else "on the same splits"
+        where = "with different seeds on one split" if comparison.test_share == 0 < runs - 1 else "on the same splits"
         figure.suptitle(f"{graph}: {runs} run{'s' if runs > 1 else ''} {where}", weight="bold", color=_INK)
         return save_picture(figure, path)
 

@@ -109,7 +109,7 @@ METRICS: dict[str, Metric] = {
     "macro-f1": Metric(_macro_f1, "Mean F1 score of the classes."),
     "roc-auc": Metric(
         _one_against_rest(roc_auc_score),
-        "Area under the ROC curve, mean over the classes, each against the rest; with two classes, their only one.",
+        "Area under the ROC curve: mean over the classes, each against the rest.",
     ),
     "average-precision": Metric(
         _one_against_rest(average_precision_score),
@@ -118,8 +118,8 @@ METRICS: dict[str, Metric] = {
     "log-loss": Metric(_log_loss, "Mean of -log of the true class's probability.", False, is_share=False),
     "calibration-error": Metric(
         _calibration_error,
-        f"Expected calibration error: mean distance between probability and accuracy in {BINS} equal bins of the "
-        "predicted class's probability. To be read beside the others: guessing has none.",
+        "Expected calibration error: mean distance between the predicted class's probability and how often it is "
+        f"right, in {BINS} equal bins. To be read beside others: always guessing the classes' shares has none.",
         greater_is_better=False,
     ),
 }
