@@ -119,6 +119,15 @@ def test_with_fewer_splits_than_runs_they_are_used_again_with_other_seeds() -> N
     assert result.test_share > 0
 
 
+def test_more_seeds_on_the_same_splits_are_no_further_evidence() -> None:
+    scores = {"a": {"accuracy": [0.9, 0.7, 0.8, 0.6]}, "b": {"accuracy": [0.8, 0.5, 0.5, 0.6]}}
+    by_split = Comparison(0.25, splits=2, scores=scores).against_best("b")
+    expected = paired_difference([(0.1 + 0.3) / 2, (0.2 + 0.0) / 2], 0.25)
+    assert (by_split.mean, by_split.p) == pytest.approx((expected.mean, expected.p))
+    by_seed = Comparison(0.0, splits=1, scores=scores).against_best("b")
+    assert by_seed.p == pytest.approx(paired_difference([0.1, 0.2, 0.3, 0.0], 0.0).p)
+
+
 def test_on_one_split_only_seeds_differ_and_nothing_is_corrected_for() -> None:
     one = copy.copy(DATA)
     one.update({name: DATA[name][:, :1] for name in MASKS})

@@ -7,7 +7,8 @@ vary less than independent ones would, and the plain t-test finds differences wh
 .. math:: s^2 \, \big(\tfrac1J + \tfrac{n_\mathrm{test}}{n_\mathrm{train}}\big)
 
 with J splits and s² the variance of the differences (J - 1 degrees of freedom). If all runs are on one split and only
-their seeds differ, no training sets overlap in part, and the second term is 0.
+their seeds differ, no training sets overlap in part, and the second term is 0: the difference is then one on this
+split, and says nothing about others.
 
 A difference is one of three things:
 
