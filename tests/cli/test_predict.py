@@ -78,8 +78,8 @@ def test_predictions_are_evaluated_on_what_training_did_not_know(gcnsl, model, p
     assert (code, err) == (0, "")
     classifier = NodeClassifier.load(model)
     unseen = (classifier.y_ == -1) & frames[0]["label"].notna().to_numpy()
-    counted = f"Counted are the {unseen.sum()} labelled nodes that were not trained on"
-    assert f"{counted}, not {80 - unseen.sum()} for training or validation." in out
+    counted = f"{unseen.sum()} labelled nodes are counted"
+    assert f"{counted}; {80 - unseen.sum()} for training or validation are not." in out
     assert "recall" in out
     assert plot.exists()
     answer = json.loads(gcnsl("predict", model, *people, "--evaluate", "--json")[1])

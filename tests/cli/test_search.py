@@ -55,6 +55,8 @@ def test_the_metric_judges_and_is_written_down(gcnsl, people, tmp_path) -> None:
     assert table["search"]["validation_log_loss"] <= table["search"]["start"]
     assert resolve("gcn-sl-cc", settings=settings).training.monitor == "log-loss"
     assert resolve("gcn-sl-cc", settings=settings).training.class_weight == '{"red": 2.0}'
+    told = json.loads(gcnsl("search", *people, "--trials", 2, "--runs", 1, *chosen, "--json")[1])
+    assert {name: told[name] for name in ("options", "search")} == table
 
 
 @pytest.mark.parametrize(

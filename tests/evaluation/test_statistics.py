@@ -89,7 +89,7 @@ def test_with_so_many_runs_it_would_be_decided_and_not_with_fewer(differences, s
         return bool(half <= abs(found.mean) or abs(found.mean) + half <= 0.01)
 
     if needed is None:
-        assert not decided(10**6 if share else 10**5)
+        assert not decided(100_000)
     elif np.std(differences) > 1e-9 and needed > 2:
         assert not decided(needed - 1)
         assert decided(needed + 1)

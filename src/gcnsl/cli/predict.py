@@ -106,7 +106,7 @@ def _print_evaluation(unseen: "Unseen", metric: str | None) -> None:
     }
     told = " and ".join(f"{count:,} {which}" for which, count in left_out.items() if count)
     out.print(
-        f"Counted are the {unseen.quality.nodes:,} labelled nodes that were not trained on{told and f', not {told}'}.",
+        f"{unseen.quality.nodes:,} labelled nodes are counted{told and f'; {told} are not'}.",
         highlight=False,
         soft_wrap=True,
     )

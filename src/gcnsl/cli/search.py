@@ -104,12 +104,12 @@ def search(
         "seed": seed,
         "version": __version__,
     }
-    kept = {} if metric is None else {"monitor": base.training.monitor}
-    write_settings(target, base.name, found.options | kept | weighted, provenance)
+    settings = found.options | ({} if metric is None else {"monitor": metric}) | weighted
+    write_settings(target, base.name, settings, provenance)
     if as_json:
-        print_json({"method": base.name, "options": found.options, "search": provenance, "file": str(target)})
+        print_json({"method": base.name, "options": settings, "search": provenance, "file": str(target)})
         return
-    rows = ((name, escape(str(value))) for name, value in found.options.items())
+    rows = ((name, escape(str(value))) for name, value in settings.items())
     print_table(("option", "value"), rows, title=f"{base.name} on {data.name}")
     reached = f"Validation {wanted.metric} {score(found.score)} after {found.trials} trials"
     out.print(f"{reached}; {_against_start(found, wanted)}", highlight=False, soft_wrap=True)
