@@ -156,7 +156,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train on some nodes of a checked graph; other labels are hidden."""
         method, known, checkpoint = self.resolved_method(), copy.copy(data), None
         known.y = torch.where(train_mask | val_mask, data.y, UNLABELLED)
-        prepared = prepare(method, known, seed=seed, device=choose_device(self.device), root=root)
+        device = choose_device(self.device)
+        prepared = prepare(method, known, rows=train_mask, seed=seed, device=device, root=root)
         if self.checkpoint is not None:
             graph = digest(stored_parts(data.x, "x") | {"edge_index": data.edge_index})[:16]
             identity = {"method": method.name, **method.options(), "graph": graph}

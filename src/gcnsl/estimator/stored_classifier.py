@@ -28,7 +28,7 @@ _KEPT_PARAMETERS = ("validation_fraction", "checkpoint_every")
 def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Write a fitted classifier to a folder."""
     prepared, ids = classifier.fitted_.prepared, classifier.node_ids_
-    plain, precomputed = ({}, {}) if prepared.precomputed is None else prepared.precomputed.state()
+    plain, precomputed, features = prepared.state()
     config: dict[str, Any] = {
         "method": prepared.method.name,
         "options": prepared.method.options(),
@@ -45,6 +45,7 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
     tensors |= stored_parts(prepared.graph.x, "x") | {"edge_index": prepared.graph.edge_index}
     tensors |= {name: torch.from_numpy(getattr(classifier, f"{name}_")) for name in PARTS}
     tensors |= {f"precomputed.{name}": value for name, value in precomputed.items()}
+    tensors |= {f"features.{name}": value for name, value in features.items()}
     if ids is not None:
         tensors["node_ids"], tensors["node_ids.ends"] = pack_strings([str(name) for name in ids])
     save_folder(path, config, tensors, overwrite=overwrite)
@@ -57,7 +58,7 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
     try:
         method = find_method(config["method"]).with_options(**config["options"])
         graph = _graph(config, tensors)
-        state = config["precomputed"], _below("precomputed", tensors)
+        state = config["precomputed"], _below("precomputed", tensors), _below("features", tensors)
         prepared = prepare(method, graph, seed=config["seed"], device=chosen, state=state)
         model = prepared.build()
         model.load_state_dict(_below("model", tensors))
