@@ -1,7 +1,7 @@
 """Makes a checked graph from tables, arrays, SciPy, networkx or PyG.
 
-The result is a ``torch_geometric.data.Data`` with finite float32 features, simple undirected edges, class numbers
-as labels, and disjoint masks with one column per run.
+The result is a ``torch_geometric.data.Data`` with finite float32 features, simple undirected edges (and beside them the
+directions and weights that were given), class numbers as labels, and disjoint masks with one column per run.
 """
 
 from gcnsl.checks import UNLABELLED
