@@ -86,7 +86,7 @@ def test_a_graph_without_edges() -> None:
         ([np.nan, 1, 1, 1], r"edge_weight\[0\] is nan"),
         ([1, 1, 1, 1e39], r"edge_weight\[3\] is 1e\+39"),
         ([1, 1, 1, 1e-60], r"edge_weight\[3\] is 1e-60"),
-        ([1, 1], r"edge_weight has shape \(2,\) and dtype int64: give a number for each of the 4 edges"),
+        ([1, 1], r"edge_weight has shape \(2,\) and dtype int64: give a number for each of 4 edges"),
         (list("abcd"), r"edge_weight has shape \(4,\) and dtype <U1"),
         (np.ones((4, 2)), r"edge_weight has shape \(4, 2\)"),
     ],

@@ -1,7 +1,7 @@
 """What a graph keeps besides its simple, undirected edges: the directions and the weights that it was given.
 
-The entry (u, v) of an edge list is an arc from u to v and may have a weight w > 0. Let W_uv be the sum of the weights of
-all entries (u, v), so that repeated entries of one direction add up. Then
+The entry (u, v) of an edge list is an arc from u to v and may have a weight. Let W_uv be the sum of the weights of all
+entries (u, v), so that repeated entries of one direction add up. Then
 
 * ``arc_index`` (2 × E') lists the nonzero entries of W, sorted by source, then target, and ``arc_weight`` (E') their
   values;
@@ -64,7 +64,7 @@ def check_weights(weight: Any, count: int) -> NDArray[np.float64]:
         values = values[:, 0]
     if values.shape != (count,) or values.dtype.kind not in "biuf":
         raise InputError(
-            f"edge_weight has shape {values.shape} and dtype {values.dtype}: give a number for each of the {count} edges"
+            f"edge_weight has shape {values.shape} and dtype {values.dtype}: give a number for each of {count} edges"
         )
     bad = unusable_weights(values)
     if bad.any():
