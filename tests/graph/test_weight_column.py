@@ -49,12 +49,28 @@ def test_columns_that_are_not_used_are_noted(graph) -> None:
     assert many.notes[0].endswith("not used: a, b, c, d, e and 3 more")
 
 
-@pytest.mark.parametrize(("cell", "found"), [("heavy", "e.csv holds 'heavy', not numbers"), ("", "e.csv is empty")])
-def test_a_column_weight_without_numbers_is_left_out_with_a_warning(graph, cell, found) -> None:
-    with pytest.warns(GraphWarning, match=rf"edges have no weights: the column 'weight' of .*{found}"):
-        data = graph(f"source,target,weight\n1,2,{cell}\n")
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        ("7 much", "row 2, column 'weight' is 'much', which is not a number"),
+        (" ", "column 'weight' is empty"),
+        ("true false", "row 1, column 'weight' is 'True'"),
+        (" 2020-02-03", "row 2, column 'weight' is '2020-02-03"),
+    ],
+)
+def test_a_column_weight_without_numbers_is_left_out_with_a_warning(graph, cells, found) -> None:
+    edges = "source,target,weight\n" + "".join(f"1,2,{cell}\n" for cell in cells.split(" "))
+    with pytest.warns(GraphWarning, match=rf"the edges have no weights, because .*e\.csv, {found}"):
+        data = graph(edges)
     assert "edge_weight" not in data
-    assert "edge_weight" not in graph(f"source,target,weight\n1,2,{cell}\n", weight=False)
+    assert "edge_weight" not in graph(edges, weight=False)
+
+
+def test_digits_that_are_stored_as_text_are_not_weights() -> None:
+    nodes = pd.DataFrame({"id": [1, 2], "f": [0, 1]})
+    edges = pd.DataFrame({"source": [1], "target": [2], "weight": ["3"]})
+    with pytest.raises(InputError, match="edges, row 1, column 'weight' is '3', which is not a number: weights must"):
+        from_tables(nodes, edges, weight="weight")
 
 
 def test_a_column_weight_may_hold_the_ends(graph) -> None:
@@ -68,7 +84,7 @@ def test_a_column_weight_may_hold_the_ends(graph) -> None:
         ("1,2,-0.5\n2,1,1", None, r"e\.csv, row 1, column 'weight' is -0\.5"),
         ("1,2,inf", None, r"e\.csv, row 1, column 'weight' is inf"),
         ("1,2,1\n2,1,", "weight", r"e\.csv, row 2, column 'weight' is empty: weights must be"),
-        ("1,2,much", "weight", r"weight\('weight'\) can't be the weights: this column of .*e\.csv holds 'much'"),
+        ("1,2,1\n1,2,much", "weight", r"e\.csv, row 2, column 'weight' is 'much', which is not a number: weights must"),
         ("1,2,1", "strength", r"weight\('strength'\) is not a column of .*e\.csv, which has source, target, weight"),
         ("1,2,1", "target", r"weight\('target'\) is the column of .*e\.csv with an end of the edges: name another"),
     ],

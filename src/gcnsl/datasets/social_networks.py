@@ -33,7 +33,7 @@ def read_facebook(content: bytes) -> Data:
 
 
 def read_twitch(edges: bytes, features: bytes, target: bytes) -> Data:
-    """Read a country's streamers: friendships, what they play and like, and whether they are for adults (``mature``)."""
+    """Read a country's streamers: friendships, what they play and like, and as the class whether that is for adults."""
     nodes = pd.read_csv(io.BytesIO(target)).set_index("new_id").sort_index()
     active = {int(node): indices for node, indices in json.loads(features).items()}
     encoder = MultiLabelBinarizer()

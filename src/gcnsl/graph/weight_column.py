@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -29,11 +30,10 @@ def find_weights(table: Table, name: str | Literal[False] | None, ends: Collecti
     kind = table.columns[column].type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return column
-    values = table.columns[column].drop_null()
-    found = f"{table.name} holds {str(values[0].as_py())!r}, not numbers" if len(values) else f"{table.name} is empty"
+    found = _first_text(table, column)
     if name is not None:
-        raise ArgumentError("weight", column, f"can't be the weights: this column of {found}")
-    warnings.warn(f"edges have no weights: the column 'weight' of {found}", GraphWarning, stacklevel=3)
+        raise InputError(f"{found}: {WEIGHT_RULE}")
+    warnings.warn(f"the edges have no weights, because {found}", GraphWarning, stacklevel=3)
     return None
 
 
@@ -47,6 +47,17 @@ def read_weights(table: Table, name: str) -> NDArray[np.float64]:
     if bad.any():
         raise InputError(f"{table.place(bad, name)} is {column[int(bad.argmax())].as_py()}: {WEIGHT_RULE}")
     return values
+
+
+def _first_text(table: Table, name: str) -> str:
+    """Return where a column that does not hold numbers has something else, and what."""
+    column = table.columns[name]
+    if column.null_count == len(column):
+        return f"{table.name}, column {name!r} is empty"
+    values = column.to_pandas()
+    unlike = values.notna() & pd.to_numeric(values.astype(str), errors="coerce").isna()
+    bad = unlike if unlike.any() else values.notna()  # all may be digits that are stored as text
+    return f"{table.place(bad, name)} is {str(values[bad].iloc[0])!r}, which is not a number"
 
 
 def unused_columns(table: Table, used: Collection[str | None]) -> list[str]:
