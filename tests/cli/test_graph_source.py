@@ -142,9 +142,9 @@ def test_what_methods_do_not_use_is_said_in_one_line(capsys) -> None:
     say_unused(both, [METHODS["h2gcn-2"]])
     say_unused(both, [METHODS["mlp"], METHODS["gcn"], METHODS["gat"]])
     one, several = capsys.readouterr().err.splitlines()
-    assert one == "Note: h2gcn-2 does not use the edges' weights; h2gcn-2 does not use the edges' directions"
+    assert one == "Note: h2gcn-2 does not use the edges' directions and weights"
     assert several == (
-        "Note: mlp and gat do not use the edges' weights; mlp, gcn and gat do not use the edges' directions"
+        "Note: mlp, gat do not use the edges' directions and weights; gcn does not use the edges' directions"
     )
 
 

@@ -49,7 +49,7 @@ def test_arcs_and_weights_are_reordered_with_the_nodes() -> None:
     other = from_arrays(GROWN_X[ORDER], np.argsort(ORDER)[GROWN_EDGES], node_ids=GROWN_IDS[ORDER], **arcs)
     ordered, place = in_training_order(model.fitted_.prepared, other)
     expected = from_arrays(GROWN_X, place[np.argsort(ORDER)][GROWN_EDGES], **arcs)
-    assert list(edge_parts(ordered)) == ["edge_index", "edge_weight", "arc_weight", "arc_index"]
+    assert list(edge_parts(ordered)) == ["edge_index", "edge_weight", "arc_index", "arc_weight"]
     for name, part in edge_parts(ordered).items():
         assert part.equal(expected[name]), name
     found = model.predict_proba_graph(other)

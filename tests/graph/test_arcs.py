@@ -66,8 +66,8 @@ def test_a_graph_keeps_what_it_was_given() -> None:
     assert {name: part.tolist() for name, part in parts.items()} == {
         "edge_index": [[0, 1, 1, 2, 3], [1, 0, 2, 1, 3]],
         "edge_weight": [2, 2, 3, 3, 4],
-        "arc_weight": [1, 2, 3, 4],
         "arc_index": [[0, 1, 1, 3], [1, 0, 2, 3]],
+        "arc_weight": [1, 2, 3, 4],
     }
 
 

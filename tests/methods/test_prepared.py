@@ -73,6 +73,9 @@ def test_a_grown_graph_needs_the_weights_that_training_used_and_no_others() -> N
         InputError, match="gcn was trained with the edges' weights, which the grown graph does not have"
     ):
         prepared("gcn", {}, weighted).grown_inputs(plain)
+    undirected = from_arrays(weighted.x, weighted.arc_index, edge_weight=weighted.arc_weight)
+    ready = prepared("gcn", {}, weighted)
+    assert ready.grown_inputs(undirected)[0] is ready.inputs, "gcn does not use directions"
     for name, graph in (("gcn", plain), ("mlp", weighted), ("geom-gcn", weighted)):
         ready = prepared(name, {}, graph)
         for same in (weighted, plain) if name != "gcn" else (weighted,):

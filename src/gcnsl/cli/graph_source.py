@@ -108,14 +108,13 @@ class GraphSource:
 
 def say_unused(data: "Data", methods: "Iterable[Method]") -> None:
     """Say in one line what the graph tells of its edges and some of the methods do not use."""
-    unused: dict[str, list[str]] = {}
+    by_facts: dict[str, list[str]] = {}
     for method in methods:
-        for fact in method.unused(data):
-            unused.setdefault(fact, []).append(method.name)
+        by_facts.setdefault(" and ".join(method.unused(data)), []).append(method.name)
     sentences = [
-        f"{' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))} {'do' if len(names) > 1 else 'does'} "
-        f"not use the edges' {fact}"
-        for fact, names in unused.items()
+        f"{', '.join(names)} {'do' if len(names) > 1 else 'does'} not use the edges' {facts}"
+        for facts, names in by_facts.items()
+        if facts
     ]
     if sentences:
         say("Note", "; ".join(sentences), "cyan")

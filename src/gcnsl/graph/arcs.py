@@ -23,8 +23,12 @@ from torch_geometric.data import Data
 from gcnsl.errors import InputError
 from gcnsl.graph.arrays import as_array
 
-EDGE_FACTS = {"weights": ("edge_weight", "arc_weight"), "directions": ("arc_index",)}
-"""The attributes of a graph that hold what a method may use of its edges besides ``edge_index``."""
+EDGE_FACTS = {
+    "edge_weight": frozenset({"weights"}),
+    "arc_index": frozenset({"directions"}),
+    "arc_weight": frozenset({"weights", "directions"}),
+}
+"""What the attributes of a graph tell of its edges besides ``edge_index``; a method may use some of it."""
 
 WEIGHT_RULE = "weights must be finite in float32 and > 0; change it, drop the edge, or load the graph without weights"
 _LARGEST = float(np.finfo(np.float32).max)
@@ -32,8 +36,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 def edge_parts(graph: Data) -> dict[str, Tensor]:
     """Return what a graph knows of its edges, by name: ``edge_index``, and arcs and weights where it has them."""
-    names = ("edge_index", *(name for names in EDGE_FACTS.values() for name in names))
-    return {name: graph[name] for name in names if name in graph}
+    return {name: graph[name] for name in ("edge_index", *EDGE_FACTS) if name in graph}
 
 
 def arcs_and_weights(

@@ -72,11 +72,12 @@ class Prepared:
     def _with_known_facts(self, graph: Data) -> Data:
         """A grown graph with those weights and directions of edges that the method used in training, and no others."""
         graph = copy.copy(graph)
-        for fact, name in ((fact, name) for fact, names in EDGE_FACTS.items() for name in names):
-            known = name in self.graph and fact in self.method.config.uses
+        for name, facts in EDGE_FACTS.items():
+            known = name in self.graph and facts <= self.method.config.uses
             if known and name not in graph:
-                was = f"{self.method.name} was trained with the edges' {fact}"
-                raise InputError(f"{was}, which the grown graph does not have: give it {fact} too")
+                missing = " and ".join(facts)
+                was = f"{self.method.name} was trained with the edges' {missing}"
+                raise InputError(f"{was}, which the grown graph does not have: give it {missing} too")
             if not known and name in graph:
                 del graph[name]
         if "edge_weight" in graph:

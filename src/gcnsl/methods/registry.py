@@ -69,8 +69,9 @@ class Method:
         return asdict(self.config) | asdict(self.training)
 
     def unused(self, graph: Data) -> list[str]:
-        """What the graph tells of its edges and the method does not use: ``"weights"``, ``"directions"``."""
-        return [fact for fact, (name, *_) in EDGE_FACTS.items() if name in graph and fact not in self.config.uses]
+        """What the graph tells of its edges and the method does not use: ``"directions"``, ``"weights"``."""
+        told = frozenset[str]().union(*(facts for name, facts in EDGE_FACTS.items() if name in graph))
+        return sorted(told - self.config.uses)
 
     def described(self) -> list[Option]:
         """All hyper-parameters with meaning and range; the defaults are the values of this method."""

@@ -30,7 +30,7 @@ class GCNConfig(ModelConfig):
     adjacency_norm: AdjacencyNorm = option("symmetric", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X and Â."""
+        """X and Â, with the weights of the edges if they have some."""
         adjacency = normalized_adjacency(
             graph.edge_index,
             graph.num_nodes,

@@ -112,7 +112,7 @@ class GCNSLConfig(ModelConfig):
         return SpectralColumns(values, SpectralFeatures.from_state(plain, tensors, graph.x))
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """The shifted X, Â and F."""
+        """The shifted X, Â (with the weights of the edges if they have some) and F."""
         adjacency = normalized_adjacency(
             graph.edge_index,
             graph.num_nodes,

@@ -37,7 +37,7 @@ class MixHopConfig(ModelConfig):
             raise ArgumentError("powers", self.powers, "must be one or more different whole numbers, such as [0, 1, 2]")
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X and Â."""
+        """X and Â, with the weights of the edges if they have some."""
         weight = relative_weights(graph)
         adjacency = normalized_adjacency(graph.edge_index, graph.num_nodes, weight=weight, self_loops=self.self_loops)
         return fastest_form(graph.x), adjacency
