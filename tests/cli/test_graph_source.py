@@ -130,7 +130,7 @@ def test_directions_and_weights(pets) -> None:
 
 @pytest.mark.parametrize("given", [{"graph": "debian"}, {"nodes": "n", "edges": "e", "no_weight": True}])
 def test_a_weight_that_can_not_be_is_refused(given) -> None:
-    with pytest.raises(InputError, match="--weight hours names a column of --edges: leave out --no-weight and GRAPH"):
+    with pytest.raises(InputError, match="--weight hours names a column of --edges and goes neither with GRAPH"):
         GraphSource(**given, weight="hours").read(split=None, root=None)
 
 

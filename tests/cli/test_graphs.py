@@ -58,7 +58,7 @@ def test_inspect_directions_and_weights(gcnsl, tables) -> None:
     named = ("inspect", "--nodes", tables[0], "--edges", tables[1])
     out = " ".join(re.sub("[│┃]", " ", gcnsl(*named, "--directed")[1]).split())
     assert "edges 2 (0 loops; without their directions)" in out
-    assert "arcs 3 (66.7% have a reverse arc)" in out
+    assert "arcs 3 reciprocity 66.7% of the arcs also lead in the other direction" in out
     assert "weights min 1 mean 2.5 max 4" in out
     assert "homophily of arcs arc 0.333 out 0.250 in 0.333" in out
     assert f"! Columns of {tables[1]} that are not used: since" in out

@@ -69,6 +69,17 @@ def test_weights_are_measured_by_their_mean() -> None:
     assert relative_weights(from_arrays(X, [[0, 1], [1, 2]])) is None
 
 
+@pytest.mark.parametrize("norm", ["symmetric", "row"])
+def test_weights_of_any_size_give_finite_entries(norm) -> None:
+    for weight in ([1e-45, 1.0], [3e38, 3e38], [1e-45, 3e38], [1e-45, 1e-45]):
+        data = from_arrays(X, [[0, 1], [1, 2]], edge_weight=weight)
+        for self_loops in (True, False):
+            relative = relative_weights(data)
+            found = normalized_adjacency(data.edge_index, 3, weight=relative, self_loops=self_loops, norm=norm)
+            assert found.values.isfinite().all()
+            assert found.values.max() <= 1
+
+
 def test_bad_norm() -> None:
     with pytest.raises(InputError, match="must be one of symmetric, row"):
         normalized_adjacency(torch.empty(2, 0, dtype=torch.long), 3, norm="column")

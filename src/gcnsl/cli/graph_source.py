@@ -77,7 +77,8 @@ class GraphSource:
         if (self.graph is None) == (self.nodes is None) or (self.nodes is None) != (self.edges is None):
             raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
         if self.weight is not None and (self.no_weight or self.graph is not None):
-            raise InputError(f"--weight {self.weight} names a column of --edges: leave out --no-weight and GRAPH")
+            named = f"--weight {self.weight} names a column of --edges"
+            raise InputError(f"{named} and goes neither with GRAPH nor with --no-weight: leave one out")
         if self.graph is not None:
             return load(self.graph, split=split, directed=self.directed, seed=seed, runs=runs, root=root)
         data = from_tables(

@@ -106,25 +106,22 @@ def _as_given(summary: "GraphSummary") -> str:
     return f"{summary.loops:,} loops; {listed}{repeats}"
 
 
-def _arcs(summary: "GraphSummary") -> str:
-    reciprocity = summary.reciprocity
-    return f"{summary.arcs:,}" + ("" if reciprocity is None else f" [dim]({reciprocity:.1%} have a reverse arc)[/]")
-
-
 def _shares(values: dict[str, float | None]) -> str:
     return "  ".join(f"{name} –" if value is None else f"{name} {value:.3f}" for name, value in values.items())
 
 
 def _print_summary(summary: "GraphSummary") -> None:
+    back, of_arcs = summary.reciprocity, _shares(summary.arc_homophily)
     facts = {
         "nodes": f"{summary.nodes:,}",
         "edges": f"{summary.edges:,} [dim]({_as_given(summary)})[/]",
-        **({} if summary.arcs is None else {"arcs": _arcs(summary)}),
-        **({"weights": "  ".join(f"{k} {v:,.4g}" for k, v in summary.weights.items())} if summary.weights else {}),
+        "arcs": "" if summary.arcs is None else f"{summary.arcs:,}",
+        "reciprocity": "" if back is None else f"{back:.1%} [dim]of the arcs also lead in the other direction[/]",
+        "weights": "  ".join(f"{name} {value:,.4g}" for name, value in summary.weights.items()),
         "features": f"{summary.features:,}",
         "neighbours": "  ".join(f"{name} {value:,.1f}".removesuffix(".0") for name, value in summary.degree.items()),
         "homophily": _shares(summary.homophily),
-        **({"homophily of arcs": _shares(summary.arc_homophily)} if summary.arc_homophily else {}),
+        "homophily of arcs": of_arcs and f"{of_arcs} [dim](out: where a node points; in: what points to it)[/]",
         "isolated nodes": f"{summary.isolated_nodes:,}",
         "feature rows": f"{summary.zero_feature_rows:,} empty, {summary.repeated_feature_rows:,} equal to another's",
         "twins": f"{summary.twins:,} [dim](same label, same neighbours as another node)[/]",
@@ -133,7 +130,7 @@ def _print_summary(summary: "GraphSummary") -> None:
         facts["split"] = "  ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in summary.split.items())
     if summary.leakage is not None:
         facts["leakage"] = f"{summary.leakage:.1%} [dim]of test nodes have a twin in training[/]"
-    print_facts(summary.name, facts)
+    print_facts(summary.name, {name: text for name, text in facts.items() if text})
     if summary.classes:
         largest = max(1, *summary.classes.values())
         sizes = summary.classes | ({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})

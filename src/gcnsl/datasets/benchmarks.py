@@ -47,7 +47,7 @@ _WIKIPEDIA_NOTE = (
     "accuracies are optimistic (Platonov et al., 2023)"
 )
 _FILTERED_NOTE = "Without the nodes whose neighbours and label are those of another (Platonov et al., 2023)"
-_MINESWEEPER_NOTE = "80 % of the nodes are in one class, and half of them hide their features: ROC-AUC is usual"
+_MINESWEEPER_NOTE = "80 % of the nodes are in one class, half of all hide their features; results are usually ROC-AUC"
 _FACEBOOK_NOTE = "The class is the gender, which 97 nodes do not tell; the features are codes, one-hot encoded"
 _MISSING_CLASS_NOTE = (
     "One class has a single node (25): it can't be learnt in geom-gcn splits where that is not a training node"

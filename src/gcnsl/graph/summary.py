@@ -104,7 +104,7 @@ def _arc_facts(data: Data, y: Tensor) -> dict[str, Any]:
     if weight is None and "edge_weight" in data:
         weight = data.edge_weight[data.edge_index[0] <= data.edge_index[1]]  # each edge once
     if weight is not None and len(weight):
-        weights = {"min": float(weight.min()), "mean": float(weight.mean()), "max": float(weight.max())}
+        weights = {"min": float(weight.min()), "mean": float(weight.double().mean()), "max": float(weight.max())}
     if arcs is None:
         return {"arcs": None, "reciprocity": None, "arc_homophily": {}, "weights": weights}
     proper = arcs.shape[1] - data.edge_report.loops

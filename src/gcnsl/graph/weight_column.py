@@ -60,7 +60,7 @@ def _first_text(table: Table, name: str) -> str:
     return f"{table.place(bad, name)} is {str(values[bad].iloc[0])!r}, which is not a number"
 
 
-def unused_columns(table: Table, used: Collection[str | None]) -> list[str]:
+def note_unused(table: Table, used: Collection[str | None]) -> list[str]:
     """Return a note that names the columns of the table that are not used; none if all are."""
     others = [name for name in table.columns if name not in used]
     shown = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")

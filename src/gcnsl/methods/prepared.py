@@ -15,6 +15,7 @@ from gcnsl.errors import InputError
 from gcnsl.graph.arcs import EDGE_FACTS, edge_parts
 from gcnsl.methods.registry import Folder, Method
 from gcnsl.nn import Precomputed, normalize_features
+from gcnsl.nn.preprocessing import mean_weight
 from gcnsl.sparse import Matrix, slice_rows, to_scipy
 
 State = tuple[dict[str, Any], dict[str, Tensor]]
@@ -81,7 +82,7 @@ class Prepared:
             if not known and name in graph:
                 del graph[name]
         if "edge_weight" in graph:
-            graph.weight_unit = self.graph.edge_weight.mean()
+            graph.weight_unit = mean_weight(self.graph)
         return graph
 
     def first_change(self, graph: Data) -> tuple[int, int] | None:

@@ -69,7 +69,8 @@ def normalized_adjacency(
     )
     source, target = edges
     size = scatter(entries, source, dim_size=num_nodes)
-    inverse = torch.where(size > 0, size ** (-0.5 if norm == "symmetric" else -1.0), 0.0)
+    nonzero = size.clamp(min=torch.finfo(size.dtype).tiny)  # so that the inverse is finite
+    inverse = torch.where(size > 0, nonzero ** (-0.5 if norm == "symmetric" else -1.0), 0.0)
     scale = inverse[source] * inverse[target] if norm == "symmetric" else inverse[source]
     return SparseMatrix.from_edges(edges, scale * entries, num_nodes)
 
@@ -82,5 +83,11 @@ def relative_weights(graph: Data) -> Tensor | None:
     """
     if "edge_weight" not in graph:
         return None
-    unit: Tensor = graph.get("weight_unit", graph.edge_weight.mean())
-    return torch.as_tensor(graph.edge_weight / unit)
+    relative: Tensor = graph.edge_weight / graph.get("weight_unit", mean_weight(graph))
+    return relative
+
+
+def mean_weight(graph: Data) -> Tensor:
+    """The mean weight of a graph's edges, in double precision, in which large weights do not add up to infinity."""
+    mean: Tensor = graph.edge_weight.mean(dtype=torch.float64)
+    return mean
