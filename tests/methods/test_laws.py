@@ -24,6 +24,7 @@ from .cases import (
     prepared,
     same_weights,
     small_graph,
+    weighted_graph,
     with_features,
 )
 
@@ -61,6 +62,33 @@ def test_nodes_may_be_renumbered(name, options) -> None:
     order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
     other = from_arrays(data.x[order], torch.argsort(order)[data.edge_index], data.y[order])
     ready, renumbered = (prepared(name, options, graph) for graph in (data, other))
+    model = drawn(ready.build())
+    torch.testing.assert_close(model(*renumbered.inputs), model(*ready.inputs)[order], rtol=1e-4, atol=1e-4)
+
+
+@every_method
+def test_weights_and_directions_count_exactly_for_those_that_use_them(name) -> None:
+    plain, reverse = small_graph(), weighted_graph(reverse=True)
+    ready, weighted, reversed_ = (prepared(name, {}, graph) for graph in (plain, weighted_graph(), reverse))
+    model = drawn(ready.build())
+    uses = METHODS[name].config.uses
+    logits = model(*weighted.inputs)
+    assert logits.equal(model(*ready.inputs)) == (not uses)
+    assert logits.equal(model(*reversed_.inputs)) == ("directions" not in uses)
+    assert METHODS[name].unused(reverse) == [fact for fact in ("directions", "weights") if fact not in uses]
+    assert METHODS[name].unused(plain) == []
+    torch.testing.assert_close(
+        model(*prepared(name, {}, weighted_graph(scale=1000)).inputs), logits, rtol=1e-4, atol=1e-4
+    )
+
+
+@every_method
+def test_nodes_with_weighted_arcs_may_be_renumbered(name) -> None:
+    data = weighted_graph()
+    order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
+    arcs = {"edge_index": torch.argsort(order)[data.arc_index], "edge_weight": data.arc_weight, "directed": True}
+    other = from_arrays(data.x[order], y=data.y[order], **arcs)
+    ready, renumbered = (prepared(name, {"standardize": "never"}, graph) for graph in (data, other))
     model = drawn(ready.build())
     torch.testing.assert_close(model(*renumbered.inputs), model(*ready.inputs)[order], rtol=1e-4, atol=1e-4)
 

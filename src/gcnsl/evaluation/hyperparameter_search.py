@@ -30,6 +30,7 @@ from gcnsl.evaluation.processes import Worker, in_processes, watching
 from gcnsl.evaluation.search_space import Suggest, grid_of, space_of
 from gcnsl.files import digest
 from gcnsl.graph import split_masks
+from gcnsl.graph.arcs import edge_parts
 from gcnsl.methods import Method, Prepared, find_method
 from gcnsl.methods.registry import Folder
 from gcnsl.training import choose_device
@@ -99,8 +100,8 @@ class Search:
     @property
     def _graph(self) -> str:
         """Tells graphs apart that have the same name."""
-        parts = {name: self.data[name] for name in ("y", "edge_index", "train_mask", "val_mask")}
-        return digest(parts)[:8]
+        parts = {name: self.data[name] for name in ("y", "train_mask", "val_mask")}
+        return digest(parts | edge_parts(self.data))[:8]
 
 
 class Found(NamedTuple):

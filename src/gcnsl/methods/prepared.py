@@ -12,9 +12,11 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
+from gcnsl.graph.arcs import EDGE_FACTS, edge_parts
 from gcnsl.methods.feature_preparation import FeaturePreparation
 from gcnsl.methods.registry import Folder, Method
 from gcnsl.nn import Precomputed
+from gcnsl.nn.preprocessing import mean_weight
 from gcnsl.sparse import Matrix, slice_rows, to_scipy
 
 State = tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]
@@ -52,12 +54,15 @@ class Prepared:
         """The inputs for a graph whose first nodes are those of this one, and keyword arguments of the forward pass.
 
         Args:
-            graph: A checked graph; the features of its first nodes are unchanged.
+            graph: A checked graph; the features of its first nodes are unchanged. Weights and directions of edges that
+                the training graph did not have are left out.
 
         Raises:
-            InputError: If the method can't handle new nodes.
+            InputError: If the method can't handle new nodes, or uses weights or directions that the graph lacks.
         """
-        if graph.num_nodes == self.graph.num_nodes and graph.edge_index.equal(self.graph.edge_index):
+        graph = self._with_known_facts(graph)
+        same_edges = all(part.equal(self.graph[name]) for name, part in edge_parts(graph).items())
+        if graph.num_nodes == self.graph.num_nodes and same_edges:
             return self.inputs, {}
         config = self.method.config
         normalised = _with_features(graph, self.features)
@@ -67,6 +72,21 @@ class Prepared:
             raise InputError(f"{self.method.name} {error}") from error
         options = {"known": self.graph.num_nodes} if config.tells_new_nodes else {}
         return _on(self.device, config.inputs(normalised, precomputed, seed=self.seed)), options
+
+    def _with_known_facts(self, graph: Data) -> Data:
+        """A grown graph with those weights and directions of edges that the method used in training, and no others."""
+        graph = copy.copy(graph)
+        for name, facts in EDGE_FACTS.items():
+            known = name in self.graph and facts <= self.method.config.uses
+            if known and name not in graph:
+                missing = " and ".join(facts)
+                was = f"{self.method.name} was trained with the edges' {missing}"
+                raise InputError(f"{was}, which the grown graph does not have: give it {missing} too")
+            if not known and name in graph:
+                del graph[name]
+        if "edge_weight" in graph:
+            graph.weight_unit = mean_weight(self.graph)
+        return graph
 
     def first_change(self, graph: Data) -> tuple[int, int] | None:
         """Node and feature of the first value that differs from the training graph; ``None`` if all are the same."""

@@ -41,6 +41,9 @@ class ModelConfig(Options, ABC):
     ``model(*inputs)`` returns the logits of all nodes (n × C).
     """
 
+    uses: ClassVar[frozenset[str]] = frozenset()
+    """What the model reads of the edges besides ``edge_index``: ``"weights"``, ``"directions"``, both or nothing."""
+
     tells_new_nodes: ClassVar[bool] = False
     """Whether the forward pass takes ``known``, the number of nodes of the training graph."""
 
