@@ -9,7 +9,7 @@ import torch
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from gcnsl import InputError, NodeClassifier
+from gcnsl import InputError, NodeClassifier, synthetic
 from gcnsl.estimator.explanation import explain
 from gcnsl.graph import from_arrays
 from gcnsl.graph.arcs import edge_parts
@@ -166,3 +166,15 @@ def test_one_split_of_a_checked_graph() -> None:
     everything = NodeClassifier("mlp", **SMALL, device="cpu").fit_graph(data, run=1, all_labels=True)
     assert (everything.y_ == DATA.y.numpy()).all()
     assert isinstance(model.graph_.x, torch.Tensor)
+
+
+def test_a_graph_without_features_is_learned_saved_and_grown(tmp_path) -> None:
+    data = synthetic(n=150, h=0.9, classes=3, degree=8, features=2, seed=0)
+    y = np.where(np.arange(150) < 100, data.y.numpy(), -1)
+    classifier = NodeClassifier("gcn", epochs=60).fit(None, y, edge_index=data.edge_index)
+    assert classifier.score(None, data.y, nodes=np.arange(100, 150)) > 0.6
+    classifier.save(tmp_path / "model")
+    loaded = NodeClassifier.load(tmp_path / "model")
+    assert np.array_equal(loaded.predict_proba(), classifier.predict_proba())
+    edges = np.concatenate([data.edge_index.numpy(), [[150, 150], [0, 1]]], axis=1)
+    assert len(loaded.predict(np.empty((151, 0)), edge_index=edges)) == 151

@@ -105,7 +105,7 @@ def test_bad_sources_are_named() -> None:
         from_scipy(sp.csr_array((2, 3)), X)
     with pytest.raises(InputError, match="x has 4 rows, but adjacency has 3"):
         from_scipy(sp.csr_array((3, 3)), X)
-    with pytest.raises(InputError, match=r"data\.x is None"):
+    with pytest.raises(InputError, match="x and y are both None"):
         from_data(Data(edge_index=torch.tensor(EDGES)))
     with pytest.raises(InputError, match=r"data\.edge_index is None"):
         from_data(Data(x=torch.tensor(X)))

@@ -119,7 +119,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Check a graph and train on it.
 
         Args:
-            X: Features (n × d), dense or sparse, NumPy, SciPy or torch.
+            X: Features (n × d), dense or sparse, NumPy, SciPy or torch; ``None`` if the nodes have none.
             y: One label per node, of any type; -1, ``None`` or NaN where it is not known.
             edge_index: Node numbers (2 × E), in any direction and with any repeats.
             edge_weight: A positive weight for each edge (E), for methods that use weights.

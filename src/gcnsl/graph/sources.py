@@ -33,7 +33,8 @@ def from_arrays(
     """Make a checked graph from arrays. All other ways to make a graph call this function.
 
     Args:
-        x: Features (n × d), dense or sparse. Sparse features stay sparse (torch CSR).
+        x: Features (n × d), dense or sparse. Sparse features stay sparse (torch CSR). ``None`` if the nodes have none:
+            methods then read structural features, and ``y`` says how many nodes there are.
         edge_index: Node numbers of the edges (2 × E), which are made simple and undirected: see
             :mod:`gcnsl.graph.simple_edges`.
         y: One label per node: class numbers with -1 for unknown, or names with ``None`` for unknown.
@@ -49,7 +50,9 @@ def from_arrays(
         if it is directed, ``edge_weight`` if there are weights, and ``arc_weight`` if both; and with ``y``,
         ``class_names``, ``node_ids``, ``feature_names`` and the masks (n × runs) where they are given.
     """
-    features = check_features(x)
+    if x is None and y is None:
+        raise InputError("x and y are both None: give features, or labels, so that the number of nodes is known")
+    features = check_features(np.empty((len(y), 0)) if x is None else x)
     num_nodes, num_features = features.shape
     ends = check_edges(edge_index, num_nodes)
     simple, report = simple_undirected(*ends, num_nodes)
@@ -146,8 +149,6 @@ def from_data(data: Data, *, directed: bool = False, weight: str | Literal[False
         weight: The attribute with the weights of the edges, which it may lack; ``"edge_attr"`` if that has a single
             column, for example. ``False`` ignores them.
     """
-    if data.x is None:
-        raise InputError("data.x is None: give features, one row per node")
     if data.edge_index is None:
         raise InputError("data.edge_index is None: give the edges, 2 × E (2 × 0 for a graph without edges)")
     names = ("class_names", "node_ids", "feature_names", *MASKS)
