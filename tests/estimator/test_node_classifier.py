@@ -169,7 +169,7 @@ def test_one_split_of_a_checked_graph() -> None:
 
 
 def test_a_graph_without_features_is_learned_saved_and_grown(tmp_path) -> None:
-    data = synthetic(n=150, h=0.9, classes=3, degree=8, features=2, seed=0)
+    data = synthetic(n=150, h=0.9, classes=3, degree=8, features=3, seed=0)
     y = np.where(np.arange(150) < 100, data.y.numpy(), -1)
     classifier = NodeClassifier("gcn", epochs=60).fit(None, y, edge_index=data.edge_index)
     assert classifier.score(None, data.y, nodes=np.arange(100, 150)) > 0.6
