@@ -12,7 +12,7 @@ from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, resolve_all, with_class_weight
 from gcnsl.cli.console import busy, out, print_json, print_table, runs_shown, say
-from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.quality_tables import remark_on_imbalance
 from gcnsl.errors import InputError
 
@@ -78,6 +78,7 @@ def compare(
         data = source.read_labelled(split=split, seed=seed, runs=runs or USUAL_RUNS, root=root)
         runs = runs or (split_count(data) if split_count(data) > 1 else USUAL_RUNS)
     remark_on_imbalance(data, metric, quiet=quiet)
+    say_unused(data, methods.values())
     name, stopped = data.get("name") or "graph", None
     try:
         with runs_shown(runs * len(methods), quiet=quiet) as (begin, show):

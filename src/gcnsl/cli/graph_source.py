@@ -2,17 +2,20 @@
 
 import functools
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gcnsl.cli.console import say
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+    from gcnsl.methods import Method
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,14 @@ class GraphSource:
     ] = None
     label: Annotated[str | None, typer.Option(help="The column of --nodes with the classes. \\[default: label]")] = None
     drop: Annotated[list[str] | None, typer.Option(help="A column of --nodes to leave out; may be repeated.")] = None
+    directed: Annotated[
+        bool, typer.Option("--directed", help="Keep the directions of the edges, from source to target, too.")
+    ] = False
+    weight: Annotated[
+        str | None,
+        typer.Option(help="The column of --edges with positive weights. \\[default: weight, if it is there]"),
+    ] = None
+    no_weight: Annotated[bool, typer.Option("--no-weight", help="Ignore a column `weight` of --edges.")] = False
     split_columns: Annotated[
         str | None,
         typer.Option(
@@ -73,13 +84,16 @@ class GraphSource:
             "--edges": self.edges,
             "--id": self.id_column,
             "--label": self.label,
+            "--weight": self.weight,
             "--split-columns": self.split_columns,
             "--fold-column": self.fold_column,
             "--folds": self.folds,
         }
-        given = [(option, value) for option, value in named.items() if value is not None]
+        given: list[tuple[Any, ...]] = [(option, value) for option, value in named.items() if value is not None]
         given += [("--drop", column) for column in self.drop or ()]
-        return [*filter(None, [self.graph]), *(str(part) for pair in given for part in pair)]
+        flags = {"--directed": self.directed, "--no-weight": self.no_weight}
+        given += [(flag,) for flag, is_set in flags.items() if is_set]
+        return [*filter(None, [self.graph]), *(str(part) for parts in given for part in parts)]
 
     def read(self, *, split: str | None, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
         """The graph, with masks if it has labels, unless ``split`` is None."""
@@ -89,9 +103,10 @@ class GraphSource:
 
         if (self.graph is None) == (self.nodes is None) or (self.nodes is None) != (self.edges is None):
             raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
-        self._check_splits()
+        self._check_options()
         if self.graph is not None:
-            data = load(self.graph, split=None if self.folds else split, seed=seed, runs=runs, root=root)
+            wanted = None if self.folds else split
+            data = load(self.graph, split=wanted, directed=self.directed, seed=seed, runs=runs, root=root)
         else:
             data = self._read_tables()
         if split is None or data.y is None:
@@ -114,12 +129,17 @@ class GraphSource:
             split=_names(self.split_columns),
             fold=self.fold_column,
             drop=self.drop or [],
+            weight=False if self.no_weight else self.weight,
+            directed=self.directed,
         )
         data.name = self.nodes.stem if self.nodes is not None else None
         return data
 
-    def _check_splits(self) -> None:
-        """At most one of the options says how nodes are split, and a dataset has no columns."""
+    def _check_options(self) -> None:
+        """Options must not contradict each other, and a dataset has no columns to be named."""
+        if self.weight is not None and (self.no_weight or self.graph is not None):
+            column = f"--weight {self.weight} names a column of --edges"
+            raise InputError(f"{column} and goes neither with GRAPH nor with --no-weight: leave one out")
         named = {"--split-columns": self.split_columns, "--fold-column": self.fold_column, "--folds": self.folds}
         given = [option for option, value in named.items() if value is not None]
         if len(given) > 1:
@@ -128,6 +148,11 @@ class GraphSource:
             raise InputError(
                 f"{given[0]} names columns of --nodes, and {self.graph} has none: leave it out, or use --folds"
             )
+
+    def like(self, graph: "Data") -> "GraphSource":
+        """The same source, whose edges have directions and weights if those of a model's graph have."""
+        without = self.no_weight or (self.weight is None and "edge_weight" not in graph)
+        return replace(self, directed="arc_index" in graph, no_weight=without)
 
     def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
         """The graph with labels and masks; an error if it has no labels."""
@@ -140,6 +165,20 @@ class GraphSource:
 def _names(text: str | None) -> list[str] | None:
     """Names that are separated by commas."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def say_unused(data: "Data", methods: "Iterable[Method]") -> None:
+    """Say in one line what the graph tells of its edges and some of the methods do not use."""
+    by_facts: dict[str, list[str]] = {}
+    for method in methods:
+        by_facts.setdefault(" and ".join(method.unused(data)), []).append(method.name)
+    sentences = [
+        f"{', '.join(names)} {'do' if len(names) > 1 else 'does'} not use the edges' {facts}"
+        for facts, names in by_facts.items()
+        if facts
+    ]
+    if sentences:
+        say("Note", "; ".join(sentences), "cyan")
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:

@@ -49,9 +49,9 @@ def predict(
 ) -> None:
     """Predict the class of every node, in the graph that the model was trained on or in a graph that has grown since.
 
-    Training nodes are found by their ids, in any order, and must have the features they had; other nodes are new. With
-    --evaluate all metrics are printed, and each class; --metric puts one of them in bold, and --plot draws which
-    classes are taken for which.
+    Training nodes are found by their ids, in any order, and must have the features they had; other nodes are new. Edges
+    are directed if they were in training. With --evaluate all metrics are printed, and each class; --metric puts one of
+    them in bold, and --plot draws which classes are taken for which.
 
     Example: [bold]gcnsl predict model -o predictions.csv[/]
 
@@ -74,7 +74,7 @@ def predict(
         if metric is not None:
             check_choice("metric", metric, METRICS)
         classifier = NodeClassifier.load(model, device=device)
-        data = source.read(split=None, root=root) if source.is_given else None
+        data = source.like(classifier.graph_).read(split=None, root=root) if source.is_given else None
         table = prediction_table(classifier, data, by_class=proba)
         unseen = quality_on_unseen(classifier, data) if evaluate and data is not None else None
     if output is not None:

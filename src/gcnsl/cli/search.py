@@ -10,7 +10,7 @@ from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.assignments import with_class_weight
 from gcnsl.cli.console import busy, out, print_json, print_table, progress, say
-from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.quality_tables import remark_on_imbalance
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def search(
         )
     remark_on_imbalance(data, metric, quiet=quiet)
     score = METRICS[wanted.metric].text
+    say_unused(data, [base])
     try:
         with progress("Searching", trials, quiet=quiet) as bar:
 

@@ -12,7 +12,7 @@ from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, with_class_weight
 from gcnsl.cli.console import busy, epochs_shown, out, percent, print_facts, print_json, say
-from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.quality_tables import metric_facts, print_classes, remark_on_imbalance
 from gcnsl.errors import InputError
 
@@ -88,6 +88,7 @@ def train(
         resolved = resolve(method, benchmark=source.benchmark, settings=settings, options=chosen, metric=metric)
         data = source.read_labelled(split=split, seed=seed, runs=max(run + 1, 10), root=root)
     remark_on_imbalance(data, metric, quiet=quiet)
+    say_unused(data, [resolved])
     if checkpoint is not None and checkpoint.exists() and not quiet:
         say("Continuing", f"from {checkpoint}", "cyan")
     with epochs_shown(quiet=quiet) as show:

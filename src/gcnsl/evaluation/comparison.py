@@ -16,10 +16,10 @@ from gcnsl.checks import check_choice, check_whole
 from gcnsl.errors import InputError, Interrupted, TrainingDiverged
 from gcnsl.evaluation.comparison_verdict import Difference, verdict_on
 from gcnsl.evaluation.majority import MAJORITY, measure_majority
-from gcnsl.evaluation.outcome import Outcome, run_split
+from gcnsl.evaluation.outcome import Outcome, Preparations, run_split
 from gcnsl.evaluation.statistics import LEVEL, paired_difference
 from gcnsl.graph import split_count, split_masks
-from gcnsl.methods import Method, Prepared, prepare
+from gcnsl.methods import Method
 from gcnsl.methods.registry import Folder
 from gcnsl.training import METRICS, Epoch, choose_device
 
@@ -183,7 +183,8 @@ def compare(
     check_choice("metric", metric, METRICS)
     splits = split_count(data)
     result = Comparison(_test_share(data, runs), metric, splits)
-    prepared: dict[str, Prepared] = {}
+    options = {"seed": seed, "device": choose_device(device), "root": root}
+    prepared = {name: Preparations(method, data, **options) for name, method in methods.items()}
     try:
         for run in range(runs):
             split = run % splits
@@ -191,10 +192,9 @@ def compare(
             for name in [name for name in methods if name not in result.failures]:
                 if on_run is not None:
                     on_run(name, run)
-                if name not in prepared:
-                    prepared[name] = prepare(methods[name], data, seed=seed, device=choose_device(device), root=root)
                 try:
-                    result.add(name, run_split(prepared[name], run=split, seed=seed + run, on_epoch=on_epoch))
+                    ready = prepared[name].on(split)
+                    result.add(name, run_split(ready, run=split, seed=seed + run, on_epoch=on_epoch))
                 except TrainingDiverged as error:
                     result.leave_out(name, f"run {run}: {error}")
     except KeyboardInterrupt:

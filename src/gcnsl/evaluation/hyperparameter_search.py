@@ -26,12 +26,13 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import check_choice, check_number, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
-from gcnsl.evaluation.outcome import run_split
+from gcnsl.evaluation.outcome import Preparations, run_split
 from gcnsl.evaluation.processes import Worker, in_processes, watching
 from gcnsl.evaluation.search_space import Suggest, grid_of, space_of
 from gcnsl.files import digest
 from gcnsl.graph import split_count, split_masks
-from gcnsl.methods import Method, Prepared, find_method, prepare
+from gcnsl.graph.arcs import edge_parts
+from gcnsl.methods import Method, Prepared, find_method
 from gcnsl.methods.registry import Folder
 from gcnsl.training import METRICS, choose_device
 
@@ -110,8 +111,8 @@ class Search:
     @property
     def _graph(self) -> str:
         """Tells graphs apart that have the same name."""
-        parts = {name: self.data[name] for name in ("y", "edge_index", "train_mask", "val_mask")}
-        return digest(parts)[:8]
+        parts = {name: self.data[name] for name in ("y", "train_mask", "val_mask")}
+        return digest(parts | edge_parts(self.data))[:8]
 
 
 class Found(NamedTuple):
@@ -221,11 +222,11 @@ def _judge(trial: optuna.Trial, wanted: Search, worker: Worker | None) -> float:
     options = {name: suggest(trial, name) for name, suggest in wanted.space.items()}
     trial.set_user_attr("options", options)
     method, device = wanted.method.with_options(**options), choose_device(wanted.device)
-    prepared = prepare(method, wanted.data, seed=wanted.seed, device=device, root=wanted.root)
+    prepared = Preparations(method, wanted.data, seed=wanted.seed, device=device, root=wanted.root)
     splits, gains = split_count(wanted.data), []
     for run in range(wanted.runs):
         where = {"run": run % splits, "seed": wanted.seed + run}
-        gains.append(_validation_gain(prepared, metric=wanted.metric, worker=worker, **where))
+        gains.append(_validation_gain(prepared.on(run % splits), metric=wanted.metric, worker=worker, **where))
         trial.report(fmean(gains), run)
         if run + 1 < wanted.runs and trial.should_prune():
             raise optuna.TrialPruned

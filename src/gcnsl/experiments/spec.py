@@ -14,7 +14,7 @@ from gcnsl.errors import InputError
 Task = Literal["train", "features"]
 Options = tuple[tuple[str, Any], ...]
 
-LATER_OPTIONS = {"class_weight": None}
+LATER_OPTIONS = {"class_weight": None, "standardize": "auto"}
 """Options that were introduced after runs had been committed: with these values, a run has the key that it had then."""
 
 

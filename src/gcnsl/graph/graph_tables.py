@@ -7,7 +7,7 @@ than reading it. Messages name the table, the row and the column; the first row 
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from gcnsl.graph.labels import number_classes
 from gcnsl.graph.masks import PARTS
 from gcnsl.graph.sources import from_arrays
 from gcnsl.graph.table_reading import Table, read_table
+from gcnsl.graph.weight_column import find_weights, note_unused, read_weights
 
 Source = str | os.PathLike[str] | Any
 """A path (CSV, TSV or Parquet; text files may end in ``.gz``), a pandas DataFrame or a pyarrow Table."""
@@ -45,12 +46,14 @@ def from_tables(
     drop: Sequence[str] = (),
     source: str | None = None,
     target: str | None = None,
+    weight: str | Literal[False] | None = None,
+    directed: bool = False,
 ) -> Data:
     """Read a graph from a table of nodes and a table of edges.
 
     Args:
         nodes: One row per node, with an id, numeric features and, where it is known, a class.
-        edges: One row per edge, with the ids of its two ends. Other columns are ignored.
+        edges: One row per edge, with the ids of its two ends and, if edges have weights, its weight.
         id: Column of ``nodes`` with the ids; by default ``id`` if there is one, else the first column.
         label: Column of ``nodes`` with the classes, names or integers, empty or -1 where unknown; by default ``label``
             if there is one.
@@ -62,11 +65,15 @@ def from_tables(
         drop: Columns of ``nodes`` that are not features.
         source: Column of ``edges`` with one end; by default ``source`` if there is one, else the first column.
         target: Column of ``edges`` with the other end; by default ``target`` if there is one, else the second column.
+        weight: Column of ``edges`` with the weights, positive numbers; by default ``weight`` if there is one that holds
+            numbers. ``False`` for none.
+        directed: Whether edges lead from ``source`` to ``target``, and the directions are kept too.
 
-    The graph has ``node_ids``, ``feature_names`` and the sorted classes as ``class_names``; see :func:`from_arrays`.
+    The graph has ``node_ids``, ``feature_names``, the sorted classes as ``class_names``, and ``notes`` that name unused
+    columns of ``edges``; see :func:`from_arrays`.
     """
     with ThreadPoolExecutor(1) as pool:  # Arrow reads one file while the other is being checked
-        edge_table = pool.submit(_read_edges, edges, source, target)
+        reading = pool.submit(_read_edges, edges, source, target)
         table = read_table(nodes, "nodes", text=[(id or "id", 0)])
         if table.arrow.num_rows == 0:
             raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
@@ -80,16 +87,20 @@ def from_tables(
         fields |= {"node_ids": ids.to_numpy(), "feature_names": names, "x": _features(table, names)}
         if label is not None:
             fields["y"], fields["class_names"] = _labels(table, label)
-        if splits:
-            fields |= _masks(table, splits)
+        fields |= _masks(table, splits)
         name = table.name
         del table
         pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the table for later ones
-        ends = find_ids(ids, name, *edge_table.result())
-    del edge_table, ids
+        edge_table, ends = reading.result()
+        fields["edge_index"] = find_ids(ids, name, edge_table, ends)
+    weights = find_weights(edge_table, weight, ends)
+    fields["edge_weight"] = None if weights is None else read_weights(edge_table, weights)
+    notes = note_unused(edge_table, {*ends, weights})
+    del reading, edge_table, ids
     pa.default_memory_pool().release_unused()
     folds = fields.pop("fold", None)
-    data = from_arrays(edge_index=ends, **fields)
+    data = from_arrays(directed=directed, **fields)
+    data.notes = notes
     if folds is not None:
         data.fold = folds
     return data
@@ -177,6 +188,8 @@ def _split_columns(table: Table, split: str | Sequence[str] | None) -> list[str]
 
 def _masks(table: Table, names: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
     """The masks (n × columns) that some columns name; parts that none of them names are left out."""
+    if not names:
+        return {}
     columns = [_parts(table, name) for name in names]
     masks = {f"{part}_mask": np.stack([column[part] for column in columns], axis=1) for part in PARTS}
     return {name: mask for name, mask in masks.items() if mask.any()}
