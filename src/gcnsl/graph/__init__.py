@@ -5,6 +5,8 @@ as labels, and disjoint masks with one column per run.
 """
 
 from gcnsl.checks import UNLABELLED
+from gcnsl.graph.column_encoder import ColumnEncoder, encode_columns
+from gcnsl.graph.columns import Columns
 from gcnsl.graph.graph_tables import from_tables
 from gcnsl.graph.homophily import adjusted_homophily, edge_homophily, node_homophily
 from gcnsl.graph.labels import encode_labels, read_labels
@@ -15,12 +17,15 @@ from gcnsl.graph.summary import GraphSummary, summarize
 
 __all__ = [
     "UNLABELLED",
+    "ColumnEncoder",
+    "Columns",
     "EdgeReport",
     "GraphSummary",
     "GraphWarning",
     "adjusted_homophily",
     "draw_validation",
     "edge_homophily",
+    "encode_columns",
     "encode_labels",
     "from_arrays",
     "from_data",

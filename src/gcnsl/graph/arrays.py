@@ -23,7 +23,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def check_features(x: Any) -> Tensor:
-    """Check features and convert them to float32 (n × d, both at least 1): dense to dense, sparse to torch CSR."""
+    """Check features and convert them to float32 (n × d, n at least 1): dense to dense, sparse to torch CSR."""
     if isinstance(x, Tensor) and x.layout != torch.strided:
         x = to_scipy(x.cpu())
     values: Any = sp.csr_array(x) if sp.issparse(x) else as_array(x, "x")
@@ -33,8 +33,6 @@ def check_features(x: Any) -> Tensor:
         raise InputError(f"x has shape {values.shape}: give a matrix with one row per node")
     if values.shape[0] == 0:
         raise InputError(f"x has shape {values.shape}: the graph is empty; give at least one node")
-    if values.shape[1] == 0:
-        raise InputError(f"x has shape {values.shape}: nodes have no features; give at least one numeric column")
     with np.errstate(over="ignore"):  # a float64 beyond the range of float32 becomes inf and is refused below
         single = values.astype(np.float32, copy=False)
     stored = single.data if sp.issparse(single) else single

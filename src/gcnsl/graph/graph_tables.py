@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from gcnsl.checks import UNLABELLED
-from gcnsl.errors import InputError
+from gcnsl.errors import ArgumentError, InputError
+from gcnsl.graph.column_encoder import ColumnEncoder
+from gcnsl.graph.columns import LARGEST, Columns
 from gcnsl.graph.ids import as_ids, find_ids
-from gcnsl.graph.labels import number_classes
+from gcnsl.graph.label_column import label_classes
 from gcnsl.graph.masks import PARTS
 from gcnsl.graph.sources import from_arrays
 from gcnsl.graph.table_reading import Table, read_table
@@ -26,8 +27,7 @@ from gcnsl.graph.table_reading import Table, read_table
 Source = str | os.PathLike[str] | Any
 """A path (CSV, TSV or Parquet; text files may end in ``.gz``), a pandas DataFrame or a pyarrow Table."""
 
-_NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
-_LARGEST = np.finfo(np.float32).max
+_NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 _BLOCK_ROWS = 2048
 
 
@@ -40,47 +40,69 @@ def from_tables(
     split: str | None = None,
     features: Sequence[str] | None = None,
     drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    numeric: Sequence[str] = (),
+    unknown: Sequence[Any] | None = None,
+    encoder: ColumnEncoder | None = None,
     source: str | None = None,
     target: str | None = None,
 ) -> Data:
     """Read a graph from a table of nodes and a table of edges.
 
     Args:
-        nodes: One row per node, with an id, numeric features and, where it is known, a class.
+        nodes: One row per node, with an id, features of any kind and, where it is known, a class.
         edges: One row per edge, with the ids of its two ends. Other columns are ignored.
         id: Column of ``nodes`` with the ids; by default ``id`` if there is one, else the first column.
-        label: Column of ``nodes`` with the classes, names or integers, empty or -1 where unknown; by default ``label``
-            if there is one.
+        label: Column of ``nodes`` with the classes, names or integers; by default ``label`` if there is one.
         split: Column of ``nodes`` with ``train``, ``val``, ``test`` or nothing; by default ``split`` if there is one.
         features: Columns of ``nodes`` with the features; by default all remaining columns.
         drop: Columns of ``nodes`` that are not features.
+        categorical: Features that are categories even if they look like numbers, such as codes.
+        numeric: Features that are numbers even if they are text.
+        unknown: Labels of nodes whose class is not known, besides those that are missing; by default -1, ``NA``,
+            ``null`` and the like (:data:`gcnsl.graph.labels.UNKNOWN`).
+        encoder: The encoder of a model, for which the table is read: it has the columns and their kinds, and
+            ``features``, ``drop``, ``categorical`` and ``numeric`` are not looked at.
         source: Column of ``edges`` with one end; by default ``source`` if there is one, else the first column.
         target: Column of ``edges`` with the other end; by default ``target`` if there is one, else the second column.
+
+    Complete numeric columns are features as they are. If there are any others, ``x`` has all columns as the graph's
+    ``encoder`` encodes them: see :mod:`gcnsl.graph.columns` for the kinds of columns, and
+    :mod:`gcnsl.graph.column_encoder` for what becomes of each. It is fitted to the training rows, or to all rows if
+    there is no split; the graph keeps the ``columns`` for :func:`gcnsl.graph.encode_columns`, which fits it to others.
 
     The graph has ``node_ids``, ``feature_names`` and the sorted classes as ``class_names``; see :func:`from_arrays`.
     """
     with ThreadPoolExecutor(1) as pool:  # Arrow reads one file while the other is being checked
         edge_table = pool.submit(_read_edges, edges, source, target)
-        table = read_table(nodes, "nodes", text=[(id or "id", 0)])
+        categories = categorical if encoder is None else encoder.categories
+        text = [(id or "id", 0), (label or "label", None), *((name, None) for name in categories)]
+        table = read_table(nodes, "nodes", text=text, verbatim=None if unknown is None else label or "label")
         if table.arrow.num_rows == 0:
             raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
         id_column = table.find_column(id, "id", 0)
         label = table.find_optional(label, "label")
         split = table.find_optional(split, "split")
-        names = _feature_columns(table, features, {id_column, label, split}, drop)
         ids = as_ids(table, id_column)
-        fields: dict[str, Any] = {"node_ids": ids.to_numpy(), "feature_names": names, "x": _features(table, names)}
+        fields: dict[str, Any] = {"node_ids": ids.to_numpy()}
         if label is not None:
-            fields["y"], fields["class_names"] = _labels(table, label)
+            fields["y"], fields["class_names"] = label_classes(table, label, unknown)
         if split is not None:
             fields |= _masks(table, split)
+        if encoder is None:
+            names = _feature_columns(table, features, {id_column, label, split}, drop, categorical, numeric)
+            made = _features(table, names, categorical, numeric, fields.get("train_mask"))
+        else:
+            made = encoder.attributes(Columns.for_kinds(table, encoder.kinds))
         name = table.name
         del table
         pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the table for later ones
         ends = find_ids(ids, name, *edge_table.result())
     del edge_table, ids
     pa.default_memory_pool().release_unused()
-    return from_arrays(edge_index=ends, **fields)
+    data = from_arrays(made.pop("x"), ends, **fields)
+    data.update(made)
+    return data
 
 
 def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[Table, tuple[str, str]]:
@@ -92,66 +114,59 @@ def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[
 
 
 def _feature_columns(
-    table: Table, wanted: Sequence[str] | None, used: set[str | None], drop: Sequence[str]
+    table: Table,
+    wanted: Sequence[str] | None,
+    used: set[str | None],
+    drop: Sequence[str],
+    categorical: Sequence[str],
+    numeric: Sequence[str],
 ) -> list[str]:
-    for argument, columns in (("features", wanted or ()), ("drop", drop)):
+    arguments = {"features": wanted or (), "drop": drop, "categorical": categorical, "numeric": numeric}
+    for argument, columns in arguments.items():
         for column in columns:
             table.check_column(column, argument)
     used |= set(drop)
     names = [name for name in table.columns if name not in used] if wanted is None else list(wanted)
-    if not names:
-        others = sorted(filter(None, used))
-        raise InputError(f"{table.name} has no feature column besides {others}: add numeric columns")
-    for name in names:
-        kind = table.columns[name].type
-        if not any(is_kind(kind) for is_kind in _NUMERIC):
-            values = table.columns[name].drop_null()
-            example = repr(values[0].as_py()) if len(values) else "nothing"
-            raise InputError(
-                f"{table.name}: column {name!r} holds {kind}, not numbers, e.g. {example}; "
-                "encode it as numbers, make it the label, or drop it"
-            )
+    for argument in ("categorical", "numeric"):
+        for column in arguments[argument]:
+            if column not in names:
+                raise ArgumentError(argument, column, "is not a feature: it is an id, a label, a split or left out")
+            if argument == "numeric" and column in categorical:
+                raise ArgumentError(argument, column, "is named as a category too: choose one of the two")
     return names
 
 
-def _features(table: Table, names: Sequence[str]) -> NDArray[np.float32]:
+def _features(
+    table: Table,
+    names: list[str],
+    categorical: Sequence[str],
+    numeric: Sequence[str],
+    train_mask: NDArray[np.bool_] | None,
+) -> dict[str, Any]:
+    """The attributes of the graph that come from its features."""
+    x = None if categorical else _plain_features(table, names)
+    if x is not None:
+        return {"x": x, "feature_names": names}
+    columns = Columns.read(table, names, categorical=categorical, numeric=numeric)
+    return ColumnEncoder.fit(columns, train_mask).attributes(columns)
+
+
+def _plain_features(table: Table, names: Sequence[str]) -> NDArray[np.float32] | None:
+    """The features (n × d) of a table of complete numbers; ``None`` if a column is anything else."""
     columns = []
     for name in names:
         column = table.columns[name]
-        if column.null_count:
-            raise InputError(f"{table.place(column.is_null(), name)} is empty: features can't be missing; fill it")
+        if column.null_count or not any(is_kind(column.type) for is_kind in _NUMERIC):
+            return None
         values = column.to_numpy()
-        if not np.isfinite(values.sum(dtype=np.float64)) or np.abs(values).max() > _LARGEST:
-            bad = ~(np.abs(values) <= _LARGEST)
-            place, value = table.place(bad, name), values[bad][0]
-            raise InputError(f"{place} is {value}: features must be finite in float32; fill or clip it")
+        if not np.isfinite(values.sum(dtype=np.float64)) or np.abs(values).max() > LARGEST:
+            return None  # Columns finds out whether a value is missing or too large
         columns.append(values)
     x = np.empty((table.arrow.num_rows, len(names)), dtype=np.float32)
     for low in range(0, len(x), _BLOCK_ROWS):  # a block of rows stays in the cache while its columns are copied
         for k, values in enumerate(columns):
             x[low : low + _BLOCK_ROWS, k] = values[low : low + _BLOCK_ROWS]
     return x
-
-
-def _labels(table: Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
-    column = table.columns[name]
-    try:
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if pa.types.is_floating(column.type):
-            column = column.cast(pa.float64())
-        elif not pa.types.is_integer(column.type):
-            column = column.cast(pa.string())
-        coded = pa.chunked_array(column.dictionary_encode().chunks).combine_chunks()
-        numbers, classes = number_classes(coded.dictionary.to_numpy(zero_copy_only=False))
-    except (InputError, pa.ArrowException) as error:
-        raise InputError(f"{table.name}: column {name!r} can't be used as the label: {error}") from error
-    if len(classes) == 1:
-        raise InputError(
-            f"{table.name}: column {name!r} has only one class ({str(classes[0])!r}): label nodes of at least two"
-        )
-    y = np.append(numbers, UNLABELLED)[pc.fill_null(coded.indices, -1).to_numpy()]  # -1 selects the last entry
-    return y, [str(c) for c in classes]
 
 
 def _masks(table: Table, name: str) -> dict[str, NDArray[np.bool_]]:
