@@ -1,6 +1,7 @@
 """The program and what holds for all of its commands: ``--debug``, Ctrl-C, and errors in one line."""
 
 import os
+import shlex
 import warnings
 from typing import Annotated, Any
 
@@ -8,7 +9,7 @@ import typer
 import typer.core
 
 from gcnsl.cli.console import out, say
-from gcnsl.errors import ArgumentError, GcnslError
+from gcnsl.errors import ArgumentError, ColumnError, GcnslError
 from gcnsl.version import __version__
 
 # torch's threads wait for each other by spinning, which makes small graphs several times slower on a busy machine.
@@ -38,6 +39,10 @@ class _Program(typer.core.TyperGroup):
                 raise
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             raise GcnslError(as_option(error, getattr(command, "params", []))) from error
+        except ColumnError as error:
+            raise GcnslError(
+                f"{error.problem}; {column_option(error.argument, error.column)} {error.effect}"
+            ) from error
 
 
 def as_option(error: ArgumentError, parameters: list[Any]) -> str:
@@ -52,6 +57,12 @@ def as_option(error: ArgumentError, parameters: list[Any]) -> str:
     is_hyperparameter = any(error.argument in method.options() for method in METHODS.values())
     by_set = is_hyperparameter and any("--set" in parameter.opts for parameter in parameters)
     return f"--set {error.argument}={value}: it {error.rule}" if by_set else str(error)
+
+
+def column_option(option: str, column: str) -> str:
+    """An option with a column's name, ready to be copied into a shell."""
+    name = '"' + column.replace('"', '""') + '"' if set(column) & set(',"') else column
+    return f"--{option} {shlex.quote(name)}"
 
 
 app = typer.Typer(

@@ -1,5 +1,6 @@
 """The graph that a command is given: the options that name it, and how it is read."""
 
+import csv
 import functools
 import inspect
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+    from gcnsl.graph import ColumnEncoder
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,23 @@ class GraphSource:
         str | None, typer.Option("--id", help="The column of --nodes with the ids. \\[default: id, or the first]")
     ] = None
     label: Annotated[str | None, typer.Option(help="The column of --nodes with the classes. \\[default: label]")] = None
-    drop: Annotated[list[str] | None, typer.Option(help="A column of --nodes to leave out; may be repeated.")] = None
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Columns of --nodes to leave out: `--drop a,b` or `--drop a --drop b`.")
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns of --nodes that are categories, such as codes: `--categorical a,b`."),
+    ] = None
+    numeric: Annotated[
+        list[str] | None, typer.Option(help="Columns of --nodes that are numbers, though written as text.")
+    ] = None
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Labels of nodes whose class is not known: `--unknown 0,?`. Empty cells always are. "
+            "\\[default: -1, NA, null and the like]"
+        ),
+    ] = None
 
     @property
     def is_given(self) -> bool:
@@ -52,11 +71,20 @@ class GraphSource:
         """The arguments that name the graph, for another command."""
         named = {"--nodes": self.nodes, "--edges": self.edges, "--id": self.id_column, "--label": self.label}
         given = [(option, value) for option, value in named.items() if value is not None]
-        given += [("--drop", column) for column in self.drop or ()]
+        several = {"drop": self.drop, "categorical": self.categorical, "numeric": self.numeric, "unknown": self.unknown}
+        given += [(f"--{option}", value) for option, values in several.items() for value in values or ()]
         return [*filter(None, [self.graph]), *(str(part) for pair in given for part in pair)]
 
-    def read(self, *, split: str | None, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
-        """The graph, with masks if it has labels, unless ``split`` is None."""
+    def read(
+        self,
+        *,
+        split: str | None,
+        root: Path | None,
+        seed: int = 0,
+        runs: int = 10,
+        encoder: "ColumnEncoder | None" = None,
+    ) -> "Data":
+        """The graph, with masks if it has labels, unless ``split`` is None; ``encoder`` is that of a model."""
         from gcnsl.datasets import load, with_random_split
         from gcnsl.graph import from_tables
 
@@ -64,7 +92,17 @@ class GraphSource:
             raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
         if self.graph is not None:
             return load(self.graph, split=split, seed=seed, runs=runs, root=root)
-        data = from_tables(self.nodes, self.edges, id=self.id_column, label=self.label, drop=self.drop or [])
+        data = from_tables(
+            self.nodes,
+            self.edges,
+            id=self.id_column,
+            label=self.label,
+            drop=_separate(self.drop),
+            categorical=_separate(self.categorical),
+            numeric=_separate(self.numeric),
+            unknown=None if self.unknown is None else _separate(self.unknown),
+            encoder=encoder,
+        )
         data.name = self.nodes.stem if self.nodes is not None else None
         drawn = split is not None and data.y is not None and "train_mask" not in data
         return with_random_split(data, seed=seed, runs=runs) if drawn else data
@@ -75,6 +113,11 @@ class GraphSource:
         if "train_mask" not in data:
             raise InputError("the graph has no labels: name the column that holds the classes (--label), and fill it")
         return data
+
+
+def _separate(values: list[str] | None) -> list[str]:
+    """Names that are separated by commas; a name with a comma in it is put in quotes, as in a CSV file."""
+    return [name for value in values or () for name in next(csv.reader([value]))]
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:

@@ -50,7 +50,7 @@ def predict(
         from gcnsl.estimator.predictions import prediction_table
 
         classifier = NodeClassifier.load(model, device=device)
-        data = source.read(split=None, root=root) if source.is_given else None
+        data = source.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None
         table = prediction_table(classifier, data, by_class=proba)
     if output is not None:
         write_table(table, output)

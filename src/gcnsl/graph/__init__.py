@@ -6,6 +6,7 @@ as labels, and disjoint masks with one column per run.
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.graph.column_encoder import ColumnEncoder, encode_columns
+from gcnsl.graph.column_report import ColumnSummary
 from gcnsl.graph.columns import Columns
 from gcnsl.graph.graph_tables import from_tables
 from gcnsl.graph.homophily import adjusted_homophily, edge_homophily, node_homophily
@@ -18,6 +19,7 @@ from gcnsl.graph.summary import GraphSummary, summarize
 __all__ = [
     "UNLABELLED",
     "ColumnEncoder",
+    "ColumnSummary",
     "Columns",
     "EdgeReport",
     "GraphSummary",

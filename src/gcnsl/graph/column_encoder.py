@@ -66,7 +66,7 @@ class Levels:
         return [f"{column}={text}" for text in self.texts] + [f"{column} ({o})" for o, there in others.items() if there]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ColumnEncoder:
     """What was learned from the training rows of a table; see the module.
 

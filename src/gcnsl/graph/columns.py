@@ -34,7 +34,7 @@ _PER_DAY = {unit: 86_400 * factor for unit, factor in {"s": 1, "ms": 10**3, "us"
 _WHOLE_AS_FRACTION = r"^(-?\d+)\.0+$"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Columns:
     """Feature columns in Arrow, with the kind of each.
 

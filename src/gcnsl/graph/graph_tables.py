@@ -90,8 +90,10 @@ def from_tables(
         if split is not None:
             fields |= _masks(table, split)
         if encoder is None:
-            names = _feature_columns(table, features, {id_column, label, split}, drop, categorical, numeric)
-            made = _features(table, names, categorical, numeric, fields.get("train_mask"))
+            used = {id_column, label, split}
+            kinds = {"categorical": categorical, "numeric": numeric}
+            names = _feature_columns(table, used, features=features, drop=drop, **kinds)
+            made = _features(table, names, fields.get("train_mask"), **kinds)
         else:
             made = encoder.attributes(Columns.for_kinds(table, encoder.kinds))
         name = table.name
@@ -114,40 +116,31 @@ def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[
 
 
 def _feature_columns(
-    table: Table,
-    wanted: Sequence[str] | None,
-    used: set[str | None],
-    drop: Sequence[str],
-    categorical: Sequence[str],
-    numeric: Sequence[str],
+    table: Table, used: set[str | None], *, features: Sequence[str] | None, drop: Sequence[str], **kinds: Sequence[str]
 ) -> list[str]:
-    arguments = {"features": wanted or (), "drop": drop, "categorical": categorical, "numeric": numeric}
-    for argument, columns in arguments.items():
+    """The names of the feature columns; every column that an argument names must be there."""
+    for argument, columns in {"features": features or (), "drop": drop, **kinds}.items():
         for column in columns:
             table.check_column(column, argument)
     used |= set(drop)
-    names = [name for name in table.columns if name not in used] if wanted is None else list(wanted)
-    for argument in ("categorical", "numeric"):
-        for column in arguments[argument]:
+    names = [name for name in table.columns if name not in used] if features is None else list(features)
+    for argument, columns in kinds.items():
+        for column in columns:
             if column not in names:
                 raise ArgumentError(argument, column, "is not a feature: it is an id, a label, a split or left out")
-            if argument == "numeric" and column in categorical:
-                raise ArgumentError(argument, column, "is named as a category too: choose one of the two")
+            if sum(column in others for others in kinds.values()) > 1:
+                raise ArgumentError(argument, column, f"can't be all of {' and '.join(kinds)}: choose one")
     return names
 
 
 def _features(
-    table: Table,
-    names: list[str],
-    categorical: Sequence[str],
-    numeric: Sequence[str],
-    train_mask: NDArray[np.bool_] | None,
+    table: Table, names: list[str], train_mask: NDArray[np.bool_] | None, **kinds: Sequence[str]
 ) -> dict[str, Any]:
     """The attributes of the graph that come from its features."""
-    x = None if categorical else _plain_features(table, names)
+    x = None if kinds["categorical"] else _plain_features(table, names)
     if x is not None:
         return {"x": x, "feature_names": names}
-    columns = Columns.read(table, names, categorical=categorical, numeric=numeric)
+    columns = Columns.read(table, names, **kinds)
     return ColumnEncoder.fit(columns, train_mask).attributes(columns)
 
 

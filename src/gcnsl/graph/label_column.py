@@ -17,9 +17,7 @@ _NUMBER = r"^-?(0|[1-9]\d*)(\.\d*)?$"
 """A number as one would write it. With a leading zero it is text: ``007`` and ``7`` are two classes."""
 
 
-def label_classes(
-    table: Table, name: str, unknown: Sequence[Any] | None = None
-) -> tuple[NDArray[np.int64], list[str]]:
+def label_classes(table: Table, name: str, unknown: Sequence[Any] | None = None) -> tuple[NDArray[np.int64], list[str]]:
     """Return the class number of each row (n), -1 if it has no label, and the names of the classes.
 
     Args:

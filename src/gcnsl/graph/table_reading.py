@@ -138,9 +138,7 @@ def _suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _from_text(
-    path: Path, separator: str, text: Sequence[tuple[str, int | None]], verbatim: str | None
-) -> pa.Table:
+def _from_text(path: Path, separator: str, text: Sequence[tuple[str, int | None]], verbatim: str | None) -> pa.Table:
     parse = pa.csv.ParseOptions(delimiter=separator)
     with io.BufferedReader(pa.input_stream(path)) as file:
         line = next((line for line in file if line.strip(b"\r\n")), b"")
