@@ -13,7 +13,7 @@ what is saved with a model.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -87,20 +87,18 @@ class ColumnEncoder:
         """Learn from the rows in a mask (n); ``None`` for all."""
         chosen: Any = slice(None) if rows is None else rows
         numbers = [columns.numbers(name, kind)[chosen] for name, kind in columns.used.items() if kind != "category"]
-        medians = [np.nan if np.isnan(values).all() else np.nanmedian(values) for values in numbers]
         levels = {}
         for name, kind in columns.used.items():
             if kind == "category":
                 codes, texts = columns.levels(name)
                 levels[name] = Levels.learn(codes[chosen], texts)
         gaps = np.array([np.isnan(values).any() for values in numbers], dtype=bool)
-        return cls(columns.used, np.nan_to_num(np.array(medians, dtype=np.float32)), gaps, levels)
+        return cls(columns.used, _medians(numbers), gaps, levels)
 
     @classmethod
     def for_numbers(cls, names: Sequence[str], x: NDArray[np.float32]) -> ColumnEncoder:
         """The encoder of a table in which all columns are complete numbers, from its training rows (k × d)."""
-        gaps = np.zeros(len(names), dtype=bool)
-        return cls(dict.fromkeys(names, "number"), np.median(x, axis=0).astype(np.float32), gaps, {})
+        return cls(dict.fromkeys(names, "number"), _medians(x.T), np.zeros(len(names), dtype=bool), {})
 
     def transform(self, columns: Columns) -> Tensor:
         """Encode all rows (n × d, float32): a dense tensor, or CSR if most entries are 0 because of many levels.
@@ -176,7 +174,7 @@ class ColumnEncoder:
     @cached_property
     def _imputer(self) -> SimpleImputer:
         """Fitted to two rows that have these medians and these gaps."""
-        medians = self.medians.astype(np.float64)  # the median of two rows is a sum, which must not overflow
+        medians = self.medians.astype(np.float64)
         rows = np.stack([medians, np.where(self.gaps, np.nan, medians)])
         return SimpleImputer(strategy="median", add_indicator=True).fit(rows)
 
@@ -186,6 +184,12 @@ class ColumnEncoder:
         numbers = [np.arange(len(levels)) for levels in self.levels.values()]
         encoder = OneHotEncoder(categories=numbers, handle_unknown="ignore", dtype=np.float32)
         return encoder.fit(np.zeros((1, len(numbers)), dtype=np.int64))
+
+
+def _medians(columns: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """The median of the known values of each column, 0 if there is none."""
+    known = (values[~np.isnan(values)].astype(np.float64) for values in columns)  # a sum of two must not overflow
+    return np.array([np.median(values) if len(values) else 0.0 for values in known], dtype=np.float32)
 
 
 def encode_columns(data: Data, train_mask: Tensor) -> Data:

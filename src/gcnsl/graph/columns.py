@@ -184,11 +184,12 @@ def _kind_of_numbers(column: pa.ChunkedArray) -> str:
     if pa.types.is_boolean(column.type):
         return "binary"
     known = column.drop_null()
-    if pa.types.is_floating(column.type):
+    if not pa.types.is_integer(column.type):
+        known = known.cast(pa.float64())
         known = known.filter(pc.invert(pc.is_nan(known)))
     if len(known) == 0:
         return "empty"
-    return "binary" if pc.all(pc.is_in(known, value_set=pa.array([0, 1]).cast(known.type))).as_py() else "number"
+    return "binary" if pc.all(pc.is_in(known, value_set=pa.array([0, 1], known.type))).as_py() else "number"
 
 
 def _days(values: pa.ChunkedArray) -> pa.ChunkedArray:
