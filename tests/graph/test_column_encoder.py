@@ -157,11 +157,11 @@ def test_a_graph_is_encoded_for_other_training_rows() -> None:
 
 def test_plain_numbers_stay_as_they_are() -> None:
     data = from_arrays([[1.0, 5], [2, 6], [4, 7]], [[0], [1]], feature_names=["a", "b"])
+    assert encode_columns(data, torch.tensor([True, True, False])) is data, "it is not from a table"
+    data.table = "nodes.csv"
     found = encode_columns(data, torch.tensor([True, True, False]))
     assert found.x is data.x
     table = Table(pa.table({"a": [None, 9.0], "b": [1, 2]}), "nodes.csv")
     assert found.encoder.transform(Columns.for_kinds(table, found.encoder.kinds)).tolist() == [[1.5, 1], [9, 2]]
     with pytest.raises(InputError, match="no column 'b'"):
         found.encoder.transform(Columns.for_kinds(Table(pa.table({"a": [1]}), "t"), found.encoder.kinds))
-    nameless = from_arrays([[1.0], [2]], [[0], [1]])
-    assert encode_columns(nameless, torch.tensor([True, True])) is nameless

@@ -39,6 +39,12 @@ def test_a_graph_without_labels_or_edges() -> None:
     assert summary.warnings[0].startswith("The graph has no edges")
 
 
+def test_a_graph_without_features() -> None:
+    summary = summarize(from_arrays(np.empty((7, 0)), EDGES, Y))
+    assert summary.features == summary.zero_feature_rows == 0
+    assert "The nodes have no features" in summary.warnings
+
+
 def test_leakage_on_real_graphs(data_root) -> None:
     leakage = {name: summarize(load(name, split="geom-gcn", root=data_root)).leakage for name in ("chameleon", "texas")}
     assert leakage["chameleon"] == pytest.approx(0.468, abs=0.005)

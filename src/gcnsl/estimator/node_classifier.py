@@ -65,7 +65,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         train_mask_, val_mask_: The nodes that were learned from, and those that decided when to stop (n).
         node_ids_: The caller's names for the nodes, if they were given, else ``None``.
         encoder_: How the columns of a table become features, a :class:`gcnsl.graph.ColumnEncoder`; ``None`` if the
-            features have no names.
+            graph is not from a table.
     """
 
     def __init__(

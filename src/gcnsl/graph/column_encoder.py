@@ -195,17 +195,17 @@ def _medians(columns: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
 def encode_columns(data: Data, train_mask: Tensor) -> Data:
     """The graph with its columns encoded as these training rows (n, boolean) teach it, in ``x``.
 
-    ``encoder`` is what was learned, and ``feature_names`` has its features. A graph without ``columns``, whose features
-    were numbers from the start, keeps them; it gets an encoder if its features are dense and have names, so that
-    a table with missing values can be read later.
+    ``encoder`` is what was learned, and ``feature_names`` has its features. If the table has complete numbers only, they
+    stay as they are, and the encoder is for tables with missing values that are read later. A graph that is not from a
+    table is returned as it is.
     """
-    rows, names = train_mask.numpy(), data.get("feature_names")
+    rows = train_mask.numpy()
     if data.get("columns") is not None:
         return with_encoder(data, ColumnEncoder.fit(data.columns, rows))
-    if not names or data.x.layout != torch.strided:
+    if data.get("table") is None:
         return data
     data = copy.copy(data)
-    data.encoder = ColumnEncoder.for_numbers(names, data.x.numpy()[rows])
+    data.encoder = ColumnEncoder.for_numbers(data.feature_names, data.x.numpy()[rows])
     return data
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
@@ -43,12 +42,13 @@ class ColumnSummary:
 
 
 def summarize_columns(data: Data) -> tuple[ColumnSummary, ...]:
-    """Summarize the columns of a graph that was read from a table or whose dense features have names."""
-    names, columns, encoder = data.get("feature_names"), data.get("columns"), data.get("encoder")
+    """Summarize the columns of a graph that was read from a table; there are none if it was not."""
+    columns, encoder = data.get("columns"), data.get("encoder")
     if columns is None:
-        if not names or data.x.layout != torch.strided:
+        if data.get("table") is None:
             return ()
-        columns = Columns.read(Table(pa.table(dict(zip(names, data.x.numpy().T, strict=True))), "x"), names)
+        names = data.feature_names
+        columns = Columns.read(Table(pa.table(list(data.x.numpy().T), names=names), data.table), names)
         encoder = ColumnEncoder.fit(columns)
     features = Counter(encoder.feature_columns)
     return tuple(_summary(name, kind, columns, encoder, features[name]) for name, kind in columns.kinds.items())

@@ -70,6 +70,7 @@ def from_tables(
     ``encoder`` encodes them: see :mod:`gcnsl.graph.columns` for the kinds of columns, and
     :mod:`gcnsl.graph.column_encoder` for what becomes of each. It is fitted to the training rows, or to all rows if
     there is no split; the graph keeps the ``columns`` for :func:`gcnsl.graph.encode_columns`, which fits it to others.
+    A graph of complete numbers has the name of its ``table`` instead.
 
     The graph has ``node_ids``, ``feature_names`` and the sorted classes as ``class_names``; see :func:`from_arrays`.
     """
@@ -139,7 +140,7 @@ def _features(
     """The attributes of the graph that come from its features."""
     x = None if kinds["categorical"] else _plain_features(table, names)
     if x is not None:
-        return {"x": x, "feature_names": names}
+        return {"x": x, "feature_names": names, "table": table.name}
     columns = Columns.read(table, names, **kinds)
     return ColumnEncoder.fit(columns, train_mask).attributes(columns)
 
