@@ -6,7 +6,7 @@ import pytest
 from gcnsl import InputError
 from gcnsl.cli.graph_source import GraphSource
 
-OPTIONS = ["--nodes", "--edges", "--id", "--label", "--drop"]
+OPTIONS = ["--nodes", "--edges", "--id", "--label", "--drop", "--categorical", "--numeric", "--unknown"]
 NAMED = {"id_column": "name", "label": "kind", "drop": ["chip"]}
 
 
@@ -23,7 +23,7 @@ def pets(tmp_path) -> dict[str, Path]:
 def test_a_command_shows_them_once_and_before_its_own(gcnsl, command) -> None:
     out = gcnsl(command, "--help")[1]
     options = re.findall(r"^│ (--[a-z-]+)", out, re.MULTILINE)
-    assert options[:5] == OPTIONS
+    assert options[: len(OPTIONS)] == OPTIONS
     assert len(set(options)) == len(options)
     assert "A dataset's name" in out
 
@@ -44,10 +44,11 @@ def asked(monkeypatch) -> list[tuple[GraphSource, dict]]:
 def test_a_command_is_given_all_of_them(gcnsl, asked) -> None:
     gcnsl("inspect", "debian")
     tables = ("--nodes", "n.csv", "--edges", "e.csv", "--id", "i", "--label", "l", "--drop", "a", "--drop", "b")
-    gcnsl("inspect", *tables)
+    kinds = ("--categorical", "c,d", "--categorical", "e", "--numeric", "f", "--unknown", "0,?")
+    gcnsl("inspect", *tables, *kinds)
     assert [source for source, _ in asked] == [
         GraphSource("debian"),
-        GraphSource(None, Path("n.csv"), Path("e.csv"), "i", "l", ["a", "b"]),
+        GraphSource(None, Path("n.csv"), Path("e.csv"), "i", "l", ["a", "b"], ["c,d", "e"], ["f"], ["0,?"]),
     ]
 
 
@@ -75,6 +76,29 @@ def test_tables(pets) -> None:
     assert data.feature_names == ["age"]
     assert data.class_names == ["cat", "dog"]
     assert data.train_mask.shape == (20, 3)
+
+
+def test_columns_by_name(pets) -> None:
+    lines = pets["nodes"].read_text().splitlines()
+    lines = [f'"a,b",year,mark,{lines[0]}', *(f"{i % 2},'{i % 3}',{i % 4},{line}" for i, line in enumerate(lines[1:]))]
+    pets["nodes"].write_text("\n".join(line.replace("'", "") for line in lines))
+    source = GraphSource(
+        **pets,
+        id_column="name",
+        label="mark",
+        drop=['"a,b"', "chip"],
+        categorical=["age,year", "kind"],
+        unknown=["0,7"],
+    )
+    data = source.read(split=None, root=None)
+    assert data.columns.kinds == {"year": "category", "age": "category", "kind": "category"}
+    assert data.class_names == ["1", "2", "3"]
+    assert int((data.y < 0).sum()) == 5
+    assert source.arguments[-10:] == [
+        *("--drop", '"a,b"', "--drop", "chip", "--categorical", "age,year", "--categorical", "kind"),
+        *("--unknown", "0,7"),
+    ]
+    assert data.encoder is source.read(split=None, root=None, encoder=data.encoder).encoder
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -1,4 +1,5 @@
 import json
+from math import isnan
 from statistics import median
 
 import numpy as np
@@ -41,11 +42,11 @@ def features_of(columns: Columns, rows) -> list[list[float]]:
         else:
             values = columns.numbers(name, kind).tolist()
             trained = [value for value, row in zip(values, rows, strict=True) if row]
-            known = [value for value in trained if value == value]
+            known = [value for value in trained if not isnan(value)]
             middle = median(known) if known else 0.0
-            numbers.append([value if value == value else middle for value in values])
+            numbers.append([middle if isnan(value) else value for value in values])
             if len(known) < len(trained):
-                marks.append([float(value != value) for value in values])
+                marks.append([float(isnan(value)) for value in values])
     return numbers + marks + levels
 
 

@@ -33,7 +33,7 @@ REMARKS = {
 }
 
 
-@pytest.mark.parametrize("beside", [None, "x y z".split()])
+@pytest.mark.parametrize("beside", [None, ["x", "y", "z"]])
 @pytest.mark.parametrize("case", REMARKS)
 def test_what_looks_wrong_is_remarked_on(case, beside) -> None:
     values, remark, remedy = REMARKS[case]
@@ -52,9 +52,7 @@ def test_what_is_done_with_each_column() -> None:
         born=pd.date_range("2020-01-01", periods=N),
         note=None,
     )
-    assert found["age"] == ColumnSummary(
-        "age", "number", N - 1, 1, 2, "as it is; the median where missing", None, None
-    )
+    assert found["age"] == ColumnSummary("age", "number", N - 1, 1, 2, "as it is; the median where missing", None, None)
     assert found["city"] == ColumnSummary(
         "city", "category", 2, 1, 3, "0 or 1 for each value; rare values together", None, None
     )

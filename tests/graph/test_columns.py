@@ -94,7 +94,9 @@ def test_names_decide() -> None:
     ],
 )
 def test_numbers(values, kind, expected) -> None:
-    assert np.array_equal(column_of(values, kind).numbers("c", kind), np.array(expected, dtype=np.float32), equal_nan=True)
+    assert np.array_equal(
+        column_of(values, kind).numbers("c", kind), np.array(expected, dtype=np.float32), equal_nan=True
+    )
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_labels_of_any_kind_are_numbered_and_classes_keep_their_kind(kind) -> No
     assert numbers.tolist() == [1, -1, 0, 1]
     assert isinstance(classes, np.ndarray)
     assert classes.tolist() == list(expected)
-    assert isinstance(classes.tolist()[0], type(list(expected)[0]))
+    assert isinstance(classes.tolist()[0], type(next(iter(expected))))
     values, labelled = read_labels(y)
     assert labelled.tolist() == [True, False, True, True]
     assert [str(value) for value in values[labelled]] in ([str(classes[c]) for c in (1, 0, 1)], ["15.0", "5.0", "15.0"])

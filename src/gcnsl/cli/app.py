@@ -45,9 +45,12 @@ class _Program(typer.core.TyperGroup):
             ) from error
 
 
-def as_option(error: ArgumentError, parameters: list[Any]) -> str:
+def as_option(error: ArgumentError | ColumnError, parameters: list[Any]) -> str:
     """The error in the words of the command line: an argument of the command, or a hyper-parameter for ``--set``."""
     from gcnsl.methods import METHODS
+
+    if isinstance(error, ColumnError):
+        return f"{error.problem}; {column_option(error.argument, error.column)} {error.effect}"
 
     value = error.value if isinstance(error.value, str) else repr(error.value)
     for parameter in parameters:

@@ -195,9 +195,9 @@ def _medians(columns: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
 def encode_columns(data: Data, train_mask: Tensor) -> Data:
     """The graph with its columns encoded as these training rows (n, boolean) teach it, in ``x``.
 
-    ``encoder`` is what was learned, and ``feature_names`` has its features. If the table has complete numbers only, they
-    stay as they are, and the encoder is for tables with missing values that are read later. A graph that is not from a
-    table is returned as it is.
+    ``encoder`` is what was learned, and ``feature_names`` names the features. Columns that are all complete numbers stay
+    as they are, and the encoder is for a table with missing values that is read later. A graph that is not from a table
+    is returned as it is.
     """
     rows = train_mask.numpy()
     if data.get("columns") is not None:
