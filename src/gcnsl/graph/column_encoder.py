@@ -117,7 +117,7 @@ class ColumnEncoder:
             blocks.append(self._one_hot.transform(np.column_stack(codes)))
         nonzero = len(self._numeric) + len(self.levels)  # in each row, at most and but for the marks of missing values
         if self.levels and nonzero <= SPARSE_SHARE * len(self.feature_names):
-            return from_scipy(sp.csr_array(sp.hstack(blocks), dtype=np.float32))
+            return from_scipy(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
         dense = [block.toarray() if sp.issparse(block) else block for block in blocks]
         return torch.from_numpy(np.hstack([np.empty((len(columns), 0), dtype=np.float32), *dense]))
 
@@ -195,9 +195,9 @@ def _medians(columns: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
 def encode_columns(data: Data, train_mask: Tensor) -> Data:
     """The graph with its columns encoded as these training rows (n, boolean) teach it, in ``x``.
 
-    ``encoder`` is what was learned, and ``feature_names`` names the features. Columns that are all complete numbers stay
-    as they are, and the encoder is for a table with missing values that is read later. A graph that is not from a table
-    is returned as it is.
+    ``encoder`` is what was learned, and ``feature_names`` names the features. If all columns are complete numbers, they
+    stay as they are, and the encoder is for a table with missing values that is read later. A graph that is not from
+    a table is returned as it is.
     """
     rows = train_mask.numpy()
     if data.get("columns") is not None:

@@ -15,7 +15,7 @@ A value is missing if it is ``None``, NaN, or one of the texts in :data:`gcnsl.g
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,10 @@ _PER_DAY = {unit: 86_400 * factor for unit, factor in {"s": 1, "ms": 10**3, "us"
 _WHOLE_AS_FRACTION = r"^(-?\d+)\.0+$"
 
 
+CodedTexts = tuple[NDArray[np.int64], pa.Array]
+"""Which of the distinct texts each row has (n; -1 if missing), and the texts."""
+
+
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Feature columns in Arrow, with the kind of each.
@@ -45,6 +49,7 @@ class Columns:
 
     table: Table
     kinds: dict[str, str]
+    _levels: dict[str, CodedTexts] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def read(
@@ -103,11 +108,16 @@ class Columns:
         single[missing] = np.nan
         return single
 
-    def levels(self, name: str) -> tuple[NDArray[np.int64], pa.Array]:
+    def levels(self, name: str) -> CodedTexts:
         """The values of a column as text: which of the distinct texts each row has (n; -1 if missing), and the texts.
 
         The number 3.0 is the text ``3``, so that a column of codes is the same whether or not some are missing.
         """
+        if name not in self._levels:
+            self._levels[name] = self._find_levels(name)
+        return self._levels[name]
+
+    def _find_levels(self, name: str) -> CodedTexts:
         column = _without_codes(self._column(name))
         if not any(is_kind(column.type) for is_kind in (_is_string, _is_number, _is_date)):
             raise self._wrong(name, column.is_valid(), "category")
