@@ -16,7 +16,7 @@ import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,13 +24,15 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
-from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder
 from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.graph.columns import USED, Columns
 from gcnsl.sparse import SPARSE_SHARE, from_scipy
+
+if TYPE_CHECKING:
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import OneHotEncoder
 
 MIN_FREQUENCY = 3
 """A level that fewer training rows have is rare: one or two rows can't tell what it means."""
@@ -174,6 +176,8 @@ class ColumnEncoder:
     @cached_property
     def _imputer(self) -> SimpleImputer:
         """Fitted to two rows that have these medians and these gaps."""
+        from sklearn.impute import SimpleImputer  # it takes long to load, and most graphs don't need it
+
         medians = self.medians.astype(np.float64)
         rows = np.stack([medians, np.where(self.gaps, np.nan, medians)])
         return SimpleImputer(strategy="median", add_indicator=True).fit(rows)
@@ -181,6 +185,8 @@ class ColumnEncoder:
     @cached_property
     def _one_hot(self) -> OneHotEncoder:
         """Of the numbers that :meth:`Levels.features` returns."""
+        from sklearn.preprocessing import OneHotEncoder
+
         numbers = [np.arange(len(levels)) for levels in self.levels.values()]
         encoder = OneHotEncoder(categories=numbers, handle_unknown="ignore", dtype=np.float32)
         return encoder.fit(np.zeros((1, len(numbers)), dtype=np.int64))

@@ -33,7 +33,6 @@ LARGEST = float(np.finfo(np.float32).max)
 _PER_DAY = {unit: 86_400 * factor for unit, factor in {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.items()}
 _WHOLE_AS_FRACTION = r"^(-?\d+)\.0+$"
 
-
 CodedTexts = tuple[NDArray[np.int64], pa.Array]
 """Which of the distinct texts each row has (n; -1 if missing), and the texts."""
 
@@ -109,7 +108,7 @@ class Columns:
         return single
 
     def levels(self, name: str) -> CodedTexts:
-        """The values of a column as text: which of the distinct texts each row has (n; -1 if missing), and the texts.
+        """The values of a column as text.
 
         The number 3.0 is the text ``3``, so that a column of codes is the same whether or not some are missing.
         """
