@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from gcnsl import InputError
-from gcnsl.cli.graph_source import GraphSource
+from gcnsl.cli.graph_source import GraphSource, names_in
 
 OPTIONS = ["--nodes", "--edges", "--id", "--label", "--drop", "--categorical", "--numeric", "--unknown"]
 NAMED = {"id_column": "name", "label": "kind", "drop": ["chip"]}
@@ -99,6 +99,23 @@ def test_columns_by_name(pets) -> None:
         *("--unknown", "0,7"),
     ]
     assert data.encoder is source.read(split=None, root=None, encoder=data.encoder).encoder
+
+
+def test_columns_that_are_not_used_are_told(gcnsl, pets) -> None:
+    pets["nodes"].write_text(re.sub(r"(?m)^(\d+,)", r"chip \1", pets["nodes"].read_text()))
+    tables = ("--nodes", pets["nodes"], "--edges", pets["edges"], "--id", "name", "--label", "kind")
+    quick = ("--method", "mlp", "--set", "epochs=2", "--json")
+    code, _, err = gcnsl("train", *tables, *quick)
+    assert (code, err) == (0, "Left out: chip (`gcnsl inspect` says why)\n")
+    assert gcnsl("train", *tables, "--drop", "chip", *quick)[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [(None, []), ([""], []), (["a,b", "c"], ["a", "b", "c"]), (['"a,b",c'], ["a,b", "c"]), (["a b"], ["a b"])],
+)
+def test_names_are_separated_by_commas(given, names) -> None:
+    assert names_in(given) == names
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -48,6 +48,7 @@ def test_the_kind_of_a_column(case) -> None:
     columns = column_of(values)
     assert columns.kinds == {"c": kind}
     assert columns.used == ({"c": kind} if kind in USED else {})
+    assert columns.left_out == ([] if kind in USED else ["c"])
 
 
 @given(any_columns())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gcnsl.cli.console import say
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,10 +98,10 @@ class GraphSource:
             self.edges,
             id=self.id_column,
             label=self.label,
-            drop=_separate(self.drop),
-            categorical=_separate(self.categorical),
-            numeric=_separate(self.numeric),
-            unknown=None if self.unknown is None else _separate(self.unknown),
+            drop=names_in(self.drop),
+            categorical=names_in(self.categorical),
+            numeric=names_in(self.numeric),
+            unknown=None if self.unknown is None else names_in(self.unknown),
             encoder=encoder,
         )
         data.name = self.nodes.stem if self.nodes is not None else None
@@ -108,14 +109,16 @@ class GraphSource:
         return with_random_split(data, seed=seed, runs=runs) if drawn else data
 
     def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
-        """The graph with labels and masks; an error if it has no labels."""
+        """The graph with labels and masks; an error if it has no labels. Says which columns are not used."""
         data = self.read(split=split, root=root, seed=seed, runs=runs)
+        if "columns" in data and data.columns.left_out:
+            say("Left out", f"{', '.join(data.columns.left_out)} (`gcnsl inspect` says why)", "yellow")
         if "train_mask" not in data:
             raise InputError("the graph has no labels: name the column that holds the classes (--label), and fill it")
         return data
 
 
-def _separate(values: list[str] | None) -> list[str]:
+def names_in(values: list[str] | None) -> list[str]:
     """Names that are separated by commas; a name with a comma in it is put in quotes, as in a CSV file."""
     return [name for value in values or () for name in next(csv.reader([value]))]
 

@@ -79,6 +79,11 @@ class Columns:
         """The kinds of the columns that become features."""
         return {name: kind for name, kind in self.kinds.items() if kind in USED}
 
+    @property
+    def left_out(self) -> list[str]:
+        """The columns that do not."""
+        return [name for name, kind in self.kinds.items() if kind not in USED]
+
     def __len__(self) -> int:
         return int(self.table.arrow.num_rows)
 
