@@ -19,6 +19,7 @@ from gcnsl.sparse import (
     take_rows,
     to_scipy,
     transposed,
+    weighted_edges_sorted,
 )
 
 SIZES = st.integers(1, 8)
@@ -120,6 +121,27 @@ def test_edges_and_adjacency_matrix(self_loops, graph) -> None:
     np.testing.assert_array_equal(matrix.toarray(), expected)
     assert matrix.has_canonical_format
     np.testing.assert_array_equal(edges_sorted(edges, n, self_loops=self_loops).T, np.argwhere(expected))
+
+
+@pytest.mark.parametrize("self_loops", [True, False])
+@given(edge_lists())
+def test_edges_with_weights(self_loops, graph) -> None:
+    edges, n = graph
+    weight = (1 + edges[0] * n + edges[1]).float()  # the same for duplicates
+    expected = np.zeros((n, n), dtype=np.float32)
+    expected[tuple(edges.numpy())] = weight
+    diagonal = expected.diagonal()
+    np.fill_diagonal(expected, np.where(diagonal > 0, diagonal, 1) if self_loops else 0)
+    index, values = weighted_edges_sorted(edges, weight, n, self_loops=self_loops)
+    np.testing.assert_array_equal(index.T, np.argwhere(expected))
+    np.testing.assert_array_equal(values, expected[tuple(index.numpy())])
+
+
+def test_of_duplicates_the_largest_weight_counts() -> None:
+    edges = torch.tensor([[0, 0, 1], [1, 1, 0]])
+    index, values = weighted_edges_sorted(edges, torch.tensor([2.0, 5.0, 1.0]), 2, self_loops=False)
+    assert index.tolist() == [[0, 1], [1, 0]]
+    assert values.tolist() == [5, 1]
 
 
 @given(matrices(), st.integers(1, 4))

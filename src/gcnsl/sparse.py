@@ -112,6 +112,18 @@ def edges_sorted(edge_index: Tensor, num_nodes: int, *, self_loops: bool) -> Ten
     return ordered
 
 
+def weighted_edges_sorted(
+    edge_index: Tensor, weight: Tensor, num_nodes: int, *, self_loops: bool
+) -> tuple[Tensor, Tensor]:
+    """The same with the weight of each edge (E), the largest one of duplicates; a loop that is added has weight 1."""
+    if self_loops:
+        edges, weights = add_remaining_self_loops(edge_index, weight, fill_value=1.0, num_nodes=num_nodes)
+    else:
+        edges, weights = remove_self_loops(edge_index, weight)
+    ordered: tuple[Tensor, Tensor] = coalesce(edges, weights, num_nodes=num_nodes, reduce="max")
+    return ordered
+
+
 def adjacency_matrix(edge_index: Tensor, num_nodes: int, *, self_loops: bool) -> sp.csr_array:
     """A (n × n, entries 1) as a SciPy matrix with sorted rows; with loops at all nodes or at none."""
     source, target = edges_sorted(edge_index.cpu(), num_nodes, self_loops=self_loops).numpy()

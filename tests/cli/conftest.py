@@ -35,6 +35,14 @@ def people(tmp_path, frames) -> tuple[str, ...]:
 
 
 @pytest.fixture
+def weighted(tmp_path, people) -> tuple[str, ...]:
+    """The same with a weight for each edge."""
+    edges = pd.read_csv(tmp_path / "edges.csv")
+    edges.assign(weight=np.linspace(1, 3, len(edges))).to_csv(tmp_path / "edges.csv", index=False)
+    return people
+
+
+@pytest.fixture
 def model(gcnsl, people, tmp_path):
     """A model of the graph."""
     code, _, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")

@@ -27,6 +27,14 @@ def test_own_tables(gcnsl, people, tmp_path) -> None:
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+def test_what_is_not_used_is_said_and_the_next_command_reads_the_same_edges(gcnsl, weighted) -> None:
+    few = ("--models", "mlp,gcn", "--set", "epochs=3", "--runs", 2, "--directed", "--weight", "weight")
+    code, out, err = gcnsl("compare", *weighted, *few)
+    note = "Note: mlp does not use the edges' directions and weights; gcn does not use the edges' directions\n"
+    assert (code, err) == (0, note)
+    assert f"gcnsl train {' '.join(weighted)} --weight weight --directed --method" in out.splitlines()[-1]
+
+
 def test_the_same_as_json(gcnsl, people) -> None:
     command = ("compare", *people, *BOTH, *QUICK, "--runs", 3, "--set", "gcn-sl.epsilon=0.5")
     code, out, _ = gcnsl(*command, "--json")

@@ -1,12 +1,17 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gcnsl import InputError
-from gcnsl.cli.graph_source import GraphSource, names_in
+from gcnsl import InputError, from_arrays
+from gcnsl.cli.graph_source import GraphSource, names_in, say_unused
+from gcnsl.methods import METHODS
 
-OPTIONS = ["--nodes", "--edges", "--id", "--label", "--drop", "--categorical", "--numeric", "--unknown"]
+OPTIONS = [
+    *("--nodes", "--edges", "--id", "--label", "--drop", "--categorical", "--numeric", "--unknown"),
+    *("--directed", "--weight", "--no-weight"),
+]
 NAMED = {"id_column": "name", "label": "kind", "drop": ["chip"]}
 
 
@@ -45,11 +50,30 @@ def test_a_command_is_given_all_of_them(gcnsl, asked) -> None:
     gcnsl("inspect", "debian")
     tables = ("--nodes", "n.csv", "--edges", "e.csv", "--id", "i", "--label", "l", "--drop", "a", "--drop", "b")
     kinds = ("--categorical", "c,d", "--categorical", "e", "--numeric", "f", "--unknown", "0,?")
+    gcnsl("inspect", *tables)
     gcnsl("inspect", *tables, *kinds)
+    gcnsl("inspect", *tables, "--directed", "--weight", "w")
+    gcnsl("inspect", *tables, "--no-weight")
+    named = GraphSource(None, Path("n.csv"), Path("e.csv"), "i", "l", ["a", "b"])
     assert [source for source, _ in asked] == [
         GraphSource("debian"),
-        GraphSource(None, Path("n.csv"), Path("e.csv"), "i", "l", ["a", "b"], ["c,d", "e"], ["f"], ["0,?"]),
+        named,
+        replace(named, categorical=["c,d", "e"], numeric=["f"], unknown=["0,?"]),
+        replace(named, directed=True, weight="w"),
+        replace(named, no_weight=True),
     ]
+
+
+def test_arguments_name_the_same_graph_again(gcnsl, asked) -> None:
+    tables = {"nodes": Path("n.csv"), "edges": Path("e.csv")}
+    for source in (
+        GraphSource("texas", directed=True),
+        GraphSource(**tables, **NAMED, directed=True, weight="w"),
+        GraphSource(**tables, no_weight=True),
+    ):
+        gcnsl("inspect", *source.arguments)
+        again, _ = asked.pop()
+        assert replace(again, drop=again.drop or None) == source
 
 
 @pytest.mark.parametrize(
@@ -126,6 +150,48 @@ def test_random_splits_are_those_of_the_seed(pets, named) -> None:
     assert first.train_mask.equal(again.train_mask)
     assert not first.train_mask.equal(other.train_mask)
     assert "train_mask" not in source.read(split=None, root=None)
+
+
+def test_directions_and_weights(pets) -> None:
+    lines = pets["edges"].read_text().splitlines()
+    rows = [f"{line},{number},{number}0" for number, line in enumerate(lines[1:], start=1)]
+    pets["edges"].write_text("\n".join(["source,target,weight,hours", *rows]))
+    read = {
+        name: GraphSource(**pets, **NAMED, **options).read(split=None, root=None)
+        for name, options in {
+            "plain": {},
+            "hours": {"weight": "hours", "directed": True},
+            "none": {"no_weight": True},
+        }.items()
+    }
+    assert read["plain"].edge_weight[:3].tolist() == [1, 1, 2]
+    assert "arc_index" not in read["plain"]
+    assert read["hours"].arc_weight[:3].tolist() == [10, 20, 30]
+    assert read["hours"].arc_index[:, :3].tolist() == [[0, 1, 2], [1, 2, 3]]
+    assert "edge_weight" not in read["none"]
+    for kept, names in {"hours": {"edge_weight", "arc_index"}, "plain": {"edge_weight"}, "none": set()}.items():
+        alike = GraphSource(**pets, **NAMED).like(read[kept]).read(split=None, root=None)
+        assert {name for name in ("edge_weight", "arc_index") if name in alike} == names
+
+
+@pytest.mark.parametrize("given", [{"graph": "debian"}, {"nodes": "n", "edges": "e", "no_weight": True}])
+def test_a_weight_that_can_not_be_is_refused(given) -> None:
+    with pytest.raises(InputError, match="--weight hours names a column of --edges and goes neither with GRAPH"):
+        GraphSource(**given, weight="hours").read(split=None, root=None)
+
+
+def test_what_methods_do_not_use_is_said_in_one_line(capsys) -> None:
+    x, ends = [[1.0], [2.0]], [[0], [1]]
+    both = from_arrays(x, ends, directed=True, edge_weight=[2.0])
+    say_unused(from_arrays(x, ends), METHODS.values())
+    assert capsys.readouterr() == ("", "")
+    say_unused(both, [METHODS["h2gcn-2"]])
+    say_unused(both, [METHODS["mlp"], METHODS["gcn"], METHODS["gat"]])
+    one, several = capsys.readouterr().err.splitlines()
+    assert one == "Note: h2gcn-2 does not use the edges' directions and weights"
+    assert several == (
+        "Note: mlp, gat do not use the edges' directions and weights; gcn does not use the edges' directions"
+    )
 
 
 def test_a_split_of_the_table_goes_before(pets) -> None:

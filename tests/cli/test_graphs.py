@@ -97,6 +97,51 @@ def test_an_error_in_a_column_names_the_option_that_helps(gcnsl, pets) -> None:
     assert "--numeric nope is not a column" in gcnsl("inspect", *pets, "--numeric", "nope")[2]
 
 
+@pytest.mark.parametrize(
+    ("edges", "listed"),
+    [
+        ("p1,p2\np2,p3\n", "2 (0 loops; each listed in one direction)"),
+        ("p1,p2\np2,p1\np1,p1\n", "2 (1 loops; each listed in both directions)"),
+        ("p1,p2\np1,p2\n", "1 (0 loops; each listed in one direction; 1 repeated entries)"),
+        ("p1,p2\np2,p1\np2,p3\n", "2 (0 loops; 1 listed in one direction, 1 in both: --directed keeps the directions)"),
+    ],
+)
+def test_how_edges_are_listed_is_no_fault(gcnsl, tables, edges, listed) -> None:
+    tables[1].write_text("source,target\n" + edges)
+    assert listed in gcnsl("inspect", "--nodes", tables[0], "--edges", tables[1])[1]
+
+
+def test_inspect_directions_and_weights(gcnsl, tables) -> None:
+    tables[1].write_text("source,target,weight,since\np1,p2,1,1999\np2,p1,2.5,2000\np2,p4,4,2001\n")
+    named = ("inspect", "--nodes", tables[0], "--edges", tables[1])
+    out = " ".join(re.sub("[│┃]", " ", gcnsl(*named, "--directed")[1]).split())
+    assert "edges 2 (0 loops; without their directions)" in out
+    assert "arcs 3 reciprocity 66.7% of the arcs also lead in the other direction" in out
+    assert "weights min 1 mean 2.5 max 4" in out
+    assert "homophily of arcs arc 0.333 out 0.250 in 0.333" in out
+    assert f"! Columns of {tables[1]} that are not used: since" in out
+    summary = json.loads(gcnsl(*named, "--directed", "--json")[1])
+    assert (summary["arcs"], summary["weights"]) == (3, {"min": 1, "mean": 2.5, "max": 4})
+    assert summary["arc_homophily"] == {"arc": pytest.approx(1 / 3), "out": 0.25, "in": pytest.approx(1 / 3)}
+    plain = json.loads(gcnsl(*named, "--no-weight", "--json")[1])
+    assert (plain["arcs"], plain["weights"], plain["reciprocity"]) == (None, {}, None)
+
+
+def test_bad_weights_are_one_line(gcnsl, tables) -> None:
+    tables[1].write_text("source,target,weight\np1,p2,-1\n")
+    named = ("inspect", "--nodes", tables[0], "--edges", tables[1])
+    assert f"Error: {tables[1]}, row 1, column 'weight' is -1: weights must be finite" in gcnsl(*named)[2]
+    assert f"--weight hours is not a column of {tables[1]}, which has" in gcnsl(*named, "--weight", "hours")[2]
+
+
+@pytest.mark.filterwarnings("default::gcnsl.graph.GraphWarning")
+def test_weights_that_are_left_out_are_said(gcnsl, tables) -> None:
+    tables[1].write_text("source,target,weight\np1,p2,much\n")
+    code, _, err = gcnsl("inspect", "--nodes", tables[0], "--edges", tables[1])
+    assert code == 0
+    assert err.startswith(f"Warning: the edges have no weights, because {tables[1]}, row 1, column 'weight' is 'much'")
+
+
 def test_datasets_as_json(gcnsl, monkeypatch, tmp_path) -> None:
     monkeypatch.delenv("GCNSL_DATA", raising=False)
     monkeypatch.setattr("gcnsl.datasets.dataset_files.cache_folder", lambda: tmp_path)
@@ -131,6 +176,8 @@ def test_datasets_beside_the_paper(gcnsl, data_root) -> None:
         (["inspect", "--nodes", "n.csv"], "name one graph"),
         (["inspect", "--nodes", "absent.csv", "--edges", "e.csv"], "--nodes absent.csv does not exist"),
         (["inspect", "debian", "--split", "public"], "does not exist for debian"),
+        (["inspect", "debian", "--directed"], "--directed is not possible: the edges of debian have no directions"),
+        (["inspect", "debian", "--weight", "hours"], "--weight hours names a column of --edges"),
         (["inspect", "debian", "--plot", "/dev/null/x.png"], "/dev/null"),
     ],
 )

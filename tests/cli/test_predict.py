@@ -22,6 +22,24 @@ def test_the_training_graph(gcnsl, model, tmp_path) -> None:
     assert table["probability"].to_numpy(np.float32) == pytest.approx(classifier.predict_proba().max(axis=1))
 
 
+@pytest.mark.parametrize("options", [(), ("--directed",), ("--no-weight",)])
+def test_edges_are_read_as_in_training(gcnsl, weighted, tmp_path, options) -> None:
+    train = ("train", *weighted, *options, "--method", "gcn", "--set", "epochs=3", "-o", tmp_path / "model")
+    assert gcnsl(*train)[0] == 0
+    code, out, err = gcnsl("predict", tmp_path / "model", *weighted, "--json")
+    assert (code, err) == (0, "")
+    assert out == gcnsl("predict", tmp_path / "model", "--json")[1]
+
+
+def test_weights_that_training_used_are_needed(gcnsl, weighted, tmp_path) -> None:
+    gcnsl("train", *weighted, "--method", "gcn", "--set", "epochs=3", "-o", tmp_path / "model")
+    code, _, err = gcnsl("predict", tmp_path / "model", *weighted, "--no-weight")
+    assert code == cli.BAD_INPUT
+    assert err == (
+        "Error: gcn was trained with the edges' weights, which the grown graph does not have: give it weights too\n"
+    )
+
+
 def test_probabilities_of_all_classes_as_parquet(gcnsl, model, tmp_path) -> None:
     gcnsl("predict", model, "--proba", "-o", tmp_path / "out.parquet")
     table = pd.read_parquet(tmp_path / "out.parquet")

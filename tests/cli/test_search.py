@@ -1,5 +1,6 @@
 import json
 
+import optuna
 import pytest
 
 from gcnsl import cli
@@ -40,6 +41,10 @@ def test_search_on_a_graph_of_one_s_own(gcnsl, tmp_path, monkeypatch) -> None:
     assert code == 0
     assert "Settings: people.toml" in out
     assert (tmp_path / "people.toml").exists()
+    directed = ("--directed", "--trials", 1, "--runs", 1)
+    _, _, err = gcnsl("search", "--nodes", "people.csv", "--edges", "friends.csv", *directed)
+    assert err == "Note: gcn-sl-cc does not use the edges' directions\n"
+    assert len(optuna.get_all_study_names("sqlite:///search.db")) == 2, "with directions it is another graph"
 
 
 def test_search_interrupted(gcnsl, tmp_path, monkeypatch) -> None:

@@ -34,6 +34,23 @@ def test_own_tables(gcnsl, people, tmp_path) -> None:
     assert not (tmp_path / "model.checkpoint").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ([], {"edge_weight"}),
+        (["--directed"], {"edge_weight", "arc_weight", "arc_index"}),
+        (["--no-weight"], set()),
+    ],
+)
+def test_directions_and_weights(gcnsl, weighted, tmp_path, options, kept) -> None:
+    few = ("--method", "gcn", "--set", "epochs=3", "-o", tmp_path / "model")
+    code, _, err = gcnsl("train", *weighted, *options, *few)
+    note = "Note: gcn does not use the edges' directions\n"
+    assert (code, err) == (0, note if "--directed" in options else "")
+    graph = NodeClassifier.load(tmp_path / "model").graph_
+    assert {name for name in ("edge_weight", "arc_weight", "arc_index") if name in graph} == kept
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_trained_saved_and_used(gcnsl, people, tmp_path, method) -> None:
     few = ("--set", "epochs=3", "-o", tmp_path / "model")

@@ -4,14 +4,15 @@ import shutil
 import pytest
 import torch
 from torch_geometric.datasets import WikipediaNetwork
+from torch_geometric.utils import coalesce
 
 import gcnsl
-from gcnsl import load
+from gcnsl import InputError, load
 from gcnsl.datasets import NAMES
 from gcnsl.graph import edge_homophily
 from gcnsl.graph.masks import MASKS
 
-from .cases import COUNTS
+from .cases import COUNTS, DIRECTED
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -24,6 +25,31 @@ def test_counts_and_homophily(name, data_root) -> None:
     assert data.is_undirected()
     assert data.is_coalesced()
     assert data.name == name
+
+
+@pytest.mark.parametrize("name", DIRECTED)
+def test_directions(name, data_root) -> None:
+    plain, data = (load(name, root=data_root, split=None, directed=directed) for directed in (False, True))
+    _, entries, repeated, *_ = COUNTS[name]
+    assert "arc_index" not in plain
+    assert data.arc_index.shape == (2, entries - repeated)
+    assert data.edge_index.equal(plain.edge_index)
+    both = torch.cat([data.arc_index, data.arc_index.flip(0)], dim=1)
+    assert coalesce(both).equal(data.edge_index)
+
+
+def test_the_first_column_of_a_file_points_to_the_second(data_root) -> None:
+    lines = (data_root / "geom-gcn" / "texas" / "out1_graph_edges.txt").read_text().split("\n")[1:]
+    arcs = sorted([int(node) for node in line.split("\t")] for line in lines if line)
+    assert load("texas", root=data_root, directed=True).arc_index.T.tolist() == arcs
+
+
+def test_graphs_without_directions_say_so(data_root) -> None:
+    for name in (*(set(NAMES) - set(DIRECTED)), "synthetic-h0.3"):
+        with pytest.raises(
+            InputError, match=rf"directed\(True\) is not possible: the edges of {name} have no directions"
+        ):
+            load(name, root=data_root, directed=True)
 
 
 def paper_edges(name: str, data) -> int:

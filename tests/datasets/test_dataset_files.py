@@ -129,7 +129,9 @@ def test_every_known_file_has_an_upstream_address(monkeypatch) -> None:
     for path in files.checksums():
         address = files._address(path)
         assert address.startswith("https://")
-        assert address.endswith(path.rsplit("/", 1)[-1])
+        assert address.endswith(path.rsplit("/", 1)[-1].removeprefix("facebook100-"))
+    assert files._address("practice/facebook100-Reed98.mat").endswith("/data/facebook100/Reed98.mat")
+    assert files._address("practice/twitch-PTBR/a.csv").endswith("/data/twitch/PTBR/a.csv")
     assert files._address(PATH).endswith("geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f/" + PATH)
 
 
@@ -145,11 +147,11 @@ def test_files_that_are_here_need_no_downloader(known, tmp_path, monkeypatch) ->
 
 
 def test_sums_match_the_real_files(data_root) -> None:
-    listed = dict(reversed(line.split()) for line in (data_root / "SHA256SUMS").read_text().splitlines())
-    for path, digest in listed.items():
-        if path.endswith("README.md"):
-            continue
-        assert files.checksums()[path.removeprefix("./")] == digest
+    for folder in ("", "practice/"):
+        lines = (data_root / folder / "SHA256SUMS").read_text().splitlines()
+        for digest, path in map(str.split, lines):
+            if not path.endswith("README.md"):
+                assert files.checksums()[folder + path.removeprefix("./")] == digest
     for packed in [path for path in files.checksums() if path.endswith(".gz")]:
         plain = gzip.decompress((data_root / packed).read_bytes())
         assert files.checksums()[packed.removesuffix(".gz")] == hashlib.sha256(plain).hexdigest()

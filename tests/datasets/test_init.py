@@ -47,6 +47,7 @@ def test_npz_by_path(arrays, tmp_path) -> None:
     assert data.train_mask.shape == (6, 2)
     assert data.edge_report.edges == 3
     assert load(str(tmp_path / "mine.npz"), runs=4).test_mask.shape == (6, 4)
+    assert load(tmp_path / "mine.npz", directed=True).arc_index.tolist() == [[0, 2, 4], [1, 3, 5]]
 
 
 def test_npz_with_pickled_objects_is_refused(arrays, tmp_path) -> None:
@@ -79,6 +80,12 @@ def test_bad_npz(arrays, tmp_path) -> None:
             r"split\('geom-gcn'\) does not exist for debian: use one of 'random'",
         ),
         ({"name": "texas", "split": "public"}, r"split\('public'\) does not exist for texas"),
+        ({"name": "cora", "split": "stored"}, r"split\('stored'\) does not exist for cora"),
+        (
+            {"name": "minesweeper", "split": "geom-gcn"},
+            r"split\('geom-gcn'\) does not exist for minesweeper: use one of 'random', 'stored', or None",
+        ),
+        ({"name": "corra", "directed": True}, "did you mean 'cora'"),
         ({"name": "debian", "split": "weekly"}, r"split\('weekly'\) must be one of random, geom-gcn"),
         ({"name": "debian", "runs": 0}, r"runs\(0\) must be >= 1"),
         ({"name": "debian", "seed": -1}, r"seed\(-1\) must be >= 0"),

@@ -1,11 +1,13 @@
+import numpy as np
 import pytest
 import torch
 
 from gcnsl import load
+from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.datasets.splits import random_masks
 from gcnsl.graph.masks import MASKS
 
-from .cases import COUNTS
+from .cases import GEOM_GCN
 
 TRAIN_VAL_TEST = {
     "cora": (1192, 796, 497),
@@ -15,7 +17,7 @@ TRAIN_VAL_TEST = {
 }
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("name", GEOM_GCN)
 def test_geom_gcn_splits(name, data_root) -> None:
     data = load(name, root=data_root, split="geom-gcn")
     masks = torch.stack([data[part] for part in MASKS])
@@ -30,6 +32,17 @@ def test_geom_gcn_splits(name, data_root) -> None:
         assert covered.tolist() == [3327] * 4 + [2120] * 2 + [3327] * 4
     else:
         assert covered.tolist() == [data.num_nodes] * 10
+
+
+@pytest.mark.parametrize("name", ["minesweeper", "chameleon-filtered", "squirrel-filtered"])
+def test_stored_splits(name, data_root) -> None:
+    data = load(name, root=data_root, split="stored")
+    (path,) = BENCHMARKS[name].paths
+    file = np.load(data_root / path)
+    for part in MASKS:
+        assert data[part].shape == (data.num_nodes, 10)
+        np.testing.assert_array_equal(data[part].T, file[f"{part}s"])
+    assert (torch.stack([data[part] for part in MASKS]).sum(dim=0) == 1).all()
 
 
 def test_random_splits_are_stratified_and_stable() -> None:

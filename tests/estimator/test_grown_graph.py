@@ -6,6 +6,7 @@ import torch
 from gcnsl import InputError, from_arrays
 from gcnsl.estimator.explanation import explain
 from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.graph.arcs import edge_parts
 
 from .cases import EDGES, TRUTH, N, X, fitted
 
@@ -39,6 +40,20 @@ def test_rows_may_come_in_any_order(wrap) -> None:
     expected = named.predict_proba(wrap(GROWN_X), edge_index=GROWN_EDGES)
     found = named.predict_proba_graph(shuffled(wrap=wrap))
     assert (found == expected[ORDER]).all()
+
+
+def test_arcs_and_weights_are_reordered_with_the_nodes() -> None:
+    weight = RNG.random(GROWN_EDGES.shape[1]) + 0.5
+    model = fitted(fit={"node_ids": IDS, "directed": True, "edge_weight": weight[: EDGES.shape[1]]})
+    arcs = {"directed": True, "edge_weight": weight}
+    other = from_arrays(GROWN_X[ORDER], np.argsort(ORDER)[GROWN_EDGES], node_ids=GROWN_IDS[ORDER], **arcs)
+    ordered, place = in_training_order(model.fitted_.prepared, other)
+    expected = from_arrays(GROWN_X, place[np.argsort(ORDER)][GROWN_EDGES], **arcs)
+    assert list(edge_parts(ordered)) == ["edge_index", "edge_weight", "arc_index", "arc_weight"]
+    for name, part in edge_parts(ordered).items():
+        assert part.equal(expected[name]), name
+    found = model.predict_proba_graph(other)
+    assert (found == model.predict_proba(GROWN_X, edge_index=GROWN_EDGES, edge_weight=weight)[ORDER]).all()
 
 
 def test_without_new_nodes_the_bits_are_those_of_the_training_graph(named) -> None:

@@ -10,10 +10,11 @@ import torch
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from gcnsl import InputError, NodeClassifier, from_tables
+from gcnsl import InputError, NodeClassifier, from_tables, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.estimator.explanation import explain
-from gcnsl.graph import ColumnEncoder
+from gcnsl.graph import ColumnEncoder, from_arrays
+from gcnsl.graph.arcs import edge_parts
 from gcnsl.methods import ALIASES, METHODS
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, same_weights
@@ -50,6 +51,27 @@ def test_saved_and_loaded_it_predicts_the_same_bits(tmp_path, name, layout) -> N
     if name not in STAYS:
         grown = [some.predict_proba(layout(GROWN_X), edge_index=GROWN_EDGES) for some in (model, again)]
         assert (grown[0] == grown[1]).all()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_with_directions_and_weights_too(tmp_path, name) -> None:
+    weight = np.linspace(0.5, 2, EDGES.shape[1])
+    edges = {"edge_index": EDGES, "edge_weight": weight, "directed": True}
+    model = NodeClassifier(name, **SMALL, device="cpu").fit(X, LABELS, **edges)
+    model.save(tmp_path / "model")
+    again = NodeClassifier.load(tmp_path / "model", device="cpu")
+    for part, values in edge_parts(from_arrays(X, **edges)).items():
+        assert again.graph_[part].equal(values)
+    assert (again.predict_proba() == model.predict_proba()).all()
+    assert (again.predict_proba(X, edge_index=EDGES, edge_weight=weight) == model.predict_proba()).all()
+    assert model.score(X, TRUTH, edge_index=EDGES, edge_weight=weight) == model.score(None, TRUTH)
+    if "weights" in METHODS[name].config.uses:
+        with pytest.raises(InputError, match=f"^{name} was trained with the edges' weights"):
+            model.predict(X, edge_index=EDGES)
+        other = model.predict_proba(X, edge_index=EDGES, edge_weight=weight[::-1])
+        assert not (other == model.predict_proba()).all()
+    else:
+        assert (model.predict_proba(X, edge_index=EDGES) == model.predict_proba()).all()
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -195,3 +217,15 @@ def test_a_value_may_be_missing_where_training_had_all() -> None:
     filled = gap.assign(f3=np.median(X[model.train_mask_, 3]))
     found = [model.predict_proba_graph(from_tables(pd.concat([numbers, more]), FRIENDS)) for more in (gap, filled)]
     assert (found[0] == found[1]).all()
+
+
+def test_a_graph_without_features_is_learned_saved_and_grown(tmp_path) -> None:
+    data = synthetic(n=150, h=0.9, classes=3, degree=8, features=3, seed=0)
+    y = np.where(np.arange(150) < 100, data.y.numpy(), -1)
+    classifier = NodeClassifier("gcn", epochs=60).fit(None, y, edge_index=data.edge_index)
+    assert classifier.score(None, data.y, nodes=np.arange(100, 150)) > 0.6
+    classifier.save(tmp_path / "model")
+    loaded = NodeClassifier.load(tmp_path / "model")
+    assert np.array_equal(loaded.predict_proba(), classifier.predict_proba())
+    edges = np.concatenate([data.edge_index.numpy(), [[150, 150], [0, 1]]], axis=1)
+    assert len(loaded.predict(np.empty((151, 0)), edge_index=edges)) == 151

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from gcnsl import InputError
+from gcnsl import InputError, from_arrays
 
 from .cases import EDGES, NAMES, TRUTH, N, X, classifier
 
@@ -21,6 +21,15 @@ def test_cross_validation(samples) -> None:
     )
     assert len(scores) == 3
     assert scores.mean() > 0.7
+
+
+def test_weights_and_directions_reach_the_classifier() -> None:
+    weight = np.linspace(1, 2, EDGES.shape[1])
+    over_nodes = classifier(epochs=2).over_nodes(X, EDGES, edge_weight=weight, directed=True)
+    graph = clone(over_nodes).fit(NODES, TRUTH).classifier_.graph_
+    expected = from_arrays(X, EDGES, edge_weight=weight, directed=True)
+    assert graph.edge_weight.equal(expected.edge_weight)
+    assert graph.arc_weight.equal(expected.arc_weight)
 
 
 def test_only_the_labels_of_the_given_nodes_are_seen() -> None:

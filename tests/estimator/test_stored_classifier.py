@@ -85,7 +85,8 @@ def test_saving_needs_a_fitted_classifier_and_a_place(tmp_path) -> None:
 @pytest.fixture(scope="module")
 def content(tmp_path_factory):
     path = tmp_path_factory.mktemp("model")
-    fitted(sp.csr_array(X), epochs=1).save(path / "model")
+    edges = {"edge_weight": np.ones(EDGES.shape[1]), "directed": True}
+    fitted(sp.csr_array(X), epochs=1, fit=edges).save(path / "model")
     return load_folder(path / "model")
 
 
@@ -102,6 +103,10 @@ FORGERIES = {
     "columns": forge_tensors(x__column=lambda t: t + 10**6),
     "starts": forge_tensors(x__start=lambda t: t * 3),
     "edges": forge_tensors(edge_index=lambda t: t + N),
+    "arcs": forge_tensors(arc_index=lambda t: t + N),
+    "no arcs": lambda config, tensors: tensors.pop("arc_index"),
+    "weights of edges": forge_tensors(edge_weight=lambda t: t[1:]),
+    "weights of arcs": forge_tensors(arc_weight=lambda t: t - 1),
     "anchors": forge_tensors(precomputed__anchors=lambda t: t + N),
     "spectral": forge_tensors(precomputed__values=lambda t: t[:, 1:]),
     "total": forge_tensors(precomputed__total=lambda t: t[1:]),

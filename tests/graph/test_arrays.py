@@ -30,13 +30,15 @@ def test_sparse_features_stay_sparse() -> None:
 
 
 def test_nodes_may_have_no_features() -> None:
-    assert from_arrays(np.empty((4, 0)), EDGES, Y).x.shape == (4, 0)
+    for x in (None, np.empty((4, 0))):
+        assert from_arrays(x, EDGES, Y).x.shape == (4, 0)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"x": np.empty((0, 2))}, r"x has shape \(0, 2\): the graph is empty"),
+        ({"x": None, "y": None}, "x and y are both None"),
         ({"x": np.ones(4)}, r"x has shape \(4,\): give a matrix"),
         ({"x": NAN}, r"x\[2, 1\] is nan"),
         ({"x": sp.csr_array(NAN)}, r"x\[2, 1\] is nan"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gcnsl import InputError, from_arrays
 from gcnsl.graph import ColumnEncoder, Columns, encode_columns
-from gcnsl.graph.column_encoder import MIN_FREQUENCY, with_encoder
+from gcnsl.graph.column_encoder import MIN_FREQUENCY, MOST_LEVELS, with_encoder
 from gcnsl.graph.table_reading import Table
 
 from .cases import any_columns, column_of
@@ -111,6 +111,16 @@ def test_many_levels_are_stored_sparsely() -> None:
     assert ColumnEncoder.fit(columns).transform(columns).layout == torch.sparse_csr
     columns = column_of([f"level {i % 5}" for i in range(100)])
     assert ColumnEncoder.fit(columns).transform(columns).layout == torch.strided
+    table = pa.table({"level": [f"level {i % 20}" for i in range(100)], "age": range(100)})
+    columns = Columns.read(Table(table, "nodes.csv"), table.column_names)
+    assert ColumnEncoder.fit(columns).transform(columns).layout == torch.strided, "quantities are dense"
+
+
+def test_of_too_many_levels_the_most_frequent_are_kept() -> None:
+    values = [f"{i:03}" for i in range(MOST_LEVELS + 10) for _ in range(3 + (i >= 10))]
+    levels = ColumnEncoder.fit(column_of(values)).levels["c"]
+    assert levels.texts == [f"{i:03}" for i in range(10, MOST_LEVELS + 10)]
+    assert levels.rare
 
 
 def test_a_table_without_usable_columns_has_no_features() -> None:

@@ -147,7 +147,7 @@ def test_bad_tables_are_named(write, nodes, edges, options, message) -> None:
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=4)
 cell = st.one_of(st.integers(-3, 3), st.floats(width=32), st.none(), st.booleans(), text)
-column_name = st.sampled_from(["id", "label", "source", "target", "split", "f", "g", ""])
+column_name = st.sampled_from(["id", "label", "source", "target", "weight", "split", "f", "g", ""])
 tables = st.dictionaries(column_name, st.lists(cell, min_size=3, max_size=3), min_size=0, max_size=5)
 raw_text = st.one_of(
     st.text(st.sampled_from('id,sourcetarglbf01\n\t";-.x'), max_size=60),

@@ -5,7 +5,7 @@ import torch
 from torch_geometric.utils import homophily
 
 from gcnsl import from_arrays, synthetic
-from gcnsl.graph import adjusted_homophily, edge_homophily, node_homophily
+from gcnsl.graph import adjusted_homophily, arc_homophily, edge_homophily, node_homophily
 
 
 def test_by_hand() -> None:
@@ -17,6 +17,23 @@ def test_by_hand() -> None:
     # edge ends: class 0 has 1 + 2 = 3, class 1 has 1 + 1 + 2 = 4, class 2 has 1
     chance = (3**2 + 4**2 + 1**2) / 8**2
     assert adjusted_homophily(data.edge_index, data.y) == pytest.approx((1 / 2 - chance) / (1 - chance))
+
+
+def test_arcs_by_hand() -> None:
+    # arcs 0→1 (agree), 1→2, 2→1, loop 2→2 (agrees), 3→4 (4 unlabelled: counts for nothing)
+    data = from_arrays(torch.eye(6), [[0, 1, 2, 2, 3], [1, 2, 1, 2, 4]], [0, 0, 1, 2, -1, 0], directed=True)
+    # out: node 0 1/1, node 1 0/1, node 2 1/2; in: node 1 1/2, node 2 1/2
+    assert arc_homophily(data.arc_index, data.y) == pytest.approx(
+        {"arc": 2 / 4, "out": (1 + 0 + 1 / 2) / 3, "in": 1 / 2}
+    )
+    assert all(map(math.isnan, arc_homophily(torch.empty(2, 0, dtype=torch.long), data.y).values()))
+
+
+def test_both_directions_of_all_edges_are_the_undirected_graph() -> None:
+    data = synthetic(n=200, h=0.3, classes=4, degree=6, features=8, seed=1)
+    found = arc_homophily(data.edge_index, data.y)
+    assert found["arc"] == pytest.approx(edge_homophily(data.edge_index, data.y))
+    assert found["out"] == found["in"] == node_homophily(data.edge_index, data.y)
 
 
 @pytest.mark.parametrize("measure", [edge_homophily, node_homophily, adjusted_homophily])

@@ -6,6 +6,7 @@ import torch
 from torch_geometric.data import Data
 
 from gcnsl import InputError, from_arrays, from_data, from_networkx, from_scipy
+from gcnsl.graph.arcs import edge_parts
 
 from .cases import EDGES, X, Y
 
@@ -45,6 +46,54 @@ def test_checking_twice_changes_nothing() -> None:
     assert twice.node_ids.tolist() == list("wxyz")
 
 
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_source_keeps_directions_and_weights(directed, weighted) -> None:
+    weights = [1.0, 2.0, 3.0, 4.0]
+    plain = from_arrays(X, EDGES, directed=directed, edge_weight=weights if weighted else None)
+    given = Data(x=torch.tensor(X), edge_index=torch.tensor(EDGES), edge_weight=torch.tensor(weights))
+    column = Data(x=torch.tensor(X), edge_index=torch.tensor(EDGES), edge_attr=torch.tensor(weights)[:, None])
+    graph = nx.DiGraph()
+    graph.add_nodes_from((node, {"x": x}) for node, x in enumerate(X))
+    graph.add_weighted_edges_from(zip(*EDGES, weights, strict=True))
+    same = [
+        plain,
+        from_scipy(sp.coo_array((weights, EDGES), shape=(4, 4)), X, weighted=weighted, directed=directed),
+        from_data(given, directed=directed, weight="edge_weight" if weighted else False),
+        from_data(column, directed=directed, weight="edge_attr" if weighted else False),
+        from_networkx(graph, weight="weight" if weighted else False, directed=directed),
+    ]
+    for data in [*same, *(from_data(once) for once in same)]:
+        parts = edge_parts(data)
+        assert list(parts) == list(edge_parts(plain))
+        assert all(part.equal(plain[name]) for name, part in parts.items())
+
+
+def test_networkx_says_itself_whether_it_is_directed_and_weighted() -> None:
+    for kind in (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph):
+        graph = kind()
+        graph.add_nodes_from(range(3), x=[1.0])
+        graph.add_edge(1, 0, weight=3)
+        graph.add_edge(1, 2)
+        data = from_networkx(graph)
+        assert ("arc_index" in data) == graph.is_directed()
+        assert data.edge_weight.tolist() == [3, 3, 1, 1]
+        graph.edges[next(iter(graph.edges))].clear()
+        assert "edge_weight" not in from_networkx(graph)
+
+
+def test_attributes_of_edges_that_are_no_weights_are_left_alone() -> None:
+    kinds = Data(x=torch.tensor(X), edge_index=torch.tensor(EDGES), edge_attr=torch.tensor([[0], [1], [2], [0]]))
+    assert list(edge_parts(from_data(kinds))) == ["edge_index"]
+
+
+def test_zeros_and_repeats_of_a_matrix_count_once() -> None:
+    entries = ([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 2]))
+    data = from_scipy(sp.coo_array(entries, shape=(4, 4)), X, weighted=True)
+    assert data.edge_index.tolist() == [[0, 1], [1, 0]]
+    assert data.edge_weight.tolist() == [3, 3]
+
+
 def test_a_graph_without_edges_or_labels() -> None:
     data = from_arrays(X, np.empty((2, 0), dtype=int))
     assert data.num_edges == 0
@@ -56,7 +105,7 @@ def test_bad_sources_are_named() -> None:
         from_scipy(sp.csr_array((2, 3)), X)
     with pytest.raises(InputError, match="x has 4 rows, but adjacency has 3"):
         from_scipy(sp.csr_array((3, 3)), X)
-    with pytest.raises(InputError, match=r"data\.x is None"):
+    with pytest.raises(InputError, match="x and y are both None"):
         from_data(Data(edge_index=torch.tensor(EDGES)))
     with pytest.raises(InputError, match=r"data\.edge_index is None"):
         from_data(Data(x=torch.tensor(X)))

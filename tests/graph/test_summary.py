@@ -1,6 +1,7 @@
 import json
 from dataclasses import asdict
 
+import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -42,7 +43,37 @@ def test_a_graph_without_labels_or_edges() -> None:
 def test_a_graph_without_features() -> None:
     summary = summarize(from_arrays(np.empty((7, 0)), EDGES, Y))
     assert summary.features == summary.zero_feature_rows == 0
-    assert "The nodes have no features" in summary.warnings
+    assert any("no features: structural ones are made" in warning for warning in summary.warnings)
+
+
+def test_directions_and_weights_by_hand() -> None:
+    weight = [1.0, 2, 3, 4, 5, 6, 7]
+    summary = summarize(from_arrays(X, EDGES, Y, directed=True, edge_weight=weight))
+    assert summary.arcs == 6
+    assert summary.reciprocity == 0
+    assert summary.weights == {"min": 2, "mean": pytest.approx(28 / 6), "max": 8}, "0→2 is repeated"
+    assert summary.arc_homophily["arc"] == pytest.approx(2 / 6)
+    assert summary.arc_homophily["out"] == pytest.approx((0 + 0 + 1 + 1) / 4)
+    assert json.loads(json.dumps(asdict(summary)))["arcs"] == 6
+    both = summarize(from_arrays(X, [[0, 1, 2, 3], [1, 0, 3, 3]], Y, directed=True))
+    assert both.reciprocity == pytest.approx(2 / 3)
+    assert both.weights == {}
+    plain = summarize(from_arrays(X, [[0, 3], [1, 3]], Y, edge_weight=[1, 4]))
+    assert (plain.arcs, plain.reciprocity, plain.arc_homophily) == (None, None, {})
+    assert plain.weights["mean"] == 2.5, "an edge counts once, like a loop"
+
+
+def test_a_directed_graph_without_arcs() -> None:
+    summary = summarize(from_arrays(X, np.empty((2, 0), dtype=int), directed=True, edge_weight=[]))
+    assert (summary.arcs, summary.reciprocity, summary.weights) == (0, None, {})
+    assert summary.arc_homophily == {"arc": None, "out": None, "in": None}
+
+
+def test_reciprocity_is_networkx(data_root) -> None:
+    data = load("chameleon", split=None, root=data_root, directed=True)
+    graph = nx.DiGraph(data.arc_index.T.tolist())
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    assert summarize(data).reciprocity == pytest.approx(nx.overall_reciprocity(graph))
 
 
 def test_leakage_on_real_graphs(data_root) -> None:

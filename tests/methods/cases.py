@@ -42,6 +42,14 @@ def small_graph() -> Data:
     return from_arrays(x, data.edge_index[:, apart], data.y)
 
 
+def weighted_graph(*, scale: float = 1.0, reverse: bool = False) -> Data:
+    """The same graph with directions, from smaller to larger numbers or the reverse, and weights."""
+    data = small_graph()
+    once = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
+    weight = scale * torch.linspace(0.5, 4, once.shape[1])
+    return from_arrays(data.x, once.flip(0) if reverse else once, data.y, directed=True, edge_weight=weight)
+
+
 def easy_graph() -> Data:
     """120 nodes of 3 classes, which both features and edges tell apart."""
     return with_random_split(synthetic(n=120, h=0.9, classes=3, degree=6, features=24, seed=0, signal=0.7), runs=2)

@@ -24,6 +24,7 @@ from .cases import (
     prepared,
     same_weights,
     small_graph,
+    weighted_graph,
     with_features,
 )
 
@@ -49,7 +50,7 @@ def test_gradients_reach_every_parameter(name, options) -> None:
 
 @every_variant
 def test_sparse_features_count_like_dense_ones(name, options) -> None:
-    data = small_graph()
+    data, options = small_graph(), {"standardize": "never"} | options
     ready, sparse = (prepared(name, options, with_features(data, x)) for x in (data.x, data.x.to_sparse_csr()))
     model = drawn(ready.build())
     torch.testing.assert_close(model(*sparse.inputs), model(*ready.inputs), rtol=1e-4, atol=1e-4)
@@ -57,10 +58,37 @@ def test_sparse_features_count_like_dense_ones(name, options) -> None:
 
 @every_variant
 def test_nodes_may_be_renumbered(name, options) -> None:
-    data = small_graph()
+    data, options = small_graph(), {"standardize": "never"} | options  # else NLGNN's scores have ties
     order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
     other = from_arrays(data.x[order], torch.argsort(order)[data.edge_index], data.y[order])
     ready, renumbered = (prepared(name, options, graph) for graph in (data, other))
+    model = drawn(ready.build())
+    torch.testing.assert_close(model(*renumbered.inputs), model(*ready.inputs)[order], rtol=1e-4, atol=1e-4)
+
+
+@every_method
+def test_weights_and_directions_count_exactly_for_those_that_use_them(name) -> None:
+    plain, reverse = small_graph(), weighted_graph(reverse=True)
+    ready, weighted, reversed_ = (prepared(name, {}, graph) for graph in (plain, weighted_graph(), reverse))
+    model = drawn(ready.build())
+    uses = METHODS[name].config.uses
+    logits = model(*weighted.inputs)
+    assert logits.equal(model(*ready.inputs)) == (not uses)
+    assert logits.equal(model(*reversed_.inputs)) == ("directions" not in uses)
+    assert METHODS[name].unused(reverse) == [fact for fact in ("directions", "weights") if fact not in uses]
+    assert METHODS[name].unused(plain) == []
+    torch.testing.assert_close(
+        model(*prepared(name, {}, weighted_graph(scale=1000)).inputs), logits, rtol=1e-4, atol=1e-4
+    )
+
+
+@every_method
+def test_nodes_with_weighted_arcs_may_be_renumbered(name) -> None:
+    data = weighted_graph()
+    order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
+    arcs = {"edge_index": torch.argsort(order)[data.arc_index], "edge_weight": data.arc_weight, "directed": True}
+    other = from_arrays(data.x[order], y=data.y[order], **arcs)
+    ready, renumbered = (prepared(name, {"standardize": "never"}, graph) for graph in (data, other))
     model = drawn(ready.build())
     torch.testing.assert_close(model(*renumbered.inputs), model(*ready.inputs)[order], rtol=1e-4, atol=1e-4)
 
@@ -143,11 +171,10 @@ def test_a_gpu_gives_what_a_cpu_gives(name) -> None:
 
 
 @every_variant
-def test_what_was_precomputed_comes_back_from_its_state(name, options) -> None:
+def test_what_was_prepared_comes_back_from_its_state(name, options) -> None:
     ready = prepared(name, options, small_graph())
-    state = ({}, {}) if ready.precomputed is None else ready.precomputed.state()
-    plain = json.loads(json.dumps(state[0]))
-    again = prepare(ready.method, ready.graph, seed=0, device=CPU, state=(plain, state[1]))
+    plain, *tensors = ready.state()
+    again = prepare(ready.method, ready.graph, seed=0, device=CPU, state=(json.loads(json.dumps(plain)), *tensors))
     model = initial_model(ready, 0).eval()
     assert model(*again.inputs).equal(model(*ready.inputs))
 

@@ -1,8 +1,10 @@
 import pytest
 import torch
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.utils import to_undirected
 
-from gcnsl import InputError, synthetic
-from gcnsl.nn import normalize_features, normalized_adjacency, shift_features
+from gcnsl import InputError, from_arrays, synthetic
+from gcnsl.nn import normalize_features, normalized_adjacency, relative_weights, shift_features
 
 X = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-1.0, 1.0]])
 
@@ -31,17 +33,51 @@ def test_shift_is_one_column_drawn_from_the_seed() -> None:
 
 @pytest.mark.parametrize("self_loops", [True, False])
 @pytest.mark.parametrize("norm", ["symmetric", "row"])
-def test_adjacency_is_the_formula(self_loops, norm) -> None:
+@pytest.mark.parametrize("weighted", [True, False])
+def test_adjacency_is_the_formula(self_loops, norm, weighted) -> None:
     data = synthetic(n=30, h=0.5, classes=3, degree=4, features=12, seed=3)
+    W = torch.rand(30, 30, generator=torch.Generator().manual_seed(0)) if weighted else torch.ones(30, 30)
+    W = W + W.T if weighted else W
     edges = torch.cat([data.edge_index, torch.tensor([[5], [5]])], dim=1)  # a loop of its own
     A = torch.zeros(30, 30)
-    A[edges[0], edges[1]] = 1
-    A.fill_diagonal_(1.0 if self_loops else 0.0)
+    A[edges[0], edges[1]] = W[edges[0], edges[1]]
+    loops = A.diagonal()
+    A.diagonal().copy_(torch.where(loops > 0, loops, 1.0) if self_loops else torch.zeros(30))
     d = A.sum(1)
     root = torch.where(d > 0, d.rsqrt(), 0)
     expected = root[:, None] * A * root if norm == "symmetric" else torch.where(d > 0, 1 / d, 0)[:, None] * A
-    actual = normalized_adjacency(edges, 30, self_loops=self_loops, norm=norm) @ torch.eye(30)
+    weight = W[edges[0], edges[1]] if weighted else None
+    actual = normalized_adjacency(edges, 30, weight=weight, self_loops=self_loops, norm=norm) @ torch.eye(30)
     assert torch.allclose(actual, expected)
+
+
+def test_a_weighted_adjacency_is_that_of_torch_geometric() -> None:
+    data = synthetic(n=30, h=0.5, classes=3, degree=4, features=12, seed=3)
+    weight = torch.rand(data.num_edges, generator=torch.Generator().manual_seed(0)) + 0.1
+    symmetric = to_undirected(data.edge_index, weight, 30, reduce="max")[1]
+    edges, values = gcn_norm(data.edge_index, symmetric, 30)
+    expected = torch.zeros(30, 30).index_put_((edges[0], edges[1]), values)
+    actual = normalized_adjacency(data.edge_index, 30, weight=symmetric) @ torch.eye(30)
+    torch.testing.assert_close(actual, expected)
+
+
+def test_weights_are_measured_by_their_mean() -> None:
+    data = from_arrays(X, [[0, 1], [1, 2]], edge_weight=[30.0, 10.0])
+    assert relative_weights(data).tolist() == [1.5, 1.5, 0.5, 0.5]
+    data.weight_unit = torch.tensor(10.0)
+    assert relative_weights(data).tolist() == [3, 3, 1, 1]
+    assert relative_weights(from_arrays(X, [[0, 1], [1, 2]])) is None
+
+
+@pytest.mark.parametrize("norm", ["symmetric", "row"])
+def test_weights_of_any_size_give_finite_entries(norm) -> None:
+    for weight in ([1e-45, 1.0], [3e38, 3e38], [1e-45, 3e38], [1e-45, 1e-45]):
+        data = from_arrays(X, [[0, 1], [1, 2]], edge_weight=weight)
+        for self_loops in (True, False):
+            relative = relative_weights(data)
+            found = normalized_adjacency(data.edge_index, 3, weight=relative, self_loops=self_loops, norm=norm)
+            assert found.values.isfinite().all()
+            assert found.values.max() <= 1
 
 
 def test_bad_norm() -> None:

@@ -56,7 +56,7 @@ def as_option(error: ArgumentError | ColumnError, parameters: list[Any]) -> str:
     for parameter in parameters:
         if parameter.name in (error.argument, _PLURALS.get(error.argument)):
             name = parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.opts[0].upper()
-            return f"{name} {value} {error.rule}"
+            return f"{name} {error.rule}" if error.value is True else f"{name} {value} {error.rule}"
     is_hyperparameter = any(error.argument in method.options() for method in METHODS.values())
     by_set = is_hyperparameter and any("--set" in parameter.opts for parameter in parameters)
     return f"--set {error.argument}={value}: it {error.rule}" if by_set else str(error)

@@ -11,7 +11,7 @@ from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, resolve_all
 from gcnsl.cli.console import busy, out, print_json, print_table, runs_shown, say
-from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def compare(
         methods = resolve_all(names, source.benchmark, settings, chosen)
         data = source.read_labelled(split=split, seed=seed, runs=runs or USUAL_RUNS, root=root)
         runs = runs or min(USUAL_RUNS, split_count(data))
+    say_unused(data, methods.values())
     name, stopped = data.get("name") or "graph", None
     try:
         with runs_shown(runs * len(methods), quiet=quiet) as (begin, show):

@@ -3,8 +3,8 @@
 import csv
 import functools
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from gcnsl.graph import ColumnEncoder
+    from gcnsl.methods import Method
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,14 @@ class GraphSource:
             "\\[default: -1, NA, null and the like]"
         ),
     ] = None
+    directed: Annotated[
+        bool, typer.Option("--directed", help="Keep the directions of the edges, from source to target, too.")
+    ] = False
+    weight: Annotated[
+        str | None,
+        typer.Option(help="The column of --edges with positive weights. \\[default: weight, if it is there]"),
+    ] = None
+    no_weight: Annotated[bool, typer.Option("--no-weight", help="Ignore a column `weight` of --edges.")] = False
 
     @property
     def is_given(self) -> bool:
@@ -71,10 +80,13 @@ class GraphSource:
     def arguments(self) -> list[str]:
         """The arguments that name the graph, for another command."""
         named = {"--nodes": self.nodes, "--edges": self.edges, "--id": self.id_column, "--label": self.label}
-        given = [(option, value) for option, value in named.items() if value is not None]
+        named |= {"--weight": self.weight}
+        given: list[tuple[Any, ...]] = [(option, value) for option, value in named.items() if value is not None]
         several = {"drop": self.drop, "categorical": self.categorical, "numeric": self.numeric, "unknown": self.unknown}
         given += [(f"--{option}", value) for option, values in several.items() for value in values or ()]
-        return [*filter(None, [self.graph]), *(str(part) for pair in given for part in pair)]
+        flags = {"--directed": self.directed, "--no-weight": self.no_weight}
+        given += [(flag,) for flag, is_set in flags.items() if is_set]
+        return [*filter(None, [self.graph]), *(str(part) for parts in given for part in parts)]
 
     def read(
         self,
@@ -91,8 +103,11 @@ class GraphSource:
 
         if (self.graph is None) == (self.nodes is None) or (self.nodes is None) != (self.edges is None):
             raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
+        if self.weight is not None and (self.no_weight or self.graph is not None):
+            named = f"--weight {self.weight} names a column of --edges"
+            raise InputError(f"{named} and goes neither with GRAPH nor with --no-weight: leave one out")
         if self.graph is not None:
-            return load(self.graph, split=split, seed=seed, runs=runs, root=root)
+            return load(self.graph, split=split, directed=self.directed, seed=seed, runs=runs, root=root)
         data = from_tables(
             self.nodes,
             self.edges,
@@ -103,10 +118,17 @@ class GraphSource:
             numeric=names_in(self.numeric),
             unknown=None if self.unknown is None else names_in(self.unknown),
             encoder=encoder,
+            weight=False if self.no_weight else self.weight,
+            directed=self.directed,
         )
         data.name = self.nodes.stem if self.nodes is not None else None
         drawn = split is not None and data.y is not None and "train_mask" not in data
         return with_random_split(data, seed=seed, runs=runs) if drawn else data
+
+    def like(self, graph: "Data") -> "GraphSource":
+        """The same source, whose edges have directions and weights if those of a model's graph have."""
+        without = self.no_weight or (self.weight is None and "edge_weight" not in graph)
+        return replace(self, directed="arc_index" in graph, no_weight=without)
 
     def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
         """The graph with labels and masks; an error if it has no labels. Says which columns are not used."""
@@ -121,6 +143,20 @@ class GraphSource:
 def names_in(values: list[str] | None) -> list[str]:
     """Names that are separated by commas; a name with a comma in it is put in quotes, as in a CSV file."""
     return [name for value in values or () for name in next(csv.reader([value]))]
+
+
+def say_unused(data: "Data", methods: "Iterable[Method]") -> None:
+    """Say in one line what the graph tells of its edges and some of the methods do not use."""
+    by_facts: dict[str, list[str]] = {}
+    for method in methods:
+        by_facts.setdefault(" and ".join(method.unused(data)), []).append(method.name)
+    sentences = [
+        f"{', '.join(names)} {'do' if len(names) > 1 else 'does'} not use the edges' {facts}"
+        for facts, names in by_facts.items()
+        if facts
+    ]
+    if sentences:
+        say("Note", "; ".join(sentences), "cyan")
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:

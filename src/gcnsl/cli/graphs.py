@@ -96,15 +96,35 @@ def inspect(
         say("Picture", plot, where=out)
 
 
+def _as_given(summary: "GraphSummary") -> str:
+    """How the edges were listed."""
+    one_way, both_ways = summary.one_way_edges, summary.edges - summary.loops - summary.one_way_edges
+    if summary.arcs is not None:
+        listed = "without their directions"
+    elif one_way and both_ways:
+        listed = f"{one_way:,} listed in one direction, {both_ways:,} in both: --directed keeps the directions"
+    else:
+        listed = f"each listed in {'both directions' if both_ways else 'one direction'}"
+    repeats = f"; {summary.repeated_entries:,} repeated entries" if summary.repeated_entries else ""
+    return f"{summary.loops:,} loops; {listed}{repeats}"
+
+
+def _shares(values: dict[str, float | None]) -> str:
+    return "  ".join(f"{name} –" if value is None else f"{name} {value:.3f}" for name, value in values.items())
+
+
 def _print_summary(summary: "GraphSummary") -> None:
-    raw = f"{summary.loops:,} loops; as given: {summary.repeated_entries:,} repeats, {summary.one_way_edges:,} one-way"
-    homophily = {name: "–" if value is None else f"{value:.3f}" for name, value in summary.homophily.items()}
+    back, of_arcs = summary.reciprocity, _shares(summary.arc_homophily)
     facts = {
         "nodes": f"{summary.nodes:,}",
-        "edges": f"{summary.edges:,} [dim]({raw})[/]",
+        "edges": f"{summary.edges:,} [dim]({_as_given(summary)})[/]",
+        "arcs": "" if summary.arcs is None else f"{summary.arcs:,}",
+        "reciprocity": "" if back is None else f"{back:.1%} [dim]of the arcs also lead in the other direction[/]",
+        "weights": "  ".join(f"{name} {value:,.4g}" for name, value in summary.weights.items()),
         "features": f"{summary.features:,}",
         "neighbours": "  ".join(f"{name} {value:,.1f}".removesuffix(".0") for name, value in summary.degree.items()),
-        "homophily": "  ".join(f"{name} {value}" for name, value in homophily.items()),
+        "homophily": _shares(summary.homophily),
+        "homophily of arcs": of_arcs and f"{of_arcs} [dim](out: where a node points; in: what points to it)[/]",
         "isolated nodes": f"{summary.isolated_nodes:,}",
         "feature rows": f"{summary.zero_feature_rows:,} empty, {summary.repeated_feature_rows:,} equal to another's",
         "twins": f"{summary.twins:,} [dim](same label, same neighbours as another node)[/]",
@@ -113,7 +133,7 @@ def _print_summary(summary: "GraphSummary") -> None:
         facts["split"] = "  ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in summary.split.items())
     if summary.leakage is not None:
         facts["leakage"] = f"{summary.leakage:.1%} [dim]of test nodes have a twin in training[/]"
-    print_facts(summary.name, facts)
+    print_facts(summary.name, {name: text for name, text in facts.items() if text})
     if summary.columns:
         _print_columns(summary.columns)
     if summary.classes:

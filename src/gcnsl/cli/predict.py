@@ -35,7 +35,8 @@ def predict(
 ) -> None:
     """Predict the class of every node, in the graph that the model was trained on or in a graph that has grown since.
 
-    Training nodes are found by their ids, in any order, and must have the features they had; other nodes are new.
+    Training nodes are found by their ids, in any order, and must have the features they had; other nodes are new. Edges
+    are directed if they were in training.
 
     Example: [bold]gcnsl predict model -o predictions.csv[/]
 
@@ -50,7 +51,8 @@ def predict(
         from gcnsl.estimator.predictions import prediction_table
 
         classifier = NodeClassifier.load(model, device=device)
-        data = source.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None
+        like = source.like(classifier.graph_)
+        data = like.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None
         table = prediction_table(classifier, data, by_class=proba)
     if output is not None:
         write_table(table, output)

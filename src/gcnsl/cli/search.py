@@ -9,7 +9,7 @@ from rich.markup import escape
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_json, print_table, progress, say
-from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 
 
 @app.command()
@@ -70,6 +70,7 @@ def search(
             grid=grid,
             root=root,
         )
+    say_unused(data, [base])
     try:
         with progress("Searching", trials, quiet=quiet) as bar:
 

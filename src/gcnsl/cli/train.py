@@ -12,7 +12,7 @@ from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options
 from gcnsl.cli.console import busy, epochs_shown, out, percent, print_facts, print_json, say
-from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def train(
             check_place(output)
         resolved = resolve(method, benchmark=source.benchmark, settings=settings, options=chosen)
         data = source.read_labelled(split=split, seed=seed, runs=max(run + 1, 10), root=root)
+    say_unused(data, [resolved])
     if checkpoint is not None and checkpoint.exists() and not quiet:
         say("Continuing", f"from {checkpoint}", "cyan")
     with epochs_shown(quiet=quiet) as show:

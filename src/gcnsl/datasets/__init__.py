@@ -30,6 +30,7 @@ def load(
     name: str | os.PathLike[str],
     *,
     split: str | None = "random",
+    directed: bool = False,
     runs: int = 10,
     seed: int = 0,
     root: str | os.PathLike[str] | None = None,
@@ -44,8 +45,9 @@ def load(
             - ``"random"``: random splits with 48/32/20 % of each class, for any graph;
             - ``"geom-gcn"``: the ten published splits of the graphs of the literature;
             - ``"public"``: the standard split of the citation graphs (20 training nodes per class; one run);
-            - ``"stored"``: the masks of an npz file;
+            - ``"stored"``: the masks of an npz file, which some graphs of the literature are;
             - ``None``: no masks.
+        directed: Whether to keep the directions of the edges too (``arc_index``), of a graph that has them.
         runs, seed: Number and seed of the random splits.
         root: Folder with dataset files, searched before ``$GCNSL_DATA`` and the user's cache. Files that are not found
             are downloaded.
@@ -57,9 +59,9 @@ def load(
         check_choice("split", split, SPLITS, or_else=", or None")
     name = os.fspath(name)
     if Path(name).suffix == ".npz":
-        data = _load_npz(Path(name), split)
+        data = _load_npz(Path(name), split, directed=directed)
     else:
-        data = _load_named(name, split, root)
+        data = _load_named(name, split, root, directed=directed)
         data.name = data.benchmark = name
     return with_random_split(data, runs=runs, seed=seed) if split == "random" else data
 
@@ -85,8 +87,13 @@ def where(name: str, root: str | os.PathLike[str] | None = None) -> str | None:
     return None if first is None or None in others else str(first.parents[paths[0].count("/")])
 
 
-def _load_named(name: str, split: str | None, root: str | os.PathLike[str] | None) -> Data:
+def _load_named(name: str, split: str | None, root: str | os.PathLike[str] | None, *, directed: bool) -> Data:
     homophily = synthetic_homophily(name)
+    if directed and is_known(name) and (name not in BENCHMARKS or not BENCHMARKS[name].has_directions):
+        those = ", ".join(other for other, benchmark in BENCHMARKS.items() if benchmark.has_directions)
+        raise ArgumentError(
+            "directed", True, f"is not possible: the edges of {name} have no directions, unlike {those}"
+        )
     if name == "debian" or homophily is not None:
         _refuse_split(name, split, "geom-gcn", "public", "stored")
         return load_debian() if homophily is None else synthetic(h=homophily, seed=NAMED_SEED)
@@ -96,24 +103,24 @@ def _load_named(name: str, split: str | None, root: str | os.PathLike[str] | Non
         known = f"{', '.join(NAMES)}, synthetic-hH with H from 0 to 1, and paths of npz files"
         raise ArgumentError("name", name, f"is not a known graph: {hint}Known are {known}")
     benchmark = BENCHMARKS[name]
-    _refuse_split(name, split, "stored", *(() if benchmark.family == "planetoid" else ("public",)))
-    data, masks = read_benchmark(benchmark, root)
+    _refuse_split(name, split, *(other for other in SPLITS[1:] if other not in benchmark.splits))
+    data, masks = read_benchmark(benchmark, root, directed=directed)
     data.notes = list(benchmark.notes)
-    if split == "public":
+    if split in ("public", "stored"):
         data.update(masks)
     elif split == "geom-gcn":
         data.update(geom_gcn_masks(list(fetch(geom_gcn_paths(benchmark.split_stem), root).values())))
     return data
 
 
-def _load_npz(path: Path, split: str | None) -> Data:
+def _load_npz(path: Path, split: str | None, *, directed: bool) -> Data:
     if not path.is_file():
         raise ArgumentError("name", str(path), "does not exist: give the path of an npz file")
     _refuse_split(str(path), split, "geom-gcn", "public")
     stored = split == "stored"
     arrays = read_npz(path, str(path), masks=stored)
     masks: dict[str, Any] = {mask: arrays[f"{mask}s"].T for mask in MASKS} if stored else {}  # stored as runs × n
-    data = from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"], **masks)
+    data = from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"], directed=directed, **masks)
     data.name, data.notes = path.stem, []
     return data
 

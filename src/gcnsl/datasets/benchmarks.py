@@ -1,4 +1,4 @@
-"""Reads ten graphs of the literature from their original files.
+"""Reads graphs of the literature from their original files.
 
 torch_geometric parses the features and labels. The edges are read here, with repeats and loops, so that the same rule
 (:mod:`gcnsl.graph.simple_edges`) applies to all graphs.
@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 from torch_geometric.datasets import Actor, WebKB
 from torch_geometric.io import read_planetoid_data
 
 from gcnsl.datasets.dataset_files import fetch
+from gcnsl.datasets.social_networks import TWITCH_PARTS, read_facebook, read_twitch
 from gcnsl.datasets.splits import Masks, geom_gcn_paths
 from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
@@ -44,6 +46,9 @@ _WIKIPEDIA_NOTE = (
     "Contains groups of nodes with the same neighbours and label, split between training and test: "
     "accuracies are optimistic (Platonov et al., 2023)"
 )
+_FILTERED_NOTE = "Without the nodes whose neighbours and label are those of another (Platonov et al., 2023)"
+_MINESWEEPER_NOTE = "80 % of the nodes are in one class, half of all hide their features; results are usually ROC-AUC"
+_FACEBOOK_NOTE = "The class is the gender, which 97 nodes do not tell; the features are codes, one-hot encoded"
 _MISSING_CLASS_NOTE = (
     "One class has a single node (25): it can't be learnt in geom-gcn splits where that is not a training node"
 )
@@ -54,7 +59,7 @@ class Benchmark:
     """A graph of the literature: its files and notes about it."""
 
     family: str
-    """The format of its files: ``planetoid``, ``webkb``, ``actor`` or ``npz``."""
+    """The format of its files, such as ``planetoid``; ``masked-npz`` is ``npz`` with splits of its own."""
     stem: str
     """Its name in the paths of its files."""
     notes: tuple[str, ...] = ()
@@ -66,12 +71,29 @@ class Benchmark:
             return [f"planetoid/ind.{self.stem}.{part}" for part in _PLANETOID_PARTS]
         if self.family == "npz":
             return [f"heterophilous/{self.stem}.npz"]
+        if self.family == "masked-npz":
+            return [f"practice/{self.stem}.npz"]
+        if self.family == "facebook":
+            return [f"practice/facebook100-{self.stem}.mat"]
+        if self.family == "twitch":
+            return [f"practice/twitch-{self.stem}/musae_{self.stem}_{part}" for part in TWITCH_PARTS]
         return [*(f"geom-gcn/{self.stem}/{name}" for name in (_NODES, _EDGES)), *geom_gcn_paths(self.split_stem)]
 
     @property
     def split_stem(self) -> str:
         """Its name in the paths of its Geom-GCN splits."""
         return self.stem.removesuffix("_directed")
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The kinds of published splits that it has."""
+        others = {"planetoid": ("geom-gcn", "public"), "masked-npz": ("stored",), "facebook": (), "twitch": ()}
+        return others.get(self.family, ("geom-gcn",))
+
+    @property
+    def has_directions(self) -> bool:
+        """Whether its files tell the direction of an edge."""
+        return self.family in ("webkb", "actor") or self.stem.endswith("_directed")
 
 
 BENCHMARKS = {
@@ -85,16 +107,28 @@ BENCHMARKS = {
     "texas": Benchmark("webkb", "texas", (_MISSING_CLASS_NOTE,)),
     "wisconsin": Benchmark("webkb", "wisconsin"),
     "actor": Benchmark("actor", "film"),
+    "chameleon-filtered": Benchmark("masked-npz", "chameleon_filtered_directed", (_FILTERED_NOTE,)),
+    "squirrel-filtered": Benchmark("masked-npz", "squirrel_filtered_directed", (_FILTERED_NOTE,)),
+    "minesweeper": Benchmark("masked-npz", "minesweeper", (_MINESWEEPER_NOTE,)),
+    "facebook100-reed98": Benchmark("facebook", "Reed98", (_FACEBOOK_NOTE,)),
+    "twitch-ptbr": Benchmark("twitch", "PTBR"),
 }
 
 
-def read_benchmark(benchmark: Benchmark, root: str | os.PathLike[str] | None = None) -> tuple[Data, Masks]:
-    """Read a checked graph, and for the citation graphs the masks of their public split."""
+def read_benchmark(
+    benchmark: Benchmark, root: str | os.PathLike[str] | None = None, *, directed: bool = False
+) -> tuple[Data, Masks]:
+    """Read a checked graph, and the masks that its files hold: a public or a stored split, or none."""
     files = {Path(path).name: content for path, content in fetch(benchmark.paths, root).items()}
     stem = benchmark.stem
-    if benchmark.family == "npz":
+    if benchmark.family in ("npz", "masked-npz"):
         arrays = read_npz(io.BytesIO(files[f"{stem}.npz"]), stem)
-        return from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"]), {}
+        data = from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"], directed=directed)
+        return data, {name: torch.from_numpy(arrays[f"{name}s"].T) for name in MASKS}  # stored as runs × n
+    if benchmark.family == "facebook":
+        return read_facebook(*files.values()), {}
+    if benchmark.family == "twitch":
+        return read_twitch(*files.values()), {}
     if benchmark.family == "planetoid":
         with _on_disk(files) as folder:
             raw = read_planetoid_data(folder, stem)
@@ -104,7 +138,8 @@ def read_benchmark(benchmark: Benchmark, root: str | os.PathLike[str] | None = N
     nested = "raw" if benchmark.family == "actor" else f"{stem}/raw"
     with _on_disk({f"{nested}/{name}": content for name, content in files.items()}) as folder:
         raw = (Actor(folder) if benchmark.family == "actor" else WebKB(folder, stem))[0]
-    return from_arrays(raw.x, np.loadtxt(io.BytesIO(files[_EDGES]), dtype=np.int64, skiprows=1).T, raw.y), {}
+    arcs = np.loadtxt(io.BytesIO(files[_EDGES]), dtype=np.int64, skiprows=1)
+    return from_arrays(raw.x, arcs.T, raw.y, directed=directed), {}
 
 
 def read_npz(file: Any, name: str, *, masks: bool = False) -> dict[str, NDArray[Any]]:

@@ -28,14 +28,19 @@ MIRROR_VARIABLE = "GCNSL_MIRROR"
 
 _GITHUB = "https://raw.githubusercontent.com"
 _GEOM_GCN = f"{_GITHUB}/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
+_HETEROPHILOUS = f"{_GITHUB}/yandex-research/heterophilous-graphs/a431395582e929d88271309716bea4fe24ce6318/data/"
+_LINKX = f"{_GITHUB}/CUAI/Non-Homophily-Large-Scale/82f8f05c5c3ec16bd5b505cc7ad62ab5e09051e6/data"
 UPSTREAM = {
     "planetoid/": f"{_GITHUB}/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data/",
     "geom-gcn/structural_neighborhood/": f"{_GEOM_GCN}/structural_neighborhood/",
     "geom-gcn/": f"{_GEOM_GCN}/new_data/",
     "splits/": f"{_GEOM_GCN}/splits/",
-    "heterophilous/": f"{_GITHUB}/yandex-research/heterophilous-graphs/a431395582e929d88271309716bea4fe24ce6318/data/",
+    "heterophilous/": _HETEROPHILOUS,
+    "practice/facebook100-": f"{_LINKX}/facebook100/",
+    "practice/twitch-": f"{_LINKX}/twitch/",
+    "practice/": _HETEROPHILOUS,
 }
-"""The address, at a fixed commit, of the files below each of our folders; the first match counts."""
+"""The address, at a fixed commit, that takes the place of the beginning of a path; the first match counts."""
 
 
 @functools.cache
@@ -114,5 +119,5 @@ def _address(path: str) -> str:
     mirror = os.environ.get(MIRROR_VARIABLE)
     if mirror:
         return f"{mirror.rstrip('/')}/{path}"
-    folder = next(folder for folder in UPSTREAM if path.startswith(folder))
-    return UPSTREAM[folder] + path.removeprefix(folder)
+    beginning = next(beginning for beginning in UPSTREAM if path.startswith(beginning))
+    return UPSTREAM[beginning] + path.removeprefix(beginning)

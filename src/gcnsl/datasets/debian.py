@@ -43,8 +43,14 @@ def load_debian(path: str | os.PathLike[str] = BUNDLED_FILE, *, sparse: bool = F
     """
     graph, provenance = read_npz(Path(path))
     x = graph.x if sparse else graph.x.toarray()
-    names = {"class_names": graph.class_names, "node_ids": graph.packages, "feature_names": graph.words}
-    data = from_arrays(x, graph.edges.T, graph.y, **names)
+    data = from_arrays(
+        x,
+        graph.edges.T,
+        graph.y,
+        class_names=graph.class_names,
+        node_ids=graph.packages,
+        feature_names=graph.words,
+    )
     data.name, data.notes = Path(path).stem, []
     data.provenance = [", ".join(index.values()) for index in provenance["indexes"]]
     return data

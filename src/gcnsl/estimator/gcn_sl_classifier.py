@@ -11,6 +11,7 @@ from gcnsl.estimator.documented import options_of, with_options_of
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.methods import METHODS
 from gcnsl.nn import GCNSLConfig
+from gcnsl.nn.config import Standardize
 from gcnsl.nn.gcn_sl import Merge, SpectralMethod, SpectralScale
 from gcnsl.nn.preprocessing import AdjacencyNorm, FeatureNorm
 from gcnsl.training import Checkpoint, Epoch, TrainingSettings
@@ -44,6 +45,7 @@ class GCNSLClassifier(NodeClassifier):
         spectral_method: SpectralMethod = GCNSLConfig.spectral_method,
         spectral_scale: SpectralScale = GCNSLConfig.spectral_scale,
         feature_norm: FeatureNorm = GCNSLConfig.feature_norm,
+        standardize: Standardize = GCNSLConfig.standardize,
         feature_shift: float = GCNSLConfig.feature_shift,
         self_loops: bool = GCNSLConfig.self_loops,
         adjacency_norm: AdjacencyNorm = GCNSLConfig.adjacency_norm,

@@ -24,7 +24,7 @@ def in_training_order(trained: Prepared, data: Data) -> tuple[Data, Ints]:
     If both graphs have ids, the training nodes are found by them; if not, they are the first nodes of ``data``.
 
     Returns:
-        The graph (its ``x`` and ``edge_index``), and the place in it of each node of ``data``.
+        The graph (its ``x`` and edges, with arcs and weights), and the place in it of each node of ``data``.
 
     Raises:
         InputError: If the training nodes are not all there, with the features they had; it names what differs.
@@ -54,8 +54,13 @@ def _reordered(data: Data, order: Ints) -> tuple[Data, Ints]:
     place = np.argsort(order)
     ordered = copy.copy(data)
     ordered.x = take_rows(data.x, order)
-    edges = torch.from_numpy(place)[data.edge_index]
-    ordered.edge_index = edges[:, torch.argsort(edges[0] * len(order) + edges[1])]
+    for index, weight in (("edge_index", "edge_weight"), ("arc_index", "arc_weight")):
+        if index in data:
+            edges = torch.from_numpy(place)[data[index]]
+            by_source = torch.argsort(edges[0] * len(order) + edges[1])
+            ordered[index] = edges[:, by_source]
+            if weight in data:
+                ordered[weight] = data[weight][by_source]
     return ordered, place
 
 

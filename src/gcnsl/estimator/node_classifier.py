@@ -25,6 +25,7 @@ from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.estimator.over_nodes import ClassifierOverNodes, node_numbers
 from gcnsl.files import digest
 from gcnsl.graph import draw_validation, encode_columns, encode_labels, from_arrays, read_labels, split_masks
+from gcnsl.graph.arcs import edge_parts
 from gcnsl.graph.column_encoder import with_encoder
 from gcnsl.graph.masks import check_masks
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
@@ -107,13 +108,25 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The method with its hyper-parameters."""
         return find_method(self.method).with_options(**self.options)
 
-    def fit(self, X: Any, y: Any, *, edge_index: Any, val_mask: Any = None, node_ids: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        edge_index: Any,
+        edge_weight: Any = None,
+        directed: bool = False,
+        val_mask: Any = None,
+        node_ids: Any = None,
+    ) -> Self:
         """Check a graph and train on it.
 
         Args:
-            X: Features (n × d), dense or sparse, NumPy, SciPy or torch.
+            X: Features (n × d), dense or sparse, NumPy, SciPy or torch; ``None`` if the nodes have none.
             y: One label per node, of any type; -1, ``None`` or NaN where it is not known.
             edge_index: Node numbers (2 × E), in any direction and with any repeats.
+            edge_weight: A positive weight for each edge (E), for methods that use weights.
+            directed: Whether edges lead from the first to the second node, for methods that use directions.
             val_mask: The labelled nodes that decide when to stop (n, boolean); the others are learned from. ``None``
                 draws ``validation_fraction`` of each class.
             node_ids: The caller's names for the nodes (n), integers or strings, to be kept with the model.
@@ -122,7 +135,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if val_mask is None:
             val_mask = draw_validation(numbers, self.validation_fraction, seed=seed)
         names = [str(c) for c in classes]
-        data = from_arrays(X, edge_index, numbers, class_names=names, node_ids=node_ids, val_mask=val_mask)
+        edges = {"edge_index": edge_index, "edge_weight": edge_weight, "directed": directed}
+        data = from_arrays(X, y=numbers, class_names=names, node_ids=node_ids, val_mask=val_mask, **edges)
         if data.val_mask.shape[1] != 1:
             raise InputError(f"val_mask has {data.val_mask.shape[1]} columns: give those of one run, val_mask[:, run]")
         if not data.val_mask.any():
@@ -160,9 +174,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train on some nodes of a checked graph; other labels are hidden."""
         method, known, checkpoint = self.resolved_method(), copy.copy(data), None
         known.y = torch.where(train_mask | val_mask, data.y, UNLABELLED)
-        prepared = prepare(method, known, seed=seed, device=choose_device(self.device), root=root)
+        device = choose_device(self.device)
+        prepared = prepare(method, known, rows=train_mask, seed=seed, device=device, root=root)
         if self.checkpoint is not None:
-            graph = digest(stored_parts(data.x, "x") | {"edge_index": data.edge_index})[:16]
+            graph = digest(stored_parts(data.x, "x") | edge_parts(data))[:16]
             identity = {"method": method.name, **method.options(), "graph": graph}
             checkpoint = Checkpoint(self.checkpoint, self.checkpoint_every, identity)
         fitted = fit(
@@ -176,24 +191,25 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._keep(fitted, classes, train_mask, val_mask)
         return self
 
-    def predict(self, X: Any = None, *, edge_index: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any = None, *, edge_index: Any = None, edge_weight: Any = None) -> NDArray[Any]:
         """The classes of all nodes (n), of the training graph or, with arguments, of the graph as it has grown.
 
         Args:
             X: Features of the training nodes, as they were and in their order, and after them those of the new nodes.
-            edge_index: The edges of the whole graph.
+            edge_index: The edges of the whole graph; directed if those in training were.
+            edge_weight: Their weights, if the method was trained with weights and uses them.
 
         GCN-SL extends its spectral features to new nodes, and A* joins a new node to training nodes and to itself. If
         no node is new and the edges are the same, predictions are those without arguments, bit for bit. Not all methods
         can take new nodes.
         """
-        numbers = self._logits(X, edge_index).argmax(dim=1).numpy()
+        numbers = self._logits(X, edge_index, edge_weight).argmax(dim=1).numpy()
         labels: NDArray[Any] = self.classes_[numbers]
         return labels
 
-    def predict_proba(self, X: Any = None, *, edge_index: Any = None) -> NDArray[Any]:
+    def predict_proba(self, X: Any = None, *, edge_index: Any = None, edge_weight: Any = None) -> NDArray[Any]:
         """Probabilities of the classes for all nodes (n × C); arguments as in :meth:`predict`."""
-        return self._logits(X, edge_index).softmax(dim=1).numpy()
+        return self._logits(X, edge_index, edge_weight).softmax(dim=1).numpy()
 
     def predict_proba_graph(self, data: Data) -> NDArray[Any]:
         """Probabilities for the nodes of a checked graph (n × C), in its own order.
@@ -205,16 +221,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._grown_logits(data).softmax(dim=1).numpy()
 
-    def score(self, X: Any, y: Any, *, edge_index: Any = None, nodes: Any = None) -> float:
+    def score(self, X: Any, y: Any, *, edge_index: Any = None, edge_weight: Any = None, nodes: Any = None) -> float:
         """The share of nodes whose class is predicted correctly.
 
         Args:
-            X: ``None`` for the training graph, else as in :meth:`predict`, with ``edge_index``.
+            X: ``None`` for the training graph, else as in :meth:`predict`, with ``edge_index`` and ``edge_weight``.
             y: One label per node; nodes without one are left out.
             nodes: Count only these: a mask (n) or node numbers, of nodes held back from training, for example.
         """
         truth, labelled = read_labels(y)
-        predicted = self.predict(X, edge_index=edge_index)
+        predicted = self.predict(X, edge_index=edge_index, edge_weight=edge_weight)
         if len(truth) != len(predicted):
             raise InputError(f"y has {len(truth)} entries: give one label for each of the {len(predicted)} nodes")
         counted = np.arange(len(truth)) if nodes is None else node_numbers(nodes, len(truth))
@@ -232,9 +248,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edge_index, weight = model.learned_graph(*self.fitted_.prepared.inputs)
         return Data(edge_index=edge_index.cpu(), edge_weight=weight.cpu(), num_nodes=len(self.y_))
 
-    def over_nodes(self, X: Any, edge_index: Any) -> ClassifierOverNodes:
+    def over_nodes(
+        self, X: Any, edge_index: Any, *, edge_weight: Any = None, directed: bool = False
+    ) -> ClassifierOverNodes:
         """The same for scikit-learn's cross-validation and searches: an estimator whose samples are node numbers."""
-        return ClassifierOverNodes(self, X, edge_index)
+        return ClassifierOverNodes(self, X, edge_index, edge_weight=edge_weight, directed=directed)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
         """Write the fitted classifier to a folder: ``config.json`` and ``tensors.safetensors``, nothing pickled.
@@ -259,11 +277,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.y_, self.train_mask_, self.val_mask_ = (part.numpy() for part in (graph.y, train_mask, val_mask))
         self.node_ids_, self.encoder_ = graph.get("node_ids"), graph.get("encoder")
 
-    def _logits(self, X: Any, edge_index: Any) -> Tensor:
+    def _logits(self, X: Any, edge_index: Any, edge_weight: Any) -> Tensor:
         check_is_fitted(self)
         if (X is None) != (edge_index is None):
             raise InputError("give both X and edge_index, of the whole graph as it has grown, or neither")
-        return self.fitted_.logits() if X is None else self._grown_logits(from_arrays(X, edge_index))
+        if X is None:
+            return self.fitted_.logits()
+        directed = "arc_index" in self.graph_
+        return self._grown_logits(from_arrays(X, edge_index, edge_weight=edge_weight, directed=directed))
 
     def _grown_logits(self, data: Data) -> Tensor:
         encoder = self.encoder_

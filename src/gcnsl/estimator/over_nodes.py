@@ -21,13 +21,17 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cross_val_score(over_nodes, np.arange(len(y)), y)
         GridSearchCV(over_nodes, {"classifier__epsilon": [0.8, 0.9]}).fit(np.arange(len(y)), y)
 
-    The classifier is cloned before it is fitted; ``X`` and ``edge_index`` are the features and edges of the graph.
+    The classifier is cloned before it is fitted; the other arguments are those of :meth:`gcnsl.NodeClassifier.fit`.
     """
 
-    def __init__(self, classifier: Any, X: Any, edge_index: Any) -> None:
+    def __init__(
+        self, classifier: Any, X: Any, edge_index: Any, *, edge_weight: Any = None, directed: bool = False
+    ) -> None:
         self.classifier = classifier
         self.X = X
         self.edge_index = edge_index
+        self.edge_weight = edge_weight
+        self.directed = directed
 
     def fit(self, nodes: Any, y: Any) -> Self:
         """Train with the labels ``y`` (k) of these nodes (numbers, k or k × 1) only."""
@@ -37,7 +41,9 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"y has shape {labels.shape}: give one label for each of the {len(numbers)} nodes")
         everywhere = np.full(n, None, dtype=object)
         everywhere[numbers] = labels
-        self.classifier_ = clone(self.classifier).fit(self.X, everywhere, edge_index=self.edge_index)
+        self.classifier_ = clone(self.classifier).fit(
+            self.X, everywhere, edge_index=self.edge_index, edge_weight=self.edge_weight, directed=self.directed
+        )
         self.classes_ = self.classifier_.classes_
         return self
 

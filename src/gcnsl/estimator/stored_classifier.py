@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.graph import ColumnEncoder
+from gcnsl.graph.arcs import check_weights, edge_parts
 from gcnsl.graph.simple_edges import check_edges
 from gcnsl.methods import Fitted, find_method, prepare
 from gcnsl.sparse import from_parts, stored_parts
@@ -29,7 +30,7 @@ _KEPT_PARAMETERS = ("validation_fraction", "checkpoint_every")
 def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Write a fitted classifier to a folder."""
     prepared, ids = classifier.fitted_.prepared, classifier.node_ids_
-    plain, precomputed = ({}, {}) if prepared.precomputed is None else prepared.precomputed.state()
+    plain, precomputed, features = prepared.state()
     encoder, learned = (None, {}) if classifier.encoder_ is None else classifier.encoder_.state()
     config: dict[str, Any] = {
         "method": prepared.method.name,
@@ -45,10 +46,11 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
         "encoder": encoder,
     }
     tensors = {f"model.{name}": value for name, value in classifier.model_.state_dict().items()}
-    tensors |= stored_parts(prepared.graph.x, "x") | {"edge_index": prepared.graph.edge_index}
+    tensors |= stored_parts(prepared.graph.x, "x") | edge_parts(prepared.graph)
     tensors |= {name: torch.from_numpy(getattr(classifier, f"{name}_")) for name in PARTS}
     tensors |= {f"precomputed.{name}": value for name, value in precomputed.items()}
     tensors |= {f"encoder.{name}": value for name, value in learned.items()}
+    tensors |= {f"features.{name}": value for name, value in features.items()}
     if ids is not None:
         tensors["node_ids"], tensors["node_ids.ends"] = pack_strings([str(name) for name in ids])
     save_folder(path, config, tensors, overwrite=overwrite)
@@ -61,7 +63,7 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
     try:
         method = find_method(config["method"]).with_options(**config["options"])
         graph = _graph(config, tensors)
-        state = config["precomputed"], _below("precomputed", tensors)
+        state = config["precomputed"], _below("precomputed", tensors), _below("features", tensors)
         prepared = prepare(method, graph, seed=config["seed"], device=chosen, state=state)
         model = prepared.build()
         model.load_state_dict(_below("model", tensors))
@@ -81,12 +83,11 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
 def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
     """The training graph; whatever would be read beyond its end is refused."""
     n, d = config["shape"]
-    check_edges(tensors["edge_index"], n)
     x = from_parts(tensors, "x", (n, d))
     for name, tensor, size in (("x", x, (n, d)), *((name, tensors[name], (n,)) for name in PARTS)):
         if tensor.shape != size:
             raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {size}")
-    graph = Data(x=x, edge_index=tensors["edge_index"], y=tensors["y"])
+    graph = Data(x=x, y=tensors["y"], **_edges(tensors, n))
     graph.class_names = [str(c) for c in config["classes"]]
     if config["node_ids"] is not None:
         ids = np.array(unpack_strings(tensors["node_ids"], tensors["node_ids.ends"]))
@@ -98,6 +99,19 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
         if len(graph.encoder.feature_names) != d:
             raise ValueError(f"its encoder makes {len(graph.encoder.feature_names)} features, not {d}")
     return graph
+
+
+def _edges(tensors: dict[str, Tensor], num_nodes: int) -> dict[str, Tensor]:
+    """The edges, and the arcs and weights that were saved with them."""
+    parts = {}
+    for index, weight in (("edge_index", "edge_weight"), ("arc_index", "arc_weight")):
+        if index in tensors or index == "edge_index":
+            check_edges(tensors[index], num_nodes)
+            parts[index] = tensors[index]
+        if weight in tensors:
+            check_weights(tensors[weight], tensors[index].shape[1])
+            parts[weight] = tensors[weight]
+    return parts
 
 
 def _below(part: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -13,10 +13,10 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError, Interrupted, TrainingDiverged
-from gcnsl.evaluation.outcome import Outcome, run_split
+from gcnsl.evaluation.outcome import Outcome, Preparations, run_split
 from gcnsl.evaluation.statistics import LEVEL, paired_difference
 from gcnsl.graph import split_count, split_masks
-from gcnsl.methods import Method, Prepared, prepare
+from gcnsl.methods import Method
 from gcnsl.methods.registry import Folder
 from gcnsl.training import Epoch, choose_device
 
@@ -163,17 +163,16 @@ def compare(
         TrainingDiverged: If all methods do.
     """
     result = Comparison(_test_share(data, runs))
-    prepared: dict[str, Prepared] = {}
+    options = {"seed": seed, "device": choose_device(device), "root": root}
+    prepared = {name: Preparations(method, data, **options) for name, method in methods.items()}
     try:
         for run, name in itertools.product(range(runs), methods):
             if name in result.failures:
                 continue
             if on_run is not None:
                 on_run(name, run)
-            if name not in prepared:
-                prepared[name] = prepare(methods[name], data, seed=seed, device=choose_device(device), root=root)
             try:
-                result.add(name, run_split(prepared[name], run=run, seed=seed + run, on_epoch=on_epoch))
+                result.add(name, run_split(prepared[name].on(run), run=run, seed=seed + run, on_epoch=on_epoch))
             except TrainingDiverged as error:
                 result.leave_out(name, f"run {run}: {error}")
     except KeyboardInterrupt:

@@ -25,12 +25,13 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import check_number, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
-from gcnsl.evaluation.outcome import run_split
+from gcnsl.evaluation.outcome import Preparations, run_split
 from gcnsl.evaluation.processes import Worker, in_processes, watching
 from gcnsl.evaluation.search_space import Suggest, grid_of, space_of
 from gcnsl.files import digest
 from gcnsl.graph import split_masks
-from gcnsl.methods import Method, Prepared, find_method, prepare
+from gcnsl.graph.arcs import edge_parts
+from gcnsl.methods import Method, Prepared, find_method
 from gcnsl.methods.registry import Folder
 from gcnsl.training import choose_device
 
@@ -99,8 +100,8 @@ class Search:
     @property
     def _graph(self) -> str:
         """Tells graphs apart that have the same name."""
-        parts = {name: self.data[name] for name in ("y", "edge_index", "train_mask", "val_mask")}
-        return digest(parts)[:8]
+        parts = {name: self.data[name] for name in ("y", "train_mask", "val_mask")}
+        return digest(parts | edge_parts(self.data))[:8]
 
 
 class Found(NamedTuple):
@@ -193,10 +194,10 @@ def _judge(trial: optuna.Trial, wanted: Search, worker: Worker | None) -> float:
     options = {name: suggest(trial, name) for name, suggest in wanted.space.items()}
     trial.set_user_attr("options", options)
     method, device = wanted.method.with_options(**options), choose_device(wanted.device)
-    prepared = prepare(method, wanted.data, seed=wanted.seed, device=device, root=wanted.root)
+    prepared = Preparations(method, wanted.data, seed=wanted.seed, device=device, root=wanted.root)
     scores: list[float] = []
     for run in range(wanted.runs):
-        scores.append(_validation_accuracy(prepared, run=run, seed=wanted.seed + run, worker=worker))
+        scores.append(_validation_accuracy(prepared.on(run), run=run, seed=wanted.seed + run, worker=worker))
         trial.report(fmean(scores), run)
         if run + 1 < wanted.runs and trial.should_prune():
             raise optuna.TrialPruned

@@ -134,13 +134,14 @@ class Scope:
     ) -> tuple[RunSpec, ...]:
         """The runs of a method on a graph, with these hyper-parameters changed."""
         options = as_options(self.method(name, dataset).with_options(**changes).options())
-        runs = min(self.runs, GEOM_GCN_RUNS) if split == "geom-gcn" else self.runs
+        runs = self.runs if split == "random" else min(self.runs, GEOM_GCN_RUNS)
         return tuple(RunSpec(name, dataset, split, run, self.seed, options, curves=curves) for run in range(runs))
 
 
 def splits_of(dataset: str) -> tuple[str, ...]:
-    """The kinds of split that a graph has."""
-    return ("random", "geom-gcn") if dataset in BENCHMARKS else ("random",)
+    """The kinds of split that a graph has and that allow several runs."""
+    published = BENCHMARKS[dataset].splits if dataset in BENCHMARKS else ()
+    return ("random", *(split for split in published if split != "public"))
 
 
 def _accuracy(scope: Scope, datasets: Sequence[str] | None = None) -> Iterator[PlannedCell]:

@@ -18,13 +18,14 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from gcnsl.checks import check_whole
 from gcnsl.datasets import load
 from gcnsl.errors import InputError
+from gcnsl.evaluation.outcome import Preparations
 from gcnsl.evaluation.processes import Worker, in_processes, watching
 from gcnsl.experiments import paper
 from gcnsl.experiments.measure import failed_run, time_features, train_run
 from gcnsl.experiments.result_store import ResultStore, RunResult, Status
 from gcnsl.experiments.spec import RunSpec
-from gcnsl.methods import prepare, resolve
-from gcnsl.training import choose_device
+from gcnsl.methods import resolve
+from gcnsl.training import Epoch, choose_device
 
 GPU_JOBS = 16
 """The default number of processes that share a GPU, if there are as many cores: a single one leaves it idle most of the
@@ -153,9 +154,9 @@ def run_group(group: Group, work: Work) -> None:
             measure: Callable[[RunSpec], RunResult] = partial(time_features, data=data, device=work.device)
             if first.task == "train":
                 method = resolve(first.method, options=dict(first.options))
-                prepared = prepare(method, data, seed=first.seed, device=work.device, root=work.root)
+                prepared = Preparations(method, data, seed=first.seed, device=work.device, root=work.root)
                 on_epoch = work.worker.stop_if_orphaned if work.worker else None
-                measure = partial(train_run, prepared=prepared, on_epoch=on_epoch)
+                measure = partial(_train_on_split, prepared=prepared, on_epoch=on_epoch)
         except Exception as error:  # it would happen to every run of the group
             store.add(*(failed_run(spec, error, device=work.device) for spec in group))
             return
@@ -167,6 +168,10 @@ def run_group(group: Group, work: Work) -> None:
             except Exception as error:
                 result = failed_run(spec, error, device=work.device)
             store.add(result)
+
+
+def _train_on_split(spec: RunSpec, prepared: Preparations, on_epoch: Callable[[Epoch], None] | None) -> RunResult:
+    return train_run(spec, prepared.on(spec.run), on_epoch=on_epoch)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Makes a checked graph from tables, arrays, SciPy, networkx or PyG.
 
-The result is a ``torch_geometric.data.Data`` with finite float32 features, simple undirected edges, class numbers
-as labels, and disjoint masks with one column per run.
+The result is a ``torch_geometric.data.Data`` with finite float32 features, simple undirected edges (and beside them the
+directions and weights that were given), class numbers as labels, and disjoint masks with one column per run.
 """
 
 from gcnsl.checks import UNLABELLED
@@ -9,7 +9,7 @@ from gcnsl.graph.column_encoder import ColumnEncoder, encode_columns
 from gcnsl.graph.column_report import ColumnSummary
 from gcnsl.graph.columns import Columns
 from gcnsl.graph.graph_tables import from_tables
-from gcnsl.graph.homophily import adjusted_homophily, edge_homophily, node_homophily
+from gcnsl.graph.homophily import adjusted_homophily, arc_homophily, edge_homophily, node_homophily
 from gcnsl.graph.labels import encode_labels, read_labels
 from gcnsl.graph.masks import GraphWarning, draw_validation, split_count, split_masks
 from gcnsl.graph.simple_edges import EdgeReport, simple_undirected
@@ -25,6 +25,7 @@ __all__ = [
     "GraphSummary",
     "GraphWarning",
     "adjusted_homophily",
+    "arc_homophily",
     "draw_validation",
     "edge_homophily",
     "encode_columns",

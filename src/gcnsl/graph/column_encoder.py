@@ -2,9 +2,9 @@
 
 - Numbers, booleans and dates stay one feature each, in their own unit. Where a value is missing it is the median of the
   training rows, and if values are missing in training rows, another feature marks them.
-- A category becomes one feature of 0 and 1 per level that at least :data:`MIN_FREQUENCY` training rows have. Rarer
-  levels share one feature, and so do rows without a value. A level that no training row has counts as rare; if no
-  training row has a rare level, all features of the category are 0 for it.
+- A category becomes one feature of 0 and 1 per level that at least :data:`MIN_FREQUENCY` training rows have, for up to
+  :data:`MOST_LEVELS` of them. Other levels are rare and share one feature, and so do rows without a value. A level that
+  no training row has counts as rare; if no training row has a rare level, all features of the category are 0 for it.
 
 scikit-learn's ``SimpleImputer`` and ``OneHotEncoder`` do the work. Both are made from a few plain values, which are
 what is saved with a model.
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 MIN_FREQUENCY = 3
 """A level that fewer training rows have is rare: one or two rows can't tell what it means."""
+MOST_LEVELS = 255
+"""Of more levels, the most frequent are kept and the others are rare, so that features stay few enough to be dense."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,10 @@ class Levels:
     def learn(cls, codes: NDArray[np.int64], texts: pa.Array) -> Levels:
         """Find the levels of these rows, given as :meth:`Columns.levels` returns them."""
         counts = np.bincount(codes[codes >= 0], minlength=len(texts))
-        frequent = texts.filter(pa.array(counts >= MIN_FREQUENCY)).to_pylist()
-        return cls(sorted(frequent), bool((codes < 0).any()), bool(((counts > 0) & (counts < MIN_FREQUENCY)).any()))
+        frequent = np.flatnonzero(counts >= MIN_FREQUENCY)
+        by_count = sorted(zip(-counts[frequent], texts.take(pa.array(frequent)).to_pylist(), strict=True))
+        kept = sorted(text for _, text in by_count[:MOST_LEVELS])
+        return cls(kept, bool((codes < 0).any()), bool((counts > 0).sum() > len(kept)))
 
     def __len__(self) -> int:
         return len(self.texts) + self.missing + self.rare
@@ -103,7 +107,9 @@ class ColumnEncoder:
         return cls(dict.fromkeys(names, "number"), _medians(x.T), np.zeros(len(names), dtype=bool), {})
 
     def transform(self, columns: Columns) -> Tensor:
-        """Encode all rows (n × d, float32): a dense tensor, or CSR if most entries are 0 because of many levels.
+        """Encode all rows (n × d, float32) in a dense tensor, or in CSR if most entries are 0 and none is a quantity.
+
+        Quantities are standardised later, and that needs a dense matrix.
 
         Raises:
             InputError: If a column is missing or has a value of another kind.
@@ -117,8 +123,8 @@ class ColumnEncoder:
         if self.levels:
             codes = [levels.features(*columns.levels(name)) for name, levels in self.levels.items()]
             blocks.append(self._one_hot.transform(np.column_stack(codes)))
-        nonzero = len(self._numeric) + len(self.levels)  # in each row, at most and but for the marks of missing values
-        if self.levels and nonzero <= SPARSE_SHARE * len(self.feature_names):
+        quantities = not {"number", "date"}.isdisjoint(self.kinds.values())
+        if self.levels and not quantities and len(self.kinds) <= SPARSE_SHARE * len(self.feature_names):
             return from_scipy(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
         dense = [block.toarray() if sp.issparse(block) else block for block in blocks]
         return torch.from_numpy(np.hstack([np.empty((len(columns), 0), dtype=np.float32), *dense]))

@@ -7,7 +7,7 @@ than reading it. Messages name the table, the row and the column; the first row 
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from gcnsl.graph.label_column import label_classes
 from gcnsl.graph.masks import PARTS
 from gcnsl.graph.sources import from_arrays
 from gcnsl.graph.table_reading import Table, read_table
+from gcnsl.graph.weight_column import find_weights, note_unused, read_weights
 
 Source = str | os.PathLike[str] | Any
 """A path (CSV, TSV or Parquet; text files may end in ``.gz``), a pandas DataFrame or a pyarrow Table."""
@@ -46,12 +47,14 @@ def from_tables(
     encoder: ColumnEncoder | None = None,
     source: str | None = None,
     target: str | None = None,
+    weight: str | Literal[False] | None = None,
+    directed: bool = False,
 ) -> Data:
     """Read a graph from a table of nodes and a table of edges.
 
     Args:
         nodes: One row per node, with an id, features of any kind and, where it is known, a class.
-        edges: One row per edge, with the ids of its two ends. Other columns are ignored.
+        edges: One row per edge, with the ids of its two ends and, if edges have weights, its weight.
         id: Column of ``nodes`` with the ids; by default ``id`` if there is one, else the first column.
         label: Column of ``nodes`` with the classes, names or integers; by default ``label`` if there is one.
         split: Column of ``nodes`` with ``train``, ``val``, ``test`` or nothing; by default ``split`` if there is one.
@@ -65,6 +68,9 @@ def from_tables(
             ``features``, ``drop``, ``categorical`` and ``numeric`` are not looked at.
         source: Column of ``edges`` with one end; by default ``source`` if there is one, else the first column.
         target: Column of ``edges`` with the other end; by default ``target`` if there is one, else the second column.
+        weight: Column of ``edges`` with the weights, positive numbers; by default ``weight`` if there is one that holds
+            numbers. ``False`` for none.
+        directed: Whether edges lead from ``source`` to ``target``, and the directions are kept too.
 
     Complete numeric columns are features as they are. If there are any others, ``x`` has all columns as the graph's
     ``encoder`` encodes them: see :mod:`gcnsl.graph.columns` for the kinds of columns, and
@@ -72,24 +78,23 @@ def from_tables(
     there is no split; the graph keeps the ``columns`` for :func:`gcnsl.graph.encode_columns`, which fits it to others.
     A graph of complete numbers has the name of its ``table`` instead.
 
-    The graph has ``node_ids``, ``feature_names`` and the sorted classes as ``class_names``; see :func:`from_arrays`.
+    The graph has ``node_ids``, ``feature_names``, the sorted classes as ``class_names``, and ``notes`` that name unused
+    columns of ``edges``; see :func:`from_arrays`.
     """
     with ThreadPoolExecutor(1) as pool:  # Arrow reads one file while the other is being checked
-        edge_table = pool.submit(_read_edges, edges, source, target)
+        reading = pool.submit(_read_edges, edges, source, target)
         categories = categorical if encoder is None else encoder.categories
         text = [(id or "id", 0), (label or "label", None), *((name, None) for name in categories)]
         table = read_table(nodes, "nodes", text=text, verbatim=None if unknown is None else label or "label")
         if table.arrow.num_rows == 0:
             raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
         id_column = table.find_column(id, "id", 0)
-        label = table.find_optional(label, "label")
-        split = table.find_optional(split, "split")
+        label, split = table.find_optional(label, "label"), table.find_optional(split, "split")
         ids = as_ids(table, id_column)
         fields: dict[str, Any] = {"node_ids": ids.to_numpy()}
         if label is not None:
             fields["y"], fields["class_names"] = label_classes(table, label, unknown)
-        if split is not None:
-            fields |= _masks(table, split)
+        fields |= {} if split is None else _masks(table, split)
         if encoder is None:
             used = {id_column, label, split}
             kinds = {"categorical": categorical, "numeric": numeric}
@@ -100,11 +105,15 @@ def from_tables(
         name = table.name
         del table
         pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the table for later ones
-        ends = find_ids(ids, name, *edge_table.result())
-    del edge_table, ids
+        edge_table, ends = reading.result()
+        fields["edge_index"] = find_ids(ids, name, edge_table, ends)
+    weights = find_weights(edge_table, weight, ends)
+    fields["edge_weight"] = None if weights is None else read_weights(edge_table, weights)
+    notes = note_unused(edge_table, {*ends, weights})
+    del reading, edge_table, ids
     pa.default_memory_pool().release_unused()
-    data = from_arrays(made.pop("x"), ends, **fields)
-    data.update(made)
+    data = from_arrays(made.pop("x"), directed=directed, **fields)
+    data.update({**made, "notes": notes})
     return data
 
 

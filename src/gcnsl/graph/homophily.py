@@ -1,8 +1,8 @@
 """Homophily: how often neighbours have the same class.
 
-All three measures take the edges of a checked graph (both directions of an edge, loops once; see
-:mod:`gcnsl.graph.simple_edges`) and ignore edges with an unlabelled end. They are NaN for a graph without edges between
-labelled nodes.
+The first three measures take the edges of a checked graph (both directions of an edge, loops once; see
+:mod:`gcnsl.graph.simple_edges`), the last takes its arcs (:mod:`gcnsl.graph.arcs`). All ignore edges with an unlabelled
+end. They are NaN for a graph without edges between labelled nodes.
 """
 
 import math
@@ -45,6 +45,20 @@ def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
     share = torch.bincount(ends).double() / len(ends)
     chance = float((share**2).sum())
     return (edge_homophily(edge_index, y) - chance) / (1 - chance) if chance < 1 else math.nan
+
+
+def arc_homophily(arc_index: Tensor, y: Tensor) -> dict[str, float]:
+    """Homophily of a directed graph, whose arcs (2 × E') lead from the first to the second row.
+
+    ``arc`` is the share of the arcs that lead to a node of the same class. ``out`` and ``in`` are node homophilies over
+    the nodes that a node points to and over those that point to it.
+    """
+    source, target = labelled_edges(arc_index, y)
+    return {
+        "arc": float((y[source] == y[target]).double().mean()),
+        "out": node_homophily(arc_index, y),
+        "in": node_homophily(arc_index.flip(0), y),
+    }
 
 
 def labelled_edges(edge_index: Tensor, y: Tensor) -> Tensor:

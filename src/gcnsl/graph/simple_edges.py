@@ -1,4 +1,4 @@
-"""The edges of every graph are simple and undirected.
+"""The ``edge_index`` of every graph is simple and undirected.
 
 Raw edge lists repeat entries, list some edges in one direction and others in both, and contain loops. They are made
 uniform by one rule:
@@ -8,7 +8,8 @@ uniform by one rule:
 * a loop (u, u) is kept and stored once: the paper's homophily counts loops, and models that want none remove them;
 * edges are sorted by source, then target.
 
-An :class:`EdgeReport` counts what was changed.
+An :class:`EdgeReport` counts what was changed. Directions and weights are kept beside these edges where the caller asks
+for them: see :mod:`gcnsl.graph.arcs`.
 """
 
 from typing import Any, NamedTuple

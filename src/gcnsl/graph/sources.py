@@ -1,13 +1,15 @@
 """A checked graph from data in memory: arrays, SciPy matrices, networkx graphs or PyG Data."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
+from gcnsl.graph.arcs import arcs_and_weights
 from gcnsl.graph.arrays import check_features
 from gcnsl.graph.labels import check_labels
 from gcnsl.graph.masks import MASKS, check_masks
@@ -19,6 +21,8 @@ def from_arrays(
     edge_index: Any,
     y: Any = None,
     *,
+    directed: bool = False,
+    edge_weight: Any = None,
     class_names: Sequence[str] | None = None,
     node_ids: Any = None,
     feature_names: Sequence[str] | None = None,
@@ -29,24 +33,33 @@ def from_arrays(
     """Make a checked graph from arrays. All other ways to make a graph call this function.
 
     Args:
-        x: Features (n × d), dense or sparse. Sparse features stay sparse (torch CSR).
+        x: Features (n × d), dense or sparse. Sparse features stay sparse (torch CSR). ``None`` if the nodes have none:
+            methods then read structural features, and ``y`` says how many nodes there are.
         edge_index: Node numbers of the edges (2 × E), which are made simple and undirected: see
             :mod:`gcnsl.graph.simple_edges`.
         y: One label per node: class numbers with -1 for unknown, or names with ``None`` for unknown.
+        directed: Whether the direction of an edge, from its first to its second node, has a meaning and is kept too.
+        edge_weight: A positive weight for each edge (E); see :mod:`gcnsl.graph.arcs` for edges that are repeated.
         class_names: Names of the classes, if ``y`` holds class numbers.
         node_ids: The caller's names for the nodes.
         feature_names: Names of the columns of ``x``.
         train_mask: Training nodes (n or n × runs, boolean); likewise ``val_mask`` and ``test_mask``.
 
     Returns:
-        Data with ``x`` (float32), ``edge_index`` (simple, undirected, sorted) and ``edge_report``, and with ``y``,
+        Data with ``x`` (float32), ``edge_index`` (simple, undirected, sorted) and ``edge_report``; with ``arc_index``
+        if it is directed, ``edge_weight`` if there are weights, and ``arc_weight`` if both; and with ``y``,
         ``class_names``, ``node_ids``, ``feature_names`` and the masks (n × runs) where they are given.
     """
-    features = check_features(x)
+    if x is None and y is None:
+        raise InputError("x and y are both None: give features, or labels, so that the number of nodes is known")
+    features = check_features(np.empty((len(y), 0)) if x is None else x)
     num_nodes, num_features = features.shape
-    simple, report = simple_undirected(*check_edges(edge_index, num_nodes), num_nodes)
+    ends = check_edges(edge_index, num_nodes)
+    simple, report = simple_undirected(*ends, num_nodes)
     data = Data(x=features, edge_index=torch.from_numpy(simple))
     data.edge_report = report
+    if directed or edge_weight is not None:
+        data.update(arcs_and_weights(*ends, num_nodes, directed=directed, weight=edge_weight))
     if class_names is not None:
         data.class_names = [str(c) for c in class_names]
     if y is not None:
@@ -66,10 +79,11 @@ def from_arrays(
     return data
 
 
-def from_scipy(adjacency: Any, x: Any, y: Any = None, **options: Any) -> Data:
-    """Make a checked graph from a square SciPy matrix (n × n), of which every non-zero entry is an edge.
+def from_scipy(adjacency: Any, x: Any, y: Any = None, *, weighted: bool = False, **options: Any) -> Data:
+    """Make a checked graph from a square SciPy matrix (n × n), of which every non-zero entry (u, v) is an edge.
 
-    ``x``, ``y`` and ``options`` are arguments of :func:`from_arrays`.
+    With ``weighted``, the entries are the weights of the edges. ``x``, ``y`` and ``options`` are arguments of
+    :func:`from_arrays`; with ``directed=True``, the edge leads from u to v.
     """
     rows, columns = adjacency.shape
     if rows != columns:
@@ -79,18 +93,29 @@ def from_scipy(adjacency: Any, x: Any, y: Any = None, **options: Any) -> Data:
     x = check_features(x)
     if len(x) != rows:
         raise InputError(f"x has {len(x)} rows, but adjacency has {rows}: give one row per node")
-    return from_arrays(x, np.stack(adjacency.nonzero()), y, **options)
+    entries = sp.coo_array(adjacency)
+    entries.sum_duplicates()
+    entries.eliminate_zeros()
+    weight = entries.data if weighted else None
+    return from_arrays(x, np.stack([entries.row, entries.col]), y, edge_weight=weight, **options)
 
 
 def from_networkx(
-    graph: Any, *, features: str | Sequence[str] = "x", label: str | None = "label", **options: Any
+    graph: Any,
+    *,
+    features: str | Sequence[str] = "x",
+    label: str | None = "label",
+    weight: str | Literal[False] = "weight",
+    **options: Any,
 ) -> Data:
     """Make a checked graph from any networkx graph. The nodes become ``node_ids``.
 
     Args:
         features: The node attribute with a vector, or a list of node attributes with one number each.
         label: The node attribute with the class, which unlabelled nodes lack; ``None`` for a graph without labels.
-        **options: Further arguments of :func:`from_arrays`.
+        weight: The edge attribute with the weight. As in networkx, edges that lack it have weight 1; if all lack it,
+            the graph has no weights. ``False`` ignores the weights.
+        **options: Further arguments of :func:`from_arrays`. A ``DiGraph`` is directed unless ``directed=False``.
     """
     number = {node: i for i, node in enumerate(graph)}
     wanted = [features] if isinstance(features, str) else features
@@ -106,16 +131,29 @@ def from_networkx(
     if label is not None and any(label in a for a in attributes):
         labels = np.array([a.get(label) for a in attributes], dtype=object)
     ends = np.array([(number[u], number[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
+    weights = [w for _, _, w in graph.edges(data=weight)] if weight else []
+    if any(w is not None for w in weights):
+        options["edge_weight"] = [1.0 if w is None else w for w in weights]
+    options = {"directed": graph.is_directed()} | options
     ids = np.empty(len(number), dtype=object)
     ids[:] = list(number)  # NumPy would turn nodes that are tuples into rows
     return from_arrays(rows if rows else np.empty((0, len(wanted))), ends.T, labels, node_ids=ids, **options)
 
 
-def from_data(data: Data) -> Data:
-    """Make a checked graph from PyG Data. Attributes that :func:`from_arrays` does not know are left out."""
-    if data.x is None:
-        raise InputError("data.x is None: give features, one row per node")
+def from_data(data: Data, *, directed: bool = False, weight: str | Literal[False] = "edge_weight") -> Data:
+    """Make a checked graph from PyG Data. Attributes that :func:`from_arrays` does not know are left out.
+
+    Args:
+        data: The graph. One that has been checked already and is directed (it has ``arc_index``) stays as it is.
+        directed: Whether the directions of ``edge_index`` have a meaning and are kept too.
+        weight: The attribute with the weights of the edges, which it may lack; ``"edge_attr"`` if that has a single
+            column, for example. ``False`` ignores them.
+    """
     if data.edge_index is None:
         raise InputError("data.edge_index is None: give the edges, 2 × E (2 × 0 for a graph without edges)")
     names = ("class_names", "node_ids", "feature_names", *MASKS)
-    return from_arrays(data.x, data.edge_index, data.y, **{name: data.get(name) for name in names})
+    options = {name: data.get(name) for name in names}
+    edges, weights = data.edge_index, data.get(weight) if weight else None
+    if "arc_index" in data:
+        edges, directed, weights = data.arc_index, True, data.get("arc_weight") if weight else None
+    return from_arrays(data.x, edges, data.y, directed=directed, edge_weight=weights, **options)

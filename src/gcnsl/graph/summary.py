@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.graph.column_report import ColumnSummary, summarize_columns
-from gcnsl.graph.homophily import adjusted_homophily, edge_homophily, node_homophily
+from gcnsl.graph.homophily import adjusted_homophily, arc_homophily, edge_homophily, node_homophily
 from gcnsl.graph.masks import PARTS, split_count, untrained_classes
 
 LEAKAGE_LIMIT = 0.1
@@ -33,6 +33,12 @@ class GraphSummary:
     """Entries of the raw edge list that repeat an earlier one."""
     one_way_edges: int
     """Edges that the raw edge list contains in one direction only."""
+    arcs: int | None
+    """Edges with their directions, including loops; ``None`` for an undirected graph."""
+    reciprocity: float | None
+    """Share of the arcs, without loops, whose reverse is an arc too; ``None`` without directions or arcs."""
+    weights: dict[str, float]
+    """``min``, ``mean`` and ``max`` of the weights, of the arcs if it is directed; empty without weights or edges."""
     features: int
     columns: tuple[ColumnSummary, ...]
     """The columns of the table of nodes; empty if the graph is from elsewhere."""
@@ -43,6 +49,8 @@ class GraphSummary:
     """``min``, ``median``, ``mean`` and ``max`` of the number of neighbours, without loops."""
     homophily: dict[str, float | None]
     """``edge``, ``node`` and ``adjusted`` homophily; ``None`` without edges between labelled nodes."""
+    arc_homophily: dict[str, float | None]
+    """What :func:`gcnsl.graph.arc_homophily` returns; empty for an undirected graph."""
     isolated_nodes: int
     """Nodes without neighbours, not counting themselves."""
     zero_feature_rows: int
@@ -66,7 +74,6 @@ def summarize(data: Data) -> GraphSummary:
     rows = Counter(_rows(data.x))
     measures = {"edge": edge_homophily, "node": node_homophily, "adjusted": adjusted_homophily}
     statistics: dict[str, Any] = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}
-    homophily = {name: measure(data.edge_index, y) for name, measure in measures.items()}
     masks = {part: data.get(f"{part}_mask") for part in PARTS}
     split = {part: int(mask[:, 0].sum()) for part, mask in masks.items() if mask is not None}
     if split:
@@ -83,7 +90,8 @@ def summarize(data: Data) -> GraphSummary:
         "classes": {name: int((y == c).sum()) for c, name in enumerate(names)},
         "unlabelled": int((y == UNLABELLED).sum()),
         "degree": {name: float(statistic(degree)) for name, statistic in statistics.items()},
-        "homophily": {name: None if np.isnan(value) else value for name, value in homophily.items()},
+        "homophily": {name: _or_none(measure(data.edge_index, y)) for name, measure in measures.items()},
+        **_arc_facts(data, y),
         "isolated_nodes": int((degree == 0).sum()),
         "zero_feature_rows": rows[b""] if data.num_features else 0,
         "repeated_feature_rows": sum(count for row, count in rows.items() if row and count > 1),
@@ -92,6 +100,28 @@ def summarize(data: Data) -> GraphSummary:
         "leakage": _leakage(data, twins),
     }
     return GraphSummary(**facts, warnings=tuple(_warnings(facts, data, y, names)))
+
+
+def _arc_facts(data: Data, y: Tensor) -> dict[str, Any]:
+    """Return what is known of directions and weights."""
+    weight, arcs, weights = data.get("arc_weight"), data.get("arc_index"), {}
+    if weight is None and "edge_weight" in data:
+        weight = data.edge_weight[data.edge_index[0] <= data.edge_index[1]]  # each edge once
+    if weight is not None and len(weight):
+        weights = {"min": float(weight.min()), "mean": float(weight.double().mean()), "max": float(weight.max())}
+    if arcs is None:
+        return {"arcs": None, "reciprocity": None, "arc_homophily": {}, "weights": weights}
+    proper = arcs.shape[1] - data.edge_report.loops
+    return {
+        "arcs": arcs.shape[1],
+        "reciprocity": (proper - data.edge_report.one_way) / proper if proper else None,
+        "arc_homophily": {name: _or_none(value) for name, value in arc_homophily(arcs, y).items()},
+        "weights": weights,
+    }
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value
 
 
 def neighbour_counts(data: Data) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -145,7 +175,7 @@ def _warnings(facts: dict[str, Any], data: Data, y: Tensor, class_names: list[st
     if facts["edges"] == 0:
         yield "The graph has no edges: only the learned graph can connect nodes"
     if facts["features"] == 0:
-        yield "The nodes have no features"
+        yield "The nodes have no features: structural ones are made for training"
     if facts["isolated_nodes"]:
         yield f"{facts['isolated_nodes']} node(s) have no neighbours"
     if facts["zero_feature_rows"]:

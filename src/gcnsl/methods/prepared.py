@@ -12,12 +12,15 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
+from gcnsl.graph.arcs import EDGE_FACTS, edge_parts
+from gcnsl.methods.feature_preparation import FeaturePreparation
 from gcnsl.methods.registry import Folder, Method
-from gcnsl.nn import Precomputed, normalize_features
+from gcnsl.nn import Precomputed
+from gcnsl.nn.preprocessing import mean_weight
 from gcnsl.sparse import Matrix, slice_rows, to_scipy
 
-State = tuple[dict[str, Any], dict[str, Tensor]]
-"""Plain values and tensors: what :meth:`gcnsl.nn.Precomputed.state` returns."""
+State = tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]
+"""The state of what was precomputed, plain values and tensors, and that of the features."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Prepared:
     Attributes:
         method: The method.
         graph: The checked graph: ``x`` before normalisation (n × d), ``edge_index``, ``class_names``.
+        features: How the features that the model reads are made.
         precomputed: What the method computed beforehand; ``None`` for most methods.
         inputs: What the model reads, on the device.
         seed: Seed of the preparation.
@@ -35,6 +39,7 @@ class Prepared:
 
     method: Method
     graph: Data
+    features: FeaturePreparation
     precomputed: Precomputed | None
     inputs: tuple[Matrix, ...]
     seed: int
@@ -42,22 +47,25 @@ class Prepared:
 
     def build(self) -> nn.Module:
         """A new model for this graph, on the device, with weights drawn from torch's generator."""
-        graph = self.graph
-        return self.method.config.build(graph.num_features, len(graph.class_names)).to(self.device)
+        in_channels, out_channels = self.inputs[0].shape[1], len(self.graph.class_names)
+        return self.method.config.build(in_channels, out_channels).to(self.device)
 
     def grown_inputs(self, graph: Data) -> tuple[tuple[Matrix, ...], dict[str, Any]]:
         """The inputs for a graph whose first nodes are those of this one, and keyword arguments of the forward pass.
 
         Args:
-            graph: A checked graph; the features of its first nodes are unchanged.
+            graph: A checked graph; the features of its first nodes are unchanged. Weights and directions of edges that
+                the training graph did not have are left out.
 
         Raises:
-            InputError: If the method can't handle new nodes.
+            InputError: If the method can't handle new nodes, or uses weights or directions that the graph lacks.
         """
-        if graph.num_nodes == self.graph.num_nodes and graph.edge_index.equal(self.graph.edge_index):
+        graph = self._with_known_facts(graph)
+        same_edges = all(part.equal(self.graph[name]) for name, part in edge_parts(graph).items())
+        if graph.num_nodes == self.graph.num_nodes and same_edges:
             return self.inputs, {}
         config = self.method.config
-        normalised = _normalised(graph, self.method)
+        normalised = _with_features(graph, self.features)
         try:
             precomputed = self.precomputed and self.precomputed.grown(normalised)
         except InputError as error:
@@ -65,11 +73,31 @@ class Prepared:
         options = {"known": self.graph.num_nodes} if config.tells_new_nodes else {}
         return _on(self.device, config.inputs(normalised, precomputed, seed=self.seed)), options
 
+    def _with_known_facts(self, graph: Data) -> Data:
+        """A grown graph with those weights and directions of edges that the method used in training, and no others."""
+        graph = copy.copy(graph)
+        for name, facts in EDGE_FACTS.items():
+            known = name in self.graph and facts <= self.method.config.uses
+            if known and name not in graph:
+                missing = " and ".join(facts)
+                was = f"{self.method.name} was trained with the edges' {missing}"
+                raise InputError(f"{was}, which the grown graph does not have: give it {missing} too")
+            if not known and name in graph:
+                del graph[name]
+        if "edge_weight" in graph:
+            graph.weight_unit = mean_weight(self.graph)
+        return graph
+
     def first_change(self, graph: Data) -> tuple[int, int] | None:
         """Node and feature of the first value that differs from the training graph; ``None`` if all are the same."""
         known = self.graph.num_nodes
         nodes, columns = (self._features != to_scipy(slice_rows(graph.x, 0, known))).nonzero()
         return (int(nodes[0]), int(columns[0])) if len(nodes) else None
+
+    def state(self) -> State:
+        """What :func:`prepare` needs to restore this for the same graph."""
+        precomputed = ({}, {}) if self.precomputed is None else self.precomputed.state()
+        return *precomputed, self.features.state()
 
     @cached_property
     def _features(self) -> Any:
@@ -77,31 +105,44 @@ class Prepared:
 
 
 def prepare(
-    method: Method, graph: Data, *, seed: int, device: torch.device, root: Folder = None, state: State | None = None
+    method: Method,
+    graph: Data,
+    *,
+    rows: Tensor | None = None,
+    seed: int,
+    device: torch.device,
+    root: Folder = None,
+    state: State | None = None,
 ) -> Prepared:
-    """Prepare a graph for a method: normalise features, precompute what the method needs, move inputs to the device.
+    """Prepare a graph for a method: scale features, precompute what the method needs, move inputs to the device.
 
     Args:
         method: The method.
         graph: A checked graph (:func:`gcnsl.graph.from_arrays`).
+        rows: The training nodes, over which columns are standardised (n, boolean); ``None`` for all nodes.
         seed: Seed of the anchors and of the shifted feature.
         device: The device for training.
         root: A folder to search for dataset files first; used for Geom-GCN's published neighbourhoods only.
-        state: The saved state of what was precomputed, so that it need not be computed again.
+        state: The saved state, see :meth:`Prepared.state`, so that nothing need be computed again.
     """
-    normalised = _normalised(graph, method)
+    config = method.config
     if state is None:
-        precomputed = method.precompute(method.config, normalised, seed=seed, root=root)
+        features = FeaturePreparation.fit(config, graph, rows)
+        ready = _with_features(graph, features)
+        precomputed = method.precompute(config, ready, seed=seed, root=root)
     else:
-        precomputed = method.config.from_state(*state, normalised, seed=seed)
-    inputs = method.config.inputs(normalised, precomputed, seed=seed)
-    return Prepared(method, graph, precomputed, _on(device, inputs), seed, device)
+        features = FeaturePreparation.from_state(config, state[2], graph)
+        ready = _with_features(graph, features)
+        precomputed = config.from_state(*state[:2], ready, seed=seed)
+    return Prepared(
+        method, graph, features, precomputed, _on(device, config.inputs(ready, precomputed, seed=seed)), seed, device
+    )
 
 
-def _normalised(graph: Data, method: Method) -> Data:
-    """The graph with normalised features."""
+def _with_features(graph: Data, features: FeaturePreparation) -> Data:
+    """The graph with the features that the model reads."""
     graph = copy.copy(graph)
-    graph.x = normalize_features(graph.x, method.config.feature_norm)
+    graph.x = features.of(graph)
     return graph
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from gcnsl.errors import ArgumentError, InputError
+from gcnsl.graph.arcs import EDGE_FACTS
 from gcnsl.nn import (
     GATConfig,
     GCNConfig,
@@ -66,6 +67,11 @@ class Method:
     def options(self) -> dict[str, Any]:
         """All hyper-parameters by name."""
         return asdict(self.config) | asdict(self.training)
+
+    def unused(self, graph: Data) -> list[str]:
+        """What the graph tells of its edges and the method does not use: ``"directions"``, ``"weights"``."""
+        told = frozenset[str]().union(*(facts for name, facts in EDGE_FACTS.items() if name in graph))
+        return sorted(told - self.config.uses)
 
     def described(self) -> list[Option]:
         """All hyper-parameters with meaning and range; the defaults are the values of this method."""

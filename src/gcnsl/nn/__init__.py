@@ -9,7 +9,7 @@ from gcnsl.nn.h2gcn import H2GCN, H2GCNConfig
 from gcnsl.nn.mixhop import MixHop, MixHopConfig
 from gcnsl.nn.mlp import MLP, MLPConfig
 from gcnsl.nn.nlgnn import NLGNN, NLGNNConfig
-from gcnsl.nn.preprocessing import normalize_features, normalized_adjacency, shift_features
+from gcnsl.nn.preprocessing import normalize_features, normalized_adjacency, relative_weights, shift_features
 
 __all__ = [
     "GAT",
@@ -32,5 +32,6 @@ __all__ = [
     "Precomputed",
     "normalize_features",
     "normalized_adjacency",
+    "relative_weights",
     "shift_features",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from inspect import signature
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -15,6 +15,7 @@ from gcnsl.nn.preprocessing import FeatureNorm
 from gcnsl.options import Options, option
 from gcnsl.sparse import Matrix
 
+Standardize = Literal["auto", "always", "never"]
 Model = TypeVar("Model", bound=nn.Module)
 
 
@@ -40,11 +41,19 @@ class ModelConfig(Options, ABC):
     ``model(*inputs)`` returns the logits of all nodes (n × C).
     """
 
+    uses: ClassVar[frozenset[str]] = frozenset()
+    """What the model reads of the edges besides ``edge_index``: ``"weights"``, ``"directions"``, both or nothing."""
+
     tells_new_nodes: ClassVar[bool] = False
     """Whether the forward pass takes ``known``, the number of nodes of the training graph."""
 
     feature_norm: FeatureNorm = option(
         "row", "Divide each row of X by its sum of magnitudes (row) or its length (l2), or keep X as it is (none)."
+    )
+    standardize: Standardize = option(
+        "auto",
+        "Give columns of X that are not 0/1 mean 0 and variance 1, and leave rows as they are; auto does so if some "
+        "column of a dense X is mostly nonzero.",
     )
 
     def precompute(self, graph: Data, *, seed: int) -> Precomputed | None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from torch_geometric.nn.inits import reset
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import AdjacencyNorm, normalized_adjacency
+from gcnsl.nn.preprocessing import AdjacencyNorm, normalized_adjacency, relative_weights
 from gcnsl.options import option
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -20,6 +21,8 @@ from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 class GCNConfig(ModelConfig):
     """Hyper-parameters of :class:`GCN`."""
 
+    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
+
     hidden_channels: int = option(64, "Width of the hidden layers.", least=1)
     num_layers: int = option(2, "Number of convolutions.", least=1, most=64)
     dropout: float = option(0.5, "Dropout before each convolution.", least=0, below=1)
@@ -27,9 +30,13 @@ class GCNConfig(ModelConfig):
     adjacency_norm: AdjacencyNorm = option("symmetric", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X and Â."""
+        """X and Â, with the weights of the edges if they have some."""
         adjacency = normalized_adjacency(
-            graph.edge_index, graph.num_nodes, self_loops=self.self_loops, norm=self.adjacency_norm
+            graph.edge_index,
+            graph.num_nodes,
+            weight=relative_weights(graph),
+            self_loops=self.self_loops,
+            norm=self.adjacency_norm,
         )
         return fastest_form(graph.x), adjacency
 

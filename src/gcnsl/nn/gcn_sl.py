@@ -14,7 +14,13 @@ from gcnsl.checks import EPSILON_BOUNDS, check_whole
 from gcnsl.errors import InputError
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries
-from gcnsl.nn.preprocessing import AdjacencyNorm, FeatureNorm, normalized_adjacency, shift_features
+from gcnsl.nn.preprocessing import (
+    AdjacencyNorm,
+    FeatureNorm,
+    normalized_adjacency,
+    relative_weights,
+    shift_features,
+)
 from gcnsl.options import option
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, slice_rows
@@ -55,6 +61,7 @@ class GCNSLConfig(ModelConfig):
     not used in the paper.
     """
 
+    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
     tells_new_nodes: ClassVar[bool] = True
 
     feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
@@ -105,9 +112,13 @@ class GCNSLConfig(ModelConfig):
         return SpectralColumns(values, SpectralFeatures.from_state(plain, tensors, graph.x))
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """The shifted X, Â and F."""
+        """The shifted X, Â (with the weights of the edges if they have some) and F."""
         adjacency = normalized_adjacency(
-            graph.edge_index, graph.num_nodes, self_loops=self.self_loops, norm=self.adjacency_norm
+            graph.edge_index,
+            graph.num_nodes,
+            weight=relative_weights(graph),
+            self_loops=self.self_loops,
+            norm=self.adjacency_norm,
         )
         nothing = torch.empty(graph.num_nodes, 0, dtype=graph.x.dtype)
         spectral = precomputed.values if isinstance(precomputed, SpectralColumns) else nothing

@@ -1,6 +1,7 @@
 """MixHop (Abu-El-Haija et al., 2019): powers of Â side by side."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from gcnsl.errors import ArgumentError
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import FeatureNorm, normalized_adjacency
+from gcnsl.nn.preprocessing import FeatureNorm, normalized_adjacency, relative_weights
 from gcnsl.options import option
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -19,6 +20,8 @@ from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 @dataclass(frozen=True)
 class MixHopConfig(ModelConfig):
     """Hyper-parameters of :class:`MixHop`."""
+
+    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
 
     feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
     hidden_channels: int = option(64, "Width of the hidden layers, for each power.", least=1)
@@ -34,8 +37,9 @@ class MixHopConfig(ModelConfig):
             raise ArgumentError("powers", self.powers, "must be one or more different whole numbers, such as [0, 1, 2]")
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X and Â."""
-        adjacency = normalized_adjacency(graph.edge_index, graph.num_nodes, self_loops=self.self_loops)
+        """X and Â, with the weights of the edges if they have some."""
+        weight = relative_weights(graph)
+        adjacency = normalized_adjacency(graph.edge_index, graph.num_nodes, weight=weight, self_loops=self.self_loops)
         return fastest_form(graph.x), adjacency
 
     def build(self, in_channels: int, out_channels: int) -> "MixHop":

@@ -6,10 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
-from torch_geometric.utils import degree
+from torch_geometric.data import Data
+from torch_geometric.utils import scatter
 
 from gcnsl.checks import check_choice, check_number
-from gcnsl.sparse import SparseMatrix, csr_tensor, edges_sorted, from_scipy, to_scipy
+from gcnsl.sparse import SparseMatrix, csr_tensor, from_scipy, to_scipy, weighted_edges_sorted
 
 FeatureNorm = Literal["none", "row", "l2"]
 AdjacencyNorm = Literal["symmetric", "row"]
@@ -48,16 +49,45 @@ def shift_features(x: Tensor, amount: float = 0.5, *, seed: int = 0) -> Tensor:
 
 
 def normalized_adjacency(
-    edge_index: Tensor, num_nodes: int, *, self_loops: bool = True, norm: AdjacencyNorm = "symmetric"
+    edge_index: Tensor,
+    num_nodes: int,
+    *,
+    weight: Tensor | None = None,
+    self_loops: bool = True,
+    norm: AdjacencyNorm = "symmetric",
 ) -> SparseMatrix:
     """Â = D^-1/2 A D^-1/2 (``symmetric``) or D^-1 A (``row``), where A has loops at all nodes or at none.
 
-    ``edge_index`` (2 × E) holds each undirected edge in both directions. Without loops, the row of a node that has no
-    neighbours is zero.
+    ``edge_index`` (2 × E) holds each undirected edge in both directions, and ``weight`` (E, positive) the entries of A,
+    which are 1 without it; so is the weight of a loop that is added. D is diagonal and holds the sums of A's rows.
+    Without loops, the row of a node that has no neighbours is zero.
     """
     check_choice("norm", norm, get_args(AdjacencyNorm))
-    source, target = edges = edges_sorted(edge_index, num_nodes, self_loops=self_loops)
-    size = degree(source, num_nodes, dtype=torch.get_default_dtype())
-    inverse = torch.where(size > 0, size.clamp(min=1) ** (-0.5 if norm == "symmetric" else -1.0), 0.0)
-    weight = inverse[source] * inverse[target] if norm == "symmetric" else inverse[source]
-    return SparseMatrix.from_edges(edges, weight, num_nodes)
+    entries = torch.ones_like(edge_index[0]) if weight is None else weight
+    edges, entries = weighted_edges_sorted(
+        edge_index, entries.to(torch.get_default_dtype()), num_nodes, self_loops=self_loops
+    )
+    source, target = edges
+    size = scatter(entries, source, dim_size=num_nodes)
+    nonzero = size.clamp(min=torch.finfo(size.dtype).tiny)  # so that the inverse is finite
+    inverse = torch.where(size > 0, nonzero ** (-0.5 if norm == "symmetric" else -1.0), 0.0)
+    scale = inverse[source] * inverse[target] if norm == "symmetric" else inverse[source]
+    return SparseMatrix.from_edges(edges, scale * entries, num_nodes)
+
+
+def relative_weights(graph: Data) -> Tensor | None:
+    """The weights of a graph's edges in units of their mean (E), in which a loop of weight 1 is an average edge.
+
+    ``None`` if the edges have no weights. In a graph that has grown, ``weight_unit`` is the mean of the training graph,
+    so that new edges do not change what the others mean.
+    """
+    if "edge_weight" not in graph:
+        return None
+    relative: Tensor = graph.edge_weight / graph.get("weight_unit", mean_weight(graph))
+    return relative
+
+
+def mean_weight(graph: Data) -> Tensor:
+    """The mean weight of a graph's edges, in double precision, in which large weights do not add up to infinity."""
+    mean: Tensor = graph.edge_weight.mean(dtype=torch.float64)
+    return mean

@@ -1,0 +1,96 @@
+"""Features of the nodes of a graph that has none: their degrees, and where they lie in the graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+from typing_extensions import Self
+
+from gcnsl.spectral.conventions import column_signs, inverse, restored
+from gcnsl.spectral.eigen import leading_eigenpairs
+
+COMPONENTS = 32
+"""Number of eigenvectors (c)."""
+
+
+@dataclass(frozen=True)
+class StructuralFeatures:
+    r"""Degrees and a spectral embedding of the adjacency matrix, extended to new nodes.
+
+    With :math:`\hat A = D^{-1/2} A D^{-1/2}`, A without loops, and the c eigenpairs of :math:`\hat A` with the largest
+    :math:`|\lambda|`, found as those of :math:`\hat A^2 U = U \Lambda`, a node has the features
+
+    .. math:: \log(1 + d_i), \quad \operatorname{mean}_{j \sim i} \log(1 + d_j), \quad (\hat A W)_i,
+        \qquad W = \sqrt n \, \hat A U \Lambda^{-1},
+
+    so that the last c columns of the training nodes are :math:`\sqrt n \, U`. Eigenvalues near -1 count as much as
+    those near 1: they belong to groups that link to each other rather than among themselves. The formula also holds for
+    a new node, of which only the edges to training nodes count; training nodes keep their features.
+
+    Attributes:
+        features: Those of the training nodes (n × (c + 2), float64).
+        log_degree: log(1 + d) of the training nodes (n).
+        weight: D^-1/2 W (n × c).
+    """
+
+    features: Tensor
+    log_degree: Tensor
+    weight: Tensor
+
+    @classmethod
+    def fit(cls, edge_index: Tensor, num_nodes: int) -> Self:
+        """The features of a graph's nodes; ``edge_index`` (2 × E) holds each edge in both directions."""
+        links = _links(edge_index, num_nodes, num_nodes)
+        degree = torch.from_numpy(links.sum(axis=1))
+        root = torch.where(degree > 0, degree.clamp(min=1) ** -0.5, 0.0)
+
+        def multiply(columns: Tensor) -> Tensor:
+            return root[:, None] * torch.from_numpy(links @ (root[:, None] * columns).numpy())
+
+        def twice(columns: Tensor) -> Tensor:
+            return multiply(multiply(columns))
+
+        values, vectors = leading_eigenpairs(twice, num_nodes, COMPONENTS, device=torch.device("cpu"))
+        vectors = vectors * column_signs(vectors)
+        weight = root[:, None] * multiply(vectors) * (num_nodes**0.5 * inverse(values))
+        weight = torch.nn.functional.pad(weight, (0, COMPONENTS - weight.shape[1]))
+        unfinished = cls(torch.empty(0), degree.log1p(), weight)
+        return cls(unfinished._extended(links), unfinished.log_degree, weight)
+
+    def of(self, edge_index: Tensor, num_nodes: int) -> Tensor:
+        """The features of a graph whose first nodes are those of the training graph (num_nodes × (c + 2), float32)."""
+        new = self._extended(_links(edge_index, num_nodes, len(self.weight))[len(self.weight) :])
+        return torch.cat([self.features, new]).float()
+
+    def _extended(self, links: sp.csr_array) -> Tensor:
+        """The features of nodes with these links to the training nodes (k × n)."""
+        degree = torch.from_numpy(links.sum(axis=1))[:, None]
+        once = degree.clamp(min=1)
+        around = torch.from_numpy(links @ np.column_stack([self.log_degree.numpy(), self.weight.numpy()]))
+        return torch.cat([degree.log1p(), around[:, :1] / once, around[:, 1:] * once**-0.5], dim=1)
+
+    def state(self) -> dict[str, Tensor]:
+        """What was learned, as tensors by name."""
+        return {"features": self.features, "log_degree": self.log_degree, "weight": self.weight}
+
+    @classmethod
+    def from_state(cls, tensors: dict[str, Tensor], num_nodes: int) -> Self:
+        """The features with this state; raises a KeyError or ValueError if it is damaged."""
+        shapes = {
+            "features": (num_nodes, COMPONENTS + 2),
+            "log_degree": (num_nodes,),
+            "weight": (num_nodes, COMPONENTS),
+        }
+        return cls(*restored(tensors, shapes, torch.device("cpu")))
+
+
+def _links(edge_index: Tensor, num_rows: int, num_columns: int) -> sp.csr_array:
+    """A without loops, of which only the first columns are kept (float64)."""
+    source, target = edge_index.numpy()
+    kept = (source != target) & (target < num_columns)
+    ones = np.ones(np.count_nonzero(kept))
+    return sp.csr_array((ones, (source[kept], target[kept])), shape=(num_rows, num_columns))

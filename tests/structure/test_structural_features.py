@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+import torch
+
+from gcnsl import synthetic
+from gcnsl.graph import from_arrays
+from gcnsl.structure import StructuralFeatures
+
+GRAPH = synthetic(n=300, h=0.2, classes=3, degree=6, features=4, seed=3)
+
+
+def dense(data) -> np.ndarray:
+    """Â without loops."""
+    adjacency = np.zeros((data.num_nodes, data.num_nodes))
+    adjacency[tuple(data.edge_index.numpy())] = 1
+    np.fill_diagonal(adjacency, 0)
+    root = np.divide(1, np.sqrt(adjacency.sum(1)), where=adjacency.sum(1) > 0, out=np.zeros(len(adjacency)))
+    return root[:, None] * adjacency * root
+
+
+def test_degrees_and_eigenvectors() -> None:
+    made = StructuralFeatures.fit(GRAPH.edge_index, GRAPH.num_nodes)
+    x = made.of(GRAPH.edge_index, GRAPH.num_nodes)
+    degree = (dense(GRAPH) > 0).sum(1)
+    np.testing.assert_allclose(x[:, 0], np.log1p(degree), rtol=1e-5)
+    around = [np.log1p(degree[row > 0]).mean() for row in dense(GRAPH)]
+    np.testing.assert_allclose(x[:, 1], around, rtol=1e-5)
+    values = np.linalg.eigvalsh(dense(GRAPH))
+    largest = np.sort(np.abs(values))[::-1][:32]
+    found = x[:, 2:].double().numpy() / np.sqrt(300)
+    np.testing.assert_allclose(np.linalg.norm(dense(GRAPH) @ found, axis=0), largest, atol=1e-4)
+    np.testing.assert_allclose(found.T @ found, np.eye(32), atol=1e-4)
+
+
+def test_new_nodes_follow_the_same_formula_and_old_ones_stay() -> None:
+    made = StructuralFeatures.fit(GRAPH.edge_index, GRAPH.num_nodes)
+    before = made.of(GRAPH.edge_index, GRAPH.num_nodes)
+    twin = GRAPH.edge_index[:, GRAPH.edge_index[0] == 7].clone()
+    twin[0] = 300
+    links = torch.cat([GRAPH.edge_index, twin, torch.tensor([[301], [300]])], dim=1)
+    grown = from_arrays(np.empty((302, 0)), links)
+    after = made.of(grown.edge_index, 302)
+    assert after[:300].equal(before)
+    torch.testing.assert_close(after[300], before[7])
+    assert after[301].abs().max() == 0
+
+
+@pytest.mark.parametrize("edges", [[[], []], [[0], [1]], [[0, 1, 2], [1, 2, 0]]])
+def test_tiny_graphs(edges) -> None:
+    data = from_arrays(np.empty((3, 0)), np.array(edges, dtype=int))
+    x = StructuralFeatures.fit(data.edge_index, 3).of(data.edge_index, 3)
+    assert x.shape == (3, 34)
+    assert bool(x.isfinite().all())
+
+
+def test_a_damaged_state_is_refused() -> None:
+    state = StructuralFeatures.fit(GRAPH.edge_index, GRAPH.num_nodes).state()
+    assert StructuralFeatures.from_state(state, 300).weight.equal(state["weight"])
+    with pytest.raises(ValueError, match="weight"):
+        StructuralFeatures.from_state(state | {"weight": torch.ones(2, 2).double()}, 300)
