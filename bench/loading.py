@@ -4,6 +4,8 @@
 
 For integer and string ids and for few and many features, it measures ``pandas.read_parquet`` on both files and
 ``gcnsl.from_tables``, which reads them, resolves the ids, checks everything and makes the edges simple and undirected.
+For the cost of encoding, eight mixed columns (text, dates, booleans, and numbers with gaps) are measured as well; there
+pandas also calls ``pandas.get_dummies``.
 Each measurement runs in its own process. Time is the best of several runs; memory is the peak without the imports.
 Prints a table and writes ``bench/results/loading.json``.
 """
@@ -25,20 +27,36 @@ from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results" / "loading.json"
 REPEATS = 7
-FEATURES = (8, 64)
+FEATURES = (8, 64, "mixed")
 MIB = 2**20
 
 
-def write_tables(folder: Path, nodes: int, edges: int, features: int, *, text: bool) -> None:
+def write_tables(folder: Path, nodes: int, edges: int, features: int | str, *, text: bool) -> None:
     """Write the tables of a random graph with five classes."""
     generator = np.random.default_rng(0)
     numbers = generator.permutation(nodes) * 3 + 10**6
     ids = np.array([f"node-{i}" for i in numbers], dtype=object) if text else numbers
-    columns = {f"f{k}": generator.random(nodes, dtype=np.float32) for k in range(features)}
+    if features == "mixed":
+        columns = mixed_columns(generator, nodes)
+    else:
+        columns = {f"f{k}": generator.random(nodes, dtype=np.float32) for k in range(features)}
     labels = np.array(["red", "green", "blue", "white", "black"], dtype=object)[generator.integers(0, 5, nodes)]
     pd.DataFrame({"id": ids, **columns, "label": labels}).to_parquet(folder / "nodes.parquet")
     ends = generator.integers(0, nodes, (2, edges))
     pd.DataFrame({"source": ids[ends[0]], "target": ids[ends[1]]}).to_parquet(folder / "edges.parquet")
+
+
+def mixed_columns(generator: np.random.Generator, nodes: int) -> dict[str, object]:
+    """Three columns of text with 50 levels each, two numbers with gaps, a complete one, a date and a boolean."""
+    levels = np.array([f"level {k}" for k in range(50)], dtype=object)
+    numbers = generator.random((3, nodes), dtype=np.float32)
+    numbers[:2][numbers[:2] < 0.1] = np.nan
+    return {
+        **{f"text{k}": levels[generator.integers(0, 50, nodes)] for k in range(3)},
+        **{f"number{k}": values for k, values in enumerate(numbers)},
+        "date": np.datetime64("2020-01-01") + generator.integers(0, 1000, nodes).astype("timedelta64[D]"),
+        "boolean": generator.random(nodes) < 0.5,
+    }
 
 
 def measure(reader: str, folder: Path) -> dict[str, float]:
@@ -60,6 +78,8 @@ def run_reader(reader: str, folder: Path) -> None:
 
         def read() -> float:
             frames = [pd.read_parquet(path) for path in paths]
+            if "text0" in frames[0]:
+                frames[0] = pd.get_dummies(frames[0], columns=["text0", "text1", "text2"], dummy_na=True)
             return float(sum(frame.memory_usage(deep=True).sum() for frame in frames))
     else:
         from gcnsl.graph import from_tables

@@ -3,7 +3,15 @@ import pickle
 import pytest
 
 from gcnsl import errors
-from gcnsl.errors import ArgumentError, DownloadError, GcnslError, InputError, Interrupted, TrainingDiverged
+from gcnsl.errors import (
+    ArgumentError,
+    ColumnError,
+    DownloadError,
+    GcnslError,
+    InputError,
+    Interrupted,
+    TrainingDiverged,
+)
 
 
 def test_an_argument_error_keeps_its_parts() -> None:
@@ -12,8 +20,20 @@ def test_an_argument_error_keeps_its_parts() -> None:
     assert (error.argument, error.value, error.rule) == ("epochs", 0, "must be >= 1")
 
 
+def test_a_column_error_names_the_argument_that_helps() -> None:
+    error = ColumnError("row 3 is odd", "drop", "a b")
+    assert str(error) == "row 3 is odd; drop=['a b'] leaves it out"
+    assert (error.problem, error.argument, error.column, error.effect) == (
+        "row 3 is odd",
+        "drop",
+        "a b",
+        "leaves it out",
+    )
+
+
 def test_errors_travel_between_processes() -> None:
-    for error in (ArgumentError("epochs", 0, "must be >= 1"), InputError("a"), Interrupted("b"), TrainingDiverged("c")):
+    own = ArgumentError("epochs", 0, "must be >= 1"), ColumnError("row 3 is odd", "drop", "a")
+    for error in (*own, InputError("a"), Interrupted("b"), TrainingDiverged("c")):
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error)
         assert str(again) == str(error)

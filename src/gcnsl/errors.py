@@ -30,6 +30,26 @@ class ArgumentError(InputError):
         return f"{self.argument}({self.value!r}) {self.rule}"
 
 
+class ColumnError(InputError):
+    """A column of a table can't be used as it is, but an argument that names the column helps.
+
+    The parts are kept for the command line, as in :class:`ArgumentError`.
+
+    Args:
+        problem: What is wrong, with the place and the value.
+        argument: The argument that helps, e.g. ``"drop"``.
+        column: The column to name in it.
+        effect: What it then does.
+    """
+
+    def __init__(self, problem: str, argument: str, column: str, effect: str = "leaves it out") -> None:
+        super().__init__(problem, argument, column, effect)
+        self.problem, self.argument, self.column, self.effect = problem, argument, column, effect
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.argument}=[{self.column!r}] {self.effect}"
+
+
 class DownloadError(GcnslError, OSError):
     """A dataset file is not on this machine and could not be downloaded."""
 

@@ -6,8 +6,9 @@ import warnings
 import pytest
 
 from gcnsl import InputError, cli
+from gcnsl.cli.app import as_option, column_option
 from gcnsl.cli.graph_source import GraphSource
-from gcnsl.errors import ArgumentError
+from gcnsl.errors import ArgumentError, ColumnError
 from gcnsl.version import __version__
 
 COMMANDS = ("datasets", "inspect", "train", "predict", "explain", "compare", "search", "options", "reproduce", "report")
@@ -84,3 +85,12 @@ def test_errors_speak_of_options(gcnsl, monkeypatch, argument, value, said) -> N
 
 def test_the_version(gcnsl) -> None:
     assert gcnsl("--version") == (0, f"gcnsl {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [("dorm", "--drop dorm"), ("my dorm", "--drop 'my dorm'"), ("a,b", """--drop '"a,b"'"""), ('"', '--drop \'""""\'')],
+)
+def test_columns_are_named_as_a_shell_takes_them(column, shown) -> None:
+    assert column_option("drop", column) == shown
+    assert as_option(ColumnError("row 3 is odd", "drop", column), []) == f"row 3 is odd; {shown} leaves it out"

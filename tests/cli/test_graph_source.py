@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from gcnsl import InputError, from_arrays
-from gcnsl.cli.graph_source import GraphSource, say_unused
+from gcnsl.cli.graph_source import GraphSource, names_in, say_unused
 from gcnsl.methods import METHODS
 
-OPTIONS = ["--nodes", "--edges", "--id", "--label", "--drop", "--directed", "--weight", "--no-weight"]
+OPTIONS = [
+    *("--nodes", "--edges", "--id", "--label", "--drop", "--categorical", "--numeric", "--unknown"),
+    *("--directed", "--weight", "--no-weight"),
+]
 NAMED = {"id_column": "name", "label": "kind", "drop": ["chip"]}
 
 
@@ -46,13 +49,16 @@ def asked(monkeypatch) -> list[tuple[GraphSource, dict]]:
 def test_a_command_is_given_all_of_them(gcnsl, asked) -> None:
     gcnsl("inspect", "debian")
     tables = ("--nodes", "n.csv", "--edges", "e.csv", "--id", "i", "--label", "l", "--drop", "a", "--drop", "b")
+    kinds = ("--categorical", "c,d", "--categorical", "e", "--numeric", "f", "--unknown", "0,?")
     gcnsl("inspect", *tables)
+    gcnsl("inspect", *tables, *kinds)
     gcnsl("inspect", *tables, "--directed", "--weight", "w")
     gcnsl("inspect", *tables, "--no-weight")
     named = GraphSource(None, Path("n.csv"), Path("e.csv"), "i", "l", ["a", "b"])
     assert [source for source, _ in asked] == [
         GraphSource("debian"),
         named,
+        replace(named, categorical=["c,d", "e"], numeric=["f"], unknown=["0,?"]),
         replace(named, directed=True, weight="w"),
         replace(named, no_weight=True),
     ]
@@ -94,6 +100,46 @@ def test_tables(pets) -> None:
     assert data.feature_names == ["age"]
     assert data.class_names == ["cat", "dog"]
     assert data.train_mask.shape == (20, 3)
+
+
+def test_columns_by_name(pets) -> None:
+    lines = pets["nodes"].read_text().splitlines()
+    lines = [f'"a,b",year,mark,{lines[0]}', *(f"{i % 2},'{i % 3}',{i % 4},{line}" for i, line in enumerate(lines[1:]))]
+    pets["nodes"].write_text("\n".join(line.replace("'", "") for line in lines))
+    source = GraphSource(
+        **pets,
+        id_column="name",
+        label="mark",
+        drop=['"a,b"', "chip"],
+        categorical=["age,year", "kind"],
+        unknown=["0,7"],
+    )
+    data = source.read(split=None, root=None)
+    assert data.columns.kinds == {"year": "category", "age": "category", "kind": "category"}
+    assert data.class_names == ["1", "2", "3"]
+    assert int((data.y < 0).sum()) == 5
+    assert source.arguments[-10:] == [
+        *("--drop", '"a,b"', "--drop", "chip", "--categorical", "age,year", "--categorical", "kind"),
+        *("--unknown", "0,7"),
+    ]
+    assert data.encoder is source.read(split=None, root=None, encoder=data.encoder).encoder
+
+
+def test_columns_that_are_not_used_are_told(gcnsl, pets) -> None:
+    pets["nodes"].write_text(re.sub(r"(?m)^(\d+,)", r"chip \1", pets["nodes"].read_text()))
+    tables = ("--nodes", pets["nodes"], "--edges", pets["edges"], "--id", "name", "--label", "kind")
+    quick = ("--method", "mlp", "--set", "epochs=2", "--json")
+    code, _, err = gcnsl("train", *tables, *quick)
+    assert (code, err) == (0, "Left out: chip (`gcnsl inspect` says why)\n")
+    assert gcnsl("train", *tables, "--drop", "chip", *quick)[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [(None, []), ([""], []), (["a,b", "c"], ["a", "b", "c"]), (['"a,b",c'], ["a,b", "c"]), (["a b"], ["a b"])],
+)
+def test_names_are_separated_by_commas(given, names) -> None:
+    assert names_in(given) == names
 
 
 @pytest.mark.parametrize("named", [True, False])

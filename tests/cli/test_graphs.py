@@ -1,6 +1,7 @@
 import json
 import re
 
+import pandas as pd
 import pytest
 
 from gcnsl import cli
@@ -37,6 +38,63 @@ def test_inspect_own_tables_as_json(gcnsl, tables) -> None:
     assert summary["nodes"] == 20
     assert summary["homophily"]["edge"] == 0
     assert summary["split"]["runs"] == 10
+
+
+@pytest.fixture
+def pets(tmp_path):
+    """A graph with columns of several kinds."""
+    rows = "".join(f"p{i},{i % 5},{i % 3},{['red', 'NA'][i % 2]},{['', 'a', 'b', '?'][i % 4]}\n" for i in range(60))
+    (tmp_path / "pets.csv").write_text('id,dorm,"a, b",colour,label\n' + rows)
+    (tmp_path / "edges.csv").write_text("source,target\np1,p2\n")
+    return "--nodes", tmp_path / "pets.csv", "--edges", tmp_path / "edges.csv"
+
+
+def test_inspect_shows_columns_and_the_options_that_change_them(gcnsl, pets) -> None:
+    code, out, _ = gcnsl("inspect", *pets)
+    rows = [" ".join(re.sub("[│┃]", " ", line).split()) for line in out.splitlines()]
+    assert code == 0
+    assert "dorm number 5 0 1 as it is" in rows
+    assert "colour category 1 30 2 0 or 1 for each value" in rows
+    assert "? 'dorm': few whole numbers: codes rather than quantities? (--categorical dorm)" in rows
+    assert any("""(--categorical '"a, b"')""" in row for row in rows)
+    assert "(unlabelled) 15" in [row.rstrip(" █") for row in rows]
+    out = gcnsl("inspect", *pets, "--categorical", 'dorm,"a, b"', "--unknown", "?")[1]
+    assert re.search(r"dorm +│ category", out)
+    assert "codes rather" not in out
+
+
+def test_inspect_gives_columns_as_json(gcnsl, pets) -> None:
+    summary = json.loads(gcnsl("inspect", *pets, "--unknown", "?", "--json")[1])
+    columns = {column["name"]: column for column in summary["columns"]}
+    assert columns["dorm"] == {
+        "name": "dorm",
+        "kind": "number",
+        "distinct": 5,
+        "missing": 0,
+        "features": 1,
+        "treatment": "as it is",
+        "remark": "few whole numbers: codes rather than quantities?",
+        "remedy": "categorical",
+    }
+    assert (summary["classes"], summary["unlabelled"]) == ({"a": 15, "b": 15}, 30)
+
+
+def test_of_many_columns_those_with_a_remark_are_shown(gcnsl, tmp_path, pets) -> None:
+    wide = pd.DataFrame({"id": ["p1", "p2"], **{f"f{k}": [0.5, k] for k in range(50)}, "last": [7, 7]})
+    wide.to_csv(tmp_path / "pets.csv", index=False)
+    out = gcnsl("inspect", *pets)[1]
+    assert "21 more: --json lists all." in out
+    assert "? 'last': it is the same in every row (--drop last)" in out
+
+
+def test_an_error_in_a_column_names_the_option_that_helps(gcnsl, pets) -> None:
+    code, _, err = gcnsl("inspect", *pets, "--numeric", "colour")
+    assert code == cli.BAD_INPUT
+    assert err.endswith(
+        "pets.csv, row 1, column 'colour' is 'red', which is not a number: correct it or leave it empty; "
+        "--categorical colour makes it a category\n"
+    )
+    assert "--numeric nope is not a column" in gcnsl("inspect", *pets, "--numeric", "nope")[2]
 
 
 @pytest.mark.parametrize(

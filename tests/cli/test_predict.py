@@ -106,6 +106,38 @@ def test_predictions_are_evaluated_on_what_training_did_not_know(gcnsl, model, p
     assert len(answer["predictions"]) == 90
 
 
+@pytest.fixture
+def pets(frames, tmp_path):
+    """A graph with columns of all kinds, in two files, and a model of it."""
+    nodes, edges = frames
+    kinds = {"city": (["oslo", "rome", None] * 30), "born": pd.date_range("2020-01-01", periods=90)}
+    nodes = nodes.assign(**kinds, zip=[f"{i % 4:03}" for i in range(90)], age=[*range(89), None])
+    nodes.to_csv(tmp_path / "pets.csv", index=False)
+    edges.to_csv(tmp_path / "meetings.csv", index=False)
+    return nodes, ("--edges", tmp_path / "meetings.csv")
+
+
+def test_columns_of_all_kinds_of_new_nodes(gcnsl, pets, tmp_path) -> None:
+    nodes, edges = pets
+    model, quick = tmp_path / "model", ("--method", "mlp", "--set", "epochs=12")
+    code, _, err = gcnsl("train", "--nodes", tmp_path / "pets.csv", *edges, "--categorical", "zip", *quick, "-o", model)
+    assert code == 0, err
+    assert NodeClassifier.load(model).encoder_.kinds["zip"] == "category"
+    new = nodes.iloc[:3].assign(id=["x", "y", "z"], city=["paris", None, "oslo"], zip=["000", "999", "7"], f1=None)
+    grown = pd.concat([nodes, new]).sample(frac=1, random_state=0)
+    grown.to_parquet(tmp_path / "grown.parquet")
+    grown.to_csv(tmp_path / "grown.csv", index=False)
+    tables = [json.loads(gcnsl("predict", model, "--json")[1])]
+    for name in ("grown.csv", "grown.parquet"):
+        code, out, err = gcnsl("predict", model, "--nodes", tmp_path / name, *edges, "--json")
+        assert (code, err) == (0, "")
+        tables.append(json.loads(out))
+    assert tables[1] == tables[2]
+    before, after = ({row["id"]: row["probability"] for row in table} for table in tables[:2])
+    assert after.keys() - before.keys() == {"x", "y", "z"}
+    assert all(after[name] == pytest.approx(before[name], abs=1e-6) for name in before)
+
+
 def test_a_named_graph_is_matched_by_position(gcnsl, data_root, tmp_path) -> None:
     root = ("--root", data_root)
     assert gcnsl("train", "texas", *root, *QUICK, "-o", tmp_path / "texas")[0] == 0
@@ -134,8 +166,8 @@ def changed(frames, tmp_path):
     [
         (lambda nodes: nodes[nodes["id"] != "p4"], "1 of the 90 nodes in training are not in it, the first is 'p4'"),
         (lambda nodes: nodes.assign(f2=nodes["f2"] + 1), "feature 'f2' of node 'p0' is"),
-        (lambda nodes: nodes.drop(columns="f2"), "its nodes have 7 features, and those in training had 8"),
-        (lambda nodes: nodes.assign(f2="tall"), "column 'f2' holds string, not numbers"),
+        (lambda nodes: nodes.drop(columns="f2"), "other.csv has no column 'f2', which the model was trained with"),
+        (lambda nodes: nodes.assign(f2="tall"), "other.csv, row 1, column 'f2' is 'tall', which is not a number"),
     ],
 )
 def test_a_model_for_another_graph_is_one_line(gcnsl, model, changed, change, message) -> None:

@@ -3,15 +3,17 @@
 import inspect
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from gcnsl import InputError, NodeClassifier, synthetic
+from gcnsl import InputError, NodeClassifier, from_tables, synthetic
+from gcnsl.datasets import with_random_split
 from gcnsl.estimator.explanation import explain
-from gcnsl.graph import from_arrays
+from gcnsl.graph import ColumnEncoder, from_arrays
 from gcnsl.graph.arcs import edge_parts
 from gcnsl.methods import ALIASES, METHODS
 
@@ -166,6 +168,55 @@ def test_one_split_of_a_checked_graph() -> None:
     everything = NodeClassifier("mlp", **SMALL, device="cpu").fit_graph(data, run=1, all_labels=True)
     assert (everything.y_ == DATA.y.numpy()).all()
     assert isinstance(model.graph_.x, torch.Tensor)
+
+
+PEOPLE = pd.DataFrame(
+    {
+        "id": [f"n{i}" for i in range(N)],
+        "town": ["oslo", "rome", None, "bern"] * 22 + ["x", "y"],
+        "age": [None, *range(1, N)],
+        "born": pd.date_range("2000-01-01", periods=N),
+        "label": NAMES[TRUTH],
+    }
+)
+FRIENDS = pd.DataFrame(EDGES.T, columns=["source", "target"]).map("n{}".format)
+
+
+def trained_on(nodes, *, run: int = 0) -> NodeClassifier:
+    data = with_random_split(from_tables(nodes, FRIENDS), runs=2)
+    return NodeClassifier("mlp", **SMALL, device="cpu").fit_graph(data, run=run)
+
+
+@pytest.mark.parametrize("run", [0, 1])
+def test_columns_are_encoded_as_the_training_nodes_teach_it(run) -> None:
+    model = trained_on(PEOPLE, run=run)
+    expected = ColumnEncoder.fit(from_tables(PEOPLE, FRIENDS).columns, model.train_mask_)
+    assert model.encoder_.medians.tolist() == expected.medians.tolist()
+    assert model.graph_.feature_names == expected.feature_names
+    assert model.n_features_in_ == len(expected.feature_names)
+
+
+def test_new_rows_are_encoded_as_in_training(tmp_path) -> None:
+    model = trained_on(PEOPLE)
+    model.save(tmp_path / "model")
+    model = NodeClassifier.load(tmp_path / "model", device="cpu")
+    new = PEOPLE.iloc[:2].assign(id=["ann", "bob"], town=["paris", None], born=None)
+    grown = pd.concat([PEOPLE, new])
+    read = [from_tables(grown, FRIENDS, encoder=model.encoder_), from_tables(grown, FRIENDS)]
+    first, second = (model.predict_proba_graph(data) for data in read)
+    assert (first == second).all(), "whether or not it is said how to read the table"
+    assert first[:N] == pytest.approx(model.predict_proba(), abs=1e-6)
+    with pytest.raises(InputError, match=r"read tables with from_tables\(\.\.\., encoder=classifier\.encoder_\)"):
+        model.predict_proba_graph(from_tables(grown[["id"]].assign(age=1), FRIENDS))
+
+
+def test_a_value_may_be_missing_where_training_had_all() -> None:
+    numbers = PEOPLE[["id", "label"]].join(pd.DataFrame(X).add_prefix("f"))
+    model = trained_on(numbers)
+    gap = numbers.iloc[:1].assign(id="ann", f3=None)
+    filled = gap.assign(f3=np.median(X[model.train_mask_, 3]))
+    found = [model.predict_proba_graph(from_tables(pd.concat([numbers, more]), FRIENDS)) for more in (gap, filled)]
+    assert (found[0] == found[1]).all()
 
 
 def test_a_graph_without_features_is_learned_saved_and_grown(tmp_path) -> None:

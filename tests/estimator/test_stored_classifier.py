@@ -3,12 +3,14 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
 from sklearn.exceptions import NotFittedError
 
-from gcnsl import GCNSLClassifier, InputError
+from gcnsl import GCNSLClassifier, InputError, from_tables
+from gcnsl.datasets import with_random_split
 from gcnsl.storage import load_folder, save_folder
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted, same_weights
@@ -128,6 +130,35 @@ def test_a_forged_folder_is_refused_even_where_its_sums_are_right(tmp_path, cont
     FORGERIES[forgery](config, tensors)
     save_folder(tmp_path / "model", config, tensors)
     with pytest.raises(InputError, match=rf"{tmp_path}/model holds no classifier that this version understands"):
+        GCNSLClassifier.load(tmp_path / "model")
+
+
+@pytest.fixture(scope="module")
+def encoded(tmp_path_factory):
+    """A model whose features are the columns of a table."""
+    nodes = pd.DataFrame({"id": range(N), "kind": NAMES[np.arange(N) % 3], "age": X[:, 0], "label": TRUTH})
+    data = with_random_split(from_tables(nodes, pd.DataFrame(EDGES.T, columns=["source", "target"])))
+    path = tmp_path_factory.mktemp("encoded") / "model"
+    classifier(epochs=1).fit_graph(data).save(path)
+    return load_folder(path)
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        lambda config, tensors: config.pop("encoder"),
+        lambda config, tensors: config["encoder"]["levels"]["kind"]["texts"].append("yew"),
+        lambda config, tensors: config["encoder"]["kinds"].update(age="colour"),
+        forge_tensors(encoder__medians=lambda t: t[:0]),
+    ],
+)
+def test_a_forged_encoder_is_refused(tmp_path, encoded, forgery) -> None:
+    config, tensors = json.loads(json.dumps(encoded[0])), dict(encoded[1])
+    save_folder(tmp_path / "model", config, tensors)
+    assert GCNSLClassifier.load(tmp_path / "model").encoder_.feature_names[0] == "age"
+    forgery(config, tensors)
+    save_folder(tmp_path / "model", config, tensors)
+    with pytest.raises(InputError, match="holds no classifier that this version understands"):
         GCNSLClassifier.load(tmp_path / "model")
 
 

@@ -138,19 +138,9 @@ def test_folds_are_kept_with_the_graph(write, missing) -> None:
         ("id,f\n1,0\n2,0\n1,3\n", GOOD_EDGES, {}, r"n\.csv, row 3: an earlier row has the id '1' too"),
         ("id,f\n1,0\n2,inf\n", GOOD_EDGES, {}, r"n\.csv, row 2, column 'f' is inf"),
         ("id,f\n1,0\n2,1e300\n", GOOD_EDGES, {}, r"n\.csv, row 2, column 'f' is 1e\+300"),
-        ("id,f\n1,0\n2,\n", GOOD_EDGES, {}, r"n\.csv, row 2, column 'f' is empty"),
-        ("id,f\n1,0\n2,nan\n", GOOD_EDGES, {}, r"n\.csv, row 2, column 'f' is empty"),
-        (
-            "id,f\n1,0\n2,tall\n",
-            GOOD_EDGES,
-            {},
-            r"n\.csv: column 'f' holds string, not numbers, e\.g\. '0'; .*drop it",
-        ),
         ("id,f,label\n1,0,a\n2,0,a\n", GOOD_EDGES, {}, r"n\.csv: column 'label' has only one class \('a'\)"),
         ("id,f,label\n1,0,1.5\n2,0,2\n", GOOD_EDGES, {}, r"n\.csv: column 'label' .* y holds 1\.5"),
-        ("id,label\n1,a\n2,b\n", GOOD_EDGES, {}, r"n\.csv has no feature column"),
         ("id,f\n", GOOD_EDGES, {}, r"n\.csv has no rows: the graph is empty"),
-        ("id,f\n1,\n2,\n", GOOD_EDGES, {}, r"n\.csv, row 1, column 'f' is empty"),
         ("", GOOD_EDGES, {}, r"n\.csv can't be read as a csv table"),
         ("id,f,f\n1,0,0\n2,0,0\n", GOOD_EDGES, {}, r"n\.csv has several columns 'f'"),
         ("id,f\n1,0\n2\n", GOOD_EDGES, {}, r"n\.csv can't be read as a csv table: .*Expected 2 columns"),
@@ -163,6 +153,16 @@ def test_folds_are_kept_with_the_graph(write, missing) -> None:
             r"label\('kind'\) is not a column of .*, which has id, f, label",
         ),
         (GOOD_NODES, GOOD_EDGES, {"drop": ["g"]}, r"drop\('g'\) is not a column of .*n\.csv"),
+        (GOOD_NODES, GOOD_EDGES, {"categorical": ["g"]}, r"categorical\('g'\) is not a column of .*n\.csv"),
+        (GOOD_NODES, GOOD_EDGES, {"numeric": ["label"]}, r"numeric\('label'\) is not a feature"),
+        (GOOD_NODES, GOOD_EDGES, {"numeric": ["f"], "drop": ["f"]}, r"numeric\('f'\) is not a feature"),
+        (GOOD_NODES, GOOD_EDGES, {"numeric": ["f"], "categorical": ["f"]}, r"categorical\('f'\) can't be all of"),
+        (
+            "id,f\n1,0\n2,tall\n",
+            GOOD_EDGES,
+            {"numeric": ["f"]},
+            r"n\.csv, row 2, column 'f' is 'tall', which is not a number.*; categorical=\['f'\] makes it a category",
+        ),
         (GOOD_NODES, GOOD_EDGES, {"target": "source"}, "source and target are both 'source'"),
         ("id,f,label,split\n1,0,a,train\n2,0,b,dev\n", GOOD_EDGES, {}, r"row 2, column 'split' is 'dev': write train"),
         ("id,f,label,split\n1,0,a,val\n2,0,b,test\n", GOOD_EDGES, {}, "marks no node as train"),
@@ -201,6 +201,89 @@ def test_any_text_loads_or_raises_our_error(tmp_path, nodes, edges) -> None:
     for name, content in (("n.csv", nodes), ("e.csv", edges)):
         (tmp_path / name).write_bytes(content.encode("latin1", errors="ignore"))
     loads_or_complains(tmp_path / "n.csv", tmp_path / "e.csv")
+
+
+PETS = pd.DataFrame(
+    {
+        "id": range(12),
+        "name": [f"pet {i}" for i in range(12)],
+        "weight": [1.5, None, *range(10)],
+        "colour": ["red", "blue", None] * 4,
+        "chip": [7, 8, 8] * 4,
+        "born": pd.date_range("2020-01-01", periods=12),
+        "tame": [True, False, True] * 4,
+        "label": ["cat", "dog"] * 6,
+    }
+)
+MEETINGS = pd.DataFrame({"source": [1], "target": [2]})
+
+
+def test_columns_of_any_kind_are_encoded_alike_from_every_source(tmp_path) -> None:
+    PETS.to_csv(tmp_path / "n.csv", index=False)
+    PETS.to_parquet(tmp_path / "n.parquet")
+    data = from_tables(PETS, MEETINGS, categorical=["chip"])
+    assert data.columns.kinds == {
+        "name": "id",
+        "weight": "number",
+        "colour": "category",
+        "chip": "category",
+        "born": "date",
+        "tame": "binary",
+    }
+    assert data.feature_names == [
+        "weight",
+        "born",
+        "tame",
+        "weight (missing)",
+        *("colour=blue", "colour=red", "colour (missing)", "chip=7", "chip=8"),
+    ]
+    assert data.x[:2].tolist() == [[1.5, 18262, 1, 0, 0, 1, 0, 1, 0], [4, 18263, 0, 1, 1, 0, 0, 0, 1]]
+    categories = PETS.astype({"colour": "category", "chip": "category"})
+    for nodes in (tmp_path / "n.csv", tmp_path / "n.parquet", categories):
+        again = from_tables(nodes, MEETINGS, categorical=["chip"])
+        assert again.x.equal(data.x)
+        assert again.feature_names == data.feature_names
+        assert from_tables(nodes, MEETINGS, encoder=data.encoder).x.equal(data.x), "as a model reads it"
+
+
+def test_plain_numbers_are_not_encoded() -> None:
+    data = from_tables(PETS[["id", "chip", "tame"]], MEETINGS, numeric=["chip"])
+    assert data.x[:2].tolist() == [[7, 1], [8, 0]]
+    assert "columns" not in data
+    assert "encoder" not in data
+
+
+def test_the_encoder_learns_from_training_rows() -> None:
+    parts = ["train"] * 6 + ["test"] * 6
+    data = from_tables(PETS.assign(split=parts, colour=["red"] * 6 + ["blue"] * 6), MEETINGS)
+    assert [name for name in data.feature_names if name.startswith("colour")] == ["colour=red"]
+
+
+def test_digits_that_were_text_in_training_stay_text(write) -> None:
+    edges = write("e.csv", "source,target\n1,2\n")
+    nodes = write("n.csv", "id,zip\n" + "".join(f"{i},{code}\n" for i, code in enumerate(["007", "7", "x"] * 3)))
+    data = from_tables(nodes, edges)
+    assert data.feature_names == ["zip=007", "zip=7", "zip=x"]
+    digits = write("digits.csv", "id,zip\n1,007\n2,7\n")
+    assert from_tables(digits, edges, encoder=data.encoder).x.tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
+def test_a_model_reads_its_own_columns_only(write) -> None:
+    encoder = from_tables(PETS, MEETINGS).encoder
+    more = from_tables(PETS.assign(age=1, name="x"), MEETINGS, encoder=encoder)
+    assert more.feature_names == encoder.feature_names
+    with pytest.raises(InputError, match="nodes has no column 'weight', which the model was trained with"):
+        from_tables(PETS.drop(columns="weight"), MEETINGS, encoder=encoder)
+    heavy = PETS.assign(weight=["1"] * 11 + ["heavy"])
+    with pytest.raises(InputError, match="nodes, row 12, column 'weight' is 'heavy', which is not a number"):
+        from_tables(heavy, MEETINGS, encoder=encoder)
+
+
+@pytest.mark.parametrize("nodes", ["id,label\n1,a\n2,b\n", "id,f,label\n1,,a\n2,,b\n"])
+def test_nodes_may_have_no_features(write, nodes) -> None:
+    data = from_tables(write("n.csv", nodes), write("e.csv", GOOD_EDGES))
+    assert data.x.shape == (2, 0)
+    assert data.feature_names == []
 
 
 def test_labels_in_several_chunks() -> None:

@@ -40,6 +40,12 @@ def test_a_graph_without_labels_or_edges() -> None:
     assert summary.warnings[0].startswith("The graph has no edges")
 
 
+def test_a_graph_without_features() -> None:
+    summary = summarize(from_arrays(np.empty((7, 0)), EDGES, Y))
+    assert summary.features == summary.zero_feature_rows == 0
+    assert any("no features: structural ones are made" in warning for warning in summary.warnings)
+
+
 def test_directions_and_weights_by_hand() -> None:
     weight = [1.0, 2, 3, 4, 5, 6, 7]
     summary = summarize(from_arrays(X, EDGES, Y, directed=True, edge_weight=weight))

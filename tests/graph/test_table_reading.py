@@ -48,11 +48,20 @@ def test_the_columns_of_a_wide_table_are_listed_once(monkeypatch) -> None:
             return self.arrow[name]
 
     class CountedTable(Table):
-        def __init__(self, arrow, name) -> None:
-            super().__init__(Counted(arrow), name)
+        def __init__(self, arrow, name, is_text) -> None:
+            super().__init__(Counted(arrow), name, is_text)
 
     monkeypatch.setattr("gcnsl.graph.table_reading.Table", CountedTable)
     nodes = pa.table({"id": range(5), **{f"f{k}": [1.0] * 5 for k in range(2000)}})
     data = from_tables(nodes, pa.table({"source": [0], "target": [1]}), features=[f"f{k}" for k in range(2000)])
     assert data.x.shape == (5, 2000)
     assert len(listed) < 20
+
+
+def test_columns_of_a_text_file_that_are_read_as_text(write) -> None:
+    path = write("n.csv", "id,code,note\n007,01,NA\n7,2,\n")
+    table = read_table(path, "nodes", text=[("key", 0), ("code", None), ("absent", None)], verbatim="note")
+    assert table.is_text
+    assert table.arrow.to_pydict() == {"id": ["007", "7"], "code": ["01", "2"], "note": ["NA", None]}
+    assert read_table(path, "nodes").arrow.to_pydict() == {"id": [7, 7], "code": [1, 2], "note": [None, None]}
+    assert not read_table(pa.table({"id": ["007"]}), "nodes").is_text

@@ -1,6 +1,7 @@
 """The program and what holds for all of its commands: ``--debug``, Ctrl-C, and errors in one line."""
 
 import os
+import shlex
 import warnings
 from typing import Annotated, Any
 
@@ -8,7 +9,7 @@ import typer
 import typer.core
 
 from gcnsl.cli.console import out, say
-from gcnsl.errors import ArgumentError, GcnslError
+from gcnsl.errors import ArgumentError, ColumnError, GcnslError
 from gcnsl.version import __version__
 
 # torch's threads wait for each other by spinning, which makes small graphs several times slower on a busy machine.
@@ -38,11 +39,18 @@ class _Program(typer.core.TyperGroup):
                 raise
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             raise GcnslError(as_option(error, getattr(command, "params", []))) from error
+        except ColumnError as error:
+            raise GcnslError(
+                f"{error.problem}; {column_option(error.argument, error.column)} {error.effect}"
+            ) from error
 
 
-def as_option(error: ArgumentError, parameters: list[Any]) -> str:
+def as_option(error: ArgumentError | ColumnError, parameters: list[Any]) -> str:
     """The error in the words of the command line: an argument of the command, or a hyper-parameter for ``--set``."""
     from gcnsl.methods import METHODS
+
+    if isinstance(error, ColumnError):
+        return f"{error.problem}; {column_option(error.argument, error.column)} {error.effect}"
 
     value = error.value if isinstance(error.value, str) else repr(error.value)
     for parameter in parameters:
@@ -52,6 +60,12 @@ def as_option(error: ArgumentError, parameters: list[Any]) -> str:
     is_hyperparameter = any(error.argument in method.options() for method in METHODS.values())
     by_set = is_hyperparameter and any("--set" in parameter.opts for parameter in parameters)
     return f"--set {error.argument}={value}: it {error.rule}" if by_set else str(error)
+
+
+def column_option(option: str, column: str) -> str:
+    """An option with a column's name, ready to be copied into a shell."""
+    name = '"' + column.replace('"', '""') + '"' if set(column) & set(',"') else column
+    return f"--{option} {shlex.quote(name)}"
 
 
 app = typer.Typer(

@@ -1,5 +1,6 @@
 """The graph that a command is given: the options that name it, and how it is read."""
 
+import csv
 import functools
 import inspect
 from collections.abc import Callable, Iterable
@@ -15,6 +16,7 @@ from gcnsl.errors import InputError
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from gcnsl.graph import ColumnEncoder
     from gcnsl.methods import Method
 
 
@@ -36,7 +38,23 @@ class GraphSource:
         str | None, typer.Option("--id", help="The column of --nodes with the ids. \\[default: id, or the first]")
     ] = None
     label: Annotated[str | None, typer.Option(help="The column of --nodes with the classes. \\[default: label]")] = None
-    drop: Annotated[list[str] | None, typer.Option(help="A column of --nodes to leave out; may be repeated.")] = None
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Columns of --nodes to leave out: `--drop a,b` or `--drop a --drop b`.")
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns of --nodes that are categories, such as codes: `--categorical a,b`."),
+    ] = None
+    numeric: Annotated[
+        list[str] | None, typer.Option(help="Columns of --nodes that are numbers, though written as text.")
+    ] = None
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Labels of nodes whose class is not known: `--unknown 0,?`. Empty cells always are. "
+            "\\[default: -1, NA, null and the like]"
+        ),
+    ] = None
     directed: Annotated[
         bool, typer.Option("--directed", help="Keep the directions of the edges, from source to target, too.")
     ] = False
@@ -90,13 +108,22 @@ class GraphSource:
             "--folds": self.folds,
         }
         given: list[tuple[Any, ...]] = [(option, value) for option, value in named.items() if value is not None]
-        given += [("--drop", column) for column in self.drop or ()]
+        several = {"drop": self.drop, "categorical": self.categorical, "numeric": self.numeric, "unknown": self.unknown}
+        given += [(f"--{option}", value) for option, values in several.items() for value in values or ()]
         flags = {"--directed": self.directed, "--no-weight": self.no_weight}
         given += [(flag,) for flag, is_set in flags.items() if is_set]
         return [*filter(None, [self.graph]), *(str(part) for parts in given for part in parts)]
 
-    def read(self, *, split: str | None, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
-        """The graph, with masks if it has labels, unless ``split`` is None."""
+    def read(
+        self,
+        *,
+        split: str | None,
+        root: Path | None,
+        seed: int = 0,
+        runs: int = 10,
+        encoder: "ColumnEncoder | None" = None,
+    ) -> "Data":
+        """The graph, with masks if it has labels, unless ``split`` is None; ``encoder`` is that of a model."""
         from gcnsl.datasets import load, with_folds, with_random_split
         from gcnsl.datasets.splits import with_validation
         from gcnsl.graph.masks import MASKS
@@ -108,7 +135,7 @@ class GraphSource:
             wanted = None if self.folds else split
             data = load(self.graph, split=wanted, directed=self.directed, seed=seed, runs=runs, root=root)
         else:
-            data = self._read_tables()
+            data = self._read_tables(encoder)
         if split is None or data.y is None:
             return data
         if self.folds or self.fold_column:
@@ -118,7 +145,7 @@ class GraphSource:
         data.update(with_validation({name: data[name] for name in MASKS if name in data}, data.y, seed))
         return data
 
-    def _read_tables(self) -> "Data":
+    def _read_tables(self, encoder: "ColumnEncoder | None") -> "Data":
         from gcnsl.graph import from_tables
 
         data = from_tables(
@@ -126,9 +153,13 @@ class GraphSource:
             self.edges,
             id=self.id_column,
             label=self.label,
-            split=_names(self.split_columns),
+            split=None if self.split_columns is None else names_in([self.split_columns]),
             fold=self.fold_column,
-            drop=self.drop or [],
+            drop=names_in(self.drop),
+            categorical=names_in(self.categorical),
+            numeric=names_in(self.numeric),
+            unknown=None if self.unknown is None else names_in(self.unknown),
+            encoder=encoder,
             weight=False if self.no_weight else self.weight,
             directed=self.directed,
         )
@@ -155,16 +186,18 @@ class GraphSource:
         return replace(self, directed="arc_index" in graph, no_weight=without)
 
     def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
-        """The graph with labels and masks; an error if it has no labels."""
+        """The graph with labels and masks; an error if it has no labels. Says which columns are not used."""
         data = self.read(split=split, root=root, seed=seed, runs=runs)
+        if "columns" in data and data.columns.left_out:
+            say("Left out", f"{', '.join(data.columns.left_out)} (`gcnsl inspect` says why)", "yellow")
         if "train_mask" not in data:
             raise InputError("the graph has no labels: name the column that holds the classes (--label), and fill it")
         return data
 
 
-def _names(text: str | None) -> list[str] | None:
-    """Names that are separated by commas."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+def names_in(values: list[str] | None) -> list[str]:
+    """Names that are separated by commas; a name with a comma in it is put in quotes, as in a CSV file."""
+    return [name for value in values or () for name in next(csv.reader([value], skipinitialspace=True))]
 
 
 def say_unused(data: "Data", methods: "Iterable[Method]") -> None:

@@ -1,18 +1,21 @@
 """``gcnsl datasets`` and ``gcnsl inspect``: what a graph is, before anything is learned from it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.markup import escape
+
 from gcnsl.cli import shared_options as shared
-from gcnsl.cli.app import app
+from gcnsl.cli.app import app, column_option
 from gcnsl.cli.console import busy, out, print_facts, print_json, print_table, say
 from gcnsl.cli.graph_source import GraphSource, takes_graph
 
 if TYPE_CHECKING:
-    from gcnsl.graph import GraphSummary
+    from gcnsl.graph import ColumnSummary, GraphSummary
 
+_COLUMNS_SHOWN = 30
 _NUMBERS = {"nodes": "{:,}", "edges": "{:,}", "features": "{:,}", "classes": "{:,}", "homophily": "{:.2f}"}
 
 
@@ -131,6 +134,8 @@ def _print_summary(summary: "GraphSummary") -> None:
     if summary.leakage is not None:
         facts["leakage"] = f"{summary.leakage:.1%} [dim]of test nodes have a twin in training[/]"
     print_facts(summary.name, {name: text for name, text in facts.items() if text})
+    if summary.columns:
+        _print_columns(summary.columns)
     if summary.classes:
         largest = max(1, *summary.classes.values())
         sizes = summary.classes | ({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})
@@ -138,3 +143,20 @@ def _print_summary(summary: "GraphSummary") -> None:
         print_table(("class", "nodes", ""), bars, title="Classes")
     for warning in summary.warnings:
         out.print(f"[yellow]![/] {warning}", highlight=False)
+
+
+def _print_columns(columns: "Sequence[ColumnSummary]") -> None:
+    """Print the columns of the table of nodes, those with a remark first if there are too many for a screen."""
+    shown = columns if len(columns) <= _COLUMNS_SHOWN else sorted(columns, key=lambda column: column.remark is None)
+    rows = []
+    for column in shown[:_COLUMNS_SHOWN]:
+        numbers = (f"{number:,}" for number in (column.distinct, column.missing, column.features))
+        rows.append([escape(column.name), column.kind, *numbers, column.treatment])
+    left = len(columns) - len(rows)
+    caption = f"{left:,} more: --json lists all." if left else None
+    headings = ("column", "kind", "distinct", "missing", "features", "encoded")
+    print_table(headings, rows, title="Columns", caption=caption, right=headings[2:5])
+    for column in shown[:_COLUMNS_SHOWN]:
+        if column.remark is not None:
+            change = f" [dim]({escape(column_option(column.remedy, column.name))})[/]" if column.remedy else ""
+            out.print(f"[yellow]?[/] {escape(repr(column.name))}: {column.remark}{change}", highlight=False)

@@ -74,7 +74,8 @@ def predict(
         if metric is not None:
             check_choice("metric", metric, METRICS)
         classifier = NodeClassifier.load(model, device=device)
-        data = source.like(classifier.graph_).read(split=None, root=root) if source.is_given else None
+        like = source.like(classifier.graph_)
+        data = like.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None
         table = prediction_table(classifier, data, by_class=proba)
         unseen = quality_on_unseen(classifier, data) if evaluate and data is not None else None
     if output is not None:

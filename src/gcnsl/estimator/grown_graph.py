@@ -31,7 +31,9 @@ def in_training_order(trained: Prepared, data: Data) -> tuple[Data, Ints]:
     """
     known, features = trained.graph.num_nodes, trained.graph.num_features
     if data.num_features != features:
-        raise _another(f"its nodes have {data.num_features:,} features, and those in training had {features:,}")
+        encoded = "encoder" in trained.graph and "columns" not in data
+        hint = "; read tables with from_tables(..., encoder=classifier.encoder_)" if encoded else ""
+        raise _another(f"its nodes have {data.num_features:,} features, and those in training had {features:,}{hint}")
     node_ids, ids = trained.graph.get("node_ids"), data.get("node_ids")
     if node_ids is None or ids is None:
         if data.num_nodes < known:

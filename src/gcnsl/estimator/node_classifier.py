@@ -25,8 +25,9 @@ from gcnsl.estimator.documented import option_lines, with_options_of
 from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.estimator.over_nodes import ClassifierOverNodes, node_numbers
 from gcnsl.files import digest
-from gcnsl.graph import draw_validation, encode_labels, from_arrays, read_labels, split_masks
+from gcnsl.graph import draw_validation, encode_columns, encode_labels, from_arrays, read_labels, split_masks
 from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph.column_encoder import with_encoder
 from gcnsl.graph.masks import check_masks
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
 from gcnsl.methods.registry import Folder
@@ -65,6 +66,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y_: Class numbers of its nodes, -1 for unlabelled ones (n).
         train_mask_, val_mask_: The nodes that were learned from, and those that decided when to stop (n).
         node_ids_: The caller's names for the nodes, if they were given, else ``None``.
+        encoder_: How the columns of a table become features, a :class:`gcnsl.graph.ColumnEncoder`; ``None`` if the
+            graph is not from a table.
     """
 
     def __init__(
@@ -146,7 +149,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit_graph(self, data: Data, *, run: int = 0, all_labels: bool = False, root: Folder = None) -> Self:
         """Train on a graph that is checked already, as the functions of :mod:`gcnsl.graph` and ``gcnsl.load`` make it.
 
-        The classes are the graph's ``class_names``.
+        The classes are the graph's ``class_names``. Columns of a table are encoded as the training nodes teach it.
 
         Args:
             data: A graph with labels and masks (n × runs). Labels of nodes in neither the training nor the validation
@@ -163,6 +166,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             shown = np.where(train_mask.numpy(), data.y.numpy(), UNLABELLED)
             val_mask = torch.from_numpy(draw_validation(shown, self.validation_fraction, seed=seed))
             train_mask = train_mask & ~val_mask
+        data = encode_columns(data, train_mask)
         return self._train(data, train_mask, val_mask, np.array(data.class_names), seed=seed, root=root)
 
     def _train(
@@ -212,7 +216,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Probabilities for the nodes of a checked graph (n × C), in its own order.
 
         The training nodes must all be there, with the features they had; other nodes are new, and edges may differ.
-        Training nodes are found by their ``node_ids``, or are the first nodes if there are none.
+        Training nodes are found by their ``node_ids``, or are the first nodes if there are none. To predict from tables
+        with columns other than complete numbers, read them with ``from_tables(..., encoder=classifier.encoder_)``.
         """
         check_is_fitted(self)
         return self._grown_logits(data).softmax(dim=1).numpy()
@@ -280,7 +285,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.fitted_, self.model_, self.history_ = fitted, fitted.model, fitted.history
         self.graph_, self.classes_, self.n_features_in_ = graph, classes, graph.num_features
         self.y_, self.train_mask_, self.val_mask_ = (part.numpy() for part in (graph.y, train_mask, val_mask))
-        self.node_ids_ = graph.get("node_ids")
+        self.node_ids_, self.encoder_ = graph.get("node_ids"), graph.get("encoder")
 
     def _logits(self, X: Any, edge_index: Any, edge_weight: Any) -> Tensor:
         check_is_fitted(self)
@@ -292,6 +297,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._grown_logits(from_arrays(X, edge_index, edge_weight=edge_weight, directed=directed))
 
     def _grown_logits(self, data: Data) -> Tensor:
+        encoder = self.encoder_
+        if encoder is not None and data.get("columns") is not None and data.encoder is not encoder:
+            data = with_encoder(data, encoder)
         ordered, place = in_training_order(self.fitted_.prepared, data)
         return self.fitted_.grown_logits(ordered)[place]
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
+from gcnsl.graph import ColumnEncoder
 from gcnsl.graph.arcs import check_weights, edge_parts
 from gcnsl.graph.simple_edges import check_edges
 from gcnsl.methods import Fitted, find_method, prepare
@@ -30,6 +31,7 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
     """Write a fitted classifier to a folder."""
     prepared, ids = classifier.fitted_.prepared, classifier.node_ids_
     plain, precomputed, features = prepared.state()
+    encoder, learned = (None, {}) if classifier.encoder_ is None else classifier.encoder_.state()
     config: dict[str, Any] = {
         "method": prepared.method.name,
         "options": prepared.method.options(),
@@ -41,11 +43,13 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
         "feature_names": prepared.graph.get("feature_names"),
         "history": classifier.history_.to_dict(),
         "precomputed": plain,
+        "encoder": encoder,
     }
     tensors = {f"model.{name}": value for name, value in classifier.model_.state_dict().items()}
     tensors |= stored_parts(prepared.graph.x, "x") | edge_parts(prepared.graph)
     tensors |= {name: torch.from_numpy(getattr(classifier, f"{name}_")) for name in PARTS}
     tensors |= {f"precomputed.{name}": value for name, value in precomputed.items()}
+    tensors |= {f"encoder.{name}": value for name, value in learned.items()}
     tensors |= {f"features.{name}": value for name, value in features.items()}
     if ids is not None:
         tensors["node_ids"], tensors["node_ids.ends"] = pack_strings([str(name) for name in ids])
@@ -90,6 +94,10 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
         graph.node_ids = ids.astype(np.int64) if config["node_ids"] == "integers" else ids
     if config["feature_names"] is not None:
         graph.feature_names = config["feature_names"]
+    if config["encoder"] is not None:
+        graph.encoder = ColumnEncoder.from_state(config["encoder"], _below("encoder", tensors))
+        if len(graph.encoder.feature_names) != d:
+            raise ValueError(f"its encoder makes {len(graph.encoder.feature_names)} features, not {d}")
     return graph
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.graph import split_masks
+from gcnsl.graph import encode_columns, split_masks
 from gcnsl.methods import Fitted, Method, Prepared, fit, prepare
 from gcnsl.methods.feature_preparation import depends_on_split
 from gcnsl.training import Epoch
@@ -30,7 +30,8 @@ class Preparations:
         """The inputs on one of the splits."""
         if self._last is None or (self._by_split and self._last[0] != run):
             rows = split_masks(self._data, run)["train"] if self._by_split else None
-            self._last = run, prepare(self._method, self._data, rows=rows, **self._options)
+            data = self._data if rows is None else encode_columns(self._data, rows)
+            self._last = run, prepare(self._method, data, rows=rows, **self._options)
         return self._last[1]
 
 

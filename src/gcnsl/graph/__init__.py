@@ -5,6 +5,9 @@ directions and weights that were given), class numbers as labels, and disjoint m
 """
 
 from gcnsl.checks import UNLABELLED
+from gcnsl.graph.column_encoder import ColumnEncoder, encode_columns
+from gcnsl.graph.column_report import ColumnSummary
+from gcnsl.graph.columns import Columns
 from gcnsl.graph.graph_tables import from_tables
 from gcnsl.graph.homophily import adjusted_homophily, arc_homophily, edge_homophily, node_homophily
 from gcnsl.graph.labels import encode_labels, read_labels
@@ -15,6 +18,9 @@ from gcnsl.graph.summary import GraphSummary, summarize
 
 __all__ = [
     "UNLABELLED",
+    "ColumnEncoder",
+    "ColumnSummary",
+    "Columns",
     "EdgeReport",
     "GraphSummary",
     "GraphWarning",
@@ -22,6 +28,7 @@ __all__ = [
     "arc_homophily",
     "draw_validation",
     "edge_homophily",
+    "encode_columns",
     "encode_labels",
     "from_arrays",
     "from_data",

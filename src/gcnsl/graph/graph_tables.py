@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.checks import UNLABELLED
-from gcnsl.errors import InputError
+from gcnsl.errors import ArgumentError, InputError
+from gcnsl.graph.column_encoder import ColumnEncoder
+from gcnsl.graph.columns import LARGEST, Columns
 from gcnsl.graph.ids import as_ids, find_ids
-from gcnsl.graph.labels import number_classes
+from gcnsl.graph.label_column import label_classes
 from gcnsl.graph.masks import PARTS
 from gcnsl.graph.sources import from_arrays
 from gcnsl.graph.table_reading import Table, read_table
@@ -29,8 +30,7 @@ from gcnsl.graph.weight_column import find_weights, note_unused, read_weights
 Source = str | os.PathLike[str] | Any
 """A path (CSV, TSV or Parquet; text files may end in ``.gz``), a pandas DataFrame or a pyarrow Table."""
 
-_NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
-_LARGEST = np.finfo(np.float32).max
+_NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 _BLOCK_ROWS = 2048
 
 
@@ -44,6 +44,10 @@ def from_tables(
     fold: str | None = None,
     features: Sequence[str] | None = None,
     drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    numeric: Sequence[str] = (),
+    unknown: Sequence[Any] | None = None,
+    encoder: ColumnEncoder | None = None,
     source: str | None = None,
     target: str | None = None,
     weight: str | Literal[False] | None = None,
@@ -52,42 +56,59 @@ def from_tables(
     """Read a graph from a table of nodes and a table of edges.
 
     Args:
-        nodes: One row per node, with an id, numeric features and, where it is known, a class.
+        nodes: One row per node, with an id, features of any kind and, where it is known, a class.
         edges: One row per edge, with the ids of its two ends and, if edges have weights, its weight.
         id: Column of ``nodes`` with the ids; by default ``id`` if there is one, else the first column.
-        label: Column of ``nodes`` with the classes, names or integers, empty or -1 where unknown; by default ``label``
-            if there is one.
+        label: Column of ``nodes`` with the classes, names or integers; by default ``label`` if there is one.
         split: Column of ``nodes`` with ``train``, ``val``, ``test`` or nothing; by default ``split`` if there is one.
             Several columns are the splits of as many runs.
         fold: Column of ``nodes`` with the number of each node's fold, empty for a node that is never tested; it
             becomes ``data.fold`` (n), for :func:`gcnsl.datasets.with_folds`.
         features: Columns of ``nodes`` with the features; by default all remaining columns.
         drop: Columns of ``nodes`` that are not features.
+        categorical: Features that are categories even if they look like numbers, such as codes.
+        numeric: Features that are numbers even if they are text.
+        unknown: Labels of nodes whose class is not known, besides those that are missing; by default -1, ``NA``,
+            ``null`` and the like (:data:`gcnsl.graph.labels.UNKNOWN`).
+        encoder: The encoder of a model, for which the table is read: it has the columns and their kinds, and
+            ``features``, ``drop``, ``categorical`` and ``numeric`` are not looked at.
         source: Column of ``edges`` with one end; by default ``source`` if there is one, else the first column.
         target: Column of ``edges`` with the other end; by default ``target`` if there is one, else the second column.
         weight: Column of ``edges`` with the weights, positive numbers; by default ``weight`` if there is one that holds
             numbers. ``False`` for none.
         directed: Whether edges lead from ``source`` to ``target``, and the directions are kept too.
 
+    Complete numeric columns are features as they are. If there are any others, ``x`` has all columns as the graph's
+    ``encoder`` encodes them: see :mod:`gcnsl.graph.columns` for the kinds of columns, and
+    :mod:`gcnsl.graph.column_encoder` for what becomes of each. It is fitted to the training rows, or to all rows if
+    there is no split; the graph keeps the ``columns`` for :func:`gcnsl.graph.encode_columns`, which fits it to others.
+    A graph of complete numbers has the name of its ``table`` instead.
+
     The graph has ``node_ids``, ``feature_names``, the sorted classes as ``class_names``, and ``notes`` that name unused
     columns of ``edges``; see :func:`from_arrays`.
     """
     with ThreadPoolExecutor(1) as pool:  # Arrow reads one file while the other is being checked
         reading = pool.submit(_read_edges, edges, source, target)
-        table = read_table(nodes, "nodes", text=[(id or "id", 0)])
+        categories = categorical if encoder is None else encoder.categories
+        text = [(id or "id", 0), (label or "label", None), *((name, None) for name in categories)]
+        table = read_table(nodes, "nodes", text=text, verbatim=None if unknown is None else label or "label")
         if table.arrow.num_rows == 0:
             raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
         id_column = table.find_column(id, "id", 0)
-        label = table.find_optional(label, "label")
-        splits = _split_columns(table, split)
-        fields: dict[str, Any] = {} if fold is None else {"fold": _folds(table, fold)}
-        used = {id_column, label, fold, *splits} | ({"split"} & table.columns.keys())
-        names = _feature_columns(table, features, used, drop)
+        label, splits = table.find_optional(label, "label"), _split_columns(table, split)
         ids = as_ids(table, id_column)
-        fields |= {"node_ids": ids.to_numpy(), "feature_names": names, "x": _features(table, names)}
+        fields: dict[str, Any] = {"node_ids": ids.to_numpy()}
         if label is not None:
-            fields["y"], fields["class_names"] = _labels(table, label)
+            fields["y"], fields["class_names"] = label_classes(table, label, unknown)
         fields |= _masks(table, splits)
+        folds = {} if fold is None else {"fold": _folds(table, fold)}
+        if encoder is None:
+            used = {id_column, label, fold, *splits} | ({"split"} & table.columns.keys())
+            kinds = {"categorical": categorical, "numeric": numeric}
+            names = _feature_columns(table, used, features=features, drop=drop, **kinds)
+            made = _features(table, names, fields["train_mask"][:, 0] if splits else None, **kinds)
+        else:
+            made = encoder.attributes(Columns.for_kinds(table, encoder.kinds))
         name = table.name
         del table
         pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the table for later ones
@@ -98,11 +119,8 @@ def from_tables(
     notes = note_unused(edge_table, {*ends, weights})
     del reading, edge_table, ids
     pa.default_memory_pool().release_unused()
-    folds = fields.pop("fold", None)
-    data = from_arrays(directed=directed, **fields)
-    data.notes = notes
-    if folds is not None:
-        data.fold = folds
+    data = from_arrays(made.pop("x"), directed=directed, **fields)
+    data.update({**made, **folds, "notes": notes})
     return data
 
 
@@ -115,66 +133,50 @@ def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[
 
 
 def _feature_columns(
-    table: Table, wanted: Sequence[str] | None, used: set[str | None], drop: Sequence[str]
+    table: Table, used: set[str | None], *, features: Sequence[str] | None, drop: Sequence[str], **kinds: Sequence[str]
 ) -> list[str]:
-    for argument, columns in (("features", wanted or ()), ("drop", drop)):
+    """The names of the feature columns; every column that an argument names must be there."""
+    for argument, columns in {"features": features or (), "drop": drop, **kinds}.items():
         for column in columns:
             table.check_column(column, argument)
     used |= set(drop)
-    names = [name for name in table.columns if name not in used] if wanted is None else list(wanted)
-    if not names:
-        others = sorted(filter(None, used))
-        raise InputError(f"{table.name} has no feature column besides {others}: add numeric columns")
-    for name in names:
-        kind = table.columns[name].type
-        if not any(is_kind(kind) for is_kind in _NUMERIC):
-            values = table.columns[name].drop_null()
-            example = repr(values[0].as_py()) if len(values) else "nothing"
-            raise InputError(
-                f"{table.name}: column {name!r} holds {kind}, not numbers, e.g. {example}; "
-                "encode it as numbers, make it the label, or drop it"
-            )
+    names = [name for name in table.columns if name not in used] if features is None else list(features)
+    for argument, columns in kinds.items():
+        for column in columns:
+            if column not in names:
+                raise ArgumentError(argument, column, "is not a feature: it is an id, a label, a split or left out")
+            if sum(column in others for others in kinds.values()) > 1:
+                raise ArgumentError(argument, column, f"can't be all of {' and '.join(kinds)}: choose one")
     return names
 
 
-def _features(table: Table, names: Sequence[str]) -> NDArray[np.float32]:
+def _features(
+    table: Table, names: list[str], train_mask: NDArray[np.bool_] | None, **kinds: Sequence[str]
+) -> dict[str, Any]:
+    """The attributes of the graph that come from its features."""
+    x = None if kinds["categorical"] else _plain_features(table, names)
+    if x is not None:
+        return {"x": x, "feature_names": names, "table": table.name}
+    columns = Columns.read(table, names, **kinds)
+    return ColumnEncoder.fit(columns, train_mask).attributes(columns)
+
+
+def _plain_features(table: Table, names: Sequence[str]) -> NDArray[np.float32] | None:
+    """The features (n × d) of a table of complete numbers; ``None`` if a column is anything else."""
     columns = []
     for name in names:
         column = table.columns[name]
-        if column.null_count:
-            raise InputError(f"{table.place(column.is_null(), name)} is empty: features can't be missing; fill it")
+        if column.null_count or not any(is_kind(column.type) for is_kind in _NUMERIC):
+            return None
         values = column.to_numpy()
-        if not np.isfinite(values.sum(dtype=np.float64)) or np.abs(values).max() > _LARGEST:
-            bad = ~(np.abs(values) <= _LARGEST)
-            place, value = table.place(bad, name), values[bad][0]
-            raise InputError(f"{place} is {value}: features must be finite in float32; fill or clip it")
+        if not np.isfinite(values.sum(dtype=np.float64)) or np.abs(values).max() > LARGEST:
+            return None  # Columns finds out whether a value is missing or too large
         columns.append(values)
     x = np.empty((table.arrow.num_rows, len(names)), dtype=np.float32)
     for low in range(0, len(x), _BLOCK_ROWS):  # a block of rows stays in the cache while its columns are copied
         for k, values in enumerate(columns):
             x[low : low + _BLOCK_ROWS, k] = values[low : low + _BLOCK_ROWS]
     return x
-
-
-def _labels(table: Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
-    column = table.columns[name]
-    try:
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if pa.types.is_floating(column.type):
-            column = column.cast(pa.float64())
-        elif not pa.types.is_integer(column.type):
-            column = column.cast(pa.string())
-        coded = pa.chunked_array(column.dictionary_encode().chunks).combine_chunks()
-        numbers, classes = number_classes(coded.dictionary.to_numpy(zero_copy_only=False))
-    except (InputError, pa.ArrowException) as error:
-        raise InputError(f"{table.name}: column {name!r} can't be used as the label: {error}") from error
-    if len(classes) == 1:
-        raise InputError(
-            f"{table.name}: column {name!r} has only one class ({str(classes[0])!r}): label nodes of at least two"
-        )
-    y = np.append(numbers, UNLABELLED)[pc.fill_null(coded.indices, -1).to_numpy()]  # -1 selects the last entry
-    return y, [str(c) for c in classes]
 
 
 def _split_columns(table: Table, split: str | Sequence[str] | None) -> list[str]:
@@ -220,5 +222,5 @@ def _folds(table: Table, name: str) -> Tensor:
     if pc.any(bad).as_py():
         value = column.filter(bad)[0].as_py()
         raise InputError(f"{table.place(bad, name)} is {value!r}: the number of a fold is 0, 1, 2, ... or nothing")
-    numbers = pc.fill_null(column.cast(pa.float64()), UNLABELLED)
+    numbers = pc.fill_null(column.cast(pa.float64()), -1)
     return torch.from_numpy(numbers.to_numpy().astype(np.int64))

@@ -1,9 +1,12 @@
 """Node labels of any type: which nodes have one, and the number of each class.
 
-A node is unlabelled where its label is -1, ``None`` or NaN. The string ``"-1"`` means the same, because NumPy and text
-files turn a -1 among names into it.
+This holds for labels from every source. A node is unlabelled where its label is missing (``None``, NaN or empty text),
+or is one of :data:`UNKNOWN`: -1 as a number or as text, because NumPy and text files turn a -1 among names into text,
+and what stands for a missing value in text files, such as ``NA`` and ``null``. Tables can be read with other values in
+place of :data:`UNKNOWN`.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,21 +19,27 @@ from torch import Tensor
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.graph.arrays import as_array
+from gcnsl.graph.table_reading import MISSING
+
+UNKNOWN = (str(UNLABELLED), *filter(None, MISSING))
+"""The labels, as text, of nodes whose class is unknown, besides those that are missing."""
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
 
-def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def read_labels(y: Any, unknown: Sequence[Any] = UNKNOWN) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return the labels as an array of the caller's values, and a mask of the labelled nodes (n each)."""
     values = as_array(y, "y")
     if values.ndim != 1:
         raise InputError(f"y has shape {values.shape}: give one label for each node")
     if values.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(label, str) for label in y):
         values = np.array([*y, None], dtype=object)[:-1]  # NumPy would turn all into strings, even NaN
+    texts, missing = ["", *map(str, unknown)], pd.isna(values)
+    numbers = [float(text) for text in texts if _NUMBER.fullmatch(text)]
     if values.dtype.kind not in "OU":
-        return values, ~(pd.isna(values) | (values == UNLABELLED))
-    missing = pd.isna(values)
+        return values, ~(missing | np.isin(values, numbers))
     values = values.astype(object)
     values[missing] = UNLABELLED
-    return values, ~(missing | (values == UNLABELLED) | (values == str(UNLABELLED)))
+    return values, ~(missing | pd.Series(values, dtype=object).isin([*texts, *numbers]).to_numpy())
 
 
 def encode_labels(y: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -44,15 +53,15 @@ def encode_labels(y: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     return numbers, classes
 
 
-def number_classes(y: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def number_classes(y: Any, unknown: Sequence[Any] = UNKNOWN) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Like :func:`encode_labels`, but all nodes may be unlabelled.
 
     Classes that cannot be compared with each other, such as names and numbers, are compared as strings.
     """
-    values, labelled = read_labels(y)
+    values, labelled = read_labels(y, unknown)
     known = values[labelled]
     if known.dtype.kind == "O":
-        known = np.array(known.tolist())
+        known = _typed(known)
     if known.dtype.kind == "f":
         unusable = known[(known != np.round(known)) | (np.abs(known) >= 2.0**63)]
         if len(unusable):
@@ -64,7 +73,14 @@ def number_classes(y: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
         found, classes = pd.factorize(known.astype(str), sort=True)
     numbers = np.full(len(values), UNLABELLED, dtype=np.int64)
     numbers[labelled] = found
-    return numbers, np.array(classes.tolist()) if classes.dtype.kind == "O" else np.asarray(classes)
+    return numbers, _typed(classes) if classes.dtype.kind == "O" else np.asarray(classes)
+
+
+def _typed(values: Any) -> NDArray[Any]:
+    """Python objects in the type that NumPy finds for them, unless it would be floats for integers of many digits."""
+    array = np.array(values.tolist())
+    exact = array.dtype.kind != "f" or not all(isinstance(value, int) for value in values)
+    return array if exact else np.array(values, dtype=object)
 
 
 def check_labels(y: Any, num_nodes: int, class_names: Sequence[str] | None = None) -> tuple[Tensor, list[str]]:

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
+from gcnsl.graph.column_report import ColumnSummary, summarize_columns
 from gcnsl.graph.homophily import adjusted_homophily, arc_homophily, edge_homophily, node_homophily
 from gcnsl.graph.masks import PARTS, split_count, untrained_classes
 
@@ -39,6 +40,8 @@ class GraphSummary:
     weights: dict[str, float]
     """``min``, ``mean`` and ``max`` of the weights, of the arcs if it is directed; empty without weights or edges."""
     features: int
+    columns: tuple[ColumnSummary, ...]
+    """The columns of the table of nodes; empty if the graph is from elsewhere."""
     classes: dict[str, int]
     """Number of nodes per class."""
     unlabelled: int
@@ -83,13 +86,14 @@ def summarize(data: Data) -> GraphSummary:
         "repeated_entries": data.edge_report.repeated,
         "one_way_edges": data.edge_report.one_way,
         "features": data.num_features,
+        "columns": summarize_columns(data),
         "classes": {name: int((y == c).sum()) for c, name in enumerate(names)},
         "unlabelled": int((y == UNLABELLED).sum()),
         "degree": {name: float(statistic(degree)) for name, statistic in statistics.items()},
         "homophily": {name: _or_none(measure(data.edge_index, y)) for name, measure in measures.items()},
         **_arc_facts(data, y),
         "isolated_nodes": int((degree == 0).sum()),
-        "zero_feature_rows": rows[b""],
+        "zero_feature_rows": rows[b""] if data.num_features else 0,
         "repeated_feature_rows": sum(count for row, count in rows.items() if row and count > 1),
         "twins": int((twins >= 0).sum()),
         "split": split,
@@ -170,6 +174,8 @@ def _warnings(facts: dict[str, Any], data: Data, y: Tensor, class_names: list[st
     yield from data.get("notes") or []
     if facts["edges"] == 0:
         yield "The graph has no edges: only the learned graph can connect nodes"
+    if facts["features"] == 0:
+        yield "The nodes have no features: structural ones are made for training"
     if facts["isolated_nodes"]:
         yield f"{facts['isolated_nodes']} node(s) have no neighbours"
     if facts["zero_feature_rows"]:

@@ -21,16 +21,19 @@ from gcnsl.errors import ArgumentError, InputError
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
+MISSING = tuple(pa.csv.ConvertOptions().null_values)
+"""What stands for a missing value in text: nothing, ``NA``, ``N/A``, ``NaN``, ``null`` and their variants."""
 _ROW_NUMBERS = re.compile(r"__index_level_\d+__")
 """Columns in which pandas stores row numbers when rows were selected or reordered; they are not features."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table and its name in messages."""
+    """A table and its name in messages; ``is_text`` if it was read from a text file, in which all values are text."""
 
     arrow: pa.Table
     name: str
+    is_text: bool = False
 
     @cached_property
     def columns(self) -> dict[str, pa.ChunkedArray]:
@@ -66,19 +69,30 @@ class Table:
         return f"{self.name}, row {row}, column {column!r}"
 
 
-def read_table(source: str | os.PathLike[str] | Any, argument: str, *, text: Sequence[tuple[str, int]] = ()) -> Table:
+def read_table(
+    source: str | os.PathLike[str] | Any,
+    argument: str,
+    *,
+    text: Sequence[tuple[str, int | None]] = (),
+    verbatim: str | None = None,
+) -> Table:
     """Read a table from a path (CSV, TSV, Parquet), a pandas DataFrame or a pyarrow Table.
 
-    ``argument`` is the name of a table that is not a file. The columns in ``text`` are read from a text file as strings
-    even if they look like numbers: the id ``007`` is not the id ``7``. Each is given by its name and, in case there is
-    no such column, by its position.
+    Args:
+        source: The table.
+        argument: Name in messages of a table that is not a file.
+        text: Columns that are read from a text file as strings even if they look like numbers: the id ``007`` is not
+            the id ``7``. Each is given by its name and, in case there is no such column, by its position.
+        verbatim: A column of a text file in which nothing but an empty cell is a missing value; it is text, too.
     """
+    is_text = False
     if isinstance(source, pa.Table):
         arrow, name = source, argument
     elif isinstance(source, pd.DataFrame):
         arrow, name = _from_pandas(source, argument), argument
     elif isinstance(source, str | os.PathLike):
-        arrow, name = _from_file(Path(source), argument, text), str(source)
+        arrow, name = _from_file(Path(source), argument, text, verbatim), str(source)
+        is_text = _suffix(Path(source)) in SEPARATORS
     else:
         raise InputError(f"{argument} is a {type(source).__name__}: give a path, a pandas DataFrame or a pyarrow Table")
     counts = Counter(arrow.column_names)
@@ -88,7 +102,7 @@ def read_table(source: str | os.PathLike[str] | Any, argument: str, *, text: Seq
     arrow = arrow.drop_columns([column for column in counts if _ROW_NUMBERS.fullmatch(column)])
     if not arrow.num_columns:
         raise InputError(f"{name} has no columns: give a header line and data")
-    return Table(arrow, name)
+    return Table(arrow, name, is_text)
 
 
 def _from_pandas(frame: pd.DataFrame, argument: str) -> pa.Table:
@@ -103,28 +117,41 @@ def _from_pandas(frame: pd.DataFrame, argument: str) -> pa.Table:
     return pa.Table.from_arrays(columns, names=names)
 
 
-def _from_file(path: Path, argument: str, text: Sequence[tuple[str, int]]) -> pa.Table:
+def _from_file(path: Path, argument: str, text: Sequence[tuple[str, int | None]], verbatim: str | None) -> pa.Table:
     if not path.is_file():
         raise ArgumentError(argument, str(path), "does not exist: give the path of a table")
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    kind = suffixes[-1] if suffixes else ""
+    kind = _suffix(path)
     try:
         if kind in PARQUET:
             return pa.parquet.read_table(path, pre_buffer=False)  # for a local file, a buffer only takes memory
         if kind in SEPARATORS:
-            return _from_text(path, SEPARATORS[kind], text)
+            return _from_text(path, SEPARATORS[kind], text, verbatim)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path} can't be read as a {kind.removeprefix('.')} table: {error}") from error
     known = ", ".join([*SEPARATORS, *PARQUET])
     raise ArgumentError(argument, str(path), f"must end in one of {known} (text files also in .gz)")
 
 
-def _from_text(path: Path, separator: str, text: Sequence[tuple[str, int]]) -> pa.Table:
+def _suffix(path: Path) -> str:
+    """The end of a file's name that tells its format."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    return suffixes[-1] if suffixes else ""
+
+
+def _from_text(path: Path, separator: str, text: Sequence[tuple[str, int | None]], verbatim: str | None) -> pa.Table:
     parse = pa.csv.ParseOptions(delimiter=separator)
     with io.BufferedReader(pa.input_stream(path)) as file:
         line = next((line for line in file if line.strip(b"\r\n")), b"")
     names = pa.csv.read_csv(io.BytesIO(line), parse_options=parse).column_names
     header = [name for name in names if not _ROW_NUMBERS.fullmatch(name)]
-    columns = [name if name in header else next(iter(header[position:]), name) for name, position in text]
-    convert = pa.csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True)
-    return pa.csv.read_csv(path, parse_options=parse, convert_options=convert)
+    columns = [
+        name if name in header or position is None else next(iter(header[position:]), name) for name, position in text
+    ]
+    strings: dict[str, Any] = {"column_types": dict.fromkeys(columns, pa.string()), "strings_can_be_null": True}
+    table = pa.csv.read_csv(path, parse_options=parse, convert_options=pa.csv.ConvertOptions(**strings))
+    if verbatim is None or names.count(verbatim) != 1:
+        return table
+    convert = pa.csv.ConvertOptions(**strings, include_columns=[verbatim], null_values=[""])
+    convert.column_types = {verbatim: pa.string()}
+    column = pa.csv.read_csv(path, parse_options=parse, convert_options=convert)[verbatim]
+    return table.set_column(names.index(verbatim), verbatim, column)

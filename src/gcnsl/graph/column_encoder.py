@@ -1,0 +1,228 @@
+"""Turns the columns of a table into features, as it learned from the training rows.
+
+- Numbers, booleans and dates stay one feature each, in their own unit. Where a value is missing it is the median of the
+  training rows, and if values are missing in training rows, another feature marks them.
+- A category becomes one feature of 0 and 1 per level that at least :data:`MIN_FREQUENCY` training rows have, for up to
+  :data:`MOST_LEVELS` of them. Other levels are rare and share one feature, and so do rows without a value. A level that
+  no training row has counts as rare; if no training row has a rare level, all features of the category are 0 for it.
+
+scikit-learn's ``SimpleImputer`` and ``OneHotEncoder`` do the work. Both are made from a few plain values, which are
+what is saved with a model.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gcnsl.graph.columns import USED, Columns
+from gcnsl.sparse import SPARSE_SHARE, from_scipy
+
+if TYPE_CHECKING:
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import OneHotEncoder
+
+MIN_FREQUENCY = 3
+"""A level that fewer training rows have is rare: one or two rows can't tell what it means."""
+MOST_LEVELS = 255
+"""Of more levels, the most frequent are kept and the others are rare, so that features stay few enough to be dense."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The levels of a category that have a feature each, in order; then, if there are such rows, missing and rare."""
+
+    texts: list[str]
+    missing: bool
+    rare: bool
+
+    @classmethod
+    def learn(cls, codes: NDArray[np.int64], texts: pa.Array) -> Levels:
+        """Find the levels of these rows, given as :meth:`Columns.levels` returns them."""
+        counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+        frequent = np.flatnonzero(counts >= MIN_FREQUENCY)
+        by_count = sorted(zip(-counts[frequent], texts.take(pa.array(frequent)).to_pylist(), strict=True))
+        kept = sorted(text for _, text in by_count[:MOST_LEVELS])
+        return cls(kept, bool((codes < 0).any()), bool((counts > 0).sum() > len(kept)))
+
+    def __len__(self) -> int:
+        return len(self.texts) + self.missing + self.rare
+
+    def features(self, codes: NDArray[np.int64], texts: pa.Array) -> NDArray[np.int64]:
+        """Return which of the features is 1 in each row (n); -1 for none."""
+        rare = len(self) - 1 if self.rare else -1
+        found = pc.index_in(texts, value_set=pa.array(self.texts, texts.type)).fill_null(rare).to_numpy()
+        return np.append(found, len(self.texts) if self.missing else rare)[codes].astype(np.int64)
+
+    def names(self, column: str) -> list[str]:
+        """Return the names of the features."""
+        others = {"missing": self.missing, "rare": self.rare}
+        return [f"{column}={text}" for text in self.texts] + [f"{column} ({o})" for o, there in others.items() if there]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnEncoder:
+    """What was learned from the training rows of a table; see the module.
+
+    Attributes:
+        kinds: The kinds of the columns that become features.
+        medians: The median of each column that is not a category.
+        gaps: Which of these columns have missing values in training rows.
+        levels: The levels of each category.
+    """
+
+    kinds: dict[str, str]
+    medians: NDArray[np.float32]
+    gaps: NDArray[np.bool_]
+    levels: dict[str, Levels]
+
+    @classmethod
+    def fit(cls, columns: Columns, rows: NDArray[np.bool_] | None = None) -> ColumnEncoder:
+        """Learn from the rows in a mask (n); ``None`` for all."""
+        chosen: Any = slice(None) if rows is None else rows
+        numbers = [columns.numbers(name, kind)[chosen] for name, kind in columns.used.items() if kind != "category"]
+        levels = {}
+        for name, kind in columns.used.items():
+            if kind == "category":
+                codes, texts = columns.levels(name)
+                levels[name] = Levels.learn(codes[chosen], texts)
+        gaps = np.array([np.isnan(values).any() for values in numbers], dtype=bool)
+        return cls(columns.used, _medians(numbers), gaps, levels)
+
+    @classmethod
+    def for_numbers(cls, names: Sequence[str], x: NDArray[np.float32]) -> ColumnEncoder:
+        """The encoder of a table in which all columns are complete numbers, from its training rows (k × d)."""
+        return cls(dict.fromkeys(names, "number"), _medians(x.T), np.zeros(len(names), dtype=bool), {})
+
+    def transform(self, columns: Columns) -> Tensor:
+        """Encode all rows (n × d, float32) in a dense tensor, or in CSR if most entries are 0 and none is a quantity.
+
+        Quantities are standardised later, and that needs a dense matrix.
+
+        Raises:
+            InputError: If a column is missing or has a value of another kind.
+        """
+        blocks: list[Any] = []
+        if self._numeric:
+            numbers = np.empty((len(columns), len(self._numeric)), dtype=np.float32)
+            for k, name in enumerate(self._numeric):
+                numbers[:, k] = columns.numbers(name, self.kinds[name])
+            blocks.append(self._imputer.transform(numbers))
+        if self.levels:
+            codes = [levels.features(*columns.levels(name)) for name, levels in self.levels.items()]
+            blocks.append(self._one_hot.transform(np.column_stack(codes)))
+        quantities = not {"number", "date"}.isdisjoint(self.kinds.values())
+        if self.levels and not quantities and len(self.kinds) <= SPARSE_SHARE * len(self.feature_names):
+            return from_scipy(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
+        dense = [block.toarray() if sp.issparse(block) else block for block in blocks]
+        return torch.from_numpy(np.hstack([np.empty((len(columns), 0), dtype=np.float32), *dense]))
+
+    def attributes(self, columns: Columns) -> dict[str, Any]:
+        """The attributes of a graph with these columns: ``x``, ``feature_names``, ``columns`` and ``encoder``."""
+        x, names = self.transform(columns), self.feature_names
+        return {"x": x, "feature_names": names, "columns": columns, "encoder": self}
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of the features (d)."""
+        marks = [f"{name} (missing)" for name, gap in zip(self._numeric, self.gaps, strict=True) if gap]
+        levels = [name for column, levels in self.levels.items() for name in levels.names(column)]
+        return self._numeric + marks + levels
+
+    @property
+    def feature_columns(self) -> list[str]:
+        """The column of the table that each feature comes from (d)."""
+        marks = [name for name, gap in zip(self._numeric, self.gaps, strict=True) if gap]
+        return self._numeric + marks + [column for column, levels in self.levels.items() for _ in range(len(levels))]
+
+    @property
+    def categories(self) -> list[str]:
+        """The columns that are categories: in a text file they are text, even if they look like numbers."""
+        return list(self.levels)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """What was learned, as plain values and tensors."""
+        levels = {name: asdict(levels) for name, levels in self.levels.items()}
+        plain = {"kinds": self.kinds, "levels": levels}
+        return plain, {"medians": torch.from_numpy(self.medians), "gaps": torch.from_numpy(self.gaps)}
+
+    @classmethod
+    def from_state(cls, plain: dict[str, Any], tensors: dict[str, Tensor]) -> ColumnEncoder:
+        """The encoder whose :meth:`state` this is.
+
+        Raises:
+            KeyError, TypeError, ValueError: If it is not the state of an encoder.
+        """
+        levels = {name: Levels(**parts) for name, parts in plain["levels"].items()}
+        encoder = cls(plain["kinds"], tensors["medians"].numpy(), tensors["gaps"].numpy(), levels)
+        categories = [name for name, kind in encoder.kinds.items() if kind == "category"]
+        shape = (len(encoder.kinds) - len(categories),)
+        if categories != list(levels) or not set(encoder.kinds.values()) <= set(USED):
+            raise ValueError("the columns of its encoder are not of known kinds")
+        if encoder.medians.shape != shape or encoder.gaps.shape != shape or encoder.gaps.dtype != bool:
+            raise ValueError("the medians of its encoder are not those of its columns")
+        return encoder
+
+    @property
+    def _numeric(self) -> list[str]:
+        return [name for name, kind in self.kinds.items() if kind != "category"]
+
+    @cached_property
+    def _imputer(self) -> SimpleImputer:
+        """Fitted to two rows that have these medians and these gaps."""
+        from sklearn.impute import SimpleImputer  # it takes long to load, and most graphs don't need it
+
+        medians = self.medians.astype(np.float64)
+        rows = np.stack([medians, np.where(self.gaps, np.nan, medians)])
+        return SimpleImputer(strategy="median", add_indicator=True).fit(rows)
+
+    @cached_property
+    def _one_hot(self) -> OneHotEncoder:
+        """Of the numbers that :meth:`Levels.features` returns."""
+        from sklearn.preprocessing import OneHotEncoder
+
+        numbers = [np.arange(len(levels)) for levels in self.levels.values()]
+        encoder = OneHotEncoder(categories=numbers, handle_unknown="ignore", dtype=np.float32)
+        return encoder.fit(np.zeros((1, len(numbers)), dtype=np.int64))
+
+
+def _medians(columns: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """The median of the known values of each column, 0 if there is none."""
+    known = (values[~np.isnan(values)].astype(np.float64) for values in columns)  # a sum of two must not overflow
+    return np.array([np.median(values) if len(values) else 0.0 for values in known], dtype=np.float32)
+
+
+def encode_columns(data: Data, train_mask: Tensor) -> Data:
+    """The graph with its columns encoded as these training rows (n, boolean) teach it, in ``x``.
+
+    ``encoder`` is what was learned, and ``feature_names`` names the features. If all columns are complete numbers, they
+    stay as they are, and the encoder is for a table with missing values that is read later. A graph that is not from
+    a table is returned as it is.
+    """
+    rows = train_mask.numpy()
+    if data.get("columns") is not None:
+        return with_encoder(data, ColumnEncoder.fit(data.columns, rows))
+    if data.get("table") is None:
+        return data
+    data = copy.copy(data)
+    data.encoder = ColumnEncoder.for_numbers(data.feature_names, data.x.numpy()[rows])
+    return data
+
+
+def with_encoder(data: Data, encoder: ColumnEncoder) -> Data:
+    """The graph with its ``columns`` encoded by an encoder that is fitted already."""
+    data = copy.copy(data)
+    data.update(encoder.attributes(data.columns))
+    return data

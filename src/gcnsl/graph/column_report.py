@@ -1,0 +1,96 @@
+"""What each column of a table holds, what becomes of it, and what its owner may want to change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from gcnsl.graph.column_encoder import ColumnEncoder
+from gcnsl.graph.columns import USED, Columns
+from gcnsl.graph.table_reading import Table
+
+MOST_CODES, ROWS_PER_CODE = 100, 10
+"""Whole numbers look like codes if there are from 3 to so many of them, and so many rows for each or more."""
+MOSTLY = 0.8
+"""Text looks like numbers with a few mistakes if at least this share of the rows are numbers."""
+LEAST_IDS = 20
+"""Whole numbers look like ids if they are different in all rows, and there are at least so many rows."""
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """One column of the table, all of which JSON can hold."""
+
+    name: str
+    kind: str
+    distinct: int
+    missing: int
+    features: int
+    """How many features it becomes."""
+    treatment: str
+    """What is done with it."""
+    remark: str | None
+    """What looks wrong with that, if anything does."""
+    remedy: str | None
+    """The argument of :func:`gcnsl.from_tables` that changes it, if its name is given there."""
+
+
+def summarize_columns(data: Data) -> tuple[ColumnSummary, ...]:
+    """Summarize the columns of a graph that was read from a table; there are none if it was not."""
+    columns, encoder = data.get("columns"), data.get("encoder")
+    if columns is None:
+        if data.get("table") is None:
+            return ()
+        names = data.feature_names
+        columns = Columns.read(Table(pa.table(list(data.x.numpy().T), names=names), data.table), names)
+        encoder = ColumnEncoder.fit(columns)
+    features = Counter(encoder.feature_columns)
+    return tuple(_summary(name, kind, columns, encoder, features[name]) for name, kind in columns.kinds.items())
+
+
+def _summary(name: str, kind: str, columns: Columns, encoder: ColumnEncoder, features: int) -> ColumnSummary:
+    if kind in USED and kind != "category":
+        values = columns.numbers(name, kind)
+        known = values[~np.isnan(values)]
+        distinct = len(np.unique(known))
+        advice = _advice(known, distinct, len(values)) if kind == "number" else (None, None)
+        treatment = "a number of days" if kind == "date" else "as it is"
+        if len(known) < len(values):
+            treatment += "; the median where missing"
+        return ColumnSummary(name, kind, distinct, len(values) - len(known), features, treatment, *advice)
+    codes, texts = columns.levels(name)
+    missing = int((codes < 0).sum())
+    treatment = "left out"
+    if kind == "category":
+        treatment = "0 or 1 for each value" + ("; rare values together" if encoder.levels[name].rare else "")
+    advice = _advice_on_text(kind, codes[codes >= 0], texts)
+    return ColumnSummary(name, kind, len(texts), missing, features, treatment, *advice)
+
+
+def _advice_on_text(kind: str, codes: NDArray[np.int64], texts: pa.Array) -> tuple[str | None, str | None]:
+    """The same for text, given as :meth:`Columns.levels` returns it."""
+    is_number = (
+        pc.match_substring_regex(texts, r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$").to_numpy(False).astype(bool)
+    )
+    if len(codes) and MOSTLY <= is_number[codes].mean() < 1:
+        return f"mostly numbers, but {texts.filter(pa.array(~is_number))[0].as_py()!r} is none", "numeric"
+    return ("its text is different in every row", "categorical") if kind == "id" else (None, None)
+
+
+def _advice(known: NDArray[np.float32], distinct: int, rows: int) -> tuple[str | None, str | None]:
+    """A remark on a column of numbers, and the argument that changes what is done with it."""
+    if distinct == 1 and len(known) == rows:
+        return "it is the same in every row", "drop"
+    if not (known == np.round(known)).all():
+        return None, None
+    if distinct == rows >= LEAST_IDS:
+        return "whole numbers, different in every row: an id?", "drop"
+    if 3 <= distinct <= min(MOST_CODES, rows // ROWS_PER_CODE) and (known >= 0).all():
+        return "few whole numbers: codes rather than quantities?", "categorical"
+    return None, None

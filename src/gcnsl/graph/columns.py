@@ -1,0 +1,236 @@
+"""The feature columns of a table, as they were read, and what kind of values each holds.
+
+The kind of a column follows from its type and its values, or from its name in ``categorical`` or ``numeric``:
+
+- ``number``: integers, decimals and fractions.
+- ``binary``: booleans, and numbers that are all 0 or 1.
+- ``category``: text, and the categories of pandas and Arrow.
+- ``date``: dates, timestamps, times of day and durations, all of which become a number of days.
+- ``id`` and ``constant``: text that is different in every row, or the same in every row. It is left out.
+- ``empty``: no value at all. It is left out.
+
+A value is missing if it is ``None``, NaN, or one of the texts in :data:`gcnsl.graph.table_reading.MISSING`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gcnsl.errors import ColumnError, InputError
+from gcnsl.graph.table_reading import MISSING, Table
+
+USED = ("number", "binary", "category", "date")
+"""The kinds that become features."""
+
+LARGEST = float(np.finfo(np.float32).max)
+_PER_DAY = {unit: 86_400 * factor for unit, factor in {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.items()}
+_WHOLE_AS_FRACTION = r"^(-?\d+)\.0+$"
+
+CodedTexts = tuple[NDArray[np.int64], pa.Array]
+"""Which of the distinct texts each row has (n; -1 if missing), and the texts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Feature columns in Arrow, with the kind of each.
+
+    Attributes:
+        table: The feature columns, and the name of their table for messages.
+        kinds: The kind of each column, in the order of the table.
+    """
+
+    table: Table
+    kinds: dict[str, str]
+    _levels: dict[str, CodedTexts] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def read(
+        cls, table: Table, names: Sequence[str], *, categorical: Sequence[str] = (), numeric: Sequence[str] = ()
+    ) -> Columns:
+        """Find the kind of each of these columns.
+
+        Args:
+            table: The whole table of nodes.
+            names: Its feature columns.
+            categorical: Those that are categories, whatever they look like.
+            numeric: Those that are numbers, even if they are text.
+        """
+        columns = cls(Table(table.arrow.select(list(names)), table.name), {})
+        for name in names:
+            named = "category" if name in categorical else "number" if name in numeric else None
+            columns.kinds[name] = columns._kind(name, named)
+        return columns
+
+    @classmethod
+    def for_kinds(cls, table: Table, kinds: dict[str, str]) -> Columns:
+        """The columns of a table that are to be read as these kinds, those of a model."""
+        names = [name for name in kinds if name in table.columns]
+        return cls(Table(table.arrow.select(names), table.name), kinds)
+
+    @property
+    def used(self) -> dict[str, str]:
+        """The kinds of the columns that become features."""
+        return {name: kind for name, kind in self.kinds.items() if kind in USED}
+
+    @property
+    def left_out(self) -> list[str]:
+        """The columns that do not."""
+        return [name for name, kind in self.kinds.items() if kind not in USED]
+
+    def __len__(self) -> int:
+        return int(self.table.arrow.num_rows)
+
+    def numbers(self, name: str, kind: str) -> NDArray[np.float32]:
+        """The values of a column (n), NaN where they are missing; dates in days since 1970.
+
+        Raises:
+            InputError: If a value is not of this kind, or not finite in float32.
+        """
+        values = _without_codes(self._column(name))
+        if _is_string(values.type):
+            values = self._parsed(name, values, pa.timestamp("us") if kind == "date" else pa.float64())
+        if not (_is_date if kind == "date" else _is_number)(values.type):
+            raise self._wrong(name, values.is_valid(), kind)
+        if kind == "date":
+            values = _days(values)
+        elif not pa.types.is_integer(values.type):
+            values = values.cast(pa.uint8() if pa.types.is_boolean(values.type) else pa.float64())
+        missing = values.is_null(nan_is_null=True).to_numpy()
+        found = values.fill_null(0).to_numpy()
+        beyond = np.abs(found.astype(np.float64, copy=False)) > LARGEST
+        if beyond.any():
+            place, value = self.table.place(beyond, name), found[beyond][0]
+            raise ColumnError(f"{place} is {value}: features must be finite in float32; clip it", "drop", name)
+        single: NDArray[np.float32] = found.astype(np.float32)
+        single[missing] = np.nan
+        return single
+
+    def levels(self, name: str) -> CodedTexts:
+        """The values of a column as text.
+
+        The number 3.0 is the text ``3``, so that a column of codes is the same whether or not some are missing.
+        """
+        if name not in self._levels:
+            self._levels[name] = self._find_levels(name)
+        return self._levels[name]
+
+    def _find_levels(self, name: str) -> CodedTexts:
+        column = _without_codes(self._column(name))
+        if not any(is_kind(column.type) for is_kind in (_is_string, _is_number, _is_date)):
+            raise self._wrong(name, column.is_valid(), "category")
+        coded = pa.chunked_array(column.dictionary_encode().chunks).combine_chunks()
+        texts = pc.replace_substring_regex(coded.dictionary.cast(pa.large_string()), _WHOLE_AS_FRACTION, r"\1")
+        distinct = _known(texts).dictionary_encode()
+        number = np.append(distinct.indices.fill_null(-1).to_numpy(), -1)
+        return number[coded.indices.fill_null(-1).to_numpy()].astype(np.int64), distinct.dictionary
+
+    def _kind(self, name: str, named: str | None) -> str:
+        column = self._column(name)
+        if column.null_count == len(column):
+            return "empty"
+        if _is_date(column.type) and named != "category":
+            return "date"
+        if named == "number" and is_text(column.type):
+            try:
+                self.numbers(name, named)
+            except InputError as error:
+                raise ColumnError(str(error), "categorical", name, "makes it a category") from error
+        if named is not None:
+            return named
+        if _is_number(column.type):
+            return _kind_of_numbers(column)
+        if not is_text(column.type):
+            value = repr(column.drop_null()[0].as_py())[:40]
+            place = self.table.place(column.is_valid(), name)
+            raise ColumnError(f"{place} is {value}: a feature must be a number, a text or a date", "drop", name)
+        codes, texts = self.levels(name)
+        known = int((codes >= 0).sum())
+        if len(texts) == 0:
+            return "empty"
+        return "constant" if len(texts) == 1 and known == len(codes) else "id" if len(texts) == known else "category"
+
+    def _column(self, name: str) -> pa.ChunkedArray:
+        if name not in self.table.columns:
+            raise InputError(f"{self.table.name} has no column {name!r}, which the model was trained with: add it")
+        return self.table.columns[name]
+
+    def _parsed(self, name: str, texts: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+        """Read text as values of another type."""
+        texts = _known(pc.utf8_trim_whitespace(texts))
+        try:
+            return texts.cast(wanted)
+        except pa.ArrowInvalid:
+            bad = pa.array([not _can_be(text, wanted) for text in texts.to_pylist()])
+            raise self._wrong(name, bad, "date" if pa.types.is_timestamp(wanted) else "number") from None
+
+    def _wrong(self, name: str, bad: Any, kind: str) -> InputError:
+        value = str(self._column(name).filter(bad)[0].as_py())
+        place = self.table.place(bad, name)
+        return InputError(f"{place} is {value!r}, which is not a {kind}: correct it or leave it empty")
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is text, or categories of any type."""
+    return _is_string(kind) or bool(pa.types.is_dictionary(kind))
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_date(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
+
+
+def _kind_of_numbers(column: pa.ChunkedArray) -> str:
+    if pa.types.is_boolean(column.type):
+        return "binary"
+    known = column.drop_null()
+    if not pa.types.is_integer(column.type):
+        known = known.cast(pa.float64())
+        known = known.filter(pc.invert(pc.is_nan(known)))
+    if len(known) == 0:
+        return "empty"
+    return "binary" if pc.all(pc.is_in(known, value_set=pa.array([0, 1], known.type))).as_py() else "number"
+
+
+def _days(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dates and times as days, since 1970 or since midnight; durations as their length in days."""
+    kind = values.type
+    if pa.types.is_date32(kind):
+        return values.cast(pa.int32()).cast(pa.float64())
+    unit = "ms" if pa.types.is_date64(kind) else kind.unit
+    whole = values.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64())
+    return pc.divide(whole.cast(pa.float64(), safe=False), float(_PER_DAY[unit]))
+
+
+def _without_codes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Categories as the values that they stand for; a column without any value as text."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    return column.cast(pa.large_string()) if pa.types.is_null(column.type) else column
+
+
+def _known(texts: Any) -> Any:
+    """The texts, with those that stand for a missing value as null."""
+    return pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING, texts.type)), None, texts)
+
+
+def _can_be(text: str | None, wanted: pa.DataType) -> bool:
+    try:
+        pa.scalar(text).cast(wanted)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,178 @@
+import json
+from math import isnan
+from statistics import median
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcnsl import InputError, from_arrays
+from gcnsl.graph import ColumnEncoder, Columns, encode_columns
+from gcnsl.graph.column_encoder import MIN_FREQUENCY, MOST_LEVELS, with_encoder
+from gcnsl.graph.table_reading import Table
+
+from .cases import any_columns, column_of
+
+
+def masks(columns: Columns):
+    return st.lists(st.booleans(), min_size=len(columns), max_size=len(columns)).filter(any).map(np.array)
+
+
+columns_and_rows = any_columns().flatmap(lambda columns: st.tuples(st.just(columns), masks(columns)))
+
+
+def features_of(columns: Columns, rows) -> list[list[float]]:
+    """The features by the text of the module, one value after the other."""
+    numbers, marks, levels = [], [], []
+    for name, kind in columns.used.items():
+        if kind == "category":
+            codes, texts = columns.levels(name)
+            values = [None if code < 0 else texts[code].as_py() for code in codes.tolist()]
+            trained = [value for value, row in zip(values, rows, strict=True) if row]
+            known = sorted({value for value in trained if value is not None})
+            frequent = [value for value in known if trained.count(value) >= MIN_FREQUENCY]
+            groups = [*frequent, *([None] if None in trained else []), *(["rare"] if frequent != known else [])]
+            for k, group in enumerate(groups):
+                others = group == "rare" and k == len(groups) - 1 and frequent != known
+                is_known = [value in frequent or (value is None and None in trained) for value in values]
+                levels.append([float(not is_known[i] if others else values[i] == group) for i in range(len(values))])
+        else:
+            values = columns.numbers(name, kind).tolist()
+            trained = [value for value, row in zip(values, rows, strict=True) if row]
+            known = [value for value in trained if not isnan(value)]
+            middle = median(known) if known else 0.0
+            numbers.append([middle if isnan(value) else value for value in values])
+            if len(known) < len(trained):
+                marks.append([float(isnan(value)) for value in values])
+    return numbers + marks + levels
+
+
+@given(columns_and_rows)
+def test_features_are_those_of_the_oracle(case) -> None:
+    columns, rows = case
+    encoder = ColumnEncoder.fit(columns, rows)
+    x = encoder.transform(columns).to_dense()
+    expected = np.array(features_of(columns, rows), dtype=np.float32).reshape(-1, len(columns)).T
+    assert x.dtype == torch.float32
+    assert x.numpy() == pytest.approx(expected, rel=1e-6)
+    assert len(encoder.feature_names) == len(encoder.feature_columns) == x.shape[1]
+    assert set(encoder.feature_columns) == columns.used.keys()
+
+
+@given(columns_and_rows)
+def test_a_state_that_went_through_json_gives_the_same_bits(case) -> None:
+    columns, rows = case
+    encoder = ColumnEncoder.fit(columns, rows)
+    plain, tensors = encoder.state()
+    again = ColumnEncoder.from_state(json.loads(json.dumps(plain)), tensors)
+    assert again.transform(columns).to_dense().equal(encoder.transform(columns).to_dense())
+    assert again.feature_names == encoder.feature_names
+    assert again.feature_columns == encoder.feature_columns
+
+
+@given(columns_and_rows, st.randoms())
+def test_other_rows_teach_nothing_and_rows_may_come_in_any_order(case, random) -> None:
+    columns, rows = case
+    order = list(range(len(columns)))
+    random.shuffle(order)
+    trained = Columns.for_kinds(Table(columns.table.arrow.filter(pa.array(rows)), "nodes.csv"), columns.kinds)
+    shuffled = Columns.for_kinds(Table(columns.table.arrow.take(order), "nodes.csv"), columns.kinds)
+    encoder, alone = ColumnEncoder.fit(columns, rows), ColumnEncoder.fit(trained)
+    assert alone.transform(columns).to_dense().equal(encoder.transform(columns).to_dense())
+    assert encoder.transform(shuffled).to_dense().equal(encoder.transform(columns).to_dense()[order])
+
+
+def encoded(training, new, kind="auto") -> list[list[float]]:
+    columns = column_of(training, kind)
+    return ColumnEncoder.fit(columns).transform(column_of(new, columns.kinds["c"])).tolist()
+
+
+def test_values_that_training_did_not_have() -> None:
+    assert encoded(["a"] * 3 + ["b"] * 3, ["b", "z", None]) == [[0, 1], [0, 0], [0, 0]]
+    assert encoded(["a"] * 3 + ["b"], ["a", "b", "z", None]) == [[1, 0], [0, 1], [0, 1], [0, 1]], "rare"
+    assert encoded(["a"] * 3 + [None], ["a", "z", None]) == [[1, 0], [0, 0], [0, 1]], "missing"
+    assert encoded([1.0, 2.0, 4.0], [3.0, None]) == [[3], [2]]
+    assert encoded([1.0, None, 4.0], [3.0, None]) == [[3, 0], [2.5, 1]]
+    assert encoded([7] * 3 + [8] * 3, ["7", "8", "9"], "category") == [[1, 0], [0, 1], [0, 0]]
+
+
+def test_names_of_features() -> None:
+    table = pa.table({"city": ["oslo"] * 3 + ["rome", None], "age": [1.0, None, 2.0, 3.0, 4.0]})
+    encoder = ColumnEncoder.fit(Columns.read(Table(table, "nodes.csv"), ["city", "age"]))
+    assert encoder.feature_names == ["age", "age (missing)", "city=oslo", "city (missing)", "city (rare)"]
+    assert encoder.feature_columns == ["age", "age", "city", "city", "city"]
+
+
+def test_many_levels_are_stored_sparsely() -> None:
+    columns = column_of([f"level {i % 20}" for i in range(100)])
+    assert ColumnEncoder.fit(columns).transform(columns).layout == torch.sparse_csr
+    columns = column_of([f"level {i % 5}" for i in range(100)])
+    assert ColumnEncoder.fit(columns).transform(columns).layout == torch.strided
+    table = pa.table({"level": [f"level {i % 20}" for i in range(100)], "age": range(100)})
+    columns = Columns.read(Table(table, "nodes.csv"), table.column_names)
+    assert ColumnEncoder.fit(columns).transform(columns).layout == torch.strided, "quantities are dense"
+
+
+def test_of_too_many_levels_the_most_frequent_are_kept() -> None:
+    values = [f"{i:03}" for i in range(MOST_LEVELS + 10) for _ in range(3 + (i >= 10))]
+    levels = ColumnEncoder.fit(column_of(values)).levels["c"]
+    assert levels.texts == [f"{i:03}" for i in range(10, MOST_LEVELS + 10)]
+    assert levels.rare
+
+
+def test_a_table_without_usable_columns_has_no_features() -> None:
+    columns = column_of([None, None])
+    encoder = ColumnEncoder.fit(columns)
+    assert encoder.transform(columns).shape == (2, 0)
+    assert encoder.feature_names == []
+
+
+def test_large_numbers_stay_finite() -> None:
+    largest = float(np.finfo(np.float32).max)
+    assert encoded([largest, largest, None], [None]) == [[largest, 1]]
+
+
+def forge(**changes):
+    plain, tensors = ColumnEncoder.fit(column_of([1.0, 2.0])).state()
+    return {**plain, **changes.pop("plain", {})}, {**tensors, **changes}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        forge(medians=torch.zeros(2)),
+        forge(gaps=torch.zeros(1)),
+        forge(plain={"kinds": {"c": "colour"}}),
+        forge(plain={"kinds": {"c": "category"}}),
+        forge(plain={"levels": {"c": {"texts": []}}}),
+    ],
+)
+def test_other_states_are_refused(state) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        ColumnEncoder.from_state(*state)
+
+
+def test_a_graph_is_encoded_for_other_training_rows() -> None:
+    columns = column_of(["a", "a", "a", "b", "b", "b"])
+    data = from_arrays(np.empty((6, 0)), [[0], [1]])
+    data.columns = columns
+    first, last = (encode_columns(data, torch.arange(6) // 3 == half) for half in (0, 1))
+    assert (first.feature_names, last.feature_names) == (["c=a"], ["c=b"])
+    assert first.x.flatten().tolist() == [1, 1, 1, 0, 0, 0]
+    assert with_encoder(first, last.encoder).x.equal(last.x)
+    assert data.x.shape == (6, 0), "the graph itself stays as it is"
+
+
+def test_plain_numbers_stay_as_they_are() -> None:
+    data = from_arrays([[1.0, 5], [2, 6], [4, 7]], [[0], [1]], feature_names=["a", "b"])
+    assert encode_columns(data, torch.tensor([True, True, False])) is data, "it is not from a table"
+    data.table = "nodes.csv"
+    found = encode_columns(data, torch.tensor([True, True, False]))
+    assert found.x is data.x
+    table = Table(pa.table({"a": [None, 9.0], "b": [1, 2]}), "nodes.csv")
+    assert found.encoder.transform(Columns.for_kinds(table, found.encoder.kinds)).tolist() == [[1.5, 1], [9, 2]]
+    with pytest.raises(InputError, match="no column 'b'"):
+        found.encoder.transform(Columns.for_kinds(Table(pa.table({"a": [1]}), "t"), found.encoder.kinds))

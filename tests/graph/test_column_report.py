@@ -1,0 +1,64 @@
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gcnsl import from_tables, load
+from gcnsl.graph.column_report import ColumnSummary, summarize_columns
+
+N = 60
+EDGES = pd.DataFrame({"source": [1], "target": [2]})
+
+
+def summaries(**columns) -> dict[str, ColumnSummary]:
+    data = from_tables(pd.DataFrame({"id": range(N), **columns}), EDGES)
+    return {column.name: column for column in summarize_columns(data)}
+
+
+CODES = np.arange(N) % 5
+REMARKS = {
+    "codes": (CODES, "few whole numbers: codes rather than quantities\\?", "categorical"),
+    "codes, some missing": (np.where(CODES, CODES, np.nan), "few whole numbers: codes .*", "categorical"),
+    "negative": (CODES - 2, None, None),
+    "fractions": (CODES / 2, None, None),
+    "binary": (np.arange(N) % 2, None, None),
+    "too many for codes": (np.arange(N) // 2, None, None),
+    "numbers that differ": (np.arange(N) * 7, "whole numbers, different in every row: an id\\?", "drop"),
+    "quantities": (np.sqrt(np.arange(N)), None, None),
+    "the same number": (np.ones(N) * 5, "it is the same in every row", "drop"),
+    "text that differs": ([f"p{i}" for i in range(N)], "its text is different in every row", "categorical"),
+    "numbers with a mistake": (["?", *map(str, range(N - 1))], "mostly numbers, but '\\?' is none", "numeric"),
+    "text": (["a", "b", "c"] * (N // 3), None, None),
+}
+
+
+@pytest.mark.parametrize("beside", [None, ["x", "y", "z"]])
+@pytest.mark.parametrize("case", REMARKS)
+def test_what_looks_wrong_is_remarked_on(case, beside) -> None:
+    values, remark, remedy = REMARKS[case]
+    found = summaries(c=values, **({} if beside is None else {"d": beside * (N // 3)}))["c"]
+    if remark is None:
+        assert found.remark is None
+    else:
+        assert re.fullmatch(remark, found.remark)
+    assert found.remedy == remedy
+
+
+def test_what_is_done_with_each_column() -> None:
+    found = summaries(
+        age=[None, *range(1, N)],
+        city=["oslo"] * (N - 2) + ["rome", None],
+        born=pd.date_range("2020-01-01", periods=N),
+        note=None,
+    )
+    assert found["age"] == ColumnSummary("age", "number", N - 1, 1, 2, "as it is; the median where missing", None, None)
+    assert found["city"] == ColumnSummary(
+        "city", "category", 2, 1, 3, "0 or 1 for each value; rare values together", None, None
+    )
+    assert found["born"] == ColumnSummary("born", "date", N, 0, 1, "a number of days", None, None)
+    assert found["note"] == ColumnSummary("note", "empty", 0, N, 0, "left out", None, None)
+
+
+def test_graphs_from_elsewhere_have_no_columns() -> None:
+    assert summarize_columns(load("debian", split=None)) == ()

@@ -1,0 +1,152 @@
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from gcnsl import InputError
+from gcnsl.errors import ColumnError
+from gcnsl.graph import Columns
+from gcnsl.graph.columns import USED
+from gcnsl.graph.table_reading import Table
+
+from .cases import any_columns, column_of
+
+CATEGORIES = pa.array(pd.Categorical(["a", "b", "a"]))
+KINDS = {
+    "integers": ([1, 2, None], "number"),
+    "fractions": ([0.5, 1.5, float("nan")], "number"),
+    "decimals": ([Decimal("1.5"), Decimal(2), None], "number"),
+    "half precision": (np.array([1, 2, 3], dtype=np.float16), "number"),
+    "the same number everywhere": ([5, 5, 5], "number"),
+    "booleans": ([True, False, None], "binary"),
+    "0 and 1": ([0, 1, 1], "binary"),
+    "0.0 and 1.0": ([0.0, 1.0, None], "binary"),
+    "text": (["a", "b", "a"], "category"),
+    "digits as text": (["7", "007", "7"], "category"),
+    "categories": (CATEGORIES, "category"),
+    "categories of integers": (pa.array(pd.Categorical([7, 8, 7])), "category"),
+    "one text, or none": (["a", "a", None], "category"),
+    "dates": ([date(2020, 1, 1), date(2021, 1, 1), None], "date"),
+    "timestamps": ([datetime(2020, 1, 1, 12), datetime(2021, 1, 1), None], "date"),
+    "times": ([time(6), time(12), None], "date"),
+    "durations": ([timedelta(hours=6), timedelta(1), None], "date"),
+    "names": (["ann", "bob", None], "id"),
+    "one text": (["a", "a", "a"], "constant"),
+    "nothing": ([None, None, None], "empty"),
+    "nothing but NaN": ([float("nan")] * 3, "empty"),
+    "text for nothing": (["NA", "", "null"], "empty"),
+}
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_the_kind_of_a_column(case) -> None:
+    values, kind = KINDS[case]
+    columns = column_of(values)
+    assert columns.kinds == {"c": kind}
+    assert columns.used == ({"c": kind} if kind in USED else {})
+    assert columns.left_out == ([] if kind in USED else ["c"])
+
+
+@given(any_columns())
+def test_columns_of_any_type_can_be_used(columns) -> None:
+    assert columns.kinds.keys() == columns.table.columns.keys()
+    for name, kind in columns.used.items():
+        if kind == "category":
+            codes, texts = columns.levels(name)
+            assert codes.min() >= -1
+            assert codes.max() < len(texts)
+        else:
+            values = columns.numbers(name, kind)
+            assert values.dtype == np.float32
+            assert not np.isinf(values).any()
+
+
+def test_names_decide() -> None:
+    table = Table(pa.table({"a": [3, 4, 3], "b": ["1", "2.5", " 7 "], "c": [1, 2, 3]}), "nodes.csv")
+    columns = Columns.read(table, ["a", "b", "c"], categorical=["a"], numeric=["b"])
+    assert columns.kinds == {"a": "category", "b": "number", "c": "number"}
+    assert columns.numbers("b", "number").tolist() == [1, 2.5, 7]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        ([1, None, 2**40], "number", [1, np.nan, 2**40]),
+        ([0.5, float("nan")], "number", [0.5, np.nan]),
+        ([True, False, None], "binary", [1, 0, np.nan]),
+        (["1.5", "NA", "-2e3"], "number", [1.5, np.nan, -2000]),
+        ([Decimal("1.5"), None], "number", [1.5, np.nan]),
+        (pa.array(pd.Categorical([7, 8])), "number", [7, 8]),
+        ([None, None], "number", [np.nan, np.nan]),
+        ([None, None], "date", [np.nan, np.nan]),
+        ([date(1970, 1, 3), None], "date", [2, np.nan]),
+        (pa.array([date(1970, 1, 3)], pa.date64()), "date", [2]),
+        ([datetime(1970, 1, 2, 12), datetime(1969, 12, 31)], "date", [1.5, -1]),
+        ([datetime(1970, 1, 2, 12, tzinfo=timezone.utc)], "date", [1.5]),
+        (pa.array([datetime(1970, 1, 2, 12)], pa.timestamp("s")), "date", [1.5]),
+        ([time(6)], "date", [0.25]),
+        (pa.array([time(6)], pa.time32("s")), "date", [0.25]),
+        ([timedelta(days=-3)], "date", [-3]),
+        (["1970-01-03", "1970-01-02 12:00:00"], "date", [2, 1.5]),
+    ],
+)
+def test_numbers(values, kind, expected) -> None:
+    assert np.array_equal(
+        column_of(values, kind).numbers("c", kind), np.array(expected, dtype=np.float32), equal_nan=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["b", "a", None, "b", "NA"], ["b", "a", None, "b", None]),
+        ([7, 3, None], ["7", "3", None]),
+        ([7.0, 3.0, float("nan")], ["7", "3", None]),
+        (["7.0", "7", "007"], ["7", "7", "007"]),
+        ([2.5, 3.0], ["2.5", "3"]),
+        ([True, False], ["true", "false"]),
+        ([date(2020, 1, 1)], ["2020-01-01"]),
+        (CATEGORIES, ["a", "b", "a"]),
+        (pa.chunked_array([["a"], [None, "b"], ["a"]]), ["a", None, "b", "a"]),
+        ([None, None], [None, None]),
+    ],
+)
+def test_levels(values, expected) -> None:
+    codes, texts = column_of(values, "category").levels("c")
+    assert [None if code < 0 else texts[code].as_py() for code in codes.tolist()] == expected
+    assert len(set(texts.to_pylist())) == len(texts)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "message"),
+    [
+        (["1", None, "tall"], "number", r"^nodes\.csv, row 3, column 'c' is 'tall', which is not a number: correct it"),
+        ([None, date(2020, 1, 1)], "number", "row 2, column 'c' is '2020-01-01', which is not a number"),
+        (["2020-01-01", "soon"], "date", "row 2, column 'c' is 'soon', which is not a date"),
+        ([None, 5], "date", "row 2, column 'c' is '5', which is not a date"),
+        ([1.0, float("inf")], "number", r"row 2, column 'c' is inf: features must be finite.*; drop=\['c'\] leaves it"),
+        ([1e300], "number", r"row 1, column 'c' is 1e\+300"),
+        ([None, [1, 2]], "category", r"row 2, column 'c' is '\[1, 2\]', which is not a category"),
+    ],
+)
+def test_values_of_another_kind_are_named(values, kind, message) -> None:
+    columns = column_of(values, kind)
+    with pytest.raises(InputError, match=message):
+        columns.levels("c") if kind == "category" else columns.numbers("c", kind)
+
+
+def test_a_column_that_is_missing_is_named() -> None:
+    with pytest.raises(InputError, match=r"nodes\.csv has no column 'd', which the model was trained with"):
+        Columns.for_kinds(Table(pa.table({"c": [1]}), "nodes.csv"), {"d": "number"}).numbers("d", "number")
+
+
+def test_values_that_are_no_feature_are_named_with_the_argument_that_helps() -> None:
+    with pytest.raises(ColumnError, match=r"row 2, column 'c' is \[1, 2\]: .*; drop=\['c'\] leaves it out$"):
+        column_of([None, [1, 2]])
+    table = Table(pa.table({"c": ["1", "tall"]}), "nodes.csv")
+    with pytest.raises(ColumnError, match=r"row 2, column 'c' is 'tall', .*; categorical=\['c'\] makes it a category$"):
+        Columns.read(table, ["c"], numeric=["c"])
