@@ -18,7 +18,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 BAD_INPUT = 2
 """Exit code for what the user can fix: the same that wrong options have."""
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, as shells have it, and after SIGTERM."""
 _PLURALS = {"method": "models", "dataset": "datasets", "split": "splits"}
 """Options that take several of what the library takes one of."""
 
@@ -57,7 +57,7 @@ def as_option(error: ArgumentError, parameters: list[Any]) -> str:
 app = typer.Typer(
     name="gcnsl",
     help="Node classification on graphs whose neighbours may disagree.",
-    epilog=f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} Ctrl-C; 1 a bug.",
+    epilog=f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} interrupted; 1 a bug.",
     cls=_Program,
     no_args_is_help=True,
     rich_markup_mode="rich",

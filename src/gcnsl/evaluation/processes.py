@@ -36,6 +36,7 @@ class Worker:
     def begin(self) -> None:
         """To be called first in the worker."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends us
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(1))  # not to be answered by the training we are at
         torch.set_num_threads(self.threads)
 
     def stop_if_orphaned(self, _: Epoch) -> None:
