@@ -263,10 +263,12 @@ def test_ctrl_c_spares_an_older_model(gcnsl, people, model, request) -> None:
 
 def test_a_finished_training_is_not_lost_if_it_cannot_be_saved(gcnsl, people, tmp_path, monkeypatch) -> None:
     command = ("train", *people, *QUICK, "-o", tmp_path / "model")
+
+    def fail(*_, **__) -> None:
+        raise OSError("no space left on device")
+
     with monkeypatch.context() as patched:
-        patched.setattr(
-            "gcnsl.estimator.stored_classifier.save", lambda *_, **__: (_ for _ in ()).throw(OSError("full"))
-        )
+        patched.setattr("gcnsl.estimator.stored_classifier.save", fail)
         assert gcnsl(*command)[0] == cli.BAD_INPUT
     monkeypatch.setattr("gcnsl.training.loop._epoch", None)
     code, out, err = gcnsl(*command, "--json")

@@ -188,6 +188,4 @@ def _how_to_continue(epochs: int, checkpoint: Checkpoint | None) -> str:
     when = f"after epoch {epochs}" if epochs else "in the first epoch"
     if checkpoint is None:
         return f"interrupted {when}; nothing was saved, because there is no checkpoint"
-    return (
-        f"interrupted {when}; the run is saved in {checkpoint.path}, and the same call with this checkpoint continues"
-    )
+    return f"interrupted {when}; the run is saved in {checkpoint.path}: the same call with this checkpoint continues"
