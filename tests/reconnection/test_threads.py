@@ -1,5 +1,6 @@
 import os
 import signal
+import threading
 import time
 
 import pytest
@@ -38,6 +39,25 @@ def test_little_work_is_not_shared() -> None:
 def test_no_share_of_much_work_is_long() -> None:
     bounds = threads.shares(1 << 44)
     assert max(bounds[1:] - bounds[:-1]) * 2**44 <= threads.LONGEST_SHARE * 1.001
+
+
+def test_ctrl_c_that_numba_wraps_is_unwrapped() -> None:
+    def work(*_: int) -> None:
+        wrapped = SystemError("returned a result with an exception set")
+        wrapped.__cause__ = KeyboardInterrupt()
+        raise SystemError("again") from wrapped
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.in_threads(work, [0, 1])
+
+
+def test_a_long_call_does_not_delay_ctrl_c() -> None:
+    assert threads.interruptible(lambda: 7, work=1) == threads.interruptible(lambda: 7, work=1 << 40) == 7
+    began = time.monotonic()
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        threads.interruptible(lambda: time.sleep(3), work=1 << 40)
+    assert time.monotonic() - began < 2
 
 
 @pytest.mark.parametrize("slow", [0.0, 0.02])

@@ -86,21 +86,22 @@ def train(
     spared = output is not None and output.exists() and not continues
     if continues and not quiet:
         say("Continuing", f"from {checkpoint}", "cyan")
-    with epochs_shown(quiet=quiet) as show:
-        classifier = NodeClassifier(
-            resolved.name,
-            **resolved.options(),
-            random_state=seed,
-            device=device,
-            minutes=minutes,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every or sys.maxsize,  # Ctrl-C writes one anyway
-            on_epoch=show,
-        )
-        try:
-            classifier.fit_graph(data, run=run, all_labels=all_labels, root=root)
-        except Interrupted as interruption:
-            raise Interrupted(_save_so_far(classifier, interruption, output, spared=spared)) from None
+    classifier = NodeClassifier(
+        resolved.name,
+        **resolved.options(),
+        random_state=seed,
+        device=device,
+        minutes=minutes,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every or sys.maxsize,  # Ctrl-C writes one anyway
+    )
+    try:
+        with epochs_shown(quiet=quiet) as show:
+            classifier.set_params(on_epoch=show).fit_graph(data, run=run, all_labels=all_labels, root=root)
+    except Interrupted as interruption:
+        with busy("Saving the best model so far", quiet=quiet):
+            told = _save_so_far(classifier, interruption, output, spared=spared)
+        raise Interrupted(told) from None
     if output is not None:
         classifier.save(output)
     report = report_on(classifier, data, run=run)
