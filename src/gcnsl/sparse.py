@@ -181,6 +181,10 @@ class SparseMatrix:
         """The matrix as a dense tensor (n × m)."""
         return self._matrix.to_dense()
 
+    def row(self, number: int) -> Tensor:
+        """One row as a dense tensor (m)."""
+        return slice_rows(self._matrix, number, number + 1).to_dense()[0]
+
     def __matmul__(self, dense: Tensor) -> Tensor:
         """M·B: (m × k) → (n × k)."""
         product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]
