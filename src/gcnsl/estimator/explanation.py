@@ -1,4 +1,4 @@
-"""Why a node is classified as it is: probabilities, branches, features, and neighbours in the given and learned graph."""
+"""Why a node is classified as it is: probabilities, branches, features, and neighbours in both graphs."""
 
 from __future__ import annotations
 

@@ -243,7 +243,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Data(edge_index=edge_index.cpu(), edge_weight=weight.cpu(), num_nodes=len(self.y_))
 
     def over_nodes(self, X: Any, edge_index: Any) -> ClassifierOverNodes:
-        """The same for scikit-learn's cross-validation and searches: an estimator whose samples are node numbers."""
+        """The same for scikit-learn's cross-validation and searches: an estimator whose samples are node numbers.
+
+        A search names the options of this classifier ``classifier__NAME``, such as ``classifier__epsilon``.
+        """
         return ClassifierOverNodes(self, X, edge_index)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
