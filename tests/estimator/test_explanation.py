@@ -76,7 +76,7 @@ def test_features_are_named_and_the_largest_shares_come_first(model) -> None:
     first, second = (model.classes_.tolist().index(name) for name in (told.node.predicted, told.rival))
     shares = attribute_features(model.fitted_, 5, one=first, other=second)
     assert {f.name: (f.value, f.log_odds) for f in told.features} == {
-        f"feature {j}": (pytest.approx(X[5, j]), pytest.approx(shares[j])) for j in np.flatnonzero(X[5])
+        f"feature {j}": (pytest.approx(X[5, j]), pytest.approx(shares[j])) for j in np.flatnonzero(shares)
     }
     sizes = [abs(feature.log_odds) for feature in told.features]
     assert sizes == sorted(sizes, reverse=True)

@@ -88,7 +88,7 @@ def _print_explanation(explanation: "Explanation", top: int) -> None:
 def _print_features(explanation: "Explanation", against: str) -> None:
     shown, others = explanation.features[:SHOWN_FEATURES], explanation.features[SHOWN_FEATURES:]
     if not shown:
-        out.print("All of its features are zero.")
+        out.print("Its own features have no share in the prediction.")
         return
     rows = ((escape(f.name), f"{f.value:g}", f"{f.log_odds:+.2f}") for f in shown)
     rest = sum(feature.log_odds for feature in others)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError
-from gcnsl.estimator.feature_attribution import attribute_features
+from gcnsl.estimator.feature_attribution import attribute_features, own_features
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.sparse import slice_rows
 
@@ -54,7 +54,7 @@ class Neighbour(Node):
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature that a node has, with its value, and its share in the log-odds of the class against the rival.
+    """A feature with its value at a node, and its share in the log-odds of the class against the rival.
 
     :mod:`gcnsl.estimator.feature_attribution` says how the share is computed.
     """
@@ -83,7 +83,7 @@ class Explanation:
         rival: The second most probable class.
         evidence: By branch, what it adds to the log-odds of the predicted class against the rival, the difference of
             their logits, which is the sum. Empty if the model has no branches.
-        features: The features that the node has, those with the largest shares first.
+        features: The features that have a share, those with the largest first.
         nodes: Number of nodes of the graph.
     """
 
@@ -174,12 +174,12 @@ def explain(classifier: NodeClassifier, node: int) -> Explanation:
 
 
 def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) -> list[Feature]:
-    graph = classifier.graph_
-    values = slice_rows(graph.x, node, node + 1).to_dense()[0].tolist()
-    names = graph.get("feature_names") or [f"feature {column}" for column in range(len(values))]
-    shares = attribute_features(classifier.fitted_, node, one=one, other=other).tolist()
-    present = [Feature(*parts) for parts in zip(names, values, shares, strict=True) if parts[1] != 0]
-    return sorted(present, key=lambda feature: -abs(feature.log_odds))
+    shares = attribute_features(classifier.fitted_, node, one=one, other=other)
+    given = slice_rows(classifier.graph_.x, node, node + 1).to_dense()[0]
+    values = given if len(given) == len(shares) else own_features(classifier.fitted_, node)  # the method's own
+    names = classifier.graph_.get("feature_names") or [f"feature {column}" for column in range(len(shares))]
+    order = [column for column in np.argsort(-np.abs(shares), kind="stable").tolist() if shares[column] != 0]
+    return [Feature(names[column], float(values[column]), float(shares[column])) for column in order]
 
 
 def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) -> Node:

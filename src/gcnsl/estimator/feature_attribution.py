@@ -1,6 +1,7 @@
 r"""Which of a node's own features speak for its class: integrated gradients.
 
-For the features x of one node and f, the logit of one class minus that of another, feature j is given
+For the features x of one node, as the model reads them, and f, the logit of one class minus that of another, feature j
+is given
 
 .. math::
     a_j = x_j \int_0^1 \frac{\partial f}{\partial x_j}(\alpha x) \, d\alpha, \qquad \sum_j a_j = f(x) - f(0),
@@ -22,8 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnsl.methods import Fitted
-from gcnsl.nn import normalize_features
-from gcnsl.sparse import Matrix, slice_rows
+from gcnsl.sparse import Matrix
 
 STEPS = 32
 
@@ -40,6 +40,12 @@ class FeaturesWithRow:
 
     def __len__(self) -> int:
         return int(self.shape[0])
+
+
+def own_features(fitted: Fitted, node: int) -> Tensor:
+    """The features of a node as the model reads them (d)."""
+    x = fitted.prepared.inputs[0]
+    return x[node] if isinstance(x, Tensor) else x.row(node)
 
 
 def attribute_features(fitted: Fitted, node: int, *, one: int, other: int, steps: int = STEPS) -> NDArray[np.float64]:
@@ -61,11 +67,9 @@ class _Path:
         prepared = fitted.prepared
         self._model, (self._x, *self._inputs) = fitted.model, prepared.inputs
         self._node, self._one, self._other = node, one, other
-        given = slice_rows(prepared.graph.x, node, node + 1)
-        normalised = normalize_features(given, prepared.method.config.feature_norm)
-        self.row = normalised.to_dense()[0].to(prepared.device)
-        present = self._x[node] if isinstance(self._x, Tensor) else self._x.row(node)
-        self._baseline = present - self.row  # not zero if the method shifts features
+        empty = prepared.method.config.empty_row(self._x.shape[1], seed=prepared.seed)
+        self._baseline = empty.to(prepared.device)
+        self.row = own_features(fitted, node) - self._baseline
         self._options: dict[str, Any] = {}
         if getattr(self._model, "learns_graph", False) and hasattr(self._model, "directions"):
             self._options["directions"] = self._model.directions(self._x).detach()  # type: ignore[operator]

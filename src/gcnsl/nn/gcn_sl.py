@@ -113,6 +113,10 @@ class GCNSLConfig(ModelConfig):
         spectral = precomputed.values if isinstance(precomputed, SpectralColumns) else nothing
         return fastest_form(shift_features(graph.x, self.feature_shift, seed=seed)), adjacency, spectral
 
+    def empty_row(self, in_channels: int, *, seed: int) -> Tensor:
+        """The shifted row of a node without features."""
+        return shift_features(torch.zeros(1, in_channels), self.feature_shift, seed=seed)[0]
+
     def build(self, in_channels: int, out_channels: int) -> GCNSL:
         """The model for this number of features and classes."""
         return self.make(GCNSL, in_channels=in_channels, out_channels=out_channels, spectral_channels=self.n_components)
