@@ -8,6 +8,7 @@ import pytest
 from gcnsl import InputError, cli
 from gcnsl.cli.graph_source import GraphSource
 from gcnsl.errors import ArgumentError
+from gcnsl.graph import GraphWarning
 from gcnsl.version import __version__
 
 COMMANDS = ("datasets", "inspect", "train", "predict", "explain", "compare", "search", "options", "reproduce", "report")
@@ -84,3 +85,16 @@ def test_errors_speak_of_options(gcnsl, monkeypatch, argument, value, said) -> N
 
 def test_the_version(gcnsl) -> None:
     assert gcnsl("--version") == (0, f"gcnsl {__version__}\n", "")
+
+
+def test_a_warning_is_shown_once(gcnsl, monkeypatch) -> None:
+    def read(self, **_):
+        warnings.warn("odd", GraphWarning, stacklevel=1)
+        warnings.warn("odd", GraphWarning, stacklevel=1)
+        raise InputError("and wrong")
+
+    monkeypatch.setattr(GraphSource, "read", read)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        for _ in range(2):
+            assert gcnsl("inspect", "debian")[2] == "Warning: odd\nError: and wrong\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from gcnsl import InputError
-from gcnsl.cli.graph_source import GraphSource
+from gcnsl.cli.graph_source import GraphSource, _name_of
 
 OPTIONS = ["--nodes", "--edges", "--id", "--label", "--drop"]
 NAMED = {"id_column": "name", "label": "kind", "drop": ["chip"]}
@@ -118,3 +118,10 @@ def test_what_names_no_graph_or_two_is_refused(given, is_given) -> None:
     assert source.is_given is is_given
     with pytest.raises(InputError, match="name one graph: a dataset"):
         source.read(split=None, root=None)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("school/nodes.csv", "school"), ("school/pupils.csv", "pupils"), ("/nodes.csv", "nodes")]
+)
+def test_a_graph_is_called_by_what_says_more(file, name) -> None:
+    assert _name_of(Path(file)) == name

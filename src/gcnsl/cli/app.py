@@ -63,7 +63,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-_settings = {"debug": False}
+_settings: dict[str, Any] = {"debug": False, "warned": set()}
 
 
 def main() -> None:
@@ -71,6 +71,7 @@ def main() -> None:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
+            _settings["warned"] = set()
             app(standalone_mode=True)
     except (GcnslError, OSError) as error:
         if _settings["debug"]:
@@ -83,7 +84,9 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any) 
     """Our own warnings are for users, and one line; others are for developers, and say where they come from."""
     ours = category.__module__.startswith("gcnsl.")
     text = str(message) if ours else warnings.formatwarning(message, category, *place[:2]).strip()
-    say("Warning", text, "yellow")
+    if text not in _settings["warned"]:  # Python tells only warnings of one line of code apart
+        _settings["warned"].add(text)
+        say("Warning", text, "yellow")
 
 
 def _show_version(wanted: bool) -> None:

@@ -65,7 +65,7 @@ class GraphSource:
         if self.graph is not None:
             return load(self.graph, split=split, seed=seed, runs=runs, root=root)
         data = from_tables(self.nodes, self.edges, id=self.id_column, label=self.label, drop=self.drop or [])
-        data.name = self.nodes.stem if self.nodes is not None else None
+        data.name = None if self.nodes is None else _name_of(self.nodes)
         drawn = split is not None and data.y is not None and "train_mask" not in data
         return with_random_split(data, seed=seed, runs=runs) if drawn else data
 
@@ -75,6 +75,12 @@ class GraphSource:
         if "train_mask" not in data:
             raise InputError("the graph has no labels: name the column that holds the classes (--label), and fill it")
         return data
+
+
+def _name_of(nodes: Path) -> str:
+    """What to call the graph of a table: the folder's name if the file's says no more than that it holds nodes."""
+    says_nothing = nodes.stem.lower() in ("nodes", "node", "vertices")
+    return (says_nothing and nodes.resolve().parent.name) or nodes.stem
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:
