@@ -195,3 +195,9 @@ def test_a_product_in_parts_is_the_same(dense, longest) -> None:
         assert len(matrix._blocks) >= min(len(dense), int(dense.count_nonzero()) / longest / len(dense))
         assert torch.allclose(matrix @ b, dense @ b)
     assert torch.allclose(factor.grad, 2 * dense.T @ dense @ b)
+
+
+@given(matrices())
+def test_rows(dense) -> None:
+    matrix = SparseMatrix(dense.to_sparse_csr())
+    assert all(matrix.row(i).equal(row) for i, row in enumerate(dense))

@@ -243,7 +243,10 @@ def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
         f"Interrupted: after epoch 4; {tmp_path / 'model'} is the best model so far, of epoch "
         f"{classifier.history_.best_epoch}. This continues:\n  {shlex.join(['gcnsl', *command])}\n"
     )
-    assert gcnsl("predict", tmp_path / "model")[0] == 0
+    for use in (("predict", tmp_path / "model"), ("explain", tmp_path / "model", "p12")):
+        code, _, err = gcnsl(*use)
+        assert code == 0
+        assert err.startswith("Note: training was interrupted after epoch 4; this is the best model until then")
     code, _, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model", "--set", "epsilon=0.5")
     assert code == cli.BAD_INPUT
     assert "belongs to another run: epsilon is 0.95 there and 0.5 here; delete it to start again" in err

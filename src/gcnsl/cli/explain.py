@@ -9,6 +9,7 @@ from rich.markup import escape
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, percent, print_json, print_table, say
+from gcnsl.cli.train import say_if_interrupted
 
 if TYPE_CHECKING:
     from gcnsl.estimator.explanation import Explanation, Neighbour
@@ -42,6 +43,7 @@ def explain(
 
         classifier = NodeClassifier.load(model, device=device)
         explanation = explain_node(classifier, find_node(classifier, node))
+        say_if_interrupted(classifier)
         if plot is not None:
             from gcnsl.estimator.explanation_picture import draw_explanation
 

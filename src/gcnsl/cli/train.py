@@ -113,6 +113,13 @@ def train(
         _print_next(classifier, shlex.quote(str(output)))
 
 
+def say_if_interrupted(classifier: "NodeClassifier") -> None:
+    """Remind the user of a model that its training can be continued."""
+    if classifier.history_.stopped == "interrupted":
+        epochs = f"training was interrupted after epoch {len(classifier.history_)}"
+        say("Note", f"{epochs}; this is the best model until then, and the same `gcnsl train` continues it", "yellow")
+
+
 def _save_so_far(classifier: "NodeClassifier", interruption: Interrupted, output: Path | None, *, spared: bool) -> str:
     """Save the best model so far, unless an older one is to be spared; say so, and how to continue."""
     from gcnsl.training.interruption import Interruption

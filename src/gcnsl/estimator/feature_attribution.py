@@ -23,23 +23,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnsl.methods import Fitted
-from gcnsl.sparse import Matrix
+from gcnsl.sparse import SparseMatrix
 
 STEPS = 32
 
 
-class FeaturesWithRow:
-    """X (n × d) with another row at one node, as far as models use X: for products and its shape."""
+class SparseWithRow:
+    """A sparse X (n × d) with another row at one node, as far as models use X: for products and its shape."""
 
-    def __init__(self, x: Matrix, node: int, row: Tensor) -> None:
-        self.shape, self._x, self._row = x.shape, x, row
-        self._node = torch.tensor([node], device=row.device)
+    def __init__(self, x: SparseMatrix, node: int, row: Tensor) -> None:
+        self.shape, self._x, self._node, self._row = x.shape, x, node, row
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        return (self._x @ dense).index_copy(0, self._node, (self._row @ dense)[None])
+        return _with_row(self._x @ dense, self._node, self._row @ dense)
 
     def __len__(self) -> int:
-        return int(self.shape[0])
+        return self.shape[0]
 
 
 def own_features(fitted: Fitted, node: int) -> Tensor:
@@ -87,6 +86,11 @@ class _Path:
         return gradient
 
     def _log_odds(self, row: Tensor) -> Tensor:
-        features: Any = FeaturesWithRow(self._x, self._node, row)
+        x, node = self._x, self._node
+        features: Any = _with_row(x, node, row) if isinstance(x, Tensor) else SparseWithRow(x, node, row)
         logits: Tensor = self._model(features, *self._inputs, **self._options)[self._node]
         return logits[self._one] - logits[self._other]
+
+
+def _with_row(dense: Tensor, node: int, row: Tensor) -> Tensor:
+    return dense.index_copy(0, torch.tensor([node], device=dense.device), row[None])
