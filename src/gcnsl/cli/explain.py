@@ -30,9 +30,9 @@ def explain(
 ) -> None:
     """Show why a node is classified as it is: probabilities, its features, and its neighbours.
 
-    Shares of features are integrated gradients: how much each adds to the log-odds of the class against the second most
-    probable one, ln(p / p'), if the node's features grow from zero to what they are. Neighbours are those of the given
-    graph and, if the method has one, of the learned graph.
+    Shares of features are integrated gradients: how much each adds, on all ways through the model, to the log-odds of
+    the class against the second most probable one, ln(p / p'), when the node's features grow from zero to what they
+    are. Neighbours are those of the given graph and, if the method has one, of the learned graph.
 
     Example: [bold]gcnsl explain model bspwm --plot bspwm.png[/]
     """

@@ -63,13 +63,14 @@ def _draw_side(
 ) -> None:
     """Draw the node, which its picture's title names, in a circle of its neighbours, with their names around it."""
     axes.set_axis_off()
-    axes.set_aspect("equal")
     is_crowded = neighbours is explanation.reconnected and explanation.is_crowded
     shown = [] if is_crowded else neighbours[:_MOST]
     drawn = sorted(shown, key=lambda other: list(colors).index(other.best_known))
     longest = max((len(_shortened(other.id)) for other in drawn), default=0)
     half = 1.18 / (1 - _LETTER * longest)  # the circle has radius 1
-    axes.set(xlim=(-half, half), ylim=(-half, half))
+    upright = len(drawn) <= _UPRIGHT
+    high = 1.25 if upright else half  # upright names need no room above, so that the circle may be stretched
+    axes.set(xlim=(-half, half), ylim=(-high, high), aspect="auto" if upright else "equal")
     lines = [title, explanation.summary(neighbours)]
     if is_crowded:
         lines.append("so many that A* tells nothing about this node")
@@ -78,7 +79,7 @@ def _draw_side(
     axes.set_title("\n".join(lines), color=_INK, fontsize=10)
     for place, other in enumerate(drawn, start=1):
         angle = np.pi / 2 - 2 * np.pi * (place - 0.5) / len(drawn)
-        _draw_neighbour(axes, other, angle, colors[other.best_known], upright=len(drawn) <= _UPRIGHT)
+        _draw_neighbour(axes, other, angle, colors[other.best_known], upright=upright)
     color = colors[explanation.node.predicted]
     axes.plot(0, 0, "o", markersize=26, color=color, markeredgecolor=_INK, markeredgewidth=2, zorder=3)
 
