@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gcnsl import InputError, from_arrays
-from gcnsl.cli.graph_source import GraphSource, names_in, say_unused
+from gcnsl.cli.graph_source import GraphSource, _name_of, names_in, say_unused
 from gcnsl.methods import METHODS
 
 OPTIONS = [
@@ -225,3 +225,10 @@ def test_what_names_no_graph_or_two_is_refused(given, is_given) -> None:
     assert source.is_given is is_given
     with pytest.raises(InputError, match="name one graph: a dataset"):
         source.read(split=None, root=None)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("school/nodes.csv", "school"), ("school/pupils.csv", "pupils"), ("/nodes.csv", "nodes")]
+)
+def test_a_graph_is_called_by_what_says_more(file, name) -> None:
+    assert _name_of(Path(file)) == name

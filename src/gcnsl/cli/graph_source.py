@@ -121,7 +121,7 @@ class GraphSource:
             weight=False if self.no_weight else self.weight,
             directed=self.directed,
         )
-        data.name = self.nodes.stem if self.nodes is not None else None
+        data.name = None if self.nodes is None else _name_of(self.nodes)
         drawn = split is not None and data.y is not None and "train_mask" not in data
         return with_random_split(data, seed=seed, runs=runs) if drawn else data
 
@@ -157,6 +157,12 @@ def say_unused(data: "Data", methods: "Iterable[Method]") -> None:
     ]
     if sentences:
         say("Note", "; ".join(sentences), "cyan")
+
+
+def _name_of(nodes: Path) -> str:
+    """What to call the graph of a table: the folder's name if the file's says no more than that it holds nodes."""
+    says_nothing = nodes.stem.lower() in ("nodes", "node", "vertices")
+    return (says_nothing and nodes.resolve().parent.name) or nodes.stem
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:

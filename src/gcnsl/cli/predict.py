@@ -11,6 +11,7 @@ from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_json, print_table, say
 from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.train import say_if_interrupted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +54,7 @@ def predict(
         classifier = NodeClassifier.load(model, device=device)
         like = source.like(classifier.graph_)
         data = like.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None
+        say_if_interrupted(classifier)
         table = prediction_table(classifier, data, by_class=proba)
     if output is not None:
         write_table(table, output)

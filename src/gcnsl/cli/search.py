@@ -1,7 +1,7 @@
 """``gcnsl search``: hyper-parameters, chosen on validation nodes."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -10,6 +10,9 @@ from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_json, print_table, progress, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
+
+if TYPE_CHECKING:
+    from gcnsl.training import Epoch
 
 
 @app.command()
@@ -73,12 +76,20 @@ def search(
     say_unused(data, [base])
     try:
         with progress("Searching", trials, quiet=quiet) as bar:
+            finished = 0
 
             def tell(done: int, best: float | None) -> None:
+                nonlocal finished
+                finished = done
                 news = f"{done}/{trials} trials" + (f", best {best:.1%}" if best is not None else "")
                 bar.update(completed=done, text=news)
 
-            found = run_search(wanted, trials=trials, seconds=minutes and 60 * minutes, jobs=jobs, on_trial=tell)
+            def show(run: int, epoch: "Epoch") -> None:
+                part = epoch.number / (epoch.number + epoch.remaining)
+                bar.update(completed=finished + (run + part) / runs)
+
+            seconds = None if minutes is None else 60 * minutes
+            found = run_search(wanted, trials=trials, seconds=seconds, jobs=jobs, on_trial=tell, on_epoch=show)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"the trials are in {study}; the same command continues from there") from None
     provenance = {
