@@ -205,3 +205,21 @@ def test_on_a_gpu() -> None:
     matrix = SparseMatrix(dense.to_sparse_csr()).to("cuda")
     assert torch.allclose((matrix @ torch.eye(5, device="cuda")).cpu(), dense)
     assert transposed(dense.to_sparse_csr().cuda()).to_dense().cpu().equal(dense.T)
+
+
+@given(matrices(), st.integers(1, 20))
+def test_a_product_in_parts_is_the_same(dense, longest) -> None:
+    matrix, b = SparseMatrix(dense.to_sparse_csr()), torch.randn(dense.shape[1], 3, dtype=torch.double)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("gcnsl.sparse.LONGEST_PRODUCT", longest)
+        factor = b.clone().requires_grad_()
+        (matrix @ factor).square().sum().backward()
+        assert len(matrix._blocks) >= min(len(dense), int(dense.count_nonzero()) / longest / len(dense))
+        assert torch.allclose(matrix @ b, dense @ b)
+    assert torch.allclose(factor.grad, 2 * dense.T @ dense @ b)
+
+
+@given(matrices())
+def test_rows(dense) -> None:
+    matrix = SparseMatrix(dense.to_sparse_csr())
+    assert all(matrix.row(i).equal(row) for i, row in enumerate(dense))

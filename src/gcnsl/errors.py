@@ -59,8 +59,14 @@ class TrainingDiverged(GcnslError, ArithmeticError):  # noqa: N818 - it says wha
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during training. The message says what was saved and how to continue.
+    """Ctrl-C or SIGTERM during training. The message says what was saved and how to continue.
+
+    ``so_far`` is what would have been returned, with the best epoch so far; ``None`` before the end of the first one.
 
     This is neither a :class:`GcnslError` nor an ``Exception``, so that code which handles the errors of single runs,
     such as a search, stops as well.
     """
+
+    def __init__(self, message: str, so_far: Any = None) -> None:
+        super().__init__(message)
+        self.so_far = so_far

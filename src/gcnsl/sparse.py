@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -15,6 +16,10 @@ from torch_geometric.utils import add_remaining_self_loops, coalesce, remove_sel
 
 SPARSE_SHARE = 0.15
 """Up to this share of nonzero entries, a sparse product is faster than a dense one."""
+
+LONGEST_PRODUCT = 1 << 21
+"""The number of entries above which a product is made in parts: one call of 10 million takes over a second, during
+which Ctrl-C is not answered."""
 
 _Pattern = tuple[Tensor, Tensor]
 """Row pointers and column indices."""
@@ -188,6 +193,10 @@ class SparseMatrix:
         """The matrix as a dense tensor (n × m)."""
         return self._matrix.to_dense()
 
+    def row(self, number: int) -> Tensor:
+        """One row as a dense tensor (m)."""
+        return slice_rows(self._matrix, number, number + 1).to_dense()[0]
+
     def __matmul__(self, dense: Tensor) -> Tensor:
         """M·B: (m × k) → (n × k)."""
         product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]
@@ -198,8 +207,12 @@ class SparseMatrix:
         return csr_tensor(*self._pattern, self.values, self.shape)
 
     @cached_property
-    def _transposed(self) -> Tensor:
-        return csr_tensor(*self._transposed_pattern, self.values[self._order], self.shape[::-1])
+    def _blocks(self) -> list[Tensor]:
+        return _row_blocks(self._matrix)
+
+    @cached_property
+    def _transposed_blocks(self) -> list[Tensor]:
+        return _row_blocks(csr_tensor(*self._transposed_pattern, self.values[self._order], self.shape[::-1]))
 
     def _copy(self, values: Tensor, pattern: _Pattern, transposed_pattern: _Pattern, order: Tensor) -> SparseMatrix:
         other = object.__new__(SparseMatrix)
@@ -215,11 +228,25 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
         ctx.matrix = matrix
-        return matrix._matrix @ dense
+        return _product(matrix._blocks, dense)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
-        return ctx.matrix._transposed @ grad_outputs[0], None
+        return _product(ctx.matrix._transposed_blocks, grad_outputs[0]), None
+
+
+def _row_blocks(matrix: Tensor) -> list[Tensor]:
+    """The matrix in one block, or on a CPU in several blocks of rows, each with few enough entries for a product."""
+    n, entries = len(matrix), len(matrix.values())
+    if entries <= LONGEST_PRODUCT or matrix.device.type != "cpu":
+        return [matrix]
+    first_entries = torch.arange(0, entries, LONGEST_PRODUCT, dtype=matrix.crow_indices().dtype)
+    bounds = torch.searchsorted(matrix.crow_indices(), first_entries).tolist()
+    return [slice_rows(matrix, a, b) for a, b in itertools.pairwise(dict.fromkeys([*bounds, n]))]
+
+
+def _product(blocks: list[Tensor], dense: Tensor) -> Tensor:
+    return blocks[0] @ dense if len(blocks) == 1 else torch.cat([block @ dense for block in blocks])
 
 
 Matrix: TypeAlias = Tensor | SparseMatrix

@@ -9,6 +9,7 @@ from gcnsl import InputError, cli
 from gcnsl.cli.app import as_option, column_option
 from gcnsl.cli.graph_source import GraphSource
 from gcnsl.errors import ArgumentError, ColumnError
+from gcnsl.graph import GraphWarning
 from gcnsl.version import __version__
 
 COMMANDS = ("datasets", "inspect", "train", "predict", "explain", "compare", "search", "options", "reproduce", "report")
@@ -94,3 +95,16 @@ def test_the_version(gcnsl) -> None:
 def test_columns_are_named_as_a_shell_takes_them(column, shown) -> None:
     assert column_option("drop", column) == shown
     assert as_option(ColumnError("row 3 is odd", "drop", column), []) == f"row 3 is odd; {shown} leaves it out"
+
+
+def test_a_warning_is_shown_once(gcnsl, monkeypatch) -> None:
+    def read(self, **_):
+        warnings.warn("odd", GraphWarning, stacklevel=1)
+        warnings.warn("odd", GraphWarning, stacklevel=1)
+        raise InputError("and wrong")
+
+    monkeypatch.setattr(GraphSource, "read", read)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        for _ in range(2):
+            assert gcnsl("inspect", "debian")[2] == "Warning: odd\nError: and wrong\n"

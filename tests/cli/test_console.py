@@ -19,7 +19,8 @@ def epoch(number: int, remaining: int) -> Epoch:
         accuracy={"train": 0.5, "val": 0.75},
         best_epoch=number,
         remaining=remaining,
-        seconds=1.0,
+        seconds=2.0 * number,
+        seconds_left=2.0 * remaining,
     )
 
 
@@ -36,7 +37,7 @@ def test_progress_of_training(terminal) -> None:
         for number in range(1, 4):
             show(epoch(number, remaining=10))
     assert "epoch 3  loss 1.250  validation 75.0%" in terminal.getvalue()
-    assert "left" in terminal.getvalue()
+    assert "about 20 s left" in terminal.getvalue()
 
 
 def test_progress_of_a_comparison(terminal) -> None:
@@ -46,6 +47,14 @@ def test_progress_of_a_comparison(terminal) -> None:
                 begin(name, run)
                 show(epoch(5, remaining=5))
     assert "6/6  gcn, run 2  validation 75.0%" in terminal.getvalue()
+    assert "about 10 s left" in terminal.getvalue()
+
+
+def test_a_comparison_tells_the_time_left_after_its_first_epoch(terminal) -> None:
+    with runs_shown(6, quiet=False) as (begin, show):
+        begin("mlp", 0)
+        show(epoch(1, remaining=9))
+    assert "about 2 min left" in terminal.getvalue(), "18 s for this run, 20 s for each of the five others"
 
 
 def test_quiet_shows_none(terminal) -> None:

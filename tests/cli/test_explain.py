@@ -1,5 +1,7 @@
 import json
+from dataclasses import asdict
 
+import numpy as np
 import pytest
 
 from gcnsl import NodeClassifier, cli
@@ -17,8 +19,13 @@ def test_a_node(gcnsl, model) -> None:
     assert f"and {len(told.reconnected) - 3} more: --top shows more" in out
     for other in (*told.original[:3], *told.reconnected[:3]):
         assert other.id in out
+    assert f"What speaks for {told.node.predicted} against {told.rival}, in log-odds: " in out
     for branch, value in told.evidence.items():
         assert f"{branch} {value:+.2f}" in out
+    assert f"Its own features, for {told.node.predicted} against {told.rival}" in out
+    for feature in told.features:
+        assert f" {feature.name} " in out
+        assert f" {feature.log_odds:+.2f} " in out
     assert "its class was not known to training" in gcnsl("explain", model, "p3")[1]
 
 
@@ -26,12 +33,36 @@ def test_as_json(gcnsl, model) -> None:
     told = explain(NodeClassifier.load(model), 12)
     answer = json.loads(gcnsl("explain", model, "p12", "--top", 2, "--json")[1])
     assert answer["node"]["id"] == "p12"
+    assert [feature["name"] for feature in answer["features"]] == [feature.name for feature in told.features]
     assert answer["probabilities"] == pytest.approx(told.probabilities)
     for name in ("original", "reconnected"):
         neighbours = getattr(told, name)
         assert answer[name]["count"] == len(neighbours)
-        assert answer[name]["agreement"] == told.agreement(neighbours)
+        assert {kind: answer[name][kind] for kind in ("known", "predicted")} == {
+            kind: asdict(tally) for kind, tally in told.tally(neighbours).items()
+        }
         assert [other["id"] for other in answer[name]["nodes"]] == [other.id for other in neighbours[:2]]
+
+
+def test_a_crowd_is_not_listed(gcnsl, people, tmp_path) -> None:
+    crowded = ("--set", "epsilon=0.01", "--set", "feature_shift=100", "--set", "epochs=3")
+    gcnsl("train", *people, *crowded, "-o", tmp_path / "model")
+    _, out, _ = gcnsl("explain", tmp_path / "model", "p12")
+    assert "Learned graph A*: 89 neighbours, " in out
+    assert "A* joins the node to so many others that it tells nothing about this one." in out
+    assert "in A too" not in out
+
+
+def test_more_features_than_are_shown_are_summed_up(gcnsl, people, frames, tmp_path) -> None:
+    more = {f"g{i}": np.arange(90) % (i + 2) + 1 for i in range(5)}
+    frames[0].assign(**more).to_csv(tmp_path / "nodes.csv", index=False)
+    gcnsl("train", *people, "--set", "epochs=3", "-o", tmp_path / "model")
+    features = explain(NodeClassifier.load(tmp_path / "model"), 12).features
+    assert len(features) == 6
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("gcnsl.cli.explain.SHOWN_FEATURES", 4)
+        out = gcnsl("explain", tmp_path / "model", "p12")[1]
+    assert f"and 2 more, together {sum(feature.log_odds for feature in features[4:]):+.2f}\n" in out
 
 
 def test_a_picture(gcnsl, model, tmp_path) -> None:

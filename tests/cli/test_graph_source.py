@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gcnsl import InputError, from_arrays
-from gcnsl.cli.graph_source import GraphSource, names_in, say_unused
+from gcnsl.cli.graph_source import GraphSource, _name_of, names_in, say_unused
 from gcnsl.methods import METHODS
 
 OPTIONS = [
@@ -271,3 +271,10 @@ def test_given_splits_and_folds(with_columns, chosen, test_nodes) -> None:
 def test_splits_that_contradict_are_refused(given, message) -> None:
     with pytest.raises(InputError, match=message):
         GraphSource("debian", **given).read(split="random", root=None)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("school/nodes.csv", "school"), ("school/pupils.csv", "pupils"), ("/nodes.csv", "nodes")]
+)
+def test_a_graph_is_called_by_what_says_more(file, name) -> None:
+    assert _name_of(Path(file)) == name

@@ -1,5 +1,6 @@
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -65,7 +66,7 @@ def test_every_method_is_trained_saved_and_used(gcnsl, people, tmp_path, method)
     few = ("--set", "epochs=3", "-o", tmp_path / "model")
     code, out, err = gcnsl("train", *people, "--method", method, *few)
     assert (code, err) == (0, "")
-    assert f"{method} on nodes" in out
+    assert f"{method} on {tmp_path.name}" in out.replace("\n", " ")
     code, _, err = gcnsl("predict", tmp_path / "model", *people, "-o", tmp_path / "out.csv")
     assert (code, err) == (0, "")
     classifier = NodeClassifier.load(tmp_path / "model")
@@ -80,7 +81,7 @@ def test_the_same_as_json(gcnsl, people, tmp_path, frames) -> None:
     code, out, _ = gcnsl("train", *people, *QUICK, "--json", "-o", tmp_path / "model")
     report = json.loads(out)
     assert code == 0
-    assert report["graph"] == "nodes"
+    assert report["graph"] == tmp_path.name
     assert report["saved"] == str(tmp_path / "model")
     assert report["epochs"] == report["options"]["epochs"] == 12
     assert sum(report["nodes"].values()) == 80
@@ -201,6 +202,7 @@ def test_settings_come_from_a_file_that_must_have_some(gcnsl, people, tmp_path) 
         (["--method", "mlp", "--set", "epsilon=0.5"], "n_components: mlp has no such option"),
         (["--label", "colour"], "--label colour is not a column of"),
         (["--checkpoint-every", "5"], "give -o too"),
+        (["--minutes", "0"], "--minutes 0.0 must be > 0"),
         (["--set", "lr=1e30"], "training diverged"),
     ],
 )
@@ -235,19 +237,21 @@ def same_tensors(one, other) -> bool:
     return a.keys() == b.keys() and all(a[name].equal(b[name]) for name in a)
 
 
-def test_killed_and_interrupted_it_ends_with_the_bits_of_an_undisturbed_run(gcnsl, people, tmp_path) -> None:
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_killed_and_interrupted_it_ends_with_the_bits_of_an_undisturbed_run(gcnsl, people, tmp_path, end) -> None:
     output, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
     command = ("train", *people, *LONG, "--checkpoint-every", "10", "-o", str(output))
     code, out, err = ended(command, signal.SIGKILL, when=checkpoint.exists)
     assert (code, out, err) == (-signal.SIGKILL, "", "")
     first = checkpoint.stat().st_mtime_ns
-    code, out, err = ended(command, signal.SIGINT, when=lambda: checkpoint.stat().st_mtime_ns > first)
+    code, out, err = ended(command, end, when=lambda: checkpoint.stat().st_mtime_ns > first)
     assert (code, out) == (cli.INTERRUPTED, "")
     assert err.splitlines()[0] == f"Continuing: from {checkpoint}"
     assert err.splitlines()[1].startswith("Interrupted: after epoch ")
-    assert f"saved in {checkpoint}; run the same again" in err
-    assert err.count("\n") == 2
-    assert not output.exists()
+    assert f"; {output} is the best model so far, of epoch " in err
+    assert err.splitlines()[2] == f"  {shlex.join(['gcnsl', *command])}"
+    assert err.count("\n") == 3
+    assert NodeClassifier.load(output).history_.stopped == "interrupted"
 
     code, out, err = gcnsl(*command, "--json")
     assert (code, err) == (0, f"Continuing: from {checkpoint}\n")
@@ -285,22 +289,63 @@ def pressing(monkeypatch):
 
 @pytest.mark.usefixtures("pressing")
 def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
-    code, out, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")
+    command = ("train", *people, *QUICK, "-o", str(tmp_path / "model"))
+    code, out, err = gcnsl(*command)
     assert (code, out) == (cli.INTERRUPTED, "")
-    assert err.startswith(
-        f"Interrupted: after epoch 4, which is saved in {tmp_path / 'model.checkpoint'}; run the same"
+    classifier = NodeClassifier.load(tmp_path / "model")
+    assert (len(classifier.history_), classifier.history_.stopped) == (4, "interrupted")
+    assert err == (
+        f"Interrupted: after epoch 4; {tmp_path / 'model'} is the best model so far, of epoch "
+        f"{classifier.history_.best_epoch}. This continues:\n  {shlex.join(['gcnsl', *command])}\n"
     )
+    for use in (("predict", tmp_path / "model"), ("explain", tmp_path / "model", "p12")):
+        code, _, err = gcnsl(*use)
+        assert code == 0
+        assert err.startswith("Note: training was interrupted after epoch 4; this is the best model until then")
     code, _, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model", "--set", "epsilon=0.5")
     assert code == cli.BAD_INPUT
     assert "belongs to another run: epsilon is 0.95 there and 0.5 here; delete it to start again" in err
-    assert gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")[0] == 0
+    assert gcnsl(*command)[0] == 0
+    assert NodeClassifier.load(tmp_path / "model").history_.stopped == "epochs"
+    assert not (tmp_path / "model.checkpoint").exists()
+
+
+def test_ctrl_c_spares_an_older_model(gcnsl, people, model, request) -> None:
+    older = (model / "config.json").read_bytes()
+    request.getfixturevalue("pressing")
+    _, _, err = gcnsl("train", *people, *QUICK, "--seed", 1, "-o", model)
+    assert f"after epoch 4; {model} is still the older model. This continues:\n  gcnsl train " in err
+    assert (model / "config.json").read_bytes() == older
+    assert model.with_name("model.checkpoint").exists()
+
+
+def test_a_finished_training_is_not_lost_if_it_cannot_be_saved(gcnsl, people, tmp_path, monkeypatch) -> None:
+    command = ("train", *people, *QUICK, "-o", tmp_path / "model")
+
+    def fail(*_, **__) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("gcnsl.estimator.stored_classifier.save", fail)
+        assert gcnsl(*command)[0] == cli.BAD_INPUT
+    monkeypatch.setattr("gcnsl.training.loop._epoch", None)
+    code, out, err = gcnsl(*command, "--json")
+    assert (code, err) == (0, f"Continuing: from {tmp_path / 'model.checkpoint'}\n")
+    assert json.loads(out)["epochs"] == 12
+
+
+def test_minutes_end_a_training(gcnsl, people, tmp_path) -> None:
+    limited = ("train", *people, *LONG, "--minutes", "0.001")
+    report = json.loads(gcnsl(*limited, "--json")[1])
+    assert (report["stopped"], report["epochs"] < 400) == ("minutes", True)
+    assert "the last one within --minutes" in gcnsl(*limited)[1]
 
 
 @pytest.mark.usefixtures("pressing")
 def test_ctrl_c_without_output_says_that_nothing_is_saved(gcnsl, people) -> None:
     code, _, err = gcnsl("train", *people, *QUICK)
     assert code == cli.INTERRUPTED
-    assert err.startswith("Interrupted: after epoch 4; nothing was saved")
+    assert err == "Interrupted: after epoch 4; nothing was saved: -o FOLDER saves the best model so far\n"
 
 
 def test_a_class_without_training_nodes_is_warned_of_in_one_line(gcnsl, people, tmp_path, frames) -> None:

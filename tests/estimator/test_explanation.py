@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from gcnsl import InputError
-from gcnsl.estimator.explanation import explain, find_node
+from gcnsl.estimator.explanation import Tally, explain, find_node
+from gcnsl.estimator.feature_attribution import attribute_features
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted
 
@@ -51,12 +52,42 @@ def test_nodes_are_seen_as_training_saw_them(model) -> None:
     assert known.used_for == ("training" if model.train_mask_[0] else "validation")
 
 
-def test_agreement_counts_labels_and_guesses_where_there_are_none(model) -> None:
+def test_known_and_predicted_classes_are_told_apart(model) -> None:
     told = explain(model, 2)
     predicted = model.predict()
-    classes = [LABELS[int(o.id[1:])] or predicted[int(o.id[1:])] for o in told.reconnected]
-    assert told.agreement(told.reconnected) == pytest.approx(np.mean(np.array(classes) == told.node.predicted))
-    assert told.agreement([]) is None
+    numbers = [int(other.id[1:]) for other in told.reconnected]
+    known = [LABELS[i] == told.node.predicted for i in numbers if LABELS[i] is not None]
+    guessed = [predicted[i] == told.node.predicted for i in numbers if LABELS[i] is None]
+    assert known
+    assert guessed
+    assert told.tally(told.reconnected) == {
+        "known": Tally(len(known), pytest.approx(np.mean(known))),
+        "predicted": Tally(len(guessed), pytest.approx(np.mean(guessed))),
+    }
+    assert told.summary(told.reconnected) == (
+        f"{len(numbers)} neighbours, {len(known)} known ({np.mean(known):.0%} {told.node.predicted}) and "
+        f"{len(guessed)} predicted ({np.mean(guessed):.0%} {told.node.predicted})"
+    )
+    assert told.tally([]) == {"known": Tally(0, None), "predicted": Tally(0, None)}
+
+
+def test_features_are_named_and_the_largest_shares_come_first(model) -> None:
+    told = explain(model, 5)
+    first, second = (model.classes_.tolist().index(name) for name in (told.node.predicted, told.rival))
+    shares = attribute_features(model.fitted_, 5, one=first, other=second)
+    assert {f.name: (f.value, f.log_odds) for f in told.features} == {
+        f"feature {j}": (pytest.approx(X[5, j]), pytest.approx(shares[j])) for j in np.flatnonzero(shares)
+    }
+    sizes = [abs(feature.log_odds) for feature in told.features]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_crowd_is_noticed(model, monkeypatch) -> None:
+    told = explain(model, 2)
+    assert not told.is_crowded
+    assert explain(fitted(epsilon=0.01, feature_shift=100.0), 2).is_crowded
+    monkeypatch.setattr("gcnsl.estimator.explanation.CROWD", len(told.reconnected))
+    assert told.is_crowded
 
 
 @pytest.mark.parametrize(
@@ -88,7 +119,7 @@ def test_without_a_learned_graph() -> None:
 def test_a_node_without_neighbours() -> None:
     told = explain(classifier(epsilon=1.0).fit(np.eye(N, 20) + X, TRUTH, edge_index=[[0], [1]]), 5)
     assert told.original == []
-    assert told.agreement(told.original) is None
+    assert told.summary(told.original) == "no neighbours"
 
 
 def test_nodes_are_found_by_id_or_number(model) -> None:

@@ -2,10 +2,11 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from gcnsl import InputError
 from gcnsl.estimator.explanation import explain
-from gcnsl.estimator.explanation_picture import draw_explanation
+from gcnsl.estimator.explanation_picture import _class_colors, _draw_side, draw_explanation
 
 from .cases import N, fitted
 
@@ -18,21 +19,49 @@ def comments(path) -> list[str]:
     return [element.text.strip() for element in ET.parse(path, parser).iter() if element.tag is ET.Comment]
 
 
-@pytest.mark.parametrize("epsilon", [0.02, 0.6])
+@pytest.mark.parametrize("epsilon", [0.2, 0.6])
 def test_both_neighbourhoods_are_drawn(tmp_path, epsilon) -> None:
     told = explain(fitted(epsilon=epsilon, fit={"node_ids": IDS}), 0)
     texts = comments(draw_explanation(told, tmp_path / "a.svg"))
     drawn = [text for text in texts if text.startswith("node-") and text[5:].isdigit()]
-    expected = [told.node.id, *(o.id for o in told.original), told.node.id, *(o.id for o in told.reconnected[:36])]
-    assert sorted(drawn) == sorted(expected)
+    assert sorted(drawn) == sorted([*(o.id for o in told.original), *(o.id for o in told.reconnected[:36])])
     assert any(f"{len(told.reconnected)} neighbour" in text for text in texts)
-    assert any("36 most similar shown" in text for text in texts) == (len(told.reconnected) > 36)
+    assert any("the 36 most similar are shown" in text for text in texts) == (len(told.reconnected) > 36)
+    assert any(text.startswith("node-0: ") for text in texts), "in the title it covers nothing"
     assert "in both graphs" in texts
 
 
+def test_features_are_drawn(tmp_path) -> None:
+    told = explain(fitted(), 3)
+    texts = comments(draw_explanation(told, tmp_path / "a.svg"))
+    assert [text for text in texts if text.startswith("feature ")] == [f.name for f in told.features[:8]]
+    assert f"log-odds for {told.node.predicted} against {told.rival}" in texts
+
+
+def test_a_crowd_is_not_drawn(tmp_path) -> None:
+    told = explain(fitted(epsilon=0.01, feature_shift=100.0, fit={"node_ids": IDS}), 0)
+    texts = comments(draw_explanation(told, tmp_path / "a.svg"))
+    assert any("so many that A* tells nothing about this node" in text for text in texts)
+    assert sum(text.startswith("node-") for text in texts) == len(told.original) + 1
+
+
 def test_a_model_without_a_learned_graph(tmp_path) -> None:
-    path = draw_explanation(explain(fitted(use_reconnected=False), 3), tmp_path / "a.svg")
-    assert "Learned graph A*: none in this model" in comments(path)
+    texts = comments(draw_explanation(explain(fitted(use_reconnected=False), 3), tmp_path / "a.svg"))
+    assert any("Given graph A" in text for text in texts)
+    assert not any("A*" in text for text in texts)
+
+
+@pytest.mark.parametrize("name", ["n", "puppet-module-nova-with-a-long-name"])
+def test_names_are_around_the_circle_of_neighbours(name) -> None:
+    told = explain(fitted(epsilon=0.2, fit={"node_ids": np.array([f"{name}{i}" for i in range(N)])}), 0)
+    axes = (figure := Figure(figsize=(7, 7), dpi=100)).subplots()
+    _draw_side(axes, "A", told, told.original, _class_colors(told))
+    figure.canvas.draw()
+    half = axes.get_xlim()[1]
+    for text in axes.texts:
+        corners = axes.transData.inverted().transform(text.get_window_extent().corners())
+        assert np.abs(corners).max() < half
+        assert np.hypot(*text.get_position()) > 1
 
 
 def test_an_unknown_kind_is_refused(tmp_path) -> None:

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import gcnsl
 from gcnsl import GCNSLClassifier, InputError, NodeClassifier
+from gcnsl.errors import Interrupted
 from gcnsl.graph import GraphWarning
 from gcnsl.methods import METHODS
 from gcnsl.training import measure
@@ -291,7 +292,30 @@ def test_progress_is_told_and_an_unfinished_run_goes_on(tmp_path) -> None:
     resumed = fitted(checkpoint=path, on_epoch=lambda epoch: seen.append(epoch.number))
     assert seen == [*range(1, 13), *range(11, 26)]
     assert same_weights(resumed, fitted())
+    assert path.exists(), "the model is not in a safe place yet"
+    resumed.save(tmp_path / "model")
     assert not path.exists()
+
+
+def test_after_an_interruption_it_is_fitted_with_the_best_epoch_so_far(tmp_path) -> None:
+    def press(epoch) -> None:
+        if epoch.number == 7:
+            raise KeyboardInterrupt
+
+    model = classifier(checkpoint=tmp_path / "run", on_epoch=press)
+    with pytest.raises(Interrupted):
+        model.fit(X, Y, edge_index=EDGES)
+    assert (len(model.history_), model.history_.stopped) == (7, "interrupted")
+    assert model.predict().shape == (N,)
+    model.save(tmp_path / "model")
+    assert (tmp_path / "run").exists(), "the run goes on from there"
+    assert same_weights(GCNSLClassifier.load(tmp_path / "model"), model)
+
+
+def test_its_time_can_be_limited() -> None:
+    assert fitted(minutes=1e-6).history_.stopped == "minutes"
+    with pytest.raises(InputError, match=r"minutes\(0\) must be > 0"):
+        fitted(minutes=0)
 
 
 def test_it_is_a_public_name() -> None:

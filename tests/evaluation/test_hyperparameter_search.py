@@ -70,6 +70,12 @@ def test_what_is_not_searched_for_stays_as_at_the_start(wanted, monkeypatch) -> 
     assert set(seen) == {(7, 3, 3)}
 
 
+def test_epochs_are_told_with_the_run_they_belong_to(wanted) -> None:
+    told = []
+    search(wanted, trials=1, on_epoch=lambda run, epoch: told.append((run, epoch.number)))
+    assert told == [(run, number) for run in range(2) for number in range(1, 5)]
+
+
 def test_no_trial_is_begun_when_the_time_is_up(wanted) -> None:
     assert search(wanted, trials=1000, seconds=0.2).trials < 50
 

@@ -61,3 +61,7 @@ def test_channels_are_whole_numbers(value, rule) -> None:
     check_channels(in_channels=D, out_channels=CLASSES)
     with pytest.raises(InputError, match=rf"out_channels\({value}\) {rule}"):
         check_channels(in_channels=D, out_channels=value)
+
+
+def test_by_default_a_node_without_features_has_a_row_of_zeros() -> None:
+    assert LinearConfig().empty_row(4, seed=0).equal(torch.zeros(4))

@@ -1,3 +1,8 @@
+import os
+import signal
+import threading
+import time
+
 import pytest
 import torch
 
@@ -28,4 +33,46 @@ def test_every_row_has_its_turn_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_little_work_is_not_shared() -> None:
     assert threads.shares(100).tolist() == [0, 1]
-    assert len(threads.shares(1 << 40)) == torch.get_num_threads() * threads.SHARES_PER_THREAD + 1
+    assert len(threads.shares(1 << 30)) == torch.get_num_threads() * threads.SHARES_PER_THREAD + 1
+
+
+def test_no_share_of_much_work_is_long() -> None:
+    bounds = threads.shares(1 << 44)
+    assert max(bounds[1:] - bounds[:-1]) * 2**44 <= threads.LONGEST_SHARE * 1.001
+
+
+def test_ctrl_c_that_numba_wraps_is_unwrapped() -> None:
+    def work(*_: int) -> None:
+        wrapped = SystemError("returned a result with an exception set")
+        wrapped.__cause__ = KeyboardInterrupt()
+        raise SystemError("again") from wrapped
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.in_threads(work, [0, 1])
+
+
+def test_a_long_call_does_not_delay_ctrl_c() -> None:
+    assert threads.interruptible(lambda: 7, work=1) == threads.interruptible(lambda: 7, work=1 << 40) == 7
+    began = time.monotonic()
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        threads.interruptible(lambda: time.sleep(3), work=1 << 40)
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("slow", [0.0, 0.02])
+def test_after_ctrl_c_no_part_is_begun(slow) -> None:
+    begun = []
+
+    def work(part: int, begin: int, end: int) -> None:
+        begun.append(part)
+        if part == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(slow)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.in_threads(work, range(1001))
+    soon = len(begun)
+    time.sleep(0.1)
+    assert len(begun) <= soon + torch.get_num_threads()
+    assert len(begun) < 1000

@@ -50,7 +50,9 @@ def test_a_killed_run_ends_with_the_bits_of_an_undisturbed_one(path) -> None:
     assert seen[0].number > 9, "it went on from a checkpoint"
     assert same_weights(undisturbed, resumed)
     assert without_seconds(history) == without_seconds(expected)
-    assert not path.exists(), "a finished run can't be resumed"
+    again, history = gcn_sl(path, stop_at(0))
+    assert same_weights(undisturbed, again), "a finished run is kept until its caller removes it"
+    assert without_seconds(history) == without_seconds(expected)
 
 
 @pytest.mark.parametrize("settings", SETTINGS)

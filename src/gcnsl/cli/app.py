@@ -19,7 +19,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 BAD_INPUT = 2
 """Exit code for what the user can fix: the same that wrong options have."""
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, as shells have it, and after SIGTERM."""
 _PLURALS = {"method": "models", "dataset": "datasets", "split": "splits"}
 """Options that take several of what the library takes one of."""
 
@@ -71,13 +71,13 @@ def column_option(option: str, column: str) -> str:
 app = typer.Typer(
     name="gcnsl",
     help="Node classification on graphs whose neighbours may disagree.",
-    epilog=f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} Ctrl-C; 1 a bug.",
+    epilog=f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} interrupted; 1 a bug.",
     cls=_Program,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-_settings = {"debug": False}
+_settings: dict[str, Any] = {"debug": False, "warned": set()}
 
 
 def main() -> None:
@@ -85,6 +85,7 @@ def main() -> None:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
+            _settings["warned"] = set()
             app(standalone_mode=True)
     except (GcnslError, OSError) as error:
         if _settings["debug"]:
@@ -97,7 +98,9 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any) 
     """Our own warnings are for users, and one line; others are for developers, and say where they come from."""
     ours = category.__module__.startswith("gcnsl.")
     text = str(message) if ours else warnings.formatwarning(message, category, *place[:2]).strip()
-    say("Warning", text, "yellow")
+    if text not in _settings["warned"]:  # Python tells only warnings of one line of code apart
+        _settings["warned"].add(text)
+        say("Warning", text, "yellow")
 
 
 def _show_version(wanted: bool) -> None:

@@ -157,7 +157,7 @@ def _print_comparison(comparison: "Comparison", graph: str) -> None:
         rows.append([f"[bold]{cell}[/]" for cell in row] if lead is None else row)
     score = f"test {comparison.metric}"
     headings = ("method", score, "best leads by", "p", "epochs", "time", *([] if complete else ["runs"]))
-    only_seeds = comparison.test_share == 0 and max(counts) > 1
-    title = f"{graph}, {runs}" + (", differences between seeds on one split" if only_seeds else "")
-    print_table(headings, rows, title=title, right=headings[1:])
+    print_table(headings, rows, title=f"{graph}, {runs}", right=headings[1:])
+    if comparison.test_share == 0 and max(counts) > 1:
+        out.print("These are differences between seeds on one split; they say nothing about other splits.")
     out.print(comparison.verdict(), highlight=False, soft_wrap=True)

@@ -30,12 +30,19 @@ class ProgressBar:
         self._began = self._told = time.monotonic()
         self._in_lines = not quiet and not err.is_terminal
 
-    def update(self, *, completed: float, total: float | None = None, text: str | None = None) -> None:
-        """Show how much is done, of how much, and a few words about it."""
+    def update(
+        self,
+        *,
+        completed: float,
+        total: float | None = None,
+        text: str | None = None,
+        seconds_left: float | None = None,
+    ) -> None:
+        """Show how much is done, of how much, a few words about it, and the time left, by default from the speed."""
         self._first = min(self._first, max(0.0, completed - 1))  # what an earlier call has done took no time of ours
         self._text = self._text if text is None else text
         self._bar.update(self._task, completed=completed, total=total, text=self._text)
-        left = self.time_left()
+        left = self.time_left() if seconds_left is None else f"about {duration(seconds_left)} left"
         self._bar.update(self._task, left=left)
         if self._in_lines and time.monotonic() - self._told > NEWS_SECONDS:
             self._told = time.monotonic()
@@ -79,12 +86,13 @@ def busy(doing: str, *, quiet: bool = False) -> Iterator[None]:
 
 @contextmanager
 def epochs_shown(*, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
-    """A bar up to the epoch in which training ends if none improves; gives the function to call after each epoch."""
+    """A bar up to the time at which training ends if no epoch improves; gives the function to call after each epoch."""
     with progress("Training", quiet=quiet) as bar:
 
         def show(epoch: Epoch) -> None:
             text = f"epoch {epoch.number}  loss {epoch.train_loss:.3f}  validation {epoch.accuracy['val']:.1%}"
-            bar.update(completed=epoch.number, total=epoch.number + epoch.remaining, text=text)
+            left = epoch.seconds_left
+            bar.update(completed=epoch.seconds, total=epoch.seconds + left, text=text, seconds_left=left)
 
         yield show
 
@@ -93,16 +101,21 @@ def epochs_shown(*, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
 def runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[str, int], None], Callable[[Epoch], None]]]:
     """A bar over many trainings; gives the functions to call before each of them and after each epoch."""
     with progress("Comparing", total, quiet=quiet) as bar:
-        done, name = -1, ""
+        done, name, spent, began = -1, "", 0.0, time.monotonic()
 
         def begin(method: str, run: int) -> None:
-            nonlocal done, name
-            done, name = done + 1, f"{done + 2}/{total}  {method}, run {run}"
+            nonlocal done, name, spent
+            done, name, spent = done + 1, f"{done + 2}/{total}  {method}, run {run}", time.monotonic() - began
             bar.update(completed=done, text=name)
 
         def show(epoch: Epoch) -> None:
-            part = epoch.number / (epoch.number + epoch.remaining)
-            bar.update(completed=done + part, text=f"{name}  validation {epoch.accuracy['val']:.1%}")
+            this_run = epoch.seconds + epoch.seconds_left
+            others = (total - done - 1) * (spent + this_run) / (done + 1)  # each as long as the runs so far
+            bar.update(
+                completed=done + epoch.seconds / this_run,
+                text=f"{name}  validation {epoch.accuracy['val']:.1%}",
+                seconds_left=epoch.seconds_left + others,
+            )
 
         yield begin, show
 

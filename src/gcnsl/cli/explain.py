@@ -9,9 +9,12 @@ from rich.markup import escape
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, percent, print_json, print_table, say
+from gcnsl.cli.train import say_if_interrupted
 
 if TYPE_CHECKING:
     from gcnsl.estimator.explanation import Explanation, Neighbour
+
+SHOWN_FEATURES = 8
 
 
 @app.command()
@@ -25,7 +28,11 @@ def explain(
     device: shared.DeviceOption = "auto",
     as_json: shared.JsonOption = False,
 ) -> None:
-    """Show why a node is classified as it is: probabilities, neighbours, and the learned graph if the method has one.
+    """Show why a node is classified as it is: probabilities, its features, and its neighbours.
+
+    Shares of features are integrated gradients: how much each adds, on all ways through the model, to the log-odds of
+    the class against the second most probable one, ln(p / p'), when the node's features grow from zero to what they
+    are. Neighbours are those of the given graph and, if the method has one, of the learned graph.
 
     Example: [bold]gcnsl explain model bspwm --plot bspwm.png[/]
     """
@@ -36,6 +43,7 @@ def explain(
 
         classifier = NodeClassifier.load(model, device=device)
         explanation = explain_node(classifier, find_node(classifier, node))
+        say_if_interrupted(classifier)
         if plot is not None:
             from gcnsl.estimator.explanation_picture import draw_explanation
 
@@ -45,8 +53,9 @@ def explain(
         for name in ("original", "reconnected"):
             neighbours = getattr(explanation, name)
             if neighbours is not None:
-                share, nodes = explanation.agreement(neighbours), answer[name][:top]
-                answer[name] = {"count": len(neighbours), "agreement": share, "nodes": nodes}
+                tallies = {kind: asdict(tally) for kind, tally in explanation.tally(neighbours).items()}
+                answer[name] = {"count": len(neighbours), **tallies, "nodes": answer[name][:top]}
+        answer["is_crowded"] = explanation.is_crowded
         print_json(answer)
         return
     _print_explanation(explanation, top)
@@ -62,24 +71,40 @@ def _print_explanation(explanation: "Explanation", top: int) -> None:
         known = f"its class, {escape(str(node.label))}, was known: it was for {node.used_for}"
     out.print(f"[bold]{escape(str(node.id))}[/] is [bold]{predicted}[/] [dim]({known})[/]")
     out.print(f"Probabilities: {likely}", highlight=False)
+    against = f"for {predicted} against {escape(str(explanation.rival))}"
     if explanation.evidence:
         parts = ", ".join(f"{name} {value:+.2f}" for name, value in explanation.evidence.items())
-        against = f"for {predicted} against {escape(str(explanation.rival))}"
-        out.print(f"What speaks {against}, in logits: {parts}", highlight=False)
+        out.print(f"What speaks {against}, in log-odds: {parts}", highlight=False)
     out.print()
+    _print_features(explanation, against)
     if explanation.reconnected is None:
         out.print(f"{explanation.method} has no learned graph here.")
+    elif explanation.is_crowded:
+        out.print(f"Learned graph A*: {escape(explanation.summary(explanation.reconnected))}", style="bold")
+        out.print("A* joins the node to so many others that it tells nothing about this one.")
     else:
         _print_neighbours("Learned graph A*", "in A too", explanation, explanation.reconnected, top)
     _print_neighbours("Given graph A", "in A* too", explanation, explanation.original, top)
 
 
+def _print_features(explanation: "Explanation", against: str) -> None:
+    shown, others = explanation.features[:SHOWN_FEATURES], explanation.features[SHOWN_FEATURES:]
+    if not shown:
+        out.print("Its own features have no share in the prediction.")
+        return
+    rows = ((escape(f.name), f"{f.value:g}", f"{f.log_odds:+.2f}") for f in shown)
+    rest = sum(feature.log_odds for feature in others)
+    out.print(f"Its own features, {against}", style="bold")
+    print_table(("feature", "value", "log-odds"), rows, right=("value", "log-odds"))
+    if others:
+        out.print(f"and {len(others):,} more, together {rest:+.2f}", highlight=False)
+
+
 def _print_neighbours(
     title: str, too: str, explanation: "Explanation", neighbours: "list[Neighbour]", top: int
 ) -> None:
-    title = f"{title}: {escape(explanation.summary(neighbours))}"
+    out.print(f"{title}: {escape(explanation.summary(neighbours))}", style="bold", highlight=False)
     if not neighbours:
-        out.print(title, style="bold")
         return
     rows = (
         (
@@ -94,4 +119,4 @@ def _print_neighbours(
     )
     headings = ("node", "known class", "used for", "predicted", "similarity", too)
     more = f"and {len(neighbours) - top:,} more: --top shows more" if len(neighbours) > top else None
-    print_table(headings, rows, title=title, caption=more, right=("similarity",))
+    print_table(headings, rows, caption=more, right=("similarity",))

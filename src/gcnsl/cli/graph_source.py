@@ -163,7 +163,7 @@ class GraphSource:
             weight=False if self.no_weight else self.weight,
             directed=self.directed,
         )
-        data.name = self.nodes.stem if self.nodes is not None else None
+        data.name = None if self.nodes is None else _name_of(self.nodes)
         return data
 
     def _check_options(self) -> None:
@@ -212,6 +212,12 @@ def say_unused(data: "Data", methods: "Iterable[Method]") -> None:
     ]
     if sentences:
         say("Note", "; ".join(sentences), "cyan")
+
+
+def _name_of(nodes: Path) -> str:
+    """What to call the graph of a table: the folder's name if the file's says no more than that it holds nodes."""
+    says_nothing = nodes.stem.lower() in ("nodes", "node", "vertices")
+    return (says_nothing and nodes.resolve().parent.name) or nodes.stem
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:

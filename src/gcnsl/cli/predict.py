@@ -14,6 +14,7 @@ from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_facts, print_json, print_table, say
 from gcnsl.cli.graph_source import GraphSource, takes_graph
 from gcnsl.cli.quality_tables import metric_facts, print_classes
+from gcnsl.cli.train import say_if_interrupted
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def predict(
         classifier = NodeClassifier.load(model, device=device)
         like = source.like(classifier.graph_)
         data = like.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None
+        say_if_interrupted(classifier)
         table = prediction_table(classifier, data, by_class=proba)
         unseen = quality_on_unseen(classifier, data) if evaluate and data is not None else None
     if output is not None:

@@ -15,6 +15,7 @@ from gcnsl.cli.quality_tables import remark_on_imbalance
 
 if TYPE_CHECKING:
     from gcnsl.evaluation.hyperparameter_search import Found, Search
+    from gcnsl.training import Epoch
 
 
 @app.command()
@@ -88,12 +89,20 @@ def search(
     say_unused(data, [base])
     try:
         with progress("Searching", trials, quiet=quiet) as bar:
+            finished = 0
 
             def tell(done: int, best: float | None) -> None:
+                nonlocal finished
+                finished = done
                 news = f"{done}/{trials} trials" + (f", best {score(best)}" if best is not None else "")
                 bar.update(completed=done, text=news)
 
-            found = run_search(wanted, trials=trials, seconds=minutes and 60 * minutes, jobs=jobs, on_trial=tell)
+            def show(run: int, epoch: "Epoch") -> None:
+                part = epoch.number / (epoch.number + epoch.remaining)
+                bar.update(completed=finished + (run + part) / runs)
+
+            seconds = None if minutes is None else 60 * minutes
+            found = run_search(wanted, trials=trials, seconds=seconds, jobs=jobs, on_trial=tell, on_epoch=show)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"the trials are in {study}; the same command continues from there") from None
     provenance = {

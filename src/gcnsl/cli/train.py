@@ -14,12 +14,17 @@ from gcnsl.cli.assignments import read_options, with_class_weight
 from gcnsl.cli.console import busy, epochs_shown, out, percent, print_facts, print_json, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.quality_tables import metric_facts, print_classes, remark_on_imbalance
-from gcnsl.errors import InputError
+from gcnsl.errors import InputError, Interrupted
 
 if TYPE_CHECKING:
     from gcnsl.estimator import NodeClassifier
     from gcnsl.evaluation.training_report import TrainingReport
 
+WHY_ENDED = {
+    "patience": "none was better for long enough",
+    "epochs": "the last one allowed",
+    "minutes": "the last one within --minutes",
+}
 CROWDED = 0.5
 """A learned graph that joins a larger share of all pairs of nodes is remarked on."""
 
@@ -51,6 +56,9 @@ def train(
     settings: shared.SettingsOption = None,
     seed: shared.SeedOption = 0,
     device: shared.DeviceOption = "auto",
+    minutes: Annotated[
+        float | None, typer.Option(help="End training after so many minutes, with the best epoch until then.")
+    ] = None,
     checkpoint_every: Annotated[
         int | None,
         typer.Option(
@@ -65,8 +73,9 @@ def train(
     """Train a method on a graph's labelled nodes, test it on nodes that are held back, and save it.
 
     Hyper-parameters are those of --set, then of --settings, then those published for a graph of the literature, then
-    the method's defaults. All metrics on the test nodes are printed, and each class; --plot draws which classes are
-    taken for which, and whether probabilities can be believed.
+    the method's defaults. Ctrl-C ends training with the best model so far; the same command continues it. All metrics
+    on the test nodes are printed, and each class; --plot draws which classes are taken for which, and whether
+    probabilities can be believed.
 
     Example: [bold]gcnsl train debian --method h2gcn-2 -o model[/]
 
@@ -89,19 +98,27 @@ def train(
         data = source.read_labelled(split=split, seed=seed, runs=max(run + 1, 10), root=root)
     remark_on_imbalance(data, metric, quiet=quiet)
     say_unused(data, [resolved])
-    if checkpoint is not None and checkpoint.exists() and not quiet:
+    continues = checkpoint is not None and checkpoint.exists()
+    spared = output is not None and output.exists() and not continues
+    if continues and not quiet:
         say("Continuing", f"from {checkpoint}", "cyan")
-    with epochs_shown(quiet=quiet) as show:
-        classifier = NodeClassifier(
-            resolved.name,
-            **resolved.options(),
-            random_state=seed + run,
-            device=device,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every or sys.maxsize,  # Ctrl-C writes one anyway
-            on_epoch=show,
-        )
-        classifier.fit_graph(data, run=run % split_count(data), all_labels=all_labels, root=root)
+    classifier = NodeClassifier(
+        resolved.name,
+        **resolved.options(),
+        random_state=seed + run,
+        device=device,
+        minutes=minutes,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every or sys.maxsize,  # Ctrl-C writes one anyway
+    )
+    try:
+        with epochs_shown(quiet=quiet) as show:
+            classifier.set_params(on_epoch=show)
+            classifier.fit_graph(data, run=run % split_count(data), all_labels=all_labels, root=root)
+    except Interrupted as interruption:
+        with busy("Saving the best model so far", quiet=quiet):
+            told = _save_so_far(classifier, interruption, output, spared=spared)
+        raise Interrupted(told) from None
     if output is not None:
         classifier.save(output)
     report = report_on(classifier, data, run=run % split_count(data))
@@ -119,13 +136,35 @@ def train(
         _print_next(classifier, shlex.quote(str(output)))
 
 
+def say_if_interrupted(classifier: "NodeClassifier") -> None:
+    """Remind the user of a model that its training can be continued."""
+    if classifier.history_.stopped == "interrupted":
+        epochs = f"training was interrupted after epoch {len(classifier.history_)}"
+        say("Note", f"{epochs}; this is the best model until then, and the same `gcnsl train` continues it", "yellow")
+
+
+def _save_so_far(classifier: "NodeClassifier", interruption: Interrupted, output: Path | None, *, spared: bool) -> str:
+    """Save the best model so far, unless an older one is to be spared; say so, and how to continue."""
+    from gcnsl.training.interruption import Interruption
+
+    when = str(interruption).partition(";")[0]
+    if output is None:
+        return f"{when}; nothing was saved: -o FOLDER saves the best model so far"
+    saved = f"{output} is still the older model" if spared else "there is no model yet"
+    if interruption.so_far is not None and not spared:
+        with Interruption() as further:
+            further.ignore_further()
+            classifier.save(output)
+        saved = f"{output} is the best model so far, of epoch {classifier.history_.best_epoch}"
+    return f"{when}; {saved}. This continues:\n  {shlex.join(['gcnsl', *sys.argv[1:]])}"
+
+
 def _print_report(report: "TrainingReport", output: Path | None, metric: str | None) -> None:
     facts = {"test accuracy": "–  [dim]no node was held back[/]"} if report.test is None else {}
     facts |= {} if report.test is None else metric_facts(report.test, metric)
     for part, title in {"val": "validation accuracy", "train": "training accuracy"}.items():
         facts[title] = f"{percent(report.accuracy[part])} [dim]of {report.nodes[part]:,} nodes[/]"
-    why = {"patience": "none was better for long enough", "epochs": "the last one allowed"}[report.stopped]
-    facts["epochs"] = f"{report.epochs}, the best is {report.best_epoch} [dim]({why})[/]"
+    facts["epochs"] = f"{report.epochs}, the best is {report.best_epoch} [dim]({WHY_ENDED[report.stopped]})[/]"
     facts["time"] = f"{report.seconds:.1f} s [dim]on {report.device}[/]"
     for title, graph in {"given graph A": report.original, "learned graph A*": report.reconnected}.items():
         if graph is not None:

@@ -1,4 +1,4 @@
-"""Why a node is classified as it is: probabilities, neighbours in the given and in the learned graph, and branches."""
+"""Why a node is classified as it is: probabilities, branches, features, and neighbours in both graphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError
+from gcnsl.estimator.feature_attribution import attribute_features, own_features
 from gcnsl.estimator.node_classifier import NodeClassifier
+from gcnsl.sparse import slice_rows
+
+CROWD, CROWDED_SHARE = 1000, 0.5
+"""From so many neighbours on, or with more than this share of all nodes, the learned graph tells nothing of a node."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,26 @@ class Neighbour(Node):
 
 
 @dataclass(frozen=True)
+class Feature:
+    """A feature with its value at a node, and its share in the log-odds of the class against the rival.
+
+    :mod:`gcnsl.estimator.feature_attribution` says how the share is computed.
+    """
+
+    name: str
+    value: float
+    log_odds: float
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A number of neighbours, and the share of them that have the class predicted for the node; ``None`` of none."""
+
+    count: int
+    agreement: float | None
+
+
+@dataclass(frozen=True)
 class Explanation:
     """A prediction and what stands behind it.
 
@@ -56,8 +81,10 @@ class Explanation:
         original: The node's neighbours in the given graph, the most similar first.
         reconnected: Those in the learned graph, the most similar first; ``None`` if none is learned.
         rival: The second most probable class.
-        evidence: By branch, what it adds to the logit of the predicted class beyond that of the rival; the sum is the
-            difference of the two logits. Empty if the model has no branches.
+        evidence: By branch, what it adds to the log-odds of the predicted class against the rival, the difference of
+            their logits, which is the sum. Empty if the model has no branches.
+        features: The features that have a share, those with the largest first.
+        nodes: Number of nodes of the graph.
     """
 
     method: str
@@ -67,17 +94,35 @@ class Explanation:
     reconnected: list[Neighbour] | None
     rival: Any
     evidence: dict[str, float]
+    features: list[Feature]
+    nodes: int
 
-    def agreement(self, neighbours: list[Neighbour]) -> float | None:
-        """The share of neighbours whose class, known or predicted, is the one predicted for the node."""
-        return fmean(other.best_known == self.node.predicted for other in neighbours) if neighbours else None
+    def tally(self, neighbours: list[Neighbour]) -> dict[str, Tally]:
+        """Neighbours whose class was ``"known"`` to training, and those whose class is ``"predicted"``."""
+        parts: dict[str, list[Neighbour]] = {"known": [], "predicted": []}
+        for other in neighbours:
+            parts["predicted" if other.label is None else "known"].append(other)
+        return {
+            name: Tally(len(part), fmean(o.best_known == self.node.predicted for o in part) if part else None)
+            for name, part in parts.items()
+        }
 
     def summary(self, neighbours: list[Neighbour]) -> str:
         """Their number and agreement, in words."""
-        share = self.agreement(neighbours)
-        if share is None:
+        if not neighbours:
             return "no neighbours"
-        return f"{len(neighbours):,} neighbour{'s' if len(neighbours) > 1 else ''}, {share:.1%} {self.node.predicted}"
+        parts = (
+            f"{tally.count:,} {name} ({tally.agreement:.0%} {self.node.predicted})"
+            for name, tally in self.tally(neighbours).items()
+            if tally.agreement is not None
+        )
+        return f"{len(neighbours):,} neighbour{'s' if len(neighbours) > 1 else ''}, {' and '.join(parts)}"
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether the learned graph joins the node to so many others that single ones tell nothing about it."""
+        count = len(self.reconnected or [])
+        return count >= CROWD or count > CROWDED_SHARE * self.nodes
 
 
 def find_node(classifier: NodeClassifier, name: str) -> int:
@@ -101,17 +146,16 @@ def explain(classifier: NodeClassifier, node: int) -> Explanation:
     order = np.argsort(-probabilities[node], kind="stable")
     source, target = classifier.graph_.edge_index
     original = target[source == node].numpy()
-    reconnected, similarity = _learned_neighbours(classifier, node)
-    joined = np.unique(np.concatenate([original, [] if reconnected is None else reconnected])).astype(np.int64)
+    learned, similarity = _learned_neighbours(classifier, node)
+    given, reconnected = set(original.tolist()), None if learned is None else set(learned.tolist())
     views = [
         Neighbour(
             **vars(_view(classifier, probabilities, i)),
             similarity=None if similarity is None else float(similarity[i]),
-            original=bool((original == i).any()),
-            reconnected=reconnected is not None and bool((reconnected == i).any()),
+            original=i in given,
+            reconnected=i in (reconnected or ()),
         )
-        for i in joined.tolist()
-        if i != node
+        for i in sorted((given | (reconnected or set())) - {node})
     ]
     closest = sorted(views, key=lambda other: -(other.similarity or 0.0))
     classes, branches = classifier.classes_.tolist(), getattr(classifier.model_, "evidence", None)
@@ -124,7 +168,18 @@ def explain(classifier: NodeClassifier, node: int) -> Explanation:
         reconnected=None if reconnected is None else [other for other in closest if other.reconnected],
         rival=classes[second],
         evidence=branches(*prepared.inputs, node=node, one=first, other=second) if branches else {},
+        features=_features(classifier, node, one=first, other=second),
+        nodes=len(probabilities),
     )
+
+
+def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) -> list[Feature]:
+    shares = attribute_features(classifier.fitted_, node, one=one, other=other)
+    given = slice_rows(classifier.graph_.x, node, node + 1).to_dense()[0]
+    values = given if len(given) == len(shares) else own_features(classifier.fitted_, node)  # the method's own
+    names = classifier.graph_.get("feature_names") or [f"feature {column}" for column in range(len(shares))]
+    order = [column for column in np.argsort(-np.abs(shares), kind="stable").tolist() if shares[column] != 0]
+    return [Feature(names[column], float(values[column]), float(shares[column])) for column in order]
 
 
 def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) -> Node:

@@ -1,4 +1,4 @@
-"""A picture of an explanation: a node among its neighbours, in the given graph and in the learned one."""
+"""A picture of an explanation: a node among its neighbours, in the given and in the learned graph, and its features."""
 
 from __future__ import annotations
 
@@ -17,20 +17,30 @@ from matplotlib.lines import Line2D
 from gcnsl.estimator.explanation import Explanation, Neighbour
 from gcnsl.pictures import save_picture
 
-_INK, _PALE = "#24292f", "#c5cad1"
+_INK, _PALE, _FOR, _AGAINST = "#24292f", "#c5cad1", "#57606a", "#b0b7c0"
 _MOST = 36
 """More neighbours than this can't be told apart: the most similar ones are drawn."""
+_UPRIGHT = 14
+"""Up to so many names fit around the circle in upright letters; more are turned outwards."""
+_FEATURES = 8
+_LONGEST_NAME = 20
+_LETTER = 0.024
+"""The width of a letter, as a share of half the width of a side."""
 
 
 def draw_explanation(explanation: Explanation, path: str | os.PathLike[str]) -> Path:
     """Write the picture (format by the file's ending) and return its path."""
     colors = _class_colors(explanation)
     node = explanation.node
+    sides = {"Given graph A": explanation.original}
+    if explanation.reconnected is not None:
+        sides["Learned graph A*"] = explanation.reconnected
     with mpl.rc_context({"font.size": 10}):
-        figure = Figure(figsize=(12.5, 7.3), layout=ConstrainedLayoutEngine(h_pad=0.12), dpi=120)
-        given, learned = figure.subplots(1, 2)
-        _draw_side(given, "Given graph A", explanation, explanation.original, colors)
-        _draw_side(learned, "Learned graph A*", explanation, explanation.reconnected, colors)
+        figure = Figure(figsize=(5.6 * len(sides) + 3.6, 6.9), layout=ConstrainedLayoutEngine(h_pad=0.1), dpi=120)
+        *graphs, features = figure.subplots(1, len(sides) + 1, width_ratios=[5.6] * len(sides) + [3.2])
+        for axes, (title, neighbours) in zip(graphs, sides.items(), strict=True):
+            _draw_side(axes, title, explanation, neighbours, colors)
+        _draw_features(features, explanation)
         known = "" if node.label is None else f", known to be {node.label}"
         figure.suptitle(
             f"{node.id}: {node.predicted} with probability {node.probability:.2f}{known}", weight="bold", color=_INK
@@ -49,39 +59,64 @@ def _class_colors(explanation: Explanation) -> dict[Any, Any]:
 
 
 def _draw_side(
-    axes: Axes, title: str, explanation: Explanation, neighbours: list[Neighbour] | None, colors: Mapping[Any, Any]
+    axes: Axes, title: str, explanation: Explanation, neighbours: list[Neighbour], colors: Mapping[Any, Any]
 ) -> None:
+    """Draw the node, which its picture's title names, in a circle of its neighbours, with their names around it."""
     axes.set_axis_off()
-    axes.set_aspect("equal")
-    axes.set_xlim(-1.9, 1.9)
-    axes.set_ylim(-1.75, 1.75)
-    summary = "none in this model" if neighbours is None else explanation.summary(neighbours)
-    part = f" ({_MOST} most similar shown)" if len(neighbours or []) > _MOST else ""
-    axes.set_title(f"{title}: {summary}{part}", color=_INK, fontsize=11)
-    drawn = sorted((neighbours or [])[:_MOST], key=lambda other: list(colors).index(other.best_known))
+    is_crowded = neighbours is explanation.reconnected and explanation.is_crowded
+    shown = [] if is_crowded else neighbours[:_MOST]
+    drawn = sorted(shown, key=lambda other: list(colors).index(other.best_known))
+    longest = max((len(_shortened(other.id)) for other in drawn), default=0)
+    half = 1.18 / (1 - _LETTER * longest)  # the circle has radius 1
+    upright = len(drawn) <= _UPRIGHT
+    high = 1.25 if upright else half  # upright names need no room above, so that the circle may be stretched
+    axes.set(xlim=(-half, half), ylim=(-high, high), aspect="auto" if upright else "equal")
+    lines = [title, explanation.summary(neighbours)]
+    if is_crowded:
+        lines.append("so many that A* tells nothing about this node")
+    elif len(neighbours) > _MOST:
+        lines.append(f"the {_MOST} most similar are shown")
+    axes.set_title("\n".join(lines), color=_INK, fontsize=10)
     for place, other in enumerate(drawn, start=1):
         angle = np.pi / 2 - 2 * np.pi * (place - 0.5) / len(drawn)
-        _draw_neighbour(axes, other, angle, colors[other.best_known])
-    node = explanation.node
-    axes.plot(0, 0, "o", markersize=26, color=colors[node.predicted], markeredgecolor=_INK, markeredgewidth=2, zorder=3)
-    axes.annotate(
-        str(node.id), (0, 0), xytext=(0, -24), textcoords="offset points", ha="center", va="center", weight="bold",
-        color=_INK, zorder=5, bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.8, "linewidth": 0},
-    )  # fmt: skip
+        _draw_neighbour(axes, other, angle, colors[other.best_known], upright=upright)
+    color = colors[explanation.node.predicted]
+    axes.plot(0, 0, "o", markersize=26, color=color, markeredgecolor=_INK, markeredgewidth=2, zorder=3)
 
 
-def _draw_neighbour(axes: Axes, other: Neighbour, angle: float, color: Any) -> None:
+def _draw_neighbour(axes: Axes, other: Neighbour, angle: float, color: Any, *, upright: bool) -> None:
     x, y = np.cos(angle), np.sin(angle)
     both = other.original and other.reconnected
     axes.plot([0, x], [0, y], color=_INK if both else _PALE, linewidth=2.2 if both else 1, zorder=1)
     fill = color if other.label is not None else "white"
     axes.plot(x, y, "o", markersize=12, color=fill, markeredgecolor=color, markeredgewidth=2, zorder=2)
-    left, name = x < -1e-9, str(other.id)
+    left, above = x < -1e-9, abs(x) < 0.2
+    rotation = 0.0 if upright else np.degrees(angle) + (180 if left else 0)
+    across = "center" if upright and above else "right" if left else "left"
+    along = ("bottom" if y > 0 else "top") if upright and above else "center"
     axes.text(
-        1.1 * x, 1.1 * y, name if len(name) <= 20 else f"{name[:19]}…", fontsize=8, color=_INK,
-        rotation=np.degrees(angle) + (180 if left else 0), rotation_mode="anchor",
-        ha="right" if left else "left", va="center",
+        1.13 * x, 1.13 * y, _shortened(other.id), fontsize=9 if upright else 8, color=_INK, rotation=rotation,
+        rotation_mode="anchor", ha=across, va=along,
     )  # fmt: skip
+
+
+def _draw_features(axes: Axes, explanation: Explanation) -> None:
+    """Draw the largest shares of features as bars."""
+    shown = explanation.features[:_FEATURES]
+    places, shares = range(len(shown)), [feature.log_odds for feature in shown]
+    axes.barh(places, shares, color=[_FOR if share > 0 else _AGAINST for share in shares], height=0.6)
+    axes.axvline(0, color=_INK, linewidth=0.8)
+    axes.set_yticks(places, [_shortened(feature.name) for feature in shown])
+    axes.set_ylim(_FEATURES - 0.4, -0.6)  # the largest on top
+    axes.set_xlabel(f"log-odds for {explanation.node.predicted} against {explanation.rival}")
+    axes.set_title("Its own features", color=_INK, fontsize=10)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+
+
+def _shortened(name: Any) -> str:
+    text = str(name)
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
 
 
 def _legend(explanation: Explanation, colors: Mapping[Any, Any]) -> list[Line2D]:

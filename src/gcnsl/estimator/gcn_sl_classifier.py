@@ -61,6 +61,7 @@ class GCNSLClassifier(NodeClassifier):
         validation_fraction: float = 0.4,
         random_state: Any = 0,
         device: str = "auto",
+        minutes: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = Checkpoint.every,
         on_epoch: Callable[[Epoch], None] | None = None,

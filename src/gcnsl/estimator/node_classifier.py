@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +19,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 from typing_extensions import Self
 
-from gcnsl.checks import UNLABELLED, check_whole
-from gcnsl.errors import InputError
+from gcnsl.checks import UNLABELLED, check_number, check_whole
+from gcnsl.errors import InputError, Interrupted
 from gcnsl.estimator import stored_classifier
 from gcnsl.estimator.documented import option_lines, with_options_of
 from gcnsl.estimator.grown_graph import in_training_order
@@ -43,6 +44,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     one, and :meth:`predict` without arguments returns the classes of all. With arguments it takes the graph as it has
     grown since. scikit-learn's conventions hold; for its cross-validation see :meth:`over_nodes`.
 
+    Ctrl-C and SIGTERM during training raise :class:`gcnsl.errors.Interrupted`. The classifier is then fitted with the
+    best epoch so far, unless the first one was not finished.
+
     >>> classifier = NodeClassifier("h2gcn-2", dropout=0.2).fit(X, y, edge_index=edges)    # doctest: +SKIP
     >>> classifier.predict()                                                              # doctest: +SKIP
 
@@ -51,7 +55,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation_fraction: Share of the labelled nodes that decide when to stop, if ``fit`` is given none.
         random_state: Seed of everything that is drawn: validation nodes, anchors, weights, dropout.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
-        checkpoint: File to save an unfinished run in, and to continue from; ``None`` for none.
+        minutes: Time for training, preparation included: it ends with the last epoch that fits. One epoch is always
+            made; ``None`` for as long as it takes.
+        checkpoint: File to save a run in, and to continue from; :meth:`save` removes it. ``None`` for none.
         checkpoint_every: Number of epochs between two writes of it.
         on_epoch: Called with a :class:`gcnsl.training.Epoch` after each epoch.
         **options: Hyper-parameters of the method and of its training, listed below.
@@ -77,6 +83,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation_fraction: float = 0.4,
         random_state: Any = 0,
         device: str = "auto",
+        minutes: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = Checkpoint.every,
         on_epoch: Callable[[Epoch], None] | None = None,
@@ -86,6 +93,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.device = device
+        self.minutes = minutes
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.on_epoch = on_epoch
@@ -173,7 +181,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, data: Data, train_mask: Tensor, val_mask: Tensor, classes: NDArray[Any], *, seed: int, root: Folder = None
     ) -> Self:
         """Train on some nodes of a checked graph; other labels are hidden."""
-        method, known, checkpoint = self.resolved_method(), copy.copy(data), None
+        began, method, known, checkpoint = time.perf_counter(), self.resolved_method(), copy.copy(data), None
+        minutes = None if self.minutes is None else check_number("minutes", self.minutes, above=0)
         known.y = torch.where(train_mask | val_mask, data.y, UNLABELLED)
         device = choose_device(self.device)
         prepared = prepare(method, known, rows=train_mask, seed=seed, device=device, root=root)
@@ -181,14 +190,20 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             graph = digest(stored_parts(data.x, "x") | edge_parts(data))[:16]
             identity = {"method": method.name, **method.options(), "graph": graph}
             checkpoint = Checkpoint(self.checkpoint, self.checkpoint_every, identity)
-        fitted = fit(
-            prepared,
-            train_mask=train_mask,
-            val_mask=val_mask,
-            seed=seed,
-            on_epoch=self.on_epoch,
-            checkpoint=checkpoint,
-        )
+        try:
+            fitted = fit(
+                prepared,
+                train_mask=train_mask,
+                val_mask=val_mask,
+                seed=seed,
+                minutes=None if minutes is None else max(0.0, minutes - (time.perf_counter() - began) / 60),
+                on_epoch=self.on_epoch,
+                checkpoint=checkpoint,
+            )
+        except Interrupted as interruption:
+            if interruption.so_far is not None:
+                self._keep(interruption.so_far, classes, train_mask, val_mask)
+            raise
         self._keep(fitted, classes, train_mask, val_mask)
         return self
 
@@ -261,16 +276,22 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def over_nodes(
         self, X: Any, edge_index: Any, *, edge_weight: Any = None, directed: bool = False
     ) -> ClassifierOverNodes:
-        """The same for scikit-learn's cross-validation and searches: an estimator whose samples are node numbers."""
+        """The same for scikit-learn's cross-validation and searches: an estimator whose samples are node numbers.
+
+        A search names the options of this classifier ``classifier__NAME``, such as ``classifier__epsilon``.
+        """
         return ClassifierOverNodes(self, X, edge_index, edge_weight=edge_weight, directed=directed)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
         """Write the fitted classifier to a folder: ``config.json`` and ``tensors.safetensors``, nothing pickled.
 
-        The training graph is saved with it. An older model there is replaced once the new one is complete.
+        The training graph is saved with it. An older model there is replaced once the new one is complete. Then the
+        checkpoint is removed, unless training was interrupted.
         """
         check_is_fitted(self)
         stored_classifier.save(self, path, overwrite=overwrite)
+        if self.checkpoint is not None and self.history_.stopped != "interrupted":
+            Checkpoint(self.checkpoint).remove()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str = "auto") -> Self:

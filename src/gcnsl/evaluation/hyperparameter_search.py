@@ -34,7 +34,7 @@ from gcnsl.graph import split_count, split_masks
 from gcnsl.graph.arcs import edge_parts
 from gcnsl.methods import Method, Prepared, find_method
 from gcnsl.methods.registry import Folder
-from gcnsl.training import METRICS, choose_device
+from gcnsl.training import METRICS, Epoch, choose_device
 
 _DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 _STARTUP_TRIALS = 10
@@ -138,6 +138,7 @@ def search(
     seconds: float | None = None,
     jobs: int = 1,
     on_trial: Callable[[int, float | None], None] | None = None,
+    on_epoch: Callable[[int, Epoch], None] | None = None,
 ) -> Found:
     """Search until there are so many trials, those of earlier calls and those given up counted, and return the best.
 
@@ -147,6 +148,7 @@ def search(
         seconds: Start no trial after so many seconds.
         jobs: Processes.
         on_trial: Called, in another thread, with the number of trials and the best value of the metric so far.
+        on_epoch: Called after each epoch with the number of the run in its trial; only if there are no other processes.
     """
     check_whole("trials", trials, least=1)
     if seconds is not None:
@@ -170,7 +172,7 @@ def search(
 
     with watching(look, every=_POLL_SECONDS) if on_trial else nullcontext():
         if _done(study) < trials and jobs == 1:
-            _work(wanted, trials, seconds)
+            _work(wanted, trials, seconds, on_epoch=on_epoch)
         elif _done(study) < trials:
             worker = Worker.one_of(jobs)
             in_processes(partial(_work, wanted, trials, seconds), [worker] * jobs, jobs=jobs, worker=worker)
@@ -203,12 +205,20 @@ def _enqueue_first(study: optuna.Study, wanted: Search) -> None:
             tried.append(first)
 
 
-def _work(wanted: Search, trials: int, seconds: float | None, worker: Worker | None = None) -> None:
+def _work(
+    wanted: Search,
+    trials: int,
+    seconds: float | None,
+    worker: Worker | None = None,
+    on_epoch: Callable[[int, Epoch], None] | None = None,
+) -> None:
     if worker:
         worker.begin()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
     enough = [optuna.study.MaxTrialsCallback(trials, states=states) for states in (_DONE, (TrialState.FAIL,))]
-    judge = partial(_judge, wanted=wanted, worker=worker)
+    if worker:
+        on_epoch = worker.stop_if_orphaned
+    judge = partial(_judge, wanted=wanted, on_epoch=on_epoch)
     try:
         wanted.study().optimize(judge, timeout=seconds, callbacks=enough, catch=torch.OutOfMemoryError)
     except ValueError as error:  # SQLite can give a queued trial to two processes; the other one has finished it first
@@ -217,7 +227,7 @@ def _work(wanted: Search, trials: int, seconds: float | None, worker: Worker | N
         _work(wanted, trials, seconds, worker)
 
 
-def _judge(trial: optuna.Trial, wanted: Search, worker: Worker | None) -> float:
+def _judge(trial: optuna.Trial, wanted: Search, on_epoch: Callable[[int, Epoch], None] | None) -> float:
     """Mean gain over the runs: the metric on validation nodes, with the sign that makes more better."""
     options = {name: suggest(trial, name) for name, suggest in wanted.space.items()}
     trial.set_user_attr("options", options)
@@ -225,19 +235,22 @@ def _judge(trial: optuna.Trial, wanted: Search, worker: Worker | None) -> float:
     prepared = Preparations(method, wanted.data, seed=wanted.seed, device=device, root=wanted.root)
     splits, gains = split_count(wanted.data), []
     for run in range(wanted.runs):
-        where = {"run": run % splits, "seed": wanted.seed + run}
-        gains.append(_validation_gain(prepared.on(run % splits), metric=wanted.metric, worker=worker, **where))
+        told, split = on_epoch and partial(on_epoch, run), run % splits
+        where = {"run": split, "seed": wanted.seed + run}
+        gains.append(_validation_gain(prepared.on(split), metric=wanted.metric, on_epoch=told, **where))
         trial.report(fmean(gains), run)
         if run + 1 < wanted.runs and trial.should_prune():
             raise optuna.TrialPruned
     return fmean(gains)
 
 
-def _validation_gain(prepared: Prepared, *, metric: str, run: int, seed: int, worker: Worker | None) -> float:
+def _validation_gain(
+    prepared: Prepared, *, metric: str, run: int, seed: int, on_epoch: Callable[[Epoch], None] | None
+) -> float:
     """What one run gains; the worst if it diverges or the metric is not defined."""
     worst = 0.0 if METRICS[metric].greater_is_better else _WORST_LOSS
     try:
-        outcome = run_split(prepared, run=run, seed=seed, on_epoch=worker.stop_if_orphaned if worker else None)
+        outcome = run_split(prepared, run=run, seed=seed, on_epoch=on_epoch)
     except TrainingDiverged:
         return worst
     value = METRICS[metric].gain(outcome.fitted.measure(outcome.masks["val"])[metric])

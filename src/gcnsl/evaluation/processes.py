@@ -13,8 +13,6 @@ from typing import TypeVar
 import joblib
 import torch
 
-from gcnsl.training import Epoch
-
 Item = TypeVar("Item")
 
 _IDLE_SECONDS = 60
@@ -36,9 +34,10 @@ class Worker:
     def begin(self) -> None:
         """To be called first in the worker."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends us
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(1))  # not to be answered by the training we are at
         torch.set_num_threads(self.threads)
 
-    def stop_if_orphaned(self, _: Epoch) -> None:
+    def stop_if_orphaned(self, *_: object) -> None:
         """End the worker if its parent was killed: whoever goes on would do the same work a second time."""
         if os.getppid() != self.parent:
             os._exit(1)

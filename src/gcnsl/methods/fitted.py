@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from gcnsl.errors import Interrupted
 from gcnsl.methods.prepared import Prepared
 from gcnsl.training import Checkpoint, Epoch, History, measure, predict_logits, seeded, train
 
@@ -45,28 +46,35 @@ def fit(
     train_mask: Tensor,
     val_mask: Tensor,
     seed: int,
+    minutes: float | None = None,
     watch: Mapping[str, Tensor] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Fitted:
     """Train a method on a prepared graph with labels, which several runs can share.
 
-    The seed is that of the weights and of dropout; :func:`gcnsl.training.train` explains the other arguments.
+    The seed is that of the weights and of dropout; :func:`gcnsl.training.train` explains the other arguments. If it is
+    interrupted, the ``so_far`` of the exception is what would have been returned, with the best epoch so far.
     """
     model = initial_model(prepared, seed)
-    history = train(
-        model,
-        prepared.inputs,
-        prepared.graph.y,
-        train_mask=train_mask,
-        val_mask=val_mask,
-        settings=prepared.method.training,
-        seed=seed,
-        watch=watch,
-        class_names=prepared.graph.class_names,
-        on_epoch=on_epoch,
-        checkpoint=checkpoint,
-    )
+    try:
+        history = train(
+            model,
+            prepared.inputs,
+            prepared.graph.y,
+            train_mask=train_mask,
+            val_mask=val_mask,
+            settings=prepared.method.training,
+            seed=seed,
+            minutes=minutes,
+            watch=watch,
+            class_names=prepared.graph.class_names,
+            on_epoch=on_epoch,
+            checkpoint=checkpoint,
+        )
+    except Interrupted as interruption:
+        so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
+        raise Interrupted(str(interruption), so_far) from None
     return Fitted(prepared, model, history)
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from inspect import signature
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
+import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -69,6 +70,10 @@ class ModelConfig(Options, ABC):
     @abstractmethod
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """What the model reads, on the CPU; the features of the graph are already normalised."""
+
+    def empty_row(self, in_channels: int, *, seed: int) -> Tensor:
+        """The row of X that the model reads for a node without features (in_channels)."""
+        return torch.zeros(in_channels)
 
     @abstractmethod
     def build(self, in_channels: int, out_channels: int) -> nn.Module:

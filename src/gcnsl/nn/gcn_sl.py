@@ -124,6 +124,10 @@ class GCNSLConfig(ModelConfig):
         spectral = precomputed.values if isinstance(precomputed, SpectralColumns) else nothing
         return fastest_form(shift_features(graph.x, self.feature_shift, seed=seed)), adjacency, spectral
 
+    def empty_row(self, in_channels: int, *, seed: int) -> Tensor:
+        """The shifted row of a node without features."""
+        return shift_features(torch.zeros(1, in_channels), self.feature_shift, seed=seed)[0]
+
     def build(self, in_channels: int, out_channels: int) -> GCNSL:
         """The model for this number of features and classes."""
         return self.make(GCNSL, in_channels=in_channels, out_channels=out_channels, spectral_channels=self.n_components)
@@ -214,6 +218,7 @@ class GCNSL(nn.Module):
         spectral: Tensor | None = None,
         *,
         known: int | None = None,
+        directions: Tensor | None = None,
     ) -> Tensor:
         """Logits of every node (n × C).
 
@@ -223,8 +228,10 @@ class GCNSL(nn.Module):
             spectral: F (n × c); not needed without spectral features.
             known: Number of known nodes; the nodes after them are new. A* joins a new node to known nodes and to
                 itself, but not to other new nodes, which thus influence its prediction only through the given graph.
+            directions: Learn A* from these unit rows (n × q) instead of from X.
         """
-        logits: Tensor = self.lin_out(self._drop(self._gated(self.branches(x, adjacency, spectral, known=known))))
+        branches = self.branches(x, adjacency, spectral, known=known, directions=directions)
+        logits: Tensor = self.lin_out(self._drop(self._gated(branches)))
         return logits
 
     @property
@@ -241,16 +248,18 @@ class GCNSL(nn.Module):
         spectral: Tensor | None = None,
         *,
         known: int | None = None,
+        directions: Tensor | None = None,
     ) -> list[Tensor]:
         """The blocks of H^cb that are in use: H, H_A^(K-1), H_A^(K) and H_A*, all of the same shape."""
         self._check_columns(x)
-        from_x, directions = self._first_products(x)
+        from_x, to_directions = self._first_products(x)
         h = self._merged(from_x, spectral)
         branches = [h]
         if self.use_adjacency:
             branches += self._aggregate(h, self._adjacency(adjacency, h))
         if self.use_reconnected:
-            branches.append(self._reconnect(_unit_rows(directions), h, known))
+            z = _unit_rows(to_directions) if directions is None else directions
+            branches.append(self._reconnect(z, h, known))
         return branches
 
     @torch.no_grad()

@@ -12,8 +12,8 @@ import scipy.sparse
 from torch import Tensor
 
 from gcnsl.reconnection import numba_search
-from gcnsl.reconnection.numba_search import DEPTH, UNLIMITED, WIDTH, Floats, Ints
-from gcnsl.reconnection.threads import in_threads, shares
+from gcnsl.reconnection.numba_search import BLOCK, DEPTH, UNLIMITED, WIDTH, Floats, Ints
+from gcnsl.reconnection.threads import in_threads, interruptible, shares
 
 STREAMED_ROWS = 128
 """The number of rows whose pairs a thread holds at a time when pairs are streamed."""
@@ -79,20 +79,22 @@ class Searched(NamedTuple):
         """Find and list all pairs; return None if there are more than ``limit``."""
         n, square = len(self.rows), self.keys is self.z
         share = self._shares()
-        bounds = n * (1 - np.sqrt(1 - share) if square else share)  # later rows of a triangle are shorter
+        ends = n * (1 - np.sqrt(1 - share) if square else share)  # later rows of a triangle are shorter
+        bounds = [*(BLOCK * (ends[:-1] // BLOCK)).astype(int).tolist(), n]
         found = np.zeros(len(share) - 1, np.int64)
         most = (limit + n) // 2 if square else limit  # pairs with i <= j, of which those with i < j count twice
 
         def find(part: int, begin: int, end: int) -> tuple[Ints, Ints]:
             return numba_search.find_rows(self.rows, self.tiles, self.threshold, begin, end, square, found, part, most)
 
-        results = in_threads(find, bounds.astype(np.int64).tolist())
+        results = in_threads(find, bounds)
         if found.sum() > most:
             return None
         start = _starts(np.concatenate([counts for counts, _ in results]))
         columns = np.concatenate([columns for _, columns in results])
         if square:
-            start, columns = numba_search.mirrored(start, columns)
+            upper = start, columns
+            start, columns = interruptible(lambda: numba_search.mirrored(*upper), len(columns) * WORK_PER_PAIR)
         return Listed(start, columns, len(self.keys)) if len(columns) <= limit else None
 
     def apply(self, work: Callable[[Part], None]) -> None:

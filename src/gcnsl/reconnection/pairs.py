@@ -69,20 +69,19 @@ class PairMemory:
     """
 
     def __init__(self) -> None:
-        self._z: Tensor | None = None
-        self._threshold = 0.0
-        self._pairs: Pairs | None = None
+        self._kept: tuple[Tensor, float, Pairs] | None = None
 
     def recall(self, z: Tensor, threshold: float) -> Pairs | None:
         """Return the pairs of z at this threshold, if they are the ones kept last."""
-        known = self._z is not None and self._threshold == threshold and torch.equal(self._z, z)
-        return self._pairs if known else None
+        if self._kept is None:
+            return None
+        kept_z, kept_threshold, pairs = self._kept
+        return pairs if kept_threshold == threshold and torch.equal(kept_z, z) else None
 
     def keep(self, z: Tensor, threshold: float, pairs: Pairs) -> None:
         """Replace the content by these pairs, or by nothing if they are not listed."""
         listed = pairs.regime == Regime.LISTED
-        self._z = z.detach().clone() if listed else None  # a copy: z may change in place
-        self._threshold, self._pairs = threshold, pairs if listed else None
+        self._kept = (z.detach().clone(), threshold, pairs) if listed else None  # a copy: z may change in place
 
 
 def capacity(z: Tensor, n: int) -> int:

@@ -18,14 +18,16 @@ import torch
 SHARES_PER_THREAD = 4
 WORK_PER_SHARE = 1 << 23
 """Multiply-adds that are worth handing to another thread: about 200 µs, a few times the cost of starting a thread."""
+LONGEST_SHARE = 1 << 32
+"""Multiply-adds after which a share ends, about half a second if the rows do not fit the cache: a thread that works
+does not answer Ctrl-C."""
 
 Result = TypeVar("Result")
 
 
 def shares(work: int) -> npt.NDArray[np.float64]:
     """Return bounds from 0 to 1 that cut ``work`` multiply-adds into a few shares per thread, so that none idles."""
-    most = torch.get_num_threads() * SHARES_PER_THREAD
-    return np.linspace(0, 1, max(1, min(most, work // WORK_PER_SHARE)) + 1)
+    return np.linspace(0, 1, max(1, min(_usual_shares(), work // WORK_PER_SHARE), work // LONGEST_SHARE) + 1)
 
 
 def for_rows(work: Callable[[int, int], None], n: int, width: int) -> None:
@@ -33,13 +35,22 @@ def for_rows(work: Callable[[int, int], None], n: int, width: int) -> None:
     in_threads(lambda _, begin, end: work(begin, end), (n * shares(n * width)).astype(np.int64).tolist())
 
 
-def in_threads(work: Callable[[int, int, int], Result], bounds: Sequence[int]) -> list[Result]:
+def interruptible(call: Callable[[], Result], work: int) -> Result:
+    """Make one call of ``work`` multiply-adds; if that is long, in another thread, so that Ctrl-C is answered."""
+    return in_threads(lambda *_: call(), [0, 1], caller_works=work < LONGEST_SHARE)[0]
+
+
+def in_threads(
+    work: Callable[[int, int, int], Result], bounds: Sequence[int], *, caller_works: bool | None = None
+) -> list[Result]:
     """Call work(part, begin, end) in threads, for each pair of consecutive bounds; return the results in order.
 
     The calling thread works too, and in the end waits only for parts that other threads have begun. On a busy machine
-    it may do everything itself before another thread gets a processor.
+    it may do everything itself before another thread gets a processor. Of much work, cut into more parts than usual, it
+    does none (``caller_works``), so that Ctrl-C ends its wait at once. After an error or Ctrl-C no part is begun.
     """
     n_parts = len(bounds) - 1
+    caller_works = n_parts <= _usual_shares() if caller_works is None else caller_works
     waiting = deque(enumerate(pairwise(bounds)))
     finished: SimpleQueue[tuple[int, Result | None, BaseException | None]] = SimpleQueue()
 
@@ -52,15 +63,31 @@ def in_threads(work: Callable[[int, int, int], Result], bounds: Sequence[int]) -
             try:
                 finished.put((part, work(part, begin, end), None))
             except BaseException as error:  # raised again in the calling thread
-                finished.put((part, None, error))
+                waiting.clear()
+                finished.put((part, None, _unwrapped(error)))
 
-    for _ in range(min(torch.get_num_threads(), n_parts) - 1):
+    for _ in range(min(torch.get_num_threads(), n_parts) - caller_works):
         start_new_thread(take_turns, ())  # threading.Thread would wait until the thread runs
-    take_turns()
     results: dict[int, Any] = {}
-    for _ in range(n_parts):
-        part, result, error = finished.get()
-        if error is not None:
-            raise error
-        results[part] = result
+    try:
+        if caller_works:
+            take_turns()
+        for _ in range(n_parts):
+            part, result, error = finished.get()
+            if error is not None:
+                raise error
+            results[part] = result
+    finally:
+        waiting.clear()
     return [results[part] for part in range(n_parts)]
+
+
+def _usual_shares() -> int:
+    return torch.get_num_threads() * SHARES_PER_THREAD
+
+
+def _unwrapped(error: BaseException) -> BaseException:
+    """Return the ``KeyboardInterrupt`` of a signal that numba has answered inside of its own call, or the error."""
+    while isinstance(error, SystemError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error

@@ -23,9 +23,9 @@ KIND = "gcnsl-checkpoint-1"
 class Checkpoint:
     """Where and how often to save a run.
 
-    :func:`gcnsl.training.train` writes the file regularly and on Ctrl-C, continues from it if it exists, and removes it
-    when the run is finished. It refuses the file of another run: settings, seed, device, labels, masks and all shapes
-    must be the same.
+    :func:`gcnsl.training.train` writes the file regularly, on Ctrl-C and at the end, and continues from it if there is
+    one. It never removes it: do so when the trained model is saved. It refuses the file of another run: settings, seed,
+    device, labels, masks and all shapes must be the same.
 
     Args:
         path: The file; each run needs its own.

@@ -23,6 +23,7 @@ class Epoch:
         best_epoch: Number of the best epoch so far.
         remaining: Number of epochs left if none of them improves.
         seconds: Time spent so far, including the earlier parts of a resumed run.
+        seconds_left: An estimate of the time left if no epoch improves, from the mean time of the epochs so far.
     """
 
     number: int
@@ -32,6 +33,7 @@ class Epoch:
     best_epoch: int
     remaining: int
     seconds: float
+    seconds_left: float
 
     @property
     def improved(self) -> bool:
@@ -48,7 +50,8 @@ class History:
             ``NAME_accuracy`` for each mask of ``watch``, and ``val_METRIC`` if another metric chooses the best epoch.
         best_epoch: Number of the best epoch, whose weights the trained model has; 0 before the first epoch.
         seconds: Time spent.
-        stopped: Why the run ended: ``"patience"`` or ``"epochs"``; ``""`` if it has not ended.
+        stopped: Why the run ended: ``"patience"``, ``"epochs"``, ``"minutes"`` or ``"interrupted"``; ``""`` if it has
+            not ended.
     """
 
     values: dict[str, list[float]] = field(default_factory=dict)

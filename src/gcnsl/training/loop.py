@@ -15,10 +15,11 @@ from gcnsl.sparse import Matrix
 from gcnsl.training.checkpoint import Checkpoint
 from gcnsl.training.devices import seeded
 from gcnsl.training.history import Epoch, History
-from gcnsl.training.interruption import held_back
+from gcnsl.training.interruption import Interruption
 from gcnsl.training.objective import Objective
 from gcnsl.training.settings import TrainingSettings
 from gcnsl.training.state import RunState
+from gcnsl.training.time_budget import TimeBudget
 
 
 def train(
@@ -30,6 +31,7 @@ def train(
     val_mask: Tensor,
     settings: TrainingSettings,
     seed: int,
+    minutes: float | None = None,
     watch: Mapping[str, Tensor] | None = None,
     class_names: Sequence[str] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -38,8 +40,9 @@ def train(
     """Train a model with full-batch cross entropy; afterwards it has the weights of the best epoch.
 
     An epoch is a training step and an evaluation pass. The run ends after ``settings.patience`` epochs without a better
-    validation loss (or metric), or after ``settings.epochs``, with the model in evaluation mode. On a CPU, the same
-    seed, weights, inputs and number of threads give the same bits. The caller's random generators are not changed.
+    validation loss (or metric), after ``settings.epochs``, or when its time is over, with the model in evaluation
+    mode. On a CPU, the same seed, weights, inputs and number of threads give the same bits. The caller's random
+    generators are not changed.
 
     Args:
         model: The model with its initial weights; ``model(*inputs)`` returns the logits of all nodes (n × C). It may
@@ -50,17 +53,22 @@ def train(
         val_mask: The nodes that decide which epoch is best, likewise.
         settings: Hyper-parameters of training.
         seed: Seed of dropout.
+        minutes: Begin no epoch that would end later than so many minutes from now; ``None`` for no limit. One epoch is
+            always made.
         watch: Further masks by name, whose accuracy is recorded but decides nothing.
         class_names: The names by which ``settings.class_weight`` calls the classes; by default their numbers.
         on_epoch: Called after each epoch.
-        checkpoint: Where to save the run. If the file exists, the run continues from it and gives the same bits.
+        checkpoint: Where to save the run. If the file exists, the run continues from it and gives the same bits. The
+            finished run is saved too; remove the file once the model is in a safe place.
 
     Raises:
         TrainingDiverged: If a loss becomes NaN or infinite. The checkpoint is kept.
-        Interrupted: On Ctrl-C, at the end of the epoch, after writing the checkpoint; if pressed twice, at once.
+        Interrupted: On Ctrl-C or SIGTERM, after writing the checkpoint. Its ``so_far`` is the history, and the model
+            has the weights of the best epoch so far. A resumed run continues at the point of the interruption, even
+            in the midst of an epoch.
         InputError: If a mask is invalid, or the checkpoint belongs to another run.
     """
-    state = RunState(model, settings)
+    budget, state = TimeBudget(minutes), RunState(model, settings)
     objective = Objective(
         y,
         train_mask=train_mask,
@@ -71,28 +79,27 @@ def train(
         device=state.device,
     )
     run = {} if checkpoint is None else _fingerprint(state, inputs, objective, settings, seed)
-    with seeded(seed, state.device), held_back() as interrupted:
+    with seeded(seed, state.device), Interruption() as interruption:
         if checkpoint is not None:
             checkpoint.restore(state, run)
-        while state.history.remaining(settings) > 0:
-            epoch = _epoch(state, inputs, objective, settings)
-            if checkpoint is not None and epoch.number % checkpoint.every == 0:
-                checkpoint.save(state, run)
-            try:
-                if on_epoch is not None:
-                    on_epoch(epoch)
-                if interrupted():
-                    raise KeyboardInterrupt
-            except KeyboardInterrupt:
-                if checkpoint is not None:
+        try:
+            while state.history.remaining(settings) > 0 and not budget.is_spent:
+                _epoch(state, inputs, objective, settings, interruption)
+                budget.count_epoch()
+                if checkpoint is not None and len(state.history) % checkpoint.every == 0:
                     checkpoint.save(state, run)
-                raise Interrupted(_how_to_continue(epoch, checkpoint)) from None
-    model.load_state_dict(state.best)
-    model.eval()
-    state.history.stopped = "epochs" if len(state.history) >= settings.epochs else "patience"
-    if checkpoint is not None:
-        checkpoint.remove()
-    return state.history
+                if on_epoch is not None:
+                    on_epoch(_seen(state.history, objective, settings, budget))
+            if checkpoint is not None:
+                checkpoint.save(state, run)
+        except KeyboardInterrupt:
+            interruption.ignore_further()
+            state.undo_step()
+            if checkpoint is not None:
+                checkpoint.save(state, run)
+            so_far = _finish(state, "interrupted") if len(state.history) else None
+            raise Interrupted(_how_to_continue(len(state.history), checkpoint), so_far) from None
+    return _finish(state, _why_ended(state.history, settings))
 
 
 @torch.no_grad()
@@ -105,31 +112,64 @@ def predict_logits(model: nn.Module, inputs: Sequence[Matrix], **options: Any) -
     return logits
 
 
-def _epoch(state: RunState, inputs: Sequence[Matrix], objective: Objective, settings: TrainingSettings) -> Epoch:
-    """Make a training step and an evaluation pass, and update the state."""
-    began = time.perf_counter()
-    model, history = state.model.train(), state.history
-    loss = objective.loss(model(*inputs), "train")
-    state.optimizer.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
-    state.optimizer.step()
-    values = objective.read(loss, predict_logits(model, inputs))
-    number = len(history) + 1
-    _check_finite(values, number, state.optimizer.param_groups[0]["lr"])
-    if history.append(values, settings.monitor):
-        state.keep_best()
-    if state.scheduler is not None:
-        state.scheduler.step(values[f"val_{settings.monitor}"])
-    history.seconds += time.perf_counter() - began
+def _epoch(
+    state: RunState,
+    inputs: Sequence[Matrix],
+    objective: Objective,
+    settings: TrainingSettings,
+    interruption: Interruption,
+) -> None:
+    """Make a training step, unless an interrupted run has made it, and an evaluation pass, and update the state."""
+    began, history = time.perf_counter(), state.history
+    if state.stepped is None:
+        state.begin_step()
+        loss = objective.loss(state.model.train()(*inputs), "train")
+        state.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        with interruption.whole():
+            state.finish_step(loss)
+            stepped = time.perf_counter()
+            history.seconds, began = history.seconds + stepped - began, stepped
+    assert state.stepped is not None
+    values = objective.read(state.stepped, predict_logits(state.model, inputs))
+    _check_finite(values, len(history) + 1, state.optimizer.param_groups[0]["lr"])
+    with interruption.whole():
+        state.stepped = None
+        if history.append(values, settings.monitor):
+            state.keep_best()
+        if state.scheduler is not None:
+            state.scheduler.step(values[f"val_{settings.monitor}"])
+        history.seconds += time.perf_counter() - began
+
+
+def _seen(history: History, objective: Objective, settings: TrainingSettings, budget: TimeBudget) -> Epoch:
+    """The last epoch, for ``on_epoch``."""
+    values = {name: of_all[-1] for name, of_all in history.values.items()}
+    remaining = history.remaining(settings)
     return Epoch(
-        number=number,
+        number=len(history),
         train_loss=values["train_loss"],
         val_loss=values["val_loss"],
         accuracy={mask: values[f"{mask}_accuracy"] for mask in objective.masks},
         best_epoch=history.best_epoch,
-        remaining=history.remaining(settings),
+        remaining=remaining,
         seconds=history.seconds,
+        seconds_left=budget.seconds_left(remaining),
     )
+
+
+def _finish(state: RunState, why: str) -> History:
+    """Give the model its best weights, and say why the run has ended."""
+    state.model.load_state_dict(state.best)
+    state.model.eval()
+    state.history.stopped = why
+    return state.history
+
+
+def _why_ended(history: History, settings: TrainingSettings) -> str:
+    if history.remaining(settings) > 0:
+        return "minutes"
+    return "epochs" if len(history) >= settings.epochs else "patience"
 
 
 def _check_finite(values: Mapping[str, float], number: int, lr: float) -> None:
@@ -154,10 +194,8 @@ def _fingerprint(
     }
 
 
-def _how_to_continue(epoch: Epoch, checkpoint: Checkpoint | None) -> str:
+def _how_to_continue(epochs: int, checkpoint: Checkpoint | None) -> str:
+    when = f"after epoch {epochs}" if epochs else "in the first epoch"
     if checkpoint is None:
-        return f"interrupted after epoch {epoch.number}; nothing was saved, because there is no checkpoint"
-    return (
-        f"interrupted after epoch {epoch.number}, which is saved in {checkpoint.path}; "
-        "run the same again with this checkpoint to continue"
-    )
+        return f"interrupted {when}; nothing was saved, because there is no checkpoint"
+    return f"interrupted {when}; the run is saved in {checkpoint.path}: the same call with this checkpoint continues"

@@ -18,6 +18,9 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {"adam": torch.optim.Adam, "sgd": torch
 class RunState:
     """Weights, best weights, optimizer, learning rate, history, and the states of torch's generators.
 
+    An epoch is a training step and an evaluation pass. Between any two epochs the state can be saved. Inside of one it
+    can be saved too: after the step, with its loss in ``stepped``, and before that once the step is undone.
+
     Args:
         model: The model with its initial weights. If it has a method ``parameter_groups(weight_decay)``, the optimizer
             gets the returned groups; otherwise weight decay applies to all parameters.
@@ -28,6 +31,9 @@ class RunState:
         self.model = model
         self.device = next(model.parameters()).device
         self.history = History()
+        self.stepped: Tensor | None = None
+        """The loss of a training step whose evaluation pass is still to come."""
+        self._before_step: dict[str, dict[str, Tensor]] | None = None
         self.best = {name: value.detach().clone() for name, value in model.state_dict().items()}
         groups = getattr(model, "parameter_groups", None)
         parameters = (
@@ -46,6 +52,24 @@ class RunState:
                 threshold=0.0,
             )
 
+    def begin_step(self) -> None:
+        """Remember what the forward pass of a training step changes: generators and buffers."""
+        buffers = {name: value.clone() for name, value in self.model.named_buffers()}
+        self._before_step = {"generator": self._generators(), "buffers": buffers}
+
+    def finish_step(self, loss: Tensor) -> None:
+        """Change the weights by their gradients."""
+        self.optimizer.step()
+        self.stepped, self._before_step = loss.detach(), None
+
+    def undo_step(self) -> None:
+        """Undo what a training step has changed, if one has begun and is not finished."""
+        if self._before_step is not None:
+            self._set_generators(self._before_step["generator"])
+            for name, value in self.model.named_buffers():
+                value.copy_(self._before_step["buffers"][name])
+            self._before_step = None
+
     def keep_best(self) -> None:
         """Remember the current weights as the best so far."""
         for name, value in self.model.state_dict().items():
@@ -56,9 +80,9 @@ class RunState:
         parts: dict[str, dict[str, Tensor]] = {"model": self.model.state_dict(), "best": self.best}
         for number, values in self.optimizer.state_dict()["state"].items():
             parts[f"optimizer.{number}"] = values
-        parts["generator"] = {"cpu": torch.get_rng_state()}
-        if self.device.type == "cuda":
-            parts["generator"]["cuda"] = torch.cuda.get_rng_state(self.device)
+        parts["generator"] = self._generators()
+        if self.stepped is not None:
+            parts["stepped"] = {"loss": self.stepped}
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
 
     def plain(self) -> dict[str, Any]:
@@ -88,6 +112,16 @@ class RunState:
         if self.scheduler is not None:
             self.scheduler.load_state_dict(plain["scheduler"])
         self.history = History.from_dict(plain["history"])
-        torch.set_rng_state(parts["generator"]["cpu"])
+        self.stepped = parts["stepped"]["loss"].to(self.device) if "stepped" in parts else None
+        self._set_generators(parts["generator"])
+
+    def _generators(self) -> dict[str, Tensor]:
+        states = {"cpu": torch.get_rng_state()}
         if self.device.type == "cuda":
-            torch.cuda.set_rng_state(parts["generator"]["cuda"], self.device)
+            states["cuda"] = torch.cuda.get_rng_state(self.device)
+        return states
+
+    def _set_generators(self, states: dict[str, Tensor]) -> None:
+        torch.set_rng_state(states["cpu"])
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state(states["cuda"], self.device)

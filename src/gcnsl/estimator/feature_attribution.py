@@ -1,0 +1,96 @@
+r"""Which of a node's own features speak for its class: integrated gradients.
+
+For the features x of one node, as the model reads them, and f, the logit of one class minus that of another, feature j
+is given
+
+.. math::
+    a_j = x_j \int_0^1 \frac{\partial f}{\partial x_j}(\alpha x) \, d\alpha, \qquad \sum_j a_j = f(x) - f(0),
+
+where everything else is held fixed: the other nodes' features, the graph, spectral features, and the learned graph A*
+(but not the order in which NLGNN lines up the nodes; its jumps are given to no feature). Since a logit is a logarithm
+of a probability up to a constant, f and all a_j are log-odds of the first class against the second.
+
+Sundararajan, Taly, Yan: Axiomatic Attribution for Deep Networks. ICML 2017.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gcnsl.methods import Fitted
+from gcnsl.sparse import SparseMatrix
+
+STEPS = 32
+
+
+class SparseWithRow:
+    """A sparse X (n × d) with another row at one node, as far as models use X: for products and its shape."""
+
+    def __init__(self, x: SparseMatrix, node: int, row: Tensor) -> None:
+        self.shape, self._x, self._node, self._row = x.shape, x, node, row
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        return _with_row(self._x @ dense, self._node, self._row @ dense)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
+def own_features(fitted: Fitted, node: int) -> Tensor:
+    """The features of a node as the model reads them (d)."""
+    x = fitted.prepared.inputs[0]
+    return x[node] if isinstance(x, Tensor) else x.row(node)
+
+
+def attribute_features(fitted: Fitted, node: int, *, one: int, other: int, steps: int = STEPS) -> NDArray[np.float64]:
+    """The share of each feature of a node (d) in the log-odds of class ``one`` against class ``other``.
+
+    The integral is a sum over ``steps`` midpoints; each takes a forward and a backward pass over the whole graph.
+    """
+    along = _Path(fitted, node, one, other)
+    midpoints = (torch.arange(steps, dtype=torch.float64) + 0.5) / steps
+    gradient = torch.stack([along.gradient(float(alpha)) for alpha in midpoints]).mean(dim=0)
+    shares: NDArray[np.float64] = (gradient * along.row).double().cpu().numpy()
+    return shares
+
+
+class _Path:
+    """f on the way from a node without features (α = 0) to the node as it is (α = 1)."""
+
+    def __init__(self, fitted: Fitted, node: int, one: int, other: int) -> None:
+        prepared = fitted.prepared
+        self._model, (self._x, *self._inputs) = fitted.model, prepared.inputs
+        self._node, self._one, self._other = node, one, other
+        empty = prepared.method.config.empty_row(self._x.shape[1], seed=prepared.seed)
+        self._baseline = empty.to(prepared.device)
+        self.row = own_features(fitted, node) - self._baseline
+        self._options: dict[str, Any] = {}
+        if getattr(self._model, "learns_graph", False) and hasattr(self._model, "directions"):
+            self._options["directions"] = self._model.directions(self._x).detach()  # type: ignore[operator]
+
+    def value(self, alpha: float) -> float:
+        """f(α)."""
+        with torch.no_grad():
+            return float(self._log_odds(self._baseline + alpha * self.row))
+
+    def gradient(self, alpha: float) -> Tensor:
+        """The derivative of f by the features (d)."""
+        row = (self._baseline + alpha * self.row).requires_grad_()
+        with torch.enable_grad():
+            (gradient,) = torch.autograd.grad(self._log_odds(row), row)
+        return gradient
+
+    def _log_odds(self, row: Tensor) -> Tensor:
+        x, node = self._x, self._node
+        features: Any = _with_row(x, node, row) if isinstance(x, Tensor) else SparseWithRow(x, node, row)
+        logits: Tensor = self._model(features, *self._inputs, **self._options)[self._node]
+        return logits[self._one] - logits[self._other]
+
+
+def _with_row(dense: Tensor, node: int, row: Tensor) -> Tensor:
+    return dense.index_copy(0, torch.tensor([node], device=dense.device), row[None])

@@ -1,0 +1,41 @@
+"""The time that a run may take, and the time that it will still take."""
+
+import math
+import time
+
+from gcnsl.checks import check_number
+
+
+class TimeBudget:
+    """The clock of a run: it starts when the object is made.
+
+    Args:
+        minutes: How long the run may take; ``None`` for as long as it needs. The first epoch always fits.
+    """
+
+    def __init__(self, minutes: float | None = None) -> None:
+        if minutes is not None:
+            check_number("minutes", minutes, least=0)
+        self._began, self._epochs = time.perf_counter(), 0
+        self._seconds = math.inf if minutes is None else 60 * minutes
+
+    def count_epoch(self) -> None:
+        """To be called after each epoch."""
+        self._epochs += 1
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether another epoch would end too late, if it takes as long as those so far."""
+        return self._epochs > 0 and self._elapsed + self._per_epoch > self._seconds
+
+    def seconds_left(self, epochs: int) -> float:
+        """An estimate for so many more epochs, from the mean time of those so far."""
+        return max(0.0, min(epochs * self._per_epoch, self._seconds - self._elapsed))
+
+    @property
+    def _elapsed(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def _per_epoch(self) -> float:
+        return self._elapsed / max(1, self._epochs)
