@@ -3,6 +3,7 @@ import copy
 import pytest
 import torch
 
+from gcnsl.datasets import load
 from gcnsl.graph import from_arrays
 from gcnsl.methods import METHODS, prepare
 from gcnsl.methods.feature_preparation import FeaturePreparation, depends_on_split, standardizes
@@ -83,3 +84,8 @@ def test_a_graph_without_features_gets_structural_ones(name) -> None:
     assert inputs[0].shape == (31, 34)
     again = prepare(METHODS[name], copy.copy(data), seed=0, device=CPU, state=ready.state())
     assert again.inputs[0].equal(ready.inputs[0])
+
+
+@pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed", "chameleon", "squirrel", "texas", "actor", "debian"])
+def test_words_are_left_alone_as_in_the_committed_runs(name, data_root) -> None:
+    assert not standardizes(CONFIG, load(name, root=data_root).x)

@@ -13,7 +13,7 @@ from gcnsl.nn import ModelConfig, normalize_features
 from gcnsl.structure import StructuralFeatures
 
 FULL_SHARE = 0.5
-"""A column with at least this share of nonzero values holds quantities; one with fewer may count words."""
+"""Columns with at least this share of nonzero values hold quantities; with fewer they may count words."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class FeaturePreparation:
     """Structural features for a graph that has none, then standardised columns or normalised rows.
 
     A column is standardised, (x - mean) / std over the training nodes, unless it holds only 0 and 1. By default this is
-    done if at least one column holds quantities, and never for sparse features. Otherwise rows are normalised: the
-    length of a standardised row would mean nothing.
+    done if these columns hold quantities, and never for sparse features. Otherwise rows are normalised: the length of a
+    standardised row would mean nothing.
 
     Attributes:
         config: The model's options.
@@ -83,8 +83,8 @@ def standardizes(config: ModelConfig, x: Tensor) -> bool:
     """Whether a model's columns are standardised, so that its inputs depend on the training nodes."""
     if config.standardize != "auto" or x.layout != torch.strided:
         return config.standardize == "always" and x.layout == torch.strided
-    full = (x != 0).sum(dim=0) >= FULL_SHARE * len(x)
-    return bool(full.any()) and not bool(_is_binary(x[:, full]).all())
+    others = x[:, ~_is_binary(x)]
+    return others.numel() > 0 and float((others != 0).float().mean()) >= FULL_SHARE
 
 
 def _is_binary(x: Tensor) -> Tensor:

@@ -53,8 +53,8 @@ class ModelConfig(Options, ABC):
     )
     standardize: Standardize = option(
         "auto",
-        "Give columns of X that are not 0/1 mean 0 and variance 1, and leave rows as they are; auto does so if some "
-        "column of a dense X is mostly nonzero.",
+        "Give columns of X that are not 0/1 mean 0 and variance 1, and leave rows as they are; auto does so if these "
+        "columns of a dense X are mostly nonzero.",
     )
 
     def precompute(self, graph: Data, *, seed: int) -> Precomputed | None:
