@@ -247,10 +247,11 @@ def test_killed_and_interrupted_it_ends_with_the_bits_of_an_undisturbed_run(gcns
     code, out, err = ended(command, end, when=lambda: checkpoint.stat().st_mtime_ns > first)
     assert (code, out) == (cli.INTERRUPTED, "")
     assert err.splitlines()[0] == f"Continuing: from {checkpoint}"
-    assert err.splitlines()[1].startswith("Interrupted: after epoch ")
+    assert err.splitlines()[1] == "Interrupted: saving the best model so far"
+    assert err.splitlines()[2].startswith("Interrupted: after epoch ")
     assert f"; {output} is the best model so far, of epoch " in err
-    assert err.splitlines()[2] == f"  {shlex.join(['gcnsl', *command])}"
-    assert err.count("\n") == 3
+    assert err.splitlines()[3] == f"  {shlex.join(['gcnsl', *command])}"
+    assert err.count("\n") == 4
     assert NodeClassifier.load(output).history_.stopped == "interrupted"
 
     code, out, err = gcnsl(*command, "--json")
@@ -295,6 +296,7 @@ def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
     classifier = NodeClassifier.load(tmp_path / "model")
     assert (len(classifier.history_), classifier.history_.stopped) == (4, "interrupted")
     assert err == (
+        "Interrupted: saving the best model so far\n"
         f"Interrupted: after epoch 4; {tmp_path / 'model'} is the best model so far, of epoch "
         f"{classifier.history_.best_epoch}. This continues:\n  {shlex.join(['gcnsl', *command])}\n"
     )

@@ -27,7 +27,9 @@ class LinearConfig(ModelConfig):
 
 
 def test_a_configuration_of_ones_own_is_a_method() -> None:
-    method = Method("linear", LinearConfig(), TrainingSettings(epochs=2)).with_options(bias=False, feature_norm="none")
+    method = Method("linear", LinearConfig(), TrainingSettings(epochs=2)).with_options(
+        bias=False, feature_norm="none", standardize="never"
+    )
     data = small_graph()
     prepared = prepare(method, data, seed=0, device=torch.device("cpu"))
     every = torch.ones(N, dtype=torch.bool)
@@ -46,8 +48,10 @@ def test_by_default_nothing_is_precomputed() -> None:
 
 
 def test_a_class_variable_is_no_option() -> None:
-    assert LinearConfig.names() == ["feature_norm", "bias"]
-    with pytest.raises(InputError, match="tells_new_nodes: there is no such option; there are feature_norm, bias"):
+    assert LinearConfig.names() == ["feature_norm", "standardize", "bias"]
+    with pytest.raises(
+        InputError, match="tells_new_nodes: there is no such option; there are feature_norm, standardize, bias"
+    ):
         LinearConfig.check(tells_new_nodes=True)
 
 

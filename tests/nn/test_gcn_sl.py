@@ -313,7 +313,7 @@ def test_model_and_configuration_have_the_same_defaults() -> None:
     arguments = inspect.signature(GCNSL.__init__).parameters.values()
     defaults = {argument.name: argument.default for argument in arguments if argument.default is not argument.empty}
     assert defaults == {name: declared[name] for name in defaults}
-    left = {"hidden_channels", "feature_norm", "feature_shift", "n_components", "n_anchors"}
+    left = {"hidden_channels", "feature_norm", "standardize", "feature_shift", "n_components", "n_anchors"}
     assert declared.keys() - defaults.keys() == left | {"spectral_method", "spectral_scale"}
 
 

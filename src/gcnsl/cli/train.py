@@ -152,6 +152,7 @@ def _save_so_far(classifier: "NodeClassifier", interruption: Interrupted, output
         return f"{when}; nothing was saved: -o FOLDER saves the best model so far"
     saved = f"{output} is still the older model" if spared else "there is no model yet"
     if interruption.so_far is not None and not spared:
+        say("Interrupted", "saving the best model so far", "yellow")
         with Interruption() as further:
             further.ignore_further()
             classifier.save(output)
