@@ -31,6 +31,15 @@ def test_edges_are_read_as_in_training(gcnsl, weighted, tmp_path, options) -> No
     assert out == gcnsl("predict", tmp_path / "model", "--json")[1]
 
 
+def test_the_model_knows_the_column_with_the_weights(gcnsl, weighted, tmp_path) -> None:
+    edges = pd.read_csv(tmp_path / "edges.csv")
+    edges.assign(strength=edges["weight"], weight=1.0).to_csv(tmp_path / "edges.csv", index=False)
+    few = ("--method", "gcn", "--set", "epochs=3", "-o", tmp_path / "model")
+    assert gcnsl("train", *weighted, "--weight", "strength", *few)[0] == 0
+    own, given = (json.loads(gcnsl("predict", tmp_path / "model", *graph, "--json")[1]) for graph in ((), weighted))
+    assert own == given
+
+
 def test_weights_that_training_used_are_needed(gcnsl, weighted, tmp_path) -> None:
     gcnsl("train", *weighted, "--method", "gcn", "--set", "epochs=3", "-o", tmp_path / "model")
     code, _, err = gcnsl("predict", tmp_path / "model", *weighted, "--no-weight")

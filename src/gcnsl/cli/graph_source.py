@@ -182,8 +182,9 @@ class GraphSource:
 
     def like(self, graph: "Data") -> "GraphSource":
         """The same source, whose edges have directions and weights if those of a model's graph have."""
-        without = self.no_weight or (self.weight is None and "edge_weight" not in graph)
-        return replace(self, directed="arc_index" in graph, no_weight=without)
+        weight = self.weight or (graph.get("weight_column") if self.nodes is not None and not self.no_weight else None)
+        without = self.no_weight or (weight is None and "edge_weight" not in graph)
+        return replace(self, directed="arc_index" in graph, weight=weight, no_weight=without)
 
     def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
         """The graph with labels and masks; an error if it has no labels. Says which columns are not used."""

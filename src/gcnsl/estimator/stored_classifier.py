@@ -41,6 +41,7 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
         "classes": classifier.classes_.tolist(),
         "node_ids": None if ids is None else "integers" if ids.dtype.kind in "iu" else "strings",
         "feature_names": prepared.graph.get("feature_names"),
+        "weight_column": prepared.graph.get("weight_column"),
         "history": classifier.history_.to_dict(),
         "precomputed": plain,
         "encoder": encoder,
@@ -92,8 +93,7 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
     if config["node_ids"] is not None:
         ids = np.array(unpack_strings(tensors["node_ids"], tensors["node_ids.ends"]))
         graph.node_ids = ids.astype(np.int64) if config["node_ids"] == "integers" else ids
-    if config["feature_names"] is not None:
-        graph.feature_names = config["feature_names"]
+    graph.update({name: config[name] for name in ("feature_names", "weight_column") if config[name] is not None})
     if config["encoder"] is not None:
         graph.encoder = ColumnEncoder.from_state(config["encoder"], _below("encoder", tensors))
         if len(graph.encoder.feature_names) != d:

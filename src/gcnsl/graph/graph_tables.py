@@ -121,6 +121,8 @@ def from_tables(
     pa.default_memory_pool().release_unused()
     data = from_arrays(made.pop("x"), directed=directed, **fields)
     data.update({**made, **folds, "notes": notes})
+    if weights is not None:
+        data.weight_column = weights
     return data
 
 
