@@ -33,6 +33,22 @@ def test_quantities_get_mean_zero_and_variance_one_over_the_training_nodes() -> 
     assert x[:, 2].abs().max() == 0
 
 
+@pytest.mark.parametrize(
+    ("config", "x", "expected"),
+    [
+        (CONFIG, table(), "4, 3 of them standardised"),
+        (CONFIG, table()[:, :1], "1, standardised"),
+        (NEVER, table(), "4, rows sum to 1"),
+        (NEVER.changed(feature_norm="l2"), table(), "4, rows have length 1"),
+        (NEVER.changed(feature_norm="none"), table(), "4, as they are"),
+        (NEVER, torch.empty(30, 0), "34 structural ones, as the nodes have none, rows sum to 1"),
+    ],
+)
+def test_what_was_done_is_said(config, x, expected) -> None:
+    graph = with_features(small_graph(), x)
+    assert FeaturePreparation.fit(config, graph, None).in_words(graph) == expected
+
+
 def test_other_nodes_do_not_count() -> None:
     rows = torch.arange(30) < 20
     changed = table()

@@ -32,6 +32,7 @@ class TrainingReport:
     Attributes:
         nodes: How many nodes were for ``"train"``, ``"val"`` and ``"test"``.
         accuracy: The shares of them that are classified correctly; ``None`` where there are none.
+        features: What was made of the graph's features, in words.
         test: All metrics on the test nodes, each class and the confusion matrix; ``None`` if there are no such nodes.
         epochs, best_epoch, stopped, seconds: See :class:`gcnsl.training.History`.
         original, reconnected: The given and the learned graph, whose loops are left out; ``None`` if none is learned.
@@ -44,6 +45,7 @@ class TrainingReport:
     device: str
     nodes: dict[str, int]
     accuracy: dict[str, float | None]
+    features: str
     test: Quality | None
     epochs: int
     best_epoch: int
@@ -72,6 +74,7 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
         device=str(prepared.device),
         nodes={name: int(mask.sum()) for name, mask in parts.items()},
         accuracy={name: float(correct[mask].mean()) if mask.any() else None for name, mask in parts.items()},
+        features=prepared.features.in_words(prepared.graph),
         test=quality_of(probabilities[held_back], y[held_back], data.class_names) if held_back.any() else None,
         epochs=len(history),
         best_epoch=history.best_epoch,

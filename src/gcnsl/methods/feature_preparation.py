@@ -60,6 +60,16 @@ class FeaturePreparation:
         x: Tensor = graph.x
         return x if self.structure is None else self.structure.of(graph.edge_index, graph.num_nodes)
 
+    def in_words(self, graph: Data) -> str:
+        """What is made of the graph's features."""
+        columns = self._unscaled(graph).shape[1]
+        made = f"{columns:,}" if self.structure is None else f"{columns} structural ones, as the nodes have none"
+        if self.mean is None:
+            rows = {"none": "as they are", "row": "rows sum to 1", "l2": "rows have length 1"}
+            return f"{made}, {rows[self.config.feature_norm]}"
+        changed = int(((self.mean != 0) | (self.scale != 1)).sum())
+        return f"{made}, {'' if changed == columns else f'{changed:,} of them '}standardised"
+
     def state(self) -> dict[str, Tensor]:
         """What was learned, as tensors by name."""
         tensors = {} if self.structure is None else self.structure.state()
