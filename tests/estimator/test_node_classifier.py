@@ -16,6 +16,7 @@ from gcnsl.estimator.explanation import explain
 from gcnsl.graph import ColumnEncoder, from_arrays
 from gcnsl.graph.arcs import edge_parts
 from gcnsl.methods import ALIASES, METHODS
+from gcnsl.structure.structural_features import FEATURE_NAMES
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, same_weights
 
@@ -229,3 +230,4 @@ def test_a_graph_without_features_is_learned_saved_and_grown(tmp_path) -> None:
     assert np.array_equal(loaded.predict_proba(), classifier.predict_proba())
     edges = np.concatenate([data.edge_index.numpy(), [[150, 150], [0, 1]]], axis=1)
     assert len(loaded.predict(np.empty((151, 0)), edge_index=edges)) == 151
+    assert {feature.name for feature in explain(loaded, 0).features} <= set(FEATURE_NAMES)

@@ -78,6 +78,12 @@ def test_what_is_standardised_by_default(x, expected) -> None:
     assert depends_on_split(CONFIG, with_features(small_graph(), x)) is expected
 
 
+def test_structural_features_alone_do_not_depend_on_the_split() -> None:
+    graph = with_features(small_graph(), torch.empty(30, 0))
+    assert depends_on_split(CONFIG, graph)
+    assert not depends_on_split(NEVER, graph)
+
+
 def test_the_state_restores_it() -> None:
     graph = with_features(small_graph(), table())
     made = FeaturePreparation.fit(CONFIG, graph, torch.arange(30) < 20)

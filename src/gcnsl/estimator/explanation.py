@@ -16,6 +16,7 @@ from gcnsl.errors import ArgumentError
 from gcnsl.estimator.feature_attribution import attribute_features, own_features
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.sparse import slice_rows
+from gcnsl.structure.structural_features import FEATURE_NAMES
 
 CROWD, CROWDED_SHARE = 1000, 0.5
 """From so many neighbours on, or with more than this share of all nodes, the learned graph tells nothing of a node."""
@@ -178,6 +179,8 @@ def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) ->
     given = slice_rows(classifier.graph_.x, node, node + 1).to_dense()[0]
     values = given if len(given) == len(shares) else own_features(classifier.fitted_, node)  # the method's own
     names = classifier.graph_.get("feature_names") or [f"feature {column}" for column in range(len(shares))]
+    if classifier.fitted_.prepared.features.structure is not None:
+        names = FEATURE_NAMES
     order = [column for column in np.argsort(-np.abs(shares), kind="stable").tolist() if shares[column] != 0]
     return [Feature(names[column], float(values[column]), float(shares[column])) for column in order]
 

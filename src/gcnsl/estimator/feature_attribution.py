@@ -8,7 +8,8 @@ is given
 
 where everything else is held fixed: the other nodes' features, the graph, spectral features, and the learned graph A*
 (but not the order in which NLGNN lines up the nodes; its jumps are given to no feature). Since a logit is a logarithm
-of a probability up to a constant, f and all a_j are log-odds of the first class against the second.
+of a probability up to a constant, f and all a_j are log-odds of the first class against the second. The features 0 are
+those of a node that has none; where columns are standardised, they are the means of the training nodes.
 
 Sundararajan, Taly, Yan: Axiomatic Attribution for Deep Networks. ICML 2017.
 """

@@ -104,4 +104,6 @@ def _is_binary(x: Tensor) -> Tensor:
 
 def depends_on_split(config: ModelConfig, graph: Data) -> bool:
     """Whether a model's inputs are fitted to the training nodes, and so differ from split to split."""
-    return "columns" in graph or graph.num_features == 0 or standardizes(config, graph.x)
+    if graph.num_features == 0:
+        return "columns" in graph or config.standardize != "never"
+    return "columns" in graph or standardizes(config, graph.x)

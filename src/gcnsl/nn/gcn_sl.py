@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, overload
 
 import torch
@@ -21,9 +21,10 @@ from gcnsl.nn.preprocessing import (
     relative_weights,
     shift_features,
 )
+from gcnsl.nn.spectral_columns import SpectralColumns
 from gcnsl.options import option
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, slice_rows
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 from gcnsl.spectral import SpectralFeatures
 
 Merge = Literal["concat", "average"]
@@ -31,26 +32,6 @@ SpectralMethod = Literal["esc-anch", "esc", "sc"]
 SpectralScale = Literal["unit", "sqrt-n"]
 _NEW_ROWS = 1024
 """Number of new nodes that are compared with the known ones at a time; limits the memory for their edges."""
-
-
-@dataclass(frozen=True)
-class SpectralColumns:
-    """The spectral features F of the nodes (n × c), and the transformer that computes those of new nodes."""
-
-    values: Tensor
-    transformer: SpectralFeatures
-
-    def grown(self, graph: Data) -> SpectralColumns:
-        """F of the known nodes, unchanged, followed by F of the new nodes."""
-        known, n = len(self.values), graph.num_nodes
-        if n == known:
-            return self
-        return replace(self, values=torch.cat([self.values, self.transformer.transform(slice_rows(graph.x, known, n))]))
-
-    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """The state of the transformer, and F."""
-        plain, tensors = self.transformer.state()
-        return plain, {"values": self.values, **tensors}
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ COMPONENTS = 32
 """Number of eigenvectors (c)."""
 
 
+FEATURE_NAMES = ("log degree", "mean log degree of neighbours", *(f"eigenvector {k + 1}" for k in range(COMPONENTS)))
+
+
 @dataclass(frozen=True)
 class StructuralFeatures:
     r"""Degrees and a spectral embedding of the adjacency matrix, extended to new nodes.
