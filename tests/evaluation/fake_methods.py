@@ -26,7 +26,7 @@ class FakeConfig(ModelConfig):
     def inputs(self, graph, precomputed, *, seed):
         return (graph.x,)
 
-    def build(self, in_channels, out_channels):
+    def build(self, in_channels, out_channels, num_nodes):
         if self.fails:
             raise TrainingDiverged("training diverged: as it was told to")
         return nn.Linear(in_channels, out_channels)
@@ -36,7 +36,7 @@ class FakeConfig(ModelConfig):
 class FakeReconnectingConfig(FakeConfig):
     """One that learns a graph: a chain of the nodes in the order of their score."""
 
-    def build(self, in_channels, out_channels):
+    def build(self, in_channels, out_channels, num_nodes):
         return ChainNet(in_channels, out_channels)
 
 

@@ -46,7 +46,7 @@ def test_models_that_learn_no_graph(data) -> None:
 
 
 def test_other_models_say_themselves_what_they_have_connected(data) -> None:
-    chain = FakeReconnectingConfig().build(12, 3)
+    chain = FakeReconnectingConfig().build(12, 3, 9)
     assert learned_agreement(chain, (data.x,), data.y).degree == 2 * 59 / 60
     assert learned_agreement(chain, (data.x,), torch.zeros(60, dtype=torch.long)).homophily == 1
 

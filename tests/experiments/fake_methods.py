@@ -25,16 +25,16 @@ class LoggedConfig(FakeConfig):
         LOG.append(f"prepare {self.label}")
         return super().inputs(graph, precomputed, seed=seed)
 
-    def build(self, in_channels, out_channels):
+    def build(self, in_channels, out_channels, num_nodes):
         LOG.append(f"build {self.label}")
-        return super().build(in_channels, out_channels)
+        return super().build(in_channels, out_channels, num_nodes)
 
 
 @dataclass(frozen=True)
 class ReconnectingConfig(LoggedConfig):
     """A classifier that learns a graph."""
 
-    def build(self, in_channels, out_channels):
+    def build(self, in_channels, out_channels, num_nodes):
         return ChainNet(in_channels, out_channels)
 
 

@@ -268,7 +268,7 @@ def test_every_number_has_bounds_that_are_kept(name) -> None:
 def test_model_and_configuration_have_the_same_defaults(name) -> None:
     config = METHODS[name].config
     declared = {field.name: field.default for field in fields(config)}
-    arguments = inspect.signature(type(config.build(2, 2)).__init__).parameters.values()
+    arguments = inspect.signature(type(config.build(2, 2, 2)).__init__).parameters.values()
     defaults = {argument.name: argument.default for argument in arguments if argument.default is not argument.empty}
     assert defaults
     assert defaults == {key: declared[key] for key in defaults}

@@ -22,7 +22,7 @@ class LinearConfig(ModelConfig):
     def inputs(self, graph, precomputed, *, seed):
         return (graph.x,)
 
-    def build(self, in_channels, out_channels):
+    def build(self, in_channels, out_channels, num_nodes):
         return torch.nn.Linear(in_channels, out_channels, bias=self.bias)
 
 

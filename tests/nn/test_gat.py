@@ -47,4 +47,4 @@ def test_is_the_equation() -> None:
 )
 def test_bad_arguments(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
-        GATConfig(**arguments).build(D, CLASSES)
+        GATConfig(**arguments).build(D, CLASSES, N)

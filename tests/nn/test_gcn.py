@@ -52,4 +52,4 @@ def test_switches_of_the_adjacency_reach_it() -> None:
 )
 def test_bad_arguments(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
-        GCNConfig(**arguments).build(D, CLASSES)
+        GCNConfig(**arguments).build(D, CLASSES, N)

@@ -327,7 +327,7 @@ def test_without_spectral_features_nothing_is_precomputed(sparse) -> None:
     *_, spectral = inputs = config.inputs(data, None, seed=0)
     assert spectral.layout == torch.strided
     assert spectral.shape == (N, 0)
-    assert config.build(D, CLASSES)(*inputs).shape == (N, CLASSES)
+    assert config.build(D, CLASSES, N)(*inputs).shape == (N, CLASSES)
 
 
 @pytest.mark.parametrize("method", ["esc-anch", "esc", "sc"])

@@ -10,7 +10,7 @@ from gcnsl.nn import H2GCN, H2GCNConfig
 from gcnsl.nn.h2gcn import two_hop_edges
 from gcnsl.sparse import SparseMatrix
 
-from .cases import CLASSES, D, P, adjacency_matrix, both_forms, drawn, small_graph, symmetric, weights
+from .cases import CLASSES, D, N, P, adjacency_matrix, both_forms, drawn, small_graph, symmetric, weights
 
 
 def hops(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -71,4 +71,4 @@ def test_full_neighbourhoods_are_kept_dense() -> None:
 )
 def test_bad_arguments(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
-        H2GCNConfig(**arguments).build(D, CLASSES)
+        H2GCNConfig(**arguments).build(D, CLASSES, N)

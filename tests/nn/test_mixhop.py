@@ -72,4 +72,4 @@ def test_powers_may_come_in_any_order() -> None:
 )
 def test_bad_arguments(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
-        MixHopConfig(**arguments).build(D, CLASSES)
+        MixHopConfig(**arguments).build(D, CLASSES, N)

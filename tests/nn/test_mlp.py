@@ -7,7 +7,7 @@ import torch
 from gcnsl import InputError
 from gcnsl.nn import MLP, MLPConfig
 
-from .cases import CLASSES, D, P, both_forms, drawn, small_graph, weights
+from .cases import CLASSES, D, N, P, both_forms, drawn, small_graph, weights
 
 
 @pytest.mark.usefixtures("double")
@@ -27,7 +27,7 @@ def test_edges_change_nothing() -> None:
     other = copy.copy(data)
     other.edge_index = torch.tensor([[0, 1], [1, 0]])
     config = MLPConfig()
-    model = drawn(config.build(D, CLASSES))
+    model = drawn(config.build(D, CLASSES, N))
     assert model(*config.inputs(data, None, seed=0)).equal(model(*config.inputs(other, None, seed=0)))
 
 
@@ -42,4 +42,4 @@ def test_edges_change_nothing() -> None:
 )
 def test_bad_arguments(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
-        MLPConfig(**arguments).build(D, CLASSES)
+        MLPConfig(**arguments).build(D, CLASSES, N)

@@ -76,7 +76,7 @@ def test_rows_of_the_learned_graph_are_those_of_the_whole(rows) -> None:
 )
 def test_bad_arguments(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
-        NLGNNConfig(**arguments).build(D, CLASSES)
+        NLGNNConfig(**arguments).build(D, CLASSES, N)
 
 
 def test_missing_adjacency_is_named() -> None:

@@ -5,6 +5,7 @@ from torch_geometric.utils import to_undirected
 
 from gcnsl import InputError, from_arrays, synthetic
 from gcnsl.nn import normalize_features, normalized_adjacency, relative_weights, shift_features
+from gcnsl.nn.preprocessing import graph_adjacency, links_to_known, oriented_edges
 
 X = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-1.0, 1.0]])
 
@@ -92,3 +93,47 @@ def test_sparse_features_are_treated_like_dense_ones(norm) -> None:
     sparse = shift_features(normalize_features(dense.to_sparse_csr(), norm), seed=3)
     assert sparse.layout == torch.sparse_csr
     torch.testing.assert_close(sparse.to_dense(), shift_features(normalize_features(dense, norm), seed=3))
+
+
+def arcs_graph(**more):
+    """Five nodes; 0 → 1 ↔ 2, 3 → 2, a loop at 3, and node 4 alone."""
+    arcs = torch.tensor([[0, 1, 2, 3, 3], [1, 2, 1, 2, 3]])
+    return from_arrays(torch.eye(5), arcs, torch.arange(5) % 2, directed=True, **more)
+
+
+def dense_arcs(weights=(1.0, 1.0, 1.0, 1.0)):
+    out = torch.zeros(5, 5)
+    for (i, j), weight in zip(((0, 1), (1, 2), (2, 1), (3, 2)), weights, strict=True):
+        out[i, j] = weight
+    return out
+
+
+@pytest.mark.parametrize("norm", ["row", "symmetric"])
+@pytest.mark.parametrize("direction", ["out", "in", "undirected"])
+def test_a_node_sees_others_along_a_direction(direction, norm) -> None:
+    out = dense_arcs()
+    a = {"out": out, "in": out.T, "undirected": torch.maximum(out, out.T)}[direction]
+    rows, columns = (a.sum(dim=side).clamp(min=1) for side in (1, 0))
+    expected = a / rows[:, None] if norm == "row" else a / (rows[:, None] * columns).sqrt()
+    made = graph_adjacency(arcs_graph(), self_loops=False, norm=norm, direction=direction)
+    torch.testing.assert_close(made.to_dense(), expected)
+
+
+def test_weights_of_arcs_count_in_units_of_the_mean_edge() -> None:
+    data = arcs_graph(edge_weight=torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0]))
+    unit = data.edge_weight.mean()
+    links = links_to_known(data, "out").to_dense()
+    torch.testing.assert_close(links, dense_arcs((1.0, 2.0, 3.0, 4.0)) / unit)
+
+
+def test_links_to_nodes_added_later_are_left_out() -> None:
+    data = arcs_graph()
+    data.known_nodes = 2
+    assert links_to_known(data, "out").to_dense().equal(dense_arcs()[:, :2])
+    assert links_to_known(data, "in").to_dense().equal(dense_arcs().T[:, :2])
+
+
+def test_without_arcs_every_direction_is_undirected() -> None:
+    data = from_arrays(torch.eye(3), torch.tensor([[0, 1], [1, 2]]), torch.arange(3) % 2)
+    for direction in ("out", "in"):
+        assert oriented_edges(data, direction)[0].equal(data.edge_index)

@@ -62,7 +62,7 @@ def gcn_sl(path: Path | None, on_epoch=None) -> tuple[nn.Module, History]:
     config = GCNSLConfig(hidden_channels=4, n_components=3, epsilon=0.5)
     inputs = config.inputs(DATA, config.precompute(DATA, seed=0), seed=0)
     with seeded(0):
-        model = config.build(12, 3)
+        model = config.build(12, 3, 9)
     settings = TrainingSettings(epochs=150, plateau_factor=0.5, plateau_patience=3)
     checkpoint = None if path is None else Checkpoint(path, every=3)
     return model, train(

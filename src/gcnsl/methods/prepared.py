@@ -48,7 +48,7 @@ class Prepared:
     def build(self) -> nn.Module:
         """A new model for this graph, on the device, with weights drawn from torch's generator."""
         in_channels, out_channels = self.inputs[0].shape[1], len(self.graph.class_names)
-        return self.method.config.build(in_channels, out_channels).to(self.device)
+        return self.method.config.build(in_channels, out_channels, self.graph.num_nodes).to(self.device)
 
     def grown_inputs(self, graph: Data) -> tuple[tuple[Matrix, ...], dict[str, Any]]:
         """The inputs for a graph whose first nodes are those of this one, and keyword arguments of the forward pass.
@@ -74,8 +74,12 @@ class Prepared:
         return _on(self.device, config.inputs(normalised, precomputed, seed=self.seed)), options
 
     def _with_known_facts(self, graph: Data) -> Data:
-        """A grown graph with those weights and directions of edges that the method used in training, and no others."""
+        """A grown graph with those weights and directions of edges that the method used in training, and no others.
+
+        It also says how many of its nodes were known in training, and the unit of its weights.
+        """
         graph = copy.copy(graph)
+        graph.known_nodes = self.graph.num_nodes
         for name, facts in EDGE_FACTS.items():
             known = name in self.graph and facts <= self.method.config.uses
             if known and name not in graph:

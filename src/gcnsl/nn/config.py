@@ -76,8 +76,11 @@ class ModelConfig(Options, ABC):
         return torch.zeros(in_channels)
 
     @abstractmethod
-    def build(self, in_channels: int, out_channels: int) -> nn.Module:
-        """The model for this number of features and classes, with weights drawn from torch's generator."""
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> nn.Module:
+        """The model for this number of features, classes and nodes of the training graph.
+
+        Its weights are drawn from torch's generator.
+        """
 
     def make(self, kind: type[Model], **channels: int) -> Model:
         """A model of this class with the hyper-parameters that its constructor takes."""

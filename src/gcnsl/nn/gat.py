@@ -28,7 +28,7 @@ class GATConfig(ModelConfig):
         edges, _ = add_remaining_self_loops(graph.edge_index, num_nodes=graph.num_nodes)
         return fastest_form(graph.x), edges
 
-    def build(self, in_channels: int, out_channels: int) -> "GAT":
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "GAT":
         """The model for this number of features and classes."""
         return self.make(GAT, in_channels=in_channels, out_channels=out_channels)
 

@@ -12,7 +12,7 @@ from torch_geometric.nn.inits import reset
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import AdjacencyNorm, normalized_adjacency, relative_weights
+from gcnsl.nn.preprocessing import AdjacencyNorm, graph_adjacency
 from gcnsl.options import option
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -31,16 +31,10 @@ class GCNConfig(ModelConfig):
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X and Â, with the weights of the edges if they have some."""
-        adjacency = normalized_adjacency(
-            graph.edge_index,
-            graph.num_nodes,
-            weight=relative_weights(graph),
-            self_loops=self.self_loops,
-            norm=self.adjacency_norm,
-        )
+        adjacency = graph_adjacency(graph, self_loops=self.self_loops, norm=self.adjacency_norm)
         return fastest_form(graph.x), adjacency
 
-    def build(self, in_channels: int, out_channels: int) -> "GCN":
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "GCN":
         """The model for this number of features and classes."""
         return self.make(GCN, in_channels=in_channels, out_channels=out_channels)
 

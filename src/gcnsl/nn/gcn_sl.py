@@ -17,8 +17,8 @@ from gcnsl.nn.dropout import drop_entries
 from gcnsl.nn.preprocessing import (
     AdjacencyNorm,
     FeatureNorm,
+    graph_adjacency,
     normalized_adjacency,
-    relative_weights,
     shift_features,
 )
 from gcnsl.nn.spectral_columns import SpectralColumns
@@ -94,13 +94,7 @@ class GCNSLConfig(ModelConfig):
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """The shifted X, Â (with the weights of the edges if they have some) and F."""
-        adjacency = normalized_adjacency(
-            graph.edge_index,
-            graph.num_nodes,
-            weight=relative_weights(graph),
-            self_loops=self.self_loops,
-            norm=self.adjacency_norm,
-        )
+        adjacency = graph_adjacency(graph, self_loops=self.self_loops, norm=self.adjacency_norm)
         nothing = torch.empty(graph.num_nodes, 0, dtype=graph.x.dtype)
         spectral = precomputed.values if isinstance(precomputed, SpectralColumns) else nothing
         return fastest_form(shift_features(graph.x, self.feature_shift, seed=seed)), adjacency, spectral
@@ -109,7 +103,7 @@ class GCNSLConfig(ModelConfig):
         """The shifted row of a node without features."""
         return shift_features(torch.zeros(1, in_channels), self.feature_shift, seed=seed)[0]
 
-    def build(self, in_channels: int, out_channels: int) -> GCNSL:
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> GCNSL:
         """The model for this number of features and classes."""
         return self.make(GCNSL, in_channels=in_channels, out_channels=out_channels, spectral_channels=self.n_components)
 

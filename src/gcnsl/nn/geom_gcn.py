@@ -46,7 +46,7 @@ class GeomGCNConfig(ModelConfig):
             )
         return fastest_form(graph.x), divided_adjacency(precomputed, graph.num_nodes)
 
-    def build(self, in_channels: int, out_channels: int) -> "GeomGCN":
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "GeomGCN":
         """The model for this number of features and classes."""
         return self.make(GeomGCN, in_channels=in_channels, out_channels=out_channels)
 

@@ -32,7 +32,7 @@ class H2GCNConfig(ModelConfig):
         adjacencies = (normalized_adjacency(edges, n, self_loops=False) for edges in hops)
         return fastest_form(graph.x), *map(fastest_form, adjacencies)
 
-    def build(self, in_channels: int, out_channels: int) -> "H2GCN":
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "H2GCN":
         """The model for this number of features and classes."""
         return self.make(H2GCN, in_channels=in_channels, out_channels=out_channels)
 

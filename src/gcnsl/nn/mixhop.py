@@ -12,7 +12,7 @@ from gcnsl.errors import ArgumentError
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import FeatureNorm, normalized_adjacency, relative_weights
+from gcnsl.nn.preprocessing import FeatureNorm, graph_adjacency
 from gcnsl.options import option
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -38,11 +38,9 @@ class MixHopConfig(ModelConfig):
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X and Â, with the weights of the edges if they have some."""
-        weight = relative_weights(graph)
-        adjacency = normalized_adjacency(graph.edge_index, graph.num_nodes, weight=weight, self_loops=self.self_loops)
-        return fastest_form(graph.x), adjacency
+        return fastest_form(graph.x), graph_adjacency(graph, self_loops=self.self_loops, norm="symmetric")
 
-    def build(self, in_channels: int, out_channels: int) -> "MixHop":
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "MixHop":
         """The model for this number of features and classes."""
         return self.make(MixHop, in_channels=in_channels, out_channels=out_channels)
 

@@ -26,7 +26,7 @@ class MLPConfig(ModelConfig):
         """X; the edges are ignored."""
         return (fastest_form(graph.x),)
 
-    def build(self, in_channels: int, out_channels: int) -> "MLP":
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "MLP":
         """The model for this number of features and classes."""
         return self.make(MLP, in_channels=in_channels, out_channels=out_channels)
 

@@ -42,7 +42,7 @@ class NLGNNConfig(ModelConfig):
         x = fastest_form(graph.x)
         return (x,) if self.embedding == "mlp" else (x, normalized_adjacency(graph.edge_index, graph.num_nodes))
 
-    def build(self, in_channels: int, out_channels: int) -> "NLGNN":
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "NLGNN":
         """The model for this number of features and classes."""
         return self.make(NLGNN, in_channels=in_channels, out_channels=out_channels)
 

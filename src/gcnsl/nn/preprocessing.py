@@ -14,6 +14,8 @@ from gcnsl.sparse import SparseMatrix, csr_tensor, from_scipy, to_scipy, weighte
 
 FeatureNorm = Literal["none", "row", "l2"]
 AdjacencyNorm = Literal["symmetric", "row"]
+Direction = Literal["undirected", "out", "in"]
+"""Whom a node sees: all its neighbours, those it points to, or those that point to it."""
 
 
 def normalize_features(x: Tensor, norm: FeatureNorm = "none") -> Tensor:
@@ -58,9 +60,10 @@ def normalized_adjacency(
 ) -> SparseMatrix:
     """Â = D^-1/2 A D^-1/2 (``symmetric``) or D^-1 A (``row``), where A has loops at all nodes or at none.
 
-    ``edge_index`` (2 × E) holds each undirected edge in both directions, and ``weight`` (E, positive) the entries of A,
-    which are 1 without it; so is the weight of a loop that is added. D is diagonal and holds the sums of A's rows.
-    Without loops, the row of a node that has no neighbours is zero.
+    ``edge_index`` (2 × E) holds the places of A's entries, each undirected edge in both directions, and ``weight``
+    (E, positive) the entries, which are 1 without it; so is the weight of a loop that is added. D is diagonal and holds
+    the sums of A's rows; if A is not symmetric, the second D^-1/2 has those of its columns. Without loops, the row of a
+    node that has no neighbours is zero.
     """
     check_choice("norm", norm, get_args(AdjacencyNorm))
     entries = torch.ones_like(edge_index[0]) if weight is None else weight
@@ -68,22 +71,55 @@ def normalized_adjacency(
         edge_index, entries.to(torch.get_default_dtype()), num_nodes, self_loops=self_loops
     )
     source, target = edges
-    size = scatter(entries, source, dim_size=num_nodes)
-    nonzero = size.clamp(min=torch.finfo(size.dtype).tiny)  # so that the inverse is finite
-    inverse = torch.where(size > 0, nonzero ** (-0.5 if norm == "symmetric" else -1.0), 0.0)
-    scale = inverse[source] * inverse[target] if norm == "symmetric" else inverse[source]
+    tiny = torch.finfo(entries.dtype).tiny  # so that inverses are finite
+    rows, columns = (scatter(entries, end, dim_size=num_nodes).clamp(min=tiny) for end in (source, target))
+    scale = rows[source] ** -1.0 if norm == "row" else rows[source] ** -0.5 * columns[target] ** -0.5
     return SparseMatrix.from_edges(edges, scale * entries, num_nodes)
 
 
-def relative_weights(graph: Data) -> Tensor | None:
-    """The weights of a graph's edges in units of their mean (E), in which a loop of weight 1 is an average edge.
+def oriented_edges(graph: Data, direction: Direction) -> tuple[Tensor, Tensor | None]:
+    """The pairs (i, j) of which node i sees node j (2 × E), and their :func:`relative_weights`.
+
+    A graph without directions is undirected, whatever the direction.
+    """
+    check_choice("direction", direction, get_args(Direction))
+    if direction == "undirected" or "arc_index" not in graph:
+        return graph.edge_index, relative_weights(graph)
+    arcs: Tensor = graph.arc_index
+    return (arcs if direction == "out" else arcs.flip(0)), relative_weights(graph, "arc_weight")
+
+
+def graph_adjacency(
+    graph: Data, *, self_loops: bool, norm: AdjacencyNorm, direction: Direction = "undirected"
+) -> SparseMatrix:
+    """Â of a graph (n × n), :func:`normalized_adjacency`, with the weights of its edges if they have some."""
+    edges, weight = oriented_edges(graph, direction)
+    return normalized_adjacency(edges, graph.num_nodes, weight=weight, self_loops=self_loops, norm=norm)
+
+
+def links_to_known(graph: Data, direction: Direction) -> SparseMatrix:
+    """A without loops, as features: the links of each node to the nodes of the training graph (n × known).
+
+    A model with a weight for every node of the training graph has none for nodes that are added later.
+    """
+    edges, weight = oriented_edges(graph, direction)
+    entries = torch.ones(edges.shape[1]) if weight is None else weight.to(torch.get_default_dtype())
+    known: int = graph.get("known_nodes", graph.num_nodes)
+    kept = (edges[0] != edges[1]) & (edges[1] < known)
+    links = sp.csr_array((entries[kept].numpy(), edges[:, kept].numpy()), shape=(graph.num_nodes, known))
+    links.sort_indices()
+    return SparseMatrix(from_scipy(links))
+
+
+def relative_weights(graph: Data, of: str = "edge_weight") -> Tensor | None:
+    """The weights of a graph's edges (or arcs) in units of the edges' mean, in which a loop has weight 1.
 
     ``None`` if the edges have no weights. In a graph that has grown, ``weight_unit`` is the mean of the training graph,
     so that new edges do not change what the others mean.
     """
-    if "edge_weight" not in graph:
+    if of not in graph:
         return None
-    relative: Tensor = graph.edge_weight / graph.get("weight_unit", mean_weight(graph))
+    relative: Tensor = graph[of] / graph.get("weight_unit", mean_weight(graph))
     return relative
 
 
