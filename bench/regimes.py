@@ -76,7 +76,7 @@ def forced(regime: Regime, room: int, device: str) -> Iterator[None]:
 def regime_of(z: Tensor, h: Tensor, epsilon: float, device: str) -> Regime:
     """Return the regime in which the back end runs now."""
     with torch.no_grad():
-        found = torch.ops.gcnsl.reconnect(z, None, h, epsilon, 1e-4, BACKEND[device])
+        found = torch.ops.gcnsl.reconnect(z, None, h, epsilon, 1e-4, BACKEND[device], True)
     return Regime(int(found[-1]))
 
 
@@ -146,7 +146,7 @@ def measure_choices(n: int, device: str) -> dict[str, dict[str, float]]:
     choices: dict[str, dict[str, Step]] = {
         "torch's table": {
             "around it": step_of(lambda: reconnect(z, h, epsilon, backend=backend)),
-            "through it": step_of(lambda: torch.ops.gcnsl.reconnect(z, None, h, epsilon, 1e-4, backend)[0]),
+            "through it": step_of(lambda: torch.ops.gcnsl.reconnect(z, None, h, epsilon, 1e-4, backend, True)[0]),
         }
     }
     search = step_of(lambda: reconnect(z, h, epsilon, backend=backend))

@@ -20,5 +20,7 @@ def forward(problem: Problem) -> Averages:
     """Return Â* h and the row sums of A* (section 3.2): s_ij = z_i·k_j where it reaches the threshold, 0 elsewhere."""
     similarity = problem.z @ problem.keys.T
     graph = torch.where(similarity >= problem.threshold, similarity, 0.0)
+    if not problem.loops:
+        graph = graph - torch.diag_embed(graph.diagonal())
     degree = graph.sum(dim=1)
     return Averages((graph @ problem.h) / torch.where(degree > 0, degree, 1.0)[:, None], degree, unlisted(problem.z))

@@ -7,14 +7,15 @@ from gcnsl.reconnection.backends import BACKENDS, choose_backend
 
 
 def reconnected_edges(
-    z: Tensor, epsilon: float, *, keys: Tensor | None = None, normalize: bool = False
+    z: Tensor, epsilon: float, *, keys: Tensor | None = None, loops: bool = True, normalize: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """List the edges of A*: all pairs with z_i·z_j ≥ ε, self-loops included.
+    """List the edges of A*: all pairs with z_i·z_j ≥ ε.
 
     Args:
         z: Rows of norm 1, or zero (n × q).
         epsilon: The smallest similarity that is kept, in (0, 1]; see `reconnect`.
         keys: Compare the rows of z with these rows (m × q) instead of with each other.
+        loops: Whether to list the pairs (i, i); with ``keys`` all pairs are listed.
         normalize: Divide each weight by the sum of the weights in its row, which gives Â* instead of A*.
 
     Returns:
@@ -37,6 +38,8 @@ def reconnected_edges(
     queries = rows.detach()
     candidates = queries if keys is None else key_rows.detach()
     edge_index = BACKENDS[choose_backend(z, candidates, z.shape[1])].find(queries, candidates, threshold)
+    if keys is None and not loops:
+        edge_index = edge_index[:, edge_index[0] != edge_index[1]]
     source, target = edge_index
     weight = (rows[source] * key_rows[target]).sum(dim=1)
     if normalize:

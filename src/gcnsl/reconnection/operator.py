@@ -13,6 +13,7 @@ from torch.autograd.function import once_differentiable
 
 from gcnsl.reconnection.arguments import UNIT_TOLERANCE, check_arguments, check_values, computed_in, threshold_of
 from gcnsl.reconnection.backends import BACKENDS, BackendName, choose_backend
+from gcnsl.reconnection.loop_free import without_loop_gradients, without_loops
 from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime, capacity, unlisted
 from gcnsl.reconnection.problem import Averages, Problem
 
@@ -23,6 +24,7 @@ def reconnect(
     epsilon: float,
     *,
     keys: Tensor | None = None,
+    loops: bool = True,
     backend: BackendName = "auto",
     memory: PairMemory | None = None,
 ) -> Tensor:
@@ -41,6 +43,8 @@ def reconnect(
             dtype (1e-6 for float32), so that a row is always connected to itself and to its duplicates.
         keys: Compare the rows of z with these rows of norm 1 (m × q) instead of with each other, for instance new nodes
             with the nodes of a trained graph. A row of z without a similar key gets zero.
+        loops: Whether a row of z counts itself. If not, a row that is similar to no other row gets zero. With ``keys``
+            nothing is known of which key is the row itself, so that there are no loops to leave out.
         backend: ``"dense"`` (an n × m matrix: tiny graphs, and the oracle), ``"tiled"`` (plain torch, any device),
             ``"numba"`` (CPU), ``"triton"`` (CUDA, float32) or ``"auto"``, which chooses by device, dtype and size.
         memory: Keeps the pairs of z between calls, so that the next call with the same z need not search for them. Only
@@ -54,13 +58,14 @@ def reconnect(
             checked.
     """
     check_arguments(z, h, keys)
+    loops = loops or keys is not None
     threshold, tolerance = threshold_of(epsilon, z.dtype), UNIT_TOLERANCE[z.dtype]
     chosen = choose_backend(z, z if keys is None else keys, max(z.shape[1], h.shape[1]), backend)
     computed = computed_in(z.dtype)
     rows, values = z.to(computed), h.to(computed)
     key_rows = None if keys is None else keys.to(computed)
     if BACKENDS[chosen].backward is None:
-        problem = Problem(rows, rows if key_rows is None else key_rows, values, threshold, tolerance)
+        problem = Problem(rows, rows if key_rows is None else key_rows, values, threshold, tolerance, loops=loops)
         if not torch.compiler.is_compiling():
             check_values(problem)
         return BACKENDS[chosen].forward(problem).out.to(h.dtype)
@@ -70,7 +75,7 @@ def reconnect(
         known = memory.recall(rows, threshold)
     start, columns = (None, None) if known is None else (known.start, known.columns)
     operator: Any = torch.ops.gcnsl.reconnect if torch.compiler.is_compiling() else _Eager.apply
-    out, _, *pairs = operator(rows, key_rows, values, threshold, tolerance, chosen, start, columns)
+    out, _, *pairs = operator(rows, key_rows, values, threshold, tolerance, chosen, loops, start, columns)
     if memory is not None and remembers and known is None:
         memory.keep(rows, threshold, Pairs(*pairs))
     averages: Tensor = out.to(h.dtype)
@@ -78,7 +83,7 @@ def reconnect(
 
 
 def _forward(
-    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str,
+    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str, loops: bool,
     known_start: Tensor | None = None, known_columns: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the fields of `Averages` and of its `Pairs`. Pairs that are known are not returned."""
@@ -87,7 +92,8 @@ def _forward(
         problem = problem._replace(known=Pairs(known_start, known_columns, torch.tensor(int(Regime.LISTED))))
     if not BACKENDS[backend].checks_values:
         check_values(problem)
-    out, degree, pairs = BACKENDS[backend].forward(problem)
+    averages = BACKENDS[backend].forward(problem)
+    out, degree, pairs = averages if loops else without_loops(problem, averages)
     if problem.known is not None:  # an operator must not return its inputs
         pairs = unlisted(z, Regime.LISTED)
     return out, degree, *pairs
@@ -97,7 +103,9 @@ _reconnect = torch.library.custom_op("gcnsl::reconnect", _forward, mutates_args=
 
 
 @_reconnect.register_fake
-def _(z: Tensor, keys: Any, h: Tensor, _: float, tolerance: float, backend: str, *known: Any) -> tuple[Tensor, ...]:
+def _(
+    z: Tensor, keys: Any, h: Tensor, _: float, tolerance: float, backend: str, loops: bool, *known: Any
+) -> tuple[Tensor, ...]:
     out = h.new_empty(z.shape[0], h.shape[1])
     lists = BACKENDS[backend].lists_pairs and not any(part is not None for part in known)
     start = z.new_empty(z.shape[0] + 1 if lists else 0, dtype=torch.int64)
@@ -106,14 +114,19 @@ def _(z: Tensor, keys: Any, h: Tensor, _: float, tolerance: float, backend: str,
 
 
 def _backward(
-    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str,
+    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str, loops: bool,
     out: Tensor, degree: Tensor, start: Tensor, columns: Tensor, regime_code: Tensor, grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Return ∂L/∂z, ∂L/∂keys (empty if there are no keys) and ∂L/∂h."""
     backward = BACKENDS[backend].backward
     assert backward is not None
-    averages = Averages(out, degree, Pairs(start, columns, regime_code))
-    gradients = backward(Problem.of(z, keys, h, threshold, tolerance), averages, grad.contiguous())
+    problem, averages = (
+        Problem.of(z, keys, h, threshold, tolerance),
+        Averages(out, degree, Pairs(start, columns, regime_code)),
+    )
+    gradients = backward(problem, averages, grad.contiguous())
+    if not loops:
+        gradients = without_loop_gradients(problem, averages, grad, gradients)
     return gradients.z, z.new_empty(0) if keys is None else gradients.keys, gradients.h
 
 
@@ -140,10 +153,10 @@ def _differentiate(
     ctx: Any, grad: Tensor | None, *_: Any, backward: Any = torch.ops.gcnsl.reconnect_backward
 ) -> tuple[Tensor | None, ...]:
     if grad is None:
-        return (None,) * 8
+        return (None,) * 9
     z, keys, h, *averages = ctx.saved_tensors
     grad_z, grad_keys, grad_h = backward(z, keys, h, *ctx.options, *averages, grad)
-    return grad_z, None if keys is None else grad_keys, grad_h, *(None,) * 5
+    return grad_z, None if keys is None else grad_keys, grad_h, *(None,) * 6
 
 
 _reconnect.register_autograd(_differentiate, setup_context=_save)

@@ -12,7 +12,8 @@ class Problem(NamedTuple):
 
     Rows of z and ``keys`` have norm 1 or 0; ``tolerance`` is how far from that a squared norm may be. If the rows of z
     are compared with each other, ``keys`` is z, the same Python object. All tensors have one dtype, float32 or float64,
-    and one device. ``known`` are the pairs of this z, if an earlier call listed them and hence also checked z.
+    and one device. ``known`` are the pairs of this z, if an earlier call listed them and hence also checked z. Without
+    ``loops``, no row is compared with itself; only the dense back end reads this (see `loop_free` for the others).
     """
 
     z: Tensor
@@ -21,6 +22,7 @@ class Problem(NamedTuple):
     threshold: float
     tolerance: float = 1e-4
     known: Pairs | None = None
+    loops: bool = True
 
     @classmethod
     def of(cls, z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float) -> "Problem":

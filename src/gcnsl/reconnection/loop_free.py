@@ -1,0 +1,38 @@
+"""A* without loops, from A* with loops: what a row has from itself is subtracted, whatever the back end.
+
+With d and o of the graph with loops, and s_ii the weight of a loop (n, about 1; 0 for a zero row),
+
+    d'_i = d_i − s_ii                o'_i = (d_i o_i − s_ii h_i) / d'_i
+
+In the backward pass, a back end that is given d' and o' instead of d and o returns the gradients of a graph without
+loops, except that it also counts the pairs (i, i), whose part is known: δ_ii = (g_i·h_i − g_i·o'_i) / d'_i.
+"""
+
+import torch
+from torch import Tensor
+
+from gcnsl.reconnection.problem import Averages, Gradients, Problem
+
+
+def without_loops(problem: Problem, averages: Averages) -> Averages:
+    """Return o' and d'; both are 0 for a row that keeps no other row."""
+    own = _loops(problem)
+    degree = averages.degree - own
+    alone = degree < problem.threshold / 2  # another row would add at least the threshold: the rest is rounding
+    total = averages.degree[:, None] * averages.out - own[:, None] * problem.h
+    out = torch.where(alone[:, None], 0.0, total / torch.where(alone, 1.0, degree)[:, None])
+    return averages._replace(out=out, degree=torch.where(alone, 0.0, degree))
+
+
+def without_loop_gradients(problem: Problem, averages: Averages, grad: Tensor, counted: Gradients) -> Gradients:
+    """Return the gradients without the part of the pairs (i, i), given o', d' and g = ∂L/∂o'."""
+    scaled = grad * torch.where(averages.degree > 0, averages.degree.reciprocal(), 0.0)[:, None]
+    own = _loops(problem)
+    delta = (scaled * (problem.h - averages.out)).sum(dim=1) * (own > 0)
+    z = counted.z - 2 * delta[:, None] * problem.z  # z_i is on both sides of its pair
+    return Gradients(z, z, counted.h - own[:, None] * scaled)
+
+
+def _loops(problem: Problem) -> Tensor:
+    squared = (problem.z * problem.z).sum(dim=1)
+    return torch.where(squared >= problem.threshold, squared, 0.0)
