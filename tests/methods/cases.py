@@ -12,7 +12,11 @@ from gcnsl.methods import METHODS, Fitted, Method, Prepared, fit, prepare
 
 CPU = torch.device("cpu")
 NARROW = {"hidden_channels": 4}
-SMALL = {"gcn-sl-cc": {"n_components": 3, "epsilon": 0.3}, "gcn-sl-av": {"n_components": 3, "epsilon": 0.3}}
+SMALL = {
+    "gcn-sl-cc": {"n_components": 3, "epsilon": 0.3},
+    "gcn-sl-av": {"n_components": 3, "epsilon": 0.3},
+    "gcn-sl-plus": {"similarity_channels": 3},
+}
 VARIANTS = [
     ("mlp", {"num_layers": 1}),
     ("mlp", {"num_layers": 3, "feature_norm": "none"}),
@@ -25,6 +29,9 @@ VARIANTS = [
     ("gcn-sl-cc", {"n_components": 0}),
     ("gcn-sl-cc", {"spectral_method": "esc", "use_adjacency": False}),
     ("gcn-sl-av", {"spectral_method": "sc", "use_reconnected": False}),
+    ("gcn-sl-plus", {"direction": "both", "features_heads": 2, "mean_degree": None, "epsilon": 0.3}),
+    ("gcn-sl-plus", {"neighbours_heads": 0, "adjacency_norm": "symmetric", "self_loops": True}),
+    ("gcn-sl-plus", {"structure_branch": False, "rounds": 0, "normalize_branches": True}),
 ]
 EVERY = [(name, {}) for name in METHODS] + VARIANTS
 """Names and options for which the laws of all methods are tested."""
@@ -72,3 +79,12 @@ def fitted(ready: Prepared, *, run: int = 0, seed: int = 0, **more) -> Fitted:
 
 def same_weights(a: torch.nn.Module, b: torch.nn.Module) -> bool:
     return all(x.equal(y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
+
+
+def renumbered(model: torch.nn.Module, order: torch.Tensor) -> torch.nn.Module:
+    """The model with the weights that belong to single nodes in another order."""
+    other, n = copy.deepcopy(model), len(order)
+    for name, weight in other.named_parameters():
+        if weight.dim() == 2 and weight.shape[1] % n == 0 and name != "lin_out.weight":
+            weight.data = weight.data.view(len(weight), -1, n)[:, :, order].reshape(weight.shape)
+    return other

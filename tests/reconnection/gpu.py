@@ -29,7 +29,9 @@ odd_cases = cases() if LARGE else small_cases.filter(lambda case: case.clearance
 def run(case: Case) -> tuple[Regime, list[torch.Tensor]]:
     """The regime of a case; its output and gradients."""
     z, h, *keys = (tensor.detach() for tensor in case.leaves(device=DEVICE))
-    found = torch.ops.gcnsl.reconnect(z, keys[0] if keys else None, h, min(case.epsilon, 1 - 1e-6), 1e-4, "triton", True)
+    found = torch.ops.gcnsl.reconnect(
+        z, keys[0] if keys else None, h, min(case.epsilon, 1 - 1e-6), 1e-4, "triton", True
+    )
     return Regime(int(found[4])), case.run("triton", DEVICE)
 
 

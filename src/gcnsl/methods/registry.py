@@ -19,6 +19,7 @@ from gcnsl.nn import (
     GATConfig,
     GCNConfig,
     GCNSLConfig,
+    GCNSLPlusConfig,
     GeomGCNConfig,
     H2GCNConfig,
     MixHopConfig,
@@ -112,6 +113,11 @@ METHODS: dict[str, Method] = {
         Method("nlgnn", NLGNNConfig(), TrainingSettings(lr=0.05, epochs=2000, patience=100)),
         Method("gcn-sl-cc", GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02)),
         Method("gcn-sl-av", GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
+        Method(
+            "gcn-sl-plus",
+            GCNSLPlusConfig(),
+            TrainingSettings(lr=0.005, weight_decay=1e-3, patience=100, monitor="accuracy"),
+        ),
     )
 }
 """The methods compared with GCN-SL have the hyper-parameters of H2GCN's experiments, as in the paper."""

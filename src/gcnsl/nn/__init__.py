@@ -4,6 +4,7 @@ from gcnsl.nn.config import ModelConfig, Precomputed
 from gcnsl.nn.gat import GAT, GATConfig
 from gcnsl.nn.gcn import GCN, GCNConfig
 from gcnsl.nn.gcn_sl import GCNSL, GCNSLConfig
+from gcnsl.nn.gcn_sl_plus import GCNSLPlus, GCNSLPlusConfig
 from gcnsl.nn.geom_gcn import GeomGCN, GeomGCNConfig
 from gcnsl.nn.h2gcn import H2GCN, H2GCNConfig
 from gcnsl.nn.mixhop import MixHop, MixHopConfig
@@ -21,6 +22,8 @@ __all__ = [
     "GATConfig",
     "GCNConfig",
     "GCNSLConfig",
+    "GCNSLPlus",
+    "GCNSLPlusConfig",
     "GeomGCN",
     "GeomGCNConfig",
     "H2GCNConfig",

@@ -21,6 +21,7 @@ from gcnsl.nn.preprocessing import (
     normalized_adjacency,
     shift_features,
 )
+from gcnsl.nn.similarity_head import unit_rows
 from gcnsl.nn.spectral_columns import SpectralColumns
 from gcnsl.options import option
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
@@ -233,7 +234,7 @@ class GCNSL(nn.Module):
         if self.use_adjacency:
             branches += self._aggregate(h, self._adjacency(adjacency, h))
         if self.use_reconnected:
-            z = _unit_rows(to_directions) if directions is None else directions
+            z = unit_rows(to_directions) if directions is None else directions
             branches.append(self._reconnect(z, h, known))
         return branches
 
@@ -289,7 +290,7 @@ class GCNSL(nn.Module):
         if self.similarity is None:
             raise InputError("the model has no learned graph: build it with use_reconnected=True")
         self._check_columns(x)
-        return _unit_rows(x @ self.similarity.weight.T)
+        return unit_rows(x @ self.similarity.weight.T)
 
     def _first_products(self, x: Matrix) -> tuple[Tensor, Tensor]:
         """X W⁰_X with dropout on X (n × p), and X Q without (n × q); a single product if nothing is dropped."""
@@ -372,13 +373,3 @@ class GCNSL(nn.Module):
             f"{type(self).__name__}({self.in_channels} + {self.spectral_channels} → {self.out_channels}, "
             f"merge={self.merge!r}, rounds={self.rounds}, epsilon={self.epsilon})"
         )
-
-
-def _unit_rows(rows: Tensor) -> Tensor:
-    """Rows divided by their length; zero rows stay zero.
-
-    Weight decay can shrink Q until squares underflow. Each row is therefore first divided by its largest magnitude,
-    which cancels in the result and so needs no derivative.
-    """
-    largest = rows.detach().abs().amax(dim=1, keepdim=True)
-    return functional.normalize(rows / torch.where(largest > 0, largest, 1.0), dim=1)

@@ -57,6 +57,7 @@ def normalized_adjacency(
     weight: Tensor | None = None,
     self_loops: bool = True,
     norm: AdjacencyNorm = "symmetric",
+    known: int | None = None,
 ) -> SparseMatrix:
     """Â = D^-1/2 A D^-1/2 (``symmetric``) or D^-1 A (``row``), where A has loops at all nodes or at none.
 
@@ -64,15 +65,25 @@ def normalized_adjacency(
     (E, positive) the entries, which are 1 without it; so is the weight of a loop that is added. D is diagonal and holds
     the sums of A's rows; if A is not symmetric, the second D^-1/2 has those of its columns. Without loops, the row of a
     node that has no neighbours is zero.
+
+    With ``known``, the nodes after the first ``known`` ones are new and seen by nobody but themselves, so that the rows
+    of the others do not change when they are added.
     """
     check_choice("norm", norm, get_args(AdjacencyNorm))
     entries = torch.ones_like(edge_index[0]) if weight is None else weight
     edges, entries = weighted_edges_sorted(
         edge_index, entries.to(torch.get_default_dtype()), num_nodes, self_loops=self_loops
     )
+    if known is not None:
+        seen = (edges[1] < known) | (edges[0] == edges[1])
+        edges, entries = edges[:, seen], entries[seen]
     source, target = edges
     tiny = torch.finfo(entries.dtype).tiny  # so that inverses are finite
-    rows, columns = (scatter(entries, end, dim_size=num_nodes).clamp(min=tiny) for end in (source, target))
+    rows = scatter(entries, source, dim_size=num_nodes).clamp(min=tiny)
+    among = slice(None) if known is None else source < known
+    columns = scatter(entries[among], target[among], dim_size=num_nodes).clamp(min=tiny)
+    if known is not None:
+        columns[known:] = rows[known:]
     scale = rows[source] ** -1.0 if norm == "row" else rows[source] ** -0.5 * columns[target] ** -0.5
     return SparseMatrix.from_edges(edges, scale * entries, num_nodes)
 
@@ -90,25 +101,39 @@ def oriented_edges(graph: Data, direction: Direction) -> tuple[Tensor, Tensor | 
 
 
 def graph_adjacency(
-    graph: Data, *, self_loops: bool, norm: AdjacencyNorm, direction: Direction = "undirected"
+    graph: Data,
+    *,
+    self_loops: bool,
+    norm: AdjacencyNorm,
+    direction: Direction = "undirected",
+    known: int | None = None,
 ) -> SparseMatrix:
     """Â of a graph (n × n), :func:`normalized_adjacency`, with the weights of its edges if they have some."""
     edges, weight = oriented_edges(graph, direction)
-    return normalized_adjacency(edges, graph.num_nodes, weight=weight, self_loops=self_loops, norm=norm)
+    return normalized_adjacency(edges, graph.num_nodes, weight=weight, self_loops=self_loops, norm=norm, known=known)
 
 
-def links_to_known(graph: Data, direction: Direction) -> SparseMatrix:
+def links_to_known(graph: Data, *directions: Direction) -> SparseMatrix:
     """A without loops, as features: the links of each node to the nodes of the training graph (n × known).
 
-    A model with a weight for every node of the training graph has none for nodes that are added later.
+    With several directions, their matrices are side by side. A model with a weight for every node of the training graph
+    has none for nodes that are added later.
     """
-    edges, weight = oriented_edges(graph, direction)
-    entries = torch.ones(edges.shape[1]) if weight is None else weight.to(torch.get_default_dtype())
+    n, known = graph.num_nodes, known_nodes(graph)
+    links = []
+    for direction in directions:
+        (source, target), weight = oriented_edges(graph, direction)
+        entries = torch.ones_like(source) if weight is None else weight
+        kept = (source != target) & (target < known)
+        places = torch.stack([source, target])[:, kept].numpy()
+        links.append(sp.csr_array((entries[kept].to(torch.get_default_dtype()).numpy(), places), shape=(n, known)))
+    return SparseMatrix(from_scipy(sp.hstack(links, format="csr")))
+
+
+def known_nodes(graph: Data) -> int:
+    """The number of nodes that were there in training; in a graph that has grown they are the first ones."""
     known: int = graph.get("known_nodes", graph.num_nodes)
-    kept = (edges[0] != edges[1]) & (edges[1] < known)
-    links = sp.csr_array((entries[kept].numpy(), edges[:, kept].numpy()), shape=(graph.num_nodes, known))
-    links.sort_indices()
-    return SparseMatrix(from_scipy(links))
+    return known
 
 
 def relative_weights(graph: Data, of: str = "edge_weight") -> Tensor | None:

@@ -46,7 +46,9 @@ def train(
 
     Args:
         model: The model with its initial weights; ``model(*inputs)`` returns the logits of all nodes (n × C). It may
-            have a method ``parameter_groups(weight_decay)`` for the optimizer.
+            have a method ``parameter_groups(weight_decay)`` for the optimizer, and a method
+            ``extra_loss(*inputs, y=y, nodes=nodes)`` whose value on the training nodes is added to the cross entropy
+            in each training step; the history has the cross entropy alone.
         inputs: What the model reads, on its device.
         y: Class numbers (n), -1 if unknown.
         train_mask: The nodes to learn from, boolean (n), all labelled.
@@ -125,7 +127,7 @@ def _epoch(
         state.begin_step()
         loss = objective.loss(state.model.train()(*inputs), "train")
         state.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        (loss + objective.extra_loss(state.model, inputs)).backward()  # type: ignore[no-untyped-call]
         with interruption.whole():
             state.finish_step(loss)
             stepped = time.perf_counter()

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
+from gcnsl.sparse import Matrix
 from gcnsl.training.class_weights import class_weights
 from gcnsl.training.metrics import METRICS
 from gcnsl.training.settings import TrainingSettings
@@ -68,6 +69,11 @@ class Objective:
         if weights is not None:  # a model may know of classes that no node here has
             weights = functional.pad(weights, (0, logits.shape[1] - len(weights)), value=1.0)
         return functional.cross_entropy(logits[self._nodes[mask]], self._labels[mask], weights)
+
+    def extra_loss(self, model: nn.Module, inputs: Sequence[Matrix]) -> Tensor | float:
+        """What the model itself adds to the loss on the training nodes; 0 for most models."""
+        term = getattr(model, "extra_loss", None)
+        return 0.0 if term is None else term(*inputs, y=self.y, nodes=self._nodes["train"])
 
     def read(self, train_loss: Tensor, logits: Tensor) -> dict[str, float]:
         """The values of an epoch by name.

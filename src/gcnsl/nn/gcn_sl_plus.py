@@ -1,0 +1,296 @@
+"""GCN-SL+, which learns its second graph from whom nodes link to, and keeps the directions of the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.data import Data
+
+from gcnsl.checks import EPSILON_BOUNDS
+from gcnsl.errors import InputError
+from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.nn.contrast import contrastive_loss
+from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.preprocessing import (
+    AdjacencyNorm,
+    Direction,
+    FeatureNorm,
+    graph_adjacency,
+    known_nodes,
+    links_to_known,
+)
+from gcnsl.nn.similarity_head import SimilarityHead
+from gcnsl.options import option
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+
+Directions = Literal["auto", "undirected", "out", "in", "both"]
+
+
+@dataclass(frozen=True)
+class GCNSLPlusConfig(ModelConfig):
+    """Hyper-parameters of :class:`GCNSLPlus`."""
+
+    uses: ClassVar[frozenset[str]] = frozenset({"weights", "directions"})
+    tells_new_nodes: ClassVar[bool] = True
+
+    feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
+    direction: Directions = option(
+        "auto", "Whom a node sees: those it points to (out) or that point to it (in), both apart, or all; auto is out."
+    )
+    hidden_channels: int = option(64, "Number of columns of W_X and of W_A (p).", least=1)
+    rounds: int = option(2, "Number of rounds of aggregation over Â (K).", least=0, most=64)
+    neighbours_heads: int = option(1, "Number of heads of A* that compare whom nodes link to.", least=0, most=16)
+    features_heads: int = option(0, "Number of heads of A* that compare features.", least=0, most=16)
+    similarity_channels: int = option(16, "Number of columns of Q in each head (q).", least=1)
+    mean_degree: float | None = option(
+        30.0,
+        "Number of neighbours in A* that sets ε in each step, at most a tenth of the nodes; none to fix ε.",
+        above=0,
+    )
+    epsilon: float = option(0.9, "Smallest similarity that joins two nodes, if mean_degree is none.", **EPSILON_BOUNDS)
+    contrast: float = option(1.0, "Weight of the contrastive term in the loss.", least=0)
+    temperature: float = option(0.1, "Temperature of the contrastive term (τ).", above=0)
+    structure_branch: bool = option(True, "Whether to use the branch ReLU(A W_A).")
+    dropout: float = option(0.5, "Dropout before the last layer.", least=0, below=1)
+    input_dropout: float = option(0.5, "Dropout on X.", least=0, below=1)
+    normalize_branches: bool = option(False, "Whether the rows of every branch are divided by their length.")
+    link_decay: float = option(1e-3, "Weight decay of the Q and of W_A, which have a row for every node.", least=0)
+    link_lr: float | None = option(None, "Learning rate of the Q and of W_A; none for that of the others.", above=0)
+    self_loops: bool = option(False, "Whether Â has a loop at every node.")
+    adjacency_norm: AdjacencyNorm = option("row", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
+
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
+        """X, A (the links to known nodes) and Â, with the weights of the edges; with both directions two Â."""
+        sides = self.sides()
+        known = known_nodes(graph)
+        adjacencies = (
+            graph_adjacency(
+                graph,
+                self_loops=self.self_loops,
+                norm=self.adjacency_norm,
+                direction=side,
+                known=known if known < graph.num_nodes else None,
+            )
+            for side in sides
+        )
+        return fastest_form(graph.x), fastest_form(links_to_known(graph, *sides)), *adjacencies
+
+    def sides(self) -> list[Direction]:
+        """The directions along which a node sees others."""
+        if self.direction == "both":
+            return ["out", "in"]
+        return ["out" if self.direction == "auto" else self.direction]
+
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> GCNSLPlus:
+        """The model for this number of features, classes and nodes."""
+        return self.make(GCNSLPlus, in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
+
+
+class GCNSLPlus(nn.Module):
+    r"""Graph convolution on a given graph and on learned ones, each of which joins nodes that are alike in some way.
+
+    .. math::
+        H &= \mathrm{ReLU}(X W_X), \qquad H^{(k)} = \hat A H^{(k-1)}, \quad H^{(0)} = H \\
+        H_h &= \hat A_h H, \qquad
+            (A_h)_{ij} = s_{ij}\,[s_{ij} \ge \epsilon_h,\ i \ne j], \quad s_{ij} = \cos(r_i Q_h, r_j Q_h) \\
+        H^{cb} &= H \,\|\, H^{(1)} \,\|\, \dots \,\|\, H^{(K)} \,\|\, H_1 \,\|\, H_2 \,\|\, \dots
+            \,\|\, \mathrm{ReLU}(A W_A) \\
+        Z &= \mathrm{softmax}\big(\mathrm{ReLU}(w \odot H^{cb})\, W\big)
+
+    A head h of the learned graph (:class:`gcnsl.nn.similarity_head.SimilarityHead`) compares whom two nodes link to,
+    r_i = row i of A, or their features, r_i = row i of X. In directed graphs A has the arcs of one direction, or of
+    both side by side; then there is also an H^(k) for each direction. The forward pass returns the logits, Z before the
+    softmax. In training, a contrastive term for the similarities of each head is added to the loss
+    (:meth:`extra_loss`).
+
+    Compared with :class:`gcnsl.nn.GCNSL`, the links take the place of the spectral features, A* has no loops, and ε
+    follows from a mean degree.
+
+    Args:
+        in_channels: Number of features per node (d).
+        out_channels: Number of classes (C).
+        num_nodes: Number of nodes of the training graph (n). New nodes are seen through their links to these.
+        hidden_channels: Number of columns of W_X and of W_A (p).
+        direction: Only whether it is ``"both"`` matters here: then A and the sum over Â have two parts.
+        rounds: Number of rounds of aggregation over Â (K).
+        neighbours_heads, features_heads: Number of heads that compare links and features.
+        similarity_channels, mean_degree, epsilon: See the heads.
+        contrast, temperature: Weight and temperature of the contrastive term.
+        structure_branch: Whether to use the branch ReLU(A W_A).
+        dropout, input_dropout: Dropout before W, and on X in H.
+        normalize_branches: Whether the rows of every branch are divided by their length.
+        link_decay, link_lr: Weight decay and learning rate of the Q and of W_A, see :meth:`parameter_groups`.
+
+    Shapes:
+        x (n × d), links A (n × n, or n × 2n for both directions), each dense or sparse; one Â (n × n) per direction
+        → n × C.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        num_nodes: int,
+        *,
+        hidden_channels: int = GCNSLPlusConfig.hidden_channels,
+        direction: Directions = GCNSLPlusConfig.direction,
+        rounds: int = GCNSLPlusConfig.rounds,
+        neighbours_heads: int = GCNSLPlusConfig.neighbours_heads,
+        features_heads: int = GCNSLPlusConfig.features_heads,
+        similarity_channels: int = GCNSLPlusConfig.similarity_channels,
+        mean_degree: float | None = GCNSLPlusConfig.mean_degree,
+        epsilon: float = GCNSLPlusConfig.epsilon,
+        contrast: float = GCNSLPlusConfig.contrast,
+        temperature: float = GCNSLPlusConfig.temperature,
+        structure_branch: bool = GCNSLPlusConfig.structure_branch,
+        dropout: float = GCNSLPlusConfig.dropout,
+        input_dropout: float = GCNSLPlusConfig.input_dropout,
+        normalize_branches: bool = GCNSLPlusConfig.normalize_branches,
+        link_decay: float = GCNSLPlusConfig.link_decay,
+        link_lr: float | None = GCNSLPlusConfig.link_lr,
+    ) -> None:
+        super().__init__()
+        check_channels(in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
+        GCNSLPlusConfig.check(**{name: value for name, value in locals().items() if name in GCNSLPlusConfig.names()})
+        self.rounds, self.sides = rounds, 2 if direction == "both" else 1
+        self.contrast, self.temperature = contrast, temperature
+        self.dropout, self.input_dropout = dropout, input_dropout
+        self.normalize_branches, self.link_decay, self.link_lr = normalize_branches, link_decay, link_lr
+
+        def heads(number: int, columns: int) -> nn.ModuleList:
+            made = (
+                SimilarityHead(columns, similarity_channels, mean_degree=mean_degree, epsilon=epsilon)
+                for _ in range(number)
+            )
+            return nn.ModuleList(made)
+
+        columns = self.sides * num_nodes
+        self.lin_x = FeatureLinear(in_channels, hidden_channels, bias=False)
+        self.neighbours_heads, self.features_heads = (
+            heads(neighbours_heads, columns),
+            heads(features_heads, in_channels),
+        )
+        self.lin_links = FeatureLinear(columns, hidden_channels, bias=False) if structure_branch else None
+        self.gate = nn.Parameter(torch.ones(len(self.branch_names) * hidden_channels))
+        self.lin_out = FeatureLinear(len(self.gate), out_channels, bias=False)
+
+    def reset_parameters(self) -> None:
+        """Draw new weights (Glorot's uniform distribution); the gate starts at 1."""
+        for part in (self.lin_x, *self.neighbours_heads, *self.features_heads, self.lin_links, self.lin_out):
+            if part is not None:
+                part.reset_parameters()
+        nn.init.ones_(self.gate)
+
+    def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
+        """The parameters for the optimizer: the Q and W_A have a weight decay and a learning rate of their own."""
+        owners = [*self.neighbours_heads, *self.features_heads, *([self.lin_links] if self.lin_links else [])]
+        of_links = [weight for owner in owners for weight in owner.parameters()]
+        rest = [weight for weight in self.parameters() if all(weight is not other for other in of_links)]
+        groups = [{"params": rest, "weight_decay": weight_decay}]
+        if of_links:
+            lr = {} if self.link_lr is None else {"lr": self.link_lr}
+            groups.append({"params": of_links, "weight_decay": self.link_decay, **lr})
+        return groups
+
+    def forward(self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix, known: int | None = None) -> Tensor:
+        """Logits of every node (n × C); of more than ``known`` nodes, the others are new."""
+        branches = self.branches(x, links, *adjacencies, known=known)
+        final = dropout(self._gated(branches), self.dropout, training=self.training)
+        logits: Tensor = self.lin_out(final)
+        return logits
+
+    @property
+    def branch_names(self) -> list[str]:
+        """The names of the branches of H^cb, in order."""
+        ways = [""] if self.sides == 1 else [" out", " in"]
+        steps = [f"A{way} ({k} step{'s' if k > 1 else ''})" for way in ways for k in range(1, self.rounds + 1)]
+        heads = [name for name, _ in self._named_heads()]
+        return ["own features", *steps, *heads, *(["links"] if self.lin_links is not None else [])]
+
+    def branches(self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix, known: int | None = None) -> list[Tensor]:
+        """The blocks of H^cb, all of the same shape (n × p)."""
+        self._check(x, links, adjacencies)
+        h = self.lin_x(drop_entries(x, self.input_dropout, training=self.training)).relu()
+        branches = [h]
+        for adjacency in adjacencies:
+            step = h
+            for _ in range(self.rounds):
+                step = adjacency @ step
+                branches.append(step)
+        branches += [head(rows, h, known=known) for head, rows in self._described_heads(x, links)]
+        if self.lin_links is not None:
+            branches.append(self.lin_links(links).relu())
+        return [functional.normalize(branch, dim=1) for branch in branches] if self.normalize_branches else branches
+
+    def extra_loss(self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix, y: Tensor, nodes: Tensor) -> Tensor:
+        """The contrastive term of all heads on the training nodes (m, with classes y (n)), times its weight."""
+        if self.contrast == 0:
+            return self.gate.new_zeros(())
+        terms = (
+            contrastive_loss(head.directions(rows)[nodes], y[nodes], temperature=self.temperature)
+            for head, rows in self._described_heads(x, links)
+        )
+        return self.contrast * sum(terms, self.gate.new_zeros(()))
+
+    @property
+    def learns_graph(self) -> bool:
+        """Whether the model has a learned graph A*."""
+        return len(self.neighbours_heads) + len(self.features_heads) > 0
+
+    @torch.no_grad()
+    def learned_graph(
+        self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix, rows: slice | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The edges of all heads that begin in some rows: edge_index (2 × E) and similarities (E).
+
+        A pair that several heads join is there several times.
+        """
+        found = [head.edges(described, rows) for head, described in self._described_heads(x, links)]
+        if not found:
+            raise InputError("the model has no learned graph: build it with neighbours_heads or features_heads")
+        return torch.cat([edges for edges, _ in found], dim=1), torch.cat([similarity for _, similarity in found])
+
+    @torch.no_grad()
+    def evidence(
+        self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix, node: int, one: int, other: int
+    ) -> dict[str, float]:
+        """What each branch adds to the logit of class ``one`` minus that of class ``other``, at one node."""
+        was_training = self.training
+        self.eval()
+        rows = [branch[[node]] for branch in self.branches(x, links, *adjacencies)]
+        parts = self._gated(rows)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
+        self.train(was_training)
+        return dict(zip(self.branch_names, parts.view(len(rows), -1).sum(dim=1).tolist(), strict=True))
+
+    def _named_heads(self) -> Iterator[tuple[str, SimilarityHead]]:
+        """The heads by name, such as "A* by links" or, if there are several, "A* by links 2"."""
+        for kind, heads in (("links", self.neighbours_heads), ("features", self.features_heads)):
+            for number, head in enumerate(heads, start=1):
+                yield f"A* by {kind}" + (f" {number}" if len(heads) > 1 else ""), head  # type: ignore[misc]
+
+    def _described_heads(self, x: Matrix, links: Matrix) -> Iterator[tuple[SimilarityHead, Matrix]]:
+        """The heads, each with the rows that it compares."""
+        for heads, rows in ((self.neighbours_heads, links), (self.features_heads, x)):
+            for head in heads:
+                yield head, rows  # type: ignore[misc]
+
+    def _gated(self, branches: list[Tensor]) -> Tensor:
+        """ReLU(w ⊙ H^cb)."""
+        return functional.relu(self.gate * torch.cat(branches, dim=1), inplace=True)
+
+    def _check(self, x: Matrix, links: Matrix, adjacencies: tuple[SparseMatrix, ...]) -> None:
+        n, wanted = x.shape[0], self.lin_x.in_features
+        if x.shape[1] != wanted:
+            raise InputError(f"x has {x.shape[1]} columns, but the model was built for in_channels={wanted}")
+        columns = [part.in_features for part in (self.lin_links,) if part is not None]
+        columns += [head.similarity.in_features for head in self.neighbours_heads]  # type: ignore[union-attr,misc]
+        if columns and links.shape != (n, columns[0]):
+            raise InputError(f"links has shape {tuple(links.shape)}: give A ({n} × {columns[0]})")
+        if len(adjacencies) != self.sides:
+            raise InputError(f"there are {len(adjacencies)} matrices Â: give one for each direction ({self.sides})")

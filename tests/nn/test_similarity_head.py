@@ -1,0 +1,75 @@
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from gcnsl.nn.similarity_head import SimilarityHead, unit_rows
+
+N, R, Q, P = 40, 7, 3, 4
+
+
+def described() -> torch.Tensor:
+    return torch.randn(N, R, generator=torch.Generator().manual_seed(0))
+
+
+def averages(head: SimilarityHead, rows: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+    """The definition, with a matrix of all pairs."""
+    z = normalize(rows @ head.similarity.weight.T, dim=1)
+    s = z @ z.T
+    a = torch.where(s >= head.epsilon, s, 0.0) * (1 - torch.eye(len(rows)))
+    return a @ h / a.sum(dim=1, keepdim=True).clamp(min=1e-9)
+
+
+def head_of(**options) -> SimilarityHead:
+    torch.manual_seed(1)
+    return SimilarityHead(R, Q, **({"mean_degree": 3.0, "epsilon": 0.9} | options))
+
+
+def test_it_averages_over_similar_others() -> None:
+    head, h = head_of(mean_degree=None).eval(), torch.rand(N, P, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(head(described(), h), averages(head, described(), h), rtol=1e-4, atol=1e-5)
+
+
+def test_training_sets_the_threshold_and_evaluation_keeps_it() -> None:
+    head, h = head_of(), torch.rand(N, P)
+    head.eval()(described(), h)
+    assert float(head.epsilon) == pytest.approx(0.9)
+    head.train()(described(), h)
+    met = float(head.epsilon)
+    assert met != pytest.approx(0.9)
+    assert head.edges(described())[0].shape[1] / N == pytest.approx(3, abs=0.1)
+    head.eval()(torch.randn(N, R), h)
+    assert float(head.epsilon) == met
+    assert "epsilon" in head.state_dict()
+
+
+def test_no_node_has_more_than_a_tenth_of_all_for_neighbours() -> None:
+    head = head_of(mean_degree=1000.0)
+    head.train()(described(), torch.rand(N, P))
+    assert head.edges(described())[0].shape[1] / N == pytest.approx(N / 10, abs=0.1)
+
+
+def test_rows_of_the_edges() -> None:
+    head = head_of(mean_degree=None, epsilon=0.5)
+    edges, similarity = head.edges(described())
+    of_some, similarity_of_some = head.edges(described(), slice(5, 9))
+    inside = (edges[0] >= 5) & (edges[0] < 9)
+    assert of_some.equal(edges[:, inside])
+    torch.testing.assert_close(similarity_of_some, similarity[inside])
+    assert (edges[0] != edges[1]).all()
+
+
+def test_new_nodes_are_joined_to_known_ones_only() -> None:
+    head, h = head_of(mean_degree=None, epsilon=0.2).eval(), torch.rand(N, P)
+    rows = described()
+    known = 30
+    together = head(rows, h, known=known)
+    torch.testing.assert_close(together[:known], head(rows[:known], h[:known]), rtol=1e-4, atol=1e-5)
+    for new in range(known, N):
+        kept = [*range(known), new]
+        alone = head(rows[kept], h[kept], known=known)
+        torch.testing.assert_close(together[new], alone[-1], rtol=1e-4, atol=1e-5)
+
+
+def test_unit_rows_of_any_scale() -> None:
+    rows = torch.tensor([[3.0, 4.0], [0.0, 0.0], [3e-30, 4e-30], [3e30, 4e30]])
+    torch.testing.assert_close(unit_rows(rows), torch.tensor([[0.6, 0.8], [0, 0], [0.6, 0.8], [0.6, 0.8]]))
