@@ -127,3 +127,18 @@ def test_on_a_gpu_a_seed_fixes_dropout_and_the_callers_generator_is_left_alone()
     losses = [fit(net().cuda())["train_loss"] for _ in range(2)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
     assert torch.cuda.get_rng_state().equal(before)
+
+
+def test_a_model_may_add_to_its_loss_but_not_to_the_history() -> None:
+    class Heavy(nn.Linear):
+        def extra_loss(self, x, *, y, nodes):
+            assert nodes.tolist() == MASKS["train_mask"].nonzero().flatten().tolist()
+            assert len(y) == len(x)
+            return 1e3 * self.weight.square().sum()
+
+    plain, heavy = nn.Linear(12, 3), Heavy(12, 3)
+    heavy.load_state_dict(plain.state_dict())
+    first, second = (fit(model, settings=TrainingSettings(epochs=5, weight_decay=0)) for model in (plain, heavy))
+    assert first["train_loss"][0] == second["train_loss"][0]
+    assert second["train_loss"][-1] != first["train_loss"][-1]
+    assert heavy.weight.norm() < plain.weight.norm()

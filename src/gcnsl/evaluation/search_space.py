@@ -57,10 +57,26 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
         "dropout": _steps(0.0, 0.9, 0.1),
     },
     "nlgnn": {"embedding": _one_of("mlp", "gcn")},
+    "gcn-sl-plus": {
+        "direction": _one_of("out", "undirected", "both"),
+        "rounds": _one_of(1, 2, 4),
+        "mean_degree": _one_of(5.0, 30.0, 100.0),
+        "contrast": _one_of(0.1, 0.3, 1.0),
+        "structure_branch": _one_of(True, False),
+        "normalize_branches": _one_of(True, False),
+        "link_decay": _log(1e-4, 5e-3),
+        "hidden_channels": _one_of(64, 128),
+    },
 }
 """Options that mean something else in one method than in others, or have another range there."""
 
-_FIXED = {("h2gcn-1", "rounds"), ("h2gcn-2", "rounds"), ("gat", "hidden_channels")}
+_FIXED = {
+    ("h2gcn-1", "rounds"),
+    ("h2gcn-2", "rounds"),
+    ("gat", "hidden_channels"),
+    ("gcn-sl-plus", "epsilon"),
+    ("gcn-sl-plus", "similarity_channels"),
+}
 """Options that are decided by a method's name or its literature."""
 
 _H2GCN_GRID = {"dropout": (0.0, 0.5), "weight_decay": (1e-5, 5e-4), "relu": (True, False)}

@@ -2,7 +2,13 @@
 
 from gcnsl.datasets.synthetic import synthetic_homophily
 
-_METHODS = {"geom-gcn": "Geom-GCN", "mixhop": "MixHop", "gcn-sl-cc": "GCN-SL_cc", "gcn-sl-av": "GCN-SL_av"}
+_METHODS = {
+    "geom-gcn": "Geom-GCN",
+    "mixhop": "MixHop",
+    "gcn-sl-cc": "GCN-SL_cc",
+    "gcn-sl-av": "GCN-SL_av",
+    "gcn-sl-plus": "GCN-SL+",
+}
 _METHODS |= {
     name: name.upper() for name in ["mlp", "gcn", "gat", "h2gcn-1", "h2gcn-2", "nlgnn", "sc", "esc", "esc-anch"]
 }

@@ -55,7 +55,7 @@ class GCNSLPlusConfig(ModelConfig):
     )
     epsilon: float = option(0.9, "Smallest similarity that joins two nodes, if mean_degree is none.", **EPSILON_BOUNDS)
     contrast: float = option(1.0, "Weight of the contrastive term in the loss.", least=0)
-    temperature: float = option(0.1, "Temperature of the contrastive term (τ).", above=0)
+    temperature: float = option(0.1, "Temperature of the contrastive term (τ).", least=0.03)
     structure_branch: bool = option(True, "Whether to use the branch ReLU(A W_A).")
     dropout: float = option(0.5, "Dropout before the last layer.", least=0, below=1)
     input_dropout: float = option(0.5, "Dropout on X.", least=0, below=1)
