@@ -2,6 +2,7 @@ import warnings
 
 import pytest
 import torch
+from torch import nn
 
 from gcnsl.errors import TrainingDiverged
 from gcnsl.training import TrainingSettings, predict_logits, train
