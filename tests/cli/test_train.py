@@ -363,6 +363,6 @@ def test_a_class_without_training_nodes_is_warned_of_in_one_line(gcnsl, people, 
 
 
 def test_a_learned_graph_that_joins_everybody_is_remarked_on(gcnsl, people) -> None:
-    assert "of all pairs: it tells little" not in gcnsl("train", *people, *QUICK)[1]
+    assert "of all pairs, so it tells little" not in gcnsl("train", *people, *QUICK)[1]
     crowded = ("--set", "epsilon=0.01", "--set", "feature_shift=100")
-    assert "(100% of all pairs: it tells little)" in gcnsl("train", *people, *QUICK, *crowded)[1]
+    assert "(100% of all pairs, so it tells little" in gcnsl("train", *people, *QUICK, *crowded)[1]

@@ -1,4 +1,5 @@
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,6 +56,16 @@ def test_both_graphs_are_measured_on_known_labels() -> None:
     both = torch.cat([learned, learned.flip(0)], dim=1)
     assert report.reconnected.homophily == pytest.approx(edge_homophily(both, DATA.y))
     assert trained(options={"use_reconnected": False})[1].reconnected is None
+
+
+def test_a_learned_graph_that_cannot_help_is_doubted() -> None:
+    facts = trained()[1].reconnected
+    known = DATA.y[DATA.y >= 0]
+    assert facts.chance == pytest.approx(sum(float((known == c).float().mean()) ** 2 for c in range(3)))
+    assert replace(facts, homophily=0.9, density=0.05).doubt == ""
+    assert "it is empty: a smaller epsilon" in replace(facts, edges=0).doubt
+    assert "20% of all pairs, so it tells little" in replace(facts, density=0.2).doubt
+    assert "no more than by chance" in replace(facts, density=0.05, homophily=facts.chance).doubt
 
 
 def test_all_labels_leave_nothing_to_test() -> None:

@@ -25,8 +25,6 @@ WHY_ENDED = {
     "epochs": "the last one allowed",
     "minutes": "the last one within --minutes",
 }
-CROWDED = 0.5
-"""A learned graph that joins a larger share of all pairs of nodes is remarked on."""
 
 
 @app.command()
@@ -171,8 +169,8 @@ def _print_report(report: "TrainingReport", output: Path | None, metric: str | N
     for title, graph in {"given graph A": report.original, "learned graph A*": report.reconnected}.items():
         if graph is not None:
             agreement = "–" if graph.homophily is None else f"{graph.homophily:.2f}"
-            remark = f" [yellow]({graph.density:.0%} of all pairs: it tells little)[/]"
-            facts[title] = f"{graph.edges:,} edges, homophily {agreement}{remark if graph.density > CROWDED else ''}"
+            remark = f" [yellow]({graph.doubt})[/]" if graph is report.reconnected and graph.doubt else ""
+            facts[title] = f"{graph.edges:,} edges, homophily {agreement}{remark}"
     facts["saved in"] = "nowhere [dim](-o FOLDER saves it)[/]" if output is None else str(output)
     print_facts(f"{report.method} on {report.graph}", facts)
     if report.test is not None:

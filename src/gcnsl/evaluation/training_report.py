@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
@@ -13,16 +14,32 @@ from gcnsl.evaluation.quality import Quality, quality_of
 from gcnsl.graph import edge_homophily, split_masks
 
 
+CROWDED = 0.1
+"""A learned graph that joins a larger share of all pairs than this tells little."""
+
+
 @dataclass(frozen=True)
 class GraphFacts:
     """Number of undirected edges, edge homophily as far as labels are known, and share of all pairs that are joined.
 
-    With a density near 1 a graph says nothing about its nodes; training can end there if all nodes have become alike.
+    ``chance`` is the homophily of random pairs: that two nodes are of one class.
     """
 
     edges: int
     homophily: float | None
     density: float
+    chance: float
+
+    @property
+    def doubt(self) -> str:
+        """Why this can't help as a learned graph, in words; empty if nothing speaks against it."""
+        if not self.edges:
+            return "it is empty: a smaller epsilon joins more nodes"
+        if self.density > CROWDED:
+            return f"{self.density:.0%} of all pairs, so it tells little: a larger epsilon joins fewer nodes"
+        if self.homophily is not None and self.homophily <= self.chance:
+            return f"no more than by chance, {self.chance:.2f}: the method may do as well without it"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -67,6 +84,8 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
     edges, homophily = data.edge_report.edges, edge_homophily(data.edge_index, data.y)
     learned = learned_agreement(classifier.model_, prepared.inputs, data.y)
     joined = 0 if learned is None else round(learned.degree * n / 2)
+    shares = torch.bincount(data.y[data.y != UNLABELLED]) / (data.y != UNLABELLED).sum()
+    chance = float(shares.square().sum())
     return TrainingReport(
         method=prepared.method.name,
         graph=data.get("name") or "graph",
@@ -80,7 +99,7 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
         best_epoch=history.best_epoch,
         stopped=history.stopped,
         seconds=history.seconds,
-        original=GraphFacts(edges, None if math.isnan(homophily) else homophily, edges / pairs),
-        reconnected=learned and GraphFacts(joined, learned.homophily, joined / pairs),
+        original=GraphFacts(edges, None if math.isnan(homophily) else homophily, edges / pairs, chance),
+        reconnected=learned and GraphFacts(joined, learned.homophily, joined / pairs, chance),
         options=prepared.method.options(),
     )
