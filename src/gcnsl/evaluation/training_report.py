@@ -13,7 +13,6 @@ from gcnsl.evaluation.agreement import learned_agreement
 from gcnsl.evaluation.quality import Quality, quality_of
 from gcnsl.graph import edge_homophily, split_masks
 
-
 CROWDED = 0.1
 """A learned graph that joins a larger share of all pairs than this tells little."""
 
