@@ -173,6 +173,8 @@ class ColumnEncoder:
             raise ValueError("the columns of its encoder are not of known kinds")
         if encoder.medians.shape != shape or encoder.gaps.shape != shape or encoder.gaps.dtype != bool:
             raise ValueError("the medians of its encoder are not those of its columns")
+        if not np.isfinite(encoder.medians).all():
+            raise ValueError("the medians of its encoder are not finite")
         return encoder
 
     @property
