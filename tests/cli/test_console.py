@@ -11,12 +11,14 @@ from gcnsl.training import Epoch
 from .cases import QUICK
 
 
-def epoch(number: int, remaining: int) -> Epoch:
+def epoch(number: int, remaining: int, metric: str = "accuracy") -> Epoch:
     return Epoch(
         number=number,
         train_loss=1.25,
         val_loss=1.5,
         accuracy={"train": 0.5, "val": 0.75},
+        metric=metric,
+        score=0.75,
         best_epoch=number,
         remaining=remaining,
         seconds=2.0 * number,
@@ -36,8 +38,15 @@ def test_progress_of_training(terminal) -> None:
     with epochs_shown(quiet=False) as show:
         for number in range(1, 4):
             show(epoch(number, remaining=10))
-    assert "epoch 3  loss 1.250  validation 75.0%" in terminal.getvalue()
+    assert "epoch 3  validation accuracy 75.0%" in terminal.getvalue()
     assert "about 20 s left" in terminal.getvalue()
+
+
+@pytest.mark.parametrize(("metric", "shown"), [("roc-auc", "roc-auc 75.0%"), ("log-loss", "log-loss 0.750")])
+def test_the_metric_that_chooses_epochs_is_shown(terminal, metric, shown) -> None:
+    with epochs_shown(quiet=False) as show:
+        show(epoch(1, remaining=10, metric=metric))
+    assert f"epoch 1  validation {shown}" in terminal.getvalue()
 
 
 def test_progress_of_a_comparison(terminal) -> None:
@@ -46,7 +55,7 @@ def test_progress_of_a_comparison(terminal) -> None:
             for name in ("mlp", "gcn"):
                 begin(name, run)
                 show(epoch(5, remaining=5))
-    assert "6/6  gcn, run 2  validation 75.0%" in terminal.getvalue()
+    assert "6/6  gcn, run 2  validation accuracy 75.0%" in terminal.getvalue()
     assert "about 10 s left" in terminal.getvalue()
 
 
@@ -69,8 +78,9 @@ def test_quiet_shows_none(terminal) -> None:
 def test_commands_show_progress_on_a_terminal_only(gcnsl, people, terminal) -> None:
     gcnsl("train", *people, *QUICK, "--quiet")
     assert terminal.getvalue() == ""
-    gcnsl("train", *people, *QUICK)
+    gcnsl("train", *people, *QUICK, "--metric", "macro-f1")
     assert "Training" in terminal.getvalue()
+    assert "validation macro-f1" in terminal.getvalue()
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def progress(description: str, total: float | None = None, *, quiet: bool = Fals
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
-        BarColumn(bar_width=16),
+        BarColumn(bar_width=16 if err.width >= 100 else 4),
         TextColumn("{task.fields[text]}"),
         TextColumn("{task.fields[left]}", style="cyan"),
     )
@@ -90,8 +90,7 @@ def epochs_shown(*, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
     with progress("Training", quiet=quiet) as bar:
 
         def show(epoch: Epoch) -> None:
-            text = f"epoch {epoch.number}  loss {epoch.train_loss:.3f}  validation {epoch.accuracy['val']:.1%}"
-            left = epoch.seconds_left
+            text, left = f"epoch {epoch.number}  {epoch.validation}", epoch.seconds_left
             bar.update(completed=epoch.seconds, total=epoch.seconds + left, text=text, seconds_left=left)
 
         yield show
@@ -113,7 +112,7 @@ def runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[str, int]
             others = (total - done - 1) * (spent + this_run) / (done + 1)  # each as long as the runs so far
             bar.update(
                 completed=done + epoch.seconds / this_run,
-                text=f"{name}  validation {epoch.accuracy['val']:.1%}",
+                text=f"{name}  {epoch.validation}",
                 seconds_left=epoch.seconds_left + others,
             )
 
