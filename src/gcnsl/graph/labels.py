@@ -81,7 +81,8 @@ def is_no_class(labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Which labels (n) are numbers that are not integers, or too large for one."""
     if labels.dtype.kind != "f":
         return np.zeros(len(labels), dtype=bool)
-    return (labels != np.round(labels)) | (np.abs(labels) >= 2.0**63)
+    found: NDArray[np.bool_] = (labels != np.round(labels)) | (np.abs(labels) >= 2.0**63)
+    return found
 
 
 def _typed(values: Any) -> NDArray[Any]:
