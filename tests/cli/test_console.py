@@ -93,12 +93,28 @@ def clock(monkeypatch):
 @pytest.mark.usefixtures("clock")
 def test_the_time_left_is_an_estimate_from_the_first_step_on(terminal) -> None:
     with progress("Working", 4) as bar:
-        assert bar.time_left() == ""
+        assert bar.time_left() == "the first epoch will tell the time left"
+        bar.update(completed=0)
         bar.update(completed=1, text="one of four")
         assert bar.time_left().startswith("about ")
         bar.update(completed=4)
         assert bar.time_left() == "about 0 s left"
     assert "one of four" in terminal.getvalue()
+
+
+def test_before_the_first_step_it_says_what_is_awaited(terminal) -> None:
+    with progress("Working", 4, unit="trial") as bar:
+        bar.update(completed=0, text="0/4 trials")
+    assert "0/4 trials the first trial will tell the time left" in terminal.getvalue()
+
+
+@pytest.mark.usefixtures("clock")
+def test_what_was_done_before_is_no_base_of_an_estimate() -> None:
+    with progress("Working", 10, unit="trial", quiet=True) as bar:
+        bar.update(completed=6)
+        assert bar.time_left() == "the first trial will tell the time left"
+        bar.update(completed=7)
+        assert bar.time_left().startswith("about ")
 
 
 @pytest.mark.usefixtures("clock")
