@@ -17,7 +17,7 @@ from gcnsl.graph.columns import USED, Columns
 from gcnsl.graph.table_reading import Table
 
 MOST_CODES, ROWS_PER_CODE = 100, 10
-"""Where edges do not tell, whole numbers look like codes if there are from 3 to so many, each in so many rows or more."""
+"""Where edges do not tell, 3 to so many whole numbers look like codes, if there are so many rows for each or more."""
 MOST_TESTED = 200
 """In a table with more columns, the edges are not asked: it would take too long."""
 MOSTLY = 0.8
