@@ -2,6 +2,7 @@ import re
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -94,7 +95,9 @@ def test_the_version(gcnsl) -> None:
 )
 def test_columns_are_named_as_a_shell_takes_them(column, shown) -> None:
     assert column_option("drop", column) == shown
-    assert as_option(ColumnError("row 3 is odd", "drop", column), []) == f"row 3 is odd; {shown} leaves it out"
+    error = ColumnError("row 3 is odd", "drop", column)
+    assert as_option(error, [SimpleNamespace(name="drop")]) == f"row 3 is odd; {shown} leaves it out"
+    assert as_option(error, []) == "row 3 is odd", "the command has no such option"
 
 
 def test_a_warning_is_shown_once(gcnsl, monkeypatch) -> None:

@@ -11,12 +11,14 @@ from gcnsl.training import Epoch
 from .cases import QUICK
 
 
-def epoch(number: int, remaining: int) -> Epoch:
+def epoch(number: int, remaining: int, metric: str = "accuracy") -> Epoch:
     return Epoch(
         number=number,
         train_loss=1.25,
         val_loss=1.5,
         accuracy={"train": 0.5, "val": 0.75},
+        metric=metric,
+        score=0.75,
         best_epoch=number,
         remaining=remaining,
         seconds=2.0 * number,
@@ -36,8 +38,15 @@ def test_progress_of_training(terminal) -> None:
     with epochs_shown(quiet=False) as show:
         for number in range(1, 4):
             show(epoch(number, remaining=10))
-    assert "epoch 3  loss 1.250  validation 75.0%" in terminal.getvalue()
+    assert "epoch 3  validation accuracy 75.0%" in terminal.getvalue()
     assert "about 20 s left" in terminal.getvalue()
+
+
+@pytest.mark.parametrize(("metric", "shown"), [("roc-auc", "roc-auc 75.0%"), ("log-loss", "log-loss 0.750")])
+def test_the_metric_that_chooses_epochs_is_shown(terminal, metric, shown) -> None:
+    with epochs_shown(quiet=False) as show:
+        show(epoch(1, remaining=10, metric=metric))
+    assert f"epoch 1  validation {shown}" in terminal.getvalue()
 
 
 def test_progress_of_a_comparison(terminal) -> None:
@@ -46,7 +55,7 @@ def test_progress_of_a_comparison(terminal) -> None:
             for name in ("mlp", "gcn"):
                 begin(name, run)
                 show(epoch(5, remaining=5))
-    assert "6/6  gcn, run 2  validation 75.0%" in terminal.getvalue()
+    assert "6/6  gcn, run 2  validation accuracy 75.0%" in terminal.getvalue()
     assert "about 10 s left" in terminal.getvalue()
 
 
@@ -69,8 +78,9 @@ def test_quiet_shows_none(terminal) -> None:
 def test_commands_show_progress_on_a_terminal_only(gcnsl, people, terminal) -> None:
     gcnsl("train", *people, *QUICK, "--quiet")
     assert terminal.getvalue() == ""
-    gcnsl("train", *people, *QUICK)
+    gcnsl("train", *people, *QUICK, "--metric", "macro-f1")
     assert "Training" in terminal.getvalue()
+    assert "validation macro-f1" in terminal.getvalue()
 
 
 @pytest.fixture
@@ -83,12 +93,28 @@ def clock(monkeypatch):
 @pytest.mark.usefixtures("clock")
 def test_the_time_left_is_an_estimate_from_the_first_step_on(terminal) -> None:
     with progress("Working", 4) as bar:
-        assert bar.time_left() == ""
+        assert bar.time_left() == "the first epoch will tell the time left"
+        bar.update(completed=0)
         bar.update(completed=1, text="one of four")
         assert bar.time_left().startswith("about ")
         bar.update(completed=4)
         assert bar.time_left() == "about 0 s left"
     assert "one of four" in terminal.getvalue()
+
+
+def test_before_the_first_step_it_says_what_is_awaited(terminal) -> None:
+    with progress("Working", 4, unit="trial") as bar:
+        bar.update(completed=0, text="0/4 trials")
+    assert "0/4 trials the first trial will tell the time left" in terminal.getvalue()
+
+
+@pytest.mark.usefixtures("clock")
+def test_what_was_done_before_is_no_base_of_an_estimate() -> None:
+    with progress("Working", 10, unit="trial", quiet=True) as bar:
+        bar.update(completed=6)
+        assert bar.time_left() == "the first trial will tell the time left"
+        bar.update(completed=7)
+        assert bar.time_left().startswith("about ")
 
 
 @pytest.mark.usefixtures("clock")

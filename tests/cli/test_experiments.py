@@ -78,6 +78,7 @@ def test_ctrl_c_says_how_to_go_on(gcnsl, store, monkeypatch) -> None:
 def test_news_where_there_is_no_terminal(gcnsl, store, monkeypatch) -> None:
     monkeypatch.setattr(console, "NEWS_SECONDS", -1)
     _, _, err = gcnsl("reproduce", *PART, "--store", store)
+    assert "Running: 0/8 runs, the first run will tell the time left" in err
     assert "Running: 8/8 runs, about 0 s left" in err
     _, _, err = gcnsl("reproduce", *PART, "--store", store.with_name("quiet.db"), "--quiet")
     assert err.splitlines() == ["8 runs, 0 of them already done"]

@@ -44,6 +44,20 @@ def test_as_json(gcnsl, model) -> None:
         assert [other["id"] for other in answer[name]["nodes"]] == [other.id for other in neighbours[:2]]
 
 
+def test_edges_are_shown_with_directions_and_weights(gcnsl, model, weighted, tmp_path) -> None:
+    assert "edge in A" not in gcnsl("explain", model, "p12")[1]
+    gcnsl("train", *weighted, "--directed", "--method", "gcn", "--set", "epochs=3", "-o", tmp_path / "directed")
+    told = explain(NodeClassifier.load(tmp_path / "directed"), 12)
+    _, out, _ = gcnsl("explain", tmp_path / "directed", "p12", "--top", 99)
+    assert "edge in A" in out
+    assert "→ from p12, ← to p12" in out
+    for other in told.original:
+        assert f"│ {other.id} │ {other.arrows} │" in " ".join(out.split())
+    answer = json.loads(gcnsl("explain", tmp_path / "directed", "p12", "--json", "--top", 99)[1])
+    assert [other["links"] for other in answer["original"]["nodes"]] == [other.links for other in told.original]
+    assert {way for other in told.original for way in other.links} == {"out", "in"}
+
+
 def test_a_crowd_is_not_listed(gcnsl, people, tmp_path) -> None:
     crowded = ("--set", "epsilon=0.01", "--set", "feature_shift=100", "--set", "epochs=3")
     gcnsl("train", *people, *crowded, "-o", tmp_path / "model")

@@ -49,6 +49,14 @@ def test_weights_that_training_used_are_needed(gcnsl, weighted, tmp_path) -> Non
     )
 
 
+def test_a_value_that_is_no_feature_is_named_without_options_that_training_had(gcnsl, people, model, tmp_path) -> None:
+    nodes = pd.read_csv(tmp_path / "nodes.csv").assign(f0=1e300)
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    code, _, err = gcnsl("predict", model, *people)
+    assert code == cli.BAD_INPUT
+    assert err.endswith("row 1, column 'f0' is 1e+300: features must be finite in float32; clip it\n")
+
+
 def test_probabilities_of_all_classes_as_parquet(gcnsl, model, tmp_path) -> None:
     gcnsl("predict", model, "--proba", "-o", tmp_path / "out.parquet")
     table = pd.read_parquet(tmp_path / "out.parquet")

@@ -4,6 +4,7 @@ import optuna
 import pytest
 
 from gcnsl import cli
+from gcnsl.cli import console
 from gcnsl.evaluation.hyperparameter_search import Found
 from gcnsl.methods import METHODS, resolve
 from gcnsl.methods.resolver import read_settings
@@ -30,6 +31,18 @@ def test_search_writes_what_reproduce_reads(gcnsl, tmp_path) -> None:
     told = json.loads(gcnsl(*command, "--trials", 3, "--json")[1])
     assert (told["method"], told["file"]) == ("gcn-sl-cc", str(settings))
     assert {name: told[name] for name in ("options", "search")} == read_settings(settings)["gcn-sl-cc"]
+
+
+@pytest.mark.parametrize(("jobs", "unit"), [(1, "epoch"), (2, "trial")])
+def test_before_an_estimate_it_says_what_is_awaited(gcnsl, tmp_path, monkeypatch, jobs, unit) -> None:
+    def begin(wanted, *, on_trial, **_):
+        on_trial(3, 0.5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gcnsl.evaluation.hyperparameter_search.search", begin)
+    monkeypatch.setattr(console, "NEWS_SECONDS", -1)
+    _, _, err = gcnsl("search", "debian", "--jobs", jobs, "--study", tmp_path / "search.db", "--trials", 9)
+    assert f"Searching: 3/9 trials, best 50.0%, the first {unit} will tell the time left" in err
 
 
 @pytest.mark.usefixtures("quick_gcn_sl")

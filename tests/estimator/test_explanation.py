@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from gcnsl import InputError
+from gcnsl import InputError, from_arrays
+from gcnsl.datasets import with_random_split
 from gcnsl.estimator.explanation import Tally, explain, find_node
 from gcnsl.estimator.feature_attribution import attribute_features
 
@@ -34,6 +37,47 @@ def test_neighbours_are_those_of_the_two_graphs(model, number) -> None:
     for neighbours in (told.original, told.reconnected):
         similarities = [other.similarity for other in neighbours]
         assert similarities == sorted(similarities, reverse=True)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_links_have_the_directions_and_weights_that_the_graph_has(directed, weighted) -> None:
+    weight = {(2, 7): 1.5, (7, 2): 2.5, (2, 9): 3.0, (11, 2): 0.5, (2, 2): 4.0, (9, 11): 1.0}
+    data = from_arrays(
+        X,
+        np.array(list(weight)).T,
+        np.where(HIDDEN, -1, TRUTH),
+        directed=directed,
+        edge_weight=list(weight.values()) if weighted else None,
+    )
+    told = explain(classifier(epochs=1).fit_graph(with_random_split(data)), 2)
+    expected = {7: {"out": 1.5, "in": 2.5}, 9: {"out": 3.0}, 11: {"in": 0.5}}
+    if not directed:
+        expected = {other: {"edge": max(ways.values())} for other, ways in expected.items()}
+    if not weighted:
+        expected = {other: dict.fromkeys(ways) for other, ways in expected.items()}
+    assert {other.id: other.links for other in told.original} == expected
+
+
+@pytest.mark.parametrize(
+    ("links", "arrows"),
+    [
+        ({}, ""),
+        ({"edge": None}, ""),
+        ({"edge": 2.5}, "2.5"),
+        ({"out": None}, "→"),
+        ({"out": None, "in": None}, "↔"),
+        ({"out": 2.0, "in": 0.25}, "→ 2 ← 0.25"),
+    ],
+)
+def test_links_in_short(model, links, arrows) -> None:
+    assert replace(explain(model, 0).original[0], links=links).arrows == arrows
+
+
+def test_only_neighbours_of_the_given_graph_have_links(model) -> None:
+    told = explain(model, 0)
+    assert all(bool(other.links) == other.original for other in (*told.original, *told.reconnected))
+    assert not all(other.original for other in told.reconnected)
 
 
 def test_nodes_are_seen_as_training_saw_them(model) -> None:

@@ -1,4 +1,5 @@
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from gcnsl.estimator.explanation_picture import _class_colors, _draw_side, draw_
 from .cases import N, fitted
 
 IDS = np.array([f"node-{i}" for i in range(N)])
+_HEADS = {"Curve": 0, "CurveFilledA": 1, "CurveFilledB": 1, "CurveFilledAB": 2}
 
 
 def comments(path) -> list[str]:
@@ -29,6 +31,22 @@ def test_both_neighbourhoods_are_drawn(tmp_path, epsilon) -> None:
     assert any("the 36 most similar are shown" in text for text in texts) == (len(told.reconnected) > 36)
     assert any(text.startswith("node-0: ") for text in texts), "in the title it covers nothing"
     assert "in both graphs" in texts
+
+
+def test_edges_of_the_given_graph_have_heads_and_weights(tmp_path) -> None:
+    plain = explain(fitted(epsilon=0.2), 0)
+    first, second, third, *rest = plain.original
+    links = [{"out": 1.25, "in": 2.5}, {"in": 3.75}, {"out": None}]
+    told = [replace(other, links=given) for other, given in zip((first, second, third), links, strict=True)]
+    told = replace(plain, original=[*told, *rest])
+    texts = comments(draw_explanation(told, tmp_path / "a.svg"))
+    assert {"1.25", "2.5", "3.75"} <= set(texts)
+    assert any("the numbers are weights of edges" in text for text in texts)
+    assert not any("weights" in text for text in comments(draw_explanation(plain, tmp_path / "b.svg")))
+    for explanation, heads in ((told, 4), (plain, 0)):
+        axes = Figure().subplots()
+        _draw_side(axes, "A", explanation, explanation.original, _class_colors(explanation))
+        assert sum(_HEADS[type(patch.get_arrowstyle()).__name__] for patch in axes.patches) == heads
 
 
 def test_features_are_drawn(tmp_path) -> None:

@@ -1,11 +1,12 @@
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gcnsl import InputError
 from gcnsl.evaluation.comparison import Comparison
-from gcnsl.evaluation.comparison_picture import draw_comparison
+from gcnsl.evaluation.comparison_picture import _limits, draw_comparison
 
 ACCURACY = {"mlp": [0.7, 0.72, 0.71], "gcn": [0.8, 0.85], "gcn-sl-cc": [0.81, 0.84, 0.86]}
 RESULT = Comparison(0.4, scores={name: {"accuracy": values, "log-loss": values} for name, values in ACCURACY.items()})
@@ -26,6 +27,31 @@ def test_the_metric_that_ranks_is_drawn(tmp_path) -> None:
     by_loss = replace(RESULT, metric="log-loss", test_share=0.0)
     texts = texts_of(draw_comparison(by_loss, tmp_path / "a.svg", graph="people"))
     assert {"test log-loss", "0.710", "people: 3 runs with different seeds on one split"} <= texts
+
+
+def values_of(majority: float) -> dict[str, np.ndarray]:
+    return {"gcn": np.array([80.0, 84.0]), "mlp": np.array([74.0, 76.0]), "majority": np.full(2, majority)}
+
+
+@pytest.mark.parametrize(
+    ("majority", "is_far"),
+    [(30.0, True), (68.9, True), (69.1, False), (78.0, False), (88.9, False), (95.0, True), (float("nan"), False)],
+)
+def test_the_axis_shows_the_methods_if_the_majority_is_far_off(majority, is_far) -> None:
+    assert _limits(values_of(majority)) == (pytest.approx((73.0, 85.0)) if is_far else None)
+
+
+@pytest.mark.parametrize("left_out", ["majority", "gcn"])
+def test_without_a_range_or_a_majority_all_is_drawn(left_out) -> None:
+    values = {name: runs for name, runs in values_of(30.0).items() if name != left_out}
+    assert _limits(values | {"mlp": np.array([75.0])}) is None
+
+
+@pytest.mark.parametrize(("metric", "majority", "text"), [("accuracy", 0.2, "20.0"), ("log-loss", 9.0, "9.000")])
+def test_the_value_of_a_majority_that_is_far_off_is_said(tmp_path, metric, majority, text) -> None:
+    scores = {**RESULT.scores, "majority": {metric: [majority] * 3}}
+    texts = texts_of(draw_comparison(replace(RESULT, metric=metric, scores=scores), tmp_path / "a.svg", graph="people"))
+    assert {"majority", text} <= texts
 
 
 def test_one_run_of_one_method(tmp_path) -> None:

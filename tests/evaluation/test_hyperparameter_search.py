@@ -84,7 +84,7 @@ def test_a_search_finds_something_and_goes_on_where_it_was(wanted) -> None:
     told = []
     first = search(wanted, trials=3, on_trial=lambda *news: told.append(news))
     assert first.trials == 3
-    assert told[-1] == (3, first.score)
+    assert (told[0], told[-1]) == ((0, None), (3, first.score))
     assert first.options.keys() == space_of("gcn-sl-cc").keys()
     METHODS["gcn-sl-cc"].with_options(**first.options)
     before = values(wanted)

@@ -144,6 +144,7 @@ def forge(**changes):
     "state",
     [
         forge(medians=torch.zeros(2)),
+        forge(medians=torch.tensor([torch.nan])),
         forge(gaps=torch.zeros(1)),
         forge(plain={"kinds": {"c": "colour"}}),
         forge(plain={"kinds": {"c": "category"}}),

@@ -62,3 +62,25 @@ def test_what_is_done_with_each_column() -> None:
 
 def test_graphs_from_elsewhere_have_no_columns() -> None:
     assert summarize_columns(load("debian", split=None)) == ()
+
+
+@pytest.mark.parametrize(
+    ("distance", "remark"),
+    [
+        (0, "edges join equal values, but not close ones, more often than chance: codes?"),
+        (3, None),
+        (None, "few whole numbers: codes rather than quantities?"),
+    ],
+    ids=["the same code", "close numbers", "any"],
+)
+def test_edges_decide_where_they_tell(distance, remark, monkeypatch) -> None:
+    random = np.random.default_rng(0)
+    values = np.repeat(random.permutation(30) + 1, 10)
+    ends = random.integers(0, 300, (20_000, 2))
+    apart = np.abs(values[ends[:, 0]] - values[ends[:, 1]])
+    kept = ends[(random.random(len(ends)) < 0.05) | (False if distance is None else apart <= distance)]
+    data = from_tables(pd.DataFrame({"id": range(300), "c": values}), pd.DataFrame(kept, columns=["source", "target"]))
+    (found,) = summarize_columns(data)
+    assert (found.remark, found.remedy) == (remark, None if remark is None else "categorical")
+    monkeypatch.setattr("gcnsl.graph.column_report.MOST_TESTED", 0)
+    assert summarize_columns(data)[0].remark == "few whole numbers: codes rather than quantities?"

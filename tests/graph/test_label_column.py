@@ -79,10 +79,21 @@ def test_other_labels_can_be_unknown(write) -> None:
     ("values", "message"),
     [
         (["a", "a"], r"nodes: column 'label' has only one class \('a'\)"),
-        ([1.5, 2.0], r"nodes: column 'label' can't be used as the label: y holds 1\.5"),
+        (
+            [2.0, 1.5, 0.5],
+            r"^nodes, row 2, column 'label' is 1\.5: a class can't be a fraction .*; give integers or names",
+        ),
+        ([2.0, None, 1e19], r"^nodes, row 3, column 'label' is 1e\+19: "),
         ([[1], [2]], "nodes: column 'label' can't be used as the label"),
     ],
 )
 def test_bad_labels_are_named(values, message) -> None:
     with pytest.raises(InputError, match=message):
         classes(values)
+
+
+def test_a_fraction_in_a_text_file_is_named_with_its_row(write) -> None:
+    message = r"n\.csv, row 4, column 'label' is 2\.50: .* leave it empty if the class is unknown"
+    with pytest.raises(InputError, match=message):
+        classes_in_csv(write, ["1", "2", "", "2.50", "1"])
+    assert classes_in_csv(write, ["1", "2", "", "2.50", "1"], ["2.50"]) == (["1", "2"], [0, 1, -1, -1, 0])

@@ -50,6 +50,7 @@ def test_the_values_are_those_of_the_formulas() -> None:
         loss = -torch.log_softmax(logits, 1)[VAL, DATA.y[VAL]].mean()
         assert epoch.val_loss == history["val_loss"][number - 1] == pytest.approx(float(loss), rel=1e-5)
         assert epoch.train_loss == history["train_loss"][number - 1]
+        assert (epoch.metric, epoch.score) == ("accuracy", epoch.accuracy["val"])
         assert epoch.number == number
         assert epoch.improved == (epoch.val_loss == min(history["val_loss"][:number]))
     assert seen[-1].remaining == 0

@@ -34,15 +34,11 @@ class _Program(typer.core.TyperGroup):
             finished = str(interruption).removeprefix("interrupted ") or "before anything was finished"
             say("Interrupted", finished, "yellow")
             raise typer.Exit(INTERRUPTED) from None
-        except ArgumentError as error:
+        except (ArgumentError, ColumnError) as error:
             if _settings["debug"]:
                 raise
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             raise GcnslError(as_option(error, getattr(command, "params", []))) from error
-        except ColumnError as error:
-            raise GcnslError(
-                f"{error.problem}; {column_option(error.argument, error.column)} {error.effect}"
-            ) from error
 
 
 def as_option(error: ArgumentError | ColumnError, parameters: list[Any]) -> str:
@@ -50,8 +46,9 @@ def as_option(error: ArgumentError | ColumnError, parameters: list[Any]) -> str:
     from gcnsl.methods import METHODS
 
     if isinstance(error, ColumnError):
+        if not any(parameter.name == error.argument for parameter in parameters):
+            return error.problem
         return f"{error.problem}; {column_option(error.argument, error.column)} {error.effect}"
-
     value = error.value if isinstance(error.value, str) else repr(error.value)
     for parameter in parameters:
         if parameter.name in (error.argument, _PLURALS.get(error.argument)):

@@ -24,9 +24,10 @@ NEWS_SECONDS = 30
 class ProgressBar:
     """Work that is under way; :func:`progress` makes one."""
 
-    def __init__(self, bar: Progress, description: str, total: float | None, *, quiet: bool) -> None:
+    def __init__(self, bar: Progress, description: str, total: float | None, *, unit: str, quiet: bool) -> None:
         self._bar, self._description, self._text, self._first = bar, description, "", math.inf
-        self._task = bar.add_task(description, total=total, text="", left="")
+        self._awaited = f"the first {unit} will tell the time left"
+        self._task = bar.add_task(description, total=total, text="", left=self._awaited)
         self._began = self._told = time.monotonic()
         self._in_lines = not quiet and not err.is_terminal
 
@@ -38,41 +39,47 @@ class ProgressBar:
         text: str | None = None,
         seconds_left: float | None = None,
     ) -> None:
-        """Show how much is done, of how much, a few words about it, and the time left, by default from the speed."""
-        self._first = min(self._first, max(0.0, completed - 1))  # what an earlier call has done took no time of ours
+        """Show how much is done, of how much, a few words about it, and the time left, by default from the speed.
+
+        What the first call says was done before.
+        """
+        self._first = min(self._first, completed)
         self._text = self._text if text is None else text
         self._bar.update(self._task, completed=completed, total=total, text=self._text)
         left = self.time_left() if seconds_left is None else f"about {duration(seconds_left)} left"
         self._bar.update(self._task, left=left)
         if self._in_lines and time.monotonic() - self._told > NEWS_SECONDS:
             self._told = time.monotonic()
-            say(self._description, f"{self._text}, {left}" if left else self._text)
+            say(self._description, f"{self._text}, {left}")
 
     def time_left(self) -> str:
-        """In words, from the speed so far; empty before anything is done."""
+        """In words, from the speed so far; before anything is done, what has to be done for an estimate."""
         task = self._bar.tasks[0]
         done = task.completed - self._first
         if not task.total or done <= 0:
-            return ""
+            return self._awaited
         seconds = (time.monotonic() - self._began) * max(0.0, task.total - task.completed) / done
         return f"about {duration(seconds)} left"
 
 
 @contextmanager
-def progress(description: str, total: float | None = None, *, quiet: bool = False) -> Iterator[ProgressBar]:
+def progress(
+    description: str, total: float | None = None, *, unit: str = "epoch", quiet: bool = False
+) -> Iterator[ProgressBar]:
     """A bar on stderr with the time left, gone when the work is done; without a terminal, a line now and then.
 
-    ``total`` is how much there is to do, in any unit; ``None`` until it is known.
+    ``total`` is how much there is to do, in any unit; ``None`` until it is known. ``unit`` is the word for a step, the
+    first of which gives an estimate.
     """
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
-        BarColumn(bar_width=16),
+        BarColumn(bar_width=16 if err.width >= 100 else 4),
         TextColumn("{task.fields[text]}"),
         TextColumn("{task.fields[left]}", style="cyan"),
     )
     with Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal) as bar:
-        yield ProgressBar(bar, description, total, quiet=quiet)
+        yield ProgressBar(bar, description, total, unit=unit, quiet=quiet)
 
 
 @contextmanager
@@ -90,8 +97,7 @@ def epochs_shown(*, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
     with progress("Training", quiet=quiet) as bar:
 
         def show(epoch: Epoch) -> None:
-            text = f"epoch {epoch.number}  loss {epoch.train_loss:.3f}  validation {epoch.accuracy['val']:.1%}"
-            left = epoch.seconds_left
+            text, left = f"epoch {epoch.number}  {epoch.validation}", epoch.seconds_left
             bar.update(completed=epoch.seconds, total=epoch.seconds + left, text=text, seconds_left=left)
 
         yield show
@@ -113,7 +119,7 @@ def runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[str, int]
             others = (total - done - 1) * (spent + this_run) / (done + 1)  # each as long as the runs so far
             bar.update(
                 completed=done + epoch.seconds / this_run,
-                text=f"{name}  validation {epoch.accuracy['val']:.1%}",
+                text=f"{name}  {epoch.validation}",
                 seconds_left=epoch.seconds_left + others,
             )
 

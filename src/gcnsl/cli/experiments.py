@@ -95,7 +95,7 @@ def reproduce(
     err.print(f"{len(specs)} runs, {len(specs) - len(missing)} of them already done", highlight=False)
     if missing:
         try:
-            with progress("Running", 1.0, quiet=quiet) as bar:
+            with progress("Running", 1.0, unit="run", quiet=quiet) as bar:
                 tell = _reporter(bar, missing)
                 execute(missing, store, device=device, jobs=jobs, root=root, on_result=tell)
         except KeyboardInterrupt:
@@ -180,6 +180,7 @@ def _reporter(bar: ProgressBar, missing: "list[RunSpec]") -> "Callable[[RunSpec,
     from gcnsl.experiments.run import cost
 
     total, counts, spent = sum(map(cost, missing)), Counter[str](), 0.0
+    bar.update(completed=0, text=f"0/{len(missing)} runs")
 
     def tell(spec: "RunSpec", status: "Status") -> None:
         nonlocal spent

@@ -32,7 +32,8 @@ def explain(
 
     Shares of features are integrated gradients: how much each adds, on all ways through the model, to the log-odds of
     the class against the second most probable one, ln(p / p'), when the node's features grow from zero to what they
-    are. Neighbours are those of the given graph and, if the method has one, of the learned graph.
+    are. Neighbours are those of the given graph, with the directions and weights of its edges, and, if the method has
+    one, of the learned graph.
 
     Example: [bold]gcnsl explain model bspwm --plot bspwm.png[/]
     """
@@ -106,9 +107,11 @@ def _print_neighbours(
     out.print(f"{title}: {escape(explanation.summary(neighbours))}", style="bold", highlight=False)
     if not neighbours:
         return
+    has_arrows = any(other.arrows for other in neighbours)
     rows = (
         (
             escape(str(other.id)),
+            *([other.arrows or "–"] if has_arrows else []),
             "–" if other.label is None else escape(str(other.label)),
             other.used_for or "–",
             escape(f"{other.predicted} ({other.probability:.2f})"),
@@ -117,6 +120,9 @@ def _print_neighbours(
         )
         for other in neighbours[:top]
     )
-    headings = ("node", "known class", "used for", "predicted", "similarity", too)
-    more = f"and {len(neighbours) - top:,} more: --top shows more" if len(neighbours) > top else None
-    print_table(headings, rows, caption=more, right=("similarity",))
+    edge = ["edge in A"] if has_arrows else []
+    headings = ("node", *edge, "known class", "used for", "predicted", "similarity", too)
+    name = escape(str(explanation.node.id))
+    remarks = [f"→ from {name}, ← to {name}"] if any({"out", "in"} & other.links.keys() for other in neighbours) else []
+    remarks += [f"and {len(neighbours) - top:,} more: --top shows more"] if len(neighbours) > top else []
+    print_table(headings, rows, caption="; ".join(remarks) or None, right=("similarity",))

@@ -3,7 +3,7 @@
 import csv
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from gcnsl.graph import ColumnEncoder
     from gcnsl.methods import Method
+
+IN_A_MODEL = ("drop", "categorical", "numeric", "directed", "split_columns", "fold_column", "folds")
+"""What a model knows of its columns and edges, or does not need any more."""
 
 
 @dataclass(frozen=True)
@@ -221,9 +224,10 @@ def _name_of(nodes: Path) -> str:
     return (says_nothing and nodes.resolve().parent.name) or nodes.stem
 
 
-def takes_graph(command: Callable[..., None]) -> Callable[..., None]:
-    """Show Typer, in place of a command's parameter ``source``, the options of :class:`GraphSource`."""
-    options = inspect.signature(GraphSource).parameters
+def takes_graph(command: Callable[..., None], *, without: Container[str] = ()) -> Callable[..., None]:
+    """Show Typer, in place of a command's parameter ``source``, the options of :class:`GraphSource`, but for some."""
+    fields = inspect.signature(GraphSource).parameters
+    options = {name: option for name, option in fields.items() if name not in without}
     shown: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
         shown += options.values() if parameter.name == "source" else [parameter]

@@ -159,4 +159,5 @@ def _print_columns(columns: "Sequence[ColumnSummary]") -> None:
     for column in shown[:_COLUMNS_SHOWN]:
         if column.remark is not None:
             change = f" [dim]({escape(column_option(column.remedy, column.name))})[/]" if column.remedy else ""
-            out.print(f"[yellow]?[/] {escape(repr(column.name))}: {column.remark}{change}", highlight=False)
+            remark = f"[yellow]?[/] {escape(repr(column.name))}: {column.remark}{change}"
+            out.print(remark, highlight=False, soft_wrap=True)  # an option that is not broken can be copied

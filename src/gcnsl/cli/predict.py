@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from gcnsl.checks import check_choice
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_facts, print_json, print_table, say
-from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.graph_source import IN_A_MODEL, GraphSource, takes_graph
 from gcnsl.cli.quality_tables import metric_facts, print_classes
 from gcnsl.cli.train import say_if_interrupted
 from gcnsl.errors import InputError
@@ -26,7 +27,7 @@ _SHOWN = 10
 
 
 @app.command()
-@takes_graph
+@partial(takes_graph, without=IN_A_MODEL)
 def predict(
     model: shared.ModelArgument,
     source: GraphSource,
@@ -50,9 +51,10 @@ def predict(
 ) -> None:
     """Predict the class of every node, in the graph that the model was trained on or in a graph that has grown since.
 
-    Training nodes are found by their ids, in any order, and must have the features they had; other nodes are new. Edges
-    are directed if they were in training. With --evaluate all metrics are printed, and each class; --metric puts one of
-    them in bold, and --plot draws which classes are taken for which.
+    Training nodes are found by their ids, in any order, and must have the features they had; other nodes are new.
+    Columns are encoded as in training, and those that training did not have are not looked at; edges are directed if
+    they were in training. With --evaluate all metrics are printed, and each class; --metric puts one of them in bold,
+    and --plot draws which classes are taken for which.
 
     Example: [bold]gcnsl predict model -o predictions.csv[/]
 

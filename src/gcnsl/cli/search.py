@@ -88,7 +88,7 @@ def search(
     score = METRICS[wanted.metric].text
     say_unused(data, [base])
     try:
-        with progress("Searching", trials, quiet=quiet) as bar:
+        with progress("Searching", trials, unit="epoch" if jobs == 1 else "trial", quiet=quiet) as bar:
             finished = 0
 
             def tell(done: int, best: float | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import defaultdict
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, cast
@@ -10,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError
@@ -20,6 +22,8 @@ from gcnsl.structure.structural_features import FEATURE_NAMES
 
 CROWD, CROWDED_SHARE = 1000, 0.5
 """From so many neighbours on, or with more than this share of all nodes, the learned graph tells nothing of a node."""
+
+ARROWS = {"edge": "", "out": "→", "in": "←"}
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,21 @@ class Node:
 class Neighbour(Node):
     """A node that the given graph (``original``) or the learned one (``reconnected``) joins to another.
 
-    ``similarity`` is the cosine of the two in the learned graph; ``None`` if it measures none.
+    ``similarity`` is the cosine of the two in the learned graph; ``None`` if it measures none. ``links`` are those of
+    the given graph: ``"out"`` to the neighbour and ``"in"`` from it, or ``"edge"`` if the graph has no directions, each
+    with its weight; ``None`` if the graph has no weights.
     """
 
     similarity: float | None
     original: bool
     reconnected: bool
+    links: dict[str, float | None]
+
+    @property
+    def arrows(self) -> str:
+        """The links in short, such as ``"→ 2.5 ← 1"``; empty for an edge without direction and weight."""
+        parts = (f"{ARROWS[way]} {'' if weight is None else f'{weight:g}'}" for way, weight in self.links.items())
+        return " ".join(part.strip() for part in parts).replace("→ ←", "↔")
 
 
 @dataclass(frozen=True)
@@ -145,18 +158,18 @@ def explain(classifier: NodeClassifier, node: int) -> Explanation:
     """Explain the prediction for a node of the training graph, by its number."""
     probabilities = classifier.predict_proba()
     order = np.argsort(-probabilities[node], kind="stable")
-    source, target = classifier.graph_.edge_index
-    original = target[source == node].numpy()
+    given = _links(classifier.graph_, node)
     learned, similarity = _learned_neighbours(classifier, node)
-    given, reconnected = set(original.tolist()), None if learned is None else set(learned.tolist())
+    reconnected = None if learned is None else set(learned.tolist())
     views = [
         Neighbour(
             **vars(_view(classifier, probabilities, i)),
             similarity=None if similarity is None else float(similarity[i]),
             original=i in given,
             reconnected=i in (reconnected or ()),
+            links=given.get(i, {}),
         )
-        for i in sorted((given | (reconnected or set())) - {node})
+        for i in sorted((given.keys() | (reconnected or set())) - {node})
     ]
     closest = sorted(views, key=lambda other: -(other.similarity or 0.0))
     classes, branches = classifier.classes_.tolist(), getattr(classifier.model_, "evidence", None)
@@ -196,6 +209,21 @@ def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) ->
         predicted=classes[best],
         probability=float(probabilities[node, best]),
     )
+
+
+def _links(graph: Data, node: int) -> dict[int, dict[str, float | None]]:
+    """The links of a node in the given graph, by neighbour; see :class:`Neighbour`."""
+    directed = "arc_index" in graph
+    source, target = graph.arc_index if directed else graph.edge_index
+    weight = graph.get("arc_weight" if directed else "edge_weight")
+    links: dict[int, dict[str, float | None]] = defaultdict(dict)
+    ways = {"out": (source, target), "in": (target, source)} if directed else {"edge": (source, target)}
+    for way, (here, there) in ways.items():
+        own = here == node
+        weights = [None] * int(own.sum()) if weight is None else weight[own].tolist()
+        for other, value in zip(there[own].tolist(), weights, strict=True):
+            links[other][way] = value
+    return links
 
 
 @torch.no_grad()

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch
 
 from gcnsl.estimator.explanation import Explanation, Neighbour
 from gcnsl.pictures import save_picture
@@ -26,6 +27,9 @@ _FEATURES = 8
 _LONGEST_NAME = 20
 _LETTER = 0.024
 """The width of a letter, as a share of half the width of a side."""
+
+_WEIGHT_PLACES = {"edge": 0.6, "out": 0.78, "in": 0.48}
+"""How far out the weight of a link stands: near the head of its arrow."""
 
 
 def draw_explanation(explanation: Explanation, path: str | os.PathLike[str]) -> Path:
@@ -76,18 +80,38 @@ def _draw_side(
         lines.append("so many that A* tells nothing about this node")
     elif len(neighbours) > _MOST:
         lines.append(f"the {_MOST} most similar are shown")
+    if neighbours is explanation.original and any(set(other.links.values()) - {None} for other in shown):
+        lines.append("the numbers are weights of edges")
     axes.set_title("\n".join(lines), color=_INK, fontsize=10)
     for place, other in enumerate(drawn, start=1):
         angle = np.pi / 2 - 2 * np.pi * (place - 0.5) / len(drawn)
+        _draw_edge(axes, other, angle, with_links=neighbours is explanation.original)
         _draw_neighbour(axes, other, angle, colors[other.best_known], upright=upright)
     color = colors[explanation.node.predicted]
     axes.plot(0, 0, "o", markersize=26, color=color, markeredgecolor=_INK, markeredgewidth=2, zorder=3)
 
 
-def _draw_neighbour(axes: Axes, other: Neighbour, angle: float, color: Any, *, upright: bool) -> None:
+def _draw_edge(axes: Axes, other: Neighbour, angle: float, *, with_links: bool) -> None:
+    """Draw the edge to a neighbour; with its links it has heads and, beside each head, the weight."""
     x, y = np.cos(angle), np.sin(angle)
     both = other.original and other.reconnected
-    axes.plot([0, x], [0, y], color=_INK if both else _PALE, linewidth=2.2 if both else 1, zorder=1)
+    links = other.links if with_links else {}
+    heads = ("<|-" if "in" in links else "-") + ("|>" if "out" in links else "")
+    color, width = (_INK, 2.2) if both else (_PALE, 1)
+    arrow = FancyArrowPatch((0, 0), (x, y), arrowstyle=heads, mutation_scale=12, shrinkA=14, shrinkB=7)
+    arrow.set(color=color, linewidth=width)  # it is shrunk, in points, to the rims of the two nodes
+    axes.add_patch(arrow)
+    for way, weight in links.items():
+        if weight is not None:
+            at, turn = _WEIGHT_PLACES[way], np.degrees(angle) + (180 if x < -1e-9 else 0)
+            axes.text(
+                at * x, at * y, f"{weight:.3g}", fontsize=7, color=_INK, rotation=turn, rotation_mode="anchor",
+                transform_rotates_text=True, ha="center", va="bottom", zorder=2,
+            )  # fmt: skip
+
+
+def _draw_neighbour(axes: Axes, other: Neighbour, angle: float, color: Any, *, upright: bool) -> None:
+    x, y = np.cos(angle), np.sin(angle)
     fill = color if other.label is not None else "white"
     axes.plot(x, y, "o", markersize=12, color=fill, markeredgecolor=color, markeredgewidth=2, zorder=2)
     left, above = x < -1e-9, abs(x) < 0.2

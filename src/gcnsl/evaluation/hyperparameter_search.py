@@ -147,7 +147,8 @@ def search(
         trials: How many trials there should be in the end; for a grid, at most all combinations.
         seconds: Start no trial after so many seconds.
         jobs: Processes.
-        on_trial: Called, in another thread, with the number of trials and the best value of the metric so far.
+        on_trial: Called with the number of trials and the best value of the metric so far: at once, and in another
+            thread after each trial.
         on_epoch: Called after each epoch with the number of the run in its trial; only if there are no other processes.
     """
     check_whole("trials", trials, least=1)
@@ -170,6 +171,7 @@ def search(
             best = max((trial.value for trial in complete() if trial.value is not None), default=None)
             on_trial(told, None if best is None else wanted.gain(best))
 
+    look()
     with watching(look, every=_POLL_SECONDS) if on_trial else nullcontext():
         if _done(study) < trials and jobs == 1:
             _work(wanted, trials, seconds, on_epoch=on_epoch)

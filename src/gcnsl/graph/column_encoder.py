@@ -13,7 +13,7 @@ what is saved with a model.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gcnsl.graph.column_blocks import MOST_VALUES
 from gcnsl.graph.columns import USED, Columns
 from gcnsl.sparse import SPARSE_SHARE, from_scipy
 
 if TYPE_CHECKING:
     from sklearn.impute import SimpleImputer
-    from sklearn.preprocessing import OneHotEncoder
 
 MIN_FREQUENCY = 3
 """A level that fewer training rows have is rare: one or two rows can't tell what it means."""
@@ -92,19 +92,15 @@ class ColumnEncoder:
     def fit(cls, columns: Columns, rows: NDArray[np.bool_] | None = None) -> ColumnEncoder:
         """Learn from the rows in a mask (n); ``None`` for all."""
         chosen: Any = slice(None) if rows is None else rows
-        numbers = [columns.numbers(name, kind)[chosen] for name, kind in columns.used.items() if kind != "category"]
-        levels = {}
-        for name, kind in columns.used.items():
-            if kind == "category":
-                codes, texts = columns.levels(name)
-                levels[name] = Levels.learn(codes[chosen], texts)
-        gaps = np.array([np.isnan(values).any() for values in numbers], dtype=bool)
-        return cls(columns.used, _medians(numbers), gaps, levels)
+        numbers = columns.matrix({name: kind for name, kind in columns.used.items() if kind != "category"})[chosen]
+        categories = columns.all_levels(name for name, kind in columns.used.items() if kind == "category")
+        levels = {name: Levels.learn(codes[chosen], texts) for name, (codes, texts) in categories.items()}
+        return cls(columns.used, _medians(numbers), np.isnan(numbers).any(axis=0), levels)
 
     @classmethod
     def for_numbers(cls, names: Sequence[str], x: NDArray[np.float32]) -> ColumnEncoder:
         """The encoder of a table in which all columns are complete numbers, from its training rows (k × d)."""
-        return cls(dict.fromkeys(names, "number"), _medians(x.T), np.zeros(len(names), dtype=bool), {})
+        return cls(dict.fromkeys(names, "number"), _medians(x), np.zeros(len(names), dtype=bool), {})
 
     def transform(self, columns: Columns) -> Tensor:
         """Encode all rows (n × d, float32) in a dense tensor, or in CSR if most entries are 0 and none is a quantity.
@@ -116,13 +112,9 @@ class ColumnEncoder:
         """
         blocks: list[Any] = []
         if self._numeric:
-            numbers = np.empty((len(columns), len(self._numeric)), dtype=np.float32)
-            for k, name in enumerate(self._numeric):
-                numbers[:, k] = columns.numbers(name, self.kinds[name])
-            blocks.append(self._imputer.transform(numbers))
+            blocks.append(self._imputer.transform(columns.matrix({name: self.kinds[name] for name in self._numeric})))
         if self.levels:
-            codes = [levels.features(*columns.levels(name)) for name, levels in self.levels.items()]
-            blocks.append(self._one_hot.transform(np.column_stack(codes)))
+            blocks.append(self._one_hot(columns))
         quantities = not {"number", "date"}.isdisjoint(self.kinds.values())
         if self.levels and not quantities and len(self.kinds) <= SPARSE_SHARE * len(self.feature_names):
             return from_scipy(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
@@ -173,6 +165,8 @@ class ColumnEncoder:
             raise ValueError("the columns of its encoder are not of known kinds")
         if encoder.medians.shape != shape or encoder.gaps.shape != shape or encoder.gaps.dtype != bool:
             raise ValueError("the medians of its encoder are not those of its columns")
+        if not np.isfinite(encoder.medians).all():
+            raise ValueError("the medians of its encoder are not finite")
         return encoder
 
     @property
@@ -188,20 +182,33 @@ class ColumnEncoder:
         rows = np.stack([medians, np.where(self.gaps, np.nan, medians)])
         return SimpleImputer(strategy="median", add_indicator=True).fit(rows)
 
-    @cached_property
-    def _one_hot(self) -> OneHotEncoder:
-        """Of the numbers that :meth:`Levels.features` returns."""
+    def _one_hot(self, columns: Columns) -> sp.csr_array:
+        """The features of the categories (n × d').
+
+        Every cell of the table is a row for scikit-learn, which would otherwise check each column on its own. As a row
+        has a single 1 or none, the rows of a node are brought together by leaving out the limits between them.
+        """
         from sklearn.preprocessing import OneHotEncoder
 
-        numbers = [np.arange(len(levels)) for levels in self.levels.values()]
-        encoder = OneHotEncoder(categories=numbers, handle_unknown="ignore", dtype=np.float32)
-        return encoder.fit(np.zeros((1, len(numbers)), dtype=np.int64))
+        found, coded = [], columns.all_levels(self.levels)
+        first = 0
+        for name, levels in self.levels.items():
+            places = levels.features(*coded[name])
+            found.append(np.where(places < 0, -1, places + first))
+            first += len(levels)
+        cells = np.column_stack(found).reshape(-1, 1)
+        encoder = OneHotEncoder(categories=[np.arange(first)], handle_unknown="ignore", dtype=np.float32)
+        rows = encoder.fit(np.zeros((1, 1), dtype=np.int64)).transform(cells)
+        return sp.csr_array((rows.data, rows.indices, rows.indptr[:: len(found)]), shape=(len(columns), first))
 
 
-def _medians(columns: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """The median of the known values of each column, 0 if there is none."""
-    known = (values[~np.isnan(values)].astype(np.float64) for values in columns)  # a sum of two must not overflow
-    return np.array([np.median(values) if len(values) else 0.0 for values in known], dtype=np.float32)
+def _medians(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The median of the known values of each column (d) of a matrix (n × d), 0 if there is none."""
+    medians = np.zeros(x.shape[1], dtype=np.float32)
+    known = np.flatnonzero(~np.isnan(x).all(axis=0))
+    for part in np.array_split(known, 1 + x.size // MOST_VALUES):
+        medians[part] = np.nanmedian(x[:, part].astype(np.float64), axis=0)  # a sum of two must not overflow
+    return medians
 
 
 def encode_columns(data: Data, train_mask: Tensor) -> Data:

@@ -11,12 +11,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from gcnsl.graph.code_evidence import are_codes, some_edges
 from gcnsl.graph.column_encoder import ColumnEncoder
 from gcnsl.graph.columns import USED, Columns
 from gcnsl.graph.table_reading import Table
 
 MOST_CODES, ROWS_PER_CODE = 100, 10
-"""Whole numbers look like codes if there are from 3 to so many of them, and so many rows for each or more."""
+"""Where edges do not tell, 3 to so many whole numbers look like codes, if there are so many rows for each or more."""
+MOST_TESTED = 200
+"""In a table with more columns, the edges are not asked: it would take too long."""
 MOSTLY = 0.8
 """Text looks like numbers with a few mistakes if at least this share of the rows are numbers."""
 LEAST_IDS = 20
@@ -51,15 +54,19 @@ def summarize_columns(data: Data) -> tuple[ColumnSummary, ...]:
         columns = Columns.read(Table(pa.table(list(data.x.numpy().T), names=names), data.table), names)
         encoder = ColumnEncoder.fit(columns)
     features = Counter(encoder.feature_columns)
-    return tuple(_summary(name, kind, columns, encoder, features[name]) for name, kind in columns.kinds.items())
+    ends = some_edges(data.edge_index if len(columns.kinds) <= MOST_TESTED else data.edge_index[:, :0])
+    return tuple(_summary(name, columns, encoder, features=features[name], ends=ends) for name in columns.kinds)
 
 
-def _summary(name: str, kind: str, columns: Columns, encoder: ColumnEncoder, features: int) -> ColumnSummary:
+def _summary(
+    name: str, columns: Columns, encoder: ColumnEncoder, *, features: int, ends: NDArray[np.int64]
+) -> ColumnSummary:
+    kind = columns.kinds[name]
     if kind in USED and kind != "category":
         values = columns.numbers(name, kind)
         known = values[~np.isnan(values)]
         distinct = len(np.unique(known))
-        advice = _advice(known, distinct, len(values)) if kind == "number" else (None, None)
+        advice = _advice(values, distinct, ends) if kind == "number" else (None, None)
         treatment = "a number of days" if kind == "date" else "as it is"
         if len(known) < len(values):
             treatment += "; the median where missing"
@@ -83,14 +90,19 @@ def _advice_on_text(kind: str, codes: NDArray[np.int64], texts: pa.Array) -> tup
     return ("its text is different in every row", "categorical") if kind == "id" else (None, None)
 
 
-def _advice(known: NDArray[np.float32], distinct: int, rows: int) -> tuple[str | None, str | None]:
+def _advice(values: NDArray[np.float32], distinct: int, ends: NDArray[np.int64]) -> tuple[str | None, str | None]:
     """A remark on a column of numbers, and the argument that changes what is done with it."""
+    known, rows = values[~np.isnan(values)], len(values)
     if distinct == 1 and len(known) == rows:
         return "it is the same in every row", "drop"
-    if not (known == np.round(known)).all():
-        return None, None
-    if distinct == rows >= LEAST_IDS:
+    whole = bool((known == np.round(known)).all())
+    if whole and distinct == rows >= LEAST_IDS:
         return "whole numbers, different in every row: an id?", "drop"
-    if 3 <= distinct <= min(MOST_CODES, rows // ROWS_PER_CODE) and (known >= 0).all():
+    if not whole or (known < 0).any():
+        return None, None
+    codes = are_codes(values, ends)
+    if codes:
+        return "edges join equal values, but not close ones, more often than chance: codes?", "categorical"
+    if codes is None and 3 <= distinct <= min(MOST_CODES, rows // ROWS_PER_CODE):
         return "few whole numbers: codes rather than quantities?", "categorical"
     return None, None

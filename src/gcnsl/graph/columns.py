@@ -14,7 +14,7 @@ A value is missing if it is ``None``, NaN, or one of the texts in :data:`gcnsl.g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gcnsl.errors import ColumnError, InputError
+from gcnsl.graph.column_blocks import Block, blocks_of
 from gcnsl.graph.table_reading import MISSING, Table
 
 USED = ("number", "binary", "category", "date")
@@ -66,6 +67,7 @@ class Columns:
         for name in names:
             named = "category" if name in categorical else "number" if name in numeric else None
             columns.kinds[name] = columns._kind(name, named)
+        columns._look_at_values({*categorical, *numeric})
         return columns
 
     @classmethod
@@ -88,50 +90,77 @@ class Columns:
         return int(self.table.arrow.num_rows)
 
     def numbers(self, name: str, kind: str) -> NDArray[np.float32]:
-        """The values of a column (n), NaN where they are missing; dates in days since 1970.
+        """The values of a column of this kind (n); see :meth:`matrix`."""
+        return self.matrix({name: kind})[:, 0]
+
+    def matrix(self, kinds: Mapping[str, str]) -> NDArray[np.float32]:
+        """The values of columns of these kinds (n × k), NaN where they are missing; dates in days since 1970.
 
         Raises:
-            InputError: If a value is not of this kind, or not finite in float32.
+            InputError: If a value is not of its kind, or not finite in float32.
         """
-        values = _without_codes(self._column(name))
-        if _is_string(values.type):
-            values = self._parsed(name, values, pa.timestamp("us") if kind == "date" else pa.float64())
-        if not (_is_date if kind == "date" else _is_number)(values.type):
-            raise self._wrong(name, values.is_valid(), kind)
-        if kind == "date":
-            values = _days(values)
-        elif not pa.types.is_integer(values.type):
-            values = values.cast(pa.uint8() if pa.types.is_boolean(values.type) else pa.float64())
-        missing = values.is_null(nan_is_null=True).to_numpy()
-        found = values.fill_null(0).to_numpy()
-        beyond = np.abs(found.astype(np.float64, copy=False)) > LARGEST
-        if beyond.any():
-            place, value = self.table.place(beyond, name), found[beyond][0]
-            raise ColumnError(f"{place} is {value}: features must be finite in float32; clip it", "drop", name)
-        single: NDArray[np.float32] = found.astype(np.float32)
-        single[missing] = np.nan
-        return single
+        places = {name: k for k, name in enumerate(kinds)}
+        matrix = np.empty((len(self), len(kinds)), dtype=np.float32)
+        for kind in dict.fromkeys(kinds.values()):
+            for block in self._blocks(name for name, its_kind in kinds.items() if its_kind == kind):
+                values = self._floats(block, kind)
+                beyond = np.abs(values) > LARGEST
+                if beyond.any():
+                    name, row = block.first(beyond)
+                    place, value = self.table.place_in_row(row, name), self._column(name)[row].as_py()
+                    raise ColumnError(f"{place} is {value}: features must be finite in float32; clip it", "drop", name)
+                matrix[:, [places[name] for name in block.names]] = values.reshape(len(block.names), -1).T
+        return matrix
 
     def levels(self, name: str) -> CodedTexts:
-        """The values of a column as text.
+        """The values of a column as text; see :meth:`all_levels`."""
+        return self.all_levels([name])[name]
+
+    def all_levels(self, names: Iterable[str]) -> dict[str, CodedTexts]:
+        """The values of columns as text, by name.
 
         The number 3.0 is the text ``3``, so that a column of codes is the same whether or not some are missing.
         """
-        if name not in self._levels:
-            self._levels[name] = self._find_levels(name)
-        return self._levels[name]
+        names = list(names)
+        for block in self._blocks(name for name in names if name not in self._levels):
+            self._levels.update(self._find_levels(block))
+        return {name: self._levels[name] for name in names}
 
-    def _find_levels(self, name: str) -> CodedTexts:
-        column = _without_codes(self._column(name))
-        if not any(is_kind(column.type) for is_kind in (_is_string, _is_number, _is_date)):
-            raise self._wrong(name, column.is_valid(), "category")
-        coded = pa.chunked_array(column.dictionary_encode().chunks).combine_chunks()
+    def _blocks(self, names: Iterable[str]) -> Iterator[Block]:
+        return blocks_of({name: self._column(name) for name in names})
+
+    def _floats(self, block: Block, kind: str) -> NDArray[np.float64]:
+        """The values of a block (k · n), NaN where they are missing."""
+        values = block.values
+        if _is_string(values.type):
+            values = self._parsed(block, pa.timestamp("us") if kind == "date" else pa.float64())
+        if not (_is_date if kind == "date" else _is_number)(values.type):
+            raise self._wrong(block, values.is_valid(), kind)
+        if kind == "date":
+            values = _days(values)
+        elif pa.types.is_boolean(values.type):
+            values = values.cast(pa.uint8())
+        floats: NDArray[np.float64] = values.cast(pa.float64(), safe=False).to_numpy()
+        return floats
+
+    def _find_levels(self, block: Block) -> Iterator[tuple[str, CodedTexts]]:
+        values = block.values
+        if not any(is_kind(values.type) for is_kind in (_is_string, _is_number, _is_date)):
+            raise self._wrong(block, values.is_valid(), "category")
+        coded = pa.chunked_array(values.dictionary_encode().chunks).combine_chunks()
         texts = pc.replace_substring_regex(coded.dictionary.cast(pa.large_string()), _WHOLE_AS_FRACTION, r"\1")
         distinct = _known(texts).dictionary_encode()
         number = np.append(distinct.indices.fill_null(-1).to_numpy(), -1)
-        return number[coded.indices.fill_null(-1).to_numpy()].astype(np.int64), distinct.dictionary
+        codes = number[coded.indices.fill_null(-1).to_numpy()].astype(np.int64)
+        if len(block.names) == 1:
+            yield block.names[0], (codes, distinct.dictionary)
+            return
+        for name, own in zip(block.names, codes.reshape(len(block.names), -1), strict=True):
+            present, place = np.unique(np.append(-1, own), return_inverse=True)
+            yield name, (place[1:].astype(np.int64) - 1, distinct.dictionary.take(pa.array(present[1:])))
 
     def _kind(self, name: str, named: str | None) -> str:
+        """The kind of a column by its name and type."""
         column = self._column(name)
         if column.null_count == len(column):
             return "empty"
@@ -145,34 +174,50 @@ class Columns:
         if named is not None:
             return named
         if _is_number(column.type):
-            return _kind_of_numbers(column)
+            return "binary" if pa.types.is_boolean(column.type) else "number"
         if not is_text(column.type):
             value = repr(column.drop_null()[0].as_py())[:40]
             place = self.table.place(column.is_valid(), name)
             raise ColumnError(f"{place} is {value}: a feature must be a number, a text or a date", "drop", name)
-        codes, texts = self.levels(name)
-        known = int((codes >= 0).sum())
-        if len(texts) == 0:
-            return "empty"
-        return "constant" if len(texts) == 1 and known == len(codes) else "id" if len(texts) == known else "category"
+        return "category"
+
+    def _look_at_values(self, named: Collection[str]) -> None:
+        """Correct the kinds of numbers and texts by their values, but for columns whose kind the caller has named."""
+        numbers, texts = (
+            [name for name, its_kind in self.kinds.items() if its_kind == kind and name not in named]
+            for kind in ("number", "category")
+        )
+        for block in self._blocks(numbers):
+            values = self._floats(block, "number").reshape(len(block.names), -1)
+            missing = np.isnan(values)
+            for kind, share in {"binary": missing | (values == 0) | (values == 1), "empty": missing}.items():
+                self.kinds.update({block.names[k]: kind for k in np.flatnonzero(share.all(axis=1))})
+        for name, (codes, found) in self.all_levels(texts).items():
+            known = int((codes >= 0).sum())
+            if len(found) == 0:
+                self.kinds[name] = "empty"
+            elif len(found) == 1 and known == len(codes):
+                self.kinds[name] = "constant"
+            elif len(found) == known:
+                self.kinds[name] = "id"
 
     def _column(self, name: str) -> pa.ChunkedArray:
         if name not in self.table.columns:
             raise InputError(f"{self.table.name} has no column {name!r}, which the model was trained with: add it")
         return self.table.columns[name]
 
-    def _parsed(self, name: str, texts: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    def _parsed(self, block: Block, wanted: pa.DataType) -> pa.ChunkedArray:
         """Read text as values of another type."""
-        texts = _known(pc.utf8_trim_whitespace(texts))
+        texts = _known(pc.utf8_trim_whitespace(block.values))
         try:
             return texts.cast(wanted)
         except pa.ArrowInvalid:
             bad = pa.array([not _can_be(text, wanted) for text in texts.to_pylist()])
-            raise self._wrong(name, bad, "date" if pa.types.is_timestamp(wanted) else "number") from None
+            raise self._wrong(block, bad, "date" if pa.types.is_timestamp(wanted) else "number") from None
 
-    def _wrong(self, name: str, bad: Any, kind: str) -> InputError:
-        value = str(self._column(name).filter(bad)[0].as_py())
-        place = self.table.place(bad, name)
+    def _wrong(self, block: Block, bad: Any, kind: str) -> InputError:
+        name, row = block.first(bad)
+        place, value = self.table.place_in_row(row, name), str(self._column(name)[row].as_py())
         return InputError(f"{place} is {value!r}, which is not a {kind}: correct it or leave it empty")
 
 
@@ -194,18 +239,6 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
 
 
-def _kind_of_numbers(column: pa.ChunkedArray) -> str:
-    if pa.types.is_boolean(column.type):
-        return "binary"
-    known = column.drop_null()
-    if not pa.types.is_integer(column.type):
-        known = known.cast(pa.float64())
-        known = known.filter(pc.invert(pc.is_nan(known)))
-    if len(known) == 0:
-        return "empty"
-    return "binary" if pc.all(pc.is_in(known, value_set=pa.array([0, 1], known.type))).as_py() else "number"
-
-
 def _days(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Dates and times as days, since 1970 or since midnight; durations as their length in days."""
     kind = values.type
@@ -214,13 +247,6 @@ def _days(values: pa.ChunkedArray) -> pa.ChunkedArray:
     unit = "ms" if pa.types.is_date64(kind) else kind.unit
     whole = values.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64())
     return pc.divide(whole.cast(pa.float64(), safe=False), float(_PER_DAY[unit]))
-
-
-def _without_codes(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Categories as the values that they stand for; a column without any value as text."""
-    if pa.types.is_dictionary(column.type):
-        return column.cast(column.type.value_type)
-    return column.cast(pa.large_string()) if pa.types.is_null(column.type) else column
 
 
 def _known(texts: Any) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
-from gcnsl.graph.labels import UNKNOWN, number_classes
+from gcnsl.graph.labels import NO_CLASS, UNKNOWN, is_no_class, number_classes, read_labels
 from gcnsl.graph.table_reading import Table
 
 _NUMBER = r"^-?(0|[1-9]\d*)(\.\d*)?$"
@@ -34,16 +34,20 @@ def label_classes(table: Table, name: str, unknown: Sequence[Any] | None = None)
         elif not pa.types.is_integer(column.type):
             column = column.cast(pa.string())
         coded = pa.chunked_array(column.dictionary_encode().chunks).combine_chunks()
-        values = _as_numbers(coded.dictionary, unknown) if table.is_text else coded.dictionary
-        numbers, classes = number_classes(values.to_numpy(zero_copy_only=False), unknown)
-    except (InputError, pa.ArrowException) as error:
+        found = _as_numbers(coded.dictionary, unknown) if table.is_text else coded.dictionary
+    except pa.ArrowException as error:
         raise InputError(f"{table.name}: column {name!r} can't be used as the label: {error}") from error
+    values, rows = found.to_numpy(zero_copy_only=False), pc.fill_null(coded.indices, -1).to_numpy()
+    bad = np.append(read_labels(values, unknown)[1] & is_no_class(values), False)[rows]  # -1 selects the last entry
+    if bad.any():
+        value = table.columns[name].filter(pa.array(bad))[0].as_py()
+        raise InputError(f"{table.place(bad, name)} is {value}: {NO_CLASS}, or leave it empty if the class is unknown")
+    numbers, classes = number_classes(values, unknown)
     if len(classes) == 1:
         raise InputError(
             f"{table.name}: column {name!r} has only one class ({str(classes[0])!r}): label nodes of at least two"
         )
-    y = np.append(numbers, UNLABELLED)[pc.fill_null(coded.indices, -1).to_numpy()]  # -1 selects the last entry
-    return y, [str(c) for c in classes]
+    return np.append(numbers, UNLABELLED)[rows], [str(c) for c in classes]
 
 
 def _as_numbers(texts: pa.Array, unknown: Sequence[str]) -> pa.Array:

@@ -23,6 +23,7 @@ from gcnsl.graph.table_reading import MISSING
 
 UNKNOWN = (str(UNLABELLED), *filter(None, MISSING))
 """The labels, as text, of nodes whose class is unknown, besides those that are missing."""
+NO_CLASS = "a class can't be a fraction or infinite; give integers or names"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
 
@@ -63,9 +64,9 @@ def number_classes(y: Any, unknown: Sequence[Any] = UNKNOWN) -> tuple[NDArray[np
     if known.dtype.kind == "O":
         known = _typed(known)
     if known.dtype.kind == "f":
-        unusable = known[(known != np.round(known)) | (np.abs(known) >= 2.0**63)]
+        unusable = known[is_no_class(known)]
         if len(unusable):
-            raise InputError(f"y holds {unusable[0]}: a class can't be a fraction or infinite; give integers or names")
+            raise InputError(f"y holds {unusable[0]}: {NO_CLASS}")
         known = known.astype(np.int64)
     try:
         found, classes = pd.factorize(known, sort=True)
@@ -74,6 +75,14 @@ def number_classes(y: Any, unknown: Sequence[Any] = UNKNOWN) -> tuple[NDArray[np
     numbers = np.full(len(values), UNLABELLED, dtype=np.int64)
     numbers[labelled] = found
     return numbers, _typed(classes) if classes.dtype.kind == "O" else np.asarray(classes)
+
+
+def is_no_class(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which labels (n) are numbers that are not integers, or too large for one."""
+    if labels.dtype.kind != "f":
+        return np.zeros(len(labels), dtype=bool)
+    found: NDArray[np.bool_] = (labels != np.round(labels)) | (np.abs(labels) >= 2.0**63)
+    return found
 
 
 def _typed(values: Any) -> NDArray[Any]:

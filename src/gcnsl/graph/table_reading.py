@@ -65,8 +65,11 @@ class Table:
 
     def place(self, bad: Any, column: str) -> str:
         """Return where the first bad entry is, such as ``nodes.csv, row 3, column 'age'``."""
-        row = int(np.flatnonzero(np.asarray(bad))[0]) + 1
-        return f"{self.name}, row {row}, column {column!r}"
+        return self.place_in_row(int(np.flatnonzero(np.asarray(bad))[0]), column)
+
+    def place_in_row(self, row: int, column: str) -> str:
+        """Return the same for a row that is counted from 0."""
+        return f"{self.name}, row {row + 1}, column {column!r}"
 
 
 def read_table(

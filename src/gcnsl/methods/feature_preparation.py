@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.nn import ModelConfig, normalize_features
+from gcnsl.spectral.conventions import restored
 from gcnsl.structure import StructuralFeatures
 
 FULL_SHARE = 0.5
@@ -80,13 +80,14 @@ class FeaturePreparation:
     def from_state(cls, config: ModelConfig, tensors: dict[str, Tensor], graph: Data) -> FeaturePreparation:
         """The preparation with this state; raises a KeyError or ValueError if it is damaged."""
         structure = None if graph.num_features else StructuralFeatures.from_state(tensors, graph.num_nodes)
-        restored = cls(config, structure, tensors.get("mean"), tensors.get("scale"))
-        columns = restored._unscaled(graph).shape[1]
-        for name in ("mean", "scale"):
-            value: Any = getattr(restored, name)
-            if (value is None) != (restored.mean is None) or (value is not None and value.shape != (columns,)):
-                raise ValueError(f"{name} does not fit {columns} features")
-        return restored
+        unscaled = cls(config, structure)
+        if not {"mean", "scale"} & tensors.keys():
+            return unscaled
+        columns = unscaled._unscaled(graph).shape[1]
+        mean, scale = restored(tensors, {"mean": (columns,), "scale": (columns,)}, torch.device("cpu"))
+        if not bool((scale > 0).all()):
+            raise ValueError("scale is not positive")
+        return cls(config, structure, mean, scale)
 
 
 def standardizes(config: ModelConfig, x: Tensor) -> bool:

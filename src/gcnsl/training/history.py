@@ -20,6 +20,8 @@ class Epoch:
         train_loss: Loss of the training step, with dropout.
         val_loss: Loss on the validation nodes after the step.
         accuracy: Accuracy after the step, by mask: ``"train"``, ``"val"`` and those of ``watch``.
+        metric: The metric that chooses the best epoch; accuracy if the loss does.
+        score: Its value on the validation nodes.
         best_epoch: Number of the best epoch so far.
         remaining: Number of epochs left if none of them improves.
         seconds: Time spent so far, including the earlier parts of a resumed run.
@@ -30,6 +32,8 @@ class Epoch:
     train_loss: float
     val_loss: float
     accuracy: Mapping[str, float]
+    metric: str
+    score: float
     best_epoch: int
     remaining: int
     seconds: float
@@ -39,6 +43,11 @@ class Epoch:
     def improved(self) -> bool:
         """Whether this epoch is the best so far."""
         return self.best_epoch == self.number
+
+    @property
+    def validation(self) -> str:
+        """The metric on the validation nodes, in words."""
+        return f"validation {self.metric} {METRICS[self.metric].text(self.score)}"
 
 
 @dataclass

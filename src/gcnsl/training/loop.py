@@ -148,11 +148,14 @@ def _seen(history: History, objective: Objective, settings: TrainingSettings, bu
     """The last epoch, for ``on_epoch``."""
     values = {name: of_all[-1] for name, of_all in history.values.items()}
     remaining = history.remaining(settings)
+    metric = "accuracy" if settings.monitor == "loss" else settings.monitor
     return Epoch(
         number=len(history),
         train_loss=values["train_loss"],
         val_loss=values["val_loss"],
         accuracy={mask: values[f"{mask}_accuracy"] for mask in objective.masks},
+        metric=metric,
+        score=values[f"val_{metric}"],
         best_epoch=history.best_epoch,
         remaining=remaining,
         seconds=history.seconds,
