@@ -14,7 +14,7 @@ from gcnsl.cli.train import say_if_interrupted
 if TYPE_CHECKING:
     from gcnsl.estimator.explanation import Explanation, Neighbour
 
-SHOWN_FEATURES = 8
+SHOWN_FEATURES, SHOWN_REASONS = 8, 3
 
 
 @app.command()
@@ -85,6 +85,7 @@ def _print_explanation(explanation: "Explanation", top: int) -> None:
         out.print("A* joins the node to so many others that it tells nothing about this one.")
     else:
         _print_neighbours("Learned graph A*", "in A too", explanation, explanation.reconnected, top)
+        _print_reasons(explanation.reconnected[:SHOWN_REASONS])
     _print_neighbours("Given graph A", "in A* too", explanation, explanation.original, top)
 
 
@@ -99,6 +100,13 @@ def _print_features(explanation: "Explanation", against: str) -> None:
     print_table(("feature", "value", "log-odds"), rows, right=("value", "log-odds"))
     if others:
         out.print(f"and {len(others):,} more, together {rest:+.2f}", highlight=False)
+
+
+def _print_reasons(neighbours: "list[Neighbour]") -> None:
+    """Say what makes the closest neighbours in A* similar, one line each."""
+    for other in neighbours:
+        for reason in other.reasons:
+            out.print(escape(f"{other.id} is similar in {reason.graph} by {reason}"), highlight=False)
 
 
 def _print_neighbours(

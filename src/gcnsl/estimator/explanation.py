@@ -9,7 +9,6 @@ from statistics import fmean
 from typing import Any, cast
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
@@ -17,11 +16,18 @@ from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError
 from gcnsl.estimator.feature_attribution import attribute_features, own_features
 from gcnsl.estimator.node_classifier import NodeClassifier
+from gcnsl.estimator.similarity_reasons import Reason, feature_names, node_name, reason
+from gcnsl.nn.comparison import Comparison
 from gcnsl.sparse import slice_rows
-from gcnsl.structure.structural_features import FEATURE_NAMES
 
 CROWD, CROWDED_SHARE = 1000, 0.5
 """From so many neighbours on, or with more than this share of all nodes, the learned graph tells nothing of a node."""
+
+REASONED = 50
+"""Number of neighbours, the closest first, for which reasons are looked for."""
+
+ROUNDING = 1e-5
+"""By how much a similarity of exactly ε may differ from it, computed in another order."""
 
 ARROWS = {"edge": "", "out": "→", "in": "←"}
 
@@ -49,7 +55,8 @@ class Node:
 class Neighbour(Node):
     """A node that the given graph (``original``) or the learned one (``reconnected``) joins to another.
 
-    ``similarity`` is the cosine of the two in the learned graph; ``None`` if it measures none. ``links`` are those of
+    ``similarity`` is the largest cosine of the two in a learned graph; ``None`` if none measures any. ``reasons`` say
+    why learned graphs join the nodes; only those of the closest neighbours are looked for. ``links`` are those of
     the given graph: ``"out"`` to the neighbour and ``"in"`` from it, or ``"edge"`` if the graph has no directions, each
     with its weight; ``None`` if the graph has no weights.
     """
@@ -58,6 +65,7 @@ class Neighbour(Node):
     original: bool
     reconnected: bool
     links: dict[str, float | None]
+    reasons: list[Reason]
 
     @property
     def arrows(self) -> str:
@@ -159,19 +167,20 @@ def explain(classifier: NodeClassifier, node: int) -> Explanation:
     probabilities = classifier.predict_proba()
     order = np.argsort(-probabilities[node], kind="stable")
     given = _links(classifier.graph_, node)
-    learned, similarity = _learned_neighbours(classifier, node)
-    reconnected = None if learned is None else set(learned.tolist())
-    views = [
+    learned = _Learned(classifier, node)
+    reconnected = learned.neighbours
+    others = sorted((given.keys() | (reconnected or set())) - {node})
+    closest = [
         Neighbour(
             **vars(_view(classifier, probabilities, i)),
-            similarity=None if similarity is None else float(similarity[i]),
+            similarity=learned.similarity(i),
             original=i in given,
             reconnected=i in (reconnected or ()),
             links=given.get(i, {}),
+            reasons=learned.reasons(i) if place < REASONED else [],
         )
-        for i in sorted((given.keys() | (reconnected or set())) - {node})
+        for place, i in enumerate(sorted(others, key=lambda i: -(learned.similarity(i) or 0.0)))
     ]
-    closest = sorted(views, key=lambda other: -(other.similarity or 0.0))
     classes, branches = classifier.classes_.tolist(), getattr(classifier.model_, "evidence", None)
     prepared, (first, second) = classifier.fitted_.prepared, order[:2].tolist()
     return Explanation(
@@ -191,9 +200,7 @@ def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) ->
     shares = attribute_features(classifier.fitted_, node, one=one, other=other)
     given = slice_rows(classifier.graph_.x, node, node + 1).to_dense()[0]
     values = given if len(given) == len(shares) else own_features(classifier.fitted_, node)  # the method's own
-    names = classifier.graph_.get("feature_names") or [f"feature {column}" for column in range(len(shares))]
-    if classifier.fitted_.prepared.features.structure is not None:
-        names = FEATURE_NAMES
+    names = feature_names(classifier, len(shares))
     order = [column for column in np.argsort(-np.abs(shares), kind="stable").tolist() if shares[column] != 0]
     return [Feature(names[column], float(values[column]), float(shares[column])) for column in order]
 
@@ -203,7 +210,7 @@ def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) ->
     best = int(probabilities[node].argmax())
     uses = {"training": classifier.train_mask_, "validation": classifier.val_mask_}
     return Node(
-        id=node if classifier.node_ids_ is None else classifier.node_ids_[node : node + 1].tolist()[0],
+        id=node_name(classifier, node),
         label=None if number == UNLABELLED else classes[number],
         used_for=next((use for use, mask in uses.items() if mask[node]), None),
         predicted=classes[best],
@@ -226,16 +233,31 @@ def _links(graph: Data, node: int) -> dict[int, dict[str, float | None]]:
     return links
 
 
-@torch.no_grad()
-def _learned_neighbours(
-    classifier: NodeClassifier, node: int
-) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
-    """The nodes that the learned graph joins a node to, and its similarity to every node, if it learns and measures."""
-    inputs, model = classifier.fitted_.prepared.inputs, cast("Any", classifier.model_)
-    if not getattr(model, "learns_graph", False):
-        return None, None
-    (_, joined), _ = model.learned_graph(*inputs, rows=slice(node, node + 1))
-    if not hasattr(model, "directions"):
-        return joined.cpu().numpy(), None
-    z = model.directions(inputs[0])
-    return joined.cpu().numpy(), (z @ z[node]).cpu().numpy()
+class _Learned:
+    """The learned graph around a node.
+
+    ``neighbours`` are the nodes that it joins to the node; ``None`` if the model learns no graph.
+    """
+
+    def __init__(self, classifier: NodeClassifier, node: int) -> None:
+        inputs, model = classifier.fitted_.prepared.inputs, cast("Any", classifier.model_)
+        self._classifier, self._node = classifier, node
+        self.neighbours: set[int] | None = None
+        self._measured: list[tuple[Comparison, NDArray[np.float32]]] = []
+        if getattr(model, "learns_graph", False):
+            (_, joined), _ = model.learned_graph(*inputs, rows=slice(node, node + 1))
+            self.neighbours = set(joined.tolist())
+            compared = model.comparisons(*inputs) if hasattr(model, "comparisons") else []
+            self._measured = [(each, each.similarities(node).cpu().numpy()) for each in compared]
+
+    def similarity(self, other: int) -> float | None:
+        """The largest similarity of the node to another, if any is measured."""
+        return max((float(similarities[other]) for _, similarities in self._measured), default=None)
+
+    def reasons(self, other: int) -> list[Reason]:
+        """Why learned graphs join the node to another."""
+        return [
+            reason(self._classifier, compared, self._node, other, float(similarities[other]))
+            for compared, similarities in self._measured
+            if similarities[other] >= compared.epsilon - ROUNDING
+        ]

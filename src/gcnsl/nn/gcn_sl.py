@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import EPSILON_BOUNDS, check_whole
 from gcnsl.errors import InputError
+from gcnsl.nn.comparison import Comparison, unit_rows
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries
 from gcnsl.nn.preprocessing import (
@@ -21,7 +22,6 @@ from gcnsl.nn.preprocessing import (
     normalized_adjacency,
     shift_features,
 )
-from gcnsl.nn.similarity_head import unit_rows
 from gcnsl.nn.spectral_columns import SpectralColumns
 from gcnsl.options import option
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
@@ -284,6 +284,14 @@ class GCNSL(nn.Module):
             return reconnected_edges(z, self.epsilon)
         (row, column), similarity = reconnected_edges(z[rows], self.epsilon, keys=z)
         return torch.stack([torch.arange(len(z), device=z.device)[rows][row], column]), similarity
+
+    def comparisons(
+        self, x: Matrix, adjacency: SparseMatrix | Tensor | None = None, spectral: Tensor | None = None
+    ) -> list[Comparison]:
+        """What the learned graph compares."""
+        if self.similarity is None:
+            return []
+        return [Comparison("A*", "features", x, self.similarity.weight, self.epsilon)]
 
     def directions(self, x: Matrix) -> Tensor:
         """Unit rows x_i Q / ‖x_i Q‖ (n × q), whose inner products are the similarities."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
+from gcnsl.nn.comparison import unit_rows
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.mean_degree import epsilon_for_degree
 from gcnsl.sparse import Matrix
@@ -76,13 +76,3 @@ class SimilarityHead(nn.Module):
         row = torch.arange(len(z), device=z.device)[rows][row]
         other = row != column
         return torch.stack([row, column])[:, other], similarity[other]
-
-
-def unit_rows(rows: Tensor) -> Tensor:
-    """Rows divided by their length; zero rows stay zero.
-
-    Weight decay can shrink Q until squares underflow. Each row is therefore first divided by its largest magnitude,
-    which cancels in the result and so needs no derivative.
-    """
-    largest = rows.detach().abs().amax(dim=1, keepdim=True)
-    return functional.normalize(rows / torch.where(largest > 0, largest, 1.0), dim=1)

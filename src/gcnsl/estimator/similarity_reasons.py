@@ -1,0 +1,67 @@
+"""Why a learned graph joins two nodes: the shared neighbours or the features that make them similar."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gcnsl.estimator.node_classifier import NodeClassifier
+from gcnsl.nn.comparison import Comparison
+from gcnsl.structure.structural_features import FEATURE_NAMES
+
+SHOWN = 5
+"""Number of neighbours or features that are named."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A learned graph that joins two nodes, their similarity in it, and what this consists of.
+
+    Attributes:
+        graph: Name of the learned graph.
+        similarity: Cosine of the two nodes.
+        measure: ``"links"`` or ``"features"``: what is compared.
+        parts: The parts of the similarity that are largest, by the id of a shared neighbour or the name of a feature.
+        others: Number of further shared neighbours or features that have a part.
+    """
+
+    graph: str
+    similarity: float
+    measure: str
+    parts: dict[Any, float]
+    others: int
+
+    def __str__(self) -> str:
+        named = ", ".join(str(name) for name in self.parts)
+        more = f" and {self.others:,} more" if self.others else ""
+        what = "shared neighbours" if self.measure == "links" else "features"
+        return f"{what}: {named}{more}" if named else f"no {what}"
+
+
+def feature_names(classifier: NodeClassifier, columns: int) -> list[str]:
+    """The names of the features that the model reads."""
+    if classifier.fitted_.prepared.features.structure is not None:
+        return list(FEATURE_NAMES)
+    return classifier.graph_.get("feature_names") or [f"feature {column}" for column in range(columns)]
+
+
+def node_name(classifier: NodeClassifier, node: int) -> Any:
+    """The id of a node, or its number if nodes have no ids."""
+    return node if classifier.node_ids_ is None else classifier.node_ids_[node : node + 1].tolist()[0]
+
+
+def reason(classifier: NodeClassifier, comparison: Comparison, node: int, other: int, similarity: float) -> Reason:
+    """Say what the similarity of two nodes consists of."""
+    parts = comparison.parts(node, other).cpu()
+    if comparison.measure == "links":
+        shared = (comparison.row(node) != 0) & (comparison.row(other) != 0)
+        parts = torch.where(shared.cpu(), parts, 0.0)
+    order = [column for column in parts.argsort(descending=True, stable=True).tolist() if parts[column] > 0]
+
+    def name(column: int) -> Any:
+        if comparison.measure == "links":  # with both directions, A has two columns for each node
+            return node_name(classifier, column % len(classifier.y_))
+        return feature_names(classifier, len(parts))[column]
+
+    named = {name(column): float(parts[column]) for column in order[:SHOWN]}
+    return Reason(comparison.name, similarity, comparison.measure, named, len(order) - len(order[:SHOWN]))
