@@ -53,7 +53,7 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
     "geom-gcn": {"embedding": _one_of("isomap", "poincare", "struc2vec")},
     "mixhop": {
         "lr": _log(0.01, 1.0),  # for plain gradient descent
-        "hidden_channels": _one_of(16, 32, 48, 64, 128, 192),
+        "power_channels": _one_of(16, 21, 32, 48, 64, 128, 192),
         "dropout": _steps(0.0, 0.9, 0.1),
     },
     "nlgnn": {"embedding": _one_of("mlp", "gcn")},
@@ -67,7 +67,7 @@ _H2GCN_GRID = {"dropout": (0.0, 0.5), "weight_decay": (1e-5, 5e-4), "relu": (Tru
 _GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "gcn": {"patience": (40, 100, 200)},
     "geom-gcn": {"embedding": ("isomap", "poincare", "struc2vec")},
-    "mixhop": {"hidden_channels": (64, 192)},
+    "mixhop": {"power_channels": (21, 64)},  # 64 and 192 over three powers
     "h2gcn-1": _H2GCN_GRID,
     "h2gcn-2": _H2GCN_GRID,
     "nlgnn": {"embedding": ("mlp", "gcn"), "kernel_size": (3, 5)},
