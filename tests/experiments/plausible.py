@@ -49,6 +49,7 @@ def _result(spec: RunSpec) -> RunResult:
         initial = original if spec.dataset == "cora" else 0.2 + 0.1 * original
         metrics |= {"homophily": learned + rng.normal(0, 0.01), "homophily_initial": initial, "degree": 4.2}
         metrics["homophily_original"] = original
+        metrics |= {f"{name}_featured": metrics[name] for name in metrics if name.startswith(("homophily", "degree"))}
     history = _curves(rng, test, deep=spec.method == "gcn") if spec.curves else {}
     return RunResult(
         spec, "ok", metrics, float(rng.uniform(1, 20)), split_hash=f"{spec.run:016x}", history=history, **common

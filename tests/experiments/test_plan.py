@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("all_methods")
         ("accuracy", 10 * 8 * 2, 10 * 8 * 2 * 10),
         ("ablation", 4 * 2 * 8, 4 * 2 * 8 * 10),
         ("spectral", 2 * 2 * 8, 2 * 2 * 8 * 10),
-        ("homophily", 5 * 8, 2 * 8 * 10),
+        ("homophily", 9 * 8, 2 * 8 * 10),
         ("depth", 6, 6 * 10),
         ("runtime", 3 * 8, 3 * 8 * 3),
         ("synthetic", 10 * 11, 10 * 11 * 10),
