@@ -99,7 +99,7 @@ METHODS: dict[str, Method] = {
     for method in (
         Method("mlp", MLPConfig(), TrainingSettings(epochs=2000, patience=100)),
         Method("gcn", GCNConfig(), TrainingSettings(epochs=2000, patience=100)),
-        Method("gat", GATConfig(), TrainingSettings(epochs=2000, patience=100)),
+        Method("gat", GATConfig(), TrainingSettings(lr=0.005, epochs=1500, patience=100)),
         Method("mixhop", MixHopConfig(), TrainingSettings(lr=0.5, optimizer="sgd", epochs=2000)),
         Method(
             "geom-gcn",
