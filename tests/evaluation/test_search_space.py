@@ -5,6 +5,9 @@ from gcnsl import InputError
 from gcnsl.evaluation.search_space import _GRIDS, grid_of, space_of
 from gcnsl.experiments import paper
 from gcnsl.methods import METHODS
+from gcnsl.methods.resolver import published_path, read_settings
+
+PUBLISHED = sorted(published_path("cora").parent.glob("*.toml"))
 
 
 @pytest.mark.parametrize("dataset", paper.DATASETS)
@@ -22,6 +25,15 @@ def test_spaces_hold_defaults_and_grids(name) -> None:
     for option, suggest in space.items():
         known = [defaults[option], *_GRIDS.get(name, {}).get(option, ())]
         assert [suggest(optuna.trial.FixedTrial({option: value}), option) for value in known] == known
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_spaces_hold_what_is_published(path) -> None:
+    for name, parts in read_settings(path).items():
+        space = space_of(name)
+        known = {option: value for option, value in parts["options"].items() if option in space}
+        found = {option: space[option](optuna.trial.FixedTrial(known), option) for option in known}
+        assert found == known
 
 
 def test_spaces_of_other_methods_are_of_their_own_options() -> None:

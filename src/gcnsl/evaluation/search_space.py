@@ -56,7 +56,12 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
         "power_channels": _one_of(16, 21, 32, 48, 64, 128, 192),
         "dropout": _steps(0.0, 0.9, 0.1),
     },
-    "nlgnn": {"embedding": _one_of("mlp", "gcn")},
+    "nlgnn": {
+        "embedding": _one_of("mlp", "gcn"),
+        "hidden_channels": _one_of(16, 32, 48, 64, 96, 128),
+        "weight_decay": _one_of(0.0, 5e-6, 5e-5, 5e-4),  # none at all on the Wikipedia graphs
+        "conv_dropout": _steps(0.0, 0.8, 0.1),
+    },
 }
 """Options that mean something else in one method than in others, or have another range there."""
 
