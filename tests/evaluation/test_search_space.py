@@ -44,7 +44,7 @@ def test_spaces_of_other_methods_are_of_their_own_options() -> None:
 
 
 def test_the_switches_of_the_ablation_are_not_searched_for() -> None:
-    assert not {"use_adjacency", "use_reconnected"} & space_of("gcn-sl-cc").keys()
+    assert not {"use_adjacency", "use_reconnected", "use_spectral"} & space_of("gcn-sl-cc").keys()
 
 
 def test_a_method_without_a_grid_says_which_have_one() -> None:

@@ -58,8 +58,9 @@ def test_options_are_complete_and_changed_where_they_should_be() -> None:
         )
         assert options.items() >= paper.hyperparameters(cell.column).items()
         assert options["merge"] == ("concat" if "cc" in cell.row else "average")
-    without = [dict(c.runs[0].options)["n_components"] for c in plan("spectral", scope).cells if "without" in c.row]
-    assert without == [0] * 16
+    with_f = {c.row: dict(c.runs[0].options)["use_spectral"] for c in plan("spectral", scope).cells}
+    assert with_f == {row: "without" not in row for row in with_f}
+    assert len(with_f) == 4
     depth = {c.row: dict(c.runs[0].options) for c in plan("depth", scope).cells}
     assert [depth[f"gcn-{k}"]["num_layers"] for k in (3, 4, 5)] == [3, 4, 5]
     assert [depth[f"gcn-sl-cc-{k}"]["rounds"] for k in (3, 4, 5)] == [3, 4, 5]

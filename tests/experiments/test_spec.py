@@ -38,6 +38,8 @@ def test_keys_do_not_change_between_versions() -> None:
 def test_an_option_that_came_later_changes_no_key_unless_it_is_used() -> None:
     assert spec().with_defaults({"class_weight": None}).key == spec().key
     assert spec().with_defaults({"class_weight": "balanced"}).key != spec().key
+    assert spec().with_defaults({"use_spectral": True}).key == spec().key
+    assert spec().with_defaults({"use_spectral": False}).key != spec().key
 
 
 def test_an_option_that_came_later_has_its_default_in_earlier_runs() -> None:

@@ -23,6 +23,7 @@ VARIANTS = [
     ("nlgnn", {"embedding": "gcn", "kernel_size": 3}),
     ("gcn-sl-cc", {"rounds": 1, "self_loops": True, "feature_shift": 0.0}),
     ("gcn-sl-cc", {"n_components": 0}),
+    ("gcn-sl-av", {"use_spectral": False}),
     ("gcn-sl-cc", {"spectral_method": "esc", "use_adjacency": False}),
     ("gcn-sl-av", {"spectral_method": "sc", "use_reconnected": False}),
 ]

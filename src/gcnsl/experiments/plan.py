@@ -164,7 +164,7 @@ def _spectral(scope: Scope) -> Iterator[PlannedCell]:
         printed = paper.ACCURACY[method].get(dataset)
         runs = scope.run_specs(method, dataset, split)
         yield PlannedCell(f"{method} with F", dataset, split, "test", runs, printed)
-        runs = scope.run_specs(method, dataset, split, n_components=0)
+        runs = scope.run_specs(method, dataset, split, use_spectral=False)
         yield PlannedCell(f"{method} without F", dataset, split, "test", runs)
 
 

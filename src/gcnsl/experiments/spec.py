@@ -14,7 +14,7 @@ from gcnsl.errors import InputError
 Task = Literal["train", "features"]
 Options = tuple[tuple[str, Any], ...]
 
-LATER_OPTIONS = {"class_weight": None, "standardize": "auto"}
+LATER_OPTIONS = {"class_weight": None, "standardize": "auto", "use_spectral": True}
 """Options that were introduced after runs had been committed: with these values, a run has the key that it had then."""
 EARLIER_NAMES = {("mixhop", "power_channels"): "hidden_channels"}
 """Options that had another name when runs were committed: a run's key is computed with that name."""
