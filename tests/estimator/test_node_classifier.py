@@ -20,7 +20,7 @@ from gcnsl.structure.structural_features import FEATURE_NAMES
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, same_weights
 
-SMALL = {"hidden_channels": 6, "epochs": 8, "patience": 8}
+SMALL = {"epochs": 8, "patience": 8}
 LABELS = np.where(HIDDEN, None, NAMES[TRUTH])
 GROWN_X, GROWN_EDGES = np.vstack([X, X[:3] + 0.5]), np.hstack([EDGES, [[N, N + 1, 4], [2, N, N + 2]]])
 STAYS = ("geom-gcn",)
@@ -96,7 +96,7 @@ def test_new_nodes_are_classified_or_refused_with_a_remedy(name) -> None:
 def test_scikit_learn_conventions(name) -> None:
     model = NodeClassifier(name, **SMALL, device="cpu")
     assert clone(model).get_params() == model.get_params()
-    assert model.get_params()["hidden_channels"] == 6
+    assert model.get_params()["epochs"] == 8
     assert clone(model).set_params(epochs=3).options["epochs"] == 3
     assert model.set_params(random_state=4).random_state == 4
     with pytest.raises(InputError, match=f"lambada: {name} has no such option"):

@@ -18,6 +18,8 @@ class FakeConfig(ModelConfig):
 
     num_layers: int = option(2, "Not used.")
     hidden_channels: int = option(8, "Not used.")
+    power_channels: int = option(8, "Not used.")
+    conv_dropout: float = option(0.5, "Not used.")
     dropout: float = option(0.5, "Not used.")
     relu: bool = option(True, "Not used.")
     kernel_size: int = option(3, "Not used.")

@@ -32,6 +32,17 @@ def test_learned_edges_are_counted_without_loops_and_in_parts(data, monkeypatch,
     assert found.homophily == pytest.approx(edge_homophily(edges, data.y))
 
 
+def test_the_edges_among_some_nodes(data) -> None:
+    model, inputs = prepared(data, epsilon=0.6)
+    among = torch.arange(60) % 3 > 0
+    found = learned_agreement(model, inputs, data.y, among=among)
+    edges, _ = model.learned_graph(inputs[0])
+    edges = edges[:, (edges[0] != edges[1]) & among[edges].all(dim=0)]
+    assert found.degree == edges.shape[1] / 40
+    assert found.homophily == pytest.approx(edge_homophily(edges, data.y))
+    assert learned_agreement(model, inputs, data.y, among=torch.zeros_like(among)) == (None, 0)
+
+
 def test_nodes_that_are_alike_to_none(data) -> None:
     model, inputs = prepared(data)
     with torch.no_grad():

@@ -5,6 +5,9 @@ from gcnsl import InputError
 from gcnsl.evaluation.search_space import _GRIDS, grid_of, space_of
 from gcnsl.experiments import paper
 from gcnsl.methods import METHODS
+from gcnsl.methods.resolver import published_path, read_settings
+
+PUBLISHED = sorted(published_path("cora").parent.glob("*.toml"))
 
 
 @pytest.mark.parametrize("dataset", paper.DATASETS)
@@ -24,6 +27,15 @@ def test_spaces_hold_defaults_and_grids(name) -> None:
         assert [suggest(optuna.trial.FixedTrial({option: value}), option) for value in known] == known
 
 
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_spaces_hold_what_is_published(path) -> None:
+    for name, parts in read_settings(path).items():
+        space = space_of(name)
+        known = {option: value for option, value in parts["options"].items() if option in space}
+        found = {option: space[option](optuna.trial.FixedTrial(known), option) for option in known}
+        assert found == known
+
+
 def test_spaces_of_other_methods_are_of_their_own_options() -> None:
     for name, method in METHODS.items():
         assert space_of(name).keys() <= method.options().keys()
@@ -32,7 +44,7 @@ def test_spaces_of_other_methods_are_of_their_own_options() -> None:
 
 
 def test_the_switches_of_the_ablation_are_not_searched_for() -> None:
-    assert not {"use_adjacency", "use_reconnected"} & space_of("gcn-sl-cc").keys()
+    assert not {"use_adjacency", "use_reconnected", "use_spectral"} & space_of("gcn-sl-cc").keys()
 
 
 def test_a_method_without_a_grid_says_which_have_one() -> None:

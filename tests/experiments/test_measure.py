@@ -32,7 +32,9 @@ def test_what_is_measured_of_gcn_sl() -> None:
     assert first.metrics.keys() == {
         *("train", "val", "test", "train_nodes", "test_nodes", "epochs", "best_epoch"),
         *("homophily", "degree", "homophily_initial", "homophily_original"),
+        *("homophily_featured", "degree_featured", "homophily_initial_featured", "homophily_original_featured"),
     }
+    assert first.metrics["homophily_featured"] == first.metrics["homophily"], "every node has features"
     assert first.metrics["homophily_original"] == pytest.approx(0.3, abs=0.01)
     assert (first.metrics["train_nodes"], first.metrics["test_nodes"]) == (30, 12)
     assert first.metrics["epochs"] == 3
@@ -42,6 +44,22 @@ def test_what_is_measured_of_gcn_sl() -> None:
     assert first.finished
     assert first.seconds > 0
     assert first.history == {}
+
+
+@pytest.mark.parametrize("layout", [torch.Tensor.to_dense, torch.Tensor.to_sparse_csr])
+def test_nodes_without_features_are_counted_apart(layout) -> None:
+    data = graph()
+    data.x[:20] = 0
+    classes, featured = data.y.numpy(), slice(20, 60)
+    data.x = layout(data.x)
+    ready = prepare(METHODS["gcn-sl-cc"].with_options(**QUICK, epsilon=1.0), data, seed=0, device=CPU)
+    metrics = train_run(spec(), ready).metrics
+    assert metrics["degree"] >= 20 * 19 / 60, "the shift has made their rows equal"
+    assert metrics["degree_featured"] < 5
+    edges = data.edge_index[:, (data.edge_index >= 20).all(dim=0)].numpy()
+    agree = classes[edges[0]] == classes[edges[1]]
+    assert metrics["homophily_original_featured"] == pytest.approx(agree.mean(), abs=1e-6)
+    assert len(set(classes[featured])) == 3
 
 
 def test_a_model_that_learns_no_graph_has_no_homophily() -> None:

@@ -71,7 +71,7 @@ def test_the_text_s_ratios_follow_from_the_table() -> None:
 @pytest.mark.parametrize("dataset", paper.DATASETS)
 def test_hyperparameters_are_options_of_both_merges(dataset) -> None:
     options = paper.hyperparameters(dataset)
-    assert len(options) == 12, "nine of the paper's, three where it is silent"
+    assert len(options) == 13, "nine of the paper's, four where it is silent"
     for name in ("gcn-sl-cc", "gcn-sl-av"):
         assert METHODS[name].with_options(**options).options().items() >= options.items()
     assert options["n_components"] <= options["n_anchors"] < paper.DATASETS[dataset].nodes
@@ -91,6 +91,7 @@ def test_hyperparameters_spot_values() -> None:
         "feature_norm": "l2",
         "self_loops": True,
         "adjacency_norm": "symmetric",
+        "spectral_scale": "unit",
     }
     assert paper.hyperparameters("cornell-geomgcn")["hidden_channels"] == 48
     assert paper.SEED == 42

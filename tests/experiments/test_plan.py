@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("all_methods")
         ("accuracy", 10 * 8 * 2, 10 * 8 * 2 * 10),
         ("ablation", 4 * 2 * 8, 4 * 2 * 8 * 10),
         ("spectral", 2 * 2 * 8, 2 * 2 * 8 * 10),
-        ("homophily", 5 * 8, 2 * 8 * 10),
+        ("homophily", 9 * 8, 2 * 8 * 10),
         ("depth", 6, 6 * 10),
         ("runtime", 3 * 8, 3 * 8 * 3),
         ("synthetic", 10 * 11, 10 * 11 * 10),
@@ -58,8 +58,9 @@ def test_options_are_complete_and_changed_where_they_should_be() -> None:
         )
         assert options.items() >= paper.hyperparameters(cell.column).items()
         assert options["merge"] == ("concat" if "cc" in cell.row else "average")
-    without = [dict(c.runs[0].options)["n_components"] for c in plan("spectral", scope).cells if "without" in c.row]
-    assert without == [0] * 16
+    with_f = {c.row: dict(c.runs[0].options)["use_spectral"] for c in plan("spectral", scope).cells}
+    assert with_f == {row: "without" not in row for row in with_f}
+    assert len(with_f) == 4
     depth = {c.row: dict(c.runs[0].options) for c in plan("depth", scope).cells}
     assert [depth[f"gcn-{k}"]["num_layers"] for k in (3, 4, 5)] == [3, 4, 5]
     assert [depth[f"gcn-sl-cc-{k}"]["rounds"] for k in (3, 4, 5)] == [3, 4, 5]

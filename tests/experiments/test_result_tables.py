@@ -142,7 +142,7 @@ def test_every_experiment_makes_tables_and_json(tmp_path) -> None:
         "accuracy": [(10, 8), (10, 8)],
         "ablation": [(8, 8)],
         "spectral": [(4, 8)],
-        "homophily": [(5, 8)],
+        "homophily": [(9, 8)],
         "depth": [(6, 1)],
         "runtime": [(3, 8)],
         "synthetic": [(10, 11)],

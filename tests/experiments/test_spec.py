@@ -38,11 +38,22 @@ def test_keys_do_not_change_between_versions() -> None:
 def test_an_option_that_came_later_changes_no_key_unless_it_is_used() -> None:
     assert spec().with_defaults({"class_weight": None}).key == spec().key
     assert spec().with_defaults({"class_weight": "balanced"}).key != spec().key
+    assert spec().with_defaults({"use_spectral": True}).key == spec().key
+    assert spec().with_defaults({"use_spectral": False}).key != spec().key
 
 
 def test_an_option_that_came_later_has_its_default_in_earlier_runs() -> None:
     later = spec().with_defaults({"lr": 0.5, "new": True})
     assert dict(later.options) == {"lr": 0.01, "new": True, "plateau_factor": None, "rounds": 1}
+
+
+def test_a_renamed_option_changes_no_key() -> None:
+    earlier = spec(method="mixhop", options=as_options({"hidden_channels": 64, "lr": 0.5}))
+    later = spec(method="mixhop", options=as_options({"power_channels": 64, "lr": 0.5}))
+    assert RunSpec.from_dict(earlier.to_dict()) == RunSpec.from_dict(later.to_dict()) == later
+    assert later.key == earlier.key
+    other = spec(method="gcn", options=as_options({"hidden_channels": 64}))
+    assert RunSpec.from_dict(other.to_dict()) == other
 
 
 def test_a_specification_of_another_version_is_refused() -> None:

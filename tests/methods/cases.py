@@ -11,7 +11,7 @@ from gcnsl.graph import from_arrays, split_masks
 from gcnsl.methods import METHODS, Fitted, Method, Prepared, fit, prepare
 
 CPU = torch.device("cpu")
-NARROW = {"hidden_channels": 4}
+WIDTHS = ("hidden_channels", "power_channels")
 SMALL = {
     "gcn-sl-cc": {"n_components": 3, "epsilon": 0.3},
     "gcn-sl-av": {"n_components": 3, "epsilon": 0.3},
@@ -27,6 +27,7 @@ VARIANTS = [
     ("nlgnn", {"embedding": "gcn", "kernel_size": 3}),
     ("gcn-sl-cc", {"rounds": 1, "self_loops": True, "feature_shift": 0.0}),
     ("gcn-sl-cc", {"n_components": 0}),
+    ("gcn-sl-av", {"use_spectral": False}),
     ("gcn-sl-cc", {"spectral_method": "esc", "use_adjacency": False}),
     ("gcn-sl-av", {"spectral_method": "sc", "use_reconnected": False}),
     ("gcn-sl-plus", {"direction": "both", "features_heads": 2, "mean_degree": None, "epsilon": 0.3}),
@@ -37,8 +38,9 @@ EVERY = [(name, {}) for name in METHODS] + VARIANTS
 """Names and options for which the laws of all methods are tested."""
 
 
-def method(name: str, options: dict) -> Method:
-    return METHODS[name].with_options(**(NARROW | SMALL.get(name, {}) | options))
+def method(name: str, options: dict, *, width: int = 4) -> Method:
+    narrow = {option: width for option in WIDTHS if option in METHODS[name].options()}
+    return METHODS[name].with_options(**(narrow | SMALL.get(name, {}) | options))
 
 
 def small_graph() -> Data:
@@ -68,8 +70,8 @@ def with_features(data: Data, x: torch.Tensor) -> Data:
     return data
 
 
-def prepared(name: str, options: dict, data: Data, *, seed: int = 0) -> Prepared:
-    return prepare(method(name, options), data, seed=seed, device=CPU)
+def prepared(name: str, options: dict, data: Data, *, seed: int = 0, width: int = 4) -> Prepared:
+    return prepare(method(name, options, width=width), data, seed=seed, device=CPU)
 
 
 def fitted(ready: Prepared, *, run: int = 0, seed: int = 0, **more) -> Fitted:

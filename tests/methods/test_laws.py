@@ -111,7 +111,7 @@ def test_nodes_with_weighted_arcs_may_be_renumbered(name) -> None:
 
 @every_method
 def test_dropout_is_for_training_only(name) -> None:
-    ready = prepared(name, {"hidden_channels": 16, "dropout": 0.5}, small_graph())
+    ready = prepared(name, {"dropout": 0.5}, small_graph(), width=16)
     model = ready.build()
     assert not model(*ready.inputs).equal(model(*ready.inputs))
     model.eval()
@@ -146,8 +146,8 @@ def test_weights_may_be_drawn_again(name) -> None:
 
 @every_method
 def test_it_learns(name) -> None:
-    wide = {"hidden_channels": 16, "epochs": 80, "patience": 80}
-    result = fitted(prepared(name, wide, easy_graph()))
+    enough = {"epochs": 80, "patience": 80}
+    result = fitted(prepared(name, enough, easy_graph(), width=16))
     accuracy = result.accuracy({"test": result.prepared.graph.test_mask[:, 0]})["test"]
     assert accuracy > 0.6, "chance is a third"
     assert min(result.history["train_loss"]) < 0.8 * result.history["train_loss"][0]

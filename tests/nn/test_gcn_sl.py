@@ -177,6 +177,14 @@ def test_without_spectral_features(graph) -> None:
     assert len(net.gate) == 4 * P
 
 
+def test_without_spectral_features_the_average_is_that_with_zeros(graph) -> None:
+    x, edges, spectral = graph
+    adjacency = normalized_adjacency(edges, N)
+    without, with_f = (model(spectral_channels=channels, merge="average") for channels in (0, C))
+    with_f.load_state_dict(without.state_dict() | {"lin_spectral.weight": torch.ones(P, C)})
+    assert torch.allclose(without(x, adjacency), with_f(x, adjacency, torch.zeros_like(spectral)))
+
+
 def test_dropout_only_in_training_and_never_on_similarities(graph) -> None:
     x, edges, spectral = graph
     net, adjacency = model(dropout=0.5), normalized_adjacency(edges, N)
@@ -314,13 +322,14 @@ def test_model_and_configuration_have_the_same_defaults() -> None:
     defaults = {argument.name: argument.default for argument in arguments if argument.default is not argument.empty}
     assert defaults == {name: declared[name] for name in defaults}
     left = {"hidden_channels", "feature_norm", "standardize", "feature_shift", "n_components", "n_anchors"}
-    assert declared.keys() - defaults.keys() == left | {"spectral_method", "spectral_scale"}
+    assert declared.keys() - defaults.keys() == left | {"spectral_method", "spectral_scale", "use_spectral"}
 
 
+@pytest.mark.parametrize("options", [{"n_components": 0}, {"use_spectral": False}])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_without_spectral_features_nothing_is_precomputed(sparse) -> None:
+def test_without_spectral_features_nothing_is_precomputed(sparse, options) -> None:
     torch.set_default_dtype(torch.float)
-    data, config = synthetic(n=N, h=0.4, classes=CLASSES, degree=3, features=D, seed=1), GCNSLConfig(n_components=0)
+    data, config = synthetic(n=N, h=0.4, classes=CLASSES, degree=3, features=D, seed=1), GCNSLConfig(**options)
     data.x = data.x.to_sparse_csr() if sparse else data.x
     assert config.precompute(data, seed=0) is None
     assert config.from_state({}, {}, data, seed=0) is None

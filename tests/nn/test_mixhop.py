@@ -59,6 +59,11 @@ def test_powers_may_come_in_any_order() -> None:
     assert up(data.x, adjacency).equal(down(data.x, adjacency))
 
 
+def test_a_hidden_layer_has_as_many_columns_for_each_power() -> None:
+    model = MixHopConfig(power_channels=21, powers=(0, 1, 2), num_layers=3).build(D, CLASSES, N)
+    assert [norm.num_features for norm in model.norms] == [63, 63]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -44,6 +44,25 @@ def test_is_the_equation(embedding, kernel_size) -> None:
         np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("embedding", ["mlp", "gcn"])
+def test_only_an_mlp_drops_features(embedding) -> None:
+    data, seen = small_graph(), []
+    model = NLGNN(D, P, CLASSES, embedding=embedding).train()
+    first = model.embedding.lins[0] if embedding == "mlp" else model.embedding.first
+    first.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model(data.x, *(() if embedding == "mlp" else (normalized_adjacency(data.edge_index, N),)))
+    assert seen[0].equal(data.x) == (embedding == "gcn")
+
+
+def test_each_dropout_has_its_place() -> None:
+    data = small_graph()
+    inputs = data.x, normalized_adjacency(data.edge_index, N)
+    for rates, changes in (((0.0, 0.0), False), ((0.5, 0.0), True), ((0.0, 0.5), True)):
+        model = drawn(NLGNN(D, P, CLASSES, embedding="gcn", dropout=rates[0], conv_dropout=rates[1])).train()
+        assert model(*inputs).equal(model(*inputs)) != changes
+        assert model.embedding(*inputs).equal(model.embedding(*inputs)) != (rates[0] > 0)
+
+
 def test_the_learned_graph_is_the_window() -> None:
     x = small_graph().x
     model = drawn(NLGNN(D, P, CLASSES, kernel_size=5))
@@ -72,6 +91,7 @@ def test_rows_of_the_learned_graph_are_those_of_the_whole(rows) -> None:
         ({"kernel_size": 4}, r"kernel_size\(4\) must be odd"),
         ({"kernel_size": 0}, r"kernel_size\(0\) must be >= 1"),
         ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
+        ({"conv_dropout": 1.0}, r"conv_dropout\(1.0\) must be >= 0 and < 1"),
     ],
 )
 def test_bad_arguments(arguments, message) -> None:

@@ -40,6 +40,7 @@ class GCNSLClassifier(NodeClassifier):
         dropout: float = GCNSLConfig.dropout,
         use_adjacency: bool = GCNSLConfig.use_adjacency,
         use_reconnected: bool = GCNSLConfig.use_reconnected,
+        use_spectral: bool = GCNSLConfig.use_spectral,
         n_components: int = GCNSLConfig.n_components,
         n_anchors: int = GCNSLConfig.n_anchors,
         spectral_method: SpectralMethod = GCNSLConfig.spectral_method,

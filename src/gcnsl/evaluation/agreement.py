@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from gcnsl.checks import UNLABELLED
@@ -20,7 +21,9 @@ class Agreement(NamedTuple):
     """Mean number of neighbours."""
 
 
-def learned_agreement(model: Any, inputs: tuple[Matrix, ...], y: Tensor) -> Agreement | None:
+def learned_agreement(
+    model: Any, inputs: tuple[Matrix, ...], y: Tensor, *, among: Tensor | None = None
+) -> Agreement | None:
     """Measure the graph that a model has learned, or return ``None`` if it learns none.
 
     Args:
@@ -28,17 +31,20 @@ def learned_agreement(model: Any, inputs: tuple[Matrix, ...], y: Tensor) -> Agre
             (2 × E) and weights (E).
         inputs: What the model reads, on its device.
         y: Classes (n), -1 for unknown.
+        among: Measure the part of the graph that joins these nodes (n, boolean); ``None`` for all.
     """
     if not getattr(model, "learns_graph", False):
         return None
-    labels = y.to(next(model.parameters()).device)
+    device = next(model.parameters()).device
+    labels = y.to(device)
+    chosen = torch.ones_like(labels, dtype=torch.bool) if among is None else among.to(device)
     edges = counted = agreeing = 0
     for first in range(0, len(y), _ROWS):
         (source, target), _ = model.learned_graph(*inputs, rows=slice(first, first + _ROWS))
-        other = source != target
-        from_class, to_class = labels[source[other]], labels[target[other]]
+        kept = (source != target) & chosen[source] & chosen[target]
+        from_class, to_class = labels[source[kept]], labels[target[kept]]
         labelled = (from_class != UNLABELLED) & (to_class != UNLABELLED)
         edges += len(labelled)
         counted += int(labelled.sum())
         agreeing += int((labelled & (from_class == to_class)).sum())
-    return Agreement(agreeing / counted if counted else None, edges / len(y))
+    return Agreement(agreeing / counted if counted else None, edges / max(1, int(chosen.sum())))

@@ -53,10 +53,9 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
     "geom-gcn": {"embedding": _one_of("isomap", "poincare", "struc2vec")},
     "mixhop": {
         "lr": _log(0.01, 1.0),  # for plain gradient descent
-        "hidden_channels": _one_of(16, 32, 48, 64, 128, 192),
+        "power_channels": _one_of(16, 21, 32, 48, 64, 128, 192),
         "dropout": _steps(0.0, 0.9, 0.1),
     },
-    "nlgnn": {"embedding": _one_of("mlp", "gcn")},
     "gcn-sl-plus": {
         "direction": _one_of("out", "undirected", "both"),
         "rounds": _one_of(1, 2, 4),
@@ -66,6 +65,12 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
         "normalize_branches": _one_of(True, False),
         "link_decay": _log(1e-4, 5e-3),
         "hidden_channels": _one_of(64, 128),
+    },
+    "nlgnn": {
+        "embedding": _one_of("mlp", "gcn"),
+        "hidden_channels": _one_of(16, 32, 48, 64, 96, 128),
+        "weight_decay": _one_of(0.0, 5e-6, 5e-5, 5e-4),  # none at all on the Wikipedia graphs
+        "conv_dropout": _steps(0.0, 0.8, 0.1),
     },
 }
 """Options that mean something else in one method than in others, or have another range there."""
@@ -83,7 +88,7 @@ _H2GCN_GRID = {"dropout": (0.0, 0.5), "weight_decay": (1e-5, 5e-4), "relu": (Tru
 _GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "gcn": {"patience": (40, 100, 200)},
     "geom-gcn": {"embedding": ("isomap", "poincare", "struc2vec")},
-    "mixhop": {"hidden_channels": (64, 192)},
+    "mixhop": {"power_channels": (21, 64)},  # 64 and 192 over three powers
     "h2gcn-1": _H2GCN_GRID,
     "h2gcn-2": _H2GCN_GRID,
     "nlgnn": {"embedding": ("mlp", "gcn"), "kernel_size": (3, 5)},

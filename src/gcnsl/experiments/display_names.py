@@ -25,7 +25,8 @@ _SPLITS = {"random": "random splits", "geom-gcn": "Geom-GCN's splits", "none": "
 def row_label(row: str, experiment: str = "accuracy") -> str:
     """The name of a table's row; ``_`` begins a subscript."""
     if experiment == "homophily":
-        return _ROWS.get(row, row)
+        graph, _, featured = row.partition(", ")
+        return _ROWS.get(graph, graph) + (", nodes with features" if featured else "")
     if experiment == "depth":
         method, _, depth = row.rpartition("-")
         return f"{_METHODS.get(method, method)}, " + (f"{depth} layers" if method == "gcn" else f"K = {depth}")

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.evaluation.agreement import learned_agreement
@@ -54,17 +55,30 @@ def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], 
 
 
 def _homophily(spec: RunSpec, outcome: Outcome) -> dict[str, Any]:
-    """The homophily of the given graph and of the learned one before and after training; empty if none is learned."""
-    prepared, y = outcome.fitted.prepared, outcome.fitted.prepared.graph.y
-    learned = learned_agreement(outcome.fitted.model, prepared.inputs, y)
-    if learned is None:
+    """What is known of the given graph and of the learned one before and after training; empty if none is learned.
+
+    Metrics that end in ``_featured`` are of the graphs among the nodes with features. GCN-SL's shift makes all rows
+    without features equal, so that A* joins their nodes whatever it has learned.
+    """
+    prepared, model = outcome.fitted.prepared, outcome.fitted.model
+    if not getattr(model, "learns_graph", False):
         return {}
-    initial = learned_agreement(initial_model(prepared, spec.train_seed).eval(), prepared.inputs, y)
-    original = edge_homophily(prepared.graph.edge_index, y)
+    x, initial = prepared.graph.x, initial_model(prepared, spec.train_seed).eval()
+    featured = x.abs() @ torch.ones(x.shape[1], dtype=x.dtype) > 0
+    everywhere = _graph_metrics(prepared, model, initial, torch.ones_like(featured))
+    among = _graph_metrics(prepared, model, initial, featured)
+    return everywhere | {f"{name}_featured": value for name, value in among.items()}
+
+
+def _graph_metrics(prepared: Prepared, model: Any, initial: Any, nodes: Tensor) -> dict[str, float | None]:
+    """Homophily and degree of the graphs among some nodes (n, boolean); ``None`` where there are no edges."""
+    graph = prepared.graph
+    learned, before = (learned_agreement(each, prepared.inputs, graph.y, among=nodes) for each in (model, initial))
+    original = edge_homophily(graph.edge_index[:, nodes[graph.edge_index].all(dim=0)], graph.y)
     return {
-        "homophily": learned.homophily,
-        "degree": learned.degree,
-        "homophily_initial": None if initial is None else initial.homophily,
+        "homophily": learned and learned.homophily,
+        "degree": learned and learned.degree,
+        "homophily_initial": before and before.homophily,
         "homophily_original": None if math.isnan(original) else original,
     }
 

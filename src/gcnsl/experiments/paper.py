@@ -123,7 +123,8 @@ _SILENCE: dict[str, dict[str, Any]] = {
     "squirrel": {"feature_norm": "none", "self_loops": False, "adjacency_norm": "row"},
     "chameleon": {"feature_norm": "none", "self_loops": False},
 }
-"""How X and Â are normalised, which the paper does not say: what came closest to its accuracies in trials."""
+"""How X and Â are normalised, which the paper does not say: what came closest to its accuracies in trials. It does not
+say how F is scaled either, but calls its columns eigenvectors, which have length 1."""
 
 
 def hyperparameters(dataset: str) -> dict[str, Any]:
@@ -132,5 +133,5 @@ def hyperparameters(dataset: str) -> dict[str, Any]:
     row = next(dict(zip(header, row, strict=True)) for row in rows if row[0] == dataset)
     whole = ("hidden_channels", "n_anchors", "n_components", "rounds")
     options = {name: (int if name in whole else float)(text) for name, text in row.items() if name != "dataset"}
-    readings = {"feature_norm": "l2", "self_loops": True, "adjacency_norm": "symmetric"} | _SILENCE.get(dataset, {})
-    return options | {"similarity_channels": SIMILARITY_CHANNELS} | readings
+    readings = {"feature_norm": "l2", "self_loops": True, "adjacency_norm": "symmetric", "spectral_scale": "unit"}
+    return options | {"similarity_channels": SIMILARITY_CHANNELS} | readings | _SILENCE.get(dataset, {})

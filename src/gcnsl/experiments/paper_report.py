@@ -20,9 +20,7 @@ from gcnsl.experiments.result_store import RunResult, by_error
 from gcnsl.experiments.result_tables import Table, TableCell, number_text
 
 _COLUMNS = ["run", "seed", "val. accuracy", "best epoch", "epochs", "seconds", "split", "device", "gcnsl", "finished"]
-_METRICS = {"test": "test accuracy", "degree": "neighbours"} | dict.fromkeys(
-    ("homophily_original", "homophily_initial", "homophily"), "h"
-)
+_METRICS = {"test": "test accuracy"}
 
 
 def render(findings: Findings) -> str:
@@ -66,7 +64,7 @@ class _Runs:
             {
                 "title": f"{table.row_label(planned.row)} on {where}",
                 "text": _sentence(cell),
-                "metric": _METRICS.get(planned.metric, planned.metric),
+                "metric": _METRICS.get(planned.metric, {"h": "h", "n": "neighbours"}.get(cell.unit, planned.metric)),
                 "group": self._number("groups", spec.group.key, dict(spec.options)),
                 "runs": [
                     [number_text(value, None, cell.unit), self._number("runs", result.spec.key, _line(result))]

@@ -164,21 +164,22 @@ def _spectral(scope: Scope) -> Iterator[PlannedCell]:
         printed = paper.ACCURACY[method].get(dataset)
         runs = scope.run_specs(method, dataset, split)
         yield PlannedCell(f"{method} with F", dataset, split, "test", runs, printed)
-        runs = scope.run_specs(method, dataset, split, n_components=0)
+        runs = scope.run_specs(method, dataset, split, use_spectral=False)
         yield PlannedCell(f"{method} without F", dataset, split, "test", runs)
 
 
 def _homophily(scope: Scope) -> Iterator[PlannedCell]:
-    learned = {"homophily": "gcn-sl-cc A*", "degree": "gcn-sl-cc degree"}
-    given = {"homophily_original": "original", "homophily_initial": "initial A*"}
-    rows = {"gcn-sl-cc": given | learned, "nlgnn": {"homophily": "nlgnn"}}
+    graphs = {"homophily_original": "original", "homophily_initial": "initial A*", "homophily": "gcn-sl-cc A*"}
+    of_all = {**graphs, "degree": "gcn-sl-cc degree"}
+    of_featured = {f"{metric}_featured": f"{row}, featured" for metric, row in of_all.items()}
+    rows = {"gcn-sl-cc": of_all | of_featured, "nlgnn": {"homophily": "nlgnn"}}
     for (split, dataset), method in product(scope.places("random"), scope.among(*rows)):
         learns = {"use_reconnected": True} if method in MERGES else {}
         runs = scope.run_specs(method, dataset, split, **learns)
         for metric, row in rows[method].items():
             printed = paper.DATASETS.get(dataset) if row == "original" else None
             number = printed and paper.Number(printed.homophily)
-            yield PlannedCell(row, dataset, split, metric, runs, number, unit="n" if metric == "degree" else None)
+            yield PlannedCell(row, dataset, split, metric, runs, number, unit="n" if "degree" in metric else None)
 
 
 def _depth(scope: Scope) -> Iterator[PlannedCell]:

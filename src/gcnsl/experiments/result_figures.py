@@ -125,7 +125,8 @@ def _bars(table: Table, axes: Axes, colours: Mapping[str, str], labels: Mapping[
 
 def _homophily(table: Table, figure: Figure) -> None:
     axes, (grey, blue, _, red) = figure.add_subplot(), _SERIES
-    _bars(table, axes, {"original": grey, "initial A*": blue, "nlgnn": COLOURS["nlgnn"], "gcn-sl-cc A*": red})
+    colours = {"original": grey, "initial A*": blue, "nlgnn": COLOURS["nlgnn"], "gcn-sl-cc A*": red}
+    _bars(table, axes, colours | {"gcn-sl-cc A*, featured": "#f0b39f"})
     axes.set(ylabel="edge homophily h", ylim=(0, 1))
 
 

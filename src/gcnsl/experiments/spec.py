@@ -14,8 +14,10 @@ from gcnsl.errors import InputError
 Task = Literal["train", "features"]
 Options = tuple[tuple[str, Any], ...]
 
-LATER_OPTIONS = {"class_weight": None, "standardize": "auto"}
+LATER_OPTIONS = {"class_weight": None, "standardize": "auto", "use_spectral": True}
 """Options that were introduced after runs had been committed: with these values, a run has the key that it had then."""
+EARLIER_NAMES = {("mixhop", "power_channels"): "hidden_channels"}
+"""Options that had another name when runs were committed: a run's key is computed with that name."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class RunSpec:
     @cached_property
     def key(self) -> str:
         """The run's identifier, a hash of all fields."""
-        options = {name: value for name, value in self.options if LATER_OPTIONS.get(name, ...) != value}
+        used = {name: value for name, value in self.options if LATER_OPTIONS.get(name, ...) != value}
+        options = {EARLIER_NAMES.get((self.method, name), name): value for name, value in used.items()}
         text = json.dumps(self.to_dict() | {"options": options}, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -70,7 +73,9 @@ class RunSpec:
         unknown = plain.keys() - {field.name for field in fields(cls)}
         if unknown:
             raise InputError(f"unknown field {', '.join(sorted(unknown))}: the run was written by another version")
-        return cls(**{**plain, "options": as_options(plain["options"])})
+        names = {(method, earlier): name for (method, name), earlier in EARLIER_NAMES.items()}
+        options = {names.get((plain["method"], name), name): value for name, value in plain["options"].items()}
+        return cls(**{**plain, "options": as_options(options)})
 
 
 def as_options(options: Mapping[str, Any]) -> Options:

@@ -21,7 +21,7 @@ class GATConfig(ModelConfig):
 
     hidden_channels: int = option(8, "Width of each head of the first layer.", least=1)
     heads: int = option(8, "Number of heads of the first layer.", least=1)
-    dropout: float = option(0.5, "Dropout before each layer and on the attention.", least=0, below=1)
+    dropout: float = option(0.6, "Dropout before each layer and on the attention.", least=0, below=1)
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, and the edges with a loop at every node."""
@@ -86,7 +86,7 @@ class GAT(nn.Module):
     """
 
     def __init__(
-        self, in_channels: int, hidden_channels: int, out_channels: int, *, heads: int = 8, dropout: float = 0.5
+        self, in_channels: int, hidden_channels: int, out_channels: int, *, heads: int = 8, dropout: float = 0.6
     ) -> None:
         super().__init__()
         check_channels(in_channels=in_channels, out_channels=out_channels)

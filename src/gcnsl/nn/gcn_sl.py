@@ -57,6 +57,7 @@ class GCNSLConfig(ModelConfig):
     dropout: float = option(0.5, "Dropout on X and F, and before the last layer.", least=0, below=1)
     use_adjacency: bool = option(True, "Whether to use the branches over the given graph Â.")
     use_reconnected: bool = option(True, "Whether to use the branch over the learned graph A*.")
+    use_spectral: bool = option(True, "Whether to use the spectral features F.")
     n_components: int = option(25, "Number of spectral features per node (c); 0 for none.", least=0)
     n_anchors: int = option(
         500, "Number of anchors of ESC-ANCH (m); if there are fewer nodes, all are anchors.", least=1
@@ -69,9 +70,14 @@ class GCNSLConfig(ModelConfig):
     self_loops: bool = option(False, "Whether Â has a loop at every node.")
     adjacency_norm: AdjacencyNorm = option("symmetric", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
 
+    @property
+    def spectral_channels(self) -> int:
+        """Number of spectral features that the model reads."""
+        return self.n_components if self.use_spectral else 0
+
     def precompute(self, graph: Data, *, seed: int) -> SpectralColumns | None:
         """The spectral features of the normalised X."""
-        if not self.n_components:
+        if not self.spectral_channels:
             return None
         transformer = SpectralFeatures(
             self.spectral_method,
@@ -86,7 +92,7 @@ class GCNSLConfig(ModelConfig):
         self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
     ) -> SpectralColumns | None:
         """The saved spectral features."""
-        if not self.n_components:
+        if not self.spectral_channels:
             return None
         values = tensors["values"]
         if values.shape != (graph.num_nodes, self.n_components):
@@ -106,7 +112,8 @@ class GCNSLConfig(ModelConfig):
 
     def build(self, in_channels: int, out_channels: int, num_nodes: int) -> GCNSL:
         """The model for this number of features and classes."""
-        return self.make(GCNSL, in_channels=in_channels, out_channels=out_channels, spectral_channels=self.n_components)
+        channels = {"in_channels": in_channels, "spectral_channels": self.spectral_channels}
+        return self.make(GCNSL, out_channels=out_channels, **channels)
 
 
 class GCNSL(nn.Module):
@@ -122,6 +129,7 @@ class GCNSL(nn.Module):
         Z &= \mathrm{softmax}\big(\mathrm{ReLU}(w \odot H^{cb})\, W^1\big)
 
     The forward pass returns the logits, Z before the softmax. For K = 1, H^cb contains H twice, as in the formula.
+    Without spectral features, F W⁰_F is left out and the ½ of the average stays, so that F alone makes the difference.
 
     Args:
         in_channels: Number of features per node (d).
@@ -312,7 +320,7 @@ class GCNSL(nn.Module):
     def _merged(self, from_x: Tensor, spectral: Tensor | None) -> Tensor:
         """H, from X W⁰_X and F."""
         if self.lin_spectral is None:
-            return functional.relu(from_x)
+            return functional.relu(from_x if self.merge == "concat" else from_x / 2)
         if spectral is None or spectral.shape != (len(from_x), self.spectral_channels):
             found = "is None" if spectral is None else f"has shape {tuple(spectral.shape)}"
             raise InputError(f"spectral {found}: give F ({len(from_x)} × {self.spectral_channels})")

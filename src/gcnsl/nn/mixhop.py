@@ -24,7 +24,7 @@ class MixHopConfig(ModelConfig):
     uses: ClassVar[frozenset[str]] = frozenset({"weights"})
 
     feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
-    hidden_channels: int = option(64, "Width of the hidden layers, for each power.", least=1)
+    power_channels: int = option(64, "Width of the hidden layers for each power; their width is the sum.", least=1)
     powers: tuple[int, ...] = option((0, 1, 2), "The powers of Â; all different.", least=0, most=64)
     num_layers: int = option(2, "Number of layers.", least=1, most=64)
     input_dropout: float = option(0.7, "Dropout on X.", least=0, below=1)
@@ -90,7 +90,8 @@ class MixHop(nn.Module):
 
     Args:
         in_channels: Number of features per node (d).
-        hidden_channels: Columns of each W_j but the last layer's.
+        power_channels: Columns of each W_j but the last layer's. A hidden layer has |P| times as many: what H2GCN's
+            experiments give is this total over three powers, 64 (here 21) or 192 (here 64).
         out_channels: Number of classes (C).
         powers: The powers of Â (P), all different.
         num_layers: Number of layers (L).
@@ -104,7 +105,7 @@ class MixHop(nn.Module):
     def __init__(
         self,
         in_channels: int,
-        hidden_channels: int,
+        power_channels: int,
         out_channels: int,
         *,
         powers: tuple[int, ...] = (0, 1, 2),
@@ -114,12 +115,12 @@ class MixHop(nn.Module):
     ) -> None:
         super().__init__()
         check_channels(in_channels=in_channels, out_channels=out_channels)
-        MixHopConfig.check(hidden_channels=hidden_channels, powers=powers, num_layers=num_layers)
+        MixHopConfig.check(power_channels=power_channels, powers=powers, num_layers=num_layers)
         MixHopConfig.check(input_dropout=input_dropout, dropout=dropout)
         self.out_channels, self.input_dropout, self.dropout = out_channels, input_dropout, dropout
-        hidden = len(powers) * hidden_channels
+        hidden = len(powers) * power_channels
         inputs = [in_channels, *[hidden] * (num_layers - 1)]
-        outputs = [*[hidden_channels] * (num_layers - 1), out_channels]
+        outputs = [*[power_channels] * (num_layers - 1), out_channels]
         self.convs = nn.ModuleList(MixHopConvolution(*pair, powers) for pair in zip(inputs, outputs, strict=True))
         self.norms = nn.ModuleList(nn.BatchNorm1d(hidden) for _ in range(num_layers - 1))
         self.power_scores = nn.Parameter(torch.zeros(len(powers)))

@@ -11,7 +11,7 @@ from torch_geometric.nn.inits import reset
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import dropout
-from gcnsl.nn.gcn import GCN
+from gcnsl.nn.gcn import GraphConvolution
 from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.mlp import MLP
 from gcnsl.nn.preprocessing import normalized_adjacency
@@ -25,10 +25,11 @@ Embedding = Literal["mlp", "gcn"]
 class NLGNNConfig(ModelConfig):
     """Hyper-parameters of :class:`NLGNN`."""
 
-    hidden_channels: int = option(64, "Width of the embedding's hidden layer.", least=1)
+    hidden_channels: int = option(48, "Width of the embedding's hidden layer.", least=1)
     embedding: Embedding = option("mlp", "The network that embeds the nodes.")
     kernel_size: int = option(5, "Number of nodes in the window of a convolution; odd.", least=1)
-    dropout: float = option(0.5, "Dropout inside the embedding and between the convolutions.", least=0, below=1)
+    dropout: float = option(0.5, "Dropout before the embedding's layers; a GCN reads all of X.", least=0, below=1)
+    conv_dropout: float = option(0.5, "Dropout between the convolutions.", least=0, below=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,6 +46,27 @@ class NLGNNConfig(ModelConfig):
     def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "NLGNN":
         """The model for this number of features and classes."""
         return self.make(NLGNN, in_channels=in_channels, out_channels=out_channels)
+
+
+class _GCN(nn.Module):
+    """Two graph convolutions with ReLU and dropout between them; unlike :class:`~gcnsl.nn.GCN` it reads all of X."""
+
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *, dropout: float) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.first = GraphConvolution(in_channels, hidden_channels)
+        self.second = GraphConvolution(hidden_channels, out_channels)
+
+    def reset_parameters(self) -> None:
+        """Draw new weights."""
+        self.first.reset_parameters()
+        self.second.reset_parameters()
+
+    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
+        """The embedding of every node (n × out_channels)."""
+        hidden = dropout(self.first(x, adjacency).relu(), self.dropout, training=self.training)
+        embedded: Tensor = self.second(hidden, adjacency)
+        return embedded
 
 
 class NLGNN(nn.Module):
@@ -65,7 +87,8 @@ class NLGNN(nn.Module):
         out_channels: Number of classes (C).
         embedding: ``"mlp"`` or ``"gcn"``, each with two layers.
         kernel_size: Number of nodes in the window of a convolution; odd.
-        dropout: Dropout inside the embedding and between the convolutions.
+        dropout: Dropout before each layer of an MLP, or before the second layer of a GCN, as in the authors' code.
+        conv_dropout: Dropout between the convolutions.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n), for ``"gcn"`` → n × C.
@@ -82,13 +105,14 @@ class NLGNN(nn.Module):
         embedding: Embedding = "mlp",
         kernel_size: int = 5,
         dropout: float = 0.5,
+        conv_dropout: float = 0.5,
     ) -> None:
         super().__init__()
         check_channels(in_channels=in_channels, out_channels=out_channels)
         NLGNNConfig.check(hidden_channels=hidden_channels, embedding=embedding)
-        NLGNNConfig.check(kernel_size=kernel_size, dropout=dropout)
-        self.kernel_size, self.dropout = kernel_size, dropout
-        kind = MLP if embedding == "mlp" else GCN
+        NLGNNConfig.check(kernel_size=kernel_size, dropout=dropout, conv_dropout=conv_dropout)
+        self.kernel_size, self.conv_dropout = kernel_size, conv_dropout
+        kind = MLP if embedding == "mlp" else _GCN
         self.embedding = kind(in_channels, hidden_channels, out_channels, dropout=dropout)
         self.score = FeatureLinear(out_channels, 1)
         self.convs = nn.ModuleList(nn.Conv1d(out_channels, out_channels, kernel_size, padding="same") for _ in "12")
@@ -105,7 +129,7 @@ class NLGNN(nn.Module):
         order = torch.argsort(score.squeeze(1), stable=True)
         first, second = self.convs
         line = (score * embedded)[order].T.unsqueeze(0)  # n × C → 1 × C × n
-        line = dropout(first(line).relu(), self.dropout, training=self.training)
+        line = dropout(first(line).relu(), self.conv_dropout, training=self.training)
         distant = second(line).squeeze(0).T[torch.argsort(order)]
         logits: Tensor = self.lin_out(torch.cat([embedded, distant], dim=1))
         return logits
