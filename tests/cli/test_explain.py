@@ -12,7 +12,7 @@ def test_a_node(gcnsl, model) -> None:
     told = explain(NodeClassifier.load(model), 12)
     code, out, err = gcnsl("explain", model, "p12", "--top", 3)
     assert (code, err) == (0, "")
-    assert f"p12 is {told.node.predicted} (its class, " in out
+    assert f"p12 is of class {told.node.predicted} (its class, " in out
     assert f"Learned graph A*: {len(told.reconnected)} neighbour" in out
     assert f"Given graph A: {len(told.original)} neighbour" in out
     assert f"{told.reconnected[0].similarity:.2f}" in out

@@ -55,8 +55,8 @@ def test_inspect_shows_columns_and_the_options_that_change_them(gcnsl, pets) -> 
     assert code == 0
     assert "dorm number 5 0 1 as it is" in rows
     assert "colour category 1 30 2 0 or 1 for each value" in rows
-    assert "? 'dorm': few whole numbers: codes rather than quantities? (--categorical dorm)" in rows
-    assert any("""(--categorical '"a, b"')""" in row for row in rows)
+    remark = "? 'dorm', 'a, b': few whole numbers: codes rather than quantities?"
+    assert f"""{remark} (--categorical 'dorm,"a, b"')""" in rows
     assert "(unlabelled) 15" in [row.rstrip(" █") for row in rows]
     out = gcnsl("inspect", *pets, "--categorical", 'dorm,"a, b"', "--unknown", "?")[1]
     assert re.search(r"dorm +│ category", out)
@@ -84,7 +84,16 @@ def test_of_many_columns_those_with_a_remark_are_shown(gcnsl, tmp_path, pets) ->
     wide.to_csv(tmp_path / "pets.csv", index=False)
     out = gcnsl("inspect", *pets)[1]
     assert "21 more: --json lists all." in out
-    assert "? 'last': it is the same in every row (--drop last)" in out
+    assert "? 'last': the same in every row (--drop last)" in out
+
+
+def test_columns_with_the_same_remark_are_named_together(gcnsl, tmp_path, pets) -> None:
+    wide = {"id": ["p1", "p2"], **{f"f{k}": [0, 0] for k in range(24)}, "g": [0.5, 1], "h": [3, 3]}
+    pd.DataFrame(wide).to_csv(tmp_path / "pets.csv", index=False)
+    (remark,) = [line for line in gcnsl("inspect", *pets)[1].splitlines() if line.startswith("?")]
+    assert remark.startswith("? 'f0', 'f1', ")
+    assert "'f19' and 5 more: the same in every row (--drop f0,f1," in remark
+    assert remark.endswith(",f19,...)")
 
 
 def test_an_error_in_a_column_names_the_option_that_helps(gcnsl, pets) -> None:

@@ -30,7 +30,7 @@ def test_own_tables(gcnsl, people, tmp_path) -> None:
         "test roc-auc",
         "recall",
         "validation",
-        "12, the best is",
+        "12 (the last one allowed), the best is",
         "given graph A",
         "learned graph A*",
         "homophily",

@@ -109,8 +109,8 @@ def test_known_and_predicted_classes_are_told_apart(model) -> None:
         "predicted": Tally(len(guessed), pytest.approx(np.mean(guessed))),
     }
     assert told.summary(told.reconnected) == (
-        f"{len(numbers)} neighbours, {len(known)} known ({np.mean(known):.0%} {told.node.predicted}) and "
-        f"{len(guessed)} predicted ({np.mean(guessed):.0%} {told.node.predicted})"
+        f"{len(numbers)} neighbours, {len(known)} known ({np.mean(known):.0%} of class {told.node.predicted}) and "
+        f"{len(guessed)} predicted ({np.mean(guessed):.0%} of class {told.node.predicted})"
     )
     assert told.tally([]) == {"known": Tally(0, None), "predicted": Tally(0, None)}
 

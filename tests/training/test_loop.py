@@ -105,7 +105,8 @@ def test_predict_logits_neither_drops_nor_changes_the_mode() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_on_a_gpu_everything_is_moved_and_waited_for_once_an_epoch() -> None:
+@pytest.mark.parametrize(("monitor", "waits_per_epoch"), [("loss", 1), ("roc-auc", 2)])
+def test_on_a_gpu_everything_is_moved_and_waited_for_once_an_epoch(monitor, waits_per_epoch) -> None:
     waits = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -114,12 +115,12 @@ def test_on_a_gpu_everything_is_moved_and_waited_for_once_an_epoch() -> None:
             torch.cuda.set_sync_debug_mode("warn")
             for epochs in (10, 30):
                 caught.clear()
-                fit(net().cuda(), settings=TrainingSettings(epochs=epochs))
+                fit(net().cuda(), settings=TrainingSettings(epochs=epochs, monitor=monitor))
                 waits.append(sum("called a synchronizing" in str(warning.message) for warning in caught))
         finally:
             torch.cuda.set_sync_debug_mode("default")
             torch.set_warn_always(False)
-    assert 0 < waits[1] - waits[0] <= 20
+    assert 0 < waits[1] - waits[0] <= 20 * waits_per_epoch
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -59,10 +59,10 @@ def as_option(error: ArgumentError | ColumnError, parameters: list[Any]) -> str:
     return f"--set {error.argument}={value}: it {error.rule}" if by_set else str(error)
 
 
-def column_option(option: str, column: str) -> str:
-    """An option with a column's name, ready to be copied into a shell."""
-    name = '"' + column.replace('"', '""') + '"' if set(column) & set(',"') else column
-    return f"--{option} {shlex.quote(name)}"
+def column_option(option: str, *columns: str) -> str:
+    """An option with the names of columns, ready to be copied into a shell."""
+    names = ('"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in columns)
+    return f"--{option} {shlex.quote(','.join(names))}"
 
 
 app = typer.Typer(

@@ -70,7 +70,7 @@ def _print_explanation(explanation: "Explanation", top: int) -> None:
     known = "its class was not known to training"
     if node.label is not None:
         known = f"its class, {escape(str(node.label))}, was known: it was for {node.used_for}"
-    out.print(f"[bold]{escape(str(node.id))}[/] is [bold]{predicted}[/] [dim]({known})[/]")
+    out.print(f"[bold]{escape(str(node.id))}[/] is of class [bold]{predicted}[/] [dim]({known})[/]")
     out.print(f"Probabilities: {likely}", highlight=False)
     against = f"for {predicted} against {escape(str(explanation.rival))}"
     if explanation.evidence:

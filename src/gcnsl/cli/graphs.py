@@ -1,5 +1,6 @@
 """``gcnsl datasets`` and ``gcnsl inspect``: what a graph is, before anything is learned from it."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gcnsl.graph import ColumnSummary, GraphSummary
 
 _COLUMNS_SHOWN = 30
+_NAMES_SHOWN = 20
 _NUMBERS = {"nodes": "{:,}", "edges": "{:,}", "features": "{:,}", "classes": "{:,}", "homophily": "{:.2f}"}
 
 
@@ -156,8 +158,14 @@ def _print_columns(columns: "Sequence[ColumnSummary]") -> None:
     caption = f"{left:,} more: --json lists all." if left else None
     headings = ("column", "kind", "distinct", "missing", "features", "encoded")
     print_table(headings, rows, title="Columns", caption=caption, right=headings[2:5])
-    for column in shown[:_COLUMNS_SHOWN]:
+    remarks: dict[tuple[str, str | None], list[str]] = defaultdict(list)
+    for column in columns:
         if column.remark is not None:
-            change = f" [dim]({escape(column_option(column.remedy, column.name))})[/]" if column.remedy else ""
-            remark = f"[yellow]?[/] {escape(repr(column.name))}: {column.remark}{change}"
-            out.print(remark, highlight=False, soft_wrap=True)  # an option that is not broken can be copied
+            remarks[column.remark, column.remedy].append(column.name)
+    for (remark, remedy), names in remarks.items():
+        first, left = names[:_NAMES_SHOWN], len(names) - _NAMES_SHOWN
+        which = ", ".join(map(repr, first)) + (f" and {left:,} more" if left > 0 else "")
+        option = column_option(remedy, *first) + (",..." if left > 0 else "") if remedy else ""
+        change = f" [dim]({escape(option)})[/]" if option else ""
+        # Options that are not broken can be copied.
+        out.print(f"[yellow]?[/] {escape(which)}: {remark}{change}", highlight=False, soft_wrap=True)

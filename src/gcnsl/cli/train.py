@@ -164,7 +164,7 @@ def _print_report(report: "TrainingReport", output: Path | None, metric: str | N
     for part, title in {"val": "validation accuracy", "train": "training accuracy"}.items():
         facts[title] = f"{percent(report.accuracy[part])} [dim]of {report.nodes[part]:,} nodes[/]"
     facts["features"] = report.features
-    facts["epochs"] = f"{report.epochs}, the best is {report.best_epoch} [dim]({WHY_ENDED[report.stopped]})[/]"
+    facts["epochs"] = f"{report.epochs} [dim]({WHY_ENDED[report.stopped]})[/], the best is {report.best_epoch}"
     facts["time"] = f"{report.seconds:.1f} s [dim]on {report.device}[/]"
     for title, graph in {"given graph A": report.original, "learned graph A*": report.reconnected}.items():
         if graph is not None:

@@ -134,7 +134,7 @@ class Explanation:
         if not neighbours:
             return "no neighbours"
         parts = (
-            f"{tally.count:,} {name} ({tally.agreement:.0%} {self.node.predicted})"
+            f"{tally.count:,} {name} ({tally.agreement:.0%} of class {self.node.predicted})"
             for name, tally in self.tally(neighbours).items()
             if tally.agreement is not None
         )

@@ -47,7 +47,9 @@ def draw_explanation(explanation: Explanation, path: str | os.PathLike[str]) -> 
         _draw_features(features, explanation)
         known = "" if node.label is None else f", known to be {node.label}"
         figure.suptitle(
-            f"{node.id}: {node.predicted} with probability {node.probability:.2f}{known}", weight="bold", color=_INK
+            f"{node.id}: class {node.predicted} with probability {node.probability:.2f}{known}",
+            weight="bold",
+            color=_INK,
         )
         figure.legend(handles=_legend(explanation, colors), loc="outside lower center", ncols=6, frameon=False)
         return save_picture(figure, path)

@@ -66,7 +66,7 @@ def _summary(
         values = columns.numbers(name, kind)
         known = values[~np.isnan(values)]
         distinct = len(np.unique(known))
-        advice = _advice(values, distinct, ends) if kind == "number" else (None, None)
+        advice = (None, None) if kind == "date" else _advice(values, distinct, ends)
         treatment = "a number of days" if kind == "date" else "as it is"
         if len(known) < len(values):
             treatment += "; the median where missing"
@@ -87,14 +87,14 @@ def _advice_on_text(kind: str, codes: NDArray[np.int64], texts: pa.Array) -> tup
     )
     if len(codes) and MOSTLY <= is_number[codes].mean() < 1:
         return f"mostly numbers, but {texts.filter(pa.array(~is_number))[0].as_py()!r} is none", "numeric"
-    return ("its text is different in every row", "categorical") if kind == "id" else (None, None)
+    return ("text that is different in every row", "categorical") if kind == "id" else (None, None)
 
 
 def _advice(values: NDArray[np.float32], distinct: int, ends: NDArray[np.int64]) -> tuple[str | None, str | None]:
     """A remark on a column of numbers, and the argument that changes what is done with it."""
     known, rows = values[~np.isnan(values)], len(values)
     if distinct == 1 and len(known) == rows:
-        return "it is the same in every row", "drop"
+        return "the same in every row", "drop"
     whole = bool((known == np.round(known)).all())
     if whole and distinct == rows >= LEAST_IDS:
         return "whole numbers, different in every row: an id?", "drop"

@@ -17,7 +17,8 @@ from gcnsl.training.settings import TrainingSettings
 class Objective:
     """Cross entropy and accuracy on the nodes of several masks.
 
-    The values of an epoch are read from the device as one vector, so that a GPU is waited for once per epoch.
+    The values of an epoch are read from the device as one vector, so that a GPU is waited for once per epoch, and once
+    more for the probabilities if another metric than accuracy chooses the best epoch.
 
     Args:
         y: Class numbers (n), -1 if unknown.
@@ -52,6 +53,7 @@ class Objective:
         self._sizes = [int(mask.sum()) for mask in self.masks.values()]
         self._nodes = {name: self.masks[name].nonzero().flatten() for name in ("train", "val")}
         self._labels = {name: self.y[nodes] for name, nodes in self._nodes.items()}
+        self._val_labels = self._labels["val"].cpu().numpy()
         self._members = torch.stack(list(self.masks.values())).to(torch.get_default_dtype())
         names = [str(c) for c in range(self._num_classes)] if class_names is None else class_names
         weights = class_weights(settings.class_weight, self._labels["train"], names)
@@ -89,7 +91,7 @@ class Objective:
         values = {"train_loss": train, "val_loss": val} | {f"{name}_accuracy": hit / size for name, hit, size in shares}
         if self._metric is not None:
             probabilities = logits[self._nodes["val"]].softmax(dim=1).cpu().numpy()
-            values[f"val_{self._metric}"] = METRICS[self._metric](probabilities, self._labels["val"].cpu().numpy())
+            values[f"val_{self._metric}"] = METRICS[self._metric](probabilities, self._val_labels)
         return values
 
 

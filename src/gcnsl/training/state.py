@@ -53,7 +53,11 @@ class RunState:
             )
 
     def begin_step(self) -> None:
-        """Remember what the forward pass of a training step changes: generators and buffers."""
+        """Remember what the forward pass of a training step changes: generators and buffers.
+
+        A GPU is not waited for: the state of its generator is a seed and an offset that the host keeps, and buffers are
+        copied on the device.
+        """
         buffers = {name: value.clone() for name, value in self.model.named_buffers()}
         self._before_step = {"generator": self._generators(), "buffers": buffers}
 
