@@ -17,10 +17,20 @@ VARIANTS = [
     ("mlp", {"num_layers": 1}),
     ("mlp", {"num_layers": 3, "feature_norm": "none"}),
     ("gcn", {"num_layers": 4, "self_loops": False, "adjacency_norm": "row"}),
+    ("gcn", {"num_layers": 3, "residual": True, "norm": "batch", "drop_features": False}),
+    ("gcn", {"num_layers": 3, "residual": True, "norm": "layer"}),
     ("gat", {"heads": 1}),
     ("mixhop", {"self_loops": False, "num_layers": 3, "powers": (0, 3)}),
     ("h2gcn-2", {"rounds": 3, "relu": False}),
     ("nlgnn", {"embedding": "gcn", "kernel_size": 3}),
+    ("sage", {"num_layers": 3, "norm": "layer", "direction": "in", "drop_features": False}),
+    ("linkx", {"link_layers": 2, "feature_layers": 3, "num_layers": 1, "direction": "undirected"}),
+    ("dir-gcn", {"alpha": 1.0, "num_layers": 1, "unit_rows": False}),
+    ("dir-gcn", {"alpha": 0.0, "jump": "cat"}),
+    ("gpr-gnn", {"hops": 1, "restart": 1.0}),
+    ("fsgnn", {"hops": 1, "direction": "in"}),
+    ("acm-gcn", {"structure": False, "relu_first": True}),
+    ("acm-gcn", {"residual": True, "direction": "out"}),
     ("gcn-sl-cc", {"rounds": 1, "self_loops": True, "feature_shift": 0.0}),
     ("gcn-sl-cc", {"n_components": 0}),
     ("gcn-sl-cc", {"spectral_method": "esc", "use_adjacency": False}),
@@ -68,6 +78,16 @@ def prepared(name: str, options: dict, data: Data, *, seed: int = 0) -> Prepared
 def fitted(ready: Prepared, *, run: int = 0, seed: int = 0, **more) -> Fitted:
     masks = split_masks(ready.graph, run)
     return fit(ready, train_mask=masks["train"], val_mask=masks["val"], seed=seed, **more)
+
+
+def renumbered_model(model: torch.nn.Module, order: torch.Tensor) -> torch.nn.Module:
+    """The model for the nodes in another order: it differs in the weights that it has for each node, if it has some."""
+    model = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 2 and parameter.shape[1] == len(order):
+                parameter.copy_(parameter[:, order])
+    return model
 
 
 def same_weights(a: torch.nn.Module, b: torch.nn.Module) -> bool:

@@ -3,9 +3,12 @@
 from gcnsl.datasets.synthetic import synthetic_homophily
 
 _METHODS = {"geom-gcn": "Geom-GCN", "mixhop": "MixHop", "gcn-sl-cc": "GCN-SL_cc", "gcn-sl-av": "GCN-SL_av"}
+_METHODS |= {"sage": "GraphSAGE", "dir-gcn": "Dir-GCN"}
 _METHODS |= {
-    name: name.upper() for name in ["mlp", "gcn", "gat", "h2gcn-1", "h2gcn-2", "nlgnn", "sc", "esc", "esc-anch"]
+    name: name.upper()
+    for name in ["mlp", "gcn", "gat", "h2gcn-1", "h2gcn-2", "nlgnn", "linkx", "gpr-gnn", "fsgnn", "acm-gcn"]
 }
+_METHODS |= {name: name.upper() for name in ["sc", "esc", "esc-anch"]}
 _ROWS = {
     "original": "original graph",
     "initial A*": "A* before training",

@@ -14,7 +14,13 @@ from gcnsl.errors import InputError
 Task = Literal["train", "features"]
 Options = tuple[tuple[str, Any], ...]
 
-LATER_OPTIONS = {"class_weight": None, "standardize": "auto"}
+LATER_OPTIONS = {
+    "class_weight": None,
+    "standardize": "auto",
+    "drop_features": True,
+    "residual": False,
+    "norm": "none",
+}
 """Options that were introduced after runs had been committed: with these values, a run has the key that it had then."""
 
 
