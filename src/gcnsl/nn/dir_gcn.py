@@ -51,8 +51,9 @@ class DirGCNConfig(ModelConfig):
 class DirectedConvolution(nn.Module):
     r"""One layer, :math:`\alpha (\hat A_{out} X W_{out} + b_{out}) + (1 - \alpha)(\hat A_{in} X W_{in} + b_{in})`.
 
-    It computes the same as torch_geometric's ``DirGNNConv`` with a ``GCNConv`` and without a root weight, but both
-    matrices are made only once, and X may be sparse. A direction whose share is 0 has no weights.
+    It differs from torch_geometric's ``DirGNNConv`` with a ``GCNConv`` in that an arc is divided by the roots of an
+    out-degree and an in-degree, as the authors do, both matrices are made only once, and X may be sparse. A direction
+    whose share is 0 has no weights.
 
     Shapes:
         x (n × in_channels), dense or sparse; outwards Â_out and inwards Â_in (n × n)
