@@ -10,7 +10,7 @@ from torch_geometric.nn.inits import reset
 from gcnsl.nn.config import DirectedConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import graph_adjacency, links_to_known
+from gcnsl.nn.preprocessing import FeatureNorm, graph_adjacency, links_to_known
 from gcnsl.options import option
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -19,6 +19,7 @@ from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 class ACMGCNConfig(DirectedConfig):
     """Hyper-parameters of :class:`ACMGCN`: ACM-GCN+ by default, ACM-GCN without structure, ACM-GCN++ with residual."""
 
+    feature_norm: FeatureNorm = option("none", DirectedConfig.described()[0].meaning)
     hidden_channels: int = option(64, "Width of the hidden layer.", least=1)
     structure: bool = option(True, "Whether there is a channel A·W, which knows nodes by whom they link to.")
     residual: bool = option(False, "Whether to add ReLU(X W + b) to the hidden layer.")
