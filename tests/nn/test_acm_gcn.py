@@ -46,6 +46,13 @@ def test_is_the_equation(structure, residual, relu_first, direction) -> None:
         assert_same(model, model(features, *adjacencies), expected)
 
 
+def test_the_structure_channel_needs_the_links() -> None:
+    data = directed_graph()
+    _, adjacency, _ = ACMGCNConfig().inputs(data, None, seed=0)
+    with pytest.raises(InputError, match=r"links is None: give A, or build the model with structure=False"):
+        ACMGCN(D, P, CLASSES, N)(data.x, adjacency)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

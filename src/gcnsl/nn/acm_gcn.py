@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
+from gcnsl.errors import InputError
 from gcnsl.nn.config import DirectedConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.linear import FeatureLinear
@@ -75,6 +76,8 @@ class ChannelMixing(nn.Module):
         if not self.relu_first:
             channels = [channel.relu() for channel in channels]
         if self.lin_links is not None:
+            if links is None:
+                raise InputError("links is None: give A, or build the model with structure=False")
             channels.append(self.lin_links(links).relu())
         parts = zip(self.scores, self.norms, channels, strict=True)
         scores = torch.cat([score(norm(channel)) for score, norm, channel in parts], dim=1).sigmoid()

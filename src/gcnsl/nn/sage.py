@@ -54,8 +54,8 @@ class SAGEConvolution(nn.Module):
 
     def forward(self, x: Matrix, mean: SparseMatrix) -> Tensor:
         """X V + D⁻¹A X W + b."""
-        own: Tensor = self.lin_self(x)
-        return own + mean @ self.lin_neighbours(x)
+        layer: Tensor = self.lin_self(x) + mean @ self.lin_neighbours(x)
+        return layer
 
 
 class SAGE(nn.Module):
