@@ -31,7 +31,7 @@ class FSGNNConfig(DirectedConfig):
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, and Â without and with loops, with the weights of the edges if they have some."""
         plain, looped = (
-            graph_adjacency(graph, self_loops=loops, norm="symmetric", direction=self.direction)
+            graph_adjacency(graph, self_loops=loops, norm="row-sums", direction=self.direction)
             for loops in (False, True)
         )
         return fastest_form(graph.x), plain, looped
@@ -49,7 +49,8 @@ class FSGNN(nn.Module):
         H &= \mathrm{ReLU}\Big(\big\Vert_{m=0}^{2K} \mathrm{softmax}(a)_m \,\mathrm{norm}(S_m W_m + b_m)\Big) \\
         Z &= \mathrm{softmax}(H W_c + b_c)
 
-    norm divides each row by its length. The authors compute S beforehand; here Âᵏ is multiplied by X W_m, which gives
+    Both are D^-1/2 A D^-1/2 with the sums of A's rows in D, even if A is not symmetric, as in the authors' code. norm
+    divides each row by its length. The authors compute S beforehand; here Âᵏ is multiplied by X W_m, which gives
     the same, is faster if there are many features, and needs no dense S. The forward pass returns the logits, Z before
     the softmax.
 

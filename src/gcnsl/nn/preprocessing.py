@@ -14,6 +14,7 @@ from gcnsl.sparse import SparseMatrix, csr_tensor, from_scipy, to_scipy, weighte
 
 FeatureNorm = Literal["none", "row", "l2"]
 AdjacencyNorm = Literal["symmetric", "row"]
+MatrixNorm = Literal[AdjacencyNorm, "row-sums"]
 Direction = Literal["undirected", "out", "in"]
 """Whom a node sees: all its neighbours, those it points to, or those that point to it."""
 
@@ -56,24 +57,26 @@ def normalized_adjacency(
     *,
     weight: Tensor | None = None,
     self_loops: bool = True,
-    norm: AdjacencyNorm = "symmetric",
+    norm: MatrixNorm = "symmetric",
 ) -> SparseMatrix:
     """Â = D^-1/2 A D^-1/2 (``symmetric``) or D^-1 A (``row``), where A has loops at all nodes or at none.
 
     ``edge_index`` (2 × E) holds the places of A's entries, each undirected edge in both directions, and ``weight``
     (E, positive) the entries, which are 1 without it; so is the weight of a loop that is added. D is diagonal and holds
-    the sums of A's rows; if A is not symmetric, the second D^-1/2 has those of its columns. Without loops, the row of a
-    node that has no neighbours is zero.
+    the sums of A's rows; if A is not symmetric, the second D^-1/2 has those of its columns, or with ``row-sums``
+    those of its rows, too (1 for a row of zeros). Without loops, the row of a node that has no neighbours is zero.
     """
-    check_choice("norm", norm, get_args(AdjacencyNorm))
+    check_choice("norm", norm, get_args(MatrixNorm))
     entries = torch.ones_like(edge_index[0]) if weight is None else weight
     edges, entries = weighted_edges_sorted(
         edge_index, entries.to(torch.get_default_dtype()), num_nodes, self_loops=self_loops
     )
     source, target = edges
     tiny = torch.finfo(entries.dtype).tiny  # so that inverses are finite
-    rows, columns = (scatter(entries, end, dim_size=num_nodes).clamp(min=tiny) for end in (source, target))
-    scale = rows[source] ** -1.0 if norm == "row" else rows[source] ** -0.5 * columns[target] ** -0.5
+    sums = (scatter(entries, end, dim_size=num_nodes) for end in (source, target))
+    rows, columns = (torch.where(total > 0, total.clamp(min=tiny), 1.0) for total in sums)
+    ends = rows if norm == "row-sums" else columns
+    scale = rows[source] ** -1.0 if norm == "row" else rows[source] ** -0.5 * ends[target] ** -0.5
     return SparseMatrix.from_edges(edges, scale * entries, num_nodes)
 
 
@@ -90,7 +93,7 @@ def oriented_edges(graph: Data, direction: Direction) -> tuple[Tensor, Tensor | 
 
 
 def graph_adjacency(
-    graph: Data, *, self_loops: bool, norm: AdjacencyNorm, direction: Direction = "undirected"
+    graph: Data, *, self_loops: bool, norm: MatrixNorm, direction: Direction = "undirected"
 ) -> SparseMatrix:
     """Â of a graph (n × n), :func:`normalized_adjacency`, with the weights of its edges if they have some."""
     edges, weight = oriented_edges(graph, direction)
