@@ -40,6 +40,10 @@ def test_an_option_that_came_later_changes_no_key_unless_it_is_used() -> None:
     assert spec().with_defaults({"class_weight": "balanced"}).key != spec().key
     assert spec().with_defaults({"use_spectral": True}).key == spec().key
     assert spec().with_defaults({"use_spectral": False}).key != spec().key
+    plain = {"residual": False, "norm": "none", "drop_features": True}
+    assert spec(method="gcn").with_defaults(plain).key == spec(method="gcn").key
+    for later in ({"residual": True}, {"norm": "batch"}, {"drop_features": False}):
+        assert spec(method="gcn").with_defaults(plain | later).key != spec(method="gcn").key
 
 
 def test_an_option_that_came_later_has_its_default_in_earlier_runs() -> None:

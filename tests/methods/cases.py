@@ -21,10 +21,20 @@ VARIANTS = [
     ("mlp", {"num_layers": 1}),
     ("mlp", {"num_layers": 3, "feature_norm": "none"}),
     ("gcn", {"num_layers": 4, "self_loops": False, "adjacency_norm": "row"}),
+    ("gcn", {"num_layers": 3, "residual": True, "norm": "batch", "drop_features": False}),
+    ("gcn", {"num_layers": 3, "residual": True, "norm": "layer"}),
     ("gat", {"heads": 1}),
     ("mixhop", {"self_loops": False, "num_layers": 3, "powers": (0, 3)}),
     ("h2gcn-2", {"rounds": 3, "relu": False}),
     ("nlgnn", {"embedding": "gcn", "kernel_size": 3}),
+    ("sage", {"num_layers": 3, "norm": "layer", "direction": "in", "drop_features": False}),
+    ("linkx", {"link_layers": 2, "feature_layers": 3, "num_layers": 1, "direction": "undirected"}),
+    ("dir-gcn", {"alpha": 1.0, "num_layers": 1, "unit_rows": False}),
+    ("dir-gcn", {"alpha": 0.0, "jump": "cat"}),
+    ("gpr-gnn", {"hops": 1, "restart": 1.0}),
+    ("fsgnn", {"hops": 1, "direction": "in"}),
+    ("acm-gcn", {"structure": False, "relu_first": True}),
+    ("acm-gcn", {"residual": True, "direction": "out"}),
     ("gcn-sl-cc", {"rounds": 1, "self_loops": True, "feature_shift": 0.0}),
     ("gcn-sl-cc", {"n_components": 0}),
     ("gcn-sl-av", {"use_spectral": False}),
@@ -79,14 +89,14 @@ def fitted(ready: Prepared, *, run: int = 0, seed: int = 0, **more) -> Fitted:
     return fit(ready, train_mask=masks["train"], val_mask=masks["val"], seed=seed, **more)
 
 
-def same_weights(a: torch.nn.Module, b: torch.nn.Module) -> bool:
-    return all(x.equal(y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
-
-
-def renumbered(model: torch.nn.Module, order: torch.Tensor) -> torch.nn.Module:
+def renumbered_model(model: torch.nn.Module, order: torch.Tensor) -> torch.nn.Module:
     """The model with the weights that belong to single nodes in another order."""
     other, n = copy.deepcopy(model), len(order)
     for name, weight in other.named_parameters():
         if weight.dim() == 2 and weight.shape[1] % n == 0 and name != "lin_out.weight":
             weight.data = weight.data.view(len(weight), -1, n)[:, :, order].reshape(weight.shape)
     return other
+
+
+def same_weights(a: torch.nn.Module, b: torch.nn.Module) -> bool:
+    return all(x.equal(y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))

@@ -23,7 +23,7 @@ from .cases import (
     fitted,
     method,
     prepared,
-    renumbered,
+    renumbered_model,
     same_weights,
     small_graph,
     weighted_graph,
@@ -77,7 +77,7 @@ def test_nodes_may_be_renumbered(name, options) -> None:
     other = from_arrays(data.x[order], torch.argsort(order)[data.edge_index], data.y[order])
     ready, reordered = (prepared(name, options, graph) for graph in (data, other))
     model = drawn(ready.build())
-    logits = renumbered(model, order)(*reordered.inputs)
+    logits = renumbered_model(model, order)(*reordered.inputs)
     torch.testing.assert_close(logits, model(*ready.inputs)[order], rtol=1e-4, atol=1e-4)
 
 
@@ -105,7 +105,7 @@ def test_nodes_with_weighted_arcs_may_be_renumbered(name) -> None:
     other = from_arrays(data.x[order], y=data.y[order], **arcs)
     ready, reordered = (prepared(name, {"standardize": "never"}, graph) for graph in (data, other))
     model = drawn(ready.build())
-    logits = renumbered(model, order)(*reordered.inputs)
+    logits = renumbered_model(model, order)(*reordered.inputs)
     torch.testing.assert_close(logits, model(*ready.inputs)[order], rtol=1e-4, atol=1e-4)
 
 

@@ -7,7 +7,7 @@ import torch
 
 from gcnsl.errors import InputError
 from gcnsl.methods import Method, fit, prepare
-from gcnsl.nn import ModelConfig
+from gcnsl.nn import ModelConfig, SAGEConfig
 from gcnsl.nn.config import check_channels
 from gcnsl.options import option
 from gcnsl.training import TrainingSettings
@@ -69,3 +69,8 @@ def test_channels_are_whole_numbers(value, rule) -> None:
 
 def test_by_default_a_node_without_features_has_a_row_of_zeros() -> None:
     assert LinearConfig().empty_row(4, seed=0).equal(torch.zeros(4))
+
+
+@pytest.mark.parametrize(("direction", "uses"), [("undirected", {"weights"}), ("in", {"weights", "directions"})])
+def test_directions_are_used_unless_the_graph_is_seen_as_undirected(direction, uses) -> None:
+    assert SAGEConfig(direction=direction).uses == uses

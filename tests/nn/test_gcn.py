@@ -7,7 +7,23 @@ from gcnsl import InputError
 from gcnsl.nn import GCN, GCNConfig, normalized_adjacency
 from gcnsl.nn.gcn import GraphConvolution
 
-from .cases import CLASSES, D, N, P, adjacency_matrix, both_forms, drawn, small_graph, symmetric, weights
+from .cases import (
+    CLASSES,
+    D,
+    N,
+    P,
+    adjacency_matrix,
+    assert_same,
+    batch_normalised,
+    both_forms,
+    both_sides,
+    dense_adjacency,
+    drawn,
+    small_graph,
+    symmetric,
+    weights,
+    with_statistics,
+)
 
 
 @pytest.mark.usefixtures("double")
@@ -23,6 +39,35 @@ def test_is_the_equation(num_layers) -> None:
     for features in both_forms(x):
         logits = model(features, normalized_adjacency(data.edge_index, N))
         np.testing.assert_allclose(logits.detach().numpy(), H, rtol=1e-9)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("norm", ["none", "batch", "layer"])
+@pytest.mark.parametrize("num_layers", [1, 4])
+def test_is_the_equation_with_skips_and_norms(norm, num_layers) -> None:
+    data = small_graph()
+    x, A_hat = data.x.double(), both_sides(dense_adjacency(data, loops=True))
+    model = with_statistics(drawn(GCN(D, P, CLASSES, num_layers=num_layers, residual=True, norm=norm)))
+    H = x
+    for layer, (conv, skip) in enumerate(zip(model.convs, model.skips, strict=True)):
+        if layer and norm == "batch":
+            H = batch_normalised(H, model.norms[layer - 1])
+        elif layer and norm == "layer":
+            scale, shift = model.norms[layer - 1].weight, model.norms[layer - 1].bias
+            spread = (H.var(1, correction=0, keepdim=True) + 1e-5).sqrt()
+            H = (H - H.mean(1, keepdim=True)) / spread * scale + shift
+        H = torch.relu(H) if layer else H
+        H = A_hat @ H @ conv.lin.weight.T + conv.bias + H @ skip.weight.T
+    for features in both_forms(x):
+        assert_same(model, model(features, normalized_adjacency(data.edge_index, N)), H)
+
+
+def test_features_are_dropped_unless_told_otherwise() -> None:
+    data = small_graph()
+    adjacency = normalized_adjacency(data.edge_index, N)
+    for dropped in (True, False):
+        model = drawn(GCN(D, P, CLASSES, num_layers=1, dropout=0.5, drop_features=dropped)).train()
+        assert model(data.x, adjacency).equal(model(data.x, adjacency)) == (not dropped)
 
 
 @pytest.mark.usefixtures("double")

@@ -52,6 +52,12 @@ def test_adjacency_is_the_formula(self_loops, norm, weighted) -> None:
     assert torch.allclose(actual, expected)
 
 
+def test_row_sums_may_stand_at_both_ends() -> None:
+    edges = torch.tensor([[0, 0, 1], [1, 2, 2]])  # node 2 points to nobody
+    actual = normalized_adjacency(edges, 3, self_loops=False, norm="row-sums") @ torch.eye(3)
+    assert torch.allclose(actual, torch.tensor([[0, 0.5**0.5, 0.5**0.5], [0, 0, 1], [0, 0, 0]]))
+
+
 def test_a_weighted_adjacency_is_that_of_torch_geometric() -> None:
     data = synthetic(n=30, h=0.5, classes=3, degree=4, features=12, seed=3)
     weight = torch.rand(data.num_edges, generator=torch.Generator().manual_seed(0)) + 0.1

@@ -45,12 +45,44 @@ _SPACE: Mapping[str, Suggest] = {
     "adjacency_norm": _one_of("symmetric", "row"),
     "relu": _one_of(True, False),
     "kernel_size": _one_of(3, 5),
+    "direction": _one_of("undirected", "out", "in"),
+    "norm": _one_of("none", "batch", "layer"),
+    "drop_features": _one_of(True, False),
+    "residual": _one_of(True, False),
 }
 """By option. Every value of the paper's table is inside, and so are the switches for what the paper leaves open. Those
 of the ablation (A, A* and F on or off) are not hyper-parameters: without A* it would be another method."""
 
+_WIDE: Mapping[str, Suggest] = {"hidden_channels": _one_of(64, 128, 256)}
+_DEEP: Mapping[str, Suggest] = {**_WIDE, "num_layers": _one_of(2, 3, 4, 6, 8, 10)}
+"""For methods whose literature finds wider or deeper networks better."""
+
 _OWN: Mapping[str, Mapping[str, Suggest]] = {
+    "gcn": _DEEP,
+    "sage": _DEEP,
     "geom-gcn": {"embedding": _one_of("isomap", "poincare", "struc2vec")},
+    "linkx": {**_WIDE, "num_layers": _whole(1, 4), "link_layers": _whole(1, 2), "feature_layers": _whole(1, 2)},
+    "dir-gcn": {
+        **_WIDE,
+        "num_layers": _whole(2, 6),
+        "alpha": _one_of(0.0, 0.5, 1.0),
+        "jump": _one_of("max", "cat"),
+        "unit_rows": _one_of(True, False),
+        "weight_decay": _one_of(0.0, 1e-5, 1e-4, 5e-4),
+    },
+    "gpr-gnn": {"restart": _one_of(0.1, 0.2, 0.5, 0.9), "propagation_dropout": _steps(0.0, 0.8, 0.1)},
+    "fsgnn": {
+        "hops": _whole(1, 8),
+        "selection_lr": _log(0.002, 0.05),
+        "selection_weight_decay": _log(1e-5, 0.1),
+    },
+    "acm-gcn": {
+        "lr": _log(0.001, 0.1),
+        "weight_decay": _log(1e-6, 1e-2),
+        "dropout": _steps(0.0, 0.9, 0.1),
+        "structure": _one_of(True, False),
+        "relu_first": _one_of(True, False),
+    },
     "mixhop": {
         "lr": _log(0.01, 1.0),  # for plain gradient descent
         "power_channels": _one_of(16, 21, 32, 48, 64, 128, 192),

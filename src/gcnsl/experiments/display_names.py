@@ -8,10 +8,14 @@ _METHODS = {
     "gcn-sl-cc": "GCN-SL_cc",
     "gcn-sl-av": "GCN-SL_av",
     "gcn-sl-plus": "GCN-SL+",
+    "sage": "GraphSAGE",
+    "dir-gcn": "Dir-GCN",
 }
 _METHODS |= {
-    name: name.upper() for name in ["mlp", "gcn", "gat", "h2gcn-1", "h2gcn-2", "nlgnn", "sc", "esc", "esc-anch"]
+    name: name.upper()
+    for name in ["mlp", "gcn", "gat", "h2gcn-1", "h2gcn-2", "nlgnn", "linkx", "gpr-gnn", "fsgnn", "acm-gcn"]
 }
+_METHODS |= {name: name.upper() for name in ["sc", "esc", "esc-anch"]}
 _ROWS = {
     "original": "original graph",
     "initial A*": "A* before training",

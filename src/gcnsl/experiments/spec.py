@@ -14,7 +14,14 @@ from gcnsl.errors import InputError
 Task = Literal["train", "features"]
 Options = tuple[tuple[str, Any], ...]
 
-LATER_OPTIONS = {"class_weight": None, "standardize": "auto", "use_spectral": True}
+LATER_OPTIONS = {
+    "class_weight": None,
+    "standardize": "auto",
+    "use_spectral": True,
+    "drop_features": True,
+    "residual": False,
+    "norm": "none",
+}
 """Options that were introduced after runs had been committed: with these values, a run has the key that it had then."""
 EARLIER_NAMES = {("mixhop", "power_channels"): "hidden_channels"}
 """Options that had another name when runs were committed: a run's key is computed with that name."""

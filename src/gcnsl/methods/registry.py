@@ -16,17 +16,23 @@ from torch_geometric.data import Data
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.graph.arcs import EDGE_FACTS
 from gcnsl.nn import (
+    ACMGCNConfig,
+    DirGCNConfig,
+    FSGNNConfig,
     GATConfig,
     GCNConfig,
     GCNSLConfig,
     GCNSLPlusConfig,
     GeomGCNConfig,
+    GPRGNNConfig,
     H2GCNConfig,
+    LINKXConfig,
     MixHopConfig,
     MLPConfig,
     ModelConfig,
     NLGNNConfig,
     Precomputed,
+    SAGEConfig,
 )
 from gcnsl.options import Option
 from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
@@ -111,6 +117,12 @@ METHODS: dict[str, Method] = {
         Method("h2gcn-1", H2GCNConfig(rounds=1), TrainingSettings(epochs=2000, monitor="accuracy")),
         Method("h2gcn-2", H2GCNConfig(rounds=2), TrainingSettings(epochs=2000, monitor="accuracy")),
         Method("nlgnn", NLGNNConfig(), TrainingSettings(lr=0.05, epochs=3000, patience=1500, monitor="accuracy")),
+        Method("sage", SAGEConfig(), TrainingSettings(epochs=2000, patience=100)),
+        Method("linkx", LINKXConfig(), TrainingSettings(weight_decay=1e-3, epochs=500, monitor="accuracy")),
+        Method("dir-gcn", DirGCNConfig(), TrainingSettings(weight_decay=0.0, epochs=2000, monitor="accuracy")),
+        Method("gpr-gnn", GPRGNNConfig(), TrainingSettings(epochs=1000)),
+        Method("fsgnn", FSGNNConfig(), TrainingSettings(epochs=1500, patience=100)),
+        Method("acm-gcn", ACMGCNConfig(), TrainingSettings(weight_decay=1e-3, epochs=5000)),
         Method("gcn-sl-cc", GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02)),
         Method("gcn-sl-av", GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
         Method(
@@ -120,9 +132,10 @@ METHODS: dict[str, Method] = {
         ),
     )
 }
-"""The methods compared with GCN-SL have the hyper-parameters of H2GCN's experiments, as in the paper; only MixHop
-trains for longer, up to 2000 epochs instead of 400. NLGNN has those of its authors' code, which stops after half of the
-epochs at the earliest."""
+"""The methods that the paper compares with GCN-SL have the hyper-parameters of H2GCN's experiments, as in the paper;
+only MixHop trains for longer, up to 2000 epochs instead of 400. NLGNN has those of its authors' code, which stops after
+half of the epochs at the earliest. Those from SAGE to ACM-GCN, which are not in the paper, have settings that their
+authors use."""
 ALIASES = {"gcn-sl": "gcn-sl-cc", "h2gcn": "h2gcn-2"}
 
 

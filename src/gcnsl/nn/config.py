@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.checks import check_whole
-from gcnsl.nn.preprocessing import FeatureNorm
+from gcnsl.nn.preprocessing import Direction, FeatureNorm
 from gcnsl.options import Options, option
 from gcnsl.sparse import Matrix
 
@@ -42,9 +42,6 @@ class ModelConfig(Options, ABC):
     ``model(*inputs)`` returns the logits of all nodes (n × C).
     """
 
-    uses: ClassVar[frozenset[str]] = frozenset()
-    """What the model reads of the edges besides ``edge_index``: ``"weights"``, ``"directions"``, both or nothing."""
-
     tells_new_nodes: ClassVar[bool] = False
     """Whether the forward pass takes ``known``, the number of nodes of the training graph."""
 
@@ -56,6 +53,11 @@ class ModelConfig(Options, ABC):
         "Give columns of X that are not 0/1 mean 0 and variance 1, and leave rows as they are; auto does so if these "
         "columns of a dense X are mostly nonzero.",
     )
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """What the model reads of the edges besides ``edge_index``: ``"weights"``, ``"directions"``, both or none."""
+        return frozenset()
 
     def precompute(self, graph: Data, *, seed: int) -> Precomputed | None:
         """What has to be computed from the training graph once and kept; ``None`` for most models."""
@@ -86,6 +88,20 @@ class ModelConfig(Options, ABC):
         """A model of this class with the hyper-parameters that its constructor takes."""
         taken = signature(kind).parameters
         return kind(**channels, **{name: value for name, value in asdict(self).items() if name in taken})
+
+
+@dataclass(frozen=True)
+class DirectedConfig(ModelConfig):
+    """The hyper-parameters of a model that can see a graph along its arcs, and that uses the weights of edges."""
+
+    direction: Direction = option(
+        "undirected", "Whom a node sees: all its neighbours, those it points to (out), or those that point to it (in)."
+    )
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """The weights, and the directions unless the graph is seen as undirected."""
+        return frozenset({"weights"} if self.direction == "undirected" else {"weights", "directions"})
 
 
 def check_channels(**channels: int) -> None:

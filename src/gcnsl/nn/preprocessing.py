@@ -14,6 +14,7 @@ from gcnsl.sparse import SparseMatrix, csr_tensor, from_scipy, to_scipy, weighte
 
 FeatureNorm = Literal["none", "row", "l2"]
 AdjacencyNorm = Literal["symmetric", "row"]
+MatrixNorm = Literal[AdjacencyNorm, "row-sums"]
 Direction = Literal["undirected", "out", "in"]
 """Whom a node sees: all its neighbours, those it points to, or those that point to it."""
 
@@ -56,20 +57,20 @@ def normalized_adjacency(
     *,
     weight: Tensor | None = None,
     self_loops: bool = True,
-    norm: AdjacencyNorm = "symmetric",
+    norm: MatrixNorm = "symmetric",
     known: int | None = None,
 ) -> SparseMatrix:
     """Â = D^-1/2 A D^-1/2 (``symmetric``) or D^-1 A (``row``), where A has loops at all nodes or at none.
 
     ``edge_index`` (2 × E) holds the places of A's entries, each undirected edge in both directions, and ``weight``
     (E, positive) the entries, which are 1 without it; so is the weight of a loop that is added. D is diagonal and holds
-    the sums of A's rows; if A is not symmetric, the second D^-1/2 has those of its columns. Without loops, the row of a
-    node that has no neighbours is zero.
+    the sums of A's rows; if A is not symmetric, the second D^-1/2 has those of its columns, or with ``row-sums``
+    those of its rows, too (1 for a row of zeros). Without loops, the row of a node that has no neighbours is zero.
 
     With ``known``, the nodes after the first ``known`` ones are new and seen by nobody but themselves, so that the rows
     of the others do not change when they are added.
     """
-    check_choice("norm", norm, get_args(AdjacencyNorm))
+    check_choice("norm", norm, get_args(MatrixNorm))
     entries = torch.ones_like(edge_index[0]) if weight is None else weight
     edges, entries = weighted_edges_sorted(
         edge_index, entries.to(torch.get_default_dtype()), num_nodes, self_loops=self_loops
@@ -79,12 +80,16 @@ def normalized_adjacency(
         edges, entries = edges[:, seen], entries[seen]
     source, target = edges
     tiny = torch.finfo(entries.dtype).tiny  # so that inverses are finite
-    rows = scatter(entries, source, dim_size=num_nodes).clamp(min=tiny)
     among = slice(None) if known is None else source < known
-    columns = scatter(entries[among], target[among], dim_size=num_nodes).clamp(min=tiny)
+    sums = [
+        scatter(entries, source, dim_size=num_nodes),
+        scatter(entries[among], target[among], dim_size=num_nodes),
+    ]
+    rows, columns = (torch.where(total > 0, total.clamp(min=tiny), 1.0) for total in sums)
     if known is not None:
         columns[known:] = rows[known:]
-    scale = rows[source] ** -1.0 if norm == "row" else rows[source] ** -0.5 * columns[target] ** -0.5
+    ends = rows if norm == "row-sums" else columns
+    scale = rows[source] ** -1.0 if norm == "row" else rows[source] ** -0.5 * ends[target] ** -0.5
     return SparseMatrix.from_edges(edges, scale * entries, num_nodes)
 
 
@@ -104,7 +109,7 @@ def graph_adjacency(
     graph: Data,
     *,
     self_loops: bool,
-    norm: AdjacencyNorm,
+    norm: MatrixNorm,
     direction: Direction = "undirected",
     known: int | None = None,
 ) -> SparseMatrix:

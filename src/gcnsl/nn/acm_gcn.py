@@ -1,0 +1,145 @@
+"""ACM-GCN (Luan et al., 2022): each node mixes its own features, what its neighbours share and what differs."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from torch_geometric.nn.inits import reset
+
+from gcnsl.errors import InputError
+from gcnsl.nn.config import DirectedConfig, Precomputed, check_channels
+from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.preprocessing import FeatureNorm, graph_adjacency, links_to_known
+from gcnsl.options import option
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+
+
+@dataclass(frozen=True)
+class ACMGCNConfig(DirectedConfig):
+    """Hyper-parameters of :class:`ACMGCN`: ACM-GCN+ by default, ACM-GCN without structure, ACM-GCN++ with residual."""
+
+    feature_norm: FeatureNorm = option("none", DirectedConfig.described()[0].meaning)
+    hidden_channels: int = option(64, "Width of the hidden layer.", least=1)
+    structure: bool = option(True, "Whether there is a channel A·W, which knows nodes by whom they link to.")
+    residual: bool = option(False, "Whether to add ReLU(X W + b) to the hidden layer.")
+    relu_first: bool = option(False, "Whether ReLU comes before the filters (ACMII) instead of after them.")
+    dropout: float = option(0.5, "Dropout before each layer.", least=0, below=1)
+
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
+        """X, Â, and A if there is a channel for it, with the weights of the edges if they have some."""
+        adjacency = graph_adjacency(graph, self_loops=True, norm="row", direction=self.direction)
+        links = [links_to_known(graph, self.direction)] if self.structure else []
+        return fastest_form(graph.x), adjacency, *links
+
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "ACMGCN":
+        """The model for this number of features, classes and nodes."""
+        return self.make(ACMGCN, in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
+
+
+class ChannelMixing(nn.Module):
+    r"""One layer: a sum of channels with weights that each node has for itself.
+
+    .. math::
+        H_L &= \sigma(\hat A X W_L), \quad H_H = \sigma((I - \hat A) X W_H), \quad
+            H_I = \sigma(X W_I), \quad H_S = \sigma(A W_S) \\
+        \alpha &= \mathrm{softmax}\big(\mathrm{sigmoid}(\mathrm{LN}(H_L) u_L, \dots, \mathrm{LN}(H_S) u_S)\, M / T\big),
+            \qquad H' = s \sum_c \mathrm{diag}(\alpha_c) H_c
+
+    σ is ReLU, T the number of channels (4, or 3 without H_S), and M is T × T. As in the authors' code, s is 1 with H_S
+    and 3 without it.
+
+    Shapes:
+        x (n × in_channels), dense or sparse; adjacency Â (n × n); links A (n × N), for H_S
+        → n × out_channels.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, num_nodes: int, *, structure: bool, relu_first: bool
+    ) -> None:
+        super().__init__()
+        self.relu_first, channels = relu_first, 4 if structure else 3
+        self.lin = FeatureLinear(in_channels, 3 * out_channels, bias=False, maps=3)
+        self.lin_links = FeatureLinear(num_nodes, out_channels, bias=False) if structure else None
+        self.norms = nn.ModuleList(nn.LayerNorm(out_channels) for _ in range(channels))
+        self.scores = nn.ModuleList(FeatureLinear(out_channels, 1, bias=False) for _ in range(channels))
+        self.mix = FeatureLinear(channels, channels, bias=False)
+
+    def forward(self, x: Matrix, adjacency: SparseMatrix, links: SparseMatrix | None = None) -> Tensor:
+        """H'."""
+        mapped: Tensor = self.lin(x)
+        mapped = mapped.relu() if self.relu_first else mapped
+        low, high, own = mapped.chunk(3, dim=1)
+        near_low, near_high = (adjacency @ torch.cat([low, high], dim=1)).chunk(2, dim=1)
+        channels = [near_low, high - near_high, own]
+        if not self.relu_first:
+            channels = [channel.relu() for channel in channels]
+        if self.lin_links is not None:
+            if links is None:
+                raise InputError("links is None: give A, or build the model with structure=False")
+            channels.append(self.lin_links(links).relu())
+        parts = zip(self.scores, self.norms, channels, strict=True)
+        scores = torch.cat([score(norm(channel)) for score, norm, channel in parts], dim=1).sigmoid()
+        shares = (self.mix(scores) / len(channels)).softmax(dim=1)  # n × T
+        mixed = torch.einsum("nt,tnp->np", shares, torch.stack(channels))
+        return mixed if self.lin_links is not None else 3 * mixed
+
+
+class ACMGCN(nn.Module):
+    r"""Two layers f₁ and f₂ of :class:`ChannelMixing`.
+
+    .. math::
+        Z = \mathrm{softmax}\,f_2\big(\mathrm{ReLU}\,f_1(X) + \mathrm{ReLU}(X W + b)\big)
+
+    Only ACM-GCN++ has the second term. The forward pass returns the logits, Z before the softmax.
+
+    Args:
+        in_channels: Number of features per node (d).
+        hidden_channels: Width of the hidden layer.
+        out_channels: Number of classes (C).
+        num_nodes: Number of nodes of the training graph (N).
+        structure: Whether both layers have the channel H_S.
+        residual: Whether there is the second term.
+        relu_first: Whether σ comes before Â and I - Â, as in ACMII.
+        dropout: Dropout before each layer.
+
+    Shapes:
+        x (n × d), dense or sparse; adjacency Â (n × n); links A (n × N), with ``structure`` → n × C.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_nodes: int,
+        *,
+        structure: bool = True,
+        residual: bool = False,
+        relu_first: bool = False,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        check_channels(in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
+        ACMGCNConfig.check(hidden_channels=hidden_channels, structure=structure, residual=residual)
+        ACMGCNConfig.check(relu_first=relu_first, dropout=dropout)
+        self.dropout = dropout
+        switches = {"structure": structure, "relu_first": relu_first}
+        self.first = ChannelMixing(in_channels, hidden_channels, num_nodes, **switches)
+        self.second = ChannelMixing(hidden_channels, out_channels, num_nodes, **switches)
+        self.skip = FeatureLinear(in_channels, hidden_channels) if residual else None
+
+    def reset_parameters(self) -> None:
+        """Draw new weights."""
+        for part in self.children():
+            reset(part)
+
+    def forward(self, x: Matrix, adjacency: SparseMatrix, links: SparseMatrix | None = None) -> Tensor:
+        """Logits of every node (n × C)."""
+        x = drop_entries(x, self.dropout, training=self.training)
+        h: Tensor = self.first(x, adjacency, links).relu()
+        if self.skip is not None:
+            h = h + self.skip(x).relu()
+        logits: Tensor = self.second(dropout(h, self.dropout, training=self.training), adjacency, links)
+        return logits

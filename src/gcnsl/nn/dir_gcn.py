@@ -1,0 +1,137 @@
+"""Dir-GNN (Rossi et al., 2023) with graph convolutions: a weight for each direction of the edges."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar, Literal
+
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.data import Data
+from torch_geometric.nn import JumpingKnowledge
+from torch_geometric.nn.inits import reset
+
+from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.nn.dropout import dropout
+from gcnsl.nn.gcn import GraphConvolution
+from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.preprocessing import FeatureNorm, graph_adjacency
+from gcnsl.options import option
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+
+Jump = Literal["max", "cat"]
+
+
+@dataclass(frozen=True)
+class DirGCNConfig(ModelConfig):
+    """Hyper-parameters of :class:`DirGCN`."""
+
+    uses: ClassVar[frozenset[str]] = frozenset({"weights", "directions"})
+
+    feature_norm: FeatureNorm = option("none", ModelConfig.described()[0].meaning)
+    hidden_channels: int = option(128, "Width of each layer.", least=1)
+    num_layers: int = option(4, "Number of layers.", least=1, most=64)
+    alpha: float = option(
+        0.5, "Share of those a node points to (α); the others are those that point to it.", least=0, most=1
+    )
+    jump: Jump = option("max", "How the layers are combined: entry by entry (max) or side by side (cat).")
+    unit_rows: bool = option(True, "Whether the rows of each layer are divided by their length.")
+    dropout: float = option(0.0, "Dropout after each layer.", least=0, below=1)
+
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
+        """X, Â_out and Â_in, with the weights of the arcs if they have some; in an undirected graph both are Â."""
+        outwards = graph_adjacency(graph, self_loops=False, norm="symmetric", direction="out")
+        inwards = graph_adjacency(graph, self_loops=False, norm="symmetric", direction="in")
+        return fastest_form(graph.x), outwards, inwards
+
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "DirGCN":
+        """The model for this number of features and classes."""
+        return self.make(DirGCN, in_channels=in_channels, out_channels=out_channels)
+
+
+class DirectedConvolution(nn.Module):
+    r"""One layer, :math:`\alpha (\hat A_{out} X W_{out} + b_{out}) + (1 - \alpha)(\hat A_{in} X W_{in} + b_{in})`.
+
+    It differs from torch_geometric's ``DirGNNConv`` with a ``GCNConv`` in that an arc is divided by the roots of an
+    out-degree and an in-degree, as the authors do, both matrices are made only once, and X may be sparse. A direction
+    whose share is 0 has no weights.
+
+    Shapes:
+        x (n × in_channels), dense or sparse; outwards Â_out and inwards Â_in (n × n)
+        → n × out_channels.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, alpha: float) -> None:
+        super().__init__()
+        self.shares = {name: share for name, share in (("out", alpha), ("in", 1 - alpha)) if share > 0}
+        self.convs = nn.ModuleDict({name: GraphConvolution(in_channels, out_channels) for name in self.shares})
+
+    def forward(self, x: Matrix, outwards: SparseMatrix, inwards: SparseMatrix) -> Tensor:
+        """The weighted sum over both directions."""
+        adjacencies = {"out": outwards, "in": inwards}
+        first, *others = (share * self.convs[name](x, adjacencies[name]) for name, share in self.shares.items())
+        total: Tensor = sum(others, start=first)
+        return total
+
+
+class DirGCN(nn.Module):
+    r"""Layers with a weight for each direction of the edges. The classifier sees all layers.
+
+    .. math::
+        H^{(l)} &= \mathrm{norm}\,\mathrm{ReLU}\big(\alpha (\hat A_{out} H^{(l-1)} W^{(l)}_{out} + b^{(l)}_{out})
+            + (1 - \alpha)(\hat A_{in} H^{(l-1)} W^{(l)}_{in} + b^{(l)}_{in})\big), \quad H^{(0)} = X \\
+        Z &= \mathrm{softmax}\big(\max(H^{(1)}, \dots, H^{(L)})\, W_c + b_c\big)
+
+    Â_out = D_out^-1/2 A D_in^-1/2 without loops, where A_ij = 1 for an arc from i to j, and Â_in is its transpose; norm
+    divides each row by its length or does nothing. Instead of the maximum, the layers may stand side by side. The
+    forward pass returns the logits, Z before the softmax.
+
+    Args:
+        in_channels: Number of features per node (d).
+        hidden_channels: Width of each layer.
+        out_channels: Number of classes (C).
+        num_layers: Number of layers (L).
+        alpha: Share of those a node points to (α).
+        jump: How the layers are combined, ``"max"`` or ``"cat"``.
+        unit_rows: Whether the rows of each layer are divided by their length.
+        dropout: Dropout after each layer.
+
+    Shapes:
+        x (n × d), dense or sparse; outwards Â_out and inwards Â_in (n × n) → n × C.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        num_layers: int = 4,
+        alpha: float = 0.5,
+        jump: Jump = "max",
+        unit_rows: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_channels(in_channels=in_channels, out_channels=out_channels)
+        DirGCNConfig.check(hidden_channels=hidden_channels, num_layers=num_layers, alpha=alpha)
+        DirGCNConfig.check(jump=jump, unit_rows=unit_rows, dropout=dropout)
+        self.unit_rows, self.dropout = unit_rows, dropout
+        widths = [in_channels, *[hidden_channels] * num_layers]
+        self.convs = nn.ModuleList(DirectedConvolution(*pair, alpha) for pair in pairwise(widths))
+        self.jump = JumpingKnowledge(jump)
+        self.lin_out = FeatureLinear(hidden_channels * (num_layers if jump == "cat" else 1), out_channels)
+
+    def reset_parameters(self) -> None:
+        """Draw new weights."""
+        reset(self.convs)
+        self.lin_out.reset_parameters()
+
+    def forward(self, x: Matrix, outwards: SparseMatrix, inwards: SparseMatrix) -> Tensor:
+        """Logits of every node (n × C)."""
+        h, layers = x, []
+        for conv in self.convs:
+            h = dropout(conv(h, outwards, inwards).relu(), self.dropout, training=self.training)
+            h = functional.normalize(h, dim=1) if self.unit_rows else h
+            layers.append(h)
+        logits: Tensor = self.lin_out(self.jump(layers))
+        return logits

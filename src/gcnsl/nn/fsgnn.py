@@ -1,0 +1,113 @@
+"""FSGNN (Maurya et al., 2022): a soft selection among the features of all hops, with and without loops."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.data import Data
+
+from gcnsl.nn.config import DirectedConfig, Precomputed, check_channels
+from gcnsl.nn.dropout import dropout
+from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.mixhop import MixHopConvolution
+from gcnsl.nn.preprocessing import Direction, graph_adjacency
+from gcnsl.options import option
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+
+
+@dataclass(frozen=True)
+class FSGNNConfig(DirectedConfig):
+    """Hyper-parameters of :class:`FSGNN`."""
+
+    direction: Direction = option("out", DirectedConfig.described()[-1].meaning)
+    hidden_channels: int = option(64, "Width for each kind of features.", least=1)
+    hops: int = option(3, "Largest power of the adjacency matrices (K).", least=1, most=64)
+    dropout: float = option(0.5, "Dropout before the last linear map.", least=0, below=1)
+    selection_lr: float = option(0.01, "Learning rate of the scores a, which select among the features.", above=0)
+    selection_weight_decay: float = option(1e-3, "L2 penalty on these scores.", least=0)
+
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
+        """X, and Â without and with loops, with the weights of the edges if they have some."""
+        plain, looped = (
+            graph_adjacency(graph, self_loops=loops, norm="row-sums", direction=self.direction)
+            for loops in (False, True)
+        )
+        return fastest_form(graph.x), plain, looped
+
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "FSGNN":
+        """The model for this number of features and classes."""
+        return self.make(FSGNN, in_channels=in_channels, out_channels=out_channels)
+
+
+class FSGNN(nn.Module):
+    r"""A linear map of X, of its powers over Â without loops and of those over Ã with loops, each with a learned scale.
+
+    .. math::
+        S &= \big(X, \hat A X, \dots, \hat A^K X, \tilde A X, \dots, \tilde A^K X\big) \\
+        H &= \mathrm{ReLU}\Big(\big\Vert_{m=0}^{2K} \mathrm{softmax}(a)_m \,\mathrm{norm}(S_m W_m + b_m)\Big) \\
+        Z &= \mathrm{softmax}(H W_c + b_c)
+
+    Both are D^-1/2 A D^-1/2 with the sums of A's rows in D, even if A is not symmetric, as in the authors' code. norm
+    divides each row by its length. The authors compute S beforehand; here Âᵏ is multiplied by X W_m, which gives
+    the same, is faster if there are many features, and needs no dense S. The forward pass returns the logits, Z before
+    the softmax.
+
+    Args:
+        in_channels: Number of features per node (d).
+        hidden_channels: Columns of each W_m (p).
+        out_channels: Number of classes (C).
+        hops: Largest power (K).
+        dropout: Dropout before W_c.
+        selection_lr: Learning rate of a.
+        selection_weight_decay: Weight decay of a.
+
+    Shapes:
+        x (n × d), dense or sparse; plain Â and looped Ã (n × n) → n × C. H has (2K + 1) p columns.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        hops: int = 3,
+        dropout: float = 0.5,
+        selection_lr: float = 0.01,
+        selection_weight_decay: float = 1e-3,
+    ) -> None:
+        super().__init__()
+        check_channels(in_channels=in_channels, out_channels=out_channels)
+        FSGNNConfig.check(hidden_channels=hidden_channels, hops=hops, dropout=dropout)
+        FSGNNConfig.check(selection_lr=selection_lr, selection_weight_decay=selection_weight_decay)
+        self.hidden_channels, self.dropout = hidden_channels, dropout
+        self.selection_lr, self.selection_weight_decay = selection_lr, selection_weight_decay
+        self.plain = MixHopConvolution(in_channels, hidden_channels, tuple(range(hops + 1)))
+        self.looped = MixHopConvolution(in_channels, hidden_channels, tuple(range(1, hops + 1)))
+        self.selection = nn.Parameter(torch.ones(2 * hops + 1))
+        self.lin_out = FeatureLinear((2 * hops + 1) * hidden_channels, out_channels)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights; all features start with the same scale."""
+        for conv in (self.plain, self.looped):
+            conv.reset_parameters()
+            nn.init.uniform_(conv.bias, -0.1, 0.1)  # a row of zeros has no direction, and a huge gradient
+        nn.init.ones_(self.selection)
+        self.lin_out.reset_parameters()
+
+    def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
+        """The parameters for the optimizer; a has a learning rate and weight decay of its own."""
+        others = [value for name, value in self.named_parameters() if name != "selection"]
+        own = {"lr": self.selection_lr, "weight_decay": self.selection_weight_decay}
+        return [{"params": others, "weight_decay": weight_decay}, {"params": [self.selection], **own}]
+
+    def forward(self, x: Matrix, plain: SparseMatrix, looped: SparseMatrix) -> Tensor:
+        """Logits of every node (n × C)."""
+        h = torch.cat([self.plain(x, plain), self.looped(x, looped)], dim=1)
+        kinds = functional.normalize(h.view(len(h), -1, self.hidden_channels), dim=2)  # n × (2K + 1) × p
+        selected = (self.selection.softmax(dim=0)[:, None] * kinds).flatten(1).relu()
+        logits: Tensor = self.lin_out(dropout(selected, self.dropout, training=self.training))
+        return logits

@@ -1,0 +1,17 @@
+"""Normalisation between the layers of a deep network."""
+
+from typing import Literal
+
+from torch import nn
+
+HiddenNorm = Literal["none", "batch", "layer"]
+
+
+def hidden_norm(kind: HiddenNorm, channels: int) -> nn.Module:
+    """The layer that normalises hidden features (n × channels): each column (``batch``), each row (``layer``) or none.
+
+    Columns are normalised by their mean and variance over all nodes, in evaluation by running means of both.
+    """
+    if kind == "none":
+        return nn.Identity()
+    return nn.BatchNorm1d(channels) if kind == "batch" else nn.LayerNorm(channels)
