@@ -1,6 +1,6 @@
 """All methods by name, with the hyper-parameters of model and training.
 
-To add a method, write a file in ``nn/`` and add a line here.
+To add a method, write a file in ``nn/`` (or in ``plain/`` if it is not neural) and add a line here.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from gcnsl.nn import (
     Precomputed,
 )
 from gcnsl.options import Option
+from gcnsl.plain import LabelPropagationConfig, TwinsConfig
 from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
-from gcnsl.training import TrainingSettings
+from gcnsl.training import StageSettings, TrainingSettings
 
 Folder = str | os.PathLike[str] | None
 
@@ -55,13 +56,16 @@ def find_neighbourhood(config: GeomGCNConfig, graph: Data, *, seed: int, root: F
 class Method:
     """A model with its hyper-parameters and those of training.
 
+    With :class:`TrainingSettings` the model is a network, trained by gradient descent; otherwise it is fitted in
+    stages, see :mod:`gcnsl.training.stages`.
+
     ``precompute`` computes what the model needs besides the graph, from the configuration, the graph with normalised
     features, a seed and a folder with dataset files.
     """
 
     name: str
     config: ModelConfig
-    training: TrainingSettings
+    training: StageSettings
     precompute: Callable[..., Precomputed | None] = _precompute
 
     def options(self) -> dict[str, Any]:
@@ -112,6 +116,8 @@ METHODS: dict[str, Method] = {
         Method("nlgnn", NLGNNConfig(), TrainingSettings(lr=0.05, epochs=2000, patience=100)),
         Method("gcn-sl-cc", GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02)),
         Method("gcn-sl-av", GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
+        Method("label-propagation", LabelPropagationConfig(), StageSettings(epochs=50, patience=10, monitor="accuracy")),
+        Method("twins", TwinsConfig(), StageSettings()),
     )
 }
 """The methods compared with GCN-SL have the hyper-parameters of H2GCN's experiments, as in the paper."""
