@@ -28,7 +28,7 @@ from gcnsl.nn import (
     Precomputed,
 )
 from gcnsl.options import Option
-from gcnsl.plain import LabelPropagationConfig, TwinsConfig
+from gcnsl.plain import BoostedTreesConfig, LabelPropagationConfig, LogisticConfig, TwinsConfig
 from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
 from gcnsl.training import StageSettings, TrainingSettings
 
@@ -117,6 +117,8 @@ METHODS: dict[str, Method] = {
         Method("gcn-sl-cc", GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02)),
         Method("gcn-sl-av", GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
         Method("label-propagation", LabelPropagationConfig(), StageSettings(epochs=50, patience=10, monitor="accuracy")),
+        Method("logistic", LogisticConfig(), StageSettings(epochs=11, patience=4, monitor="accuracy")),
+        Method("boosted-trees", BoostedTreesConfig(), StageSettings(patience=4)),
         Method("twins", TwinsConfig(), StageSettings()),
     )
 }
