@@ -17,12 +17,13 @@ from gcnsl.checks import UNLABELLED
 from gcnsl.nn import Precomputed
 from gcnsl.nn.config import check_channels
 from gcnsl.options import option
+from gcnsl.plain.column_bins import BINS, column_bins, column_edges
 from gcnsl.plain.neighbour_columns import NeighbourColumnsConfig, Place, neighbour_blocks
 from gcnsl.plain.tree_walk import TreeWalk
 from gcnsl.sparse import Matrix, SparseMatrix, to_scipy
 
 ROUNDS = 10
-"""Rounds of boosting in a stage; scikit-learn sorts the columns into bins again whenever it goes on."""
+"""Rounds of boosting in a stage."""
 ABSENT = -30.0
 """Logit of a class without a training node."""
 
@@ -122,19 +123,22 @@ class BoostedTrees(nn.Module):
             yield
             return
         columns = self._columns(*inputs)[rows].double().cpu().numpy()
+        edges = column_edges(columns)
+        bins, sample_weight = column_bins(columns, edges), weight[rows].cpu().numpy()
         solver = HistGradientBoostingClassifier(
             learning_rate=self._options["learning_rate"],
             max_leaf_nodes=self._options["leaves"],
             min_samples_leaf=self._options["leaf_nodes"],
+            max_bins=BINS,
             early_stopping=False,
             warm_start=True,
             random_state=0,
         )
         for rounds in range(ROUNDS, self.trees + ROUNDS, ROUNDS):
-            solver.set_params(max_iter=min(rounds, self.trees)).fit(columns, target, weight[rows].cpu().numpy())
+            solver.set_params(max_iter=min(rounds, self.trees)).fit(bins, target, sample_weight)
             if rounds == ROUNDS:
                 self._set_outputs(torch.from_numpy(classes), torch.from_numpy(solver._baseline_prediction[0]))
-            self.walk.keep([tree for trees in solver._predictors for tree in trees])
+            self.walk.keep([tree for trees in solver._predictors for tree in trees], edges)
             yield
 
     def _set_outputs(self, classes: Tensor, baseline: Tensor) -> None:

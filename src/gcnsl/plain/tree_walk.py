@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gcnsl.sparse import as_tensor
@@ -47,14 +49,19 @@ class TreeWalk(nn.Module):
         self.register_buffer("used", torch.tensor(0))
         self.register_buffer("depth", torch.tensor(0))
 
-    def keep(self, predictors: Sequence[Any]) -> None:
-        """Store the trees of scikit-learn's histogram boosting after those that are stored already."""
+    def keep(self, predictors: Sequence[Any], edges: NDArray[np.float64]) -> None:
+        """Store the trees of scikit-learn's histogram boosting after those that are stored already.
+
+        They were fitted to the bins of the columns, so that a threshold is the number of an edge (m × edges).
+        """
         for number, predictor in enumerate(predictors[int(self.used) :], start=int(self.used)):
             read = {name: as_tensor(predictor.nodes[name].copy()) for name in predictor.nodes.dtype.names}
             leaf, size = read["is_leaf"].bool(), len(predictor.nodes)
             itself = torch.arange(size)
-            self.feature[number, :size] = read["feature_idx"].where(~leaf, 0).to(self.feature)
-            self.threshold[number, :size] = read["num_threshold"].to(self.threshold)
+            feature = read["feature_idx"].where(~leaf, 0)
+            edge = read["num_threshold"].where(~leaf, 0).long()
+            self.feature[number, :size] = feature.to(self.feature)
+            self.threshold[number, :size] = torch.from_numpy(edges)[feature, edge].to(self.threshold)
             self.left[number, :size] = read["left"].long().where(~leaf, itself).to(self.left)
             self.right[number, :size] = read["right"].long().where(~leaf, itself).to(self.right)
             self.value[number, :size] = read["value"].where(leaf, 0).to(self.value)
