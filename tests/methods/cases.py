@@ -9,10 +9,17 @@ from gcnsl import synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.graph import from_arrays, split_masks
 from gcnsl.methods import METHODS, Fitted, Method, Prepared, fit, prepare
+from gcnsl.training import TrainingSettings
+from tests.nn.cases import drawn
 
 CPU = torch.device("cpu")
 NARROW = {"hidden_channels": 4}
+NOT_FOR_ALL = {"hidden_channels", "dropout", "standardize"}
+"""Options that are left out for methods without them."""
 SMALL = {"gcn-sl-cc": {"n_components": 3, "epsilon": 0.3}, "gcn-sl-av": {"n_components": 3, "epsilon": 0.3}}
+SMALL |= {"boosted-trees": {"leaf_nodes": 2, "trees": 30}}
+NETWORKS = [name for name, method in METHODS.items() if isinstance(method.training, TrainingSettings)]
+"""Methods that are trained by gradient descent; the others are fitted in stages."""
 VARIANTS = [
     ("mlp", {"num_layers": 1}),
     ("mlp", {"num_layers": 3, "feature_norm": "none"}),
@@ -25,13 +32,19 @@ VARIANTS = [
     ("gcn-sl-cc", {"n_components": 0}),
     ("gcn-sl-cc", {"spectral_method": "esc", "use_adjacency": False}),
     ("gcn-sl-av", {"spectral_method": "sc", "use_reconnected": False}),
+    ("label-propagation", {"alpha": 1.0}),
+    ("logistic", {"hops": 0, "direction": "undirected"}),
+    ("boosted-trees", {"components": 4}),
+    ("twins", {"direction": "in"}),
 ]
 EVERY = [(name, {}) for name in METHODS] + VARIANTS
 """Names and options for which the laws of all methods are tested."""
 
 
 def method(name: str, options: dict) -> Method:
-    return METHODS[name].with_options(**(NARROW | SMALL.get(name, {}) | options))
+    missing = NOT_FOR_ALL - METHODS[name].options().keys()
+    wanted = NARROW | SMALL.get(name, {}) | options
+    return METHODS[name].with_options(**{key: value for key, value in wanted.items() if key not in missing})
 
 
 def small_graph() -> Data:
@@ -68,6 +81,14 @@ def prepared(name: str, options: dict, data: Data, *, seed: int = 0) -> Prepared
 def fitted(ready: Prepared, *, run: int = 0, seed: int = 0, **more) -> Fitted:
     masks = split_masks(ready.graph, run)
     return fit(ready, train_mask=masks["train"], val_mask=masks["val"], seed=seed, **more)
+
+
+def with_weights(ready: Prepared) -> torch.nn.Module:
+    """A model in evaluation that has some weights: a network's are drawn, other models are fitted to all nodes."""
+    if ready.method.name in NETWORKS:
+        return drawn(ready.build())
+    everyone = torch.ones(ready.graph.num_nodes, dtype=torch.bool)
+    return fit(ready, train_mask=everyone, val_mask=everyone, seed=0).model
 
 
 def same_weights(a: torch.nn.Module, b: torch.nn.Module) -> bool:

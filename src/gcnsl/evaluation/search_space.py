@@ -49,6 +49,7 @@ _SPACE: Mapping[str, Suggest] = {
 """By option. Every value of the paper's table is inside, and so are the switches for what the paper leaves open. Those
 of the ablation (A, A* and F on or off) are not hyper-parameters: without A* it would be another method."""
 
+_NEIGHBOUR_COLUMNS: Mapping[str, Suggest] = {"hops": _whole(0, 4), "direction": _one_of("undirected", "both")}
 _OWN: Mapping[str, Mapping[str, Suggest]] = {
     "geom-gcn": {"embedding": _one_of("isomap", "poincare", "struc2vec")},
     "mixhop": {
@@ -57,6 +58,16 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
         "dropout": _steps(0.0, 0.9, 0.1),
     },
     "nlgnn": {"embedding": _one_of("mlp", "gcn")},
+    "label-propagation": {"alpha": _steps(0.1, 1.0, 0.05)},
+    "logistic": _NEIGHBOUR_COLUMNS,
+    "boosted-trees": {
+        **_NEIGHBOUR_COLUMNS,
+        "components": _one_of(16, 32, 64, 128),
+        "learning_rate": _log(0.01, 0.3),
+        "leaves": _one_of(4, 8, 16, 31),
+        "leaf_nodes": _one_of(1, 2, 5, 10, 20),
+    },
+    "twins": {"direction": _one_of("undirected", "out", "in")},
 }
 """Options that mean something else in one method than in others, or have another range there."""
 

@@ -4,6 +4,11 @@ from gcnsl.datasets.synthetic import synthetic_homophily
 
 _METHODS = {"geom-gcn": "Geom-GCN", "mixhop": "MixHop", "gcn-sl-cc": "GCN-SL_cc", "gcn-sl-av": "GCN-SL_av"}
 _METHODS |= {
+    "label-propagation": "label propagation",
+    "logistic": "logistic regression",
+    "boosted-trees": "boosted trees",
+}
+_METHODS |= {
     name: name.upper() for name in ["mlp", "gcn", "gat", "h2gcn-1", "h2gcn-2", "nlgnn", "sc", "esc", "esc-anch"]
 }
 _ROWS = {

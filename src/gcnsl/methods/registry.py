@@ -116,7 +116,9 @@ METHODS: dict[str, Method] = {
         Method("nlgnn", NLGNNConfig(), TrainingSettings(lr=0.05, epochs=2000, patience=100)),
         Method("gcn-sl-cc", GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02)),
         Method("gcn-sl-av", GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
-        Method("label-propagation", LabelPropagationConfig(), StageSettings(epochs=50, patience=10, monitor="accuracy")),
+        Method(
+            "label-propagation", LabelPropagationConfig(), StageSettings(epochs=50, patience=10, monitor="accuracy")
+        ),
         Method("logistic", LogisticConfig(), StageSettings(epochs=11, patience=4, monitor="accuracy")),
         Method("boosted-trees", BoostedTreesConfig(), StageSettings(patience=4)),
         Method("twins", TwinsConfig(), StageSettings()),

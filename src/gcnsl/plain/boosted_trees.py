@@ -36,9 +36,9 @@ class BoostedTreesConfig(NeighbourColumnsConfig):
         64, "If X has more columns, it is reduced to so many by a truncated singular value decomposition.", least=1
     )
     trees: int = option(200, "Largest number of trees for each class; ten are an epoch.", least=1, most=10_000)
-    learning_rate: float = option(0.1, "Share of each tree that is added.", above=0, most=1)
-    leaves: int = option(31, "Largest number of leaves of a tree.", least=2, most=4096)
-    leaf_nodes: int = option(5, "Smallest number of training nodes in a leaf.", least=1)
+    learning_rate: float = option(0.05, "Share of each tree that is added.", above=0, most=1)
+    leaves: int = option(8, "Largest number of leaves of a tree.", least=2, most=4096)
+    leaf_nodes: int = option(10, "Smallest number of training nodes in a leaf.", least=1)
 
     def precompute(self, graph: Data, *, seed: int) -> Precomputed | None:
         """The places of the nodes in the graph and, for a wide X, its leading directions."""
@@ -98,9 +98,9 @@ class BoostedTrees(nn.Module):
         *,
         hops: int = 2,
         trees: int = 200,
-        learning_rate: float = 0.1,
-        leaves: int = 31,
-        leaf_nodes: int = 5,
+        learning_rate: float = 0.05,
+        leaves: int = 8,
+        leaf_nodes: int = 10,
     ) -> None:
         super().__init__()
         check_channels(out_channels=out_channels)
@@ -152,8 +152,9 @@ class BoostedTrees(nn.Module):
     def forward(self, x: Tensor, place: Tensor, *views: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         outputs = int(self.outputs)
-        sums = self.walk(self._columns(x, place, *views)).unflatten(1, (-1, outputs)).sum(dim=1)
+        values: Tensor = self.walk(self._columns(x, place, *views))
+        sums = values.view(len(values), -1, outputs).sum(dim=1)
         return sums.to(self.mixing) @ self.mixing[:outputs] + self.bias
 
-    def _columns(self, x: Tensor, place: Tensor, *views: SparseMatrix) -> Tensor:
+    def _columns(self, x: Any, place: Any, *views: Matrix) -> Tensor:
         return torch.cat([place, *neighbour_blocks(x, views, self.hops)], dim=1)

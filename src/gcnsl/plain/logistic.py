@@ -106,10 +106,10 @@ class Logistic(nn.Module):
 
     def forward(self, x: Matrix, place: Tensor, *views: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
-        blocks = 1 + len(views) * self.hops
-        weight = self.weight[:, : blocks * self.in_channels].unflatten(1, (blocks, self.in_channels))
-        first, *mapped = (x @ weight.permute(2, 1, 0).flatten(1)).unflatten(1, (blocks, -1)).unbind(dim=1)
-        logits = first + place @ self.weight[:, -PLACE_COLUMNS:].T + self.bias
+        blocks, classes = 1 + len(views) * self.hops, len(self.bias)
+        weight = self.weight[:, : blocks * self.in_channels].view(classes, blocks, self.in_channels)
+        first, *mapped = (x @ weight.permute(2, 1, 0).flatten(1)).view(len(place), blocks, classes).unbind(dim=1)
+        logits: Tensor = first + place @ self.weight[:, -PLACE_COLUMNS:].T + self.bias
         for number, adjacency in enumerate(views):
             seen = torch.zeros_like(logits)
             for power in reversed(mapped[number * self.hops : (number + 1) * self.hops]):
@@ -153,6 +153,6 @@ def _row_space(columns: Any) -> tuple[Any, Callable[[Floats], Floats]]:
         return columns, lambda coefficients: coefficients
     gram = columns @ columns.T
     values, vectors = np.linalg.eigh(gram.toarray() if sp.issparse(gram) else gram)
-    kept = values > 1e-10 * values[-1]
-    vectors, root = vectors[:, kept], np.sqrt(values[kept])
+    kept = (values > 1e-10 * values[-1]) | (np.arange(t) == t - 1)  # at least one, even if all rows are zero
+    vectors, root = vectors[:, kept], np.sqrt(values[kept].clip(min=np.finfo(values.dtype).tiny))
     return vectors * root, lambda coefficients: (columns.T @ (vectors / root @ coefficients.T)).T

@@ -71,7 +71,7 @@ class TreeWalk(nn.Module):
     def forward(self, columns: Tensor) -> Tensor:
         """The value of each used tree for each row (n × used)."""
         step = max(1, BLOCK // max(1, int(self.used)))
-        return torch.cat([self._walk(rows) for rows in columns.double().split(step)])
+        return torch.cat([self._walk(rows) for rows in torch.split(columns.double(), step)])
 
     def _walk(self, columns: Tensor) -> Tensor:
         tree = torch.arange(int(self.used), device=columns.device)

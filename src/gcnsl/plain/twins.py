@@ -90,7 +90,9 @@ def nearest_votes(links: sp.csr_array, labels: NDArray[Any]) -> NDArray[Any]:
     rows = normalize(links.astype(np.float64))
     others = rows[trained].T.tocsr()
     votes = np.zeros((rows.shape[0], labels.shape[1]))
-    step = max(1, BLOCK // max(1, len(trained)))
+    if not len(trained):
+        return votes
+    step = max(1, BLOCK // len(trained))
     for first in range(0, len(votes), step):
         cosine = (rows[first : first + step] @ others).tocsr()
         row = np.repeat(np.arange(cosine.shape[0]), np.diff(cosine.indptr))

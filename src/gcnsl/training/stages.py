@@ -1,4 +1,4 @@
-"""Models that are fitted stage by stage rather than trained by gradient descent; a validation metric picks the stage."""
+"""Models that are fitted in stages rather than trained by gradient descent; validation nodes choose the best stage."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
