@@ -15,7 +15,7 @@ from gcnsl.nn import Precomputed
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.options import option
 from gcnsl.plain.class_votes import ClassVotes, VotesConfig
-from gcnsl.sparse import Matrix, SparseMatrix
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class LabelPropagationConfig(VotesConfig):
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, which is ignored, and Â without loops."""
-        return graph.x, graph_adjacency(graph, self_loops=False, norm="symmetric")
+        return fastest_form(graph.x), graph_adjacency(graph, self_loops=False, norm="symmetric")
 
     def build(self, in_channels: int, out_channels: int, num_nodes: int) -> LabelPropagation:
         """The model for this number of nodes and classes."""

@@ -18,7 +18,7 @@ from gcnsl.nn import Precomputed
 from gcnsl.nn.preprocessing import Direction, links_to_known
 from gcnsl.options import option
 from gcnsl.plain.class_votes import ClassVotes, VotesConfig
-from gcnsl.sparse import Matrix, SparseMatrix, to_scipy
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, to_scipy
 
 BLOCK = 1 << 22
 """At most so many cosines are computed at a time."""
@@ -38,7 +38,7 @@ class TwinsConfig(VotesConfig):
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, which is ignored, and the links of every node to the nodes of the training graph."""
-        return graph.x, links_to_known(graph, self.direction)
+        return fastest_form(graph.x), links_to_known(graph, self.direction)
 
     def build(self, in_channels: int, out_channels: int, num_nodes: int) -> Twins:
         """The model for this number of nodes and classes."""
