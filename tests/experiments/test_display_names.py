@@ -5,6 +5,7 @@ def test_labels() -> None:
     assert row_label("gcn-5", "depth") == "GCN, 5 layers"
     assert row_label("gcn-sl-cc-5", "depth") == "GCN-SL_cc, K = 5"
     assert row_label("gcn-sl-av neither") == "GCN-SL_av, neither A nor A*"
+    assert row_label("boosted-trees") == "boosted trees"
     assert row_label("something-new") == "something-new"
     assert row_label("nlgnn", "homophily") == "learned by NLGNN"
     assert column_label("cornell-geomgcn") == "Cornell (Geom-GCN's)"

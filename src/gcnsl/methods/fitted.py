@@ -66,7 +66,7 @@ def fit(
 
     The seed is that of the weights and of dropout; :func:`gcnsl.training.train` explains the other arguments. If it is
     interrupted, the ``so_far`` of the exception is what would have been returned, with the best epoch so far. Models
-    that are no networks are fitted by :func:`gcnsl.training.fit_in_stages`, which needs no checkpoint.
+    that are no networks are fitted by :func:`gcnsl.training.fit_in_stages`, which writes no checkpoint.
     """
     model, settings = initial_model(prepared, seed), prepared.method.training
     options: dict[str, Any] = {
@@ -83,6 +83,8 @@ def fit(
             options |= {"settings": settings, "checkpoint": checkpoint}
             history = train(model, prepared.inputs, prepared.graph.y, **options)
         else:
+            if checkpoint is not None:
+                checkpoint.refuse_existing()
             history = fit_in_stages(model, prepared.inputs, prepared.graph.y, settings=settings, **options)
     except Interrupted as interruption:
         so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
