@@ -25,6 +25,7 @@ ROOMS = (
     "reconnection",
     "structure",
     "nn",
+    "plain",
     "training",
     "storage",
     "methods",

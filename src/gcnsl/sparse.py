@@ -45,9 +45,9 @@ def as_tensor(array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array)
 
 
-def to_scipy(x: Tensor) -> sp.csr_array:
-    """A dense or sparse matrix on the CPU as a SciPy matrix, which shares its memory with a CSR tensor."""
-    x = x.detach()
+def to_scipy(x: Matrix) -> sp.csr_array:
+    """A dense or sparse matrix as a SciPy matrix, which shares its memory with a CSR tensor on the CPU."""
+    x = (x if isinstance(x, Tensor) else x.csr).detach().cpu()
     if x.layout == torch.strided:
         return sp.csr_array(x.numpy())
     if x.layout != torch.sparse_csr:
@@ -191,11 +191,11 @@ class SparseMatrix:
 
     def to_dense(self) -> Tensor:
         """The matrix as a dense tensor (n × m)."""
-        return self._matrix.to_dense()
+        return self.csr.to_dense()
 
     def row(self, number: int) -> Tensor:
         """One row as a dense tensor (m)."""
-        return slice_rows(self._matrix, number, number + 1).to_dense()[0]
+        return slice_rows(self.csr, number, number + 1).to_dense()[0]
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         """M·B: (m × k) → (n × k)."""
@@ -203,12 +203,13 @@ class SparseMatrix:
         return product
 
     @cached_property
-    def _matrix(self) -> Tensor:
+    def csr(self) -> Tensor:
+        """The matrix as a torch CSR tensor."""
         return csr_tensor(*self._pattern, self.values, self.shape)
 
     @cached_property
     def _blocks(self) -> list[Tensor]:
-        return _row_blocks(self._matrix)
+        return _row_blocks(self.csr)
 
     @cached_property
     def _transposed_blocks(self) -> list[Tensor]:

@@ -62,6 +62,16 @@ def test_search_on_a_graph_of_one_s_own(gcnsl, tmp_path, monkeypatch) -> None:
     assert len(optuna.get_all_study_names("sqlite:///search.db")) == 2, "with directions it is another graph"
 
 
+@pytest.mark.parametrize("method", ["label-propagation", "logistic", "boosted-trees", "twins"])
+def test_models_that_are_no_networks_are_searched_too(gcnsl, people, tmp_path, method) -> None:
+    settings = tmp_path / "mine.toml"
+    where = ("-o", settings, "--study", tmp_path / "search.db")
+    code, out, err = gcnsl("search", *people, "--method", method, "--trials", 3, "--runs", 1, *where)
+    assert (code, err) == (0, "")
+    assert "after 3 trials" in out
+    assert resolve(method, settings=settings).options().items() >= read_settings(settings)[method]["options"].items()
+
+
 @pytest.mark.usefixtures("quick_gcn_sl")
 def test_the_metric_judges_and_is_written_down(gcnsl, people, tmp_path) -> None:
     settings = tmp_path / "mine.toml"

@@ -312,6 +312,43 @@ def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
     assert not (tmp_path / "model.checkpoint").exists()
 
 
+@pytest.mark.usefixtures("pressing")
+def test_ctrl_c_ends_a_fit_without_a_checkpoint(gcnsl, people, tmp_path) -> None:
+    command = ("train", *people, "--method", "label-propagation", "-o", str(tmp_path / "model"))
+    code, out, err = gcnsl(*command)
+    assert (code, out) == (cli.INTERRUPTED, "")
+    classifier = NodeClassifier.load(tmp_path / "model")
+    assert (len(classifier.history_), classifier.history_.stopped) == (4, "interrupted")
+    assert f"epoch {classifier.history_.best_epoch}. This begins anew:\n  {shlex.join(['gcnsl', *command])}\n" in err
+
+
+def test_a_checkpoint_of_another_method_is_left_alone(gcnsl, people, tmp_path) -> None:
+    checkpoint = tmp_path / "model.checkpoint"
+    checkpoint.write_text("a run")
+    code, _, err = gcnsl("train", *people, "--method", "twins", "-o", tmp_path / "model", "--quiet")
+    assert code == cli.BAD_INPUT
+    assert f"checkpoint {checkpoint} belongs to a run of another method; delete it to start again" in err
+    assert checkpoint.read_text() == "a run"
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("boosted-trees", "boosted-trees has no gradients, so it is not known what its own features add."),
+        ("twins", "Its own features have no share in the prediction."),
+        ("logistic", "Its own features, for "),
+    ],
+)
+def test_what_features_add_is_said_if_it_is_known(gcnsl, people, tmp_path, method, words) -> None:
+    few = ("--set", "epochs=2", "--minutes", "1", "-o", tmp_path / "model")
+    assert gcnsl("train", *people, "--method", method, *few)[0] == 0
+    plot = tmp_path / "node.png"
+    code, out, err = gcnsl("explain", tmp_path / "model", "p12", "--plot", plot)
+    assert (code, err) == (0, "")
+    assert words in out
+    assert plot.exists()
+
+
 def test_ctrl_c_spares_an_older_model(gcnsl, people, model, request) -> None:
     older = (model / "config.json").read_bytes()
     request.getfixturevalue("pressing")

@@ -12,7 +12,7 @@ def test_lines_say_name_range_default_and_meaning() -> None:
 
 
 def test_what_is_trained_otherwise_is_said() -> None:
-    assert "Options of ``mixhop`` (trained with lr=0.5, epochs=2000, optimizer=sgd):" in option_lines(METHODS)
+    assert "Options of ``mixhop`` (trained with epochs=2000, lr=0.5, optimizer=sgd):" in option_lines(METHODS)
 
 
 def test_they_end_a_docstring() -> None:

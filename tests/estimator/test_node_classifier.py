@@ -21,6 +21,11 @@ from gcnsl.structure.structural_features import FEATURE_NAMES
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, same_weights
 
 SMALL = {"epochs": 8, "patience": 8}
+NARROW = {
+    name: SMALL | {width: 6 for width in ("hidden_channels", "power_channels") if width in METHODS[name].options()}
+    for name in METHODS
+}
+NARROW["boosted-trees"] |= {"leaf_nodes": 2}
 LABELS = np.where(HIDDEN, None, NAMES[TRUTH])
 GROWN_X, GROWN_EDGES = np.vstack([X, X[:3] + 0.5]), np.hstack([EDGES, [[N, N + 1, 4], [2, N, N + 2]]])
 STAYS = ("geom-gcn",)
@@ -33,7 +38,7 @@ def _own_cache(monkeypatch, tmp_path_factory) -> None:
 
 
 def fitted(name: str, x=X, **options) -> NodeClassifier:
-    classifier = NodeClassifier(name, **(SMALL | options), device="cpu")
+    classifier = NodeClassifier(name, **(NARROW[ALIASES.get(name, name)] | options), device="cpu")
     return classifier.fit(x, LABELS, edge_index=EDGES, node_ids=[f"n{i}" for i in range(N)])
 
 
@@ -58,7 +63,7 @@ def test_saved_and_loaded_it_predicts_the_same_bits(tmp_path, name, layout) -> N
 def test_with_directions_and_weights_too(tmp_path, name) -> None:
     weight = np.linspace(0.5, 2, EDGES.shape[1])
     edges = {"edge_index": EDGES, "edge_weight": weight, "directed": True}
-    model = NodeClassifier(name, **SMALL, device="cpu").fit(X, LABELS, **edges)
+    model = NodeClassifier(name, **NARROW[name], device="cpu").fit(X, LABELS, **edges)
     model.save(tmp_path / "model")
     again = NodeClassifier.load(tmp_path / "model", device="cpu")
     for part, values in edge_parts(from_arrays(X, **edges)).items():
@@ -94,9 +99,9 @@ def test_new_nodes_are_classified_or_refused_with_a_remedy(name) -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_scikit_learn_conventions(name) -> None:
-    model = NodeClassifier(name, **SMALL, device="cpu")
+    model = NodeClassifier(name, **NARROW[name], device="cpu")
     assert clone(model).get_params() == model.get_params()
-    assert model.get_params()["epochs"] == 8
+    assert model.get_params()["patience"] == 8
     assert clone(model).set_params(epochs=3).options["epochs"] == 3
     assert model.set_params(random_state=4).random_state == 4
     with pytest.raises(InputError, match=f"lambada: {name} has no such option"):
@@ -129,6 +134,9 @@ def test_a_prediction_can_be_explained(name) -> None:
     assert {other.id for other in told.original} == {f"n{i}" for i in EDGES[1][EDGES[0] == 2]}
     assert (told.reconnected is not None) == bool(getattr(model.model_, "learns_graph", False))
     assert bool(told.evidence) == name.startswith("gcn-sl")
+    assert (told.features is None) == (name == "boosted-trees")
+    if name in ("label-propagation", "twins"):
+        assert told.features == []
 
 
 @pytest.mark.parametrize("name", ["mlp", "h2gcn-2"])

@@ -7,6 +7,7 @@ def test_labels() -> None:
     assert row_label("gcn-sl-av neither") == "GCN-SL_av, neither A nor A*"
     assert row_label("dir-gcn") == "Dir-GCN"
     assert row_label("gpr-gnn") == "GPR-GNN"
+    assert row_label("boosted-trees") == "boosted trees"
     assert row_label("something-new") == "something-new"
     assert row_label("nlgnn", "homophily") == "learned by NLGNN"
     assert column_label("cornell-geomgcn") == "Cornell (Geom-GCN's)"

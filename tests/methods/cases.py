@@ -9,6 +9,8 @@ from gcnsl import synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.graph import from_arrays, split_masks
 from gcnsl.methods import METHODS, Fitted, Method, Prepared, fit, prepare
+from gcnsl.training import TrainingSettings
+from tests.nn.cases import drawn
 
 CPU = torch.device("cpu")
 WIDTHS = ("hidden_channels", "power_channels")
@@ -17,6 +19,11 @@ SMALL = {
     "gcn-sl-av": {"n_components": 3, "epsilon": 0.3},
     "gcn-sl-plus": {"similarity_channels": 3},
 }
+SMALL |= {"boosted-trees": {"leaf_nodes": 2, "trees": 30}}
+NOT_FOR_ALL = {"dropout", "standardize"}
+"""Options that are left out for methods without them."""
+NETWORKS = [name for name, method in METHODS.items() if isinstance(method.training, TrainingSettings)]
+"""Methods that are trained by gradient descent; the others are fitted in stages."""
 VARIANTS = [
     ("mlp", {"num_layers": 1}),
     ("mlp", {"num_layers": 3, "feature_norm": "none"}),
@@ -43,14 +50,20 @@ VARIANTS = [
     ("gcn-sl-plus", {"direction": "both", "features_heads": 2, "mean_degree": None, "epsilon": 0.3}),
     ("gcn-sl-plus", {"neighbours_heads": 0, "adjacency_norm": "symmetric", "self_loops": True}),
     ("gcn-sl-plus", {"structure_branch": False, "rounds": 0, "normalize_branches": True}),
+    ("label-propagation", {"alpha": 1.0}),
+    ("logistic", {"hops": 0, "direction": "undirected"}),
+    ("boosted-trees", {"components": 4}),
+    ("twins", {"direction": "in"}),
 ]
 EVERY = [(name, {}) for name in METHODS] + VARIANTS
 """Names and options for which the laws of all methods are tested."""
 
 
 def method(name: str, options: dict, *, width: int = 4) -> Method:
-    narrow = {option: width for option in WIDTHS if option in METHODS[name].options()}
-    return METHODS[name].with_options(**(narrow | SMALL.get(name, {}) | options))
+    known = METHODS[name].options()
+    wanted = {option: width for option in WIDTHS if option in known} | SMALL.get(name, {}) | options
+    missing = NOT_FOR_ALL - known.keys()
+    return METHODS[name].with_options(**{key: value for key, value in wanted.items() if key not in missing})
 
 
 def small_graph() -> Data:
@@ -96,6 +109,14 @@ def renumbered_model(model: torch.nn.Module, order: torch.Tensor) -> torch.nn.Mo
         if weight.dim() == 2 and weight.shape[1] % n == 0 and name != "lin_out.weight":
             weight.data = weight.data.view(len(weight), -1, n)[:, :, order].reshape(weight.shape)
     return other
+
+
+def with_weights(ready: Prepared) -> torch.nn.Module:
+    """A model in evaluation that has some weights: a network's are drawn, other models are fitted to all nodes."""
+    if ready.method.name in NETWORKS:
+        return drawn(ready.build())
+    everyone = torch.ones(ready.graph.num_nodes, dtype=torch.bool)
+    return fit(ready, train_mask=everyone, val_mask=everyone, seed=0).model
 
 
 def same_weights(a: torch.nn.Module, b: torch.nn.Module) -> bool:

@@ -19,6 +19,7 @@ from tests.nn.cases import drawn
 from .cases import (
     CPU,
     EVERY,
+    NETWORKS,
     easy_graph,
     fitted,
     method,
@@ -28,16 +29,21 @@ from .cases import (
     small_graph,
     weighted_graph,
     with_features,
+    with_weights,
 )
 
 every_method = pytest.mark.parametrize("name", METHODS)
+every_network = pytest.mark.parametrize("name", NETWORKS)
 every_variant = pytest.mark.parametrize(("name", "options"), EVERY, ids=str)
+every_variant_of_networks = pytest.mark.parametrize(
+    ("name", "options"), [(name, options) for name, options in EVERY if name in NETWORKS], ids=str
+)
 STAYS = ("geom-gcn",)
 """Methods that can't take new nodes."""
 QUICK = {"epochs": 6}
 
 
-@every_method
+@every_network
 def test_weights_of_classes_count_like_repeated_nodes(name) -> None:
     data = easy_graph()
     ready = prepared(name, {"epochs": 1, "class_weight": {"0": 3, "2": 2}}, data)
@@ -49,7 +55,7 @@ def test_weights_of_classes_count_like_repeated_nodes(name) -> None:
     assert fitted(ready).history["train_loss"] == pytest.approx([expected], rel=1e-5)
 
 
-@every_variant
+@every_variant_of_networks
 def test_gradients_reach_every_parameter(name, options) -> None:
     data = small_graph()
     ready = prepared(name, options, data)
@@ -66,7 +72,7 @@ def test_gradients_reach_every_parameter(name, options) -> None:
 def test_sparse_features_count_like_dense_ones(name, options) -> None:
     data, options = small_graph(), {"standardize": "never"} | options
     ready, sparse = (prepared(name, options, with_features(data, x)) for x in (data.x, data.x.to_sparse_csr()))
-    model = drawn(ready.build())
+    model = with_weights(ready)
     torch.testing.assert_close(model(*sparse.inputs), model(*ready.inputs), rtol=1e-4, atol=1e-4)
 
 
@@ -76,25 +82,26 @@ def test_nodes_may_be_renumbered(name, options) -> None:
     order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
     other = from_arrays(data.x[order], torch.argsort(order)[data.edge_index], data.y[order])
     ready, reordered = (prepared(name, options, graph) for graph in (data, other))
-    model = drawn(ready.build())
-    logits = renumbered_model(model, order)(*reordered.inputs)
-    torch.testing.assert_close(logits, model(*ready.inputs)[order], rtol=1e-4, atol=1e-4)
+    model = with_weights(ready)
+    other_model = renumbered_model(model, order) if name in NETWORKS else with_weights(reordered)
+    tolerance = 1e-4 if name in NETWORKS else 1e-2  # iterations end elsewhere
+    logits = other_model(*reordered.inputs)
+    torch.testing.assert_close(logits, model(*ready.inputs)[order], rtol=tolerance, atol=tolerance)
 
 
 @every_method
 def test_weights_and_directions_count_exactly_for_those_that_use_them(name) -> None:
     plain, reverse = small_graph(), weighted_graph(reverse=True)
-    ready, weighted, reversed_ = (prepared(name, {}, graph) for graph in (plain, weighted_graph(), reverse))
-    model = drawn(ready.build())
-    uses = METHODS[name].config.uses
-    logits = model(*weighted.inputs)
-    assert logits.equal(model(*ready.inputs)) == (not uses)
-    assert logits.equal(model(*reversed_.inputs)) == ("directions" not in uses)
+    scaled, uses = weighted_graph(scale=1000), METHODS[name].config.uses
+    ready, weighted, *others = (prepared(name, {}, graph) for graph in (plain, weighted_graph(), reverse, scaled))
+    model = with_weights(weighted)
+    logits, reversed_, same = (model(*each.inputs) for each in (weighted, *others))
+    without = with_weights(ready)(*ready.inputs)
+    assert logits.equal(without) == (not uses)
+    assert logits.equal(reversed_) == ("directions" not in uses)
     assert METHODS[name].unused(reverse) == [fact for fact in ("directions", "weights") if fact not in uses]
     assert METHODS[name].unused(plain) == []
-    torch.testing.assert_close(
-        model(*prepared(name, {}, weighted_graph(scale=1000)).inputs), logits, rtol=1e-4, atol=1e-4
-    )
+    torch.testing.assert_close(same, logits, rtol=1e-4, atol=1e-4)
 
 
 @every_method
@@ -104,12 +111,14 @@ def test_nodes_with_weighted_arcs_may_be_renumbered(name) -> None:
     arcs = {"edge_index": torch.argsort(order)[data.arc_index], "edge_weight": data.arc_weight, "directed": True}
     other = from_arrays(data.x[order], y=data.y[order], **arcs)
     ready, reordered = (prepared(name, {"standardize": "never"}, graph) for graph in (data, other))
-    model = drawn(ready.build())
-    logits = renumbered_model(model, order)(*reordered.inputs)
-    torch.testing.assert_close(logits, model(*ready.inputs)[order], rtol=1e-4, atol=1e-4)
+    model = with_weights(ready)
+    other_model = renumbered_model(model, order) if name in NETWORKS else with_weights(reordered)
+    tolerance = 1e-4 if name in NETWORKS else 1e-2  # iterations end elsewhere
+    logits = other_model(*reordered.inputs)
+    torch.testing.assert_close(logits, model(*ready.inputs)[order], rtol=tolerance, atol=tolerance)
 
 
-@every_method
+@every_network
 def test_dropout_is_for_training_only(name) -> None:
     ready = prepared(name, {"dropout": 0.5}, small_graph(), width=16)
     model = ready.build()
@@ -126,13 +135,14 @@ def test_the_seed_decides_every_bit(name) -> None:
     first, again = (fitted(prepared(name, QUICK, data), seed=3) for _ in range(2))
     assert first.history.values == again.history.values
     assert same_weights(first.model, again.model)
-    other = fitted(first.prepared, seed=4)
-    assert not same_weights(first.model, other.model)
-    assert first.history.values != other.history.values
+    if name in NETWORKS:
+        other = fitted(first.prepared, seed=4)
+        assert not same_weights(first.model, other.model)
+        assert first.history.values != other.history.values
     assert torch.get_rng_state().equal(before), "the caller's generator is left alone"
 
 
-@every_method
+@every_network
 def test_weights_may_be_drawn_again(name) -> None:
     ready = prepared(name, {}, small_graph())
     model, other = initial_model(ready, 7), initial_model(ready, 8)
@@ -144,13 +154,21 @@ def test_weights_may_be_drawn_again(name) -> None:
     assert same_weights(model, other)
 
 
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in NETWORKS])
+def test_labels_weigh_in_models_that_are_fitted(name) -> None:
+    ready, heavy = (prepared(name, {"class_weight": weight}, easy_graph()) for weight in (None, {"2": 5}))
+    before, after = (fitted(each).logits().softmax(dim=1)[:, 2].mean() for each in (ready, heavy))
+    assert after > before
+
+
 @every_method
 def test_it_learns(name) -> None:
     enough = {"epochs": 80, "patience": 80}
     result = fitted(prepared(name, enough, easy_graph(), width=16))
     accuracy = result.accuracy({"test": result.prepared.graph.test_mask[:, 0]})["test"]
-    assert accuracy > 0.6, "chance is a third"
-    assert min(result.history["train_loss"]) < 0.8 * result.history["train_loss"][0]
+    assert accuracy > (0.45 if name == "twins" else 0.6), "chance is a third"
+    if name in NETWORKS:
+        assert min(result.history["train_loss"]) < 0.8 * result.history["train_loss"][0]
 
 
 @every_method
@@ -172,7 +190,7 @@ def test_test_labels_decide_nothing(name) -> None:
 def test_inputs_and_model_are_on_the_device(name) -> None:
     ready = prepare(method(name, {}), small_graph(), seed=0, device=torch.device("meta"))
     assert {value.device.type for value in ready.inputs} == {"meta"}
-    assert {value.device.type for value in ready.build().parameters()} == {"meta"}
+    assert {value.device.type for value in ready.build().state_dict().values()} == {"meta"}
     assert prepared(name, {}, small_graph()).inputs[0].device == CPU
 
 
@@ -181,7 +199,7 @@ def test_inputs_and_model_are_on_the_device(name) -> None:
 def test_a_gpu_gives_what_a_cpu_gives(name) -> None:
     ready = prepared(name, {}, small_graph())
     moved = prepare(ready.method, ready.graph, seed=0, device=torch.device("cuda"))
-    model = drawn(ready.build())
+    model = with_weights(ready)
     expected = model(*ready.inputs)
     torch.testing.assert_close(model.cuda()(*moved.inputs).cpu(), expected, rtol=1e-3, atol=1e-3)
 
@@ -191,7 +209,7 @@ def test_what_was_prepared_comes_back_from_its_state(name, options) -> None:
     ready = prepared(name, options, small_graph())
     plain, *tensors = ready.state()
     again = prepare(ready.method, ready.graph, seed=0, device=CPU, state=(json.loads(json.dumps(plain)), *tensors))
-    model = initial_model(ready, 0).eval()
+    model = with_weights(ready)
     assert model(*again.inputs).equal(model(*ready.inputs))
 
 
@@ -226,6 +244,9 @@ def test_a_graph_without_edges_or_features_to_speak_of_is_no_error(name, options
     nothing = torch.empty(2, 0, dtype=torch.long)
     for x in (torch.rand(6, 1, generator=torch.Generator().manual_seed(0)), torch.zeros(6, 2)):
         ready = prepared(name, options, from_arrays(x, nothing, [0, 1, 2] * 2))
+        if name not in NETWORKS:
+            assert with_weights(ready)(*ready.inputs).isfinite().all()
+            continue
         model = initial_model(ready, 0)
         cross_entropy(model(*ready.inputs), ready.graph.y).backward()
         assert all(parameter.grad.isfinite().all() for parameter in model.parameters() if parameter.grad is not None)

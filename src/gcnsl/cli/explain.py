@@ -90,6 +90,9 @@ def _print_explanation(explanation: "Explanation", top: int) -> None:
 
 
 def _print_features(explanation: "Explanation", against: str) -> None:
+    if explanation.features is None:
+        out.print(f"{explanation.method} has no gradients, so it is not known what its own features add.")
+        return
     shown, others = explanation.features[:SHOWN_FEATURES], explanation.features[SHOWN_FEATURES:]
     if not shown:
         out.print("Its own features have no share in the prediction.")

@@ -24,6 +24,7 @@ WHY_ENDED = {
     "patience": "none was better for long enough",
     "epochs": "the last one allowed",
     "minutes": "the last one within --minutes",
+    "complete": "there are no more",
 }
 
 
@@ -138,7 +139,7 @@ def say_if_interrupted(classifier: "NodeClassifier") -> None:
     """Remind the user of a model that its training can be continued."""
     if classifier.history_.stopped == "interrupted":
         epochs = f"training was interrupted after epoch {len(classifier.history_)}"
-        say("Note", f"{epochs}; this is the best model until then, and the same `gcnsl train` continues it", "yellow")
+        say("Note", f"{epochs}; this is the best model until then, and the same `gcnsl train` completes it", "yellow")
 
 
 def _save_so_far(classifier: "NodeClassifier", interruption: Interrupted, output: Path | None, *, spared: bool) -> str:
@@ -155,7 +156,8 @@ def _save_so_far(classifier: "NodeClassifier", interruption: Interrupted, output
             further.ignore_further()
             classifier.save(output)
         saved = f"{output} is the best model so far, of epoch {classifier.history_.best_epoch}"
-    return f"{when}; {saved}. This continues:\n  {shlex.join(['gcnsl', *sys.argv[1:]])}"
+    again = "This continues" if output.with_name(f"{output.name}.checkpoint").exists() else "This begins anew"
+    return f"{when}; {saved}. {again}:\n  {shlex.join(['gcnsl', *sys.argv[1:]])}"
 
 
 def _print_report(report: "TrainingReport", output: Path | None, metric: str | None) -> None:

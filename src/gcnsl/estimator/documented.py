@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from gcnsl.methods import Method
 from gcnsl.options import Option
-from gcnsl.training import TrainingSettings
+from gcnsl.training import StageSettings, TrainingSettings
 
 Documented = TypeVar("Documented", bound=type)
 _WIDTH = 116
@@ -14,7 +14,9 @@ _WIDTH = 116
 
 def option_lines(methods: Mapping[str, Method]) -> str:
     """The options of several methods: those of training once, then those of each model."""
-    parts = ["Options of every method's training:\n", options_of(TrainingSettings.described())]
+    every, network = StageSettings.described(), TrainingSettings.described()
+    parts = ["Options of every method's training:\n", options_of(every)]
+    parts += ["\nFurther options of the training of networks:\n", options_of(network[len(every) :])]
     for name, method in methods.items():
         own = [option for option in method.described() if option.name in method.config.names()]
         trained, defaults = method.training.described(), method.options()

@@ -105,7 +105,8 @@ class Explanation:
         rival: The second most probable class.
         evidence: By branch, what it adds to the log-odds of the predicted class against the rival, the difference of
             their logits, which is the sum. Empty if the model has no branches.
-        features: The features that have a share, those with the largest first.
+        features: The features that have a share, those with the largest first; ``None`` if the model is a step function
+            of them, as trees are, so that shares are not defined.
         nodes: Number of nodes of the graph.
     """
 
@@ -116,7 +117,7 @@ class Explanation:
     reconnected: list[Neighbour] | None
     rival: Any
     evidence: dict[str, float]
-    features: list[Feature]
+    features: list[Feature] | None
     nodes: int
 
     def tally(self, neighbours: list[Neighbour]) -> dict[str, Tally]:
@@ -196,7 +197,9 @@ def explain(classifier: NodeClassifier, node: int) -> Explanation:
     )
 
 
-def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) -> list[Feature]:
+def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) -> list[Feature] | None:
+    if getattr(classifier.model_, "is_step_function", False):
+        return None
     shares = attribute_features(classifier.fitted_, node, one=one, other=other)
     given = slice_rows(classifier.graph_.x, node, node + 1).to_dense()[0]
     values = given if len(given) == len(shares) else own_features(classifier.fitted_, node)  # the method's own

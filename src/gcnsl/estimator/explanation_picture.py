@@ -128,7 +128,7 @@ def _draw_neighbour(axes: Axes, other: Neighbour, angle: float, color: Any, *, u
 
 def _draw_features(axes: Axes, explanation: Explanation) -> None:
     """Draw the largest shares of features as bars."""
-    shown = explanation.features[:_FEATURES]
+    shown = (explanation.features or [])[:_FEATURES]
     places, shares = range(len(shown)), [feature.log_odds for feature in shown]
     axes.barh(places, shares, color=[_FOR if share > 0 else _AGAINST for share in shares], height=0.6)
     axes.axvline(0, color=_INK, linewidth=0.8)

@@ -83,7 +83,10 @@ class _Path:
         """The derivative of f by the features (d)."""
         row = (self._baseline + alpha * self.row).requires_grad_()
         with torch.enable_grad():
-            (gradient,) = torch.autograd.grad(self._log_odds(row), row)
+            log_odds = self._log_odds(row)
+            if not log_odds.requires_grad:  # the model does not read the features
+                return torch.zeros_like(row)
+            (gradient,) = torch.autograd.grad(log_odds, row)
         return gradient
 
     def _log_odds(self, row: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from gcnsl.errors import InputError
 from gcnsl.estimator.documented import options_of, with_options_of
@@ -18,7 +18,7 @@ from gcnsl.training import Checkpoint, Epoch, TrainingSettings
 from gcnsl.training.settings import Monitor, Optimizer
 
 _BY_MERGE = {"concat": "gcn-sl-cc", "average": "gcn-sl-av"}
-_TRAINING = METHODS["gcn-sl-cc"].training
+_TRAINING = cast(TrainingSettings, METHODS["gcn-sl-cc"].training)
 
 
 @with_options_of("Options:\n\n" + options_of(METHODS["gcn-sl-cc"].described()))

@@ -57,6 +57,7 @@ _WIDE: Mapping[str, Suggest] = {"hidden_channels": _one_of(64, 128, 256)}
 _DEEP: Mapping[str, Suggest] = {**_WIDE, "num_layers": _one_of(2, 3, 4, 6, 8, 10)}
 """For methods whose literature finds wider or deeper networks better."""
 
+_NEIGHBOUR_COLUMNS: Mapping[str, Suggest] = {"hops": _whole(0, 4), "direction": _one_of("undirected", "both")}
 _OWN: Mapping[str, Mapping[str, Suggest]] = {
     "gcn": _DEEP,
     "sage": _DEEP,
@@ -104,6 +105,16 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
         "weight_decay": _one_of(0.0, 5e-6, 5e-5, 5e-4),  # none at all on the Wikipedia graphs
         "conv_dropout": _steps(0.0, 0.8, 0.1),
     },
+    "label-propagation": {"alpha": _steps(0.1, 1.0, 0.05)},
+    "logistic": _NEIGHBOUR_COLUMNS,
+    "boosted-trees": {
+        **_NEIGHBOUR_COLUMNS,
+        "components": _one_of(16, 32, 64, 128),
+        "learning_rate": _log(0.01, 0.3),
+        "leaves": _one_of(4, 8, 16, 31),
+        "leaf_nodes": _one_of(1, 2, 5, 10, 20),
+    },
+    "twins": {"direction": _one_of("undirected", "out", "in")},
 }
 """Options that mean something else in one method than in others, or have another range there."""
 

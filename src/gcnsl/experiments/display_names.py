@@ -10,6 +10,9 @@ _METHODS = {
     "gcn-sl-plus": "GCN-SL+",
     "sage": "GraphSAGE",
     "dir-gcn": "Dir-GCN",
+    "label-propagation": "label propagation",
+    "logistic": "logistic regression",
+    "boosted-trees": "boosted trees",
 }
 _METHODS |= {
     name: name.upper()

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.errors import Interrupted
 from gcnsl.methods.prepared import Prepared
-from gcnsl.training import Checkpoint, Epoch, History, measure, predict_logits, seeded, train
+from gcnsl.training import (
+    Checkpoint,
+    Epoch,
+    History,
+    TrainingSettings,
+    fit_in_stages,
+    measure,
+    predict_logits,
+    seeded,
+    train,
+)
 
 
 @dataclass(frozen=True)
@@ -54,24 +65,27 @@ def fit(
     """Train a method on a prepared graph with labels, which several runs can share.
 
     The seed is that of the weights and of dropout; :func:`gcnsl.training.train` explains the other arguments. If it is
-    interrupted, the ``so_far`` of the exception is what would have been returned, with the best epoch so far.
+    interrupted, the ``so_far`` of the exception is what would have been returned, with the best epoch so far. Models
+    that are no networks are fitted by :func:`gcnsl.training.fit_in_stages`, which writes no checkpoint.
     """
-    model = initial_model(prepared, seed)
+    model, settings = initial_model(prepared, seed), prepared.method.training
+    options: dict[str, Any] = {
+        "train_mask": train_mask,
+        "val_mask": val_mask,
+        "seed": seed,
+        "minutes": minutes,
+        "watch": watch,
+        "class_names": prepared.graph.class_names,
+        "on_epoch": on_epoch,
+    }
     try:
-        history = train(
-            model,
-            prepared.inputs,
-            prepared.graph.y,
-            train_mask=train_mask,
-            val_mask=val_mask,
-            settings=prepared.method.training,
-            seed=seed,
-            minutes=minutes,
-            watch=watch,
-            class_names=prepared.graph.class_names,
-            on_epoch=on_epoch,
-            checkpoint=checkpoint,
-        )
+        if isinstance(settings, TrainingSettings):
+            options |= {"settings": settings, "checkpoint": checkpoint}
+            history = train(model, prepared.inputs, prepared.graph.y, **options)
+        else:
+            if checkpoint is not None:
+                checkpoint.refuse_existing()
+            history = fit_in_stages(model, prepared.inputs, prepared.graph.y, settings=settings, **options)
     except Interrupted as interruption:
         so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
         raise Interrupted(str(interruption), so_far) from None

@@ -1,6 +1,6 @@
 """All methods by name, with the hyper-parameters of model and training.
 
-To add a method, write a file in ``nn/`` and add a line here.
+To add a method, write a file in ``nn/`` (or in ``plain/`` if it is not neural) and add a line here.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from gcnsl.nn import (
     SAGEConfig,
 )
 from gcnsl.options import Option
+from gcnsl.plain import BoostedTreesConfig, LabelPropagationConfig, LogisticConfig, TwinsConfig
 from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
-from gcnsl.training import TrainingSettings
+from gcnsl.training import StageSettings, TrainingSettings
 
 Folder = str | os.PathLike[str] | None
 
@@ -62,13 +63,16 @@ def find_neighbourhood(config: GeomGCNConfig, graph: Data, *, seed: int, root: F
 class Method:
     """A model with its hyper-parameters and those of training.
 
+    With :class:`TrainingSettings` the model is a network, trained by gradient descent; otherwise it is fitted in
+    stages, see :mod:`gcnsl.training.stages`.
+
     ``precompute`` computes what the model needs besides the graph, from the configuration, the graph with normalised
     features, a seed and a folder with dataset files.
     """
 
     name: str
     config: ModelConfig
-    training: TrainingSettings
+    training: StageSettings
     precompute: Callable[..., Precomputed | None] = _precompute
 
     def options(self) -> dict[str, Any]:
@@ -130,6 +134,12 @@ METHODS: dict[str, Method] = {
             GCNSLPlusConfig(),
             TrainingSettings(lr=0.005, weight_decay=1e-3, patience=100, monitor="accuracy"),
         ),
+        Method(
+            "label-propagation", LabelPropagationConfig(), StageSettings(epochs=50, patience=10, monitor="accuracy")
+        ),
+        Method("logistic", LogisticConfig(), StageSettings(epochs=11, patience=4, monitor="accuracy")),
+        Method("boosted-trees", BoostedTreesConfig(), StageSettings(patience=4)),
+        Method("twins", TwinsConfig(), StageSettings()),
     )
 }
 """The methods that the paper compares with GCN-SL have the hyper-parameters of H2GCN's experiments, as in the paper;

@@ -64,6 +64,11 @@ class Checkpoint:
                 raise self._refusal(f"belongs to another run: {name} is {there!r} there and {wanted!r} here")
         state.restore(tensors, json.loads(metadata["plain"]))
 
+    def refuse_existing(self) -> None:
+        """Raise an InputError if there is a file: it belongs to a run of a method that can be continued."""
+        if Path(self.path).exists():
+            raise self._refusal("belongs to a run of another method")
+
     def _read(self) -> tuple[dict[str, Tensor], dict[str, str]]:
         """The tensors and the metadata of the file, after checking that it is a complete checkpoint."""
         if not Path(self.path).is_file():

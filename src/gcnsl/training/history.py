@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from gcnsl.training.metrics import METRICS
-from gcnsl.training.settings import Monitor, TrainingSettings
+from gcnsl.training.settings import Monitor, StageSettings
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class History:
             ``NAME_accuracy`` for each mask of ``watch``, and ``val_METRIC`` if another metric chooses the best epoch.
         best_epoch: Number of the best epoch, whose weights the trained model has; 0 before the first epoch.
         seconds: Time spent.
-        stopped: Why the run ended: ``"patience"``, ``"epochs"``, ``"minutes"`` or ``"interrupted"``; ``""`` if it has
-            not ended.
+        stopped: Why the run ended: ``"patience"``, ``"epochs"``, ``"minutes"`` or ``"interrupted"``, or ``"complete"``
+            if the method has no more epochs to offer; ``""`` if it has not ended.
     """
 
     values: dict[str, list[float]] = field(default_factory=dict)
@@ -89,9 +89,32 @@ class History:
             self.best_epoch = len(self)
         return improved
 
-    def remaining(self, settings: TrainingSettings) -> int:
+    def remaining(self, settings: StageSettings) -> int:
         """Number of epochs left if none of them improves."""
         return min(settings.epochs, self.best_epoch + settings.patience) - len(self)
+
+    def why_ended(self, settings: StageSettings) -> str:
+        """Why a run has ended that was neither interrupted nor complete."""
+        if self.remaining(settings) > 0:
+            return "minutes"
+        return "epochs" if len(self) >= settings.epochs else "patience"
+
+    def last_epoch(self, masks: Iterable[str], settings: StageSettings, seconds_left: float) -> Epoch:
+        """The last epoch, with the accuracy on the nodes of these masks, for ``on_epoch``."""
+        values = {name: of_all[-1] for name, of_all in self.values.items()}
+        metric = "accuracy" if settings.monitor == "loss" else settings.monitor
+        return Epoch(
+            number=len(self),
+            train_loss=values["train_loss"],
+            val_loss=values["val_loss"],
+            accuracy={mask: values[f"{mask}_accuracy"] for mask in masks},
+            metric=metric,
+            score=values[f"val_{metric}"],
+            best_epoch=self.best_epoch,
+            remaining=self.remaining(settings),
+            seconds=self.seconds,
+            seconds_left=seconds_left,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

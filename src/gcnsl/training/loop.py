@@ -91,7 +91,8 @@ def train(
                 if checkpoint is not None and len(state.history) % checkpoint.every == 0:
                     checkpoint.save(state, run)
                 if on_epoch is not None:
-                    on_epoch(_seen(state.history, objective, settings, budget))
+                    left = budget.seconds_left(state.history.remaining(settings))
+                    on_epoch(state.history.last_epoch(objective.masks, settings, left))
             if checkpoint is not None:
                 checkpoint.save(state, run)
         except KeyboardInterrupt:
@@ -101,7 +102,7 @@ def train(
                 checkpoint.save(state, run)
             so_far = _finish(state, "interrupted") if len(state.history) else None
             raise Interrupted(_how_to_continue(len(state.history), checkpoint), so_far) from None
-    return _finish(state, _why_ended(state.history, settings))
+    return _finish(state, state.history.why_ended(settings))
 
 
 @torch.no_grad()
@@ -144,37 +145,12 @@ def _epoch(
         history.seconds += time.perf_counter() - began
 
 
-def _seen(history: History, objective: Objective, settings: TrainingSettings, budget: TimeBudget) -> Epoch:
-    """The last epoch, for ``on_epoch``."""
-    values = {name: of_all[-1] for name, of_all in history.values.items()}
-    remaining = history.remaining(settings)
-    metric = "accuracy" if settings.monitor == "loss" else settings.monitor
-    return Epoch(
-        number=len(history),
-        train_loss=values["train_loss"],
-        val_loss=values["val_loss"],
-        accuracy={mask: values[f"{mask}_accuracy"] for mask in objective.masks},
-        metric=metric,
-        score=values[f"val_{metric}"],
-        best_epoch=history.best_epoch,
-        remaining=remaining,
-        seconds=history.seconds,
-        seconds_left=budget.seconds_left(remaining),
-    )
-
-
 def _finish(state: RunState, why: str) -> History:
     """Give the model its best weights, and say why the run has ended."""
     state.model.load_state_dict(state.best)
     state.model.eval()
     state.history.stopped = why
     return state.history
-
-
-def _why_ended(history: History, settings: TrainingSettings) -> str:
-    if history.remaining(settings) > 0:
-        return "minutes"
-    return "epochs" if len(history) >= settings.epochs else "patience"
 
 
 def _check_finite(values: Mapping[str, float], number: int, lr: float) -> None:

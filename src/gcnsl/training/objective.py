@@ -11,7 +11,7 @@ from gcnsl.errors import InputError
 from gcnsl.sparse import Matrix
 from gcnsl.training.class_weights import class_weights
 from gcnsl.training.metrics import METRICS
-from gcnsl.training.settings import TrainingSettings
+from gcnsl.training.settings import StageSettings
 
 
 class Objective:
@@ -37,7 +37,7 @@ class Objective:
         train_mask: Tensor,
         val_mask: Tensor,
         watch: Mapping[str, Tensor],
-        settings: TrainingSettings,
+        settings: StageSettings,
         class_names: Sequence[str] | None,
         device: torch.device,
     ) -> None:
@@ -57,7 +57,7 @@ class Objective:
         self._members = torch.stack(list(self.masks.values())).to(torch.get_default_dtype())
         names = [str(c) for c in range(self._num_classes)] if class_names is None else class_names
         weights = class_weights(settings.class_weight, self._labels["train"], names)
-        self._weights = None if weights is None else weights.to(device)
+        self.weights = None if weights is None else weights.to(device)
         self._metric = settings.monitor if settings.monitor not in ("loss", "accuracy") else None
 
     def loss(self, logits: Tensor, mask: str) -> Tensor:
@@ -67,7 +67,7 @@ class Objective:
                 f"the model returns logits of shape {tuple(logits.shape)}, but y has {len(self.y)} nodes and labels "
                 f"up to {self._num_classes - 1}: build the model for this graph"
             )
-        weights = self._weights
+        weights = self.weights
         if weights is not None:  # a model may know of classes that no node here has
             weights = functional.pad(weights, (0, logits.shape[1] - len(weights)), value=1.0)
         return functional.cross_entropy(logits[self._nodes[mask]], self._labels[mask], weights)

@@ -12,21 +12,18 @@ Optimizer = Literal["adam", "sgd"]
 
 
 @dataclass(frozen=True)
-class TrainingSettings(Options):
-    """Hyper-parameters of training, which every model has."""
+class StageSettings(Options):
+    """Hyper-parameters that every method has: how its best epoch is chosen, and what each class weighs.
 
-    lr: float = option(0.01, "Learning rate.", above=0)
-    weight_decay: float = option(5e-4, "L2 penalty on the weights.", least=0)
+    An epoch is one step of whatever a method repeats. For a network it is a training step; for others it may be some
+    rounds of boosting, a step of propagation, or another penalty on the weights.
+    """
+
     epochs: int = option(800, "Maximum number of epochs.", least=1)
     patience: int = option(200, "Number of epochs without improvement after which training stops.", least=1)
     monitor: Monitor = option(
         "loss", "What has to improve on the validation nodes; between equal values of a metric, the loss decides."
     )
-    optimizer: Optimizer = option("adam", "The optimizer.")
-    plateau_factor: float | None = option(
-        None, "Factor for the learning rate after a plateau; none for a constant rate.", above=0, below=1
-    )
-    plateau_patience: int = option(50, "Number of epochs without improvement before the rate is reduced.", least=1)
     class_weight: str | None = option(
         None, "Weights of the classes in the loss: none, balanced (all classes count the same), or such as yes=5,no=1."
     )
@@ -34,3 +31,16 @@ class TrainingSettings(Options):
     def __post_init__(self) -> None:
         object.__setattr__(self, "class_weight", check_class_weight(self.class_weight))
         super().__post_init__()
+
+
+@dataclass(frozen=True)
+class TrainingSettings(StageSettings):
+    """Hyper-parameters of training by gradient descent, which every network has."""
+
+    lr: float = option(0.01, "Learning rate.", above=0)
+    weight_decay: float = option(5e-4, "L2 penalty on the weights.", least=0)
+    optimizer: Optimizer = option("adam", "The optimizer.")
+    plateau_factor: float | None = option(
+        None, "Factor for the learning rate after a plateau; none for a constant rate.", above=0, below=1
+    )
+    plateau_patience: int = option(50, "Number of epochs without improvement before the rate is reduced.", least=1)

@@ -26,16 +26,17 @@ class TimeBudget:
     @property
     def is_spent(self) -> bool:
         """Whether another epoch would end too late, if it takes as long as those so far."""
-        return self._epochs > 0 and self._elapsed + self._per_epoch > self._seconds
+        return self._epochs > 0 and self.elapsed + self._per_epoch > self._seconds
 
     def seconds_left(self, epochs: int) -> float:
         """An estimate for so many more epochs, from the mean time of those so far."""
-        return max(0.0, min(epochs * self._per_epoch, self._seconds - self._elapsed))
+        return max(0.0, min(epochs * self._per_epoch, self._seconds - self.elapsed))
 
     @property
-    def _elapsed(self) -> float:
+    def elapsed(self) -> float:
+        """Seconds since the start."""
         return time.perf_counter() - self._began
 
     @property
     def _per_epoch(self) -> float:
-        return self._elapsed / max(1, self._epochs)
+        return self.elapsed / max(1, self._epochs)

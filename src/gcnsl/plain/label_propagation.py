@@ -1,0 +1,80 @@
+"""Label propagation (Zhu and Ghahramani, 2002), in the form of torch_geometric's ``LabelPropagation``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch_geometric.data import Data
+
+from gcnsl.nn import Precomputed
+from gcnsl.nn.preprocessing import graph_adjacency
+from gcnsl.options import option
+from gcnsl.plain.class_votes import ClassVotes, VotesConfig
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+
+
+@dataclass(frozen=True)
+class LabelPropagationConfig(VotesConfig):
+    """Hyper-parameters of :class:`LabelPropagation`."""
+
+    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
+
+    alpha: float = option(0.9, "How much of a node's scores comes from its neighbours in each step.", above=0, most=1)
+
+    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
+        """X, which is ignored, and Â without loops."""
+        return fastest_form(graph.x), graph_adjacency(graph, self_loops=False, norm="symmetric")
+
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> LabelPropagation:
+        """The model for this number of nodes and classes."""
+        return self.make(LabelPropagation, num_nodes=num_nodes, out_channels=out_channels)
+
+
+class LabelPropagation(ClassVotes):
+    r"""Scores that spread from the training nodes along the edges.
+
+    .. math::
+        F^{(0)} = Y, \qquad F^{(k)} = \operatorname{clamp}_{[0, 1]} (\alpha \hat A F^{(k-1)} + (1 - \alpha) Y)
+
+    Y has a 1 for the class of each training node and zeros elsewhere, and :math:`\hat A = D^{-1/2} A D^{-1/2}` has no
+    loops. The scores :math:`F^{(K)}` are the votes of :class:`ClassVotes`. Each step is a stage, so that K is chosen on
+    validation nodes: where neighbours disagree, two steps can be better than one or three. With weights of classes, the
+    rows of Y are multiplied by them, scaled so that the largest is 1.
+
+    Args:
+        num_nodes: Number of nodes of the training graph.
+        out_channels: Number of classes (C).
+        alpha: Share of the neighbours in a step.
+
+    Shapes:
+        x, ignored; adjacency Â (n × n) → n × C.
+    """
+
+    steps: Tensor
+
+    def __init__(self, num_nodes: int, out_channels: int, *, alpha: float = 0.9) -> None:
+        super().__init__(num_nodes, out_channels)
+        LabelPropagationConfig.check(alpha=alpha)
+        self.alpha = alpha
+        self.register_buffer("steps", torch.tensor(0))
+
+    def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
+        """Take one step after the other."""
+        self.remember(y, weight / weight.max())
+        self.steps.zero_()
+        while True:
+            self.steps += 1
+            yield
+
+    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
+        """Log-probabilities of every node (n × C); nodes that are new have no label."""
+        known = functional.pad(self.labels, (0, 0, 0, len(adjacency) - len(self.labels)))
+        scores = known
+        for _ in range(int(self.steps)):
+            scores = (self.alpha * (adjacency @ scores) + (1 - self.alpha) * known).clamp(0, 1)
+        return self.log_probabilities(scores)

@@ -1,0 +1,158 @@
+"""Logistic regression on a node's features, the means over its neighbours, and its place in the graph."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor, nn
+
+from gcnsl.checks import UNLABELLED
+from gcnsl.nn.config import check_channels
+from gcnsl.plain.neighbour_columns import PLACE_COLUMNS, VIEWS, NeighbourColumnsConfig, neighbour_blocks
+from gcnsl.sparse import SPARSE_SHARE, Matrix, SparseMatrix, to_scipy
+
+Floats = NDArray[np.float64]
+FIRST, FACTOR = 0.1, 10**0.5
+"""The inverse penalty C of the first stage, and by how much it grows from stage to stage."""
+ABSENT = -30.0
+"""Logit of a class without a training node; those of the others have mean 0."""
+LARGEST_GRAM = 4096
+"""Up to so many training nodes, the matrix of the products between their rows is used."""
+
+
+@dataclass(frozen=True)
+class LogisticConfig(NeighbourColumnsConfig):
+    """Hyper-parameters of :class:`Logistic`."""
+
+    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> Logistic:
+        """The model for this number of features and classes."""
+        return self.make(Logistic, in_channels=in_channels, out_channels=out_channels)
+
+
+class Logistic(nn.Module):
+    r"""A linear model of all columns, fitted by scikit-learn.
+
+    .. math::
+        Z = \operatorname{softmax}\Bigl(X W_0 + \sum_v \sum_{k=1}^{K} \hat A_v^k X W_{vk} + P W_P + b\Bigr)
+
+    with the views v and the columns of :class:`NeighbourColumnsConfig`, P being the places of the nodes. The columns of
+    P are standardised over the training nodes, and then each of X, :math:`\hat A_v^k X` and P is divided by the root
+    mean square of its rows' lengths, so that the L2 penalty treats them alike; W takes this up afterwards. From stage
+    to stage the inverse penalty C grows by √10, beginning with 0.1. The forward pass returns the logits.
+
+    Args:
+        in_channels: Number of features per node (d).
+        out_channels: Number of classes (C).
+        hops: Largest power of Â (K).
+
+    Shapes:
+        x (n × d), dense or sparse; place (n × 36); views, one or three Â (n × n) → n × C.
+    """
+
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, in_channels: int, out_channels: int, *, hops: int = 2) -> None:
+        super().__init__()
+        check_channels(in_channels=in_channels, out_channels=out_channels)
+        LogisticConfig.check(hops=hops)
+        self.hops, self.in_channels = hops, in_channels
+        columns = (1 + len(VIEWS) * hops) * in_channels + PLACE_COLUMNS
+        self.register_buffer("weight", torch.zeros(out_channels, columns))
+        self.register_buffer("bias", torch.zeros(out_channels))
+
+    def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
+        """Fit with ever smaller penalties, each time from the solution before."""
+        rows = (y != UNLABELLED).nonzero().flatten()
+        target, sample_weight = y[rows].cpu().numpy(), weight[rows].cpu().numpy()
+        self.bias.fill_(ABSENT)
+        if len(np.unique(target)) == 1:
+            self.bias[target[0]] = 0
+            yield
+            return
+        table = _scaled_columns(inputs, rows.cpu().numpy(), self.hops)
+        columns, back = _row_space(table.columns)
+        solver = LogisticRegression(C=FIRST, tol=1e-3, max_iter=200, warm_start=True)
+        while True:
+            with warnings.catch_warnings():  # an approximate solution is as good as the exact one
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                solver.fit(columns, target, sample_weight)
+            self._keep(solver, table, back)
+            yield
+            solver.C *= FACTOR
+
+    def _keep(self, solver: LogisticRegression, table: _Table, back: Callable[[Floats], Floats]) -> None:
+        """Store a solution as it applies to the columns before scaling."""
+        coefficients, intercept = back(solver.coef_), solver.intercept_
+        if len(solver.classes_) == 2:  # scikit-learn has one row then, the log-odds of the second class
+            coefficients, intercept = (np.stack([-part[0], part[0]]) / 2 for part in (coefficients, intercept))
+        coefficients, intercept = (part - part.mean(axis=0) for part in (coefficients, intercept))
+        coefficients = coefficients / table.scale
+        classes, place = torch.from_numpy(solver.classes_), self.weight.shape[1] - PLACE_COLUMNS
+        found = torch.from_numpy(coefficients).to(self.weight)
+        self.weight.zero_()
+        self.weight[classes, place:] = found[:, -PLACE_COLUMNS:]
+        self.weight[classes, : found.shape[1] - PLACE_COLUMNS] = found[:, :-PLACE_COLUMNS]
+        self.bias[classes] = torch.from_numpy(intercept - coefficients @ table.mean).to(self.bias)
+
+    def forward(self, x: Matrix, place: Tensor, *views: SparseMatrix) -> Tensor:
+        """Logits of every node (n × C)."""
+        blocks, classes = 1 + len(views) * self.hops, len(self.bias)
+        weight = self.weight[:, : blocks * self.in_channels].view(classes, blocks, self.in_channels)
+        first, *mapped = (x @ weight.permute(2, 1, 0).flatten(1)).view(len(place), blocks, classes).unbind(dim=1)
+        logits: Tensor = first + place @ self.weight[:, -PLACE_COLUMNS:].T + self.bias
+        for number, adjacency in enumerate(views):
+            seen = torch.zeros_like(logits)
+            for power in reversed(mapped[number * self.hops : (number + 1) * self.hops]):
+                seen = adjacency @ (seen + power)
+            logits = logits + seen
+        return logits
+
+
+class _Table(NamedTuple):
+    """Scaled columns of the training nodes (t × m), and the scale (m) and mean (m) that were taken off them."""
+
+    columns: Any
+    scale: Floats
+    mean: Floats
+
+
+def _scaled_columns(inputs: Sequence[Matrix], rows: NDArray[np.int64], hops: int) -> _Table:
+    """The columns of the training nodes; those of features stay sparse, so nothing is subtracted from them."""
+    x, *views = (to_scipy(part).astype(np.float64) for part in (inputs[0], *inputs[2:]))
+    blocks = [block[rows] for block in neighbour_blocks(x, views, hops)]
+    lengths = [np.sqrt(block.power(2).sum() / len(rows)) or 1.0 for block in blocks]
+    place = to_scipy(inputs[1]).toarray()[rows].astype(np.float64)
+    mean, std = place.mean(axis=0), place.std(axis=0)
+    std = np.where(std > 1e-6, std, 1.0) * np.sqrt(PLACE_COLUMNS)
+    scaled = [block / length for block, length in zip(blocks, lengths, strict=True)]
+    columns = sp.hstack([*scaled, sp.csr_array((place - mean) / std)], format="csr")
+    if columns.nnz > SPARSE_SHARE * columns.shape[0] * columns.shape[1]:
+        columns = columns.toarray()
+    scale = np.concatenate([*(np.full(x.shape[1], length) for length in lengths), std])
+    return _Table(columns, scale, np.concatenate([np.zeros(len(scale) - PLACE_COLUMNS), mean]))
+
+
+def _row_space(columns: Any) -> tuple[Any, Callable[[Floats], Floats]]:
+    """Fewer columns with the same products between rows (t × r), and what takes their coefficients back (C × m).
+
+    With an L2 penalty, the best coefficients are combinations of the rows, so nothing is lost. If there are more rows
+    than columns, or too many rows for a matrix of their products, the columns stay as they are.
+    """
+    t, m = columns.shape
+    if t >= m or t > LARGEST_GRAM:
+        return columns, lambda coefficients: coefficients
+    gram = columns @ columns.T
+    values, vectors = np.linalg.eigh(gram.toarray() if sp.issparse(gram) else gram)
+    kept = (values > 1e-10 * values[-1]) | (np.arange(t) == t - 1)  # at least one, even if all rows are zero
+    vectors, root = vectors[:, kept], np.sqrt(values[kept].clip(min=np.finfo(values.dtype).tiny))
+    return vectors * root, lambda coefficients: (columns.T @ (vectors / root @ coefficients.T)).T

@@ -1,0 +1,82 @@
+"""Decision trees as tensors, walked for all nodes and trees at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from gcnsl.sparse import as_tensor
+
+BLOCK = 1 << 22
+"""At most so many pairs of a row and a tree are walked at a time."""
+
+
+class TreeWalk(nn.Module):
+    """Trees of which each adds the value of a leaf; there is room for a fixed number, and unused ones add nothing.
+
+    In an inner node, the walk goes left if ``column[feature] <= threshold``. A leaf leads to itself, so that a tree
+    less deep than others waits for them. Columns are complete: there is no rule for missing values.
+
+    Args:
+        trees: Number of trees (T).
+        nodes: Largest number of nodes of a tree (M).
+
+    Shapes:
+        columns (n × m) → values (n × T); all buffers are T × M.
+    """
+
+    feature: Tensor
+    threshold: Tensor
+    left: Tensor
+    right: Tensor
+    value: Tensor
+    used: Tensor
+    depth: Tensor
+
+    def __init__(self, trees: int, nodes: int) -> None:
+        super().__init__()
+        itself = torch.arange(nodes).repeat(trees, 1)
+        self.register_buffer("feature", torch.zeros_like(itself))
+        self.register_buffer("threshold", torch.zeros(trees, nodes, dtype=torch.float64))
+        self.register_buffer("left", itself)
+        self.register_buffer("right", itself.clone())
+        self.register_buffer("value", torch.zeros(trees, nodes, dtype=torch.float64))
+        self.register_buffer("used", torch.tensor(0))
+        self.register_buffer("depth", torch.tensor(0))
+
+    def keep(self, predictors: Sequence[Any], edges: NDArray[np.float64]) -> None:
+        """Store the trees of scikit-learn's histogram boosting after those that are stored already.
+
+        They were fitted to the bins of the columns, so that a threshold is the number of an edge (m × edges).
+        """
+        for number, predictor in enumerate(predictors[int(self.used) :], start=int(self.used)):
+            read = {name: as_tensor(predictor.nodes[name].copy()) for name in predictor.nodes.dtype.names}
+            leaf, size = read["is_leaf"].bool(), len(predictor.nodes)
+            itself = torch.arange(size)
+            feature = read["feature_idx"].where(~leaf, 0)
+            edge = read["num_threshold"].where(~leaf, 0).long()
+            self.feature[number, :size] = feature.to(self.feature)
+            self.threshold[number, :size] = torch.from_numpy(edges)[feature, edge].to(self.threshold)
+            self.left[number, :size] = read["left"].long().where(~leaf, itself).to(self.left)
+            self.right[number, :size] = read["right"].long().where(~leaf, itself).to(self.right)
+            self.value[number, :size] = read["value"].where(leaf, 0).to(self.value)
+            self.depth.clamp_(min=int(read["depth"].long().max()))
+        self.used.fill_(len(predictors))
+
+    def forward(self, columns: Tensor) -> Tensor:
+        """The value of each used tree for each row (n × used)."""
+        step = max(1, BLOCK // max(1, int(self.used)))
+        return torch.cat([self._walk(rows) for rows in torch.split(columns.double(), step)])
+
+    def _walk(self, columns: Tensor) -> Tensor:
+        tree = torch.arange(int(self.used), device=columns.device)
+        node = torch.zeros(len(columns), len(tree), dtype=torch.long, device=columns.device)
+        for _ in range(int(self.depth)):
+            goes_left = columns.gather(1, self.feature[tree, node]) <= self.threshold[tree, node]
+            node = torch.where(goes_left, self.left[tree, node], self.right[tree, node])
+        return self.value[tree, node]

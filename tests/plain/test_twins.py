@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcnsl.graph import from_arrays
+from gcnsl.plain import TwinsConfig, twins
+
+from .cases import fit, graph, setup, trained_on
+
+
+def slow_votes(links: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The definition, node by node."""
+    votes = np.zeros((len(links), labels.shape[1]))
+    length = np.linalg.norm(links, axis=1)
+    for i in range(len(links)):
+        cosine = {}
+        for j in np.flatnonzero(labels.any(axis=1)):
+            if j != i and length[i] > 0 and length[j] > 0:
+                cosine[j] = links[i] @ links[j] / (length[i] * length[j])
+        best = max(cosine.values(), default=0)
+        votes[i] = sum((labels[j] for j, value in cosine.items() if best > 0 and value > best - 1e-9), votes[i])
+    return votes
+
+
+@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(0, 3), st.booleans(), st.sampled_from([1, 20, 1 << 22]))
+def test_the_nearest_training_nodes_vote(seed, known, new, weighted, block) -> None:
+    rng = np.random.default_rng(seed)
+    links = (rng.random((known + new, known)) < 0.4) * (rng.integers(1, 4, (known + new, known)) if weighted else 1.0)
+    labels = np.eye(3)[rng.integers(0, 3, known)] * (rng.random((known, 1)) < 0.7)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twins, "BLOCK", block)
+        found = twins.nearest_votes(sp.csr_array(links), labels)
+    np.testing.assert_allclose(found, slow_votes(links, labels))
+
+
+@pytest.mark.parametrize("direction", ["out", "in", "undirected"])
+def test_the_direction_decides_what_is_compared(direction) -> None:
+    arcs = torch.tensor([[0, 1, 3, 4], [2, 2, 0, 1]])  # 0 and 1 point to the same node; 3 and 4 to nothing shared
+    data = from_arrays(torch.eye(5), arcs, torch.tensor([0, 1, 0, 1, 1]), directed=True)
+    config = TwinsConfig(direction=direction)
+    model, inputs = config.build(5, 2, 5), config.inputs(data, None, seed=0)
+    fit(model, inputs, torch.tensor([0, -1, -1, -1, -1]))
+    probability = model(*inputs).softmax(dim=1)[:, 0]
+    assert bool(probability[1] > 0.9) == (direction != "in")
+    torch.testing.assert_close(probability[4], model.prior[0])
+
+
+def test_a_node_without_links_has_the_frequencies_of_the_classes() -> None:
+    data = graph()
+    model, inputs = setup(TwinsConfig(), data)
+    fit(model, inputs, trained_on(data.y))
+    torch.testing.assert_close(model(*inputs)[-1].softmax(dim=0), model.prior)
