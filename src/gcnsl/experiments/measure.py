@@ -37,6 +37,7 @@ def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], 
     curves = {part: history[f"{part}_accuracy"][::CURVE_STEP] for part in ("train", "val", "test") if spec.curves}
     metrics = {
         **outcome.accuracy,
+        **_test_score(spec, outcome),
         **{f"{part}_nodes": int(masks[part].sum()) for part in ("train", "test")},
         "epochs": len(history),
         "best_epoch": history.best_epoch,
@@ -51,6 +52,14 @@ def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], 
         history={part: [round(value, 4) for value in curve] for part, curve in curves.items()},
         **_provenance(prepared.device),
     )
+
+
+def _test_score(spec: RunSpec, outcome: Outcome) -> dict[str, float | None]:
+    """The metric on test nodes, unless it is the accuracy, which all runs have; ``None`` where it is not defined."""
+    if spec.metric == "accuracy":
+        return {}
+    score = outcome.fitted.measure(outcome.masks["test"])[spec.metric]
+    return {spec.test_score: None if math.isnan(score) else score}
 
 
 def _homophily(spec: RunSpec, outcome: Outcome) -> dict[str, Any]:
