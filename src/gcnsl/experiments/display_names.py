@@ -3,6 +3,7 @@
 from gcnsl.datasets.synthetic import synthetic_homophily
 
 _METHODS = {"geom-gcn": "Geom-GCN", "mixhop": "MixHop", "gcn-sl-cc": "GCN-SL_cc", "gcn-sl-av": "GCN-SL_av"}
+_METHODS |= {"gcn-sl-plus": "GCN-SL+", "twins": "Twins"}
 _METHODS |= {
     name: name.upper() for name in ["mlp", "gcn", "gat", "h2gcn-1", "h2gcn-2", "nlgnn", "sc", "esc", "esc-anch"]
 }
@@ -13,7 +14,24 @@ _ROWS = {
     "gcn-sl-cc degree": "neighbours in the learned A*",
     "nlgnn": "learned by NLGNN",
 }
-_SPLITS = {"random": "random splits", "geom-gcn": "Geom-GCN's splits", "none": ""}
+_PARTS = {
+    "-neighbours": "without the head on neighbours",
+    "-contrast": "without the contrastive term",
+    "-structure": "without the structure branch",
+    "-directions": "without directions",
+}
+_GRAPHS = {
+    "cornell-geomgcn": "Cornell (Geom-GCN's)",
+    "chameleon-filtered": "Chameleon, filtered",
+    "squirrel-filtered": "Squirrel, filtered",
+}
+_SPLITS = {
+    "random": "random splits",
+    "geom-gcn": "Geom-GCN's splits",
+    "stored": "the graph's own splits",
+    "usual": "each graph's usual splits",
+    "none": "",
+}
 
 
 def row_label(row: str, experiment: str = "accuracy") -> str:
@@ -24,16 +42,22 @@ def row_label(row: str, experiment: str = "accuracy") -> str:
         method, _, depth = row.rpartition("-")
         return f"{_METHODS.get(method, method)}, " + (f"{depth} layers" if method == "gcn" else f"K = {depth}")
     method, _, variant = row.partition(" ")
-    variant = variant.replace("+", " and ").replace("neither", "neither A nor A*")
+    variant = _PARTS.get(variant) or variant.replace("+", " and ").replace("neither", "neither A nor A*")
     return _METHODS.get(method, method) + (f", {variant}" if variant else "")
 
 
 def column_label(column: str) -> str:
-    """The name of a graph."""
+    """The name of a graph, and after a comma what is made of it, such as ``"squirrel, directed"``."""
     h = synthetic_homophily(column)
     if h is not None:
         return f"h = {h:.1f}" if h == round(h, 1) else f"h = {h:g}"
-    return "Cornell (Geom-GCN's)" if column == "cornell-geomgcn" else column.capitalize()
+    graph, *more = column.split(", ")
+    return ", ".join((_GRAPHS.get(graph, graph.capitalize()), *more))
+
+
+def graph_of(column: str) -> str:
+    """The graph of a column, whatever is made of it."""
+    return column.partition(",")[0]
 
 
 def split_label(split: str) -> str:

@@ -6,13 +6,17 @@ import platform
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch_geometric.data import Data
 
+from gcnsl.errors import InputError
 from gcnsl.evaluation.agreement import learned_agreement
+from gcnsl.evaluation.hyperparameter_search import Search, search
 from gcnsl.evaluation.outcome import Outcome, run_split
+from gcnsl.experiments.beyond import fixed_options, searched_method
 from gcnsl.experiments.result_store import RunResult
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.files import digest
@@ -76,6 +80,52 @@ def _homophily(spec: RunSpec, outcome: Outcome) -> dict[str, Any]:
         "homophily_initial": None if initial is None else initial.homophily,
         "homophily_original": None if math.isnan(original) else original,
     }
+
+
+def search_run(
+    spec: RunSpec,
+    data: Data,
+    *,
+    device: torch.device,
+    storage: Path,
+    root: Path | None = None,
+    seconds: float | None = None,
+    on_epoch: Callable[..., None] | None = None,
+) -> RunResult | None:
+    """Search for hyper-parameters, or go on with a search that was interrupted.
+
+    Args:
+        storage: The file of trials, which is removed when the search is done.
+        seconds: Start no trial after so many seconds.
+
+    Returns:
+        ``None`` if the time is up before all trials are done.
+    """
+    began, options = time.perf_counter(), dict(spec.options)
+    wanted = Search(
+        searched_method(spec),
+        data,
+        spec.dataset,
+        runs=options["search_splits"],
+        metric=spec.metric,
+        seed=spec.seed,
+        device=str(device),
+        storage=storage,
+        fixed=fixed_options(spec),
+        root=root,
+    )
+    try:
+        found = search(wanted, trials=options["search_trials"], seconds=seconds, on_epoch=on_epoch)
+    except InputError:  # no trial was finished
+        if seconds is not None and time.perf_counter() - began >= seconds:
+            return None
+        raise
+    if found.trials < min(options["search_trials"], wanted.combinations):
+        return None
+    storage.unlink()
+    metrics = {"validation": round(found.score, 6), "trials": found.trials, "options": found.options}
+    elapsed = round(time.perf_counter() - began, 3)
+    return RunResult(spec=spec, status="ok", metrics=metrics, seconds=elapsed, **_provenance(device))
 
 
 def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResult:
