@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gcnsl.datasets.benchmarks import BENCHMARKS
+from gcnsl.datasets.splits import GEOM_GCN_RUNS
 from gcnsl.experiments.result_store import RunResult
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import Method, find_method, resolve
@@ -108,9 +109,10 @@ def fixed_options(spec: RunSpec) -> list[str]:
 
 
 def runs_after(search: RunResult, runs: int) -> tuple[RunSpec, ...]:
-    """The runs with the hyper-parameters that a search has found; none if it has failed."""
+    """At most so many runs with the hyper-parameters that a search has found; none if it has failed."""
     if search.status == "failed":
         return ()
     found = searched_method(search.spec).with_options(**search.metrics["options"])
     options = as_options(found.options())
+    runs = runs if search.spec.split == "random" else min(runs, GEOM_GCN_RUNS)
     return tuple(replace(search.spec, task="train", run=run, options=options) for run in range(runs))

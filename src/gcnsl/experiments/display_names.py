@@ -22,8 +22,8 @@ _PARTS = {
 }
 _GRAPHS = {
     "cornell-geomgcn": "Cornell (Geom-GCN's)",
-    "chameleon-filtered": "Chameleon, filtered",
-    "squirrel-filtered": "Squirrel, filtered",
+    "chameleon-filtered": "Filtered Chameleon",
+    "squirrel-filtered": "Filtered Squirrel",
 }
 _SPLITS = {
     "random": "random splits",
@@ -47,12 +47,12 @@ def row_label(row: str, experiment: str = "accuracy") -> str:
 
 
 def column_label(column: str) -> str:
-    """The name of a graph, and after a comma what is made of it, such as ``"squirrel, directed"``."""
+    """The name of a graph; a comma is followed by what is made of it, as in ``"squirrel, directed"``."""
     h = synthetic_homophily(column)
     if h is not None:
         return f"h = {h:.1f}" if h == round(h, 1) else f"h = {h:g}"
-    graph, *more = column.split(", ")
-    return ", ".join((_GRAPHS.get(graph, graph.capitalize()), *more))
+    graph, _, more = column.partition(", ")
+    return _GRAPHS.get(graph, graph.capitalize()) + (f" ({more})" if more else "")
 
 
 def graph_of(column: str) -> str:

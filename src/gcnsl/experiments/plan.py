@@ -73,7 +73,7 @@ class Experiment:
     @property
     def specs(self) -> list[RunSpec]:
         """All searches and runs, without duplicates."""
-        return list(dict.fromkeys(spec for cell in self.cells for spec in cell.specs))
+        return specs_of([self])
 
     def first_runs(self, count: int) -> Experiment:
         """The same experiment with at most this many runs per cell."""
@@ -149,11 +149,8 @@ class Scope:
     ) -> tuple[RunSpec, ...]:
         """The runs of a method on a graph, with these hyper-parameters changed."""
         options = as_options(self.method(name, dataset).with_options(**changes).options())
-        runs = range(self._runs_on(split))
-        return tuple(RunSpec(name, dataset, split, run, self.seed, options, curves=curves) for run in runs)
-
-    def _runs_on(self, split: str) -> int:
-        return self.runs if split == "random" else min(self.runs, GEOM_GCN_RUNS)
+        runs = self.runs if split == "random" else min(self.runs, GEOM_GCN_RUNS)
+        return tuple(RunSpec(name, dataset, split, run, self.seed, options, curves=curves) for run in range(runs))
 
     def beyond_paper(self) -> Iterator[tuple[beyond.Place, str]]:
         """Each graph of the experiment ``beyond`` with each method, or those of the scope."""
@@ -168,7 +165,7 @@ class Scope:
         """A cell whose hyper-parameters are found by a search, apart from these fixed ones."""
         search = beyond.search_spec(method, place, seed=self.seed, trials=self.trials, **fixed)
         found = self.results.get(search.key)
-        runs = beyond.runs_after(found, self._runs_on(place.split)) if found else ()
+        runs = beyond.runs_after(found, self.runs) if found else ()
         return PlannedCell(row, place.column, "usual", search.test_score, runs, search=search)
 
 
@@ -263,3 +260,9 @@ def plan(name: str, scope: Scope | None = None) -> Experiment:
     scope = scope or Scope()
     title, unit, cells = EXPERIMENTS[check_choice("experiment", name, EXPERIMENTS)]
     return Experiment(name, title, unit, tuple(cells(scope)), scope.paper_hparams)
+
+
+def specs_of(experiments: Iterable[Experiment]) -> list[RunSpec]:
+    """All searches and runs of these experiments, without duplicates."""
+    cells = (cell for experiment in experiments for cell in experiment.cells)
+    return list(dict.fromkeys(spec for cell in cells for spec in cell.specs))

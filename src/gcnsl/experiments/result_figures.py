@@ -163,7 +163,7 @@ def _runtime(table: Table, figure: Figure) -> None:
 def _beyond(table: Table, figure: Figure) -> None:
     """All methods on each graph, a dot each; those that the text speaks of have colours."""
     axes = figure.add_subplot()
-    named = dict(zip((PLAIN, "gcn-sl-cc", TWINS, WHOLE), _SERIES[1:] + ("#9a7bd0",), strict=True))
+    named = {PLAIN: COLOURS[PLAIN], TWINS: "#2a9d76", WHOLE: "#e0572f"}
     (places,) = _places(axes, table.columns, 1, 0)
     rows = [row for row in table.rows if row not in PARTS]
     for row in sorted(rows, key=lambda row: row in named):  # colours on top

@@ -104,7 +104,7 @@ class Table:
         """What is to be said of the numbers, in sentences."""
         if self.experiment.name != "beyond":
             return []
-        means = {key: cell.mean for key, cell in self.cells.items() if cell.mean is not None}
+        means = {key: cell.mean for key, cell in self.cells.items()}
         trials = {key: cell.trials for key, cell in self.cells.items()}
         return [*on_budgets(trials, means), *on_duplicates(means)]
 
