@@ -24,6 +24,7 @@ def test_all_that_was_run_is_collected(findings, scope) -> None:
         *(f"{name}-random" for name in ("ablation", "spectral", "homophily", "depth")),
         "runtime-none",
         "synthetic-random",
+        "beyond-usual",
     ]
     assert findings.unused == ()
     assert collect([], settings=scope.settings).tables == ()

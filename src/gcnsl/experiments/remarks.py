@@ -52,13 +52,11 @@ def _explained(means: Mapping[Key, float], best: str, full: str, filtered: str) 
     lead, left = (means[best, column] - means[PLAIN, column] for column in (full, filtered))
     told = (
         f"{column_label(full)}: {row_label(best)} is best with {means[best, full]:.1f}. {row_label(TWINS)}, which only "
-        f"copies the class of the training node with the most similar neighbours, reaches {means[TWINS, full]:.1f}, and "
-        f"{means[TWINS, filtered]:.1f} without duplicates."
+        "copies the class of the training node with the most similar neighbours, reaches "
+        f"{means[TWINS, full]:.1f}, and {means[TWINS, filtered]:.1f} without duplicates."
     )
     if lead <= 0:
         return told
     share = min(1.0, max(0.0, 1 - left / lead))
-    return (
-        f"{told} The lead over {row_label(PLAIN)} is {lead:.1f} points, and {left:.1f} without duplicates: these explain "
-        f"about {share:.0%} of it."
-    )
+    gap = f"The lead over {row_label(PLAIN)} is {lead:.1f} points, and {left:.1f} without duplicates"
+    return f"{told} {gap}: these explain about {share:.0%} of it."
