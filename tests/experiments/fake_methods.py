@@ -17,6 +17,7 @@ LOG: list[str] = []
 class LoggedConfig(FakeConfig):
     """A linear classifier with all options that have published settings."""
 
+    hidden_channels: int = option(16, "Not used.")
     embedding: Literal["isomap", "poincare", "struc2vec", "mlp", "gcn"] = option("isomap", "Not used.")
     source: Literal["computed", "published"] = option("computed", "Not used.")
     label: Literal["mlp", "gcn", "other"] = option("other", "The name of the method in the log.")

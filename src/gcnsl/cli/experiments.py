@@ -114,7 +114,7 @@ def reproduce(
         specs = specs_of(planned)
     _show_tables([table for experiment in planned for table in make_tables(experiment, results)], as_json=as_json)
     if left := missing_runs(specs, results):
-        err.print(f"{len(left)} runs are left; the same command continues with them.", highlight=False)
+        err.print(f"{len(left)} of {len(specs)} runs are left; the same command continues.", highlight=False)
     errors = by_error(results[spec.key] for spec in specs if spec.key in results)
     for error, failed in errors.items():
         more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""

@@ -29,7 +29,8 @@ def _log(low: float, high: float) -> Suggest:
 
 
 def _steps(low: float, high: float, step: float) -> Suggest:
-    return Suggest(lambda trial, name: round(trial.suggest_float(name, low, high, step=step), 6))
+    values = tuple(round(low + step * number, 6) for number in range(round((high - low) / step) + 1))
+    return Suggest(lambda trial, name: round(trial.suggest_float(name, low, high, step=step), 6), values)
 
 
 def _whole(low: int, high: int, step: int = 1) -> Suggest:
