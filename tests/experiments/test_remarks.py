@@ -1,6 +1,6 @@
 import pytest
 
-from gcnsl.experiments.remarks import on_budgets, on_duplicates
+from gcnsl.experiments.remarks import on_duplicates, on_runs
 
 FULL, FILTERED = "squirrel, directed", "squirrel-filtered, directed"
 MEANS = {
@@ -52,8 +52,10 @@ def test_budgets() -> None:
     best = (
         "Hyper-parameters are the best of 16 trials for each method and graph, judged by validation nodes of 2 splits"
     )
-    assert list(on_budgets(trials, means)) == [best + few]
+    assert list(on_runs(trials, means)) == [best + few]
     unfinished = means | {("mlp", "texas"): None}
-    assert list(on_budgets(trials, unfinished)) == [best + few, "1 of 4 cells are not run yet."]
-    (equal,) = on_budgets({("gcn", "texas"): 16}, {("gcn", "texas"): 80.0})
+    assert list(on_runs(trials, unfinished)) == [best + few, "1 of 4 cells are not run yet."]
+    (equal,) = on_runs({("gcn", "texas"): 16}, {("gcn", "texas"): 80.0})
     assert equal == f"{best}."
+    told = list(on_runs({("gcn", FULL): 16}, {("gcn", FULL): 40.0}))
+    assert told == [f"{best}.", "Methods that do not use directions have the same runs with and without them."]

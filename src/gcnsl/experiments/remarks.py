@@ -12,8 +12,8 @@ Key = tuple[str, str]
 """Row and column of a cell. The arguments below have all planned cells, with ``None`` for those that are not run."""
 
 
-def on_budgets(trials: Mapping[Key, int | None], means: Mapping[Key, float | None]) -> Iterator[str]:
-    """How many trials each method had, and how much is not run yet."""
+def on_runs(trials: Mapping[Key, int | None], means: Mapping[Key, float | None]) -> Iterator[str]:
+    """How many trials each method had, which runs count twice, and how much is not run yet."""
     known = {key: count for key, count in trials.items() if count is not None}
     most = max(known.values(), default=0)
     fewer = {row_label(row): count for (row, _), count in known.items() if count < most}
@@ -23,6 +23,8 @@ def on_budgets(trials: Mapping[Key, int | None], means: Mapping[Key, float | Non
         f"{SEARCH_SPLITS} splits"
         + (f"; methods with fewer settings have tried all of them: {listed}." if fewer else ".")
     )
+    if any(place.column in {column for _, column in means} for place in WIKIPEDIA):
+        yield "Methods that do not use directions have the same runs with and without them."
     missing = sum(mean is None for mean in means.values())
     if missing:
         yield f"{missing} of {len(means)} cells are not run yet."

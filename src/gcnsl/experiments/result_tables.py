@@ -9,7 +9,7 @@ from typing import Any
 
 from gcnsl.experiments.display_names import column_label, row_label, split_label
 from gcnsl.experiments.plan import Experiment, PlannedCell, Unit
-from gcnsl.experiments.remarks import on_budgets, on_duplicates
+from gcnsl.experiments.remarks import on_duplicates, on_runs
 from gcnsl.experiments.result_store import RunResult
 
 
@@ -106,7 +106,7 @@ class Table:
             return []
         means = {key: cell.mean for key, cell in self.cells.items()}
         trials = {key: cell.trials for key, cell in self.cells.items()}
-        return [*on_budgets(trials, means), *on_duplicates(means)]
+        return [*on_runs(trials, means), *on_duplicates(means)]
 
     def row_label(self, row: str) -> str:
         """The name of a row for readers."""
