@@ -140,7 +140,7 @@ def test_the_summary_counts_what_the_table_shows(findings, page) -> None:
 def test_what_is_beyond_the_paper_is_explained(findings, page) -> None:
     (table,) = [table for table in findings.tables if table.experiment.name == "beyond"]
     items = {text for tag, text in Page(page).texts if tag == "li"}
-    assert len(table.remarks) == 5
+    assert len(table.remarks) == 4
     assert set(table.remarks) <= items
     assert ("li", "Minesweeper: " + "; ".join(BENCHMARKS["minesweeper"].notes)) in Page(page).texts
     metrics = {cell["title"]: cell["metric"] for cell in page_data(page)["cells"]}

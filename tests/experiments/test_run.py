@@ -103,6 +103,7 @@ def test_a_search_is_followed_by_its_runs(beyond, log, tmp_path) -> None:
     assert log.count("build mlp") == 2 * 2 + 3, "two trials on two splits, then the runs"
     assert {result.status for result in read_results(store)} == {"ok"}
     assert {result.spec for result in read_results(store)} == set(beyond(store))
+    assert list(tmp_path.iterdir()) == [store], "no file of trials is left behind"
     run_missing(beyond(store), store, runs_after_search=3)
     assert log.count("build mlp") == 2 * 2 + 3
     export_lines(read_results(store), tmp_path / "r.jsonl")

@@ -95,7 +95,7 @@ def search_run(
     """Search for hyper-parameters, or go on with a search that was interrupted.
 
     Args:
-        storage: The file of trials, which is removed when the search is done.
+        storage: The file of trials.
         seconds: Start no trial after so many seconds.
 
     Returns:
@@ -114,18 +114,18 @@ def search_run(
         fixed=fixed_options(spec),
         root=root,
     )
+    trials = int(min(options["search_trials"], wanted.combinations))
     try:
-        found = search(wanted, trials=options["search_trials"], seconds=seconds, on_epoch=on_epoch)
+        found = search(wanted, trials=trials, seconds=seconds, on_epoch=on_epoch)
     except InputError:  # no trial was finished
-        if seconds is not None and time.perf_counter() - began >= seconds:
-            return None
-        raise
-    if found.trials < min(options["search_trials"], wanted.combinations):
+        found = None
+        if seconds is None or time.perf_counter() - began < seconds:
+            raise
+    elapsed = time.perf_counter() - began
+    if found is None or (found.trials < trials and seconds is not None and elapsed >= seconds):
         return None
-    storage.unlink()
     metrics = {"validation": round(found.score, 6), "trials": found.trials, "options": found.options}
-    elapsed = round(time.perf_counter() - began, 3)
-    return RunResult(spec=spec, status="ok", metrics=metrics, seconds=elapsed, **_provenance(device))
+    return RunResult(spec=spec, status="ok", metrics=metrics, seconds=round(elapsed, 3), **_provenance(device))
 
 
 def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResult:

@@ -68,6 +68,10 @@ class Work:
         """The time in which runs may begin."""
         return self.end - time.time()
 
+    def trials_of(self, search: RunSpec) -> Path:
+        """The file with the trials of a search that is not finished, beside the store."""
+        return self.store.with_name(f"{self.store.stem}-search-{search.key}.db")
+
 
 def missing_runs(specs: Iterable[RunSpec], results: Mapping[str, RunResult], *, retry: bool = False) -> list[RunSpec]:
     """The runs without a result, or with ``retry`` without a good one; ``results`` is by key."""
@@ -191,7 +195,9 @@ def run_group(group: Group, work: Work) -> None:
             if result is None:  # a search that has no time left
                 return
             store.add(result)
-            following = runs_after(result, work.runs) if spec.task == "search" else ()
+            if spec.task == "search":
+                work.trials_of(spec).unlink(missing_ok=True)
+                following = runs_after(result, work.runs)
     if following:
         run_group(following, work)
 
@@ -211,9 +217,8 @@ def _prepared(group: Group, work: Work) -> Callable[[RunSpec], RunResult | None]
     if first.task == "features":
         return partial(time_features, data=data, device=work.device)
     if first.task == "search":
-        storage = work.store.with_name(f"{work.store.stem}-search-{first.key}.db")
         left = None if work.end == math.inf else work.seconds_left
-        where: dict[str, Any] = {"device": work.device, "storage": storage, "root": work.root}
+        where: dict[str, Any] = {"device": work.device, "storage": work.trials_of(first), "root": work.root}
         return partial(search_run, data=data, seconds=left, on_epoch=on_epoch, **where)
     method = resolve(first.method, options=dict(first.options))
     prepared = Preparations(method, data, seed=first.seed, device=work.device, root=work.root)
