@@ -115,17 +115,21 @@ def search_run(
         root=root,
     )
     trials = int(min(options["search_trials"], wanted.combinations))
+
+    def is_late() -> bool:
+        return seconds is not None and time.perf_counter() - began >= seconds
+
     try:
         found = search(wanted, trials=trials, seconds=seconds, on_epoch=on_epoch)
     except InputError:  # no trial was finished
-        found = None
-        if seconds is None or time.perf_counter() - began < seconds:
-            raise
-    elapsed = time.perf_counter() - began
-    if found is None or (found.trials < trials and seconds is not None and elapsed >= seconds):
+        if is_late():
+            return None
+        raise
+    if found.trials < trials and is_late():
         return None
     metrics = {"validation": round(found.score, 6), "trials": found.trials, "options": found.options}
-    return RunResult(spec=spec, status="ok", metrics=metrics, seconds=round(elapsed, 3), **_provenance(device))
+    elapsed = round(time.perf_counter() - began, 3)
+    return RunResult(spec=spec, status="ok", metrics=metrics, seconds=elapsed, **_provenance(device))
 
 
 def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResult:
