@@ -64,6 +64,40 @@ def test_runs_of_another_machine_are_merged(gcnsl, store, tmp_path, monkeypatch)
     assert "8 of them already done" in err
 
 
+BEYOND = ("beyond", "--methods", "mlp", "--datasets", "synthetic-h0.1", "--trials", 2, "--runs", 2, "--jobs", 1)
+
+
+def test_beyond_the_paper_searches_come_first(gcnsl, store, tmp_path) -> None:
+    code, out, err = gcnsl("reproduce", *BEYOND, "--device", "cpu", "--store", store)
+    assert code == 0
+    assert err.splitlines() == ["1 runs, 0 of them already done"]
+    assert "All methods with equal budgets" in out
+    assert "Hyper-parameters are the best of 2 trials for each method and graph" in out
+    code, again, err = gcnsl("reproduce", *BEYOND, "--store", store)
+    assert (code, again) == (0, out)
+    assert err.splitlines() == ["3 runs, 3 of them already done"]
+    gcnsl("report", "--store", store, "-o", tmp_path / "page.html", "--markdown", tmp_path / "tables.md")
+    assert "- Hyper-parameters are the best of 2 trials" in (tmp_path / "tables.md").read_text(encoding="utf-8")
+
+
+def test_time_is_limited_and_what_is_left_is_said(gcnsl, store) -> None:
+    code, _, err = gcnsl("reproduce", *BEYOND, "--store", store, "--minutes", 1e-9)
+    assert code == 0
+    assert err.splitlines()[-1] == "1 of 1 runs are left; the same command continues."
+    assert read_results(store) == []
+    assert gcnsl("reproduce", *BEYOND, "--store", store, "--minutes", 5)[2].splitlines() == [
+        "1 runs, 0 of them already done"
+    ]
+
+
+def test_beyond_the_paper_is_run_only_if_it_is_asked_for(gcnsl, store) -> None:
+    def planned(*names) -> int:
+        part = ("--methods", "mlp", "--datasets", "debian", "--splits", "random", "--runs", 1, "--minutes", 1e-9)
+        return int(gcnsl("reproduce", *names, *part, "--store", store)[2].split()[0])
+
+    assert planned("all") == planned() + planned("beyond")
+
+
 def test_ctrl_c_says_how_to_go_on(gcnsl, store, monkeypatch) -> None:
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -156,6 +190,7 @@ def test_report_without_results(gcnsl, tmp_path) -> None:
         (["accuracy", "--runs", "11", "--splits", "geom-gcn"], "--runs 11 must be from 1 to 10"),
         (["accuracy", "--settings", "absent"], "--settings absent must be a folder"),
         (["accuracy", "--device", "gpu"], "must be"),
+        (["accuracy", "--minutes", "0"], "--minutes 0.0 must be > 0"),
         (["accuracy", "--merge", "absent.jsonl"], "absent.jsonl"),
     ],
 )

@@ -56,6 +56,29 @@ def test_a_grid_is_tried_in_full_and_no_further(wanted, monkeypatch) -> None:
     assert len(seen) == 8
 
 
+def test_few_combinations_are_all_tried_and_each_once(wanted, monkeypatch) -> None:
+    seen = []
+
+    def accuracy(prepared, **_):
+        seen.append((prepared.method.config.relu, prepared.method.config.dropout))
+        return 0.5 + 0.1 * (seen[-1] == (False, 0.3))
+
+    monkeypatch.setattr(module, "_validation_gain", accuracy)
+    others = space_of("gcn").keys() - {"relu", "dropout"}
+    wanted = replace(wanted, method=METHODS["gcn"], fixed=others, runs=1)
+    assert wanted.combinations == 18
+    search(wanted, trials=1)  # and then it was killed
+    found = search(wanted, trials=30)
+    assert (found.options, found.trials) == ({"relu": False, "dropout": 0.3}, 18)
+    assert sorted(seen) == [(relu, tenths / 10) for relu in (False, True) for tenths in range(9)]
+
+
+def test_a_method_without_options_is_tried_once(wanted) -> None:
+    wanted = replace(wanted, method=METHODS["gcn"], fixed=space_of("gcn").keys())
+    found = search(wanted, trials=16)
+    assert (found.options, found.trials, found.start) == ({}, 1, found.score)
+
+
 def test_what_is_not_searched_for_stays_as_at_the_start(wanted, monkeypatch) -> None:
     seen = []
 

@@ -1,8 +1,10 @@
+import math
+
 import optuna
 import pytest
 
 from gcnsl import InputError
-from gcnsl.evaluation.search_space import _GRIDS, grid_of, space_of
+from gcnsl.evaluation.search_space import _GRIDS, _log, _one_of, _steps, _whole, combinations, grid_of, space_of
 from gcnsl.experiments import paper
 from gcnsl.methods import METHODS
 from gcnsl.methods.resolver import published_path, read_settings
@@ -51,3 +53,13 @@ def test_a_method_without_a_grid_says_which_have_one() -> None:
     with pytest.raises(InputError, match=r"method\('mlp'\) has no grid in its literature: .*h2gcn-1"):
         grid_of("mlp")
     assert space_of("h2gcn-1", grid=True).keys() == {"dropout", "weight_decay", "relu"}
+
+
+def test_combinations_are_counted_where_values_can_be_listed() -> None:
+    listed = {"a": _one_of("x", "y", "z"), "b": _whole(2, 8, 2)}
+    assert listed["b"].values == (2, 4, 6, 8)
+    assert combinations(listed) == 12
+    assert _steps(0.0, 0.3, 0.1).values == (0.0, 0.1, 0.2, 0.3)
+    assert combinations({}) == 1
+    assert combinations(listed | {"c": _log(0.1, 1.0)}) == math.inf
+    assert combinations(space_of("h2gcn-1", grid=True)) == 8

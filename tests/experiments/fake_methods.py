@@ -17,6 +17,7 @@ LOG: list[str] = []
 class LoggedConfig(FakeConfig):
     """A linear classifier with all options that have published settings."""
 
+    hidden_channels: int = option(16, "Not used.")
     embedding: Literal["isomap", "poincare", "struc2vec", "mlp", "gcn"] = option("isomap", "Not used.")
     source: Literal["computed", "published"] = option("computed", "Not used.")
     label: Literal["mlp", "gcn", "other"] = option("other", "The name of the method in the log.")
@@ -38,10 +39,23 @@ class ReconnectingConfig(LoggedConfig):
         return ChainNet(in_channels, out_channels)
 
 
+@dataclass(frozen=True)
+class PartsConfig(LoggedConfig):
+    """A classifier with the parts of GCN-SL+, of which it has none."""
+
+    uses = frozenset({"directions"})
+
+    neighbours_heads: int = option(1, "Not used.", least=0)
+    contrast: float = option(0.3, "Not used.", least=0)
+    structure_branch: bool = option(True, "Not used.")
+    direction: Literal["undirected", "out", "in", "both"] = option("out", "Not used.")
+
+
 def fake_methods() -> dict[str, Method]:
-    """All methods of the registry; only GCN-SL is the real one."""
+    """All methods of the registry, GCN-SL+ and twins; only GCN-SL is the real one."""
     quick = TrainingSettings(epochs=3)
-    labels = {name: name if name in ("mlp", "gcn") else "other" for name in METHODS}
+    labels = {name: name if name in ("mlp", "gcn") else "other" for name in (*METHODS, "twins")}
     fakes = {name: Method(name, LoggedConfig(label=label), quick) for name, label in labels.items()}
+    fakes["gcn-sl-plus"] = Method("gcn-sl-plus", PartsConfig(), quick)
     fakes["nlgnn"] = Method("nlgnn", ReconnectingConfig(), quick)
     return fakes | {name: METHODS[name] for name in ("gcn-sl-cc", "gcn-sl-av")}

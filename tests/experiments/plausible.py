@@ -1,11 +1,13 @@
 """Results as they might have come out, made up: for tests and pictures of tables, figures and the report."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from gcnsl.datasets.synthetic import synthetic_homophily
 from gcnsl.experiments import paper
-from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
-from gcnsl.experiments.result_store import RunResult
+from gcnsl.experiments.plan import EXPERIMENTS, MERGES, Scope, plan, specs_of
+from gcnsl.experiments.result_store import RunResult, by_key
 from gcnsl.experiments.spec import RunSpec
 
 LEARNED = {
@@ -20,8 +22,9 @@ LEARNED = {
 
 def plausible_results(scope: Scope, *, names=tuple(EXPERIMENTS)) -> list[RunResult]:
     """A result for every planned run: the paper's accuracy where it has one, and noise; three runs have failed."""
-    specs = dict.fromkeys(spec for name in names for spec in plan(name, scope).specs)
-    results = [_result(spec) for spec in specs]
+    searches = [_result(spec) for spec in specs_of(plan(name, scope) for name in names) if spec.task == "search"]
+    scope = replace(scope, results=by_key(searches))
+    results = [_result(spec) for spec in specs_of(plan(name, scope) for name in names)]
     for index, error in (
         (5, "TrainingDiverged: training diverged: train_loss is nan in epoch 7"),
         (40, "<OOM> & more"),
@@ -39,9 +42,13 @@ def _result(spec: RunSpec) -> RunResult:
         seconds *= paper.DATASETS[spec.dataset].nodes / 2000
         return RunResult(spec, "ok", {"seconds": seconds}, seconds, **common)
     options = dict(spec.options)
+    if spec.task == "search":
+        found = {"validation": 0.7, "trials": options["search_trials"], "options": {"lr": 0.02}}
+        return RunResult(spec, "ok", found, 60.0, **common)
     mean = _accuracy(spec, options)
     test = float(np.clip(rng.normal(mean, 0.015), 0, 1))
     metrics = {"train": min(1, test + 0.08), "val": test + 0.004, "test": test, "epochs": 412, "best_epoch": 212}
+    metrics[spec.test_score] = test
     if options.get("use_reconnected", spec.method == "nlgnn"):
         row = paper.DATASETS.get(spec.dataset)
         original = row.homophily if row else synthetic_homophily(spec.dataset) or 0.5
@@ -65,7 +72,7 @@ def _accuracy(spec: RunSpec, options: dict) -> float:
         return floor + (0.98 - floor) * abs(h - 0.2) ** 1.2 / 0.8**1.2
     row = paper.ACCURACY.get(spec.method, paper.ACCURACY["h2gcn-1"]).get(spec.dataset)
     mean = row.mean / 100 if row else 0.6
-    if spec.method.startswith("gcn-sl"):
+    if spec.method in MERGES:
         printed = paper.ABLATION.get((spec.method, options["use_adjacency"], options["use_reconnected"]))
         mean = printed[spec.dataset].mean / 100 if printed and spec.dataset in printed else mean - 0.03
         mean -= 0.01 * (not options["use_spectral"]) + (0.025 if spec.dataset == "squirrel" else 0.0)

@@ -2,9 +2,11 @@ from dataclasses import replace
 
 import pytest
 
+from gcnsl.experiments.beyond import runs_after
 from gcnsl.experiments.collect import collect
 from gcnsl.experiments.paper_report import render
-from gcnsl.experiments.plan import Scope
+from gcnsl.experiments.plan import Scope, plan
+from gcnsl.experiments.result_store import RunResult
 from gcnsl.methods.resolver import write_settings
 
 from .plausible import plausible_results
@@ -24,6 +26,7 @@ def test_all_that_was_run_is_collected(findings, scope) -> None:
         *(f"{name}-random" for name in ("ablation", "spectral", "homophily", "depth")),
         "runtime-none",
         "synthetic-random",
+        "beyond-usual",
     ]
     assert findings.unused == ()
     assert collect([], settings=scope.settings).tables == ()
@@ -71,3 +74,23 @@ def test_both_kinds_of_hyperparameters_are_told_apart(scope, tmp_path) -> None:
     tables = [table for table in collect(results, settings=tmp_path).tables if table.experiment.name == "accuracy"]
     assert [table.name for table in tables] == ["accuracy-random", "accuracy-random-paper"]
     assert [dict(table.cells["gcn-sl-cc", "texas"].planned.runs[0].options)["lr"] for table in tables] == [0.123, 0.01]
+
+
+def test_beyond_the_paper_what_is_missing_is_counted(scope) -> None:
+    part = replace(scope, methods=["mlp", "gcn"], datasets=["debian", "texas"], trials=4)
+    found = collect(plausible_results(part, names=["beyond"]))
+    (table,) = found.tables
+    assert (table.rows, table.columns) == (("mlp", "gcn"), ("texas", "debian"))
+    assert {cell.trials for cell in table.cells.values()} == {4, None}
+    assert all(len(cell.planned.runs) in (0, 2) for cell in table.cells.values())
+    assert f"{len(table.cells) - 4} of {len(table.cells)} cells are not run yet." in table.remarks
+    assert found.unused == ()
+
+
+def test_runs_that_happen_to_be_those_of_the_paper_make_no_table_of_it(scope) -> None:
+    part = replace(scope, methods=["mlp"], datasets=["debian"])
+    (search,) = plan("beyond", part).specs
+    found = RunResult(search, "ok", {"options": {}, "trials": 16})
+    runs = [RunResult(spec, "ok", {"test": 0.5}) for spec in runs_after(found, 2)]
+    assert {run.spec for run in runs} == set(plan("accuracy", part).specs)
+    assert [table.name for table in collect([found, *runs]).tables] == ["beyond-usual"]

@@ -1,4 +1,4 @@
-from gcnsl.experiments.display_names import column_label, row_label, split_label
+from gcnsl.experiments.display_names import column_label, graph_of, row_label, split_label
 
 
 def test_labels() -> None:
@@ -11,5 +11,9 @@ def test_labels() -> None:
     assert row_label("something-new") == "something-new"
     assert row_label("nlgnn", "homophily") == "learned by NLGNN"
     assert column_label("cornell-geomgcn") == "Cornell (Geom-GCN's)"
+    assert row_label("gcn-sl-plus -neighbours", "beyond") == "GCN-SL+, without the head on neighbours"
+    assert column_label("squirrel, directed") == "Squirrel (directed)"
+    assert column_label("chameleon-filtered, directed") == "Filtered Chameleon (directed)"
+    assert [graph_of(column) for column in ("squirrel, directed", "cora")] == ["squirrel", "cora"]
     assert column_label("synthetic-h0.3") == "h = 0.3"
     assert split_label("geom-gcn") == "Geom-GCN's splits"

@@ -1,10 +1,16 @@
+import math
+
 import pytest
 import torch
 
-from gcnsl import synthetic
+from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
+from gcnsl.evaluation import hyperparameter_search
+from gcnsl.evaluation.outcome import run_split
+from gcnsl.evaluation.search_space import space_of
 from gcnsl.experiments import measure
-from gcnsl.experiments.measure import CURVE_STEP, failed_run, time_features, train_run
+from gcnsl.experiments.beyond import Place, search_spec
+from gcnsl.experiments.measure import CURVE_STEP, failed_run, search_run, time_features, train_run
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import METHODS, Method, Prepared, prepare
 
@@ -68,6 +74,73 @@ def test_a_model_that_learns_no_graph_has_no_homophily() -> None:
     assert "homophily" not in train_run(spec(), prepared(methods["mlp"])).metrics
     without = METHODS["gcn-sl-cc"].with_options(**QUICK, use_reconnected=False)
     assert "homophily" not in train_run(spec(), prepared(without)).metrics
+
+
+def test_another_metric_is_measured_beside_the_accuracy() -> None:
+    ready = prepared(fake_methods()["mlp"])
+    plain, ranked = (train_run(spec(metric=metric), ready).metrics for metric in ("accuracy", "roc-auc"))
+    score = ranked.pop("test_roc_auc")
+    assert ranked == plain
+    outcome = run_split(ready, run=0, seed=spec().train_seed)
+    assert score == pytest.approx(outcome.fitted.measure(outcome.masks["test"])["roc-auc"], abs=1e-6)
+
+
+def test_a_metric_that_is_not_defined_is_none(monkeypatch) -> None:
+    monkeypatch.setattr("gcnsl.methods.Fitted.measure", lambda self, mask: {"roc-auc": math.nan})
+    assert train_run(spec(metric="roc-auc"), prepared(fake_methods()["mlp"])).metrics["test_roc_auc"] is None
+
+
+@pytest.fixture
+def search_with(tmp_path, all_methods):
+    """Search for hyper-parameters of a fake method."""
+
+    def searched(name="mlp", trials=3, seconds=None, **fixed):
+        place = Place("texas", "geom-gcn")
+        wanted = search_spec(name, place, seed=0, trials=trials, **fixed)
+        return search_run(wanted, graph(), device=CPU, storage=tmp_path / "search.db", seconds=seconds)
+
+    return searched
+
+
+def test_a_search_tells_what_it_has_found(search_with) -> None:
+    result = search_with("gcn-sl-plus", contrast=0.0, dropout=0.1)
+    assert result.status == "ok"
+    assert result.metrics["trials"] == 3
+    assert 0 < result.metrics["validation"] <= 1
+    assert result.metrics["options"].keys() == space_of("gcn-sl-plus").keys() - {"dropout", "contrast"}
+    assert (result.seconds > 0, result.device[:3]) == (True, "CPU")
+
+
+def test_a_search_without_time_goes_on_later(search_with, tmp_path, monkeypatch) -> None:
+    assert search_with(trials=30, seconds=1e-3) is None
+    assert list(tmp_path.iterdir()) == [tmp_path / "search.db"]
+    trained = []
+    run = hyperparameter_search.run_split
+    monkeypatch.setattr(hyperparameter_search, "run_split", lambda *a, **k: trained.append(a) or run(*a, **k))
+    assert search_with(trials=2).metrics["trials"] == 2
+    assert len(trained) <= 4
+
+
+def test_a_search_counts_the_trials_that_fit_into_memory(search_with, monkeypatch) -> None:
+    run, calls = hyperparameter_search.run_split, iter(range(100))
+
+    def once(*arguments, **options):
+        if next(calls) >= 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(hyperparameter_search, "run_split", once)
+    assert search_with(trials=3, seconds=1000.0).metrics["trials"] == 1
+
+
+def test_a_search_in_which_nothing_works_fails(search_with, monkeypatch) -> None:
+    def out_of_memory(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(hyperparameter_search, "run_split", out_of_memory)
+    with pytest.raises(InputError, match="no trial was finished"):
+        search_with(trials=2, seconds=100.0)
+    assert search_with(trials=2, seconds=1e-9) is None
 
 
 def test_curves() -> None:

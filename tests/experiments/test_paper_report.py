@@ -6,6 +6,7 @@ from statistics import fmean
 
 import pytest
 
+from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.experiments import paper
 from gcnsl.experiments.paper_report import render
 from gcnsl.experiments.plan import EXPERIMENTS
@@ -83,7 +84,8 @@ def test_every_number_has_its_runs(page) -> None:
         for value, run in cell["runs"]:
             assert float(value) >= 0
             assert len(data["runs"][run]) == len(data["columns"])
-    (cora,) = [cell for cell in data["cells"] if cell["title"] == "MLP on Cora, Geom-GCN's splits"]
+    cora, beyond = [cell for cell in data["cells"] if cell["title"] == "MLP on Cora, Geom-GCN's splits"]
+    assert beyond["text"].endswith(" over 2 of 2 runs, with the best hyper-parameters of 16 trials.")
     mean = fmean(float(value) for value, _ in cora["runs"])
     told = re.fullmatch(
         r"([\d.]+) ± [\d.]+ over 2 of 2 runs; the paper prints 74.8 ± 2.2, a difference of ([+−][\d.]+)\.", cora["text"]
@@ -133,3 +135,14 @@ def test_the_summary_counts_what_the_table_shows(findings, page) -> None:
     reached = [cell.reached for (row, _), cell in accuracy.cells.items() if row.startswith("gcn-sl")]
     assert f"<strong>{sum(reached)} of 16</strong><span>GCN-SL accuracies reach the paper&#39;s, random splits" in page
     assert len(reached) == 2 * len(paper.DATASETS)
+
+
+def test_what_is_beyond_the_paper_is_explained(findings, page) -> None:
+    (table,) = [table for table in findings.tables if table.experiment.name == "beyond"]
+    items = {text for tag, text in Page(page).texts if tag == "li"}
+    assert len(table.remarks) == 4
+    assert set(table.remarks) <= items
+    assert ("li", "Minesweeper: " + "; ".join(BENCHMARKS["minesweeper"].notes)) in Page(page).texts
+    metrics = {cell["title"]: cell["metric"] for cell in page_data(page)["cells"]}
+    assert metrics["MLP on Minesweeper (ROC-AUC), the graph's own splits"] == "test ROC-AUC"
+    assert metrics["Twins on Debian, random splits"] == "test accuracy"

@@ -76,7 +76,7 @@ def column(page, number: int) -> list[float]:
 def test_figures_are_there(open_page) -> None:
     page = open_page()
     figures = page.locator("figure svg[role=img]")
-    assert figures.count() == 8
+    assert figures.count() == 9
     for number in range(figures.count()):
         box = figures.nth(number).bounding_box()
         assert box["width"] > 500

@@ -4,7 +4,8 @@ import pytest
 
 from gcnsl import InputError
 from gcnsl.experiments import paper
-from gcnsl.experiments.plan import COMPARED, EXPERIMENTS, Scope, plan
+from gcnsl.experiments.plan import COMPARED, OF_PAPER, Scope, plan
+from gcnsl.experiments.result_store import RunResult, by_key
 from gcnsl.methods import METHODS, resolve
 from gcnsl.methods.resolver import write_settings
 
@@ -30,7 +31,7 @@ def test_counts(name, cells, runs) -> None:
 
 
 def test_experiments_share_runs() -> None:
-    every = {spec.key for name in EXPERIMENTS for spec in plan(name).specs}
+    every = {spec.key for name in OF_PAPER for spec in plan(name).specs}
     new = 1600 + (640 - 160) + (320 - 160) + 0 + 60 + 72 + 1100
     assert len(every) == new, "the full models of three tables and the learned graphs are runs of the accuracy table"
 
@@ -46,6 +47,38 @@ def test_cells_have_the_paper_s_number() -> None:
     assert homophily["original", "texas"] == (0.11, None)
     assert homophily["gcn-sl-cc A*", "texas"] is None
     assert {c.row for c in plan("runtime").cells if c.column == "pubmed" and c.paper is None} == {"sc"}
+
+
+def test_beyond_the_paper_runs_are_planned_once_their_search_is_done() -> None:
+    scope = Scope(methods=["mlp", "gcn"], datasets=["chameleon", "debian"], runs=12, trials=5)
+    first = plan("beyond", scope)
+    assert {(cell.row, cell.column) for cell in first.cells} == {
+        (row, column) for row in ("mlp", "gcn") for column in ("chameleon, directed", "chameleon", "debian")
+    }
+    assert len(first.specs) == 4, "neither method uses directions"
+    assert {(spec.task, dict(spec.options)["search_trials"]) for spec in first.specs} == {("search", 5)}
+    done = [RunResult(spec, "ok", {"options": {"lr": 0.02}}) for spec in first.specs if spec.method == "mlp"]
+    second = plan("beyond", replace(scope, results=by_key(done)))
+    assert {(cell.row, cell.column): len(cell.runs) for cell in second.cells} == {
+        ("mlp", "chameleon, directed"): 10,
+        ("mlp", "chameleon"): 10,
+        ("mlp", "debian"): 12,
+        **{("gcn", column): 0 for column in ("chameleon, directed", "chameleon", "debian")},
+    }
+    assert set(second.specs) > set(first.specs)
+
+
+def test_beyond_the_paper_all_methods_are_run() -> None:
+    cells = plan("beyond").cells
+    assert {cell.row for cell in cells if " " not in cell.row} == METHODS.keys()
+    assert len({cell.column for cell in cells}) == 15
+    stored = Scope(datasets=["minesweeper", "chameleon-filtered"], splits=["stored"])
+    assert {cell.column for cell in plan("beyond", stored).cells} == {
+        "minesweeper, ROC-AUC",
+        "chameleon-filtered, directed",
+    }
+    random = Scope(datasets=["minesweeper", "debian"], splits=["random"])
+    assert {cell.column for cell in plan("beyond", random).cells} == {"debian"}
 
 
 def test_options_are_complete_and_changed_where_they_should_be() -> None:
@@ -113,6 +146,7 @@ def test_parts() -> None:
     [
         ({"runs": 0}, r"runs\(0\) must be >= 1"),
         ({"runs": 11, "splits": ["geom-gcn"]}, r"runs\(11\) must be from 1 to 10: there are no more geom-gcn splits"),
+        ({"trials": 0}, r"trials\(0\) must be >= 1"),
         ({"seed": -1}, r"seed\(-1\) must be >= 0"),
         ({"settings": "absent"}, r"settings\('absent'\) must be a folder"),
         ({"methods": ["gnc"]}, r"method\('gnc'\) must be one of"),

@@ -167,3 +167,4 @@ def test_json_has_all_that_is_asked_for(tmp_path) -> None:
         }.items()
     )
     assert cell["difference"] == pytest.approx(cell["mean"] - 74.8, abs=1e-3)
+    assert cell["trials"] is None

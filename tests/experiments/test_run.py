@@ -27,7 +27,7 @@ PROGRAM = [sys.executable, str(Path(run_in_processes.__file__))]
 def small_graphs(monkeypatch):
     """Every graph is a small one, whatever its name."""
 
-    def load(name, *, split, runs, seed, root=None):
+    def load(name, *, split, runs, seed, root=None, directed=False):
         data = synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=seed, signal=0.9)
         return data if split is None else with_random_split(data, runs=runs, seed=seed)
 
@@ -82,6 +82,62 @@ def test_graphs_are_prepared_once_a_group_and_nothing_is_done_twice(log, tmp_pat
     assert log.count("prepare mlp") == 1
     assert log.count("prepare gcn") == 2
     assert len(read_results(tmp_path / "r.db")) == 8
+
+
+@pytest.fixture
+def beyond(log):
+    """Plan an experiment with one search, given the results in a store."""
+    scope = Scope(methods=["mlp"], datasets=["debian"], runs=3, trials=2)
+
+    def planned(store):
+        with ResultStore(store) as opened:
+            return plan("beyond", replace(scope, results=by_key(opened.results()))).specs
+
+    return planned
+
+
+@pytest.mark.usefixtures("small_graphs")
+def test_a_search_is_followed_by_its_runs(beyond, log, tmp_path) -> None:
+    store = tmp_path / "r.db"
+    run_missing(beyond(store), store, runs_after_search=3)
+    assert log.count("build mlp") == 2 * 2 + 3, "two trials on two splits, then the runs"
+    assert {result.status for result in read_results(store)} == {"ok"}
+    assert {result.spec for result in read_results(store)} == set(beyond(store))
+    assert list(tmp_path.iterdir()) == [store], "no file of trials is left behind"
+    run_missing(beyond(store), store, runs_after_search=3)
+    assert log.count("build mlp") == 2 * 2 + 3
+    export_lines(read_results(store), tmp_path / "r.jsonl")
+    assert list(import_lines(tmp_path / "r.jsonl")) == read_results(store)
+
+
+@pytest.mark.usefixtures("small_graphs")
+def test_a_search_that_fails_is_followed_by_nothing(beyond, tmp_path, monkeypatch) -> None:
+    store = tmp_path / "r.db"
+    monkeypatch.setattr(run, "search_run", lambda *_, **__: 1 / 0)
+    run_missing(beyond(store), store, runs_after_search=3)
+    (failed,) = read_results(store)
+    assert failed.error == "ZeroDivisionError: division by zero"
+    assert beyond(store) == [failed.spec]
+
+
+@pytest.mark.usefixtures("small_graphs")
+def test_nothing_is_begun_when_the_time_is_up_and_nothing_is_lost(beyond, log, tmp_path, monkeypatch) -> None:
+    store, left = tmp_path / "r.db", iter([1e9] * 5 + [0.0] * 10)
+    (search,) = beyond(store)
+    run_missing([search], store, runs_after_search=3, minutes=1e-9)
+    assert (read_results(store), log) == ([], [])
+    with monkeypatch.context() as patch:
+        patch.setattr(run.Work, "seconds_left", property(lambda _: next(left)))
+        run_missing([search], store, runs_after_search=3)
+    assert 1 < len(read_results(store)) < 4, "the search and some of its runs"
+    run_missing(beyond(store), store)
+    assert len(read_results(store)) == 4
+    assert log.count("build mlp") == 2 * 2 + 3
+
+
+def test_a_search_costs_as_much_as_its_trainings(beyond, tmp_path) -> None:
+    (search,) = beyond(tmp_path / "r.db")
+    assert run.cost(search) == 4 * run.cost(replace(search, task="train"))
 
 
 def test_work_is_shared_out_in_parts_the_large_ones_first() -> None:
@@ -148,6 +204,8 @@ def test_bad_devices_and_jobs(tmp_path) -> None:
         run.execute([], tmp_path / "r.db", device="gpu")
     with pytest.raises(InputError, match=r"jobs\(0\) must be >= 1"):
         run.execute([], tmp_path / "r.db", device="cpu", jobs=0)
+    with pytest.raises(InputError, match=r"minutes\(0\) must be > 0"):
+        run.execute([], tmp_path / "r.db", device="cpu", minutes=0)
 
 
 def test_a_dead_process_costs_one_run(tmp_path, monkeypatch) -> None:

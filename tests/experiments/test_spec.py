@@ -18,13 +18,16 @@ def test_a_key_names_the_whole_specification() -> None:
         spec(split="geom-gcn").key,
         spec(curves=True).key,
         spec(task="features").key,
+        spec(task="search").key,
+        spec(directed=True).key,
+        spec(metric="roc-auc").key,
         spec(options=as_options({"lr": 0.02, "plateau_factor": None, "rounds": 1})).key,
         spec(options=as_options({"lr": 0.01})).key,
     }
-    assert len(keys) == 10
+    assert len(keys) == 13
     assert spec(options=as_options({"rounds": 1, "plateau_factor": None, "lr": 0.01})).key == spec().key
     several = spec(options=as_options({"powers": (0, 1, 2)}))
-    for one in (spec(), several):
+    for one in (spec(), several, spec(directed=True, metric="roc-auc")):
         assert RunSpec.from_dict(json.loads(json.dumps(one.to_dict()))) == one
     assert as_options({"powers": [0, 1, 2]}) == several.options
     assert spec(3).group == spec(5).group
@@ -44,6 +47,15 @@ def test_an_option_that_came_later_changes_no_key_unless_it_is_used() -> None:
     assert spec(method="gcn").with_defaults(plain).key == spec(method="gcn").key
     for later in ({"residual": True}, {"norm": "batch"}, {"drop_features": False}):
         assert spec(method="gcn").with_defaults(plain | later).key != spec(method="gcn").key
+
+
+def test_a_field_that_came_later_is_not_written_unless_it_is_used() -> None:
+    assert not {"directed", "metric"} & spec().to_dict().keys()
+    assert spec(directed=True, metric="roc-auc").to_dict().items() >= {"directed": True, "metric": "roc-auc"}.items()
+
+
+def test_the_accuracy_of_test_nodes_is_called_test() -> None:
+    assert [spec(metric=metric).test_score for metric in ("accuracy", "roc-auc")] == ["test", "test_roc_auc"]
 
 
 def test_an_option_that_came_later_has_its_default_in_earlier_runs() -> None:

@@ -3,8 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table as RichTable
@@ -15,7 +16,7 @@ from gcnsl.cli.console import ProgressBar, busy, err, out, progress
 from gcnsl.cli.shared_options import DeviceOption, JsonOption, QuietOption, RootOption
 
 if TYPE_CHECKING:
-    from gcnsl.experiments.result_store import Status
+    from gcnsl.experiments.result_store import RunResult, Status
     from gcnsl.experiments.result_tables import Table
     from gcnsl.experiments.spec import RunSpec
 
@@ -38,8 +39,9 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[EXPERIMENT]...",
-            help="Which to run: accuracy, ablation, spectral, homophily, depth, runtime, synthetic or all. "
-            "Without a name, all are run.",
+            help="Which to run: accuracy, ablation, spectral, homophily, depth, runtime, synthetic, beyond or all. "
+            "Without a name, all but beyond are run: it searches for the hyper-parameters of every method on 15 graphs "
+            "and takes many times as long.",
             show_default=False,
         ),
     ] = None,
@@ -49,6 +51,12 @@ def reproduce(
     ] = None,
     splits: Annotated[str | None, typer.Option(help="Use only these kinds of split, such as random,geom-gcn.")] = None,
     runs: Annotated[int, typer.Option(min=1, help="The number of runs per cell of a table.")] = 10,
+    trials: Annotated[
+        int, typer.Option(min=1, help="The number of trials of every search, in the experiment beyond.")
+    ] = 16,
+    minutes: Annotated[
+        float | None, typer.Option(help="Begin nothing after so many minutes; the same command continues later.")
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="The number of processes. \\[default: one per core, at most 16 on a GPU]")
     ] = None,
@@ -76,34 +84,37 @@ def reproduce(
     Example: [bold]gcnsl reproduce accuracy --methods mlp,gcn-sl-cc --datasets texas,wisconsin --runs 3[/]
 
     Example: [bold]gcnsl reproduce all --device cuda --jobs 8[/]
+
+    Example: [bold]gcnsl reproduce beyond --methods linkx,gcn --datasets squirrel --trials 16 --minutes 30[/]
     """
-    from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
-    from gcnsl.experiments.result_store import ResultStore, by_error, by_key, import_lines
+    from gcnsl.experiments.plan import EXPERIMENTS, OF_PAPER, Scope, plan, specs_of
+    from gcnsl.experiments.result_store import by_error
     from gcnsl.experiments.result_tables import make_tables
     from gcnsl.experiments.run import execute, missing_runs
 
-    parts = {"methods": _names(methods), "datasets": _names(datasets), "splits": _names(splits)}
-    scope = Scope(**parts, runs=runs, seed=seed, paper_hparams=paper_hparams, settings=settings)
-    every = not experiments or "all" in experiments
-    planned = [plan(name, scope) for name in (EXPERIMENTS if every else experiments or ())]
-    specs = list(dict.fromkeys(spec for experiment in planned for spec in experiment.specs))
-    with ResultStore(store) as opened:
-        for path in merge or ():
-            opened.add(*import_lines(path))
-        results = by_key(opened.results())
+    parts: dict[str, Any] = {"methods": _names(methods), "datasets": _names(datasets), "splits": _names(splits)}
+    scope = Scope(**parts, runs=runs, seed=seed, paper_hparams=paper_hparams, settings=settings, trials=trials)
+    names = EXPERIMENTS if "all" in (experiments or ()) else experiments or OF_PAPER
+    results = _stored(store, merge or ())
+    planned = [plan(name, replace(scope, results=results)) for name in names]
+    specs = specs_of(planned)
     missing = missing_runs(specs, results, retry=retry)
     err.print(f"{len(specs)} runs, {len(specs) - len(missing)} of them already done", highlight=False)
     if missing:
+        where: dict[str, Any] = {"device": device, "jobs": jobs, "root": root}
         try:
             with progress("Running", 1.0, unit="run", quiet=quiet) as bar:
                 tell = _reporter(bar, missing)
-                execute(missing, store, device=device, jobs=jobs, root=root, on_result=tell)
+                execute(missing, store, **where, runs_after_search=runs, minutes=minutes, on_result=tell)
         except KeyboardInterrupt:
             err.print(f"Interrupted. The finished runs are in {store}; the same command continues from there.")
             raise typer.Exit(INTERRUPTED) from None
-        with ResultStore(store) as opened:
-            results = by_key(opened.results())
+        results = _stored(store)
+        planned = [plan(name, replace(scope, results=results)) for name in names]  # searches have been followed by runs
+        specs = specs_of(planned)
     _show_tables([table for experiment in planned for table in make_tables(experiment, results)], as_json=as_json)
+    if left := missing_runs(specs, results):
+        err.print(f"{len(left)} of {len(specs)} runs are left; the same command continues.", highlight=False)
     errors = by_error(results[spec.key] for spec in specs if spec.key in results)
     for error, failed in errors.items():
         more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
@@ -175,6 +186,16 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
+def _stored(store: Path, merge: Iterable[Path] = ()) -> "dict[str, RunResult]":
+    """The results of a store by key, after adding those of some exports."""
+    from gcnsl.experiments.result_store import ResultStore, by_key, import_lines
+
+    with ResultStore(store) as opened:
+        for path in merge:
+            opened.add(*import_lines(path))
+        return by_key(opened.results())
+
+
 def _reporter(bar: ProgressBar, missing: "list[RunSpec]") -> "Callable[[RunSpec, Status], None]":
     """A function that is called with each finished run and moves the bar by the run's share of the total cost."""
     from gcnsl.experiments.run import cost
@@ -217,3 +238,5 @@ def _show_tables(tables: "Iterable[Table]", *, as_json: bool) -> None:
             shown.add_row(table.row_label(row), *texts)
         out.print(f"\n{table.title}", style="bold", markup=False, highlight=False)
         out.print(shown)
+        for remark in table.remarks:
+            out.print(remark, markup=False, highlight=False)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -28,7 +27,7 @@ from gcnsl.checks import check_choice, check_number, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.evaluation.outcome import Preparations, run_split
 from gcnsl.evaluation.processes import Worker, in_processes, watching
-from gcnsl.evaluation.search_space import Suggest, grid_of, space_of
+from gcnsl.evaluation.search_space import Suggest, combinations, space_of
 from gcnsl.files import digest
 from gcnsl.graph import split_count, split_masks
 from gcnsl.graph.arcs import edge_parts
@@ -38,6 +37,8 @@ from gcnsl.training import METRICS, Epoch, choose_device
 
 _DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 _STARTUP_TRIALS = 10
+_FEW = 32
+"""If there are no more combinations than this, all of them are tried, each once."""
 _POLL_SECONDS, _WAIT_SECONDS = 1.0, 60
 _WORST_LOSS = -100.0
 
@@ -56,6 +57,7 @@ class Search:
         storage: The SQLite file of trials.
         candidates: Further options to try before others, by name.
         grid: Whether to try all combinations of the few values in the method's literature, and no others.
+        fixed: Options that are not searched for.
         root: A folder with dataset files, searched first.
     """
 
@@ -69,6 +71,7 @@ class Search:
     storage: str | os.PathLike[str] = "search.db"
     candidates: Sequence[Mapping[str, Any]] = ()
     grid: bool = False
+    fixed: Collection[str] = ()
     root: Folder = None
 
     def __post_init__(self) -> None:
@@ -81,7 +84,14 @@ class Search:
     @property
     def space(self) -> dict[str, Suggest]:
         """What is searched for."""
-        return space_of(self.method.name, grid=self.grid)
+        whole = space_of(self.method.name, grid=self.grid)
+        return {name: suggest for name, suggest in whole.items() if name not in self.fixed}
+
+    @property
+    def combinations(self) -> float:
+        """How many different trials there can be; infinite if the space is not searched exhaustively."""
+        count = combinations(self.space)
+        return count if self.grid or count <= _FEW else math.inf
 
     def study(self) -> optuna.Study:
         """The trials so far; the sampler's seed moves on with them, lest a resumed search repeat itself."""
@@ -97,8 +107,9 @@ class Search:
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS // 2),
         )
-        if self.grid:  # the sampler numbers combinations by the seed, so the seed has to stay
-            study.sampler = optuna.samplers.GridSampler(grid_of(self.method.name), seed=self.seed)
+        if self.combinations < math.inf:  # the sampler numbers combinations by the seed, so the seed has to stay
+            values = {name: suggest.values or () for name, suggest in self.space.items()}
+            study.sampler = optuna.samplers.GridSampler(values, seed=self.seed)
         else:
             seed = self.seed + len(study.get_trials(deepcopy=False))
             study.sampler = optuna.samplers.TPESampler(n_startup_trials=_STARTUP_TRIALS, seed=seed)
@@ -144,7 +155,7 @@ def search(
 
     Args:
         wanted: What to search for.
-        trials: How many trials there should be in the end; for a grid, at most all combinations.
+        trials: How many trials there should be in the end; at most all combinations, where there are few.
         seconds: Start no trial after so many seconds.
         jobs: Processes.
         on_trial: Called with the number of trials and the best value of the metric so far: at once, and in another
@@ -156,9 +167,8 @@ def search(
         check_number("seconds", seconds, above=0)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study, told = wanted.study(), -1
-    if wanted.grid:
-        trials = min(trials, prod(map(len, grid_of(wanted.method.name).values())))
-    else:
+    trials = int(min(trials, wanted.combinations))
+    if wanted.combinations == math.inf:
         _enqueue_first(study, wanted)
 
     def complete() -> list[optuna.trial.FrozenTrial]:

@@ -1,6 +1,8 @@
 """Which hyper-parameters are searched for, and in which range."""
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from optuna import Trial
@@ -8,24 +10,36 @@ from optuna import Trial
 from gcnsl.errors import ArgumentError
 from gcnsl.methods import find_method
 
-Suggest = Callable[[Trial, str], Any]
+
+@dataclass(frozen=True)
+class Suggest:
+    """What a trial suggests for an option, and all values that it may suggest if they can be listed."""
+
+    of_trial: Callable[[Trial, str], Any]
+    values: tuple[Any, ...] | None = None
+
+    def __call__(self, trial: Trial, name: str) -> Any:
+        """The trial's value for the option of this name."""
+        return self.of_trial(trial, name)
 
 
 def _log(low: float, high: float) -> Suggest:
     """A number whose logarithm is uniform; two digits are enough."""
-    return lambda trial, name: float(f"{trial.suggest_float(name, low, high, log=True):.2g}")
+    return Suggest(lambda trial, name: float(f"{trial.suggest_float(name, low, high, log=True):.2g}"))
 
 
 def _steps(low: float, high: float, step: float) -> Suggest:
-    return lambda trial, name: round(trial.suggest_float(name, low, high, step=step), 6)
+    values = tuple(round(low + step * number, 6) for number in range(round((high - low) / step) + 1))
+    return Suggest(lambda trial, name: round(trial.suggest_float(name, low, high, step=step), 6), values)
 
 
 def _whole(low: int, high: int, step: int = 1) -> Suggest:
-    return lambda trial, name: trial.suggest_int(name, low, high, step=step)
+    values = tuple(range(low, high + 1, step))
+    return Suggest(lambda trial, name: trial.suggest_int(name, low, high, step=step), values)
 
 
 def _one_of(*choices: Any) -> Suggest:
-    return lambda trial, name: trial.suggest_categorical(name, choices)
+    return Suggest(lambda trial, name: trial.suggest_categorical(name, choices), choices)
 
 
 _SPACE: Mapping[str, Suggest] = {
@@ -146,6 +160,11 @@ def grid_of(method: str) -> Mapping[str, tuple[Any, ...]]:
         rule = f"has no grid in its literature: leave out the grid, or use {', '.join(_GRIDS)}"
         raise ArgumentError("method", method, rule)
     return _GRIDS[method]
+
+
+def combinations(space: Mapping[str, Suggest]) -> float:
+    """The number of combinations of all options' values; infinite if an option's values can't be listed."""
+    return math.prod(math.inf if suggest.values is None else len(suggest.values) for suggest in space.values())
 
 
 def space_of(method: str, *, grid: bool = False) -> dict[str, Suggest]:

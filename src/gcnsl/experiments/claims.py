@@ -12,7 +12,7 @@ difference are no proof that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
@@ -20,10 +20,11 @@ from typing import Literal, NamedTuple, get_args
 
 from gcnsl.datasets.splits import SHARES
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
-from gcnsl.experiments import paper
+from gcnsl.experiments import beyond, paper
 from gcnsl.experiments.display_names import column_label
 from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES
 from gcnsl.experiments.result_tables import Table, TableCell, number_text
+from gcnsl.methods import METHODS
 
 Verdict = Literal["holds", "holds so far", "holds in part", "not shown", "mostly does not hold", "does not hold"]
 EQUAL = 1.0
@@ -205,6 +206,25 @@ def _faster(table: Table, fast: str, slow: str) -> Claim:
     return Claim(names, "section 4.5", table.variant, tuple(findings), len(paper.DATASETS))
 
 
+def _of_parts() -> Iterator[Comparison]:
+    """What each part of GCN-SL+ is worth: that it helps where the learned graph should, and does no harm elsewhere."""
+    parts = {
+        "-neighbours": "The learned graph on neighbours",
+        "-contrast": "The contrastive term",
+        "-structure": "The structure branch",
+        "-directions": "Keeping directions",
+    }
+    for part, name in parts.items():
+        row = f"{beyond.WHOLE} {part}"
+        for text, places, allow_equal in (
+            (f"{name} makes GCN-SL+ better on Chameleon and Squirrel", beyond.WIKIPEDIA, False),
+            (f"{name} does not make GCN-SL+ worse on other graphs", beyond.OTHERS, True),
+        ):
+            columns = [place.column for place in places if row in dict(beyond.parts_of(beyond.WHOLE, place))]
+            source = "parts of GCN-SL+"
+            yield Comparison(source, text, [beyond.WHOLE], [row], columns, allow_equal, of_paper=False)
+
+
 _ALL, _LOW = tuple(paper.DATASETS), paper.WEBKB + paper.WIKIPEDIA
 _BOLD = [column for column, row in paper.BOLD.items() if row == "gcn-sl-cc"]
 _OTHERS = [row for row in COMPARED if row not in MERGES]
@@ -263,5 +283,16 @@ _COMPARISONS: Mapping[str, Sequence[Comparison]] = {
                 True,
             ),
         )
+    ],
+    "beyond": [
+        *_of_parts(),
+        Comparison(
+            "comparison with equal budgets",
+            "GCN-SL+ is better than every other method on Chameleon and Squirrel with directions",
+            [beyond.WHOLE],
+            [name for name in METHODS if name != beyond.WHOLE],
+            [place.column for place in beyond.WIKIPEDIA],
+            of_paper=False,
+        ),
     ],
 }

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gcnsl.datasets import NAMES
 from gcnsl.datasets.splits import GEOM_GCN_RUNS
 from gcnsl.experiments import paper
+from gcnsl.experiments.beyond import PLACES
 from gcnsl.experiments.claims import Claim, judge
-from gcnsl.experiments.plan import EXPERIMENTS, MERGES, Experiment, Scope, plan, splits_of
+from gcnsl.experiments.plan import MERGES, OF_PAPER, Experiment, Scope, plan, splits_of
 from gcnsl.experiments.result_store import RunResult, by_key
 from gcnsl.experiments.result_tables import Table, make_tables
 from gcnsl.experiments.spec import RunSpec
@@ -34,8 +35,10 @@ def collect(results: Sequence[RunResult], *, seed: int = paper.SEED, settings: F
     Files in the folder ``settings`` go before the published settings.
     """
     keyed = by_key(results)
-    scopes = _scopes([result.spec for result in keyed.values()], seed=seed, settings=settings)
-    experiments = list(_experiments(keyed.keys(), scopes))
+    beyond = list(_beyond(keyed, seed=seed))
+    shown = {spec.key for experiment in beyond for spec in experiment.specs}
+    scopes = _scopes([keyed[key].spec for key in keyed if key not in shown], seed=seed, settings=settings)
+    experiments = [*_experiments(keyed.keys(), scopes), *beyond]
     tables = [table for experiment in experiments for table in make_tables(experiment, keyed)]
     used = {spec.key for experiment in experiments for spec in experiment.specs}
     unused = tuple(result for key, result in keyed.items() if key not in used)
@@ -67,7 +70,7 @@ def _experiments(finished: Collection[str], scopes: Sequence[Scope]) -> Iterator
     of the accuracy table alone would make an ablation with a single row on Geom-GCN's splits.
     """
     shown_before: set[str] = set()
-    for name in EXPERIMENTS:
+    for name in OF_PAPER:
         shown: set[str] = set()
         for scope in scopes:
             experiment = plan(name, scope)
@@ -77,3 +80,15 @@ def _experiments(finished: Collection[str], scopes: Sequence[Scope]) -> Iterator
                 shown.update(spec.key for spec in new)
                 yield experiment.first_runs(max(spec.run for spec in new) + 1)
         shown_before |= shown
+
+
+def _beyond(results: Mapping[str, RunResult], *, seed: int) -> Iterator[Experiment]:
+    """The experiment beyond the paper, if any of it was run; with all of its cells, to show what is missing."""
+    searches = [result.spec for result in results.values() if result.spec.task == "search"]
+    if searches:
+        datasets = list(dict.fromkeys([*(place.dataset for place in PLACES), *(spec.dataset for spec in searches)]))
+        trials = max(dict(spec.options)["search_trials"] for spec in searches)
+        runs = max(result.spec.run for result in results.values()) + 1
+        experiment = plan("beyond", Scope(datasets=datasets, runs=runs, seed=seed, trials=trials, results=results))
+        done = [spec.run for spec in experiment.specs if spec.key in results]
+        yield experiment.first_runs(max(done, default=0) + 1)

@@ -13,6 +13,7 @@ _METHODS = {
     "label-propagation": "label propagation",
     "logistic": "logistic regression",
     "boosted-trees": "boosted trees",
+    "twins": "Twins",
 }
 _METHODS |= {
     name: name.upper()
@@ -26,7 +27,24 @@ _ROWS = {
     "gcn-sl-cc degree": "neighbours in the learned A*",
     "nlgnn": "learned by NLGNN",
 }
-_SPLITS = {"random": "random splits", "geom-gcn": "Geom-GCN's splits", "none": ""}
+_PARTS = {
+    "-neighbours": "without the head on neighbours",
+    "-contrast": "without the contrastive term",
+    "-structure": "without the structure branch",
+    "-directions": "without directions",
+}
+_GRAPHS = {
+    "cornell-geomgcn": "Cornell (Geom-GCN's)",
+    "chameleon-filtered": "Filtered Chameleon",
+    "squirrel-filtered": "Filtered Squirrel",
+}
+_SPLITS = {
+    "random": "random splits",
+    "geom-gcn": "Geom-GCN's splits",
+    "stored": "the graph's own splits",
+    "usual": "each graph's usual splits",
+    "none": "",
+}
 
 
 def row_label(row: str, experiment: str = "accuracy") -> str:
@@ -38,16 +56,22 @@ def row_label(row: str, experiment: str = "accuracy") -> str:
         method, _, depth = row.rpartition("-")
         return f"{_METHODS.get(method, method)}, " + (f"{depth} layers" if method == "gcn" else f"K = {depth}")
     method, _, variant = row.partition(" ")
-    variant = variant.replace("+", " and ").replace("neither", "neither A nor A*")
+    variant = _PARTS.get(variant) or variant.replace("+", " and ").replace("neither", "neither A nor A*")
     return _METHODS.get(method, method) + (f", {variant}" if variant else "")
 
 
 def column_label(column: str) -> str:
-    """The name of a graph."""
+    """The name of a graph; a comma is followed by what is made of it, as in ``"squirrel, directed"``."""
     h = synthetic_homophily(column)
     if h is not None:
         return f"h = {h:.1f}" if h == round(h, 1) else f"h = {h:g}"
-    return "Cornell (Geom-GCN's)" if column == "cornell-geomgcn" else column.capitalize()
+    graph, _, more = column.partition(", ")
+    return _GRAPHS.get(graph, graph.capitalize()) + (f" ({more})" if more else "")
+
+
+def graph_of(column: str) -> str:
+    """The graph of a column, whatever is made of it."""
+    return column.partition(",")[0]
 
 
 def split_label(split: str) -> str:

@@ -6,14 +6,18 @@ import platform
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gcnsl.errors import InputError
 from gcnsl.evaluation.agreement import learned_agreement
+from gcnsl.evaluation.hyperparameter_search import Search, search
 from gcnsl.evaluation.outcome import Outcome, run_split
+from gcnsl.experiments.beyond import fixed_options, searched_method
 from gcnsl.experiments.result_store import RunResult
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.files import digest
@@ -38,6 +42,7 @@ def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], 
     curves = {part: history[f"{part}_accuracy"][::CURVE_STEP] for part in ("train", "val", "test") if spec.curves}
     metrics = {
         **outcome.accuracy,
+        **_test_score(spec, outcome),
         **{f"{part}_nodes": int(masks[part].sum()) for part in ("train", "test")},
         "epochs": len(history),
         "best_epoch": history.best_epoch,
@@ -52,6 +57,14 @@ def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], 
         history={part: [round(value, 4) for value in curve] for part, curve in curves.items()},
         **_provenance(prepared.device),
     )
+
+
+def _test_score(spec: RunSpec, outcome: Outcome) -> dict[str, float | None]:
+    """The metric on test nodes, unless it is the accuracy, which all runs have; ``None`` where it is not defined."""
+    if spec.metric == "accuracy":
+        return {}
+    score = outcome.fitted.measure(outcome.masks["test"])[spec.metric]
+    return {spec.test_score: None if math.isnan(score) else score}
 
 
 def _homophily(spec: RunSpec, outcome: Outcome) -> dict[str, Any]:
@@ -81,6 +94,56 @@ def _graph_metrics(prepared: Prepared, model: Any, initial: Any, nodes: Tensor) 
         "homophily_initial": before and before.homophily,
         "homophily_original": None if math.isnan(original) else original,
     }
+
+
+def search_run(
+    spec: RunSpec,
+    data: Data,
+    *,
+    device: torch.device,
+    storage: Path,
+    root: Path | None = None,
+    seconds: float | None = None,
+    on_epoch: Callable[..., None] | None = None,
+) -> RunResult | None:
+    """Search for hyper-parameters, or go on with a search that was interrupted.
+
+    Args:
+        storage: The file of trials.
+        seconds: Start no trial after so many seconds.
+
+    Returns:
+        ``None`` if the time is up before all trials are done.
+    """
+    began, options = time.perf_counter(), dict(spec.options)
+    wanted = Search(
+        searched_method(spec),
+        data,
+        spec.dataset,
+        runs=options["search_splits"],
+        metric=spec.metric,
+        seed=spec.seed,
+        device=str(device),
+        storage=storage,
+        fixed=fixed_options(spec),
+        root=root,
+    )
+    trials = int(min(options["search_trials"], wanted.combinations))
+
+    def is_late() -> bool:
+        return seconds is not None and time.perf_counter() - began >= seconds
+
+    try:
+        found = search(wanted, trials=trials, seconds=seconds, on_epoch=on_epoch)
+    except InputError:  # no trial was finished
+        if is_late():
+            return None
+        raise
+    if found.trials < trials and is_late():
+        return None
+    metrics = {"validation": round(found.score, 6), "trials": found.trials, "options": found.options}
+    elapsed = round(time.perf_counter() - began, 3)
+    return RunResult(spec=spec, status="ok", metrics=metrics, seconds=elapsed, **_provenance(device))
 
 
 def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResult:

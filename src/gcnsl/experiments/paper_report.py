@@ -13,14 +13,14 @@ from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.experiments import paper
 from gcnsl.experiments.claims import METHOD, Claim, worst_first
 from gcnsl.experiments.collect import Findings
-from gcnsl.experiments.display_names import column_label, split_label
+from gcnsl.experiments.display_names import column_label, graph_of, split_label
 from gcnsl.experiments.plan import MERGES
 from gcnsl.experiments.result_figures import draw
 from gcnsl.experiments.result_store import RunResult, by_error
 from gcnsl.experiments.result_tables import Table, TableCell, number_text
 
 _COLUMNS = ["run", "seed", "val. accuracy", "best epoch", "epochs", "seconds", "split", "device", "gcnsl", "finished"]
-_METRICS = {"test": "test accuracy"}
+_METRICS = {"test": "test accuracy", "test_roc_auc": "test ROC-AUC"}
 
 
 def render(findings: Findings) -> str:
@@ -28,6 +28,7 @@ def render(findings: Findings) -> str:
     files = PackageLoader("gcnsl.experiments", "page")
     pages = Environment(loader=files, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     pages.filters |= {"subscripts": _subscripts, "difference": _difference, "closeness": _closeness}
+    pages.filters["graph_of"] = graph_of
     pages.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     claims = worst_first(findings.claims)
     return pages.get_template("report.html.j2").render(
@@ -58,8 +59,8 @@ class _Runs:
     def add(self, table: Table, cell: TableCell) -> int:
         """Store a cell's runs and return the cell's number."""
         planned = cell.planned
-        spec = planned.runs[0]
-        where = ", ".join(filter(None, (column_label(planned.column), split_label(planned.split))))
+        spec = planned.specs[-1]
+        where = ", ".join(filter(None, (column_label(planned.column), split_label(spec.split))))
         self.data["cells"].append(
             {
                 "title": f"{table.row_label(planned.row)} on {where}",
@@ -119,6 +120,8 @@ def _difference(cell: TableCell) -> str:
 def _sentence(cell: TableCell) -> str:
     """A cell's number in words."""
     ours = f"{cell.text} over {len(cell.good)} of {len(cell.planned.runs)} runs"
+    if cell.trials is not None:
+        return f"{ours}, with the best hyper-parameters of {cell.trials} trials."
     if not cell.paper_text:
         return f"{ours}. The paper prints no number here."
     delta = ""

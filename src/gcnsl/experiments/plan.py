@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -15,9 +15,10 @@ from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.datasets.splits import GEOM_GCN_RUNS
 from gcnsl.datasets.synthetic import synthetic_name
 from gcnsl.errors import ArgumentError
-from gcnsl.experiments import paper
+from gcnsl.experiments import beyond, paper
+from gcnsl.experiments.result_store import RunResult
 from gcnsl.experiments.spec import RunSpec, as_options
-from gcnsl.methods import ALIASES, Method, find_method, resolve
+from gcnsl.methods import ALIASES, METHODS, Method, find_method, resolve
 from gcnsl.methods.registry import Folder
 
 COMPARED = ("mlp", "gcn", "gat", "geom-gcn", "mixhop", "h2gcn-1", "h2gcn-2", "nlgnn", "gcn-sl-cc", "gcn-sl-av")
@@ -40,7 +41,8 @@ Unit = Literal["%", "s", "h", "n"]
 class PlannedCell:
     """One number of a table: a metric's mean over some runs, and what the paper prints.
 
-    The row is a method or a variant of one, the column a graph. The unit is ``None`` for that of the experiment.
+    The row is a method or a variant of one, the column a graph. The unit is ``None`` for that of the experiment. If
+    hyper-parameters are to be found by a ``search``, there are no runs until it is done.
     """
 
     row: str
@@ -50,6 +52,12 @@ class PlannedCell:
     runs: tuple[RunSpec, ...]
     paper: paper.Number | None = None
     unit: Unit | None = None
+    search: RunSpec | None = None
+
+    @property
+    def specs(self) -> tuple[RunSpec, ...]:
+        """The search, if there is one, and the runs."""
+        return (*([self.search] if self.search else []), *self.runs)
 
 
 @dataclass(frozen=True)
@@ -64,8 +72,8 @@ class Experiment:
 
     @property
     def specs(self) -> list[RunSpec]:
-        """All runs, without duplicates."""
-        return list(dict.fromkeys(spec for cell in self.cells for spec in cell.runs))
+        """All searches and runs, without duplicates."""
+        return specs_of([self])
 
     def first_runs(self, count: int) -> Experiment:
         """The same experiment with at most this many runs per cell."""
@@ -77,7 +85,8 @@ class Scope:
     """How much of the experiments to plan; ``None`` for all methods, the paper's graphs and each experiment's splits.
 
     With ``paper_hparams``, GCN-SL has the paper's own hyper-parameters on the paper's graphs. Files in the folder
-    ``settings`` go before the published settings.
+    ``settings`` go before the published settings. The experiment ``beyond`` takes neither: it gives each method so many
+    ``trials``, and plans the runs that follow from the searches among the ``results`` (by key).
     """
 
     methods: Sequence[str] | None = None
@@ -87,10 +96,13 @@ class Scope:
     seed: int = paper.SEED
     paper_hparams: bool = False
     settings: Folder = None
+    trials: int = beyond.TRIALS
+    results: Mapping[str, RunResult] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_whole("runs", self.runs, least=1)
         check_whole("seed", self.seed)
+        check_whole("trials", self.trials, least=1)
         if self.settings is not None and not Path(self.settings).is_dir():
             raise ArgumentError("settings", str(self.settings), "must be a folder with files such as texas.toml")
         for method in self.methods or ():
@@ -110,8 +122,11 @@ class Scope:
     @property
     def compared(self) -> list[str]:
         """The chosen methods in the order of the paper's table, followed by all others."""
-        chosen = COMPARED if self.methods is None else [ALIASES.get(name, name) for name in self.methods]
-        return sorted(dict.fromkeys(chosen), key=[*COMPARED, *chosen].index)
+        return self._chosen(COMPARED)
+
+    def _chosen(self, usual: Iterable[str]) -> list[str]:
+        chosen = usual if self.methods is None else [ALIASES.get(name, name) for name in self.methods]
+        return sorted(dict.fromkeys(chosen), key=[*COMPARED, *METHODS].index)
 
     def among(self, *methods: str) -> list[str]:
         """Those of these methods that are chosen."""
@@ -136,6 +151,22 @@ class Scope:
         options = as_options(self.method(name, dataset).with_options(**changes).options())
         runs = self.runs if split == "random" else min(self.runs, GEOM_GCN_RUNS)
         return tuple(RunSpec(name, dataset, split, run, self.seed, options, curves=curves) for run in range(runs))
+
+    def beyond_paper(self) -> Iterator[tuple[beyond.Place, str]]:
+        """Each graph of the experiment ``beyond`` with each method, or those of the scope."""
+        datasets = dict.fromkeys(self.datasets or (place.dataset for place in beyond.PLACES))
+        places = [place for dataset in datasets for place in beyond.places_of(dataset)]
+        methods = self._chosen(METHODS)
+        for place in places:
+            if self.splits is None or place.split in self.splits:
+                yield from ((place, method) for method in methods)
+
+    def searched_cell(self, row: str, method: str, place: beyond.Place, **fixed: Any) -> PlannedCell:
+        """A cell whose hyper-parameters are found by a search, apart from these fixed ones."""
+        search = beyond.search_spec(method, place, seed=self.seed, trials=self.trials, **fixed)
+        found = self.results.get(search.key)
+        runs = beyond.runs_after(found, self.runs) if found else ()
+        return PlannedCell(row, place.column, "usual", search.test_score, runs, search=search)
 
 
 def splits_of(dataset: str) -> tuple[str, ...]:
@@ -204,6 +235,13 @@ def _runtime(scope: Scope) -> Iterator[PlannedCell]:
         yield PlannedCell(method, dataset, "none", "seconds", runs, paper.RUNTIME[method].get(dataset))
 
 
+def _beyond(scope: Scope) -> Iterator[PlannedCell]:
+    for place, method in scope.beyond_paper():
+        yield scope.searched_cell(method, method, place)
+        for row, fixed in beyond.parts_of(method, place):
+            yield scope.searched_cell(row, method, place, **fixed)
+
+
 EXPERIMENTS: dict[str, tuple[str, Unit, Callable[[Scope], Iterator[PlannedCell]]]] = {
     "accuracy": ("Test accuracy of all methods", "%", _accuracy),
     "ablation": ("GCN-SL with and without A and A*", "%", _ablation),
@@ -212,7 +250,10 @@ EXPERIMENTS: dict[str, tuple[str, Unit, Callable[[Scope], Iterator[PlannedCell]]
     "depth": ("GCN and GCN-SL of growing depth", "%", _depth),
     "runtime": ("Seconds for the spectral features, in one thread", "s", _runtime),
     "synthetic": ("Test accuracy over homophily, on synthetic graphs", "%", partial(_accuracy, datasets=_SYNTHETIC)),
+    "beyond": ("All methods with equal budgets, beyond the paper", "%", _beyond),
 }
+OF_PAPER = tuple(name for name in EXPERIMENTS if name != "beyond")
+"""What is run if nothing is named: ``beyond`` takes many times as long as all others."""
 
 
 def plan(name: str, scope: Scope | None = None) -> Experiment:
@@ -220,3 +261,9 @@ def plan(name: str, scope: Scope | None = None) -> Experiment:
     scope = scope or Scope()
     title, unit, cells = EXPERIMENTS[check_choice("experiment", name, EXPERIMENTS)]
     return Experiment(name, title, unit, tuple(cells(scope)), scope.paper_hparams)
+
+
+def specs_of(experiments: Iterable[Experiment]) -> list[RunSpec]:
+    """All searches and runs of these experiments, without duplicates."""
+    cells = (cell for experiment in experiments for cell in experiment.cells)
+    return list(dict.fromkeys(spec for cell in cells for spec in cell.specs))

@@ -17,9 +17,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from gcnsl.datasets.synthetic import synthetic_homophily
+from gcnsl.experiments.beyond import PARTS, WHOLE
 from gcnsl.experiments.display_names import column_label
 from gcnsl.experiments.measure import CURVE_STEP
 from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES
+from gcnsl.experiments.remarks import PLAIN, TWINS
 from gcnsl.experiments.result_tables import Table
 
 _IN_ORDER = "#8a8f98 #3b82c4 #56b4e9 #9a7bd0 #d277a6 #86c98a #2a9d76 #b08a5b #e0572f #eda63a"
@@ -159,6 +161,20 @@ def _runtime(table: Table, figure: Figure) -> None:
     axes.set(yscale="log", ylabel="seconds")
 
 
+def _beyond(table: Table, figure: Figure) -> None:
+    """All methods on each graph, a dot each; those that the text speaks of have colours."""
+    axes = figure.add_subplot()
+    named = {PLAIN: COLOURS[PLAIN], TWINS: "#2a9d76", WHOLE: "#e0572f"}
+    (places,) = _places(axes, table.columns, 1, 0)
+    rows = [row for row in table.rows if row not in PARTS]
+    for row in sorted(rows, key=lambda row: row in named):  # colours on top
+        means = _array(table.cells[row, column].mean for column in table.columns)
+        style: Any = {"color": named[row], "ms": 6, "label": _label(table, row)} if row in named else {"ms": 4}
+        axes.plot(places, means, "o", **({"color": "#8a8f98", "alpha": 0.6} | style))
+    axes.tick_params(axis="x", rotation=60)
+    axes.set_ylabel("test accuracy or ROC-AUC, %")
+
+
 def _array(numbers: Iterable[float | None]) -> NDArray[Any]:
     """The numbers, NaN where there is none."""
     return np.array(list(numbers), dtype=float)
@@ -183,6 +199,7 @@ _PAINTERS: Mapping[str, tuple[Callable[[Table, Figure], None], tuple[float, floa
     "homophily": (_homophily, (8.4, 3.4), _ABOVE),
     "depth": (_curves, (9, 3.2), {"loc": "outside lower center", "ncols": 3}),
     "runtime": (_runtime, (8.4, 3.4), _ABOVE),
+    "beyond": (_beyond, (8.4, 4.6), _ABOVE),
     "synthetic": (_over_homophily, (7.2, 4.2), {"loc": "outside right upper"}),
 }
 """How to paint each experiment, the size in inches, and where the legend is."""

@@ -36,7 +36,8 @@ class RunResult:
     """The result of a run; times are in UTC (ISO 8601), and errors in one line.
 
     Among the metrics are the accuracies ``train``, ``val`` and ``test``, ``train_nodes``, ``test_nodes``, ``epochs``,
-    ``best_epoch`` and ``homophily``. The seconds are without preparing the graph, the hash is the beginning of the
+    ``best_epoch`` and ``homophily``; those of a search are ``validation``, ``trials`` and the ``options`` that it has
+    found. The seconds are without preparing the graph, the hash is the beginning of the
     SHA-256 of the run's three masks, and the history has curves if the specification asks for them.
     """
 
@@ -64,7 +65,7 @@ def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
     found: dict[str, RunResult] = {}
     for result in results:
         spec = result.spec
-        if spec.task == "train" and spec.method in METHODS:
+        if spec.task != "features" and spec.method in METHODS:
             spec = spec.with_defaults(METHODS[spec.method].options())
         if spec.key not in found or found[spec.key].status == "failed":
             found[spec.key] = result
@@ -77,7 +78,8 @@ def by_error(results: Iterable[RunResult]) -> dict[str, list[str]]:
     for result in results:
         if result.status == "failed":
             spec = result.spec
-            name = f"{spec.method} on {spec.dataset} ({spec.split}, run {spec.run})"
+            which = "search" if spec.task == "search" else f"run {spec.run}"
+            name = f"{spec.method} on {spec.dataset} ({spec.split}, {which})"
             found.setdefault(result.error, []).append(name)
     return found
 

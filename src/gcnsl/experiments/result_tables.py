@@ -9,17 +9,22 @@ from typing import Any
 
 from gcnsl.experiments.display_names import column_label, row_label, split_label
 from gcnsl.experiments.plan import Experiment, PlannedCell, Unit
+from gcnsl.experiments.remarks import on_duplicates, on_runs
 from gcnsl.experiments.result_store import RunResult
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """A planned cell with the results that have its number, and those of runs that failed."""
+    """A planned cell with the results that have its number, and those of runs that failed.
+
+    If its hyper-parameters were searched for, ``trials`` says how many were tried.
+    """
 
     planned: PlannedCell
     unit: Unit
     good: tuple[RunResult, ...]
     failed: tuple[RunResult, ...]
+    trials: int | None = None
 
     @property
     def values(self) -> dict[int, float]:
@@ -55,7 +60,7 @@ class TableCell:
     @property
     def is_complete(self) -> bool:
         """Whether all planned runs have the number."""
-        return len(self.good) == len(self.planned.runs)
+        return 0 < len(self.planned.runs) == len(self.good)
 
     @property
     def text(self) -> str:
@@ -94,6 +99,15 @@ class Table:
         hparams = "the paper's own hyper-parameters" if self.experiment.paper_hparams else ""
         return ", ".join(filter(None, (split_label(self.split), hparams)))
 
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be said of the numbers, in sentences."""
+        if self.experiment.name != "beyond":
+            return []
+        means = {key: cell.mean for key, cell in self.cells.items()}
+        trials = {key: cell.trials for key, cell in self.cells.items()}
+        return [*on_runs(trials, means), *on_duplicates(means)]
+
     def row_label(self, row: str) -> str:
         """The name of a row for readers."""
         return row_label(row, self.experiment.name)
@@ -115,10 +129,12 @@ def make_tables(experiment: Experiment, results: Mapping[str, RunResult]) -> lis
     for split in dict.fromkeys(cell.split for cell in experiment.cells):
         cells = {}
         for planned in (cell for cell in experiment.cells if cell.split == split):
-            found = [results[spec.key] for spec in planned.runs if spec.key in results]
+            found = [results[spec.key] for spec in planned.specs if spec.key in results]
             good = tuple(result for result in found if result.metrics.get(planned.metric) is not None)
             failed = tuple(result for result in found if result.status == "failed")
-            cells[planned.row, planned.column] = TableCell(planned, planned.unit or experiment.unit, good, failed)
+            trials = next((result.metrics.get("trials") for result in found if result.spec.task == "search"), None)
+            unit = planned.unit or experiment.unit
+            cells[planned.row, planned.column] = TableCell(planned, unit, good, failed, trials)
         shown = [key for key, cell in cells.items() if cell.good or cell.failed]
         rows, columns = ({key[axis] for key in shown} for axis in (0, 1))
         if shown:
@@ -145,6 +161,7 @@ def to_markdown(table: Table) -> str:
     lines = ["| | " + " | ".join(map(column_label, table.columns)) + " |", "| --- |" + " ---: |" * len(table.columns)]
     for label, texts in _lines(table, bold="**{}**", above="{}<br><sub>{}</sub>"):
         lines.append(f"| {label.replace('*', chr(92) + '*')} | " + " | ".join(texts) + " |")
+    lines += ["", *(f"- {remark}" for remark in table.remarks)] if table.remarks else []
     return f"### {table.title.replace('*', chr(92) + '*')}\n\n{legend}" + "\n".join(lines) + "\n"
 
 
@@ -202,6 +219,7 @@ def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
             "runs": len(cell.good),
             "planned": len(cell.planned.runs),
             "failed": len(cell.failed),
+            "trials": cell.trials,
             "paper_mean": cell.planned.paper and cell.planned.paper.mean,
             "paper_std": cell.planned.paper and cell.planned.paper.std,
             "difference": _rounded(cell.difference),

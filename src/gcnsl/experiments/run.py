@@ -3,25 +3,29 @@
 Every process stores a result as soon as it has it, so only unfinished runs are lost when the program ends early.
 """
 
+import math
 import os
 import random
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import torch
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from gcnsl.checks import check_whole
+from gcnsl.checks import check_number, check_whole
 from gcnsl.datasets import load
 from gcnsl.errors import InputError
 from gcnsl.evaluation.outcome import Preparations
 from gcnsl.evaluation.processes import Worker, in_processes, watching
 from gcnsl.experiments import paper
-from gcnsl.experiments.measure import failed_run, time_features, train_run
+from gcnsl.experiments.beyond import runs_after
+from gcnsl.experiments.measure import failed_run, search_run, time_features, train_run
 from gcnsl.experiments.result_store import ResultStore, RunResult, Status
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.methods import resolve
@@ -40,18 +44,33 @@ _NODE_COST = 70
 """A node costs as much time as this many edges: in results/two-cores.jsonl a run takes 168 s on Pubmed and 65 s on
 Squirrel."""
 
-Group = list[RunSpec]
+Group = Sequence[RunSpec]
 OnResult = Callable[[RunSpec, Status], None]
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a process must know to carry out runs; the main process is no ``worker``."""
+    """What a process must know to carry out runs; the main process is no ``worker``.
+
+    A search is followed by so many ``runs`` with what it has found. Nothing is begun after ``end``, in seconds since
+    1970, a clock that processes share.
+    """
 
     store: Path
     device: torch.device
     root: Path | None
+    runs: int = 0
+    end: float = math.inf
     worker: Worker | None = None
+
+    @property
+    def seconds_left(self) -> float:
+        """The time in which runs may begin."""
+        return self.end - time.time()
+
+    def trials_of(self, search: RunSpec) -> Path:
+        """The file with the trials of a search that is not finished, beside the store."""
+        return self.store.with_name(f"{self.store.stem}-search-{search.key}.db")
 
 
 def missing_runs(specs: Iterable[RunSpec], results: Mapping[str, RunResult], *, retry: bool = False) -> list[RunSpec]:
@@ -67,22 +86,27 @@ def execute(
     device: str = "auto",
     jobs: int | None = None,
     root: str | os.PathLike[str] | None = None,
+    runs_after_search: int = 0,
+    minutes: float | None = None,
     on_result: OnResult | None = None,
 ) -> None:
     """Carry out runs and store their results; a run with a good result by the time it would start is skipped.
 
     Args:
+        runs_after_search: How many runs follow a search at once, in the same process.
+        minutes: Begin no run, and no trial of a search, after so many minutes.
         jobs: The number of processes; ``None`` for one per core, or at most :data:`GPU_JOBS` on a GPU. With 1, this
             process does the work itself.
         on_result: Called with each finished run, in another thread.
     """
-    work = Work(Path(store), choose_device(device), None if root is None else Path(root))
+    end = math.inf if minutes is None else time.time() + 60 * check_number("minutes", minutes, above=0)
+    work = Work(Path(store), choose_device(device), None if root is None else Path(root), runs_after_search, end)
     cores = os.cpu_count() or 1
     if jobs is None:
         jobs = cores if work.device.type == "cpu" else min(GPU_JOBS, cores)
     check_whole("jobs", jobs, least=1)
     with _watch(specs, work.store, on_result):
-        _in_processes([spec for spec in specs if spec.task == "train"], work, jobs)
+        _in_processes([spec for spec in specs if spec.task != "features"], work, jobs)
         timed = [spec for spec in specs if spec.task == "features"]
         _one_by_one(timed, work)  # other processes would disturb the timing
 
@@ -90,7 +114,9 @@ def execute(
 def cost(spec: RunSpec) -> float:
     """A rough estimate of the time that a run takes, in an arbitrary unit; it decides which runs start first."""
     size = paper.DATASETS.get(spec.dataset)
-    return _START_COST + (_NODE_COST * size.nodes + size.edges if size else _OTHER_COST)
+    options = dict(spec.options)
+    trainings = options["search_trials"] * options["search_splits"] if spec.task == "search" else 1
+    return trainings * (_START_COST + (_NODE_COST * size.nodes + size.edges if size else _OTHER_COST))
 
 
 def _groups(specs: Sequence[RunSpec], shares: int) -> list[Group]:
@@ -142,32 +168,61 @@ def _all_survive(groups: list[Group], work: Work, jobs: int) -> bool:
 
 
 def run_group(group: Group, work: Work) -> None:
-    """Carry out runs that use the same prepared graph, one by one, and store each result at once."""
+    """Carry out runs that use the same prepared graph, one by one, and store each result at once.
+
+    After a search, the runs with what it has found are carried out, too.
+    """
     if work.worker:
         work.worker.begin()
+    if work.seconds_left <= 0:
+        return
+    following: Group = ()
     with ResultStore(work.store) as store:
         try:
-            first, runs = group[0], max(spec.run for spec in group) + 1
-            split = None if first.split == "none" else first.split
-            data = load(first.dataset, split=split, runs=runs, seed=first.seed, root=work.root)
-            # What the runs share is prepared once.
-            measure: Callable[[RunSpec], RunResult] = partial(time_features, data=data, device=work.device)
-            if first.task == "train":
-                method = resolve(first.method, options=dict(first.options))
-                prepared = Preparations(method, data, seed=first.seed, device=work.device, root=work.root)
-                on_epoch = work.worker.stop_if_orphaned if work.worker else None
-                measure = partial(_train_on_split, prepared=prepared, on_epoch=on_epoch)
+            measure = _prepared(group, work)
         except Exception as error:  # it would happen to every run of the group
             store.add(*(failed_run(spec, error, device=work.device) for spec in group))
             return
         for spec in group:
             if store.has(spec):  # another process was faster
                 continue
+            if work.seconds_left <= 0:
+                return
             try:
                 result = measure(spec)
             except Exception as error:
                 result = failed_run(spec, error, device=work.device)
+            if result is None:  # a search that has no time left
+                return
             store.add(result)
+            if spec.task == "search":
+                work.trials_of(spec).unlink(missing_ok=True)
+                following = runs_after(result, work.runs)
+    if following:
+        run_group(following, work)
+
+
+def _prepared(group: Group, work: Work) -> Callable[[RunSpec], RunResult | None]:
+    """The function that carries out runs of a group; what they share is prepared once."""
+    first, on_epoch = group[0], work.worker.stop_if_orphaned if work.worker else None
+    least = dict(first.options)["search_splits"] if first.task == "search" else 1
+    data = load(
+        first.dataset,
+        split=None if first.split == "none" else first.split,
+        runs=max(least, *(spec.run + 1 for spec in group)),
+        seed=first.seed,
+        root=work.root,
+        directed=first.directed,
+    )
+    if first.task == "features":
+        return partial(time_features, data=data, device=work.device)
+    if first.task == "search":
+        left = None if work.end == math.inf else work.seconds_left
+        where: dict[str, Any] = {"device": work.device, "storage": work.trials_of(first), "root": work.root}
+        return partial(search_run, data=data, seconds=left, on_epoch=on_epoch, **where)
+    method = resolve(first.method, options=dict(first.options))
+    prepared = Preparations(method, data, seed=first.seed, device=work.device, root=work.root)
+    return partial(_train_on_split, prepared=prepared, on_epoch=on_epoch)
 
 
 def _train_on_split(spec: RunSpec, prepared: Preparations, on_epoch: Callable[[Epoch], None] | None) -> RunResult:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from gcnsl.errors import InputError
 
-Task = Literal["train", "features"]
+Task = Literal["train", "features", "search"]
 Options = tuple[tuple[str, Any], ...]
 
 LATER_OPTIONS = {
@@ -25,15 +25,21 @@ LATER_OPTIONS = {
 """Options that were introduced after runs had been committed: with these values, a run has the key that it had then."""
 EARLIER_NAMES = {("mixhop", "power_channels"): "hidden_channels"}
 """Options that had another name when runs were committed: a run's key is computed with that name."""
+_LATER_FIELDS = {"directed": False, "metric": "accuracy"}
+"""The same for fields of a specification."""
 
 
 @dataclass(frozen=True)
 class RunSpec:
     """The specification of a run; equal specifications give equal results on the same machine.
 
-    The task is to train and test a method, or to time the computation of its spectral features: ``"sc"``, ``"esc"`` or
-    ``"esc-anch"``, with the split ``"none"``. The seed is that of the splits, the anchors and the shifted feature.
-    With ``curves``, the accuracies over the epochs are stored.
+    The task is to train and test a method; or to time the computation of its spectral features, ``"sc"``, ``"esc"`` or
+    ``"esc-anch"``, with the split ``"none"``; or to search for the method's hyper-parameters on the first of the splits
+    (the options ``search_splits`` and ``search_trials`` say how), beginning with these options. The seed is that of the
+    splits, the anchors, the shifted feature and the search.
+
+    With ``curves``, the accuracies over the epochs are stored. ``directed`` keeps the directions of edges, and
+    ``metric`` is what the method is judged by.
     """
 
     method: str
@@ -44,6 +50,8 @@ class RunSpec:
     options: Options
     task: Task = "train"
     curves: bool = False
+    directed: bool = False
+    metric: str = "accuracy"
 
     @cached_property
     def key(self) -> str:
@@ -63,6 +71,11 @@ class RunSpec:
         """The seed of this run's weights and dropout."""
         return self.seed + self.run
 
+    @property
+    def test_score(self) -> str:
+        """What the metric on test nodes is called among a result's metrics; ``"test"`` is the accuracy."""
+        return "test" if self.metric == "accuracy" else f"test_{self.metric.replace('-', '_')}"
+
     def with_defaults(self, options: Mapping[str, Any]) -> RunSpec:
         """The same run with these values for the options that the specification does not name.
 
@@ -72,7 +85,8 @@ class RunSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return asdict(self) | {"options": dict(self.options)}
+        plain = asdict(self) | {"options": dict(self.options)}
+        return {name: value for name, value in plain.items() if _LATER_FIELDS.get(name, ...) != value}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> RunSpec:

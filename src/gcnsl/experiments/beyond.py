@@ -1,0 +1,118 @@
+"""Beyond the paper: all methods with equal budgets, on its graphs and others, and GCN-SL+ without each of its parts.
+
+A method's hyper-parameters on a graph are found by a search with so many trials, judged by validation nodes of the
+first :data:`SEARCH_SPLITS` splits. Every search begins with the method's defaults, never with settings that were
+published for the graph, and variants of GCN-SL+ have searches of their own. The runs that follow are ordinary ones.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from gcnsl.datasets.benchmarks import BENCHMARKS
+from gcnsl.datasets.splits import GEOM_GCN_RUNS
+from gcnsl.experiments.result_store import RunResult
+from gcnsl.experiments.spec import RunSpec, as_options
+from gcnsl.methods import Method, find_method, resolve
+
+SEARCH_SPLITS = 2
+TRIALS = 16
+"""The default number of trials of every search."""
+
+
+class Place(NamedTuple):
+    """A graph with its usual kind of split, with or without directions, and the metric that is usual on it."""
+
+    dataset: str
+    split: str
+    directed: bool = False
+    metric: str = "accuracy"
+
+    @property
+    def column(self) -> str:
+        """The name of its column in the table."""
+        metric = "" if self.metric == "accuracy" else self.metric.upper()
+        return ", ".join(filter(None, (self.dataset, "directed" if self.directed else "", metric)))
+
+
+_UNDIRECTED = (
+    *("cora", "citeseer", "pubmed", "squirrel", "chameleon", "cornell-geomgcn", "texas", "wisconsin"),  # the paper's
+    "actor",
+)
+WIKIPEDIA = (Place("chameleon", "geom-gcn", directed=True), Place("squirrel", "geom-gcn", directed=True))
+FILTERED = (Place("chameleon-filtered", "stored", directed=True), Place("squirrel-filtered", "stored", directed=True))
+"""The same without duplicates, in the same order."""
+PLACES = (
+    *WIKIPEDIA,
+    *FILTERED,
+    *(Place(name, "geom-gcn") for name in _UNDIRECTED),
+    Place("minesweeper", "stored", metric="roc-auc"),
+    Place("debian", "random"),
+)
+
+WHOLE = "gcn-sl-plus"
+PARTS: Mapping[str, Mapping[str, Any]] = {
+    f"{WHOLE} -neighbours": {"neighbours_heads": 0},
+    f"{WHOLE} -contrast": {"contrast": 0.0},
+    f"{WHOLE} -structure": {"structure_branch": False},
+    f"{WHOLE} -directions": {"direction": "undirected"},
+}
+"""Rows of GCN-SL+ without one of its parts, and the options that take it away."""
+OTHERS = (*FILTERED, Place("cora", "geom-gcn"))
+"""Where GCN-SL+ is run without its parts, besides :data:`WIKIPEDIA`."""
+
+
+def places_of(dataset: str) -> list[Place]:
+    """The columns of a graph; one that is not among :data:`PLACES` has its published split, if any, or random ones."""
+    known = [place for place in PLACES if place.dataset == dataset]
+    published = [split for split in BENCHMARKS[dataset].splits if split != "public"] if dataset in BENCHMARKS else []
+    return known or [Place(dataset, [*published, "random"][0])]
+
+
+def parts_of(method: str, place: Place) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The rows of GCN-SL+ without one of its parts on this graph, each with the options that take it away."""
+    if method == WHOLE and place in (*WIKIPEDIA, *OTHERS):
+        for row, options in PARTS.items():
+            if place.directed or "direction" not in options:
+                yield row, options
+
+
+def search_spec(name: str, place: Place, *, seed: int, trials: int, **fixed: Any) -> RunSpec:
+    """The search for a method's hyper-parameters on a graph, these ones fixed.
+
+    A method that uses no directions is searched and run without them, so that it is run once for both columns.
+    """
+    metric = None if place.metric == "accuracy" else place.metric
+    method = resolve(name, options=fixed, metric=metric)
+    return RunSpec(
+        method.name,
+        place.dataset,
+        place.split,
+        run=0,
+        seed=seed,
+        options=as_options(method.options() | {"search_trials": trials, "search_splits": SEARCH_SPLITS}),
+        task="search",
+        directed=place.directed and "directions" in method.config.uses,
+        metric=place.metric,
+    )
+
+
+def searched_method(spec: RunSpec) -> Method:
+    """The method that a search begins with."""
+    return resolve(spec.method, options={name: value for name, value in spec.options if not name.startswith("search_")})
+
+
+def fixed_options(spec: RunSpec) -> list[str]:
+    """What is not searched for: options that are not at their default."""
+    defaults = find_method(spec.method).options()
+    return [name for name, value in spec.options if name in defaults and defaults[name] != value]
+
+
+def runs_after(search: RunResult, runs: int) -> tuple[RunSpec, ...]:
+    """At most so many runs with the hyper-parameters that a search has found; none if it has failed."""
+    if search.status == "failed":
+        return ()
+    found = searched_method(search.spec).with_options(**search.metrics["options"])
+    options = as_options(found.options())
+    runs = runs if search.spec.split == "random" else min(runs, GEOM_GCN_RUNS)
+    return tuple(replace(search.spec, task="train", run=run, options=options) for run in range(runs))
