@@ -104,7 +104,7 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
         "dropout": _steps(0.0, 0.9, 0.1),
     },
     "gcn-sl-plus": {
-        "direction": _one_of("out", "undirected", "both"),
+        "direction": _one_of("auto", "undirected", "both"),
         "rounds": _one_of(1, 2, 4),
         "mean_degree": _one_of(5.0, 30.0, 100.0),
         "contrast": _one_of(0.1, 0.3, 1.0),

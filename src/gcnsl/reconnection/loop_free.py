@@ -8,6 +8,8 @@ In the backward pass, a back end that is given d' and o' instead of d and o retu
 loops, except that it also counts the pairs (i, i), whose part is known: δ_ii = (g_i·h_i − g_i·o'_i) / d'_i.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -24,10 +26,15 @@ def without_loops(problem: Problem, averages: Averages) -> Averages:
     return averages._replace(out=out, degree=torch.where(alone, 0.0, degree))
 
 
-def without_loop_gradients(problem: Problem, averages: Averages, grad: Tensor, counted: Gradients) -> Gradients:
-    """Return the gradients without the part of the pairs (i, i), given o', d' and g = ∂L/∂o'."""
-    scaled = grad * torch.where(averages.degree > 0, averages.degree.reciprocal(), 0.0)[:, None]
-    own = _loops(problem)
+def gradients_without_loops(
+    backward: Callable[[Problem, Averages, Tensor], Gradients], problem: Problem, averages: Averages, grad: Tensor
+) -> Gradients:
+    """Return the gradients, given a back end's backward pass, o', d' and g = ∂L/∂o'."""
+    alone = averages.degree == 0  # such a row passes nothing on; a back end would divide its gradient by 0
+    grad = torch.where(alone[:, None], 0.0, grad)
+    averages = averages._replace(degree=torch.where(alone, 1.0, averages.degree))
+    counted = backward(problem, averages, grad)
+    own, scaled = _loops(problem), grad / averages.degree[:, None]
     delta = (scaled * (problem.h - averages.out)).sum(dim=1) * (own > 0)
     z = counted.z - 2 * delta[:, None] * problem.z  # z_i is on both sides of its pair
     return Gradients(z, z, counted.h - own[:, None] * scaled)

@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 
 from gcnsl.reconnection.arguments import UNIT_TOLERANCE, check_arguments, check_values, computed_in, threshold_of
 from gcnsl.reconnection.backends import BACKENDS, BackendName, choose_backend
-from gcnsl.reconnection.loop_free import without_loop_gradients, without_loops
+from gcnsl.reconnection.loop_free import gradients_without_loops, without_loops
 from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime, capacity, unlisted
 from gcnsl.reconnection.problem import Averages, Problem
 
@@ -124,9 +124,11 @@ def _backward(
         Problem.of(z, keys, h, threshold, tolerance),
         Averages(out, degree, Pairs(start, columns, regime_code)),
     )
-    gradients = backward(problem, averages, grad.contiguous())
-    if not loops:
-        gradients = without_loop_gradients(problem, averages, grad, gradients)
+    grad = grad.contiguous()
+    if loops:
+        gradients = backward(problem, averages, grad)
+    else:
+        gradients = gradients_without_loops(backward, problem, averages, grad)
     return gradients.z, z.new_empty(0) if keys is None else gradients.keys, gradients.h
 
 
