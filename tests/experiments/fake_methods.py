@@ -45,10 +45,11 @@ class PartsConfig(LoggedConfig):
 
     uses = frozenset({"directions"})
 
+    hidden_channels: int = option(64, "Not used.")
     neighbours_heads: int = option(1, "Not used.", least=0)
     contrast: float = option(0.3, "Not used.", least=0)
     structure_branch: bool = option(True, "Not used.")
-    direction: Literal["undirected", "out", "in", "both"] = option("out", "Not used.")
+    direction: Literal["auto", "undirected", "out", "in", "both"] = option("auto", "Not used.")
 
 
 def fake_methods() -> dict[str, Method]:

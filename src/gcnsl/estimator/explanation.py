@@ -17,7 +17,7 @@ from gcnsl.errors import ArgumentError
 from gcnsl.estimator.feature_attribution import attribute_features, own_features
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.estimator.similarity_reasons import Reason, feature_names, node_name, reason
-from gcnsl.nn.comparison import Comparison
+from gcnsl.nn.compared_rows import ComparedRows
 from gcnsl.sparse import slice_rows
 
 CROWD, CROWDED_SHARE = 1000, 0.5
@@ -246,7 +246,7 @@ class _Learned:
         inputs, model = classifier.fitted_.prepared.inputs, cast("Any", classifier.model_)
         self._classifier, self._node = classifier, node
         self.neighbours: set[int] | None = None
-        self._measured: list[tuple[Comparison, NDArray[np.float32]]] = []
+        self._measured: list[tuple[ComparedRows, NDArray[np.float32]]] = []
         if getattr(model, "learns_graph", False):
             (_, joined), _ = model.learned_graph(*inputs, rows=slice(node, node + 1))
             self.neighbours = set(joined.tolist())

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from gcnsl.estimator.node_classifier import NodeClassifier
-from gcnsl.nn.comparison import Comparison
+from gcnsl.nn.compared_rows import ComparedRows
 from gcnsl.structure.structural_features import FEATURE_NAMES
 
 SHOWN = 5
@@ -50,18 +50,18 @@ def node_name(classifier: NodeClassifier, node: int) -> Any:
     return node if classifier.node_ids_ is None else classifier.node_ids_[node : node + 1].tolist()[0]
 
 
-def reason(classifier: NodeClassifier, comparison: Comparison, node: int, other: int, similarity: float) -> Reason:
+def reason(classifier: NodeClassifier, compared: ComparedRows, node: int, other: int, similarity: float) -> Reason:
     """Say what the similarity of two nodes consists of."""
-    parts = comparison.parts(node, other).cpu()
-    if comparison.measure == "links":
-        shared = (comparison.row(node) != 0) & (comparison.row(other) != 0)
+    parts = compared.parts(node, other).cpu()
+    if compared.measure == "links":
+        shared = (compared.row(node) != 0) & (compared.row(other) != 0)
         parts = torch.where(shared.cpu(), parts, 0.0)
     order = [column for column in parts.argsort(descending=True, stable=True).tolist() if parts[column] > 0]
 
     def name(column: int) -> Any:
-        if comparison.measure == "links":  # with both directions, A has two columns for each node
+        if compared.measure == "links":  # with both directions, A has two columns for each node
             return node_name(classifier, column % len(classifier.y_))
         return feature_names(classifier, len(parts))[column]
 
     named = {name(column): float(parts[column]) for column in order[:SHOWN]}
-    return Reason(comparison.name, similarity, comparison.measure, named, len(order) - len(order[:SHOWN]))
+    return Reason(compared.name, similarity, compared.measure, named, len(order) - len(order[:SHOWN]))

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import EPSILON_BOUNDS, check_whole
 from gcnsl.errors import InputError
-from gcnsl.nn.comparison import Comparison, unit_rows
+from gcnsl.nn.compared_rows import ComparedRows, unit_rows
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries
 from gcnsl.nn.preprocessing import (
@@ -295,11 +295,11 @@ class GCNSL(nn.Module):
 
     def comparisons(
         self, x: Matrix, adjacency: SparseMatrix | Tensor | None = None, spectral: Tensor | None = None
-    ) -> list[Comparison]:
+    ) -> list[ComparedRows]:
         """What the learned graph compares."""
         if self.similarity is None:
             return []
-        return [Comparison("A*", "features", x, self.similarity.weight, self.epsilon)]
+        return [ComparedRows("A*", "features", x, self.similarity.weight, self.epsilon)]
 
     def directions(self, x: Matrix) -> Tensor:
         """Unit rows x_i Q / ‖x_i Q‖ (n × q), whose inner products are the similarities."""

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import EPSILON_BOUNDS
 from gcnsl.errors import InputError
-from gcnsl.nn.comparison import Comparison
+from gcnsl.nn.compared_rows import ComparedRows
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.contrast import contrastive_loss
 from gcnsl.nn.dropout import drop_entries, dropout
@@ -257,11 +257,11 @@ class GCNSLPlus(nn.Module):
             raise InputError("the model has no learned graph: build it with neighbours_heads or features_heads")
         return torch.cat([edges for edges, _ in found], dim=1), torch.cat([similarity for _, similarity in found])
 
-    def comparisons(self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix) -> list[Comparison]:
+    def comparisons(self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix) -> list[ComparedRows]:
         """What each head of the learned graph compares."""
         described = zip(self._named_heads(), self._described_heads(x, links), strict=True)
         return [
-            Comparison(
+            ComparedRows(
                 name, "links" if rows is links else "features", rows, head.similarity.weight, float(head.epsilon)
             )
             for (name, head), (_, rows) in described

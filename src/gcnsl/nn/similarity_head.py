@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from gcnsl.nn.comparison import unit_rows
+from gcnsl.nn.compared_rows import unit_rows
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.mean_degree import epsilon_for_degree
 from gcnsl.sparse import Matrix

@@ -1,4 +1,4 @@
-"""What a learned graph compares: why two nodes are similar."""
+"""What a learned graph compares, and why two nodes are similar in it."""
 
 from typing import Literal, NamedTuple
 
@@ -9,7 +9,7 @@ from torch.nn import functional
 from gcnsl.sparse import Matrix
 
 
-class Comparison(NamedTuple):
+class ComparedRows(NamedTuple):
     r"""The rows r_i of a matrix R by which nodes are compared, :math:`s_{ij} = \cos(r_i Q, r_j Q)`.
 
     Attributes:

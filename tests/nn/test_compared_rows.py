@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from gcnsl.nn.comparison import Comparison
+from gcnsl.nn.compared_rows import ComparedRows
 from gcnsl.sparse import fastest_form
 
 
@@ -12,7 +12,7 @@ def test_the_parts_add_up_to_the_similarity(sparse) -> None:
     rows = torch.randn(8, 40, generator=generator) * (torch.rand(8, 40, generator=generator) < 0.1)
     rows[3] = 0.0
     weight = torch.randn(3, 40, generator=generator)
-    compared = Comparison("A*", "features", fastest_form(rows) if sparse else rows, weight, 0.5)
+    compared = ComparedRows("A*", "features", fastest_form(rows) if sparse else rows, weight, 0.5)
     assert isinstance(compared.rows, torch.Tensor) != sparse
     for i in range(8):
         expected = cosine_similarity((rows @ weight.T)[[i]], rows @ weight.T)
