@@ -45,9 +45,9 @@ class PartsConfig(LoggedConfig):
 
     uses = frozenset({"directions"})
 
-    hidden_channels: int = option(64, "Not used.")
+    feature_norm: Literal["none", "l2"] = option("l2", "Not used.")
     neighbours_heads: int = option(1, "Not used.", least=0)
-    contrast: float = option(0.3, "Not used.", least=0)
+    contrast: float = option(1.0, "Not used.", least=0)
     structure_branch: bool = option(True, "Not used.")
     direction: Literal["auto", "undirected", "out", "in", "both"] = option("auto", "Not used.")
 

@@ -104,14 +104,18 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
         "dropout": _steps(0.0, 0.9, 0.1),
     },
     "gcn-sl-plus": {
+        "lr": _log(0.002, 0.02),
+        "weight_decay": _log(1e-4, 3e-3),
+        "link_decay": _log(1e-4, 3e-3),
+        "dropout": _steps(0.3, 0.8, 0.1),
+        "input_dropout": _one_of(0.0, 0.5, 0.8),
         "direction": _one_of("auto", "undirected", "both"),
-        "rounds": _one_of(1, 2, 4),
-        "mean_degree": _one_of(5.0, 30.0, 100.0),
-        "contrast": _one_of(0.1, 0.3, 1.0),
+        "rounds": _one_of(1, 2, 4, 6),
+        "mean_degree": _one_of(10.0, 30.0, 100.0),
+        "contrast": _one_of(0.1, 1.0),
         "structure_branch": _one_of(True, False),
         "normalize_branches": _one_of(True, False),
-        "link_decay": _log(1e-4, 5e-3),
-        "hidden_channels": _one_of(64, 128),
+        "feature_norm": _one_of("none", "l2"),
     },
     "nlgnn": {
         "embedding": _one_of("mlp", "gcn"),
@@ -137,6 +141,7 @@ _FIXED = {
     ("h2gcn-2", "rounds"),
     ("gat", "hidden_channels"),
     ("gcn-sl-plus", "epsilon"),
+    ("gcn-sl-plus", "hidden_channels"),
     ("gcn-sl-plus", "similarity_channels"),
 }
 """Options that are decided by a method's name or its literature."""
