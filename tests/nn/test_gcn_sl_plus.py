@@ -74,6 +74,16 @@ def test_auto_follows_the_arcs() -> None:
     assert links.equal(links.T)
 
 
+@pytest.mark.parametrize("direction", ["auto", "in", "both", "undirected"])
+def test_an_edge_index_does_in_place_of_matrices(direction) -> None:
+    data = directed_graph()
+    model, (x, *matrices) = built(data, direction=direction, self_loops=True, adjacency_norm="symmetric")
+    torch.testing.assert_close(model(x, data.arc_index), model(x, *matrices))
+    nodes = torch.arange(N)
+    losses = [model.extra_loss(x, *of, y=data.y, nodes=nodes) for of in ((data.arc_index,), matrices)]
+    torch.testing.assert_close(*losses)
+
+
 def test_the_extra_loss_is_the_contrastive_term_of_every_head() -> None:
     data = directed_graph()
     model, inputs = built(data, features_heads=1, contrast=0.5, temperature=0.2)

@@ -57,15 +57,3 @@ def test_a_state_comes_back_from_its_parts() -> None:
     assert all(value.equal(other.best[name]) for name, value in state.best.items())
     assert other.plain() == state.plain()
     assert all(value.equal(other.tensors()[name]) for name, value in state.tensors().items())
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_on_a_gpu_the_snapshot_before_a_step_waits_for_nothing() -> None:
-    model = net().cuda()
-    model.register_buffer("seen", torch.zeros(3, device="cuda"))
-    state = RunState(model, TrainingSettings())
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        state.begin_step()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
+from torch_geometric.utils import to_undirected
 
 from gcnsl.checks import EPSILON_BOUNDS
 from gcnsl.errors import InputError
@@ -28,7 +29,7 @@ from gcnsl.nn.preprocessing import (
 )
 from gcnsl.nn.similarity_head import SimilarityHead
 from gcnsl.options import option
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, fastest_form
 
 Directions = Literal["auto", "undirected", "out", "in", "both"]
 
@@ -68,29 +69,25 @@ class GCNSLPlusConfig(ModelConfig):
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, A (the links to known nodes) and Â, with the weights of the edges; with both directions two Â."""
-        sides = self.sides()
-        known = known_nodes(graph)
-        adjacencies = (
-            graph_adjacency(
-                graph,
-                self_loops=self.self_loops,
-                norm=self.adjacency_norm,
-                direction=side,
-                known=known if known < graph.num_nodes else None,
-            )
-            for side in sides
-        )
-        return fastest_form(graph.x), fastest_form(links_to_known(graph, *sides)), *adjacencies
-
-    def sides(self) -> list[Direction]:
-        """The directions along which a node sees others."""
-        if self.direction == "both":
-            return ["out", "in"]
-        return ["out" if self.direction == "auto" else self.direction]
+        matrices = matrices_of(graph, self.direction, self_loops=self.self_loops, adjacency_norm=self.adjacency_norm)
+        return fastest_form(graph.x), *matrices
 
     def build(self, in_channels: int, out_channels: int, num_nodes: int) -> GCNSLPlus:
         """The model for this number of features, classes and nodes."""
         return self.make(GCNSLPlus, in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
+
+
+def matrices_of(
+    graph: Data, direction: Directions, *, self_loops: bool, adjacency_norm: AdjacencyNorm
+) -> tuple[Matrix, ...]:
+    """A, the links to known nodes, and Â for every direction along which a node sees others."""
+    sides: list[Direction] = ["out", "in"] if direction == "both" else ["out" if direction == "auto" else direction]
+    known = known_nodes(graph) if known_nodes(graph) < graph.num_nodes else None
+    adjacencies = (
+        graph_adjacency(graph, self_loops=self_loops, norm=adjacency_norm, direction=side, known=known)
+        for side in sides
+    )
+    return fastest_form(links_to_known(graph, *sides)), *adjacencies
 
 
 class GCNSLPlus(nn.Module):
@@ -118,7 +115,7 @@ class GCNSLPlus(nn.Module):
         out_channels: Number of classes (C).
         num_nodes: Number of nodes of the training graph (n). New nodes are seen through their links to these.
         hidden_channels: Number of columns of W_X and of W_A (p).
-        direction: Only whether it is ``"both"`` matters here: then A and the sum over Â have two parts.
+        direction: Whom a node sees; with ``"both"``, A and the sum over Â have two parts.
         rounds: Number of rounds of aggregation over Â (K).
         neighbours_heads, features_heads: Number of heads that compare links and features.
         similarity_channels, mean_degree, epsilon: See the heads.
@@ -127,10 +124,12 @@ class GCNSLPlus(nn.Module):
         dropout, input_dropout: Dropout before W, and on X in H.
         normalize_branches: Whether the rows of every branch are divided by their length.
         link_decay, link_lr: Weight decay and learning rate of the Q and of W_A, see :meth:`parameter_groups`.
+        self_loops, adjacency_norm: How Â is computed from ``edge_index``, see :func:`gcnsl.nn.normalized_adjacency`.
 
     Shapes:
         x (n × d), links A (n × n, or n × 2n for both directions), each dense or sparse; one Â (n × n) per direction
-        → n × C.
+        → n × C. An edge_index (2 × E, from source to target) may take the place of A and Â, which are then made from it
+        at every call; ``GCNSLPlusConfig.inputs`` makes them once.
     """
 
     def __init__(
@@ -155,11 +154,14 @@ class GCNSLPlus(nn.Module):
         normalize_branches: bool = GCNSLPlusConfig.normalize_branches,
         link_decay: float = GCNSLPlusConfig.link_decay,
         link_lr: float | None = GCNSLPlusConfig.link_lr,
+        self_loops: bool = GCNSLPlusConfig.self_loops,
+        adjacency_norm: AdjacencyNorm = GCNSLPlusConfig.adjacency_norm,
     ) -> None:
         super().__init__()
         check_channels(in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
         GCNSLPlusConfig.check(**{name: value for name, value in locals().items() if name in GCNSLPlusConfig.names()})
-        self.rounds, self.sides = rounds, 2 if direction == "both" else 1
+        self.rounds, self.direction, self.sides = rounds, direction, 2 if direction == "both" else 1
+        self.self_loops, self.adjacency_norm = self_loops, adjacency_norm
         self.contrast, self.temperature = contrast, temperature
         self.dropout, self.input_dropout = dropout, input_dropout
         self.normalize_branches, self.link_decay, self.link_lr = normalize_branches, link_decay, link_lr
@@ -199,9 +201,9 @@ class GCNSLPlus(nn.Module):
             groups.append({"params": of_links, "weight_decay": self.link_decay, **lr})
         return groups
 
-    def forward(self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix, known: int | None = None) -> Tensor:
+    def forward(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> Tensor:
         """Logits of every node (n × C); of more than ``known`` nodes, the others are new."""
-        branches = self.branches(x, links, *adjacencies, known=known)
+        branches = self.branches(x, *self._matrices(x, links, adjacencies), known=known)
         final = dropout(self._gated(branches), self.dropout, training=self.training)
         logits: Tensor = self.lin_out(final)
         return logits
@@ -214,7 +216,7 @@ class GCNSLPlus(nn.Module):
         heads = [name for name, _ in self._named_heads()]
         return ["own features", *steps, *heads, *(["links"] if self.lin_links is not None else [])]
 
-    def branches(self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix, known: int | None = None) -> list[Tensor]:
+    def branches(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> list[Tensor]:
         """The blocks of H^cb, all of the same shape (n × p)."""
         self._check(x, links, adjacencies)
         h = self.lin_x(drop_entries(x, self.input_dropout, training=self.training)).relu()
@@ -229,10 +231,11 @@ class GCNSLPlus(nn.Module):
             branches.append(self.lin_links(links).relu())
         return [functional.normalize(branch, dim=1) for branch in branches] if self.normalize_branches else branches
 
-    def extra_loss(self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix, y: Tensor, nodes: Tensor) -> Tensor:
+    def extra_loss(self, x: Matrix, links: Matrix, *adjacencies: Matrix, y: Tensor, nodes: Tensor) -> Tensor:
         """The contrastive term of all heads on the training nodes (m, with classes y (n)), times its weight."""
         if self.contrast == 0:
             return self.gate.new_zeros(())
+        links, *_ = self._matrices(x, links, adjacencies)
         terms = (
             contrastive_loss(head.directions(rows)[nodes], y[nodes], temperature=self.temperature)
             for head, rows in self._described_heads(x, links)
@@ -246,7 +249,7 @@ class GCNSLPlus(nn.Module):
 
     @torch.no_grad()
     def learned_graph(
-        self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix, rows: slice | None = None
+        self, x: Matrix, links: Matrix, *adjacencies: Matrix, rows: slice | None = None
     ) -> tuple[Tensor, Tensor]:
         """The edges of all heads that begin in some rows: edge_index (2 × E) and similarities (E).
 
@@ -257,7 +260,7 @@ class GCNSLPlus(nn.Module):
             raise InputError("the model has no learned graph: build it with neighbours_heads or features_heads")
         return torch.cat([edges for edges, _ in found], dim=1), torch.cat([similarity for _, similarity in found])
 
-    def comparisons(self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix) -> list[ComparedRows]:
+    def comparisons(self, x: Matrix, links: Matrix, *adjacencies: Matrix) -> list[ComparedRows]:
         """What each head of the learned graph compares."""
         described = zip(self._named_heads(), self._described_heads(x, links), strict=True)
         return [
@@ -269,7 +272,7 @@ class GCNSLPlus(nn.Module):
 
     @torch.no_grad()
     def evidence(
-        self, x: Matrix, links: Matrix, *adjacencies: SparseMatrix, node: int, one: int, other: int
+        self, x: Matrix, links: Matrix, *adjacencies: Matrix, node: int, one: int, other: int
     ) -> dict[str, float]:
         """What each branch adds to the logit of class ``one`` minus that of class ``other``, at one node."""
         was_training = self.training
@@ -291,11 +294,20 @@ class GCNSLPlus(nn.Module):
             for head in heads:
                 yield head, rows  # type: ignore[misc]
 
+    def _matrices(self, x: Matrix, links: Matrix, adjacencies: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
+        """A and every Â, given or made from edge_index."""
+        if not isinstance(links, Tensor) or links.is_floating_point():
+            return links, *adjacencies
+        arcs = links.cpu()
+        graph = Data(edge_index=to_undirected(arcs, num_nodes=len(x)), arc_index=arcs, num_nodes=len(x))
+        made = matrices_of(graph, self.direction, self_loops=self.self_loops, adjacency_norm=self.adjacency_norm)
+        return tuple(matrix.to(links.device) for matrix in made)
+
     def _gated(self, branches: list[Tensor]) -> Tensor:
         """ReLU(w ⊙ H^cb)."""
         return functional.relu(self.gate * torch.cat(branches, dim=1), inplace=True)
 
-    def _check(self, x: Matrix, links: Matrix, adjacencies: tuple[SparseMatrix, ...]) -> None:
+    def _check(self, x: Matrix, links: Matrix, adjacencies: tuple[Matrix, ...]) -> None:
         n, wanted = x.shape[0], self.lin_x.in_features
         if x.shape[1] != wanted:
             raise InputError(f"x has {x.shape[1]} columns, but the model was built for in_channels={wanted}")
