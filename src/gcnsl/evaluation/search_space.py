@@ -65,7 +65,8 @@ _SPACE: Mapping[str, Suggest] = {
     "residual": _one_of(True, False),
 }
 """By option. Every value of the paper's table is inside, and so are the switches for what the paper leaves open. Those
-of the ablation (A, A* and F on or off) are not hyper-parameters: without A* it would be another method."""
+of the ablation (A, A* and F on or off) are not hyper-parameters: without A* it would be another method. GCN-SL+ may do
+without its parts, where validation nodes say so."""
 
 _WIDE: Mapping[str, Suggest] = {"hidden_channels": _one_of(64, 128, 256)}
 _DEEP: Mapping[str, Suggest] = {**_WIDE, "num_layers": _one_of(2, 3, 4, 6, 8, 10)}
@@ -104,8 +105,9 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
         "dropout": _steps(0.0, 0.9, 0.1),
     },
     "gcn-sl-plus": {
-        "lr": _log(0.002, 0.02),
+        "lr": _log(0.002, 0.03),
         "weight_decay": _log(1e-4, 3e-3),
+        "neighbours_heads": _one_of(0, 1),
         "link_decay": _log(1e-4, 3e-3),
         "dropout": _steps(0.3, 0.8, 0.1),
         "input_dropout": _one_of(0.0, 0.5, 0.8),

@@ -129,11 +129,7 @@ METHODS: dict[str, Method] = {
         Method("acm-gcn", ACMGCNConfig(), TrainingSettings(weight_decay=1e-3, epochs=5000)),
         Method("gcn-sl-cc", GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02)),
         Method("gcn-sl-av", GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
-        Method(
-            "gcn-sl-plus",
-            GCNSLPlusConfig(),
-            TrainingSettings(lr=0.005, weight_decay=1e-3, patience=100, monitor="accuracy"),
-        ),
+        Method("gcn-sl-plus", GCNSLPlusConfig(), TrainingSettings(lr=0.005, weight_decay=1e-3, patience=100)),
         Method(
             "label-propagation", LabelPropagationConfig(), StageSettings(epochs=50, patience=10, monitor="accuracy")
         ),
