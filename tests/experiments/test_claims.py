@@ -146,6 +146,7 @@ def test_parts_of_gcn_sl_plus_that_help_and_that_do_not(claims) -> None:
     assert head.findings[1].text == (
         "Squirrel (directed): GCN-SL+ vs GCN-SL+, without the head on neighbours, 70.2 : 60.2 (+10.00 ± 0.00)"
     )
+    assert find(judged, "alone, without the structure branch, helps", usual).verdict == "holds"
     assert find(judged, "structure branch makes GCN-SL+ better", usual).verdict == "does not hold"
     assert find(judged, "contrastive term makes GCN-SL+ better", usual).verdict == "not shown"
     others = find(judged, "learned graph on neighbours does not make GCN-SL+ worse", usual)

@@ -55,9 +55,10 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
     f"{WHOLE} -neighbours": {"neighbours_heads": 0},
     f"{WHOLE} -contrast": {"contrast": 0.0},
     f"{WHOLE} -structure": {"structure_branch": False},
+    f"{WHOLE} -links": {"neighbours_heads": 0, "structure_branch": False},
     f"{WHOLE} -directions": {"direction": "undirected"},
 }
-"""Rows of GCN-SL+ without one of its parts, and the options that take it away."""
+"""Rows of GCN-SL+ without some of its parts, and the options that take them away."""
 OTHERS = (*FILTERED, Place("cora", "geom-gcn"))
 """Where GCN-SL+ is run without its parts, besides :data:`WIKIPEDIA`."""
 

@@ -214,6 +214,10 @@ def _of_parts() -> Iterator[Comparison]:
         "-structure": "The structure branch",
         "-directions": "Keeping directions",
     }
+    without, neither = (f"{beyond.WHOLE} {part}" for part in ("-structure", "-links"))
+    text = "The learned graph on neighbours alone, without the structure branch, helps on Chameleon and Squirrel"
+    columns = [place.column for place in beyond.WIKIPEDIA]
+    yield Comparison("parts of GCN-SL+", text, [without], [neither], columns, of_paper=False)
     for part, name in parts.items():
         row = f"{beyond.WHOLE} {part}"
         for text, places, allow_equal in (

@@ -31,6 +31,7 @@ _PARTS = {
     "-neighbours": "without the head on neighbours",
     "-contrast": "without the contrastive term",
     "-structure": "without the structure branch",
+    "-links": "without both",
     "-directions": "without directions",
 }
 _GRAPHS = {
