@@ -38,7 +38,6 @@ Directions = Literal["auto", "undirected", "out", "in", "both"]
 class GCNSLPlusConfig(ModelConfig):
     """Hyper-parameters of :class:`GCNSLPlus`."""
 
-    uses: ClassVar[frozenset[str]] = frozenset({"weights", "directions"})
     tells_new_nodes: ClassVar[bool] = True
 
     feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
@@ -66,6 +65,11 @@ class GCNSLPlusConfig(ModelConfig):
     link_lr: float | None = option(None, "Learning rate of the Q and of W_A; none for that of the others.", above=0)
     self_loops: bool = option(False, "Whether Â has a loop at every node.")
     adjacency_norm: AdjacencyNorm = option("row", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """The weights, and the directions unless the graph is seen as undirected."""
+        return frozenset({"weights"} if self.direction == "undirected" else {"weights", "directions"})
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, A (the links to known nodes) and Â, with the weights of the edges; with both directions two Â."""
