@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import degree
 
 from gcnsl.nn import ModelConfig, Precomputed
-from gcnsl.nn.preprocessing import Direction, graph_adjacency, oriented_edges
+from gcnsl.nn.preprocessing import Direction, FeatureNorm, graph_adjacency, oriented_edges
 from gcnsl.options import option
 from gcnsl.sparse import Matrix, fastest_form
 from gcnsl.structure import StructuralFeatures
@@ -60,6 +60,7 @@ class NeighbourColumnsConfig(ModelConfig):
 
     uses: ClassVar[frozenset[str]] = frozenset({"weights", "directions"})
 
+    feature_norm: FeatureNorm = option("none", ModelConfig.described()[0].meaning)
     hops: int = option(2, "Means over neighbours are taken up to so many times in a row.", least=0, most=8)
     direction: Literal["undirected", "both"] = option(
         "both", "Whether means are also taken along out-arcs and in-arcs (both), if edges have directions."
