@@ -50,8 +50,8 @@ class Logistic(nn.Module):
     with the views v and the columns of :class:`NeighbourColumnsConfig`, P being the places of the nodes. For the L2
     penalty, X and all :math:`\hat A_v^k X` are divided by the root mean square of the lengths of X's rows, so that
     their unit does not matter, and the columns of P are standardised over the training nodes and made small
-    (:data:`PLACE_LENGTH`); W takes this up afterwards. From stage to stage the inverse penalty C grows by √10, beginning
-    with 0.1. The forward pass returns the logits.
+    (:data:`PLACE_LENGTH`); W takes this up afterwards. From stage to stage the inverse penalty C grows by √10; the
+    first is 0.1. The forward pass returns the logits.
 
     Args:
         in_channels: Number of features per node (d).
