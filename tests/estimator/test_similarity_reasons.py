@@ -30,7 +30,7 @@ def test_shared_neighbours_and_features_are_named(classifier) -> None:
     assert links.parts.keys() == {"node 10"}
     assert links.similarity == pytest.approx(1, abs=1e-5)
     assert links.graph == "A* by links"
-    assert str(links) == "shared neighbours: node 10"
+    assert str(links) == "shared neighbours node 10"
     for other in told.reconnected:
         assert other.reasons
         for reason in other.reasons:
@@ -47,5 +47,5 @@ def test_those_that_are_not_joined_have_no_reason(classifier) -> None:
 
 
 def test_in_words() -> None:
-    assert str(Reason("A*", 0.9, "features", {"tall": 0.5, "old": 0.1}, 1200)) == "features: tall, old and 1,200 more"
+    assert str(Reason("A*", 0.9, "features", {"tall": 0.5, "old": 0.1}, 1200)) == "features tall, old and 1,200 more"
     assert str(Reason("A*", 0.9, "links", {}, 0)) == "no shared neighbours"

@@ -106,10 +106,10 @@ def _print_features(explanation: "Explanation", against: str) -> None:
 
 
 def _print_reasons(neighbours: "list[Neighbour]") -> None:
-    """Say what makes the closest neighbours in A* similar, one line each."""
+    """Say why A* joins the closest neighbours, one line each."""
     for other in neighbours:
         for reason in other.reasons:
-            out.print(escape(f"{other.id} is similar in {reason.graph} by {reason}"), highlight=False)
+            out.print(escape(f"{reason.graph} joins {other.id}: {reason}"), highlight=False)
 
 
 def _print_neighbours(

@@ -35,7 +35,7 @@ class Reason:
         named = ", ".join(str(name) for name in self.parts)
         more = f" and {self.others:,} more" if self.others else ""
         what = "shared neighbours" if self.measure == "links" else "features"
-        return f"{what}: {named}{more}" if named else f"no {what}"
+        return f"{what} {named}{more}" if named else f"no {what}"
 
 
 def feature_names(classifier: NodeClassifier, columns: int) -> list[str]:
