@@ -19,6 +19,8 @@ def test_a_node(gcnsl, model) -> None:
     assert f"and {len(told.reconnected) - 3} more: --top shows more" in out
     for other in (*told.original[:3], *told.reconnected[:3]):
         assert other.id in out
+    for other in told.reconnected[:3]:
+        assert f"A* joins {other.id}: {other.reasons[0]}" in " ".join(out.split())
     assert f"What speaks for {told.node.predicted} against {told.rival}, in log-odds: " in out
     for branch, value in told.evidence.items():
         assert f"{branch} {value:+.2f}" in out
