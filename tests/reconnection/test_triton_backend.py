@@ -60,6 +60,23 @@ def test_agrees_with_the_oracle(  # noqa: PLR0917
 
 
 @needs_kernels
+@pytest.mark.parametrize("kind", ["diagonal", "few", "some"])
+@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
+def test_without_loops_it_agrees_with_the_dense_matrix(
+    kind: str, regime: Regime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(regime, monkeypatch)
+    case = make_case(14, None, 4, 3, kind, seed=5, zero_rows=1)
+    results = []
+    for backend in ("triton", "dense"):
+        z, h = case.leaves(device=DEVICE)
+        out = reconnect(z, h, min(case.epsilon, 1 - 1e-6), loops=False, backend=backend)
+        out.backward(case.upstream().to(DEVICE))
+        results.append([out.detach(), z.grad, h.grad])
+    assert_close(results[0], [tensor.double() for tensor in results[1]])
+
+
+@needs_kernels
 @pytest.mark.skipif(not LARGE, reason="too large for the interpreter")
 @pytest.mark.parametrize("kind", ["diagonal", "few", "some", "all"])
 @pytest.mark.parametrize(("n", "m", "q", "p"), [(2999, None, 16, 64), (2048, 3000, 33, 100), (1500, None, 200, 256)])

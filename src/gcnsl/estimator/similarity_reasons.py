@@ -32,10 +32,12 @@ class Reason:
     others: int
 
     def __str__(self) -> str:
+        if not self.parts:  # Q can make different neighbours count alike
+            return "no shared neighbours, but neighbours that count alike in the model"
         named = ", ".join(str(name) for name in self.parts)
         more = f" and {self.others:,} more" if self.others else ""
         what = "shared neighbours" if self.measure == "links" else "features"
-        return f"{what} {named}{more}" if named else f"no {what}"
+        return f"{what} {named}{more}"
 
 
 def feature_names(classifier: NodeClassifier, columns: int) -> list[str]:
