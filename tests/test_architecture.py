@@ -27,6 +27,7 @@ ROOMS = (
     "nn",
     "plain",
     "training",
+    "workers",
     "storage",
     "methods",
     "estimator",

@@ -10,8 +10,8 @@ from gcnsl.datasets import with_random_split
 from gcnsl.errors import TrainingDiverged
 from gcnsl.evaluation import hyperparameter_search as module
 from gcnsl.evaluation.hyperparameter_search import Search, search
-from gcnsl.evaluation.search_space import space_of
 from gcnsl.methods import METHODS, find_method
+from gcnsl.methods.search_space import space_of
 
 from .fake_methods import fake_methods
 

@@ -26,14 +26,14 @@ from torch_geometric.data import Data
 from gcnsl.checks import check_choice, check_number, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.evaluation.outcome import Preparations, run_split
-from gcnsl.evaluation.processes import Worker, in_processes, watching
-from gcnsl.evaluation.search_space import Suggest, combinations, space_of
 from gcnsl.files import digest
 from gcnsl.graph import split_count, split_masks
 from gcnsl.graph.arcs import edge_parts
 from gcnsl.methods import Method, Prepared, find_method
 from gcnsl.methods.registry import Folder
+from gcnsl.methods.search_space import Suggest, combinations, space_of
 from gcnsl.training import METRICS, Epoch, choose_device
+from gcnsl.workers.processes import Worker, in_processes, watching
 
 _DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 _STARTUP_TRIALS = 10

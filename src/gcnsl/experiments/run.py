@@ -22,7 +22,6 @@ from gcnsl.checks import check_number, check_whole
 from gcnsl.datasets import load
 from gcnsl.errors import InputError
 from gcnsl.evaluation.outcome import Preparations
-from gcnsl.evaluation.processes import Worker, in_processes, watching
 from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import runs_after
 from gcnsl.experiments.measure import failed_run, search_run, time_features, train_run
@@ -30,6 +29,7 @@ from gcnsl.experiments.result_store import ResultStore, RunResult, Status
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.methods import resolve
 from gcnsl.training import Epoch, choose_device
+from gcnsl.workers.processes import Worker, in_processes, watching
 
 GPU_JOBS = 16
 """The default number of processes that share a GPU, if there are as many cores: a single one leaves it idle most of the

@@ -4,10 +4,10 @@ import optuna
 import pytest
 
 from gcnsl import InputError
-from gcnsl.evaluation.search_space import _GRIDS, _log, _one_of, _steps, _whole, combinations, grid_of, space_of
 from gcnsl.experiments import paper
 from gcnsl.methods import METHODS
 from gcnsl.methods.resolver import published_path, read_settings
+from gcnsl.methods.search_space import _GRIDS, _log, _one_of, _steps, _whole, combinations, grid_of, space_of
 
 PUBLISHED = sorted(published_path("cora").parent.glob("*.toml"))
 

@@ -8,7 +8,7 @@ from typing import Any
 from optuna import Trial
 
 from gcnsl.errors import ArgumentError
-from gcnsl.methods import find_method
+from gcnsl.methods.registry import find_method
 
 
 @dataclass(frozen=True)

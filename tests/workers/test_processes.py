@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from gcnsl.evaluation.processes import Worker, watching
+from gcnsl.workers.processes import Worker, watching
 
 
 def test_workers_share_the_cores(monkeypatch) -> None:

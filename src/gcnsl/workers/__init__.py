@@ -1,0 +1,1 @@
+"""Where runs are carried out: in other processes of this machine."""
