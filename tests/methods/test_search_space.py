@@ -7,7 +7,7 @@ from gcnsl import InputError
 from gcnsl.experiments import paper
 from gcnsl.methods import METHODS
 from gcnsl.methods.resolver import published_path, read_settings
-from gcnsl.methods.search_space import _GRIDS, _log, _one_of, _steps, _whole, combinations, grid_of, space_of
+from gcnsl.methods.search_space import _GRIDS, _log, _one_of, _steps, _whole, combinations, grid_of, space_of, starts_of
 
 PUBLISHED = sorted(published_path("cora").parent.glob("*.toml"))
 
@@ -27,6 +27,14 @@ def test_spaces_hold_defaults_and_grids(name) -> None:
     for option, suggest in space.items():
         known = [defaults[option], *_GRIDS.get(name, {}).get(option, ())]
         assert [suggest(optuna.trial.FixedTrial({option: value}), option) for value in known] == known
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_spaces_hold_what_is_tried_first(name) -> None:
+    space = space_of(name)
+    for start in starts_of(name):
+        assert {option: space[option](optuna.trial.FixedTrial(dict(start)), option) for option in start} == start
+        METHODS[name].with_options(**start)
 
 
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)

@@ -31,7 +31,7 @@ from gcnsl.graph import split_count, split_masks
 from gcnsl.graph.arcs import edge_parts
 from gcnsl.methods import Method, Prepared, find_method
 from gcnsl.methods.registry import Folder
-from gcnsl.methods.search_space import Suggest, combinations, space_of
+from gcnsl.methods.search_space import Suggest, combinations, space_of, starts_of
 from gcnsl.training import METRICS, Epoch, choose_device
 from gcnsl.workers.processes import Worker, in_processes, watching
 
@@ -209,7 +209,10 @@ def _enqueue_first(study: optuna.Study, wanted: Search) -> None:
     known = study.get_trials(deepcopy=False, states=(*_DONE, TrialState.WAITING))
     tried = [trial.system_attrs.get("fixed_params") for trial in known]
     base, general = wanted.method, find_method(wanted.method.name)
-    for method in (base, *(base.with_options(**options) for options in wanted.candidates), general):
+    candidates, starts = (
+        [base.with_options(**options) for options in several] for several in (wanted.candidates, starts_of(base.name))
+    )
+    for method in (base, *candidates, general, *starts):
         options = method.options()
         first = {name: options[name] for name in wanted.space}
         if first not in tried:

@@ -69,7 +69,7 @@ of the ablation (A, A* and F on or off) are not hyper-parameters: without A* it 
 without its parts, where validation nodes say so."""
 
 _WIDE: Mapping[str, Suggest] = {"hidden_channels": _one_of(64, 128, 256)}
-_DEEP: Mapping[str, Suggest] = {**_WIDE, "num_layers": _one_of(2, 3, 4, 6, 8, 10)}
+_DEEP: Mapping[str, Suggest] = {**_WIDE, "num_layers": _one_of(2, 3, 4, 6, 8, 10, 12, 15)}
 """For methods whose literature finds wider or deeper networks better."""
 
 _NEIGHBOUR_COLUMNS: Mapping[str, Suggest] = {"hops": _whole(0, 4), "direction": _one_of("undirected", "both")}
@@ -118,6 +118,7 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
         "structure_branch": _one_of(True, False),
         "normalize_branches": _one_of(True, False),
         "feature_norm": _one_of("none", "l2"),
+        "monitor": _one_of("loss", "accuracy"),
     },
     "nlgnn": {
         "embedding": _one_of("mlp", "gcn"),
@@ -148,6 +149,38 @@ _FIXED = {
 }
 """Options that are decided by a method's name or its literature."""
 
+_DEEP_START = {
+    "num_layers": 10,
+    "hidden_channels": 256,
+    "norm": "batch",
+    "drop_features": False,
+    "dropout": 0.2,
+    "lr": 0.005,
+    "weight_decay": 1e-6,
+}
+_WITHOUT_LINKS = {"neighbours_heads": 0, "structure_branch": False}
+_STARTS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    "gcn": ({**_DEEP_START, "residual": True},),
+    "sage": (_DEEP_START,),
+    "gcn-sl-plus": (
+        {"mean_degree": 100.0, "feature_norm": "none", "monitor": "accuracy"},
+        {**_WITHOUT_LINKS, "lr": 0.02, "input_dropout": 0.0},
+        {
+            **_WITHOUT_LINKS,
+            "self_loops": True,
+            "adjacency_norm": "symmetric",
+            "rounds": 4,
+            "lr": 0.01,
+            "weight_decay": 5e-4,
+            "dropout": 0.8,
+            "input_dropout": 0.8,
+        },
+    ),
+}
+"""What a search tries right after the defaults: settings far from them, each good on graphs of another kind. Those of
+GCN-SL+ are for nodes that are alike in whom they link to, for few nodes with telling features, and for neighbours that
+agree."""
+
 _H2GCN_GRID = {"dropout": (0.0, 0.5), "weight_decay": (1e-5, 5e-4), "relu": (True, False)}
 _GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "gcn": {"patience": (40, 100, 200)},
@@ -167,6 +200,11 @@ def grid_of(method: str) -> Mapping[str, tuple[Any, ...]]:
         rule = f"has no grid in its literature: leave out the grid, or use {', '.join(_GRIDS)}"
         raise ArgumentError("method", method, rule)
     return _GRIDS[method]
+
+
+def starts_of(method: str) -> tuple[Mapping[str, Any], ...]:
+    """Options that a search tries right after the defaults."""
+    return _STARTS.get(find_method(method).name, ())
 
 
 def combinations(space: Mapping[str, Suggest]) -> float:
