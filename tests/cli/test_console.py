@@ -3,9 +3,10 @@ import itertools
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from gcnsl.cli import console
-from gcnsl.cli.console import duration, epochs_shown, percent, progress, runs_shown
+from gcnsl.cli.console import duration, epochs_shown, percent, print_in_parts, progress, runs_shown
 from gcnsl.training import Epoch
 
 from .cases import QUICK
@@ -140,3 +141,24 @@ def test_durations_are_said_as_one_would() -> None:
 
 def test_percent() -> None:
     assert [percent(share) for share in (0.1234, 1.0, None, float("nan"))] == ["12.3%", "100.0%", "–", "–"]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_wide_tables_come_in_parts_that_fit_a_terminal(monkeypatch, terminal) -> None:
+    shown, columns = io.StringIO(), [f"column {number}" for number in range(12)]
+    monkeypatch.setattr(
+        console, "out", Console(file=shown, force_terminal=terminal, width=60, color_system=None, legacy_windows=False)
+    )
+
+    def part(some):
+        table = Table("")
+        for heading in some:
+            table.add_column(heading)
+        table.add_row("row", *(heading.replace("column", "value") for heading in some))
+        return table
+
+    print_in_parts(part, columns)
+    printed = shown.getvalue()
+    assert [printed.count(f"{word} {number} ") for word in ("column", "value") for number in range(12)] == [1] * 24
+    assert printed.count("row") == (3 if terminal else 1)
+    assert (max(map(len, printed.splitlines())) <= 60) is terminal

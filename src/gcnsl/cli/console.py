@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
@@ -176,3 +177,19 @@ def print_table(
     for row in rows:
         table.add_row(*row)
     out.print(table)
+
+
+def print_in_parts(part: Callable[[Sequence[str]], Table], columns: Sequence[str]) -> None:
+    """Print a wide table in as many parts as the terminal needs, each made of some columns; a file gets one part."""
+
+    def width(some: Sequence[str]) -> int:
+        unlimited = out.options.update(width=10_000)
+        return Measurement.get(out, unlimited, part(some)).maximum
+
+    while columns:
+        fitting = len(columns)
+        while out.is_terminal and fitting > 1 and width(columns[:fitting]) > out.width:
+            fitting -= 1
+        shown, columns = columns[:fitting], columns[fitting:]
+        place = out if out.is_terminal else Console(file=out.file, width=width(shown))
+        place.print(part(shown))

@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from gcnsl.cli.app import INTERRUPTED, app
-from gcnsl.cli.console import ProgressBar, busy, err, out, progress
+from gcnsl.cli.console import ProgressBar, busy, err, out, print_in_parts, progress
 from gcnsl.cli.shared_options import DeviceOption, JsonOption, QuietOption, RootOption
 
 if TYPE_CHECKING:
@@ -215,28 +216,34 @@ def _reporter(bar: ProgressBar, missing: "list[RunSpec]") -> "Callable[[RunSpec,
 
 def _show_tables(tables: "Iterable[Table]", *, as_json: bool) -> None:
     """Ours above the paper's: the best of a column in bold, green if the paper's number is reached, red if not."""
-    from gcnsl.experiments.display_names import column_label
     from gcnsl.experiments.result_tables import to_dicts
 
     if as_json:
         print(json.dumps(to_dicts(tables), indent=1))
         return
     for table in tables:
-        printed = any(cell.planned.paper for cell in table.cells.values())
-        shown = RichTable("", caption="ours above, the paper's below" if printed else None)
-        for column in table.columns:
-            shown.add_column(column_label(column), justify="right")
-        for row in table.rows:
-            texts = [Text() for _ in table.columns]
-            for column, text in zip(table.columns, texts, strict=True):
-                if cell := table.cells.get((row, column)):
-                    colour = {True: "green", False: "red", None: ""}[cell.reached]
-                    text.append(cell.text, style=f"{'bold' if row in table.best(column) else ''} {colour}".strip())
-                    few = "" if cell.is_complete else f" ({len(cell.good)}/{len(cell.planned.runs)})"
-                    text.append(few, style="yellow")
-                    text.append(f"\n{cell.paper_text}" if cell.paper_text else "", style="dim")
-            shown.add_row(table.row_label(row), *texts)
         out.print(f"\n{table.title}", style="bold", markup=False, highlight=False)
-        out.print(shown)
+        print_in_parts(partial(_part, table), table.columns)
         for remark in table.remarks:
             out.print(remark, markup=False, highlight=False)
+
+
+def _part(table: "Table", columns: Sequence[str]) -> RichTable:
+    """Some columns of a table of results."""
+    from gcnsl.experiments.display_names import column_label
+
+    printed = any(cell.planned.paper for cell in table.cells.values())
+    shown = RichTable("", caption="ours above, the paper's below" if printed else None)
+    for column in columns:
+        shown.add_column(column_label(column), justify="right")
+    for row in table.rows:
+        texts = [Text() for _ in columns]
+        for column, text in zip(columns, texts, strict=True):
+            if cell := table.cells.get((row, column)):
+                colour = {True: "green", False: "red", None: ""}[cell.reached]
+                text.append(cell.text, style=f"{'bold' if row in table.best(column) else ''} {colour}".strip())
+                few = "" if cell.is_complete else f" ({len(cell.good)}/{len(cell.planned.runs)})"
+                text.append(few, style="yellow")
+                text.append(f"\n{cell.paper_text}" if cell.paper_text else "", style="dim")
+        shown.add_row(table.row_label(row), *texts)
+    return shown
