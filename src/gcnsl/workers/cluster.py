@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import CancelledError
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from gcnsl.errors import ArgumentError, InputError
@@ -28,11 +28,6 @@ _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "1TB",  # ours are sent once
     "distributed.deploy.lost-worker-timeout": "1h",  # a local worker is given up only if it can't be started again
 }
-
-
-def cluster_or_none(address: str | None) -> Cluster | nullcontext[None]:
-    """What a ``with`` statement takes: the cluster at an address, or nothing if there is none."""
-    return nullcontext() if address is None else Cluster(address)
 
 
 class Cluster(Executor):

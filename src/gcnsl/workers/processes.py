@@ -16,6 +16,7 @@ import joblib
 import torch
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
+from gcnsl.checks import check_whole
 from gcnsl.workers.executor import Executor, Item, Result, WorkerLost, check_by
 
 _IDLE_SECONDS = 60
@@ -59,7 +60,8 @@ class Processes(Executor):
     """
 
     def __init__(self, jobs: int) -> None:
-        self._jobs, self._pool = jobs, None
+        self._jobs = check_whole("jobs", jobs, least=1)
+        self._pool: Any = None
 
     @property
     def slots(self) -> int:
