@@ -16,8 +16,8 @@ ClusterOption = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Let the workers of a Dask scheduler do the work, such as tcp://10.0.0.1:8786; local:4 starts four workers "
-        "on this machine. It needs gcnsl\\[cluster].",
+        help="Let the workers of a Dask scheduler do the work, such as tcp://10.0.0.1:8786; local:4 starts four "
+        "workers on this machine. It needs gcnsl\\[cluster].",
         show_default=False,
     ),
 ]
