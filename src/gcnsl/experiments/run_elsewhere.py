@@ -125,13 +125,15 @@ class Laboratory:
             with TemporaryDirectory() as folder:  # for the trials of a search
                 work = Work(Path(folder) / "results.db", device, self.root, end=self.end)
                 if spec.task == "search" or self._ready is None or self._ready[0] != spec.group.key:
-                    graph = load_graph(self.with_splits(spec), self.root) if self.graph is None else self.graph
-                    self._ready = spec.group.key, measure_on(graph, spec, work)
+                    self._ready = spec.group.key, measure_on(self._read(spec), spec, work)
                 return self._ready[1](spec)
         except DownloadError as error:
             return error if self.graph is None else failed_run(spec, error, device=device)
         except Exception as error:
             return failed_run(spec, error, device=device)
+
+    def _read(self, spec: RunSpec) -> Data:
+        return load_graph(self.with_splits(spec), self.root) if self.graph is None else self.graph
 
     def with_splits(self, spec: RunSpec) -> list[RunSpec]:
         """Runs like this one whose graph has all splits."""
