@@ -57,7 +57,7 @@ def threads():
     opened = []
 
     def start(**options) -> str:
-        settings = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+        settings = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
         opened.append(distributed.LocalCluster(**(settings | options)))
         return opened[-1].scheduler_address
 
@@ -114,6 +114,13 @@ def test_workers_with_another_version_are_refused(machines, monkeypatch) -> None
         machines._check_workers()
     with pytest.raises(InputError, match=message):
         list(machines.each(fail, deque([7])))
+
+
+def test_a_worker_without_our_package_is_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"worker tcp://a:1 has no gcnsl \(No module\), this is 0.1: install gcnsl 0.1"
+    ):
+        cluster._check_version("tcp://a:1", ModuleNotFoundError("No module"), "0.1")
 
 
 def test_workers_that_can_t_be_used_are_refused(threads, monkeypatch) -> None:

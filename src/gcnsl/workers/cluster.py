@@ -70,16 +70,10 @@ class Cluster(Executor):
             raise InputError(f"the cluster {self._address} has no workers: {start}") from error
         for worker, threads in self._client.nthreads().items():
             if threads > 1:
-                several = "use --nthreads 1, and --nworkers for more than one"
-                raise InputError(
-                    f"worker {worker} has {threads} threads, but a run needs a process of its own: {several}"
-                )
-        for worker, found in self._client.run(_check_version, __version__, on_error="return").items():
-            if isinstance(found, InputError):
-                raise found
-            if isinstance(found, BaseException):
-                install = f"install gcnsl {__version__} there"
-                raise InputError(f"worker {worker} can't load gcnsl ({found!r}): {install}") from found
+                why = "but a run needs a process of its own: start it with --nthreads 1"
+                raise InputError(f"worker {worker} has {threads} threads, {why}")
+        for worker, version in self._client.run(_own_version, on_error="return").items():
+            _check_version(worker, version, __version__)
 
     @property
     def slots(self) -> int:
@@ -124,7 +118,7 @@ def _local(address: str) -> Any:
     return LocalCluster(
         n_workers=int(count),
         threads_per_worker=1,
-        dashboard_address=None,
+        dashboard_address=":0",
         silence_logs=logging.CRITICAL,
         env=Worker.one_of(int(count)).environment,
     )
@@ -140,18 +134,23 @@ _one_run = threading.Lock()
 
 def _call_on(call: Callable[[Item], Result], item: Item, version: str) -> Result:
     """On a worker: carry out a run."""
-    _check_version(version)  # the worker may have come after the others were asked
+    from distributed import get_worker
+
+    _check_version(get_worker().address, __version__, version)  # it may have come after the others were asked
     check_by(_stop_if_cancelled)
     with _one_run:
         return call(item)
 
 
-def _check_version(wanted: str) -> None:
-    from distributed import get_worker
+def _own_version() -> str:
+    return __version__
 
-    if __version__ != wanted:
-        install = f"install gcnsl {wanted} there"
-        raise InputError(f"worker {get_worker().address} has gcnsl {__version__}, this is {wanted}: {install}")
+
+def _check_version(worker: str, found: str | Exception, wanted: str) -> None:
+    """Refuse a worker with another version, or one that can't say its version."""
+    if found != wanted:
+        has = f"gcnsl {found}" if isinstance(found, str) else f"no gcnsl ({found})"
+        raise InputError(f"worker {worker} has {has}, this is {wanted}: install gcnsl {wanted} there")
 
 
 def _stop_if_cancelled() -> None:
