@@ -3,8 +3,8 @@
     python bench/cluster.py [--runs 40] [--kills 30] [--workers 2]
 
 Trainings of GCN on the bundled graph are carried out by processes of this machine (as by ``--jobs 2``) and by as many
-workers of a Dask scheduler (``--cluster local:2``). Speed is measured from the moment at which every worker has finished
-one run. Bytes are those that pass the sockets of this process, in which the scheduler is, and those between workers.
+workers of a Dask scheduler (``--cluster local:2``). Speed is measured after every worker has finished one run.
+Bytes are those that pass the sockets of this process, in which the scheduler is, and those between workers.
 Then workers are killed with SIGKILL, one after the other, while runs go on: each run must come back once, with the same
 scores as without. Prints a table and writes ``bench/results/cluster.json``.
 """
@@ -34,7 +34,7 @@ from gcnsl.workers.executor import Executor
 from gcnsl.workers.processes import Processes
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"
-EPOCHS = 100
+EPOCHS = 30
 
 
 def contest(epochs: int = EPOCHS) -> Contest:
