@@ -4,7 +4,7 @@
 
 Trainings of GCN on the bundled graph are carried out by processes of this machine (as by ``--jobs 2``) and by as many
 workers of a Dask scheduler (``--cluster local:2``). Speed is measured after every worker has finished one run.
-Bytes are those that pass the sockets of this process, in which the scheduler is, and those between workers.
+Bytes are those that this process writes to its sockets, as the one who asks and as the scheduler.
 Then workers are killed with SIGKILL, one after the other, while runs go on: each run must come back once, with the same
 scores as without. Prints a table and writes ``bench/results/cluster.json``.
 """
@@ -69,15 +69,9 @@ def counted() -> Iterator[Counter[str]]:
 
 def bytes_of(cluster: Cluster, runs: int) -> int:
     """What is sent for so many short runs, the graph included."""
-    between = lambda: sum(cluster._client.run(_received).values())  # noqa: E731
-    before = between()
     with counted() as count:
         list(cluster.each(contest(epochs=1), deque(Turn("gcn", run) for run in range(runs))))
-    return count["bytes"] + between() - before
-
-
-def _received(dask_worker: Any) -> int:
-    return dask_worker.transfer_incoming_bytes_total
+    return count["bytes"]
 
 
 def survive(cluster: Cluster, kills: int) -> dict[str, Any]:

@@ -232,10 +232,10 @@ def _hand_out_turns(
         if on_run is not None:
             on_run(*turn)
         early[turn] = reached
-        while (turn := Turn(turn.name, following[turn.name])) in early:
+        while (due := Turn(turn.name, following[turn.name])) in early:
             following[turn.name] += 1
-            _add_majority(result, contest, turn.run)
-            _record(result, turn, early.pop(turn), turns)
+            _add_majority(result, contest, due.run)
+            _record(result, due, early.pop(due), turns)
 
 
 def _record(result: Comparison, turn: Turn, reached: Reached | GcnslError, turns: deque[Turn]) -> None:
