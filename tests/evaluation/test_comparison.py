@@ -17,6 +17,7 @@ from gcnsl.graph.masks import MASKS
 from gcnsl.methods import prepare
 from gcnsl.training import METRICS
 
+from ..workers.fake_executor import FakeExecutor
 from .fake_methods import fake
 
 DATA = with_random_split(synthetic(n=90, h=0.8, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=4)
@@ -168,3 +169,41 @@ def test_as_plain_values() -> None:
         assert method["metrics"].keys() == METRICS.keys()
     assert len(told["differences"]) == 3
     assert {"half_width", "p", "verdict", "runs_needed"} <= told["differences"][0].keys()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_executor_reaches_the_same_in_whatever_order_runs_are_finished(seed) -> None:
+    here, told = compare(DATA, TWO, runs=5, seed=7, device="cpu"), []
+    executor = FakeExecutor(slots=4, seed=seed)
+    there = compare(DATA, TWO, runs=5, seed=7, device="cpu", executor=executor, on_run=lambda *turn: told.append(turn))
+    assert there.scores == here.scores
+    assert (there.epochs, there.options) == (here.epochs, here.options)
+    assert sorted(told) == [(name, run) for name in ("gcn", "mlp") for run in range(5)]
+    assert told != [(name, run) for run in range(5) for name in TWO]
+    assert executor.calls_sent == 1, "the graph is not sent with every run"
+
+
+def test_a_method_that_fails_elsewhere_is_left_out_and_has_no_further_runs() -> None:
+    methods = {"gat": fake("gat", fails=True), **TWO}
+    told = []
+    executor = FakeExecutor(slots=2, lost={("gcn", 1)})
+    result = compare(DATA, methods, runs=4, device="cpu", executor=executor, on_run=lambda *turn: told.append(turn))
+    assert result.failures == {"gat": "run 0: training diverged: as it was told to", "gcn": "run 1: killed"}
+    assert {name: len(result.values(name)) for name in result.scores} == {"majority": 4, "mlp": 4}
+    assert len([turn for turn in told if turn[0] == "gat"]) < 4
+
+
+def test_ctrl_c_brings_what_is_finished_elsewhere_in_order() -> None:
+    told = []
+
+    def press(name, run) -> None:
+        told.append((name, run))
+        if len(told) == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(ComparisonInterrupted, match=r"interrupted after \d of 10 runs") as stop:
+        compare(DATA, TWO, runs=5, device="cpu", executor=FakeExecutor(slots=4), on_run=press)
+    whole = compare(DATA, TWO, runs=5, device="cpu")
+    for name, scores in stop.value.finished.scores.items():
+        for metric, values in scores.items():
+            assert values == whole.scores[name][metric][: len(values)]

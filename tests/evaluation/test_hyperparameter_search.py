@@ -12,6 +12,7 @@ from gcnsl.evaluation import hyperparameter_search as module
 from gcnsl.evaluation.hyperparameter_search import Search, search
 from gcnsl.methods import METHODS, find_method
 from gcnsl.methods.search_space import space_of
+from gcnsl.workers.processes import Processes
 
 from .fake_methods import fake_methods
 
@@ -267,8 +268,9 @@ def test_several_processes_share_a_search(tmp_path) -> None:
     wanted = Search(
         REAL["gcn-sl-cc"].with_options(epochs=4), data, "tiny", runs=1, device="cpu", storage=tmp_path / "search.db"
     )
-    found = search(wanted, trials=2, jobs=2)
-    assert 2 <= found.trials <= 3
+    with Processes(2) as executor:
+        found = search(wanted, trials=3, executor=executor)
+    assert found.trials == 3
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,14 @@
 import os
+import signal
 import threading
+from collections import deque
 
 import pytest
+import torch
 
-from gcnsl.workers.processes import Worker, watching
+from gcnsl import InputError
+from gcnsl.workers.executor import WorkerLost
+from gcnsl.workers.processes import Processes, Worker, watching
 
 
 def test_workers_share_the_cores(monkeypatch) -> None:
@@ -42,3 +47,34 @@ def test_a_look_follows_an_error_too() -> None:
     with pytest.raises(ValueError, match="work"), watching(lambda: looks.append(1), every=60):
         raise ValueError("work")
     assert looks == [1]
+
+
+class Counting:
+    """Remembers how often it was called, and where."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, item: str) -> tuple[int, int, int]:
+        self.calls += 1
+        if item == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return os.getpid(), self.calls, torch.get_num_threads()
+
+
+def test_processes_keep_what_they_were_given_and_are_replaced_if_they_die() -> None:
+    with Processes(2) as executor:
+        assert executor.slots == 2
+        found = dict(executor.each(Counting(), deque(["a", "b", "c", "d", "e"])))
+        assert {threads for _, _, threads in found.values()} == {Worker.one_of(2).threads}
+        assert len({process for process, _, _ in found.values()}) <= 2
+        assert max(calls for _, calls, _ in found.values()) >= 3, "the same function serves one item after another"
+        items = deque(["die"])
+        for item, result in executor.each(Counting(), items):
+            if item == "die":
+                assert isinstance(result, WorkerLost)
+                assert "killed" in str(result)
+                items.append("go on")
+        assert result[1] == 1
+    with pytest.raises(InputError, match=r"jobs\(0\) must be >= 1"):
+        Processes(0)

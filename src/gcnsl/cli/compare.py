@@ -11,9 +11,10 @@ import typer
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, resolve_all, with_class_weight
-from gcnsl.cli.console import busy, out, print_json, print_table, runs_shown, say
+from gcnsl.cli.console import busy, finished_runs_shown, out, print_json, print_table, runs_shown, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.quality_tables import remark_on_imbalance
+from gcnsl.cli.worker_options import ClusterOption, workers
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def compare(
     settings: shared.SettingsOption = None,
     seed: shared.SeedOption = 0,
     device: shared.DeviceOption = "auto",
+    cluster: ClusterOption = None,
     plot: shared.PlotOption = None,
     root: shared.RootOption = None,
     as_json: shared.JsonOption = False,
@@ -64,6 +66,8 @@ def compare(
     Example: [bold]gcnsl compare debian --models mlp,gcn,gcn-sl --plot comparison.png[/]
 
     Example: [bold]gcnsl compare --nodes nodes.csv --edges edges.csv --folds 5 --metric macro-f1 --set epochs=200[/]
+
+    Example: [bold]gcnsl compare squirrel --cluster tcp://10.0.0.1:8786[/]
     """
     chosen = with_class_weight(read_options(options), class_weight)
     with busy("Reading the graph", quiet=quiet):
@@ -81,7 +85,8 @@ def compare(
     say_unused(data, methods.values())
     name, stopped = data.get("name") or "graph", None
     try:
-        with runs_shown(runs * len(methods), quiet=quiet) as (begin, show):
+        total, shown = runs * len(methods), runs_shown if cluster is None else finished_runs_shown
+        with workers(cluster, quiet=quiet) as executor, shown(total, quiet=quiet) as (tell, show):
             comparison = compare_methods(
                 data,
                 methods,
@@ -90,7 +95,8 @@ def compare(
                 seed=seed,
                 device=device,
                 root=root,
-                on_run=begin,
+                executor=executor,
+                on_run=tell,
                 on_epoch=show,
             )
     except ComparisonInterrupted as interruption:

@@ -127,6 +127,21 @@ def runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[str, int]
         yield begin, show
 
 
+@contextmanager
+def finished_runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[str, int], None], None]]:
+    """A bar over trainings elsewhere; gives the function to call after each of them, and none for their epochs."""
+    with progress("Comparing", total, unit="run", quiet=quiet) as bar:
+        done = 0
+        bar.update(completed=0, text=f"0/{total}")
+
+        def tell(method: str, run: int) -> None:
+            nonlocal done
+            done += 1
+            bar.update(completed=done, text=f"{done}/{total}  {method}, run {run}")
+
+        yield tell, None
+
+
 def duration(seconds: float) -> str:
     """A time in words, as exact as one would say it."""
     if seconds < 90:

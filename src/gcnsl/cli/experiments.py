@@ -15,6 +15,7 @@ from rich.text import Text
 from gcnsl.cli.app import INTERRUPTED, app
 from gcnsl.cli.console import ProgressBar, busy, err, out, print_in_parts, progress
 from gcnsl.cli.shared_options import DeviceOption, JsonOption, QuietOption, RootOption
+from gcnsl.cli.worker_options import ClusterOption, workers
 
 if TYPE_CHECKING:
     from gcnsl.experiments.result_store import RunResult, Status
@@ -61,6 +62,7 @@ def reproduce(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="The number of processes. \\[default: one per core, at most 16 on a GPU]")
     ] = None,
+    cluster: ClusterOption = None,
     device: DeviceOption = "auto",
     store: Annotated[
         Path, typer.Option(help="The SQLite file of the results; runs that it has are not repeated.")
@@ -92,6 +94,7 @@ def reproduce(
     from gcnsl.experiments.result_store import by_error
     from gcnsl.experiments.result_tables import make_tables
     from gcnsl.experiments.run import execute, missing_runs
+    from gcnsl.experiments.run_elsewhere import execute_elsewhere
 
     parts: dict[str, Any] = {"methods": _names(methods), "datasets": _names(datasets), "splits": _names(splits)}
     scope = Scope(**parts, runs=runs, seed=seed, paper_hparams=paper_hparams, settings=settings, trials=trials)
@@ -102,11 +105,15 @@ def reproduce(
     missing = missing_runs(specs, results, retry=retry)
     err.print(f"{len(specs)} runs, {len(specs) - len(missing)} of them already done", highlight=False)
     if missing:
-        where: dict[str, Any] = {"device": device, "jobs": jobs, "root": root}
+        how: dict[str, Any] = {"device": device, "root": root, "runs_after_search": runs, "minutes": minutes}
+        elsewhere = workers(cluster, jobs if cluster else None, quiet=quiet)  # processes are started by `execute`
         try:
-            with progress("Running", 1.0, unit="run", quiet=quiet) as bar:
+            with elsewhere as executor, progress("Running", 1.0, unit="run", quiet=quiet) as bar:
                 tell = _reporter(bar, missing)
-                execute(missing, store, **where, runs_after_search=runs, minutes=minutes, on_result=tell)
+                if executor is None:
+                    execute(missing, store, **how, jobs=jobs, on_result=tell)
+                else:
+                    execute_elsewhere(missing, store, executor, **how, on_result=tell)
         except KeyboardInterrupt:
             err.print(f"Interrupted. The finished runs are in {store}; the same command continues from there.")
             raise typer.Exit(INTERRUPTED) from None

@@ -1,7 +1,7 @@
 """``gcnsl search``: hyper-parameters, chosen on validation nodes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -12,6 +12,7 @@ from gcnsl.cli.assignments import with_class_weight
 from gcnsl.cli.console import busy, out, print_json, print_table, progress, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.quality_tables import remark_on_imbalance
+from gcnsl.cli.worker_options import ClusterOption, workers
 
 if TYPE_CHECKING:
     from gcnsl.evaluation.hyperparameter_search import Found, Search
@@ -34,6 +35,7 @@ def search(
     class_weight: shared.ClassWeightOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search, of the random splits and of training.")] = 42,
     jobs: Annotated[int, typer.Option(min=1, help="Work in so many processes.")] = 1,
+    cluster: ClusterOption = None,
     device: shared.DeviceOption = "auto",
     study: Annotated[Path, typer.Option(help="Keep the trials in this file (SQLite), and continue from it.")] = Path(
         "search.db"
@@ -88,7 +90,9 @@ def search(
     score = METRICS[wanted.metric].text
     say_unused(data, [base])
     try:
-        with progress("Searching", trials, unit="epoch" if jobs == 1 else "trial", quiet=quiet) as bar:
+        unit = "epoch" if jobs == 1 and cluster is None else "trial"
+        shown = progress("Searching", trials, unit=unit, quiet=quiet)
+        with workers(cluster, jobs, quiet=quiet) as executor, shown as bar:
             finished = 0
 
             def tell(done: int, best: float | None) -> None:
@@ -102,7 +106,8 @@ def search(
                 bar.update(completed=finished + (run + part) / runs)
 
             seconds = None if minutes is None else 60 * minutes
-            found = run_search(wanted, trials=trials, seconds=seconds, jobs=jobs, on_trial=tell, on_epoch=show)
+            told: dict[str, Any] = {"on_trial": tell, "on_epoch": show}
+            found = run_search(wanted, trials=trials, seconds=seconds, executor=executor, **told)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"the trials are in {study}; the same command continues from there") from None
     provenance = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, stdev
@@ -13,15 +14,16 @@ from typing import Any
 from torch_geometric.data import Data
 
 from gcnsl.checks import check_choice, check_whole
-from gcnsl.errors import InputError, Interrupted, TrainingDiverged
+from gcnsl.errors import GcnslError, InputError, Interrupted, TrainingDiverged
 from gcnsl.evaluation.comparison_verdict import Difference, verdict_on
+from gcnsl.evaluation.contest import Contest, Reached, Turn
 from gcnsl.evaluation.majority import MAJORITY, measure_majority
-from gcnsl.evaluation.outcome import Outcome, Preparations, run_split
 from gcnsl.evaluation.statistics import LEVEL, paired_difference
 from gcnsl.graph import split_count, split_masks
 from gcnsl.methods import Method
 from gcnsl.methods.registry import Folder
 from gcnsl.training import METRICS, Epoch, choose_device
+from gcnsl.workers.executor import Executor
 
 
 @dataclass
@@ -49,12 +51,12 @@ class Comparison:
     options: dict[str, dict[str, Any]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
-    def add(self, name: str, outcome: Outcome) -> None:
+    def add(self, name: str, reached: Reached) -> None:
         """Record what a method reached in its next run."""
-        self.add_scores(name, outcome.fitted.measure(outcome.masks["test"]))
-        self.seconds[name] = self.seconds.get(name, 0.0) + outcome.fitted.history.seconds
-        self.epochs.setdefault(name, []).append(len(outcome.fitted.history))
-        self.options[name] = outcome.fitted.prepared.method.options()
+        self.add_scores(name, reached.scores)
+        self.seconds[name] = self.seconds.get(name, 0.0) + reached.seconds
+        self.epochs.setdefault(name, []).append(reached.epochs)
+        self.options[name] = reached.options
 
     def add_scores(self, name: str, measured: Mapping[str, float]) -> None:
         """Record the metrics of a run."""
@@ -155,14 +157,15 @@ def compare(
     seed: int = 0,
     device: str = "auto",
     root: Folder = None,
+    executor: Executor | None = None,
     on_run: Callable[[str, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> Comparison:
     """Train every method on the splits of a graph, with seeds ``seed``, ``seed + 1``, ... of the weights.
 
     Run r is on split r, and begins again with the first split if there are fewer: with a single split, only the seeds
-    differ. All methods make a run before the next begins, so that what is finished at any time can be compared. A
-    method that diverges is left out.
+    differ. All methods begin a run before the next one, so that what is finished at any time can be compared. A method
+    that diverges is left out.
 
     Args:
         data: A graph with labels and masks (n × splits).
@@ -172,8 +175,9 @@ def compare(
             the method's option ``monitor``; :func:`gcnsl.methods.resolve` can make it the same metric.
         device: See :func:`gcnsl.training.choose_device`.
         root: A folder with dataset files, searched first.
-        on_run: Called with the method's name and the run's number before each run.
-        on_epoch: Called after each epoch of each run.
+        executor: Who carries out the runs, if not this process; each of its workers prepares the inputs once.
+        on_run: Called with the method's name and the run's number before each run; by an executor, after it.
+        on_epoch: Called after each epoch of each run in this process.
 
     Raises:
         ComparisonInterrupted: On Ctrl-C, with what is finished.
@@ -181,28 +185,77 @@ def compare(
     """
     check_whole("runs", runs, least=1)
     check_choice("metric", metric, METRICS)
-    splits = split_count(data)
-    result = Comparison(_test_share(data, runs), metric, splits)
-    options = {"seed": seed, "device": choose_device(device), "root": root}
-    prepared = {name: Preparations(method, data, **options) for name, method in methods.items()}
+    choose_device(device)
+    result = Comparison(_test_share(data, runs), metric, split_count(data))
+    contest = Contest(data, methods, seed=seed, device=device, root=root)
+    turns = deque(Turn(name, run) for run in range(runs) for name in methods)
     try:
-        for run in range(runs):
-            split = run % splits
-            result.add_scores(MAJORITY, measure_majority(data.y, len(data.class_names), split_masks(data, split)))
-            for name in [name for name in methods if name not in result.failures]:
-                if on_run is not None:
-                    on_run(name, run)
-                try:
-                    ready = prepared[name].on(split)
-                    result.add(name, run_split(ready, run=split, seed=seed + run, on_epoch=on_epoch))
-                except TrainingDiverged as error:
-                    result.leave_out(name, f"run {run}: {error}")
+        if executor is None:
+            _take_turns(result, contest, turns, on_run, on_epoch)
+        else:
+            _hand_out_turns(result, contest, turns, on_run, executor)
     except KeyboardInterrupt:
         done = sum(map(len, result.epochs.values()))
         raise ComparisonInterrupted(f"interrupted after {done} of {runs * len(methods)} runs", result) from None
     if not result.epochs:
         raise TrainingDiverged("; ".join(f"{name}, {why}" for name, why in result.failures.items()))
     return result
+
+
+def _take_turns(
+    result: Comparison,
+    contest: Contest,
+    turns: deque[Turn],
+    on_run: Callable[[str, int], None] | None,
+    on_epoch: Callable[[Epoch], None] | None,
+) -> None:
+    """Carry out all runs in this process."""
+    while turns:
+        turn = turns.popleft()
+        _add_majority(result, contest, turn.run)
+        if on_run is not None:
+            on_run(*turn)
+        _record(result, turn, contest(turn, on_epoch), turns)
+
+
+def _hand_out_turns(
+    result: Comparison,
+    contest: Contest,
+    turns: deque[Turn],
+    on_run: Callable[[str, int], None] | None,
+    executor: Executor,
+) -> None:
+    """Let an executor carry out all runs; those of a method are recorded in their order, in which they are compared."""
+    early: dict[Turn, Reached | GcnslError] = {}
+    following = Counter[str]()
+    for turn, reached in executor.each(contest, turns):
+        if on_run is not None:
+            on_run(*turn)
+        early[turn] = reached
+        while (due := Turn(turn.name, following[turn.name])) in early:
+            following[turn.name] += 1
+            _add_majority(result, contest, due.run)
+            _record(result, due, early.pop(due), turns)
+
+
+def _record(result: Comparison, turn: Turn, reached: Reached | GcnslError, turns: deque[Turn]) -> None:
+    """Record a run; after a failure the method has no further turns."""
+    if turn.name in result.failures:
+        return
+    if isinstance(reached, Reached):
+        result.add(turn.name, reached)
+        return
+    result.leave_out(turn.name, f"run {turn.run}: {reached}")
+    for other in [other for other in turns if other.name == turn.name]:
+        turns.remove(other)
+
+
+def _add_majority(result: Comparison, contest: Contest, run: int) -> None:
+    """Record the baseline of a run, unless it is there."""
+    data = contest.data
+    if len(result.scores.get(MAJORITY, {}).get(result.metric, ())) <= run:
+        masks = split_masks(data, run % result.splits)
+        result.add_scores(MAJORITY, measure_majority(data.y, len(data.class_names), masks))
 
 
 def _test_share(data: Data, runs: int) -> float:

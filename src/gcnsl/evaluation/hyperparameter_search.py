@@ -1,8 +1,8 @@
 """Hyper-parameters found by Optuna, judged by a metric on validation nodes alone: test nodes are not looked at.
 
 A trial trains on one split after the other and is given up when it falls behind the median of the trials before it.
-Finished trials are in an SQLite file, so that a search continues where it was interrupted or killed, and several
-processes can work on one search.
+Finished trials are in an SQLite file, so that a search continues where it was interrupted or killed. Workers judge
+trials, but only the process that searches writes the file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import check_choice, check_number, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
+from gcnsl.evaluation.ask_and_tell import DONE, FAILED, PATIENT_TRIALS, Asked, count, share_trials
 from gcnsl.evaluation.outcome import Preparations, run_split
 from gcnsl.files import digest
 from gcnsl.graph import split_count, split_masks
@@ -33,14 +34,22 @@ from gcnsl.methods import Method, Prepared, find_method
 from gcnsl.methods.registry import Folder
 from gcnsl.methods.search_space import Suggest, combinations, space_of, starts_of
 from gcnsl.training import METRICS, Epoch, choose_device
-from gcnsl.workers.processes import Worker, in_processes, watching
+from gcnsl.workers.executor import Executor, check_wanted
+from gcnsl.workers.processes import watching
 
-_DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 _STARTUP_TRIALS = 10
 _FEW = 32
 """If there are no more combinations than this, all of them are tried, each once."""
 _POLL_SECONDS, _WAIT_SECONDS = 1.0, 60
 _WORST_LOSS = -100.0
+
+
+class _Grid(optuna.samplers.GridSampler):
+    """One that may be asked and told: after the last combination, Optuna's would stop an optimisation there is not."""
+
+    def after_trial(self, *trial: Any) -> None:
+        with suppress(RuntimeError):
+            super().after_trial(*trial)
 
 
 @dataclass(frozen=True)
@@ -105,11 +114,11 @@ class Search:
             storage=RDBStorage(f"sqlite:///{self.storage}", engine_kwargs=patient),
             direction="maximize",
             load_if_exists=True,
-            pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS // 2),
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=PATIENT_TRIALS),
         )
         if self.combinations < math.inf:  # the sampler numbers combinations by the seed, so the seed has to stay
             values = {name: suggest.values or () for name, suggest in self.space.items()}
-            study.sampler = optuna.samplers.GridSampler(values, seed=self.seed)
+            study.sampler = _Grid(values, seed=self.seed)
         else:
             seed = self.seed + len(study.get_trials(deepcopy=False))
             study.sampler = optuna.samplers.TPESampler(n_startup_trials=_STARTUP_TRIALS, seed=seed)
@@ -147,7 +156,7 @@ def search(
     *,
     trials: int,
     seconds: float | None = None,
-    jobs: int = 1,
+    executor: Executor | None = None,
     on_trial: Callable[[int, float | None], None] | None = None,
     on_epoch: Callable[[int, Epoch], None] | None = None,
 ) -> Found:
@@ -157,10 +166,10 @@ def search(
         wanted: What to search for.
         trials: How many trials there should be in the end; at most all combinations, where there are few.
         seconds: Start no trial after so many seconds.
-        jobs: Processes.
+        executor: Who judges the trials, if not this process.
         on_trial: Called with the number of trials and the best value of the metric so far: at once, and in another
             thread after each trial.
-        on_epoch: Called after each epoch with the number of the run in its trial; only if there are no other processes.
+        on_epoch: Called after each epoch with the number of the run in its trial; only if there is no executor.
     """
     check_whole("trials", trials, least=1)
     if seconds is not None:
@@ -176,24 +185,27 @@ def search(
 
     def look() -> None:
         nonlocal told
-        if on_trial is not None and _done(study) != told:
-            told = _done(study)
+        if on_trial is not None and count(study, DONE) != told:
+            told = count(study, DONE)
             best = max((trial.value for trial in complete() if trial.value is not None), default=None)
             on_trial(told, None if best is None else wanted.gain(best))
 
     look()
     with watching(look, every=_POLL_SECONDS) if on_trial else nullcontext():
-        if _done(study) < trials and jobs == 1:
-            _work(wanted, trials, seconds, on_epoch=on_epoch)
-        elif _done(study) < trials:
-            worker = Worker.one_of(jobs)
-            in_processes(partial(_work, wanted, trials, seconds), [worker] * jobs, jobs=jobs, worker=worker)
+        if count(study, DONE) < trials and executor is None:
+            enough = [optuna.study.MaxTrialsCallback(trials, states=states) for states in (DONE, FAILED)]
+            judge = partial(_judge_here, wanted=wanted, on_epoch=on_epoch)
+            study.optimize(judge, timeout=seconds, callbacks=enough, catch=torch.OutOfMemoryError)
+        elif executor is not None:
+            suggest, known = partial(_suggest, wanted=wanted), wanted.combinations
+            limits: dict[str, Any] = {"trials": trials, "combinations": known, "seconds": seconds}
+            share_trials(study, executor, partial(_judge_there, wanted=wanted), suggest, runs=wanted.runs, **limits)
     if not complete():
         raise InputError(
             f"no trial was finished: allow more time than seconds({seconds}), or a device with more memory"
         )
     best, start = study.best_trial, _start(wanted, complete())
-    return Found(best.user_attrs["options"], wanted.gain(float(best.value or 0.0)), start, _done(study))
+    return Found(best.user_attrs["options"], wanted.gain(float(best.value or 0.0)), start, count(study, DONE))
 
 
 def _start(wanted: Search, complete: Sequence[optuna.trial.FrozenTrial]) -> float | None:
@@ -206,7 +218,7 @@ def _start(wanted: Search, complete: Sequence[optuna.trial.FrozenTrial]) -> floa
 
 def _enqueue_first(study: optuna.Study, wanted: Search) -> None:
     """Queue what is to be tried first, unless it is queued or done; a trial that was killed is tried again."""
-    known = study.get_trials(deepcopy=False, states=(*_DONE, TrialState.WAITING))
+    known = study.get_trials(deepcopy=False, states=(*DONE, TrialState.WAITING))
     tried = [trial.system_attrs.get("fixed_params") for trial in known]
     base, general = wanted.method, find_method(wanted.method.name)
     candidates, starts = (
@@ -220,43 +232,54 @@ def _enqueue_first(study: optuna.Study, wanted: Search) -> None:
             tried.append(first)
 
 
-def _work(
-    wanted: Search,
-    trials: int,
-    seconds: float | None,
-    worker: Worker | None = None,
-    on_epoch: Callable[[int, Epoch], None] | None = None,
-) -> None:
-    if worker:
-        worker.begin()
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-    enough = [optuna.study.MaxTrialsCallback(trials, states=states) for states in (_DONE, (TrialState.FAIL,))]
-    if worker:
-        on_epoch = worker.stop_if_orphaned
-    judge = partial(_judge, wanted=wanted, on_epoch=on_epoch)
-    try:
-        wanted.study().optimize(judge, timeout=seconds, callbacks=enough, catch=torch.OutOfMemoryError)
-    except ValueError as error:  # SQLite can give a queued trial to two processes; the other one has finished it first
-        if worker is None or "Cannot tell" not in str(error):
-            raise
-        _work(wanted, trials, seconds, worker)
-
-
-def _judge(trial: optuna.Trial, wanted: Search, on_epoch: Callable[[int, Epoch], None] | None) -> float:
-    """Mean gain over the runs: the metric on validation nodes, with the sign that makes more better."""
+def _suggest(trial: optuna.Trial, wanted: Search) -> dict[str, Any]:
+    """The settings of a new trial."""
     options = {name: suggest(trial, name) for name, suggest in wanted.space.items()}
     trial.set_user_attr("options", options)
+    return options
+
+
+def _judge_here(trial: optuna.Trial, wanted: Search, on_epoch: Callable[[int, Epoch], None] | None) -> float:
+    """Judge a trial in this process."""
+
+    def falls_behind(means: Sequence[float]) -> bool:
+        trial.report(means[-1], len(means) - 1)
+        return trial.should_prune()
+
+    means = _judge(_suggest(trial, wanted), wanted, falls_behind, on_epoch)
+    if len(means) < wanted.runs:
+        raise optuna.TrialPruned
+    return means[-1]
+
+
+def _judge_there(asked: Asked, wanted: Search) -> list[float] | None:
+    """Judge a trial in a worker; ``None`` if that needs too much memory."""
+    try:
+        return _judge(asked.options, wanted, asked.falls_behind, check_wanted)
+    except torch.OutOfMemoryError:
+        return None
+
+
+def _judge(
+    options: Mapping[str, Any],
+    wanted: Search,
+    falls_behind: Callable[[Sequence[float]], bool],
+    on_epoch: Callable[[int, Epoch], None] | None,
+) -> list[float]:
+    """Mean gain after each run: the metric on validation nodes, with the sign that makes more better."""
     method, device = wanted.method.with_options(**options), choose_device(wanted.device)
     prepared = Preparations(method, wanted.data, seed=wanted.seed, device=device, root=wanted.root)
-    splits, gains = split_count(wanted.data), []
+    splits = split_count(wanted.data)
+    gains: list[float] = []
+    means: list[float] = []
     for run in range(wanted.runs):
         told, split = on_epoch and partial(on_epoch, run), run % splits
         where = {"run": split, "seed": wanted.seed + run}
         gains.append(_validation_gain(prepared.on(split), metric=wanted.metric, on_epoch=told, **where))
-        trial.report(fmean(gains), run)
-        if run + 1 < wanted.runs and trial.should_prune():
-            raise optuna.TrialPruned
-    return fmean(gains)
+        means.append(fmean(gains))
+        if falls_behind(means):
+            break
+    return means
 
 
 def _validation_gain(
@@ -270,7 +293,3 @@ def _validation_gain(
         return worst
     value = METRICS[metric].gain(outcome.fitted.measure(outcome.masks["val"])[metric])
     return worst if math.isnan(value) else value
-
-
-def _done(study: optuna.Study) -> int:
-    return len(study.get_trials(deepcopy=False, states=_DONE))

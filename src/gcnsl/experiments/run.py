@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from joblib.externals.loky.process_executor import TerminatedWorkerError
+from torch_geometric.data import Data
 
 from gcnsl.checks import check_number, check_whole
 from gcnsl.datasets import load
@@ -29,6 +30,7 @@ from gcnsl.experiments.result_store import ResultStore, RunResult, Status
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.methods import resolve
 from gcnsl.training import Epoch, choose_device
+from gcnsl.workers.executor import check_wanted
 from gcnsl.workers.processes import Worker, in_processes, watching
 
 GPU_JOBS = 16
@@ -179,7 +181,7 @@ def run_group(group: Group, work: Work) -> None:
     following: Group = ()
     with ResultStore(work.store) as store:
         try:
-            measure = _prepared(group, work)
+            measure = measure_on(load_graph(group, work.root), group[0], work)
         except Exception as error:  # it would happen to every run of the group
             store.add(*(failed_run(spec, error, device=work.device) for spec in group))
             return
@@ -202,18 +204,26 @@ def run_group(group: Group, work: Work) -> None:
         run_group(following, work)
 
 
-def _prepared(group: Group, work: Work) -> Callable[[RunSpec], RunResult | None]:
-    """The function that carries out runs of a group; what they share is prepared once."""
-    first, on_epoch = group[0], work.worker.stop_if_orphaned if work.worker else None
+def load_graph(group: Group, root: Path | None) -> Data:
+    """The graph of some runs that share it, with the splits that they need."""
+    first = group[0]
     least = dict(first.options)["search_splits"] if first.task == "search" else 1
-    data = load(
+    return load(
         first.dataset,
         split=None if first.split == "none" else first.split,
         runs=max(least, *(spec.run + 1 for spec in group)),
         seed=first.seed,
-        root=work.root,
+        root=root,
         directed=first.directed,
     )
+
+
+def measure_on(data: Data, first: RunSpec, work: Work) -> Callable[[RunSpec], RunResult | None]:
+    """The function that carries out runs that differ from the first in their number; what they share is prepared once.
+
+    It gives ``None`` for a search that has no time left.
+    """
+    on_epoch = work.worker.stop_if_orphaned if work.worker else check_wanted
     if first.task == "features":
         return partial(time_features, data=data, device=work.device)
     if first.task == "search":
@@ -225,7 +235,7 @@ def _prepared(group: Group, work: Work) -> Callable[[RunSpec], RunResult | None]
     return partial(_train_on_split, prepared=prepared, on_epoch=on_epoch)
 
 
-def _train_on_split(spec: RunSpec, prepared: Preparations, on_epoch: Callable[[Epoch], None] | None) -> RunResult:
+def _train_on_split(spec: RunSpec, prepared: Preparations, on_epoch: Callable[[Epoch], None]) -> RunResult:
     return train_run(spec, prepared.on(spec.run), on_epoch=on_epoch)
 
 

@@ -1,1 +1,1 @@
-"""Where runs are carried out: in other processes of this machine."""
+"""Where runs are carried out: in other processes of this machine, or on a cluster."""

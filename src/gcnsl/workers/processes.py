@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import joblib
 import torch
+from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-Item = TypeVar("Item")
+from gcnsl.checks import check_whole
+from gcnsl.workers.executor import Executor, Item, Result, WorkerLost, check_by
 
 _IDLE_SECONDS = 60
 """A worker ends after waiting so long for work: if its parent was killed, it would wait forever."""
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,11 @@ class Worker:
         """One of so many workers of this process, which share the cores."""
         return cls(os.getpid(), max(1, (os.cpu_count() or 1) // jobs))
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that keep libraries to the threads; they must be there before the process starts."""
+        return dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
+
     def begin(self) -> None:
         """To be called first in the worker."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends us
@@ -41,6 +51,70 @@ class Worker:
         """End the worker if its parent was killed: whoever goes on would do the same work a second time."""
         if os.getppid() != self.parent:
             os._exit(1)
+
+
+class Processes(Executor):
+    """So many processes of this machine.
+
+    If one dies, the runs that are under way in the others are lost with it, and new processes do the rest.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = check_whole("jobs", jobs, least=1)
+        self._pool: Any = None
+
+    @property
+    def slots(self) -> int:
+        """The number of processes."""
+        return self._jobs
+
+    def _starter(self, call: Callable[[Item], Result]) -> Callable[[Item], Any]:
+        worker = Worker.one_of(self._jobs)
+
+        def start(item: Item) -> Any:
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(
+                    self._jobs,
+                    timeout=_IDLE_SECONDS,
+                    initializer=_begin,
+                    initargs=(call, worker),
+                    env=worker.environment,
+                )
+            return self._pool.submit(_call_on, item)
+
+        self._end()  # the processes of an earlier function
+        return start
+
+    def _finished(self, futures: Collection[Any], seconds: float) -> Iterator[tuple[Any, Any]]:
+        for future in wait(futures, seconds, FIRST_COMPLETED).done:
+            try:
+                result = future.result()
+            except BrokenProcessPool:
+                self._end()
+                result = WorkerLost("its process was killed, or one beside it, perhaps for lack of memory")
+            yield future, result
+
+    def _end(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(kill_workers=True)
+            self._pool = None
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+
+_given: dict[str, Any] = {}
+"""In a worker: the function that it was given."""
+
+
+def _begin(call: Callable[[Any], Any], worker: Worker) -> None:
+    worker.begin()
+    check_by(worker.stop_if_orphaned)
+    _given["call"] = call
+
+
+def _call_on(item: Any) -> Any:
+    return _given["call"](item)
 
 
 def in_processes(call: Callable[[Item], None], items: Iterable[Item], *, jobs: int, worker: Worker) -> None:

@@ -1,0 +1,136 @@
+"""What a cluster costs and what it survives, with worker processes that are reached over TCP.
+
+    python bench/cluster.py [--runs 40] [--kills 30] [--workers 2]
+
+Trainings of GCN on the bundled graph are carried out by processes of this machine (as by ``--jobs 2``) and by as many
+workers of a Dask scheduler (``--cluster local:2``). Speed is measured after every worker has finished one run.
+Bytes are those that this process writes to its sockets, as the one who asks and as the scheduler.
+Then workers are killed with SIGKILL, one after the other, while runs go on: each run must come back once, with the same
+scores as without. Prints a table and writes ``bench/results/cluster.json``.
+"""
+
+import argparse
+import json
+import os
+import pickle
+import random
+import signal
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from distributed.comm import tcp
+from rich.console import Console
+from rich.table import Table
+
+from gcnsl.datasets import load
+from gcnsl.evaluation.contest import Contest, Reached, Turn
+from gcnsl.methods import METHODS
+from gcnsl.workers.cluster import Cluster
+from gcnsl.workers.executor import Executor
+from gcnsl.workers.processes import Processes
+
+RESULTS = Path(__file__).parent / "results" / "cluster.json"
+EPOCHS = 30
+
+
+def contest(epochs: int = EPOCHS) -> Contest:
+    """Trainings of equal length."""
+    quick = METHODS["gcn"].with_options(epochs=epochs, patience=epochs)
+    return Contest(load("debian", runs=1), {"gcn": quick}, seed=0, device="cpu")
+
+
+def runs_per_second(executor: Executor, runs: int) -> float:
+    """Speed after every worker has finished its first run."""
+    times = [time.perf_counter() for _ in executor.each(contest(), deque(Turn("gcn", run) for run in range(runs)))]
+    warm = executor.slots
+    return (runs - warm) / (times[-1] - times[warm - 1])
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """Count the bytes that are written to sockets in this process."""
+    count, write = Counter[str](), tcp.TCP.write
+
+    async def counting(self: Any, *message: Any, **options: Any) -> int:
+        written = await write(self, *message, **options)
+        count["bytes"] += written
+        return written
+
+    tcp.TCP.write = counting
+    try:
+        yield count
+    finally:
+        tcp.TCP.write = write
+
+
+def bytes_of(cluster: Cluster, runs: int) -> int:
+    """What is sent for so many short runs, the graph included."""
+    with counted() as count:
+        list(cluster.each(contest(epochs=1), deque(Turn("gcn", run) for run in range(runs))))
+    return count["bytes"]
+
+
+def survive(cluster: Cluster, kills: int) -> dict[str, Any]:
+    """Kill a worker after every other run, and compare all results with those of an undisturbed process."""
+    turns, done, killed = deque(Turn("gcn", run) for run in range(3 * kills)), Counter[Turn](), 0
+    scores: dict[Turn, Reached] = {}
+    expected: Callable[[Turn], Any] = contest(epochs=5)
+    began = time.perf_counter()
+    for turn, reached in cluster.each(contest(epochs=5), turns):
+        done[turn] += 1
+        scores[turn] = reached
+        alive = [nanny.pid for nanny in cluster._client.cluster.workers.values() if nanny.pid]
+        if killed < kills and len(done) % 2 == 0 and alive:
+            os.kill(random.choice(alive), signal.SIGKILL)
+            killed += 1
+    return {
+        "kills": killed,
+        "runs": 3 * kills,
+        "lost": 3 * kills - len(done),
+        "doubled": sum(count > 1 for count in done.values()),
+        "failed": sum(not isinstance(reached, Reached) for reached in scores.values()),
+        "different": sum(
+            isinstance(reached, Reached) and reached.scores != expected(turn).scores for turn, reached in scores.items()
+        ),
+        "seconds": round(time.perf_counter() - began, 1),
+    }
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--workers", type=int, default=2)
+    chosen = parser.parse_args()
+    with Processes(chosen.workers) as processes:
+        here = runs_per_second(processes, chosen.runs)
+    with Cluster(f"local:{chosen.workers}") as cluster:
+        there = runs_per_second(cluster, chosen.runs)
+        few, many = (bytes_of(cluster, runs) for runs in (10, 10 + chosen.runs))
+        survived = survive(cluster, chosen.kills)
+    measured = {
+        "workers": chosen.workers,
+        "runs_per_second": {"processes": round(here, 3), "cluster": round(there, 3)},
+        "efficiency": round(there / here, 3),
+        "bytes_of_a_graph": len(pickle.dumps(contest())),
+        "bytes_per_run": round((many - few) / chosen.runs),
+    }
+    table = Table("", "measured", title=f"{chosen.workers} workers over TCP")
+    table.add_row("runs per second, processes / cluster", f"{here:.2f} / {there:.2f}")
+    table.add_row("efficiency against processes", f"{measured['efficiency']:.0%}")
+    table.add_row("bytes of the graph and the methods, once per worker", f"{measured['bytes_of_a_graph']:,}")
+    table.add_row("bytes per run", f"{measured['bytes_per_run']:,}")
+    table.add_row("workers killed, of runs", f"{survived['kills']}, {survived['runs']}")
+    for what in ("lost", "doubled", "failed", "different"):
+        table.add_row(f"runs {what}", str(survived[what]))
+    Console().print(table)
+    RESULTS.write_text(json.dumps(measured | {"survived": survived}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+import json
+
+import pytest
+
+from gcnsl import cli
+from gcnsl.cli.worker_options import workers
+from gcnsl.methods import METHODS
+from gcnsl.workers import cluster
+from gcnsl.workers.processes import Processes
+
+from ..workers.fake_executor import FakeExecutor
+
+FEW = ("--set", "epochs=3", "--json")
+
+
+@pytest.fixture
+def opened(monkeypatch) -> list[str]:
+    """The addresses of the clusters that were asked for, which have no workers but work."""
+    addresses = []
+
+    def open_cluster(address: str) -> FakeExecutor:
+        addresses.append(address)
+        return FakeExecutor()
+
+    monkeypatch.setattr(cluster, "Cluster", open_cluster)
+    return addresses
+
+
+def test_compare(gcnsl, people, opened) -> None:
+    command = ("compare", *people, "--models", "mlp,gcn", "--runs", 3, *FEW)
+    here, there = (json.loads(gcnsl(*command, *where)[1]) for where in ((), ("--cluster", "tcp://a:1")))
+    scores = [{method["name"]: method["metrics"] for method in answer["methods"]} for answer in (here, there)]
+    assert scores[0] == scores[1]
+    assert opened == ["tcp://a:1"]
+
+
+def test_search(gcnsl, people, opened, tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(METHODS, "mlp", METHODS["mlp"].with_options(epochs=2))
+    files = ("--study", tmp_path / "search.db", "-o", tmp_path / "mine.toml")
+    command = ("search", *people, "--method", "mlp", "--trials", 4, "--runs", 1, *files, "--cluster", "tcp://a:1")
+    code, out, _ = gcnsl(*command)
+    assert code == 0
+    assert "after 4 trials" in out
+    assert opened == ["tcp://a:1"]
+
+
+def test_reproduce(gcnsl, opened, tmp_path) -> None:
+    store = tmp_path / "results.db"
+    few = ("--methods", "mlp", "--datasets", "debian", "--splits", "random", "--runs", 2, "--store", store)
+    code, _, err = gcnsl("reproduce", "accuracy", *few, "--cluster", "tcp://a:1", "--json")
+    assert code == 0, err
+    assert "2 runs, 0 of them already done" in err
+    assert "2 runs, 2 of them already done" in gcnsl("reproduce", "accuracy", *few, "--cluster", "tcp://a:1")[2]
+    assert opened == ["tcp://a:1"], "nothing is left to do the second time"
+
+
+@pytest.mark.parametrize(
+    "command", [("search", "debian", "--jobs", 2), ("reproduce", "accuracy", "--jobs", 2, "--store", "r.db")]
+)
+def test_one_of_both_does_the_work(gcnsl, command, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, err = gcnsl(*command, "--cluster", "local:2")
+    assert code == cli.BAD_INPUT
+    assert "--cluster local:2 and --jobs 2 both say who does the work: give one of them" in err
+
+
+def test_errors_speak_of_the_option(gcnsl) -> None:
+    code, _, err = gcnsl("compare", "debian", "--cluster", "local:x")
+    assert (code, err) == (cli.BAD_INPUT, "Error: --cluster local:x must name the number of workers, such as local:4\n")
+
+
+def test_processes_or_none() -> None:
+    with workers(None, 2, quiet=True) as executor:
+        assert isinstance(executor, Processes)
+        assert executor.slots == 2
+    with workers(None, 1, quiet=True) as executor:
+        assert executor is None
