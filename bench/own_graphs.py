@@ -171,7 +171,7 @@ def print_table(results: dict[str, Any]) -> None:
         for name in names:
             runs = [run[name] for run in splits.values() if name in run]
             values = [100 * fmean(run[metric] for run in runs) for metric in ("accuracy", "roc-auc")] if runs else []
-            cells.append(" / ".join(f"{value:.1f}" for value in values if value == value) or "–")
+            cells.append(" / ".join(f"{value:.1f}" for value in values if not np.isnan(value)) or "–")
         table.add_row(f"{title} ({len(splits)})", *cells)
     Console(width=160).print(table)
 
