@@ -105,8 +105,8 @@ class Explanation:
         rival: The second most probable class.
         evidence: By branch, what it adds to the log-odds of the predicted class against the rival, the difference of
             their logits, which is the sum. Empty if the model has no branches.
-        features: The features that have a share, those with the largest first; ``None`` if the model is a step function
-            of them, as trees are, so that shares are not defined.
+        features: The features that have a share, those with the largest first; ``None`` if they were left out,
+            or if the model is a step function of them, as trees are, so that shares are not defined.
         nodes: Number of nodes of the graph.
     """
 
@@ -163,9 +163,15 @@ def find_node(classifier: NodeClassifier, name: str) -> int:
     return strings.index(name)
 
 
-def explain(classifier: NodeClassifier, node: int) -> Explanation:
-    """Explain the prediction for a node of the training graph, by its number."""
-    probabilities = classifier.predict_proba()
+def explain(
+    classifier: NodeClassifier, node: int, *, probabilities: NDArray[Any] | None = None, with_features: bool = True
+) -> Explanation:
+    """Explain the prediction for a node of the training graph, by its number.
+
+    Two things save time if many nodes are explained: giving the ``probabilities`` of all nodes (n × C), as
+    ``classifier.predict_proba()`` returns them, and leaving out the shares of features, which take most of the time.
+    """
+    probabilities = classifier.predict_proba() if probabilities is None else probabilities
     order = np.argsort(-probabilities[node], kind="stable")
     given = _links(classifier.graph_, node)
     learned = _Learned(classifier, node)
@@ -192,7 +198,7 @@ def explain(classifier: NodeClassifier, node: int) -> Explanation:
         reconnected=None if reconnected is None else [other for other in closest if other.reconnected],
         rival=classes[second],
         evidence=branches(*prepared.inputs, node=node, one=first, other=second) if branches else {},
-        features=_features(classifier, node, one=first, other=second),
+        features=_features(classifier, node, one=first, other=second) if with_features else None,
         nodes=len(probabilities),
     )
 
