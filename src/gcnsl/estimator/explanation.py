@@ -24,7 +24,7 @@ CROWD, CROWDED_SHARE = 1000, 0.5
 """From so many neighbours on, or with more than this share of all nodes, the learned graph tells nothing of a node."""
 
 REASONED = 50
-"""Number of neighbours, the closest first, for which reasons are looked for."""
+"""Number of neighbours for which reasons are looked for, unless another is asked for."""
 
 ROUNDING = 1e-5
 """By how much a similarity of exactly ε may differ from it, computed in another order."""
@@ -164,12 +164,23 @@ def find_node(classifier: NodeClassifier, name: str) -> int:
 
 
 def explain(
-    classifier: NodeClassifier, node: int, *, probabilities: NDArray[Any] | None = None, with_features: bool = True
+    classifier: NodeClassifier,
+    node: int,
+    *,
+    probabilities: NDArray[Any] | None = None,
+    reasoned: int = REASONED,
+    with_features: bool = True,
 ) -> Explanation:
     """Explain the prediction for a node of the training graph, by its number.
 
-    Two things save time if many nodes are explained: giving the ``probabilities`` of all nodes (n × C), as
-    ``classifier.predict_proba()`` returns them, and leaving out the shares of features, which take most of the time.
+    Who explains many nodes can save time in three ways.
+
+    Args:
+        classifier: A fitted one.
+        node: The number of the node.
+        probabilities: What ``classifier.predict_proba()`` returns (n × C), if it is at hand.
+        reasoned: Number of neighbours, the closest first, for which reasons are looked for.
+        with_features: Whether to compute the shares of features, which takes longer than all the rest.
     """
     probabilities = classifier.predict_proba() if probabilities is None else probabilities
     order = np.argsort(-probabilities[node], kind="stable")
@@ -184,7 +195,7 @@ def explain(
             original=i in given,
             reconnected=i in (reconnected or ()),
             links=given.get(i, {}),
-            reasons=learned.reasons(i) if place < REASONED else [],
+            reasons=learned.reasons(i) if place < reasoned else [],
         )
         for place, i in enumerate(sorted(others, key=lambda i: -(learned.similarity(i) or 0.0)))
     ]

@@ -1,8 +1,9 @@
-"""Explanations of many nodes, as small as a page needs them: for an explorer that walks from neighbour to neighbour."""
+"""Explanations of many nodes, as small as a page needs them, to walk from neighbour to neighbour."""
 
 import json
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,83 +14,96 @@ from gcnsl.estimator.similarity_reasons import node_name
 from gcnsl.training.metrics import Ints
 
 DRAWN = 12
-"""Number of neighbours that a page shows of each graph, the most similar first."""
+"""Number of neighbours that are shown of each graph, the most similar first."""
 FEATURES, FEATURED = 8, 24
-"""Number of features that are shown, and of the nodes, the first ones, for which they are computed: it takes long."""
+"""Number of features that are shown, and of nodes, the first ones, for which this is done: it takes long."""
 MOST_BYTES = 2_000_000
-"""No more nodes are explained when the explanations are as large as this."""
+"""When explanations are as large as this, no more nodes are explained."""
 
 _USES = (None, "training", "validation")
 
 
 class ExploredNodes:
-    """Explained nodes and all neighbours that they mention, as plain values for JSON.
+    """Explained nodes and all neighbours that are shown with them, as plain values for JSON.
 
     Args:
         classifier: A fitted one.
-        truth: The class numbers of the training graph's nodes, as far as they are known now (n), else -1.
+        truth: The class numbers of the training graph's nodes (n), -1 where they are not known even now.
 
     Attributes:
-        nodes: ``[name, class known to training, true class, predicted class, probability, use]`` of each node, where
-            classes are numbers, -1 if not known, and the use is 0, 1 (training) or 2 (validation).
-        views: By the place of a node in ``nodes``, what explains it.
+        nodes: A node each: ``[name, class known to training, true class, predicted class, probability, use]``. Classes
+            are numbers, -1 if not known; the use is 1 for training, 2 for validation, else 0.
+        views: What explains a node, by its place in ``nodes``.
     """
 
     def __init__(self, classifier: NodeClassifier, truth: Ints) -> None:
         self._classifier, self._truth = classifier, truth
         self._probabilities = classifier.predict_proba()
-        self._class_numbers = {c: number for number, c in enumerate(classifier.classes_.tolist())}
-        self._numbers = {node_name(classifier, node): node for node in range(len(truth))}
-        self._places: dict[Any, int] = {}
+        self._classes = {c: number for number, c in enumerate(classifier.classes_.tolist())}
+        self._numbers = {node_name(classifier, number): number for number in range(len(truth))}
+        self._places: dict[int, int] = {}
         self.nodes: list[list[Any]] = []
         self.views: dict[int, dict[str, Any]] = {}
 
     def explain(
-        self, order: Sequence[int], *, seconds: float, on_progress: Callable[[int, int], None] | None = None
+        self, first: Sequence[int], *, seconds: float, on_progress: Callable[[int, int], None] | None = None
     ) -> None:
-        """Explain training nodes in this order, at least one, until the time is over or the page is large enough."""
-        began, size = time.monotonic(), 0
-        for done, node in enumerate(order):
-            told = explain(
-                self._classifier, node, probabilities=self._probabilities, with_features=done < FEATURED
-            )
-            place, view = self._place(told.node), self._view(told)
-            self.views[place] = view
-            size += len(json.dumps(view))
-            if on_progress is not None:
-                on_progress(done + 1, len(order))
-            if size > MOST_BYTES or time.monotonic() - began > seconds:
-                break
+        """Explain some training nodes, then the neighbours that are shown with them, then others in random order.
 
-    def place(self, node: int) -> int | None:
-        """Where a training node is in ``nodes``, if it is explained."""
-        place = self._places.get(node_name(self._classifier, node))
+        It ends when the time is over or the page is large enough, but not before one node is explained. After each,
+        ``on_progress`` is called with the number of explained nodes and that of all nodes.
+        """
+        began, size, waiting, others = time.monotonic(), 0, list(first), np.random.default_rng(0)
+        for number in chain(waiting, others.permutation(len(self._truth)).tolist()):
+            spent = time.monotonic() - began
+            if self.views and (spent > seconds or size > MOST_BYTES):
+                break
+            if self.place(number) is not None:
+                continue
+            told = explain(
+                self._classifier,
+                number,
+                probabilities=self._probabilities,
+                reasoned=2 * DRAWN,
+                with_features=len(self.views) < FEATURED and spent < seconds / 3,
+            )
+            view = self._view(told)
+            self.views[self._place(told.node)] = view
+            size += len(json.dumps(view))
+            if len(self.views) <= len(first):  # the loop goes on with what is added here
+                shown = (*told.original[:DRAWN], *(told.reconnected or [])[:DRAWN])
+                waiting += [self._numbers[other.id] for other in shown]
+            if on_progress is not None:
+                on_progress(len(self.views), len(self._truth))
+
+    def place(self, number: int) -> int | None:
+        """Where a node of the training graph is in ``nodes``, if it is explained."""
+        place = self._places.get(number)
         return place if place in self.views else None
 
     def _place(self, node: Node) -> int:
-        if node.id not in self._places:
-            self._places[node.id] = len(self.nodes)
-            known, predicted = self._class_numbers.get(node.label, -1), self._class_numbers[node.predicted]
-            truth = int(self._truth[self._numbers[node.id]])
-            use = _USES.index(node.used_for)
-            self.nodes.append([str(node.id), known, truth, predicted, round(node.probability, 3), use])
-        return self._places[node.id]
+        number = self._numbers[node.id]
+        if number not in self._places:
+            self._places[number] = len(self.nodes)
+            classes = (self._classes.get(node.label, -1), int(self._truth[number]), self._classes[node.predicted])
+            self.nodes.append([str(node.id), *classes, round(node.probability, 3), _USES.index(node.used_for)])
+        return self._places[number]
 
     def _view(self, told: Explanation) -> dict[str, Any]:
-        """``given`` and ``learned`` neighbours, the likeliest classes, and what speaks for the first of them."""
-        likely = [[self._class_numbers[c], round(p, 3)] for c, p in list(told.probabilities.items())[:3]]
+        """The likeliest classes, what speaks for the first of them, and the neighbours in both graphs."""
+        shares = told.features or []
         return {
-            "likely": likely,
+            "likely": [[self._classes[c], round(p, 3)] for c, p in list(told.probabilities.items())[:3]],
             "evidence": [[name, round(value, 2)] for name, value in told.evidence.items()],
-            "features": [[f.name, float(f"{f.value:.4g}"), round(f.log_odds, 2)] for f in told.features or ()][:FEATURES],
+            "features": [[f.name, float(f"{f.value:.4g}"), round(f.log_odds, 2)] for f in shares[:FEATURES]],
             "given": self._side(told, told.original),
             "learned": None if told.reconnected is None else self._side(told, told.reconnected),
             "crowded": told.is_crowded,
         }
 
     def _side(self, told: Explanation, neighbours: list[Neighbour]) -> dict[str, Any]:
-        """A number of neighbours in words, and ``[place, similarity, arrows, in both graphs, reasons]`` of some."""
-        shown = [] if neighbours is told.reconnected and told.is_crowded else neighbours[:DRAWN]
+        """Neighbours: their number, a summary, and ``[place, similarity, arrows, in both graphs, reasons]`` of some."""
+        is_learned = neighbours is told.reconnected
         return {
             "count": len(neighbours),
             "summary": told.summary(neighbours),
@@ -97,16 +111,10 @@ class ExploredNodes:
                 [
                     self._place(other),
                     None if other.similarity is None else round(other.similarity, 2),
-                    other.arrows,
+                    "" if is_learned else other.arrows,
                     other.original and other.reconnected,
-                    "; ".join(str(reason) for reason in other.reasons) if neighbours is told.reconnected else "",
+                    "; ".join(map(str, other.reasons)) if is_learned else "",
                 ]
-                for other in shown
+                for other in neighbours[: 0 if is_learned and told.is_crowded else DRAWN]
             ],
         }
-
-
-def explored_order(first: Ints, num_nodes: int) -> list[int]:
-    """The nodes to explain: some first, then all others in random order, so that those explained are a fair sample."""
-    order = np.concatenate([first, np.random.default_rng(0).permutation(num_nodes)])
-    return list(dict.fromkeys(order.tolist()))

@@ -11,7 +11,7 @@ import numpy as np
 from torch_geometric.data import Data
 
 from gcnsl.estimator import NodeClassifier
-from gcnsl.evaluation.explored_nodes import ExploredNodes, explored_order
+from gcnsl.evaluation.explored_nodes import ExploredNodes
 from gcnsl.evaluation.imbalance import find_imbalance
 from gcnsl.evaluation.measured_nodes import SURE, MeasuredNodes, measured_nodes
 from gcnsl.files import atomic_write
@@ -48,8 +48,8 @@ def write_model_page(
             none, it measures on the validation nodes, and says so.
         nodes: Measure only on these of them (n, boolean), those of a test mask for example.
         name: What to call the graph; by default what ``data`` calls it.
-        seconds: Time for explaining nodes. The most confident mistakes come first, then a random sample that is as
-            large as the time and the size of the page allow.
+        seconds: Time for explaining nodes. The most confident mistakes come first, then their neighbours, then a random
+            sample, as far as the time and the size of the page allow.
         on_progress: Called with the number of nodes explained so far and the number of all after each of them.
 
     Returns:
@@ -60,7 +60,7 @@ def write_model_page(
     listed = measured.mistakes[:MISTAKES]
     places = measured.places[listed]
     explored = ExploredNodes(classifier, measured.all_classes)
-    explored.explain(explored_order(places[places < known], known), seconds=seconds, on_progress=on_progress)
+    explored.explain(places[places < known].tolist(), seconds=seconds, on_progress=on_progress)
     graph = _with_report(graph)
     page = find_template("gcnsl.evaluation", "model.html.j2").render(
         name=name or graph.get("name") or "Your graph",

@@ -10,7 +10,7 @@ let current = null;
 
 const classOf = (node) => (node.known < 0 ? node.predicted : node.known);
 const isWrong = (node) => node.truth >= 0 && node.truth !== node.predicted;
-const percent = (share) => `${Math.round(100 * share)} %`;
+const percent = (share) => (share < 0.005 ? "< 1 %" : share > 0.995 ? "> 99 %" : `${Math.round(100 * share)} %`);
 const shortened = (text, length) => (text.length > length ? `${text.slice(0, Math.max(1, length - 1))}…` : text);
 
 function drawn(name, attributes, ...children) {
@@ -166,7 +166,8 @@ function tellWhy(node) {
     const list = element("ul", undefined, "reasons");
     for (const [place, similarity, , , words] of reasons) {
       const line = element("li");
-      line.append(chip(classOf(nodes[place])), element("b", nodes[place].name), element("span", `similarity ${similarity}`, "muted"), element("span", words));
+      line.append(element("b", nodes[place].name), chip(classOf(nodes[place])));
+      line.append(element("span", `similarity ${similarity}`, "muted"), element("span", words));
       list.append(line);
     }
     why.append(element("h3", "Why the learned graph joins them"), list);
