@@ -1,7 +1,7 @@
 import pytest
-from jinja2 import UndefinedError
+from jinja2 import DictLoader, UndefinedError
 
-from gcnsl import pages
+from gcnsl import InputError, pages
 
 TEXT = "</script><b>$x_$ Grüße"
 
@@ -9,10 +9,9 @@ TEXT = "</script><b>$x_$ Grüße"
 @pytest.fixture
 def find(monkeypatch):
     """Templates from texts, found beside the shared files."""
-    from jinja2 import DictLoader
 
     def found(text: str, **filters):
-        monkeypatch.setattr(pages, "PackageLoader", lambda *_: DictLoader({"page.j2": text, "page.css": "b {}"}))
+        monkeypatch.setattr("jinja2.PackageLoader", lambda *_: DictLoader({"page.j2": text, "page.css": "b {}"}))
         return pages.find_template("any", "page.j2", **filters)
 
     return found
@@ -35,3 +34,9 @@ def test_an_unknown_name_is_an_error(find) -> None:
 
 def test_shared_templates_are_found_from_any_package() -> None:
     assert pages.find_template("gcnsl.experiments", "head.html.j2").name == "head.html.j2"
+
+
+def test_the_ending_is_checked() -> None:
+    assert pages.check_page("a/B.HTML").name == "B.HTML"
+    with pytest.raises(InputError, match=r"page\('page.png'\) must end in .html"):
+        pages.check_page("page.png")

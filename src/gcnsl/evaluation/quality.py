@@ -84,7 +84,8 @@ class NodeLabels:
     @property
     def unseen(self) -> Bools:
         """The nodes by whose labels a classifier can be judged."""
-        return self.labelled & ~self.used & (self.truth != UNLABELLED)
+        unseen: Bools = self.labelled & ~self.used & (self.truth != UNLABELLED)
+        return unseen
 
 
 def node_labels(classifier: NodeClassifier, data: Data) -> NodeLabels:

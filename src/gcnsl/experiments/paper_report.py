@@ -25,9 +25,9 @@ _METRICS = {"test": "test accuracy", "test_roc_auc": "test ROC-AUC"}
 
 def render(findings: Findings) -> str:
     """The page as HTML."""
-    filters = {"subscripts": _subscripts, "difference": _difference, "closeness": _closeness, "graph_of": graph_of}
+    filters: dict[str, Any] = {"subscripts": _subscripts, "difference": _difference, "closeness": _closeness}
     claims = worst_first(findings.claims)
-    return find_template("gcnsl.experiments", "report.html.j2", **filters).render(
+    return find_template("gcnsl.experiments", "report.html.j2", **filters, graph_of=graph_of).render(
         findings=findings,
         cards=list(_cards(findings, claims)),
         method=METHOD,
