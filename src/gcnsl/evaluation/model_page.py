@@ -132,16 +132,11 @@ def _mistake(measured: MeasuredNodes, node: int, explored: ExploredNodes, known:
 
 
 def _leaderboard(classifier: NodeClassifier) -> dict[str, Any] | None:
-    """The rows of the leaderboard, each with the places of its scores between the worst and the best (0 to 1)."""
+    """The rows of the leaderboard, the metric, and the range of all scores; ``None`` if there is no leaderboard."""
     table = getattr(classifier, "leaderboard_", None)
-    if table is None or not len(table):
+    if table is None or table[["validation", "test"]].isna().all(axis=None):
         return None
-    metric = METRICS[table["metric"].iloc[0]]
-    scores = table[["validation", "test"]].astype(float)
-    low, high = np.nanmin(scores), np.nanmax(scores)
-    places = ((scores - low) / ((high - low) or 1.0)).to_numpy()
-    rows = [
-        row | {"validation_place": places[i, 0], "test_place": places[i, 1]}
-        for i, row in enumerate(table.to_dict("records"))
-    ]
-    return {"metric": table["metric"].iloc[0], "text": metric.text, "low": low, "high": high, "rows": rows}
+    name, scores = table["metric"].iloc[0], table[["validation", "test"]].astype(float)
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
+    return {"metric": name, "text": METRICS[name].text, "low": low, "high": high, "rows": rows}

@@ -69,45 +69,49 @@ function neighbourOf(entry, side, { x, y, room }) {
   return group;
 }
 
-function sidesOf(view) {
-  if (view.learned) return [[-1, "Given graph A", view.given], [1, "Learned graph A*", view.learned]];
-  const half = Math.ceil(view.given.nodes.length / 2);
-  const { count, nodes: shown } = view.given;
-  return [[-1, "Given graph A", { count, nodes: shown.slice(0, half), of: shown.length }], [1, "", { nodes: shown.slice(half) }]];
+// Given neighbours are on the left and learned ones on the right; without a learned graph, given ones are on both sides.
+function sidesOf({ given, learned, crowded }) {
+  const told = ({ count, nodes: shown }) => (count > shown.length ? `${shown.length} of ${count} shown` : count ? "" : "none");
+  const left = { side: -1, title: "Given graph A", words: told(given), kind: "given", entries: given.nodes };
+  if (!learned) {
+    const half = Math.ceil(given.nodes.length / 2);
+    const right = { side: 1, title: "", words: "", kind: "given", entries: given.nodes.slice(half) };
+    return [{ ...left, entries: given.nodes.slice(0, half) }, right];
+  }
+  const words = crowded ? `${learned.count}: too many to tell anything` : told(learned);
+  return [left, { side: 1, title: "Learned graph A*", words, kind: "learned", entries: learned.nodes }];
+}
+
+// A heading at the outer edge of a side, and below it how many neighbours are shown.
+function headingOf(side, title, words, width) {
+  const place = { x: side < 0 ? 4 : width - 4, "text-anchor": side < 0 ? "start" : "end" };
+  return [drawn("text", { class: "side", y: 18, ...place }, title), drawn("text", { class: "few", y: 36, ...place }, words)];
 }
 
 function draw(node) {
   const width = Math.max(300, stage.clientWidth);
   const sides = sidesOf(node.view);
-  const rows = Math.max(3, ...sides.map(([, , side]) => side.nodes.length));
+  const rows = Math.max(3, ...sides.map(({ entries }) => entries.length));
   const [gap, top] = [30, 52];
   const height = top + rows * gap + 24;
   const [cx, cy] = [width / 2, top + (rows * gap) / 2];
   const reach = Math.min(width * 0.24, 210);
-  const picture = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group" });
-  picture.setAttribute("aria-label", `Neighbours of ${node.name}`);
-  const [edges, dots] = [drawn("g", {}), drawn("g", {})];
-  for (const [side, title, { count, nodes: shown, of }] of sides) {
-    const few = count > (of ?? shown.length) ? `, ${of ?? shown.length} of ${count} shown` : count === 0 ? ": none" : "";
-    picture.append(drawn("text", { class: "side", x: side < 0 ? 4 : width - 4, y: 18, "text-anchor": side < 0 ? "start" : "end" }, title));
-    if (title) picture.append(drawn("text", { class: "few", x: side < 0 ? 4 : width - 4, y: 36, "text-anchor": side < 0 ? "start" : "end" }, few.replace(/^[,:] /, "")));
-    shown.forEach((entry, index) => {
-      const y = cy + (index - (shown.length - 1) / 2) * gap;
-      const x = cx + side * reach * Math.sqrt(1 - 0.55 * ((y - cy) / (cy - top + gap)) ** 2);
-      const kind = entry[3] ? "both" : side > 0 && node.view.learned ? "learned" : "given";
+  const [headings, edges, dots] = [drawn("g", {}), drawn("g", {}), drawn("g", {})];
+  for (const { side, title, words, kind, entries } of sides) {
+    headings.append(...headingOf(side, title, words, width));
+    entries.forEach((entry, index) => {
+      const y = cy + (index - (entries.length - 1) / 2) * gap;
+      const x = cx + side * reach * Math.sqrt(1 - 0.55 * ((y - cy) / (cy - top + gap)) ** 2); // on an ellipse
       const bend = (x - cx) * 0.55;
-      edges.append(drawn("path", { class: `edge ${kind}`, d: `M${cx} ${cy}C${cx + bend} ${cy} ${x - bend * 0.9} ${y} ${x} ${y}` }));
+      const curve = `M${cx} ${cy}C${cx + bend} ${cy} ${x - bend * 0.9} ${y} ${x} ${y}`;
+      edges.append(drawn("path", { class: `edge ${entry[3] ? "both" : kind}`, d: curve }));
       dots.append(neighbourOf(entry, side, { x, y, room: width / 2 - Math.abs(x - cx) - 20 }));
     });
   }
-  if (node.view.crowded) {
-    const words = drawn("text", { class: "few", x: width - 4, y: cy, "text-anchor": "end" }, "too many to tell anything");
-    picture.append(words);
-  }
   const centre = dotOf(node, cx, cy, 17);
   centre.append(drawn("text", { class: "centre", y: 36, "text-anchor": "middle" }, shortened(node.name, Math.floor(reach / 4))));
-  picture.append(edges, dots, centre);
-  stage.replaceChildren(picture);
+  const label = `Neighbours of ${node.name}`;
+  stage.replaceChildren(drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": label }, headings, edges, dots, centre));
 }
 
 // Numbers with a sign as bars to both sides of a middle line.
@@ -186,6 +190,7 @@ function legend(node) {
 
 function show(node) {
   current = node;
+  document.getElementById("explorer").classList.toggle("no-learned", !node.view.learned);
   tell(node);
   draw(node);
   legend(node);
