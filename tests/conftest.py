@@ -79,7 +79,7 @@ def open_page(browser, address):
     complaints, loaded, contexts = [], [], []
 
     def opened(**options):
-        context = browser.new_context(offline=True, **options)
+        context = browser.new_context(offline=True, reduced_motion="reduce", **options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))

@@ -34,9 +34,8 @@ def test_a_graph_that_has_grown(gcnsl, model, people, tmp_path, frames) -> None:
     nodes, edges = frames
     new = nodes.tail(1).assign(id="new <one>", label="violet")
     pd.concat([new, nodes]).to_csv(tmp_path / "nodes.csv", index=False)
-    edges._append({"source": "new <one>", "target": "p5"}, ignore_index=True).to_csv(
-        tmp_path / "edges.csv", index=False
-    )
+    joined = pd.DataFrame({"source": ["new <one>"], "target": ["p5"]})
+    pd.concat([edges, joined]).to_csv(tmp_path / "edges.csv", index=False)
     code, _, err = gcnsl("report", model, *people, "-o", tmp_path / "page.html", "--seconds", 0)
     assert (code, err) == (0, "")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -86,7 +85,8 @@ def test_a_page_of_columns_of_all_kinds(gcnsl, people, tmp_path, frames) -> None
         (["absent"], "absent"),
     ],
 )
-def test_users_errors_are_one_line(gcnsl, model, tmp_path, monkeypatch, arguments, message) -> None:
+@pytest.mark.usefixtures("model")
+def test_users_errors_are_one_line(gcnsl, tmp_path, monkeypatch, arguments, message) -> None:
     monkeypatch.chdir(tmp_path)
     code, out, err = gcnsl("report", *arguments)
     assert (code, out) == (cli.BAD_INPUT, "")

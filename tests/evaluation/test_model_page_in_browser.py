@@ -34,7 +34,7 @@ def test_a_node_is_found_by_keyboard(open_page) -> None:
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.id") == "find"
     page.keyboard.type("P1")
-    options = page.get_by_role("option").all_inner_texts()
+    options = page.locator("#found [role=option]").all_inner_texts()
     assert len(options) == 8
     assert all("p1" in option for option in options)
     page.keyboard.press("ArrowDown")
@@ -53,7 +53,7 @@ def test_a_node_is_found_by_keyboard(open_page) -> None:
 def test_a_node_is_found_by_pointer(open_page) -> None:
     page = open_page()
     page.locator("#find").fill("p42")
-    page.get_by_role("option").first.click()
+    page.locator("#found [role=option]").first.click()
     assert title(page) == "p42"
 
 
