@@ -17,6 +17,8 @@ DRAWN = 12
 """Number of neighbours that are shown of each graph, the most similar first."""
 FEATURES, FEATURED = 8, 24
 """Number of features that are shown, and of nodes, the first ones, for which this is done: it takes long."""
+FORWARD_PASSES = 100
+"""About how many times as long as predicting it takes to find the shares of a node's features."""
 MOST_BYTES = 2_000_000
 """When explanations are as large as this, no more nodes are explained."""
 
@@ -38,7 +40,9 @@ class ExploredNodes:
 
     def __init__(self, classifier: NodeClassifier, truth: Ints) -> None:
         self._classifier, self._truth = classifier, truth
+        began = time.monotonic()
         self._probabilities = classifier.predict_proba()
+        self._features_seconds = FORWARD_PASSES * (time.monotonic() - began)
         self._classes = {c: number for number, c in enumerate(classifier.classes_.tolist())}
         self._numbers = {node_name(classifier, number): number for number in range(len(truth))}
         self._places: dict[int, int] = {}
@@ -65,7 +69,7 @@ class ExploredNodes:
                 number,
                 probabilities=self._probabilities,
                 reasoned=2 * DRAWN,
-                with_features=len(self.views) < FEATURED and spent < seconds / 3,
+                with_features=len(self.views) < FEATURED and spent + self._features_seconds < seconds / 3,
             )
             view = self._view(told)
             self.views[self._place(told.node)] = view
