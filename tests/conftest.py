@@ -1,6 +1,7 @@
-"""Shared test set-up: where the real datasets are, what happens when they are not, and the command line."""
+"""Shared test set-up: where the real datasets are, what happens when they are not, the command line, and a browser."""
 
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -56,3 +57,39 @@ def gcnsl(monkeypatch, capsys):
     monkeypatch.setattr(console.out, "width", 200)
     monkeypatch.setattr(console.err, "width", 200)
     return run
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser, headless; tests that ask for it skip, with a reason, where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("no chromium on this machine: apt-get install chromium")
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with playwright.sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=chromium, args=arguments)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Open a module's ``address``; whatever the browser complains about, or wants to load, fails the test."""
+    complaints, loaded, contexts = [], [], []
+
+    def opened(**options):
+        context = browser.new_context(offline=True, reduced_motion="reduce", **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: loaded.append(request.url))
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert {url.partition("#")[0] for url in loaded} == {address}

@@ -19,6 +19,7 @@ ROOMS = (
     "compiled",
     "sparse",
     "pictures",
+    "pages",
     "graph",
     "datasets",
     "spectral",

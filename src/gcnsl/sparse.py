@@ -195,7 +195,9 @@ class SparseMatrix:
 
     def row(self, number: int) -> Tensor:
         """One row as a dense tensor (m)."""
-        return slice_rows(self.csr, number, number + 1).to_dense()[0]
+        start, column = self._pattern
+        part = slice(*start[number : number + 2].tolist())
+        return self.values.new_zeros(self.shape[1]).index_add_(0, column[part], self.values[part])
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         """M·B: (m × k) → (n × k)."""

@@ -1,7 +1,5 @@
 """The page in a real browser, headless."""
 
-import os
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -9,48 +7,12 @@ import pytest
 from gcnsl.experiments.paper_report import render
 from gcnsl.methods import resolve
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with playwright.sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield launched
-        launched.close()
-
 
 @pytest.fixture(scope="module")
 def address(page, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(page, encoding="utf-8")
     return path.as_uri()
-
-
-@pytest.fixture
-def open_page(browser, address):
-    """Open the report; whatever the browser complains about, or wants to load, fails the test."""
-    complaints, loaded, contexts = [], [], []
-
-    def opened(**options):
-        context = browser.new_context(offline=True, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: loaded.append(request.url))
-        page.goto(address)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
-    assert set(loaded) == {address}
 
 
 def test_hostile_results_do_not_disable_the_script(browser, findings, tmp_path) -> None:

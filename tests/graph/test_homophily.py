@@ -6,6 +6,11 @@ from torch_geometric.utils import homophily
 
 from gcnsl import from_arrays, synthetic
 from gcnsl.graph import adjusted_homophily, arc_homophily, edge_homophily, node_homophily
+from gcnsl.graph.homophily import class_compatibility
+
+from .cases import TWIN_EDGES as EDGES
+from .cases import TWIN_X as X
+from .cases import TWIN_Y as Y
 
 
 def test_by_hand() -> None:
@@ -57,3 +62,10 @@ def test_adjusted_is_zero_for_random_edges() -> None:
     data = from_arrays(torch.ones(2000, 1), edges, y)
     assert edge_homophily(data.edge_index, data.y) > 0.75
     assert abs(adjusted_homophily(data.edge_index, data.y)) < 0.02
+
+
+def test_class_compatibility() -> None:
+    data = from_arrays(X, EDGES, Y)
+    shares = class_compatibility(data.edge_index, data.y, 2)
+    # class a: its four edge ends all reach b; class b: four reach a, two lie on 3-4, one is the loop
+    assert torch.allclose(shares, torch.tensor([[0, 1], [4 / 7, 3 / 7]], dtype=torch.double))

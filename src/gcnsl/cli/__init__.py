@@ -4,7 +4,7 @@ Modules that load torch are imported inside the commands, so that ``--help`` ans
 """
 
 # In the order in which --help lists the commands.
-from gcnsl.cli import graphs, train, predict, explain, compare, search, method_options, experiments  # noqa: F401, I001
+from gcnsl.cli import graphs, train, predict, explain, compare, search, method_options, experiments, report  # noqa: F401, I001
 from gcnsl.cli.app import BAD_INPUT, INTERRUPTED, app, main
 
 __all__ = ["BAD_INPUT", "INTERRUPTED", "app", "main"]

@@ -1,4 +1,4 @@
-"""``gcnsl reproduce`` and ``gcnsl report``: run the paper's experiments, and show their results."""
+"""``gcnsl reproduce``: run the paper's experiments, and show their results."""
 
 import json
 from collections import Counter
@@ -133,30 +133,19 @@ def reproduce(
         raise typer.Exit(SOME_FAILED)
 
 
-@app.command()
-def report(
-    store: Annotated[
-        Path, typer.Option(help="The file of results that `gcnsl reproduce` wrote, or an export of one (.jsonl).")
-    ] = Path("results.db"),
-    output: Annotated[Path, typer.Option("--output", "-o", help="Write the page to this file.")] = Path("report.html"),
-    markdown: Annotated[
-        Path | None, typer.Option(help="Also write the claims and tables in Markdown to this file.")
-    ] = None,
-    latex: Annotated[Path | None, typer.Option(help="Also write the tables in LaTeX to this file.")] = None,
-    figures: Annotated[Path | None, typer.Option(help="Also write the figures as SVG files to this folder.")] = None,
-    export: Annotated[
-        Path | None, typer.Option(help="Also write all runs to this file (.jsonl), for `gcnsl reproduce --merge`.")
-    ] = None,
-    settings: SettingsFolder = None,
-    seed: Annotated[int, typer.Option(min=0, help="Show the runs with this seed.")] = 42,
-    as_json: JsonOption = False,
+def report_on_paper(
+    store: Path,
+    *,
+    output: Path,
+    markdown: Path | None,
+    latex: Path | None,
+    figures: Path | None,
+    export: Path | None,
+    settings: Path | None,
+    seed: int,
+    as_json: bool,
 ) -> None:
-    """Write one page with all results beside the paper's; it opens from disk and needs no network.
-
-    With --json the numbers are printed instead, each with the paper's.
-
-    Example: [bold]gcnsl report -o report.html --markdown tables.md[/]
-    """
+    """Write the page with all results beside the paper's, and whatever else is asked for."""
     from gcnsl.experiments import claims
     from gcnsl.experiments.collect import collect
     from gcnsl.experiments.paper_report import render

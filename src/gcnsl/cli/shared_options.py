@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from gcnsl.pages import check_page
 from gcnsl.pictures import check_picture
 
 MethodOption = Annotated[
@@ -51,6 +52,14 @@ PlotOption = Annotated[
     typer.Option(
         help="Draw a picture into this file (.png, .svg or .pdf).",
         callback=lambda path: path and check_picture(path),  # before any work is done
+    ),
+]
+PageOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        help="Write a page (.html) about the graph and the model: how good it is, its mistakes, and reasons for them.",
+        callback=lambda path: path and check_page(path),
     ),
 ]
 ModelArgument = Annotated[Path, typer.Argument(help="The folder that `gcnsl train -o` wrote.", show_default=False)]

@@ -13,6 +13,7 @@ from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, with_class_weight
 from gcnsl.cli.console import busy, epochs_shown, out, percent, print_facts, print_json, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
+from gcnsl.cli.page_writing import write_page
 from gcnsl.cli.quality_tables import metric_facts, print_classes, remark_on_imbalance
 from gcnsl.errors import InputError, Interrupted
 
@@ -65,6 +66,7 @@ def train(
         ),
     ] = None,
     plot: shared.PlotOption = None,
+    page: shared.PageOption = None,
     root: shared.RootOption = None,
     as_json: shared.JsonOption = False,
     quiet: shared.QuietOption = False,
@@ -74,7 +76,7 @@ def train(
     Hyper-parameters are those of --set, then of --settings, then those published for a graph of the literature, then
     the method's defaults. Ctrl-C ends training with the best model so far; the same command continues it. All metrics
     on the test nodes are printed, and each class; --plot draws which classes are taken for which, and whether
-    probabilities can be believed.
+    probabilities can be believed. --report writes a page with all of this, the mistakes and the reasons for them.
 
     Example: [bold]gcnsl train debian --method h2gcn-2 -o model[/]
 
@@ -87,7 +89,7 @@ def train(
     with busy("Reading the graph", quiet=quiet):
         from gcnsl.estimator import NodeClassifier
         from gcnsl.evaluation.training_report import report_on
-        from gcnsl.graph import split_count
+        from gcnsl.graph import split_count, split_masks
         from gcnsl.methods import resolve
         from gcnsl.storage import check_place
 
@@ -125,12 +127,17 @@ def train(
         from gcnsl.evaluation.quality_picture import draw_quality
 
         draw_quality(report.test, plot, title=f"{report.method} on {report.graph}")
+    if page is not None:
+        test = split_masks(data, run % split_count(data), need=())["test"]
+        write_page(classifier, page, data, nodes=test, quiet=quiet)
     if as_json:
-        print_json(asdict(report) | {"saved": None if output is None else str(output)})
+        print_json(asdict(report) | {"saved": output and str(output), "page": page and str(page)})
         return
     _print_report(report, output, metric)
     if plot is not None and report.test is not None:
         say("Picture", plot, where=out)
+    if page is not None:
+        say("Page", page, where=out)
     if output is not None:
         _print_next(classifier, shlex.quote(str(output)))
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
+from gcnsl.graph.column_encoder import with_encoder
 from gcnsl.methods import Prepared
 from gcnsl.sparse import take_rows
 
@@ -21,7 +22,8 @@ Ints = NDArray[np.int64]
 def in_training_order(trained: Prepared, data: Data) -> tuple[Data, Ints]:
     """The checked graph ``data`` with the training nodes first, as they were in training, and then the new ones.
 
-    If both graphs have ids, the training nodes are found by them; if not, they are the first nodes of ``data``.
+    If both graphs have ids, the training nodes are found by them; if not, they are the first nodes of ``data``. Columns
+    of a table are encoded as in training.
 
     Returns:
         The graph (its ``x`` and edges, with arcs and weights), and the place in it of each node of ``data``.
@@ -29,6 +31,9 @@ def in_training_order(trained: Prepared, data: Data) -> tuple[Data, Ints]:
     Raises:
         InputError: If the training nodes are not all there, with the features they had; it names what differs.
     """
+    encoder = trained.graph.get("encoder")
+    if encoder is not None and data.get("columns") is not None and data.encoder is not encoder:
+        data = with_encoder(data, encoder)
     known, features = trained.graph.num_nodes, trained.graph.num_features
     if data.num_features != features:
         encoded = "encoder" in trained.graph and "columns" not in data

@@ -28,7 +28,6 @@ from gcnsl.estimator.over_nodes import ClassifierOverNodes, node_numbers
 from gcnsl.files import digest
 from gcnsl.graph import draw_validation, encode_columns, encode_labels, from_arrays, read_labels, split_masks
 from gcnsl.graph.arcs import edge_parts
-from gcnsl.graph.column_encoder import with_encoder
 from gcnsl.graph.masks import check_masks
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
 from gcnsl.methods.registry import Folder
@@ -318,9 +317,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._grown_logits(from_arrays(X, edge_index, edge_weight=edge_weight, directed=directed))
 
     def _grown_logits(self, data: Data) -> Tensor:
-        encoder = self.encoder_
-        if encoder is not None and data.get("columns") is not None and data.encoder is not encoder:
-            data = with_encoder(data, encoder)
         ordered, place = in_training_order(self.fitted_.prepared, data)
         return self.fitted_.grown_logits(ordered)[place]
 

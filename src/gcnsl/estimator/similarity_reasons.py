@@ -58,7 +58,7 @@ def reason(classifier: NodeClassifier, compared: ComparedRows, node: int, other:
     if compared.measure == "links":
         shared = (compared.row(node) != 0) & (compared.row(other) != 0)
         parts = torch.where(shared.cpu(), parts, 0.0)
-    order = [column for column in parts.argsort(descending=True, stable=True).tolist() if parts[column] > 0]
+    order = parts.argsort(descending=True, stable=True)[: int((parts > 0).sum())].tolist()
 
     def name(column: int) -> Any:
         if compared.measure == "links":  # with both directions, A has two columns for each node

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from torch_geometric.data import Data
 
@@ -14,6 +15,8 @@ from gcnsl.errors import InputError
 from gcnsl.estimator import NodeClassifier
 from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.training.metrics import Floats, Ints, calibration_bins, measure
+
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,40 @@ def quality_of(probabilities: Floats, y: Ints, class_names: Sequence[str]) -> Qu
 
 
 @dataclass(frozen=True)
+class NodeLabels:
+    """What the labels of a checked graph tell of its nodes (n each).
+
+    Attributes:
+        truth: The classifier's numbers of their classes; -1 where there is no label, or one that it does not know.
+        labelled: Whether they have a label.
+        used: Whether training or validation used it.
+        place: Their numbers in the training graph; new nodes have those that follow.
+    """
+
+    truth: Ints
+    labelled: Bools
+    used: Bools
+    place: Ints
+
+    @property
+    def unseen(self) -> Bools:
+        """The nodes by whose labels a classifier can be judged."""
+        unseen: Bools = self.labelled & ~self.used & (self.truth != UNLABELLED)
+        return unseen
+
+
+def node_labels(classifier: NodeClassifier, data: Data) -> NodeLabels:
+    """Read the labels of the training graph, or of one that has grown since, as a classifier numbers its classes."""
+    y = np.full(data.num_nodes, UNLABELLED) if data.y is None else data.y.numpy()
+    names = [str(c) for c in classifier.classes_]
+    given = (data.get("class_names") or []) if data.y is not None else []
+    number = np.array([names.index(name) if name in names else UNLABELLED for name in (*given, None)])
+    _, place = in_training_order(classifier.fitted_.prepared, data)
+    used = np.append(classifier.train_mask_ | classifier.val_mask_, np.zeros(len(place), dtype=bool))[place]
+    return NodeLabels(number[y], y != UNLABELLED, used, place)  # -1 selects the last entry
+
+
+@dataclass(frozen=True)
 class Unseen:
     """How good predictions are on nodes that training did not know the labels of.
 
@@ -85,14 +122,11 @@ def quality_on_unseen(classifier: NodeClassifier, data: Data) -> Unseen:
     """
     if data.y is None:
         raise InputError("the graph has no labels to evaluate by: name the column that holds the classes")
-    names = [str(c) for c in classifier.classes_]
-    number = np.array([names.index(name) if name in names else UNLABELLED for name in (*data.class_names, None)])
-    truth, labelled = number[data.y.numpy()], data.y.numpy() != UNLABELLED  # -1 selects the last entry
-    _, place = in_training_order(classifier.fitted_.prepared, data)
-    used = np.append(classifier.train_mask_ | classifier.val_mask_, np.zeros(len(place), dtype=bool))[place]
-    counted = labelled & ~used & (truth != UNLABELLED)
+    labels = node_labels(classifier, data)
+    counted = labels.unseen
     if not counted.any():
         raise InputError("there is nothing to evaluate: every node that has a label was used in training; label others")
-    quality = quality_of(classifier.predict_proba_graph(data)[counted], truth[counted], names)
-    unknown = labelled & ~used & (truth == UNLABELLED)
-    return Unseen(quality, int((labelled & used).sum()), int(unknown.sum()))
+    names = [str(c) for c in classifier.classes_]
+    quality = quality_of(classifier.predict_proba_graph(data)[counted], labels.truth[counted], names)
+    unknown = labels.labelled & ~labels.used & ~counted
+    return Unseen(quality, int((labels.labelled & labels.used).sum()), int(unknown.sum()))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from gcnsl.datasets.benchmarks import BENCHMARKS
@@ -18,6 +17,7 @@ from gcnsl.experiments.plan import MERGES
 from gcnsl.experiments.result_figures import draw
 from gcnsl.experiments.result_store import RunResult, by_error
 from gcnsl.experiments.result_tables import Table, TableCell, number_text
+from gcnsl.pages import find_template
 
 _COLUMNS = ["run", "seed", "val. accuracy", "best epoch", "epochs", "seconds", "split", "device", "gcnsl", "finished"]
 _METRICS = {"test": "test accuracy", "test_roc_auc": "test ROC-AUC"}
@@ -25,13 +25,9 @@ _METRICS = {"test": "test accuracy", "test_roc_auc": "test ROC-AUC"}
 
 def render(findings: Findings) -> str:
     """The page as HTML."""
-    files = PackageLoader("gcnsl.experiments", "page")
-    pages = Environment(loader=files, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    pages.filters |= {"subscripts": _subscripts, "difference": _difference, "closeness": _closeness}
-    pages.filters["graph_of"] = graph_of
-    pages.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    filters: dict[str, Any] = {"subscripts": _subscripts, "difference": _difference, "closeness": _closeness}
     claims = worst_first(findings.claims)
-    return pages.get_template("report.html.j2").render(
+    return find_template("gcnsl.experiments", "report.html.j2", **filters, graph_of=graph_of).render(
         findings=findings,
         cards=list(_cards(findings, claims)),
         method=METHOD,

@@ -4,28 +4,15 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.graph.homophily import labelled_edges
+from gcnsl.graph.homophily import class_compatibility
 from gcnsl.graph.summary import GraphSummary, neighbour_counts
 from gcnsl.pictures import check_picture, save_picture
 
 _INK, _FILL = "#1f3b57", "#4c8dae"
-
-
-def class_compatibility(edge_index: Tensor, y: Tensor, num_classes: int) -> Tensor:
-    """Return the shares of the classes among the neighbours of each class (C × C).
-
-    Row c sums to 1, or to 0 if no node of class c has a labelled neighbour.
-    """
-    source, target = y[labelled_edges(edge_index, y)]
-    pairs = torch.bincount(source * num_classes + target, minlength=num_classes**2)
-    counts = pairs.reshape(num_classes, num_classes).double()
-    return counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
 
 
 def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:

@@ -1,8 +1,8 @@
 """Homophily: how often neighbours have the same class.
 
-The first three measures take the edges of a checked graph (both directions of an edge, loops once; see
-:mod:`gcnsl.graph.simple_edges`), the last takes its arcs (:mod:`gcnsl.graph.arcs`). All ignore edges with an unlabelled
-end. They are NaN for a graph without edges between labelled nodes.
+All take the edges of a checked graph (both directions of an edge, loops once; see :mod:`gcnsl.graph.simple_edges`), but
+for the homophily of arcs (:mod:`gcnsl.graph.arcs`). All ignore edges with an unlabelled end. Homophilies are NaN for a
+graph without edges between labelled nodes.
 """
 
 import math
@@ -59,6 +59,17 @@ def arc_homophily(arc_index: Tensor, y: Tensor) -> dict[str, float]:
         "out": node_homophily(arc_index, y),
         "in": node_homophily(arc_index.flip(0), y),
     }
+
+
+def class_compatibility(edge_index: Tensor, y: Tensor, num_classes: int) -> Tensor:
+    """Return the shares of the classes among the neighbours of each class (C × C).
+
+    Row c sums to 1, or to 0 if no node of class c has a labelled neighbour.
+    """
+    source, target = y[labelled_edges(edge_index, y)]
+    pairs = torch.bincount(source * num_classes + target, minlength=num_classes**2)
+    counts = pairs.reshape(num_classes, num_classes).double()
+    return counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
 
 
 def labelled_edges(edge_index: Tensor, y: Tensor) -> Tensor:

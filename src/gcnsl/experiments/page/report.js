@@ -1,33 +1,7 @@
-"use strict";
-
 const data = JSON.parse(document.getElementById("data").textContent);
-
-// Sorting: a button in each heading; the largest first, pressed again the smallest first.
-function sortBy(heading) {
-  const row = heading.parentElement;
-  const column = Array.from(row.children).indexOf(heading);
-  const body = heading.closest("table").tBodies[0];
-  const descending = column === 0 ? heading.ariaSort === "ascending" : heading.ariaSort !== "descending";
-  const value = (line) => line.children[column].dataset.value;
-  const compare = (a, b) => (column === 0 ? a.localeCompare(b) : a - b);
-  const lines = Array.from(body.rows);
-  const known = lines.filter((line) => value(line) !== "");
-  const unknown = lines.filter((line) => value(line) === "");
-  known.sort((a, b) => (descending ? -1 : 1) * compare(value(a), value(b)));
-  body.append(...known, ...unknown);
-  for (const other of row.children) other.removeAttribute("aria-sort");
-  heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
-}
 
 // The runs behind a number.
 const dialog = document.getElementById("behind");
-
-function element(name, text, className) {
-  const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
-  if (className) made.className = className;
-  return made;
-}
 
 function tableOf(headings, lines, className) {
   const table = element("table", undefined, className);
@@ -84,5 +58,4 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (event.target === dialog || (button && button.classList.contains("close"))) dialog.close();
   else if (button && button.dataset.cell !== undefined) show(Number(button.dataset.cell));
-  else if (button && button.parentElement.matches("thead th")) sortBy(button.parentElement);
 });

@@ -1,0 +1,96 @@
+"""``gcnsl report``: a page about a model and its graph, or about the paper's experiments."""
+
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gcnsl.cli import shared_options as shared
+from gcnsl.cli.app import app
+from gcnsl.cli.console import busy, out, print_json, say
+from gcnsl.cli.experiments import SettingsFolder, report_on_paper
+from gcnsl.cli.graph_source import IN_A_MODEL, GraphSource, takes_graph
+from gcnsl.cli.page_writing import SECONDS, write_page
+from gcnsl.cli.train import say_if_interrupted
+from gcnsl.errors import InputError
+
+
+@app.command()
+@partial(takes_graph, without=IN_A_MODEL)
+def report(
+    model: Annotated[
+        Path | None,
+        typer.Argument(
+            help="The folder that `gcnsl train -o` wrote; without it, the page is about the paper's experiments.",
+            metavar="[MODEL]",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    source: GraphSource,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write the page to this file.")] = Path("report.html"),
+    seconds: Annotated[
+        float,
+        typer.Option(min=0, help="Explain nodes of the model's graph for so many seconds: a sample of a large graph."),
+    ] = SECONDS,
+    device: shared.DeviceOption = "auto",
+    root: shared.RootOption = None,
+    store: Annotated[
+        Path,
+        typer.Option(help="Paper: the file of results that `gcnsl reproduce` wrote, or an export of one (.jsonl)."),
+    ] = Path("results.db"),
+    markdown: Annotated[
+        Path | None, typer.Option(help="Paper: also write the claims and tables in Markdown to this file.")
+    ] = None,
+    latex: Annotated[Path | None, typer.Option(help="Paper: also write the tables in LaTeX to this file.")] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="Paper: also write the figures as SVG files to this folder.")
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(help="Paper: also write all runs to this file (.jsonl), for `gcnsl reproduce --merge`."),
+    ] = None,
+    settings: SettingsFolder = None,
+    seed: Annotated[int, typer.Option(min=0, help="Paper: show the runs with this seed.")] = 42,
+    as_json: shared.JsonOption = False,
+    quiet: shared.QuietOption = False,
+) -> None:
+    """Write a page that opens from disk and needs no network: about a model and its graph, or about the paper.
+
+    With MODEL it shows the graph, how good the model is, each class, the mistakes made with confidence, and the
+    neighbours of nodes with the reasons for their classes. With a GRAPH, that of training or one that has grown since,
+    it measures on nodes whose labels were used neither for training nor for validation, otherwise on validation nodes.
+
+    Without MODEL it shows all results of `gcnsl reproduce` beside the paper's. With --json the numbers are printed
+    instead.
+
+    Example: [bold]gcnsl report model debian -o page.html[/]
+
+    Example: [bold]gcnsl report model --nodes nodes.csv --edges edges.csv -o page.html[/]
+
+    Example: [bold]gcnsl report -o report.html --markdown tables.md[/]
+    """
+    of_paper = {"markdown": markdown, "latex": latex, "figures": figures, "export": export}
+    if model is None:
+        if source.is_given:
+            raise InputError("a graph needs a model of it: name the folder that `gcnsl train -o` wrote (MODEL)")
+        report_on_paper(store, output=output, **of_paper, settings=settings, seed=seed, as_json=as_json)
+        return
+    unfit = [f"--{name}" for name, path in of_paper.items() if path is not None]
+    if unfit:
+        raise InputError(f"{unfit[0]} is for the paper's results: leave it out, or leave out MODEL")
+    with busy("Reading the model", quiet=quiet):
+        from gcnsl.estimator import NodeClassifier
+
+        classifier = NodeClassifier.load(model, device=device)
+        like = source.like(classifier.graph_)
+        data = like.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None
+        say_if_interrupted(classifier)
+    name = model.resolve().name if data is None else None
+    measured = write_page(classifier, output, data, name=name, seconds=seconds, quiet=quiet)
+    if as_json:
+        print_json({"measured_on": measured.kind, **asdict(measured.quality), "page": str(output)})
+        return
+    say("Page", f"{output} ({output.stat().st_size / 1000:,.0f} kB), measured on {measured.kind} nodes", where=out)

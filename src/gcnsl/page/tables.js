@@ -1,0 +1,31 @@
+"use strict";
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+// Sorting: a button in each heading. Numbers begin with the largest, texts with the first; pressed again, the reverse.
+function sortBy(heading) {
+  const row = heading.parentElement;
+  const column = Array.from(row.children).indexOf(heading);
+  const body = heading.closest("table").tBodies[0];
+  const value = (line) => line.children[column].dataset.value;
+  const lines = Array.from(body.rows);
+  const known = lines.filter((line) => value(line) !== "");
+  const unknown = lines.filter((line) => value(line) === "");
+  const areTexts = known.some((line) => Number.isNaN(Number(value(line))));
+  const descending = areTexts ? heading.ariaSort === "ascending" : heading.ariaSort !== "descending";
+  const compare = (a, b) => (areTexts ? a.localeCompare(b) : a - b);
+  known.sort((a, b) => (descending ? -1 : 1) * compare(value(a), value(b)));
+  body.append(...known, ...unknown);
+  for (const other of row.children) other.removeAttribute("aria-sort");
+  heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("thead th > button");
+  if (button) sortBy(button.parentElement);
+});

@@ -1,0 +1,101 @@
+import json
+
+import pandas as pd
+import pytest
+
+from gcnsl import NodeClassifier, cli
+
+from .cases import QUICK
+
+
+def test_a_model_without_a_graph_is_measured_on_validation_nodes(gcnsl, model, tmp_path) -> None:
+    code, out, err = gcnsl("report", model, "-o", tmp_path / "page.html", "--seconds", 0)
+    assert (code, err) == (0, "")
+    assert f"Page: {tmp_path / 'page.html'} (" in out
+    assert "measured on validation nodes" in out
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<h1>model</h1>" in page
+    assert "Measured on validation nodes" in page
+
+
+def test_a_model_and_its_graph_are_measured_on_other_nodes(gcnsl, model, people, tmp_path, frames) -> None:
+    code, out, err = gcnsl("report", model, *people, "-o", tmp_path / "page.html", "--seconds", 0, "--json")
+    assert (code, err) == (0, "")
+    answer, classifier = json.loads(out), NodeClassifier.load(model)
+    unseen = ~(classifier.train_mask_ | classifier.val_mask_) & frames[0]["label"].notna().to_numpy()
+    assert (answer["measured_on"], answer["nodes"]) == ("test", unseen.sum())
+    right = (classifier.predict() == frames[0]["label"].to_numpy())[unseen].mean()
+    assert answer["metrics"]["accuracy"] == pytest.approx(right)
+    assert answer["page"] == str(tmp_path / "page.html")
+    assert f"<h1>{tmp_path.name}</h1>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_graph_that_has_grown(gcnsl, model, people, tmp_path, frames) -> None:
+    nodes, edges = frames
+    new = nodes.tail(1).assign(id="new <one>", label="violet")
+    pd.concat([new, nodes]).to_csv(tmp_path / "nodes.csv", index=False)
+    joined = pd.DataFrame({"source": ["new <one>"], "target": ["p5"]})
+    pd.concat([edges, joined]).to_csv(tmp_path / "edges.csv", index=False)
+    code, _, err = gcnsl("report", model, *people, "-o", tmp_path / "page.html", "--seconds", 0)
+    assert (code, err) == (0, "")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<strong>91</strong>" in page
+    assert "<strong>4</strong><span>classes</span>" in page
+
+
+def test_without_labels_validation_nodes_are_measured(gcnsl, model, people, tmp_path, frames) -> None:
+    frames[0].drop(columns="label").to_csv(tmp_path / "nodes.csv", index=False)
+    code, out, err = gcnsl("report", model, *people, "-o", tmp_path / "page.html", "--seconds", 0)
+    assert (code, err) == (0, "")
+    assert "measured on validation nodes" in out
+
+
+def test_training_writes_the_page_too(gcnsl, people, tmp_path) -> None:
+    code, out, err = gcnsl("train", *people, *QUICK, "--report", tmp_path / "page.html", "--json")
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    assert answer["page"] == str(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"of {answer['nodes']['test']} test nodes right" in page
+    assert f"<b>{100 * answer['accuracy']['test']:.1f}&nbsp;%</b>" in page
+    assert "Page: " in gcnsl("train", *people, *QUICK, "--report", tmp_path / "page.html", "--all-labels")[1]
+    assert "Measured on validation nodes" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_page_of_columns_of_all_kinds(gcnsl, people, tmp_path, frames) -> None:
+    town = [["Ulm", "Bonn", None][i % 3] for i in range(90)]
+    frames[0].assign(town=town, same=1).to_csv(tmp_path / "nodes.csv", index=False)
+    few = ("--method", "mlp", "--set", "epochs=3", "-o", tmp_path / "model", "--report", tmp_path / "page.html")
+    code, _, err = gcnsl("train", *people, *few)
+    assert (code, err) == (0, "")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Column <b>same</b>: the same in every row." in page
+    code, _, err = gcnsl("report", tmp_path / "model", *people, "-o", tmp_path / "page.html", "--seconds", 0)
+    assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["model", "--markdown", "tables.md"],
+            "--markdown is for the paper's results: leave it out, or leave out MODEL",
+        ),
+        (["--nodes", "nodes.csv", "--edges", "edges.csv"], "a graph needs a model of it: name the folder"),
+        (["absent"], "absent"),
+    ],
+)
+@pytest.mark.usefixtures("model")
+def test_users_errors_are_one_line(gcnsl, tmp_path, monkeypatch, arguments, message) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = gcnsl("report", *arguments)
+    assert (code, out) == (cli.BAD_INPUT, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_the_place_of_the_page_is_checked_before_training(gcnsl, people, tmp_path) -> None:
+    code, _, err = gcnsl("train", *people, *QUICK, "--report", tmp_path / "page.png", "-o", tmp_path / "model")
+    assert code == cli.BAD_INPUT
+    assert f"--report {tmp_path / 'page.png'} must end in .html" in err
+    assert not (tmp_path / "model").exists()

@@ -1,0 +1,124 @@
+import json
+import re
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcnsl import NodeClassifier
+from gcnsl.evaluation.model_page import class_colour, write_model_page
+
+from .page_cases import HOSTILE, trained
+
+
+def page_of(classifier, tmp_path, data=None, **options) -> str:
+    write_model_page(classifier, tmp_path / "page.html", data, **{"seconds": 0} | options)
+    return (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def embedded(page: str) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_what_was_measured_is_said(tmp_path) -> None:
+    classifier, truth = trained()
+    page = page_of(classifier, tmp_path, name="People & more")
+    assert "<h1>People &amp; more</h1>" in page
+    assert "Measured on validation nodes" in page
+    data = classifier.graph_.clone()
+    data.y = data.y.new_tensor(np.searchsorted(classifier.classes_, truth.astype(str)))
+    page = page_of(classifier, tmp_path, data)
+    assert "Measured on 10 nodes whose labels were used neither for training nor" in page
+    right = (classifier.predict()[:10] == truth[:10].astype(str)).mean()
+    assert f"<b>{100 * right:.1f}&nbsp;%</b> of 10 test nodes right" in page
+    assert "1 of 90 nodes can be explored" in page
+    assert "Leaderboard" not in page
+
+
+def test_a_saved_model_has_the_same_page(tmp_path) -> None:
+    classifier, _ = trained("gcn-sl-plus")
+    classifier.save(tmp_path / "model")
+    loaded = NodeClassifier.load(tmp_path / "model", device="cpu")
+    pages = [page_of(each, tmp_path) for each in (classifier, loaded)]
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("method", ["gcn-sl-plus", "boosted-trees", "label-propagation"])
+def test_hostile_names_are_data(tmp_path, method) -> None:
+    ids = np.array([f"<b>{i}</b></script>" for i in range(90)])
+    classifier, _ = trained(method, names=HOSTILE, ids=ids, **({} if method == "gcn-sl-plus" else {"epochs": 2}))
+    page = page_of(classifier, tmp_path)
+    data = embedded(page)
+    assert data["classes"] == sorted(HOSTILE)
+    assert {node[0] for node in data["nodes"]} <= set(ids)
+    assert page.count("</script>") == 2
+    assert "<b>x" not in page
+    assert "<!--<" not in page
+
+
+def test_nothing_is_loaded(tmp_path) -> None:
+    page = page_of(trained()[0], tmp_path)
+    assert set(re.findall(r"https?://[^\s\"']+", page)) == {"http://www.w3.org/2000/svg"}, "the name of a format"
+    assert not re.search(r"<(link|img|iframe|object)|\bsrc=|@import|url\(", page)
+    assert "default-src 'none'" in page
+
+
+def test_the_leaderboard(tmp_path) -> None:
+    classifier, _ = trained()
+    rows = [
+        ("best <b>", 0.9, 0.8, 12.0, 0.7, "kept"),
+        ("skipped", np.nan, np.nan, np.nan, np.nan, "would take too long"),
+    ]
+    columns = ("model", "validation", "test", "train_seconds", "weight", "verdict")
+    board = pd.DataFrame(rows, columns=columns).assign(
+        metric="accuracy", method="mlp", options=None, predict_seconds=0.001
+    )
+    classifier.leaderboard_ = board
+    page = page_of(classifier, tmp_path)
+    section = page[page.index('id="leaderboard"') : page.index('id="classes"')]
+    assert "best &lt;b&gt;" in section
+    assert 'class="validation" style="left: 100.0%"' in section
+    assert 'class="test" style="left: 0.0%"' in section
+    assert section.count('class="member"') == 1
+    assert "would take too long" in section
+    assert "nan" not in section
+    assert "&lt; 0.01 s" in section
+    classifier.leaderboard_ = board.assign(validation=np.nan, test=np.nan)
+    assert 'id="leaderboard"' not in page_of(classifier, tmp_path)
+
+
+def test_many_classes_without_numbers_and_few_with_them(tmp_path) -> None:
+    many = page_of(trained(names=[f"class {i}" for i in range(60)], n=600)[0], tmp_path)
+    assert many.count('<table class="heat small">') == 2
+    few = page_of(trained(names=["no", "yes"])[0], tmp_path)
+    assert few.count('<table class="heat">') == 2
+
+
+def test_warnings_and_remarks_of_inspect_are_shown(tmp_path) -> None:
+    classifier, _ = trained()
+    data = classifier.graph_.clone()
+    data.notes = ["Something <odd>"]
+    assert "Something &lt;odd&gt;." in page_of(classifier, tmp_path, data)
+
+
+def test_a_large_graph_is_sampled(tmp_path) -> None:
+    generator, n = np.random.default_rng(0), 200_000
+    y = generator.integers(0, 4, n)
+    x = np.eye(4, dtype=np.float32)[y] + generator.normal(size=(n, 4)).astype(np.float32)
+    ids = np.array([f"a node with a rather long name {i}" for i in range(n)])
+    classifier = NodeClassifier("mlp", epochs=1, device="cpu")
+    classifier.fit(x, y, edge_index=generator.integers(0, n, (2, 500_000)), node_ids=ids)
+    began = time.monotonic()
+    page = page_of(classifier, tmp_path, seconds=2)
+    assert time.monotonic() - began < 120, "the rest is reading the graph once, on a busy machine"
+    assert len(page.encode()) < 3_000_000
+    assert re.search(r"\d+ of 200,000 nodes can be explored", page)
+    assert "The 200 most confident of " in page
+
+
+@given(st.integers(0, 500))
+def test_colours_are_css(number) -> None:
+    assert re.fullmatch(r"#[0-9a-f]{6}|hsl\(\d+ 45% 55%\)", class_colour(number))

@@ -1,0 +1,184 @@
+"""The page about a model in a real browser, headless."""
+
+import re
+
+import numpy as np
+import pytest
+
+from gcnsl.evaluation.model_page import write_model_page
+
+from .page_cases import HOSTILE, trained
+
+IDS = np.array([*HOSTILE, *(f"p{i}" for i in range(4, 90))])
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    classifier, _ = trained("gcn-sl-plus", ids=IDS, names=HOSTILE)
+    write_model_page(classifier, path, seconds=60)
+    return path.as_uri()
+
+
+def title(page) -> str:
+    return page.locator("#about h3").inner_text()
+
+
+def find(page, name: str) -> None:
+    page.locator("#find").fill(name)
+    page.keyboard.press("Enter")
+
+
+def test_a_node_is_found_by_keyboard(open_page) -> None:
+    page = open_page()
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "find"
+    page.keyboard.type("P1")
+    options = page.locator("#found [role=option]").all_inner_texts()
+    assert len(options) == 8
+    assert all("p1" in option for option in options)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    chosen = page.locator("[role=option][aria-selected=true] .name").inner_text()
+    page.keyboard.press("Enter")
+    assert title(page) == chosen
+    assert page.locator("#found").is_hidden()
+    page.keyboard.type("zzz")
+    assert "No explored node has this name" in page.locator("#found").inner_text()
+    page.keyboard.press("Escape")
+    assert page.locator("#found").is_hidden()
+
+
+def test_a_node_is_found_by_pointer(open_page) -> None:
+    page = open_page()
+    page.locator("#find").fill("p42")
+    page.locator("#found [role=option]").first.click()
+    assert title(page) == "p42"
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "p50"])
+def test_a_node_is_shown_with_its_neighbours(open_page, name) -> None:
+    page = open_page()
+    find(page, name)
+    assert title(page).strip() == name.strip()
+    assert "Predicted" in page.locator("#about").inner_text()
+    sides = [page.locator(f".neighbour[data-side='{side}']").count() for side in (-1, 1)]
+    assert min(sides) > 0
+    assert page.locator("#stage .edge").count() == sum(sides)
+    assert page.locator("#stage .edge.learned, #stage .edge.both").count() >= sides[1]
+    assert page.locator("#why .likely").count() == 3
+    assert page.locator(".reasons li").count() > 0
+
+
+def test_walking_by_click_and_back(open_page) -> None:
+    page = open_page()
+    find(page, "p50")
+    neighbour = page.locator(".neighbour").first
+    name = re.match(r"(.*?): predicted", neighbour.get_attribute("aria-label"), re.DOTALL)[1]
+    neighbour.hover()
+    assert name.strip() in page.locator("#hint").inner_text()
+    neighbour.click()
+    assert title(page).strip() == name.strip()
+    page.go_back()
+    assert title(page) == "p50"
+    page.reload()
+    assert title(page) == "p50", "the address names the node"
+
+
+def test_walking_by_keyboard(open_page) -> None:
+    page = open_page()
+    find(page, "p50")
+
+    def side() -> str:
+        return page.evaluate("document.activeElement.dataset.side")
+
+    page.locator(".neighbour").first.focus()
+    assert side() == "-1"
+    page.keyboard.press("ArrowRight")
+    assert side() == "1"
+    before = page.evaluate("document.activeElement.dataset.node")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.dataset.node") != before
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.dataset.node") == before
+    page.keyboard.press("Enter")
+    assert title(page) != "p50"
+
+
+def test_mistakes_are_sorted_filtered_and_explored(open_page) -> None:
+    page = open_page()
+    rows = page.locator(".mistakes tbody tr")
+    values = page.locator(".mistakes td.bar").evaluate_all("cells => cells.map(cell => Number(cell.dataset.value))")
+    assert values == sorted(values, reverse=True)
+    page.locator(".mistakes thead button").last.click()
+    assert page.locator(".mistakes td.bar").first.get_attribute("data-value") == f"{values[-1]:.5f}"
+    truth = rows.first.get_attribute("data-truth")
+    page.locator("#filter-truth").select_option(truth)
+    shown = page.locator(".mistakes tbody tr:visible")
+    assert 0 < shown.count() < rows.count()
+    assert set(shown.evaluate_all("rows => rows.map(row => row.dataset.truth)")) == {truth}
+    assert f"{shown.count()} of {rows.count()} are shown" in page.locator("#filtered").inner_text()
+    name = shown.first.locator("button").inner_text()
+    shown.first.locator("button").click()
+    assert title(page).strip() == name.strip()
+    assert "A mistake." in page.locator("#about").inner_text()
+    page.locator("#next-mistake").click()
+    assert title(page).strip() != name.strip()
+
+
+def test_a_number_of_the_matrix_lists_its_mistakes(open_page) -> None:
+    page = open_page()
+    cell = page.locator(".heat button").first
+    count = int(cell.inner_text())
+    cell.click()
+    assert page.locator(".mistakes tbody tr:visible").count() == count
+
+
+def test_any_node_at_random(open_page) -> None:
+    page = open_page()
+    page.evaluate("Math.random = () => 0.999")
+    page.locator("#random").click()
+    assert title(page).strip() == page.evaluate("explored.at(-1).name").strip()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1200])
+def test_light_and_dark_phone_and_desktop(open_page, scheme, width) -> None:
+    page = open_page(color_scheme=scheme, viewport={"width": width, "height": 844})
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3)")
+    assert (sum(map(int, background)) / 765 > 0.5) == (scheme == "light")
+    for name in ("p50", HOSTILE[-1]):
+        find(page, name)
+        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+        stage, labels = page.locator("#stage").bounding_box(), page.locator("#stage text")
+        for place in range(labels.count()):
+            box = labels.nth(place).bounding_box()
+            if box and box["width"]:
+                assert box["x"] >= stage["x"] - 1
+                assert box["x"] + box["width"] <= stage["x"] + stage["width"] + 1
+
+
+def test_a_wider_window_redraws_the_picture(open_page) -> None:
+    page = open_page(viewport={"width": 390, "height": 844})
+    narrow = page.locator("#stage svg").bounding_box()["width"]
+    page.set_viewport_size({"width": 1200, "height": 844})
+    page.wait_for_function(f"document.querySelector('#stage svg').clientWidth > {narrow} + 200")
+
+
+def test_printed_without_what_is_only_for_the_screen(open_page) -> None:
+    page = open_page()
+    page.emulate_media(media="print")
+    assert page.locator("nav").is_hidden()
+    assert page.locator("#find").is_hidden()
+    assert page.locator("#stage svg").is_visible()
+
+
+def test_without_a_learned_graph_given_neighbours_are_on_both_sides(browser, tmp_path) -> None:
+    classifier, _ = trained("mlp")
+    write_model_page(classifier, tmp_path / "page.html", seconds=0)
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.locator(".legend .of-learned").first.is_hidden()
+    assert page.locator("#stage .edge").count() == page.locator("#stage .edge.given").count() > 0
+    page.close()
