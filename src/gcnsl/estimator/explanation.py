@@ -165,6 +165,11 @@ def find_node(classifier: NodeClassifier, name: str) -> int:
 
 def explain(classifier: NodeClassifier, node: int) -> Explanation:
     """Explain the prediction for a node of the training graph, by its number."""
+    with classifier.fitted_.prepared.threads():
+        return _explain(classifier, node)
+
+
+def _explain(classifier: NodeClassifier, node: int) -> Explanation:
     probabilities = classifier.predict_proba()
     order = np.argsort(-probabilities[node], kind="stable")
     given = _links(classifier.graph_, node)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from gcnsl.cores import torch_threads_for
 from gcnsl.reconnection.arguments import UNIT_TOLERANCE, check_arguments, check_values, computed_in, threshold_of
 from gcnsl.reconnection.backends import BACKENDS, BackendName, choose_backend
 from gcnsl.reconnection.loop_free import gradients_without_loops, without_loops
@@ -66,9 +67,11 @@ def reconnect(
     key_rows = None if keys is None else keys.to(computed)
     if BACKENDS[chosen].backward is None:
         problem = Problem(rows, rows if key_rows is None else key_rows, values, threshold, tolerance, loops=loops)
-        if not torch.compiler.is_compiling():
-            check_values(problem)
-        return BACKENDS[chosen].forward(problem).out.to(h.dtype)
+        if torch.compiler.is_compiling():
+            return BACKENDS[chosen].forward(problem).out.to(h.dtype)
+        check_values(problem)
+        with torch_threads_for(problem.work):
+            return BACKENDS[chosen].forward(problem).out.to(h.dtype)
     known = None
     remembers = BACKENDS[chosen].remembers_pairs and keys is None and not torch.compiler.is_compiling()
     if memory is not None and remembers:
@@ -92,8 +95,9 @@ def _forward(
         problem = problem._replace(known=Pairs(known_start, known_columns, torch.tensor(int(Regime.LISTED))))
     if not BACKENDS[backend].checks_values:
         check_values(problem)
-    averages = BACKENDS[backend].forward(problem)
-    out, degree, pairs = averages if loops else without_loops(problem, averages)
+    with torch_threads_for(problem.work):
+        averages = BACKENDS[backend].forward(problem)
+        out, degree, pairs = averages if loops else without_loops(problem, averages)
     if problem.known is not None:  # an operator must not return its inputs
         pairs = unlisted(z, Regime.LISTED)
     return out, degree, *pairs
@@ -125,10 +129,11 @@ def _backward(
         Averages(out, degree, Pairs(start, columns, regime_code)),
     )
     grad = grad.contiguous()
-    if loops:
-        gradients = backward(problem, averages, grad)
-    else:
-        gradients = gradients_without_loops(backward, problem, averages, grad)
+    with torch_threads_for(problem.work):
+        if loops:
+            gradients = backward(problem, averages, grad)
+        else:
+            gradients = gradients_without_loops(backward, problem, averages, grad)
     return gradients.z, z.new_empty(0) if keys is None else gradients.keys, gradients.h
 
 
