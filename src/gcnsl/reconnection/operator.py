@@ -65,13 +65,9 @@ def reconnect(
     computed = computed_in(z.dtype)
     rows, values = z.to(computed), h.to(computed)
     key_rows = None if keys is None else keys.to(computed)
-    if BACKENDS[chosen].backward is None:
+    if BACKENDS[chosen].traceable and torch.compiler.is_compiling():
         problem = Problem(rows, rows if key_rows is None else key_rows, values, threshold, tolerance, loops=loops)
-        if torch.compiler.is_compiling():
-            return BACKENDS[chosen].forward(problem).out.to(h.dtype)
-        check_values(problem)
-        with torch_threads_for(problem.work):
-            return BACKENDS[chosen].forward(problem).out.to(h.dtype)
+        return BACKENDS[chosen].forward(problem).out.to(h.dtype)
     known = None
     remembers = BACKENDS[chosen].remembers_pairs and keys is None and not torch.compiler.is_compiling()
     if memory is not None and remembers:
@@ -122,13 +118,8 @@ def _backward(
     out: Tensor, degree: Tensor, start: Tensor, columns: Tensor, regime_code: Tensor, grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Return ∂L/∂z, ∂L/∂keys (empty if there are no keys) and ∂L/∂h."""
-    backward = BACKENDS[backend].backward
-    assert backward is not None
-    problem, averages = (
-        Problem.of(z, keys, h, threshold, tolerance),
-        Averages(out, degree, Pairs(start, columns, regime_code)),
-    )
-    grad = grad.contiguous()
+    backward, problem = BACKENDS[backend].backward, Problem.of(z, keys, h, threshold, tolerance)
+    averages, grad = Averages(out, degree, Pairs(start, columns, regime_code)), grad.contiguous()
     with torch_threads_for(problem.work):
         if loops:
             gradients = backward(problem, averages, grad)
