@@ -73,5 +73,6 @@ def test_choices(value) -> None:
 
 def test_epsilon_is_a_cosine() -> None:
     assert check_epsilon(1) == 1.0
-    with pytest.raises(ArgumentError, match=r"epsilon\(0\) must be > 0 and <= 1: it is the smallest cosine"):
-        check_epsilon(0)
+    assert check_epsilon(0) == 0.0
+    with pytest.raises(ArgumentError, match=r"epsilon\(-0.1\) must be >= 0 and <= 1: it is the smallest cosine"):
+        check_epsilon(-0.1)

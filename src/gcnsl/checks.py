@@ -10,7 +10,7 @@ from gcnsl.errors import ArgumentError
 UNLABELLED = -1
 """The label of a node whose class is not known, as in scikit-learn's semi-supervised classifiers."""
 
-EPSILON_BOUNDS = {"above": 0.0, "most": 1.0}
+EPSILON_BOUNDS = {"least": 0.0, "most": 1.0}
 """The bounds of ε, which is a cosine."""
 
 

@@ -40,8 +40,9 @@ def reconnect(
         z: Rows of norm 1 (n × q). A zero row keeps nothing: its output and its gradients are zero.
         h: What is averaged (n × p; m × p with ``keys``), of z's dtype and device. Half precision is computed in
             float32.
-        epsilon: The smallest similarity that is kept, in (0, 1]. It is lowered to 1 minus the rounding error of z's
-            dtype (1e-6 for float32), so that a row is always connected to itself and to its duplicates.
+        epsilon: The smallest similarity that is kept, in [0, 1]. It is lowered to 1 minus the rounding error of z's
+            dtype (1e-6 for float32), so that a row is always connected to itself and to its duplicates. With 0, all
+            positive similarities are kept: a similarity of 0 has no weight.
         keys: Compare the rows of z with these rows of norm 1 (m × q) instead of with each other, for instance new nodes
             with the nodes of a trained graph. A row of z without a similar key gets zero.
         loops: Whether a row of z counts itself. If not, a row that is similar to no other row gets zero. With ``keys``
