@@ -15,9 +15,8 @@ import random
 import sys
 
 import torch
-from rich.console import Console
-
 from bench.hostile.cases import run_cases, sample
+from rich.console import Console
 
 USUAL = {"tables": 10_000, "api": 2_000, "models": 1_000, "stores": 200, "kills": 200}
 
@@ -26,7 +25,9 @@ def main() -> None:
     """Run the program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=[*USUAL])
-    parser.add_argument("--cases", type=int, help="how many; by default " + ", ".join(f"{n} {w}" for w, n in USUAL.items()))
+    parser.add_argument(
+        "--cases", type=int, help="how many; by default " + ", ".join(f"{n} {w}" for w, n in USUAL.items())
+    )
     parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn")
     options = parser.parse_args()
     console, rng = Console(), random.Random(options.seed)

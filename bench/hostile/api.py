@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,14 +16,14 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import torch
+from bench.hostile.cases import Case, must_be_refused
 from torch_geometric.data import Data
 
 import gcnsl
 from gcnsl import nn, spectral
 from gcnsl.evaluation import compare
+from gcnsl.evaluation.hyperparameter_search import Search, search
 from gcnsl.methods import METHODS
-
-from bench.hostile.cases import Case, must_be_refused
 
 N, D = 24, 5
 NEVER: tuple[Any, ...] = ("x", "", b"x", [1], {"a": 1}, object(), 1j, math.nan, math.inf, -math.inf)
@@ -112,6 +113,10 @@ def _targets() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], dict[s
     yield "synthetic", gcnsl.synthetic, {"n": 60, "degree": 3.0}, kinds
     compared = {"runs": int, "metric": str, "seed": int, "device": str}
     yield "compare", compare, {"data": graph, "methods": {"mlp": METHODS["mlp"]}, "runs": 1}, compared
+    searched = {"method": METHODS["mlp"], "data": graph, "name": "hostile", "storage": os.devnull}
+    yield "Search", Search, searched, {**compared, "grid": bool}
+    wanted = {"trials": int, "seconds": float | None, "jobs": int}
+    yield "search", search, {"wanted": Search(**searched), "trials": 1}, wanted
     for name in nn.__all__:
         model = getattr(nn, name)
         if inspect.isclass(model) and issubclass(model, torch.nn.Module):

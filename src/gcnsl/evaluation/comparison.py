@@ -12,7 +12,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_choice, check_whole
+from gcnsl.checks import check_choice, check_seed, check_whole
 from gcnsl.errors import InputError, Interrupted, TrainingDiverged
 from gcnsl.evaluation.comparison_verdict import Difference, verdict_on
 from gcnsl.evaluation.majority import MAJORITY, measure_majority
@@ -180,6 +180,7 @@ def compare(
         TrainingDiverged: If all methods do.
     """
     check_whole("runs", runs, least=1)
+    check_seed(seed)
     check_choice("metric", metric, METRICS)
     splits = split_count(data)
     result = Comparison(_test_share(data, runs), metric, splits)

@@ -23,7 +23,7 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_choice, check_number, check_whole
+from gcnsl.checks import check_choice, check_flag, check_number, check_seed, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.evaluation.outcome import Preparations, run_split
 from gcnsl.files import digest
@@ -76,6 +76,8 @@ class Search:
 
     def __post_init__(self) -> None:
         check_whole("runs", self.runs, least=1)
+        check_seed(self.seed)
+        check_flag("grid", self.grid)
         check_choice("metric", self.metric, METRICS)
         split_masks(self.data, 0)
         space_of(self.method.name, grid=self.grid)
@@ -163,6 +165,7 @@ def search(
         on_epoch: Called after each epoch with the number of the run in its trial; only if there are no other processes.
     """
     check_whole("trials", trials, least=1)
+    check_whole("jobs", jobs, least=1)
     if seconds is not None:
         check_number("seconds", seconds, above=0)
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -5,6 +5,7 @@ import os
 import torch
 from torch import Tensor
 
+from gcnsl.checks import check_flag
 from gcnsl.cores import torch_threads_for
 from gcnsl.errors import ArgumentError
 from gcnsl.reconnection import arguments
@@ -33,6 +34,8 @@ def reconnected_edges(
     Raises:
         InputError: if an argument is not as described, or the edges would not fit into memory.
     """
+    check_flag("loops", loops)
+    check_flag("normalize", normalize)
     arguments.check_matrix("z", z)
     arguments.check_arguments(z, z if keys is None else keys, keys)
     threshold = arguments.threshold_of(epsilon, z.dtype)

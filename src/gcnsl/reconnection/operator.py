@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from gcnsl.checks import check_flag
 from gcnsl.cores import torch_threads_for
 from gcnsl.reconnection.arguments import UNIT_TOLERANCE, check_arguments, check_values, computed_in, threshold_of
 from gcnsl.reconnection.backends import BACKENDS, BackendName, choose_backend
@@ -60,7 +61,7 @@ def reconnect(
             checked.
     """
     check_arguments(z, h, keys)
-    loops = loops or keys is not None
+    loops = check_flag("loops", loops) or keys is not None
     threshold, tolerance = threshold_of(epsilon, z.dtype), UNIT_TOLERANCE[z.dtype]
     chosen = choose_backend(z, z if keys is None else keys, max(z.shape[1], h.shape[1]), backend)
     computed = computed_in(z.dtype)

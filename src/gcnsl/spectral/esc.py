@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from sklearn.utils import check_random_state
 from torch import Tensor
 
-from gcnsl.checks import check_whole
+from gcnsl.checks import check_generator, check_whole
 from gcnsl.cores import threads_for
 from gcnsl.errors import ArgumentError
 from gcnsl.spectral.conventions import Scale, column_signs, inverse_sqrt, padded, restored, scale_factor
@@ -56,7 +55,7 @@ def choose_anchors(n: int, n_components: int, n_anchors: int, *, random_state: A
         raise ArgumentError("n_components", n_components, rule)
     if n_anchors >= n:
         return torch.arange(n)
-    return torch.from_numpy(check_random_state(random_state).choice(n, n_anchors, replace=False)).sort().values
+    return torch.from_numpy(check_generator(random_state).choice(n, n_anchors, replace=False)).sort().values
 
 
 @dataclass(frozen=True)
