@@ -37,6 +37,9 @@ WRONG: dict[Any, tuple[Any, ...]] = {
 ANY_SIGN = {"signal"}
 """Numbers that may be negative."""
 
+ENDLESS = False
+"""Whether cases are drawn without end; otherwise ``cases`` lists all there are."""
+
 
 def cases(rng: random.Random) -> Iterator[Case]:
     """Every wrong value for every argument of everything."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import select
 import signal
 import warnings
@@ -130,11 +129,3 @@ def run_cases(cases: Iterable[Case], *, apart: bool = True, progress: bool = Fal
     for case in track(list(cases), disable=not progress, transient=True):
         verdicts.add(case, *(judge_apart(case) if apart else judge(case)))
     return verdicts
-
-
-def sample(cases: list[Case], count: int, rng: random.Random) -> list[Case]:
-    """So many of the cases, in random order; all of them, and some several times, if there are fewer."""
-    shuffled: list[Case] = []
-    while len(shuffled) < count:
-        shuffled += rng.sample(cases, len(cases))
-    return shuffled[:count]
