@@ -14,6 +14,7 @@ from dataclasses import dataclass
 MISSING = {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA"}
 MISSING |= {"NULL", "NaN", "n/a", "nan", "null"}
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d*)?")
+NUL = "\u2400"
 PLAIN = re.compile(r"-?\d{1,9}(\.\d{1,9})?")
 
 
@@ -63,8 +64,7 @@ def _rows(content: bytes) -> tuple[list[str], list[list[str]]]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Unreadable("it is not UTF-8") from error
-    if "\0" in text:
-        raise Unreadable("it is not text")
+    text = text.replace("\0", NUL)  # older versions of csv refuse it
     header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row] or [[]]
     if not header or len(set(header)) < len(header):
         raise Unreadable("it has no columns, or two of one name")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.hostile.cases import Case
-from bench.hostile.slow_reader import Unreadable, read_slowly
+from bench.hostile.slow_reader import NUL, Unreadable, read_slowly
 
 import gcnsl
 
@@ -48,7 +48,7 @@ def fault(nodes: bytes, edges: bytes, data: Any) -> str:
         wanted = read_slowly(nodes, edges)
     except Unreadable as why:
         return f"accepted, though {why}"
-    if [str(name) for name in data.node_ids] != wanted.ids:
+    if [str(name).replace("\0", NUL) for name in data.node_ids] != wanted.ids:
         return f"the ids are {data.node_ids[:5]}, not {wanted.ids[:5]}"
     if {(u, v) for u, v in data.edge_index.T.tolist() if u < v} != wanted.edges:
         return "the edges differ"
@@ -56,9 +56,8 @@ def fault(nodes: bytes, edges: bytes, data: Any) -> str:
         numbers = data.y.tolist()
         classes = {frozenset(i for i, y in enumerate(numbers) if y == c) for c in set(numbers) - {-1}}
         if classes != wanted.classes:
-            return (
-                f"the classes differ: {sorted(map(sorted, classes))} instead of {sorted(map(sorted, wanted.classes))}"
-            )
+            shown = (sorted(map(sorted, found)) for found in (classes, wanted.classes))
+            return "the classes are {}, not {}".format(*shown)
     if wanted.features is not None and data.get("columns") is None:
         given = data.x.to_dense().double().tolist()
         close = all(
