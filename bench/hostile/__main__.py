@@ -14,9 +14,10 @@ import random
 import sys
 
 import torch
-from bench.hostile import chosen_cases
 from bench.hostile.cases import run_cases
 from rich.console import Console
+
+from bench.hostile import chosen_cases
 
 USUAL = {"tables": 10_000, "api": 2_000, "models": 1_000, "stores": 200, "kills": 200}
 

@@ -25,7 +25,6 @@ GOOD = ("worked", "refused")
 BAD = ("accepted", "foreign", "wordy", "hung", "died")
 """Wrongly accepted; an error that is not the package's own; a refusal that is not one line of at most 300 characters;
 no end within the time; a process that died."""
-SECONDS = 60
 LONGEST_MESSAGE = 300
 
 
@@ -38,12 +37,14 @@ class Case:
         name: Which case of the group, for the list of those that went wrong.
         call: Does it.
         fault: Says what is wrong with the result of the call, or nothing: "" if it is right.
+        seconds: How long it may take.
     """
 
     group: str
     name: str
     call: Callable[[], Any]
     fault: Callable[[Any], str] = lambda _: ""
+    seconds: float = 60
 
 
 def must_be_refused(_: Any) -> str:
@@ -67,8 +68,8 @@ def judge(case: Case) -> tuple[str, str]:
     return ("accepted", fault) if fault else ("worked", "")
 
 
-def judge_apart(case: Case, seconds: float = SECONDS) -> tuple[str, str]:
-    """The same in a process of its own, which has so many seconds."""
+def judge_apart(case: Case) -> tuple[str, str]:
+    """The same in a process of its own, which is killed after the case's time."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -81,14 +82,14 @@ def judge_apart(case: Case, seconds: float = SECONDS) -> tuple[str, str]:
         finally:
             os._exit(0)
     os.close(writing)
-    answered, _, _ = select.select([reading], [], [], seconds)
+    answered, _, _ = select.select([reading], [], [], case.seconds)
     answer = os.read(reading, 65_536) if answered else b""
     os.close(reading)
     if not answered:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if not answered:
-        return "hung", f"no end within {seconds} seconds"
+        return "hung", f"no end within {case.seconds} seconds"
     if not answer:
         return "died", f"exit status {status}"
     verdict, what = json.loads(answer)
