@@ -29,7 +29,7 @@ SECONDS = 900
 """More than a command takes that is killed, repeated, killed and repeated."""
 COMMANDS = {
     "train": f"train {GRAPH} --method gcn --set epochs=150 --checkpoint-every 5 -o model",
-    "reproduce": f"reproduce accuracy --methods mlp --datasets {GRAPH} --runs 3 --store store.db",
+    "reproduce": f"reproduce accuracy --methods mlp --datasets {GRAPH} --splits random --runs 3 --store store.db",
     "search": f"search {GRAPH} --method mlp --trials 4 --runs 1 --study study.db -o found.toml",
 }
 RUNS, TRIALS = 3, 4
