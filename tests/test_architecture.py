@@ -17,6 +17,7 @@ ROOMS = (
     "checks",
     "options",
     "compiled",
+    "cores",
     "sparse",
     "pictures",
     "pages",

@@ -3,7 +3,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from gcnsl.checks import check_choice, check_epsilon, check_number, check_whole
+from gcnsl.checks import (
+    LARGEST,
+    check_choice,
+    check_epsilon,
+    check_flag,
+    check_generator,
+    check_number,
+    check_seed,
+    check_whole,
+)
 from gcnsl.errors import ArgumentError
 
 
@@ -19,6 +28,7 @@ def test_whole_numbers_become_ints(value) -> None:
         (0, {"least": 1}, "runs(0) must be >= 1"),
         (np.int64(0), {"least": 1, "most": 9}, "runs(np.int64(0)) must be from 1 to 9"),
         (10, {"most": 9, "why": "the graph has 10 splits"}, "runs(10) must be from 0 to 9: the graph has 10 splits"),
+        (10**40, {"least": 2}, f"runs({10**40}) must be from 2 to {LARGEST}"),
         (10**40, {"most": 9}, f"runs({10**40}) must be from 0 to 9"),
         (2.0, {"least": 1}, "runs(2.0) must be a whole number >= 1"),
         ("2", {"least": 1, "most": 9}, "runs('2') must be a whole number from 1 to 9"),
@@ -73,5 +83,36 @@ def test_choices(value) -> None:
 
 def test_epsilon_is_a_cosine() -> None:
     assert check_epsilon(1) == 1.0
-    with pytest.raises(ArgumentError, match=r"epsilon\(0\) must be > 0 and <= 1: it is the smallest cosine"):
-        check_epsilon(0)
+    assert check_epsilon(0) == 0.0
+    with pytest.raises(ArgumentError, match=r"epsilon\(-0.1\) must be >= 0 and <= 1: it is the smallest cosine"):
+        check_epsilon(-0.1)
+
+
+@pytest.mark.parametrize("value", [True, False, np.True_, np.False_])
+def test_truth_values_become_bools(value) -> None:
+    assert check_flag("loops", value) is bool(value)
+
+
+@pytest.mark.parametrize("value", [0, 1, "false", "", None, 1.0, np.int64(1), []])
+def test_nothing_else_is_a_truth_value(value) -> None:
+    with pytest.raises(ArgumentError, match=r"loops\(.*\) must be true or false"):
+        check_flag("loops", value)
+
+
+def test_seeds_are_what_generators_take() -> None:
+    assert check_seed(2**32 - 1) == 2**32 - 1
+    for value in (-1, 2**32, 1.5, "1", True, None):
+        with pytest.raises(ArgumentError, match=r"seed\(.*\) must be (a whole number )?from 0 to 4294967295"):
+            check_seed(value)
+
+
+def test_generators_are_what_scikit_learn_takes() -> None:
+    generator = np.random.RandomState(3)
+    assert check_generator(generator) is generator
+    assert check_generator(3).randint(100) == np.random.RandomState(3).randint(100)
+    for value in ([1], object(), np.random.default_rng(0)):
+        with pytest.raises(ArgumentError, match=r"random_state\(.*\) must be a seed, a numpy.random.RandomState or"):
+            check_generator(value)
+    for value in (-1, 1.5, "x", True):
+        with pytest.raises(ArgumentError, match=r"random_state\(.*\) must be (a whole number )?from 0"):
+            check_generator(value)

@@ -5,13 +5,17 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from gcnsl.errors import ArgumentError
 
 UNLABELLED = -1
 """The label of a node whose class is not known, as in scikit-learn's semi-supervised classifiers."""
 
-EPSILON_BOUNDS = {"above": 0.0, "most": 1.0}
+EPSILON_BOUNDS = {"least": 0.0, "most": 1.0}
 """The bounds of ε, which is a cosine."""
+LARGEST = 2**31 - 1
+"""The largest whole number, unless a check says otherwise: torch fails on larger ones with an error of its own."""
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str], *, or_else: str = "") -> Any:
@@ -23,14 +27,40 @@ def check_choice(name: str, value: Any, choices: Iterable[str], *, or_else: str 
 
 
 def check_whole(name: str, value: Any, *, least: int = 0, most: int | None = None, why: str = "") -> int:
-    """Return a whole number as an ``int``; both bounds are included."""
+    """Return a whole number as an ``int``; both bounds are included, and ``None`` stands for :data:`LARGEST`."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if is_whole and least <= int(value) <= (LARGEST if most is None else most):
+        return int(value)
+    if most is None and is_whole and int(value) > LARGEST:
+        most = LARGEST
     bounds = f">= {least}" if most is None else f"from {least} to {most}"
-    if not isinstance(value, Integral) or isinstance(value, bool):
+    if not is_whole:
         raise ArgumentError(name, value, f"must be a whole number {bounds}")
-    number = int(value)
-    if number < least or (most is not None and number > most):
-        raise ArgumentError(name, value, f"must be {bounds}{why and f': {why}'}")
-    return number
+    raise ArgumentError(name, value, f"must be {bounds}{why and f': {why}'}")
+
+
+def check_seed(value: Any, name: str = "seed") -> int:
+    """Return a seed that all generators of random numbers take."""
+    return check_whole(name, value, most=2**32 - 1)
+
+
+def check_generator(value: Any, name: str = "random_state") -> Any:
+    """Return a ``numpy.random.RandomState`` from whatever scikit-learn takes for one; this may be a seed."""
+    from sklearn.utils import check_random_state  # it takes long to load
+
+    if isinstance(value, Real | str):
+        check_seed(value, name)
+    try:
+        return check_random_state(value)
+    except ValueError as error:
+        raise ArgumentError(name, value, "must be a seed, a numpy.random.RandomState or None") from error
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return a truth value; unlike Python, take nothing else for one: the string ``"false"`` would be true."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(name, value, "must be true or false")
+    return bool(value)
 
 
 def check_number(

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 import numpy as np
 from typing_extensions import Self
 
-from gcnsl.checks import check_choice, check_number, check_whole
+from gcnsl.checks import check_choice, check_flag, check_number, check_whole
 from gcnsl.errors import ArgumentError, InputError
 
 if sys.version_info >= (3, 11):
@@ -31,8 +31,6 @@ __all__ = ["NONE", "Option", "Options", "option", "read_assignments", "tomllib"]
 
 NONE = "none"
 """Stands for ``None`` where a value is written as text, because TOML has no word for it."""
-_LARGEST = 2**31 - 1
-"""The largest whole number, unless an option says otherwise: torch fails on larger ones with an error of its own."""
 
 
 def option(
@@ -110,10 +108,10 @@ class Options:
         if get_origin(kind) is tuple:
             return _whole_numbers(name, value, bounds)
         if kind in (bool, str):
-            return _of_type(name, value, kind)
+            return check_flag(name, value) if kind is bool else _text(name, value)
         if kind is float:
             return check_number(name, value, **bounds)
-        return _whole_number(name, value, bounds)
+        return check_whole(name, value, **bounds)
 
     @classmethod
     def _declared(cls) -> dict[str, tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -134,20 +132,16 @@ def _read(text: str) -> Any:
     return document["value"] if len(document) == 1 else text
 
 
-def _of_type(name: str, value: Any, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise ArgumentError(name, value, f"must be {'true or false' if kind is bool else 'a string'}")
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ArgumentError(name, value, "must be a string")
     return value
-
-
-def _whole_number(name: str, value: Any, bounds: Mapping[str, Any]) -> int:
-    return check_whole(name, check_whole(name, value, **bounds), **{"most": _LARGEST, **bounds})
 
 
 def _whole_numbers(name: str, value: Any, bounds: Mapping[str, Any]) -> tuple[int, ...]:
     if not isinstance(value, tuple | list):
         raise ArgumentError(name, value, "must be a list of whole numbers, such as [0, 1, 2]")
-    return tuple(_whole_number(name, each, bounds) for each in value)
+    return tuple(check_whole(name, each, **bounds) for each in value)
 
 
 @cache

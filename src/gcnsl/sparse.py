@@ -256,6 +256,13 @@ Matrix: TypeAlias = Tensor | SparseMatrix
 """What a model reads: a dense or sparse matrix that supports ``matrix @ dense``."""
 
 
+def stored_entries(matrix: Matrix) -> int:
+    """The number of entries that are stored: all of a dense matrix, and of a sparse one those that can be nonzero."""
+    if isinstance(matrix, SparseMatrix):
+        return len(matrix.values)
+    return len(matrix.values()) if matrix.layout == torch.sparse_csr else matrix.numel()
+
+
 def fastest_form(matrix: Matrix) -> Matrix:
     """The matrix in the form with the fastest products: sparse if few entries are nonzero, else dense.
 

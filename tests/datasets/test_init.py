@@ -88,7 +88,10 @@ def test_bad_npz(arrays, tmp_path) -> None:
         ({"name": "corra", "directed": True}, "did you mean 'cora'"),
         ({"name": "debian", "split": "weekly"}, r"split\('weekly'\) must be one of random, geom-gcn"),
         ({"name": "debian", "runs": 0}, r"runs\(0\) must be >= 1"),
-        ({"name": "debian", "seed": -1}, r"seed\(-1\) must be >= 0"),
+        ({"name": 3}, r"name\(3\) must be one of .*, or the path of an npz file"),
+        ({"name": "debian", "directed": "no"}, r"directed\('no'\) must be true or false"),
+        ({"name": "debian", "runs": 10**40}, r"runs\(10+\) must be from 1 to 2147483647"),
+        ({"name": "debian", "seed": -1}, r"seed\(-1\) must be from 0 to 4294967295"),
     ],
 )
 def test_bad_arguments(arguments, message) -> None:

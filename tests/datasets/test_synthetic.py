@@ -184,7 +184,7 @@ def test_edges_are_sorted_and_each_once():
         ({"degree": 0}, r"degree\(0\) must be > 0"),
         ({"degree": math.inf}, r"degree\(inf\) must be finite and > 0 and < 1000"),
         ({"features": 4}, r"features\(4\) must be >= 5: every class needs a word"),
-        ({"seed": -1}, r"seed\(-1\) must be >= 0"),
+        ({"seed": -1}, r"seed\(-1\) must be from 0 to 4294967295"),
         ({"signal": 2.0}, r"signal\(2.0\) must be >= 0 and <= 1"),
         (
             {"n": 100, "classes": 20, "h": 1.0, "features": 20},

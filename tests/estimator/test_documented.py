@@ -21,4 +21,4 @@ def test_they_end_a_docstring() -> None:
         """A class."""
 
     assert inspect.getdoc(Documented) == "A class.\n\nOptions:\n    one"
-    assert "epsilon (number > 0 and <= 1; default 0.95)" in inspect.getdoc(GCNSLClassifier)
+    assert "epsilon (number >= 0 and <= 1; default 0.95)" in inspect.getdoc(GCNSLClassifier)

@@ -177,7 +177,7 @@ def test_a_class_that_only_validates_is_warned_of() -> None:
         ({"n_anchors": 10**40}, r"n_anchors\(1000.*\) must be from 1 to"),
         ({"self_loops": "x"}, r"self_loops\('x'\) must be true or false"),
         ({"merge": "sum"}, r"merge\('sum'\) must be one of concat, average"),
-        ({"epsilon": 2.0}, r"epsilon\(2.0\) must be > 0 and <= 1"),
+        ({"epsilon": 2.0}, r"epsilon\(2.0\) must be >= 0 and <= 1"),
         ({"lr": -1.0}, r"lr\(-1.0\) must be > 0"),
         ({"device": "gpu"}, r"device\('gpu'\) must be auto, cpu, cuda"),
         ({"spectral_method": "pca"}, r"spectral_method\('pca'\) must be one of esc-anch, esc, sc"),

@@ -152,7 +152,7 @@ def test_help_lists_every_option_of_every_method() -> None:
         for option in method.described():
             if option.name in method.config.names():
                 assert f"{option.name} (" in part
-    assert "epsilon (number > 0 and <= 1; default 0.95): Smallest cosine similarity" in text
+    assert "epsilon (number >= 0 and <= 1; default 0.95): Smallest cosine similarity" in text
     assert "lr (number > 0; default 0.01): Learning rate." in text
 
 

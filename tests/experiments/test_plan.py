@@ -147,7 +147,7 @@ def test_parts() -> None:
         ({"runs": 0}, r"runs\(0\) must be >= 1"),
         ({"runs": 11, "splits": ["geom-gcn"]}, r"runs\(11\) must be from 1 to 10: there are no more geom-gcn splits"),
         ({"trials": 0}, r"trials\(0\) must be >= 1"),
-        ({"seed": -1}, r"seed\(-1\) must be >= 0"),
+        ({"seed": -1}, r"seed\(-1\) must be from 0 to 4294967295"),
         ({"settings": "absent"}, r"settings\('absent'\) must be a folder"),
         ({"methods": ["gnc"]}, r"method\('gnc'\) must be one of"),
         ({"datasets": ["corra"]}, r"datasets\('corra'\) must be one of cora, "),

@@ -213,7 +213,7 @@ def test_the_learned_graph_is_what_the_model_uses(graph) -> None:
     ("arguments", "message"),
     [
         ({"merge": "sum"}, r"merge\('sum'\) must be one of concat, average"),
-        ({"epsilon": 0.0}, r"epsilon\(0.0\) must be > 0 and <= 1"),
+        ({"epsilon": -0.1}, r"epsilon\(-0.1\) must be >= 0 and <= 1"),
         ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
         ({"rounds": 0}, r"rounds\(0\) must be from 1 to 64"),
         ({"spectral_channels": -1}, r"spectral_channels\(-1\) must be >= 0"),

@@ -13,19 +13,37 @@ def rows(n: int = 300, q: int = 4) -> torch.Tensor:
     return normalize(torch.randn(n, q, generator=torch.Generator().manual_seed(0)), dim=1)
 
 
-@pytest.mark.parametrize("epsilon", [0, -0.1, 1.0001, math.nan, math.inf])
+@pytest.mark.parametrize("epsilon", [-0.1, 1.0001, math.nan, math.inf])
 def test_epsilon_outside_its_range(epsilon: float) -> None:
-    message = rf"epsilon\({epsilon}\) must be (finite and )?> 0 and <= 1"
+    message = rf"epsilon\({epsilon}\) must be (finite and )?>= 0 and <= 1"
     with pytest.raises(ArgumentError, match=message):
         reconnect(rows(), torch.ones(300, 2), epsilon)
     with pytest.raises(ArgumentError, match=message):
         reconnected_edges(rows(), epsilon)
 
 
+def test_an_epsilon_of_zero_averages_over_all_positive_similarities(backend: str) -> None:
+    z, h = rows(), torch.arange(600.0).view(300, 2)
+    z[3] = 0
+    similarity = (z @ z.T).relu()
+    expected = similarity @ h / similarity.sum(dim=1, keepdim=True).clamp(min=1e-30)
+    assert torch.allclose(reconnect(z, h, 0, backend=backend), expected, rtol=1e-4)
+
+
 @pytest.mark.parametrize("epsilon", ["0.5", None, True, torch.tensor(0.5)])
 def test_epsilon_of_another_type(epsilon: Any) -> None:
-    with pytest.raises(InputError, match=r"epsilon\(.*\) must be a number > 0 and <= 1"):
+    with pytest.raises(InputError, match=r"epsilon\(.*\) must be a number >= 0 and <= 1"):
         reconnect(rows(), torch.ones(300, 2), epsilon)
+
+
+@pytest.mark.parametrize("value", ["no", 0, None])
+def test_truth_values_of_another_type(value: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"loops\(.*\) must be true or false"):
+        reconnect(rows(), torch.ones(300, 2), 0.5, loops=value)
+    with pytest.raises(ArgumentError, match=r"loops\(.*\) must be true or false"):
+        reconnected_edges(rows(), 0.5, loops=value)
+    with pytest.raises(ArgumentError, match=r"normalize\(.*\) must be true or false"):
+        reconnected_edges(rows(), 0.5, normalize=value)
 
 
 def test_rows_that_are_not_unit(backend: str) -> None:

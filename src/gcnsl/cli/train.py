@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gcnsl.checks import LARGEST
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, with_class_weight
@@ -110,7 +111,7 @@ def train(
         device=device,
         minutes=minutes,
         checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every or sys.maxsize,  # Ctrl-C writes one anyway
+        checkpoint_every=checkpoint_every or LARGEST,  # Ctrl-C writes one anyway
     )
     try:
         with epochs_shown(quiet=quiet) as show:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_choice
+from gcnsl.checks import check_choice, check_flag
 from gcnsl.datasets.benchmarks import BENCHMARKS, read_benchmark, read_npz
 from gcnsl.datasets.dataset_files import fetch, find
 from gcnsl.datasets.debian import load_debian
@@ -59,6 +59,9 @@ def load(
     """
     if split is not None:
         check_choice("split", split, SPLITS, or_else=", or None")
+    if not isinstance(name, str | os.PathLike):
+        raise ArgumentError("name", name, f"must be one of {', '.join(NAMES)}, or the path of an npz file")
+    check_flag("directed", directed)
     name = os.fspath(name)
     if Path(name).suffix == ".npz":
         data = _load_npz(Path(name), split, directed=directed)

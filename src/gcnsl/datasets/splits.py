@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
-from gcnsl.checks import UNLABELLED, check_whole
+from gcnsl.checks import UNLABELLED, check_seed, check_whole
 from gcnsl.errors import InputError
 from gcnsl.graph.masks import MASKS, draw_validation
 
@@ -27,7 +27,7 @@ def random_masks(y: Tensor, runs: int, seed: int) -> Masks:
 
     Run r depends on nothing but the seed and r, so that the first runs stay the same if there are more of them.
     """
-    runs, seed = check_whole("runs", runs, least=1), check_whole("seed", seed)
+    runs, seed = check_whole("runs", runs, least=1), check_seed(seed)
     masks = {name: torch.zeros(len(y), runs, dtype=torch.bool) for name in MASKS}
     classes = [np.flatnonzero(y.numpy() == c) for c in torch.unique(y).tolist() if c != UNLABELLED]
     for run in range(runs):
@@ -47,7 +47,7 @@ def draw_folds(y: Tensor, count: int, seed: int) -> NDArray[np.int64]:
     most = int(torch.bincount(y[labelled]).max()) if len(labelled) else 0
     check_whole("folds", count, least=2, most=max(2, most), why="every fold needs a node of the most frequent class")
     folds = np.full(len(y), UNLABELLED)
-    generator = StratifiedKFold(count, shuffle=True, random_state=check_whole("seed", seed))
+    generator = StratifiedKFold(count, shuffle=True, random_state=check_seed(seed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a class with fewer nodes than folds is in some of them only
         for number, (_, chosen) in enumerate(generator.split(labelled, y[labelled])):

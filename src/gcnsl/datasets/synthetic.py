@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_number, check_whole
+from gcnsl.checks import check_number, check_seed, check_whole
 from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
 
@@ -64,7 +64,7 @@ def synthetic(  # noqa: PLR0917 - the first arguments are the most common ones
     classes = check_whole("classes", classes, least=2)
     n = check_whole("n", n, least=2 * classes, why=f"there are {classes} classes of at least two nodes")
     features = check_whole("features", features, least=classes, why="every class needs a word of its own")
-    seed = check_whole("seed", seed)
+    seed = check_seed(seed)
     h, signal = (check_number(name, share, least=0, most=1) for name, share in (("h", h), ("signal", signal)))
     degree = check_number("degree", degree, above=0, below=n, why="it is the mean number of neighbours")
 

@@ -182,7 +182,14 @@ def explain(
         reasoned: Number of neighbours, the closest first, for which reasons are looked for.
         with_features: Whether to compute the shares of features, which takes longer than all the rest.
     """
-    probabilities = classifier.predict_proba() if probabilities is None else probabilities
+    with classifier.fitted_.prepared.threads():
+        probabilities = classifier.predict_proba() if probabilities is None else probabilities
+        return _explain(classifier, node, probabilities, reasoned, with_features=with_features)
+
+
+def _explain(
+    classifier: NodeClassifier, node: int, probabilities: NDArray[Any], reasoned: int, *, with_features: bool
+) -> Explanation:
     order = np.argsort(-probabilities[node], kind="stable")
     given = _links(classifier.graph_, node)
     learned = _Learned(classifier, node)

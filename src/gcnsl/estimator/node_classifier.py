@@ -6,6 +6,7 @@ import copy
 import os
 import time
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,12 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch_geometric.data import Data
 from typing_extensions import Self
 
-from gcnsl.checks import UNLABELLED, check_number, check_whole
+from gcnsl.checks import UNLABELLED, check_flag, check_generator, check_number, check_seed
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.estimator import stored_classifier
 from gcnsl.estimator.documented import option_lines, with_options_of
@@ -167,7 +167,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         seed, masks = _seed(self.random_state), split_masks(data, run, need=("train",))
         train_mask, val_mask = masks["train"], masks["val"]
-        if all_labels:
+        if check_flag("all_labels", all_labels):
             train_mask = (data.y != UNLABELLED) & ~val_mask
         if not val_mask.any():
             shown = np.where(train_mask.numpy(), data.y.numpy(), UNLABELLED)
@@ -335,6 +335,6 @@ def _labelled(y: Any, nodes: Any, n: int) -> tuple[NDArray[np.int64], NDArray[An
 
 def _seed(random_state: Any) -> int:
     """A seed from whatever scikit-learn takes for one."""
-    if isinstance(random_state, int | np.integer | float | str):
-        return check_whole("random_state", random_state, most=2**32 - 1)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    if isinstance(random_state, Real):
+        return check_seed(random_state, "random_state")
+    return int(check_generator(random_state).randint(2**31 - 1))

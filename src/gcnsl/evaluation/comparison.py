@@ -13,7 +13,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_choice, check_whole
+from gcnsl.checks import check_choice, check_seed, check_whole
 from gcnsl.errors import GcnslError, InputError, Interrupted, TrainingDiverged
 from gcnsl.evaluation.comparison_verdict import Difference, verdict_on
 from gcnsl.evaluation.contest import Contest, Reached, Turn
@@ -184,6 +184,7 @@ def compare(
         TrainingDiverged: If all methods do.
     """
     check_whole("runs", runs, least=1)
+    check_seed(seed)
     check_choice("metric", metric, METRICS)
     choose_device(device)
     result = Comparison(_test_share(data, runs), metric, split_count(data))

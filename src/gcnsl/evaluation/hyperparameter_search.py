@@ -23,7 +23,7 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_choice, check_number, check_whole
+from gcnsl.checks import check_choice, check_flag, check_number, check_seed, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.evaluation.ask_and_tell import DONE, FAILED, PATIENT_TRIALS, Asked, count, share_trials
 from gcnsl.evaluation.outcome import Preparations, run_split
@@ -85,6 +85,8 @@ class Search:
 
     def __post_init__(self) -> None:
         check_whole("runs", self.runs, least=1)
+        check_seed(self.seed)
+        check_flag("grid", self.grid)
         check_choice("metric", self.metric, METRICS)
         split_masks(self.data, 0)
         space_of(self.method.name, grid=self.grid)

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from gcnsl.checks import check_choice, check_whole
+from gcnsl.checks import check_choice, check_seed, check_whole
 from gcnsl.datasets import NAMES, is_known
 from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.datasets.splits import GEOM_GCN_RUNS
@@ -101,7 +101,7 @@ class Scope:
 
     def __post_init__(self) -> None:
         check_whole("runs", self.runs, least=1)
-        check_whole("seed", self.seed)
+        check_seed(self.seed)
         check_whole("trials", self.trials, least=1)
         if self.settings is not None and not Path(self.settings).is_dir():
             raise ArgumentError("settings", str(self.settings), "must be a folder with files such as texas.toml")

@@ -183,7 +183,7 @@ def _plain_features(table: Table, names: Sequence[str]) -> NDArray[np.float32] |
 
 def _split_columns(table: Table, split: str | Sequence[str] | None) -> list[str]:
     """The columns with splits: those that are named, or ``split`` if there is one."""
-    if split is None or isinstance(split, str):
+    if isinstance(split, str) or not isinstance(split, Sequence):
         return list(filter(None, [table.find_optional(split, "split")]))
     for column in split:
         table.check_column(column, "split")

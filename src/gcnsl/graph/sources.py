@@ -8,6 +8,7 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
+from gcnsl.checks import check_flag
 from gcnsl.errors import InputError
 from gcnsl.graph.arcs import arcs_and_weights
 from gcnsl.graph.arrays import check_features
@@ -58,7 +59,7 @@ def from_arrays(
     simple, report = simple_undirected(*ends, num_nodes)
     data = Data(x=features, edge_index=torch.from_numpy(simple))
     data.edge_report = report
-    if directed or edge_weight is not None:
+    if check_flag("directed", directed) or edge_weight is not None:
         data.update(arcs_and_weights(*ends, num_nodes, directed=directed, weight=edge_weight))
     if class_names is not None:
         data.class_names = [str(c) for c in class_names]
@@ -96,7 +97,7 @@ def from_scipy(adjacency: Any, x: Any, y: Any = None, *, weighted: bool = False,
     entries = sp.coo_array(adjacency)
     entries.sum_duplicates()
     entries.eliminate_zeros()
-    weight = entries.data if weighted else None
+    weight = entries.data if check_flag("weighted", weighted) else None
     return from_arrays(x, np.stack([entries.row, entries.col]), y, edge_weight=weight, **options)
 
 

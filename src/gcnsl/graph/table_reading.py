@@ -42,7 +42,7 @@ class Table:
 
     def check_column(self, name: str, argument: str) -> str:
         """Return the name of a column that the caller gave as ``argument``, if the table has it."""
-        if name not in self.columns:
+        if not isinstance(name, str) or name not in self.columns:
             some = ", ".join(islice(self.columns, 10))
             more = f" and {len(self.columns) - 10} more" if len(self.columns) > 10 else ""
             raise ArgumentError(argument, name, f"is not a column of {self.name}, which has {some}{more}")
@@ -148,7 +148,9 @@ def _from_text(path: Path, separator: str, text: Sequence[tuple[str, int | None]
     names = pa.csv.read_csv(io.BytesIO(line), parse_options=parse).column_names
     header = [name for name in names if not _ROW_NUMBERS.fullmatch(name)]
     columns = [
-        name if name in header or position is None else next(iter(header[position:]), name) for name, position in text
+        name if name in header or position is None else next(iter(header[position:]), name)
+        for name, position in text
+        if isinstance(name, str)  # others are refused when the column is looked for
     ]
     strings: dict[str, Any] = {"column_types": dict.fromkeys(columns, pa.string()), "strings_can_be_null": True}
     table = pa.csv.read_csv(path, parse_options=parse, convert_options=pa.csv.ConvertOptions(**strings))

@@ -34,12 +34,14 @@ class Fitted:
 
     def logits(self) -> Tensor:
         """Logits of the training graph's nodes (n × C), on the CPU."""
-        return predict_logits(self.model, self.prepared.inputs).cpu()
+        with self.prepared.threads():
+            return predict_logits(self.model, self.prepared.inputs).cpu()
 
     def grown_logits(self, graph: Data) -> Tensor:
         """Logits of a graph whose first nodes are those of the training graph, on the CPU."""
-        inputs, options = self.prepared.grown_inputs(graph)
-        return predict_logits(self.model, inputs, **options).cpu()
+        with self.prepared.threads():
+            inputs, options = self.prepared.grown_inputs(graph)
+            return predict_logits(self.model, inputs, **options).cpu()
 
     def measure(self, mask: Tensor) -> dict[str, float]:
         """All metrics on the nodes of a mask, by name (:data:`gcnsl.training.METRICS`)."""
@@ -68,7 +70,7 @@ def fit(
     interrupted, the ``so_far`` of the exception is what would have been returned, with the best epoch so far. Models
     that are no networks are fitted by :func:`gcnsl.training.fit_in_stages`, which writes no checkpoint.
     """
-    model, settings = initial_model(prepared, seed), prepared.method.training
+    settings = prepared.method.training
     options: dict[str, Any] = {
         "train_mask": train_mask,
         "val_mask": val_mask,
@@ -78,17 +80,19 @@ def fit(
         "class_names": prepared.graph.class_names,
         "on_epoch": on_epoch,
     }
-    try:
-        if isinstance(settings, TrainingSettings):
-            options |= {"settings": settings, "checkpoint": checkpoint}
-            history = train(model, prepared.inputs, prepared.graph.y, **options)
-        else:
-            if checkpoint is not None:
-                checkpoint.refuse_existing()
-            history = fit_in_stages(model, prepared.inputs, prepared.graph.y, settings=settings, **options)
-    except Interrupted as interruption:
-        so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
-        raise Interrupted(str(interruption), so_far) from None
+    with prepared.threads():
+        model = initial_model(prepared, seed)
+        try:
+            if isinstance(settings, TrainingSettings):
+                options |= {"settings": settings, "checkpoint": checkpoint}
+                history = train(model, prepared.inputs, prepared.graph.y, **options)
+            else:
+                if checkpoint is not None:
+                    checkpoint.refuse_existing()
+                history = fit_in_stages(model, prepared.inputs, prepared.graph.y, settings=settings, **options)
+        except Interrupted as interruption:
+            so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
+            raise Interrupted(str(interruption), so_far) from None
     return Fitted(prepared, model, history)
 
 

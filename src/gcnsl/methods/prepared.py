@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,16 +12,20 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from gcnsl.cores import threads_for
 from gcnsl.errors import InputError
 from gcnsl.graph.arcs import EDGE_FACTS, edge_parts
 from gcnsl.methods.feature_preparation import FeaturePreparation
 from gcnsl.methods.registry import Folder, Method
 from gcnsl.nn import Precomputed
 from gcnsl.nn.preprocessing import mean_weight
-from gcnsl.sparse import Matrix, slice_rows, to_scipy
+from gcnsl.sparse import Matrix, slice_rows, stored_entries, to_scipy
 
 State = tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]
 """The state of what was precomputed, plain values and tensors, and that of the features."""
+
+_PASSES, _WIDTH = 4, 64
+"""The products with each input in an epoch, and their usual number of columns, to estimate the work."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,10 @@ class Prepared:
     inputs: tuple[Matrix, ...]
     seed: int
     device: torch.device
+
+    def threads(self) -> AbstractContextManager[None]:
+        """A block for passes through the model, in as many threads as the size of its inputs justifies."""
+        return threads_for(_PASSES * _WIDTH * sum(map(stored_entries, self.inputs)))
 
     def build(self) -> nn.Module:
         """A new model for this graph, on the device, with weights drawn from torch's generator."""
@@ -130,17 +139,17 @@ def prepare(
         state: The saved state, see :meth:`Prepared.state`, so that nothing need be computed again.
     """
     config = method.config
-    if state is None:
-        features = FeaturePreparation.fit(config, graph, rows)
-        ready = _with_features(graph, features)
-        precomputed = method.precompute(config, ready, seed=seed, root=root)
-    else:
-        features = FeaturePreparation.from_state(config, state[2], graph)
-        ready = _with_features(graph, features)
-        precomputed = config.from_state(*state[:2], ready, seed=seed)
-    return Prepared(
-        method, graph, features, precomputed, _on(device, config.inputs(ready, precomputed, seed=seed)), seed, device
-    )
+    with threads_for(_WIDTH * (stored_entries(graph.x) + graph.num_edges)):
+        if state is None:
+            features = FeaturePreparation.fit(config, graph, rows)
+            ready = _with_features(graph, features)
+            precomputed = method.precompute(config, ready, seed=seed, root=root)
+        else:
+            features = FeaturePreparation.from_state(config, state[2], graph)
+            ready = _with_features(graph, features)
+            precomputed = config.from_state(*state[:2], ready, seed=seed)
+        inputs = _on(device, config.inputs(ready, precomputed, seed=seed))
+    return Prepared(method, graph, features, precomputed, inputs, seed, device)
 
 
 def _with_features(graph: Data, features: FeaturePreparation) -> Data:

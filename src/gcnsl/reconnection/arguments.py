@@ -24,7 +24,8 @@ def computed_in(dtype: torch.dtype) -> torch.dtype:
 
 def threshold_of(epsilon: float, dtype: torch.dtype) -> float:
     """Check ε and return the smallest similarity that is kept, given the dtype of the input z."""
-    return min(check_epsilon(epsilon), 1 - ROUNDING[dtype])
+    least = torch.finfo(computed_in(dtype)).tiny  # not 0: a pair with a similarity of 0 has no weight
+    return min(max(check_epsilon(epsilon), least), 1 - ROUNDING[dtype])
 
 
 def check_arguments(z: Tensor, h: Tensor, keys: Tensor | None) -> None:

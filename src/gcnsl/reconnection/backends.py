@@ -31,8 +31,8 @@ class Backend(NamedTuple):
     """The functions of a back end and what the operator has to know about it."""
 
     forward: Callable[[Problem], Averages]
-    backward: Callable[[Problem, Averages, Tensor], Gradients] | None
-    """Return the gradients, given ∂L/∂o. None if torch differentiates the forward pass."""
+    backward: Callable[[Problem, Averages, Tensor], Gradients]
+    """Return the gradients, given ∂L/∂o."""
     find: Callable[[Tensor, Tensor, float], Tensor]
     """Return the pairs of z and keys that are kept at a threshold (2 × E, int64), sorted by row, then column."""
     unmet: Callable[[Tensor, int], str] = lambda _, __: ""
@@ -41,6 +41,8 @@ class Backend(NamedTuple):
     """Whether the forward pass lists the kept pairs for the backward pass."""
     remembers_pairs: bool = False
     """Whether ``Problem.known`` saves a search."""
+    traceable: bool = False
+    """Whether `torch.compile` can trace the forward pass, and hence also differentiate it."""
     checks_values: bool = False
     """Whether the forward pass checks the values of z, keys and h itself."""
 
@@ -69,7 +71,7 @@ def _imported_later(module: str) -> tuple[Callable[..., Any], Callable[..., Any]
 
 
 BACKENDS = {
-    "dense": Backend(dense.forward, None, tiled.find),
+    "dense": Backend(dense.forward, tiled.backward, tiled.find, traceable=True),
     "numba": Backend(*_imported_later("numba_backend"), unmet=_needs_cpu, lists_pairs=True, remembers_pairs=True),
     "triton": Backend(*_imported_later("triton_backend"), unmet=_needs_gpu, lists_pairs=True, checks_values=True),
     "tiled": Backend(tiled.forward, tiled.backward, tiled.find),

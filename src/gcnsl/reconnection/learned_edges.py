@@ -1,9 +1,17 @@
 """`reconnected_edges`, the learned graph itself: its edges and their weights."""
 
+import os
+
+import torch
 from torch import Tensor
 
+from gcnsl.checks import check_flag
+from gcnsl.cores import torch_threads_for
+from gcnsl.errors import ArgumentError
 from gcnsl.reconnection import arguments
 from gcnsl.reconnection.backends import BACKENDS, choose_backend
+
+SAMPLED_ROWS = 64
 
 
 def reconnected_edges(
@@ -13,7 +21,7 @@ def reconnected_edges(
 
     Args:
         z: Rows of norm 1, or zero (n × q).
-        epsilon: The smallest similarity that is kept, in (0, 1]; see `reconnect`.
+        epsilon: The smallest similarity that is kept, in [0, 1]; see `reconnect`.
         keys: Compare the rows of z with these rows (m × q) instead of with each other.
         loops: Whether to list the pairs (i, i); with ``keys`` all pairs are listed.
         normalize: Divide each weight by the sum of the weights in its row, which gives Â* instead of A*.
@@ -24,8 +32,10 @@ def reconnected_edges(
         for the weights.
 
     Raises:
-        InputError: if an argument is not as described.
+        InputError: if an argument is not as described, or the edges would not fit into memory.
     """
+    check_flag("loops", loops)
+    check_flag("normalize", normalize)
     arguments.check_matrix("z", z)
     arguments.check_arguments(z, z if keys is None else keys, keys)
     threshold = arguments.threshold_of(epsilon, z.dtype)
@@ -37,7 +47,9 @@ def reconnected_edges(
         arguments.check_unit_rows("keys", key_rows, tolerance)
     queries = rows.detach()
     candidates = queries if keys is None else key_rows.detach()
-    edge_index = BACKENDS[choose_backend(z, candidates, z.shape[1])].find(queries, candidates, threshold)
+    with torch_threads_for(len(queries) * candidates.numel()):
+        _check_size(queries, candidates, threshold, epsilon)
+        edge_index = BACKENDS[choose_backend(z, candidates, z.shape[1])].find(queries, candidates, threshold)
     if keys is None and not loops:
         edge_index = edge_index[:, edge_index[0] != edge_index[1]]
     source, target = edge_index
@@ -45,3 +57,24 @@ def reconnected_edges(
     if normalize:
         weight = weight / weight.new_zeros(len(z)).index_add(0, source, weight)[source]
     return edge_index, weight.to(z.dtype)
+
+
+def _check_size(z: Tensor, keys: Tensor, threshold: float, epsilon: float) -> None:
+    """Estimate the number of edges from a few rows, before all of them are looked for."""
+    sample = z[:: -(-len(z) // SAMPLED_ROWS)]
+    edges = int(len(z) / len(sample) * int((sample @ keys.T >= threshold).sum()))
+    needed, there = edges * (16 + (2 * z.shape[1] + 1) * z.element_size()), _memory(z.device)
+    if needed > there:
+        raise ArgumentError(
+            "epsilon",
+            epsilon,
+            f"gives about {edges:.1g} edges, which need {needed / 2**30:.0f} GiB of {there / 2**30:.0f}: "
+            "raise it, or use reconnect, which lists no edges",
+        )
+
+
+def _memory(device: torch.device) -> int:
+    """The memory in bytes: all of the machine's, or what is free on a GPU."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

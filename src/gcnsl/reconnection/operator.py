@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from gcnsl.checks import check_flag
+from gcnsl.cores import torch_threads_for
 from gcnsl.reconnection.arguments import UNIT_TOLERANCE, check_arguments, check_values, computed_in, threshold_of
 from gcnsl.reconnection.backends import BACKENDS, BackendName, choose_backend
 from gcnsl.reconnection.loop_free import gradients_without_loops, without_loops
@@ -39,8 +41,9 @@ def reconnect(
         z: Rows of norm 1 (n × q). A zero row keeps nothing: its output and its gradients are zero.
         h: What is averaged (n × p; m × p with ``keys``), of z's dtype and device. Half precision is computed in
             float32.
-        epsilon: The smallest similarity that is kept, in (0, 1]. It is lowered to 1 minus the rounding error of z's
-            dtype (1e-6 for float32), so that a row is always connected to itself and to its duplicates.
+        epsilon: The smallest similarity that is kept, in [0, 1]. It is lowered to 1 minus the rounding error of z's
+            dtype (1e-6 for float32), so that a row is always connected to itself and to its duplicates. With 0, all
+            positive similarities are kept: a similarity of 0 has no weight.
         keys: Compare the rows of z with these rows of norm 1 (m × q) instead of with each other, for instance new nodes
             with the nodes of a trained graph. A row of z without a similar key gets zero.
         loops: Whether a row of z counts itself. If not, a row that is similar to no other row gets zero. With ``keys``
@@ -58,16 +61,14 @@ def reconnect(
             checked.
     """
     check_arguments(z, h, keys)
-    loops = loops or keys is not None
+    loops = check_flag("loops", loops) or keys is not None
     threshold, tolerance = threshold_of(epsilon, z.dtype), UNIT_TOLERANCE[z.dtype]
     chosen = choose_backend(z, z if keys is None else keys, max(z.shape[1], h.shape[1]), backend)
     computed = computed_in(z.dtype)
     rows, values = z.to(computed), h.to(computed)
     key_rows = None if keys is None else keys.to(computed)
-    if BACKENDS[chosen].backward is None:
+    if BACKENDS[chosen].traceable and torch.compiler.is_compiling():
         problem = Problem(rows, rows if key_rows is None else key_rows, values, threshold, tolerance, loops=loops)
-        if not torch.compiler.is_compiling():
-            check_values(problem)
         return BACKENDS[chosen].forward(problem).out.to(h.dtype)
     known = None
     remembers = BACKENDS[chosen].remembers_pairs and keys is None and not torch.compiler.is_compiling()
@@ -92,8 +93,9 @@ def _forward(
         problem = problem._replace(known=Pairs(known_start, known_columns, torch.tensor(int(Regime.LISTED))))
     if not BACKENDS[backend].checks_values:
         check_values(problem)
-    averages = BACKENDS[backend].forward(problem)
-    out, degree, pairs = averages if loops else without_loops(problem, averages)
+    with torch_threads_for(problem.work):
+        averages = BACKENDS[backend].forward(problem)
+        out, degree, pairs = averages if loops else without_loops(problem, averages)
     if problem.known is not None:  # an operator must not return its inputs
         pairs = unlisted(z, Regime.LISTED)
     return out, degree, *pairs
@@ -118,17 +120,13 @@ def _backward(
     out: Tensor, degree: Tensor, start: Tensor, columns: Tensor, regime_code: Tensor, grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Return ∂L/∂z, ∂L/∂keys (empty if there are no keys) and ∂L/∂h."""
-    backward = BACKENDS[backend].backward
-    assert backward is not None
-    problem, averages = (
-        Problem.of(z, keys, h, threshold, tolerance),
-        Averages(out, degree, Pairs(start, columns, regime_code)),
-    )
-    grad = grad.contiguous()
-    if loops:
-        gradients = backward(problem, averages, grad)
-    else:
-        gradients = gradients_without_loops(backward, problem, averages, grad)
+    backward, problem = BACKENDS[backend].backward, Problem.of(z, keys, h, threshold, tolerance)
+    averages, grad = Averages(out, degree, Pairs(start, columns, regime_code)), grad.contiguous()
+    with torch_threads_for(problem.work):
+        if loops:
+            gradients = backward(problem, averages, grad)
+        else:
+            gradients = gradients_without_loops(backward, problem, averages, grad)
     return gradients.z, z.new_empty(0) if keys is None else gradients.keys, gradients.h
 
 

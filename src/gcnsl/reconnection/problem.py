@@ -32,6 +32,11 @@ class Problem(NamedTuple):
         return cls(z, z if keys is None else keys.contiguous().detach(), h.contiguous(), threshold, tolerance)
 
     @property
+    def work(self) -> int:
+        """The multiply-adds of a pass if all pairs are kept."""
+        return len(self.z) * len(self.keys) * (self.z.shape[1] + self.h.shape[1])
+
+    @property
     def square(self) -> bool:
         """Whether the rows of z are compared with each other, which makes the kept pairs symmetric."""
         return self.keys is self.z

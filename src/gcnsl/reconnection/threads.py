@@ -1,4 +1,4 @@
-"""Run kernels that release the interpreter's lock on ranges of rows, in as many threads as torch uses.
+"""Run kernels that release the interpreter's lock on ranges of rows, in as many threads as torch may use.
 
 No thread outlives its work, so a process can be forked afterwards. The result does not depend on the number of threads
 as long as the result of a kernel does not depend on the bounds of its range.
@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
+
+from gcnsl.cores import allowed_threads
 
 SHARES_PER_THREAD = 4
 WORK_PER_SHARE = 1 << 23
@@ -66,7 +67,7 @@ def in_threads(
                 waiting.clear()
                 finished.put((part, None, _unwrapped(error)))
 
-    for _ in range(min(torch.get_num_threads(), n_parts) - caller_works):
+    for _ in range(min(allowed_threads(), n_parts) - caller_works):
         start_new_thread(take_turns, ())  # threading.Thread would wait until the thread runs
     results: dict[int, Any] = {}
     try:
@@ -83,7 +84,7 @@ def in_threads(
 
 
 def _usual_shares() -> int:
-    return torch.get_num_threads() * SHARES_PER_THREAD
+    return allowed_threads() * SHARES_PER_THREAD
 
 
 def _unwrapped(error: BaseException) -> BaseException:

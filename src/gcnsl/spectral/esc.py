@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from sklearn.utils import check_random_state
 from torch import Tensor
 
-from gcnsl.checks import check_whole
+from gcnsl.checks import check_generator, check_whole
+from gcnsl.cores import threads_for
 from gcnsl.errors import ArgumentError
 from gcnsl.spectral.conventions import Scale, column_signs, inverse_sqrt, padded, restored, scale_factor
 from gcnsl.spectral.factor import Basis, decompose
@@ -55,7 +55,7 @@ def choose_anchors(n: int, n_components: int, n_anchors: int, *, random_state: A
         raise ArgumentError("n_components", n_components, rule)
     if n_anchors >= n:
         return torch.arange(n)
-    return torch.from_numpy(check_random_state(random_state).choice(n, n_anchors, replace=False)).sort().values
+    return torch.from_numpy(check_generator(random_state).choice(n, n_anchors, replace=False)).sort().values
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,13 @@ class LinearMap:
 
     def __call__(self, rows: Rows) -> Tensor:
         """Features (n × c) of any rows."""
-        # Cosines do not depend on the scale of a row; inner products need that of the training rows.
-        rows = rows.divided(self.magnitude if self.anchors is None else rows.magnitude)
-        basis = Basis(self.anchors)
-        unit = _unit_scale(rows, basis)
-        bounded = torch.ones_like(unit, dtype=torch.bool) if self.signed else rows.negative_rows()
-        return _project(rows, unit * inverse_sqrt(_degrees(rows, basis, unit, self.total, bounded)), self.weight)
+        with threads_for(rows.work(len(self.eigenvalues))):
+            # Cosines do not depend on the scale of a row; inner products need that of the training rows.
+            rows = rows.divided(self.magnitude if self.anchors is None else rows.magnitude)
+            basis = Basis(self.anchors)
+            unit = _unit_scale(rows, basis)
+            bounded = torch.ones_like(unit, dtype=torch.bool) if self.signed else rows.negative_rows()
+            return _project(rows, unit * inverse_sqrt(_degrees(rows, basis, unit, self.total, bounded)), self.weight)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Plain values for JSON, and tensors."""
@@ -120,21 +121,22 @@ def fit_esc(
 ) -> tuple[Tensor, LinearMap]:
     """F of the training rows, and the map that extends it to other rows; without anchors (ESC) or with (ESC-ANCH)."""
     count, factor = check_whole("n_components", n_components, least=1), scale_factor(scale, rows.shape[0])
-    magnitude = rows.magnitude
-    rows = rows.divided(magnitude)
-    anchors = None if anchor_numbers is None else rows.take(anchor_numbers.to(rows.device))
-    basis = Basis(anchors)
-    unit = _unit_scale(rows, basis)
-    total = basis.expand(basis.contract(rows.t_matmul(unit[:, None])))[:, 0]
-    signed = rows.negative_rows().any()
-    row_scale = unit * inverse_sqrt(_degrees(rows, basis, unit, total, signed.expand(rows.shape[0])))
-    eigenvalues, weight = decompose(rows, row_scale, basis, count)
-    weight = padded(weight, count)
-    features = _project(rows, row_scale, weight)
-    signs = column_signs(features) * factor
-    features *= signs.to(features.dtype)
-    # The layout decides how products are rounded: a map restored from a file is contiguous, so this one is, too.
-    weight, eigenvalues = (weight * signs).contiguous(), padded(eigenvalues, count)
+    with threads_for(rows.work(count)):
+        magnitude = rows.magnitude
+        rows = rows.divided(magnitude)
+        anchors = None if anchor_numbers is None else rows.take(anchor_numbers.to(rows.device))
+        basis = Basis(anchors)
+        unit = _unit_scale(rows, basis)
+        total = basis.expand(basis.contract(rows.t_matmul(unit[:, None])))[:, 0]
+        signed = rows.negative_rows().any()
+        row_scale = unit * inverse_sqrt(_degrees(rows, basis, unit, total, signed.expand(rows.shape[0])))
+        eigenvalues, weight = decompose(rows, row_scale, basis, count)
+        weight = padded(weight, count)
+        features = _project(rows, row_scale, weight)
+        signs = column_signs(features) * factor
+        features *= signs.to(features.dtype)
+        # The layout decides how products are rounded: a map restored from a file is contiguous, so this one is, too.
+        weight, eigenvalues = (weight * signs).contiguous(), padded(eigenvalues, count)
     return features, LinearMap(weight, total, eigenvalues, bool(signed), magnitude, anchor_numbers, anchors)
 
 

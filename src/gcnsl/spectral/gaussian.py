@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from gcnsl.checks import check_number, check_whole
+from gcnsl.cores import threads_for
 from gcnsl.spectral.conventions import Scale, column_signs, inverse, inverse_sqrt, padded, restored, scale_factor
 from gcnsl.spectral.eigen import Multiply, leading_eigenpairs
 from gcnsl.spectral.rows import Rows, as_rows
@@ -58,11 +59,12 @@ class GaussianMap:
 
     def __call__(self, rows: Rows) -> Tensor:
         """Features (n × c) of any rows."""
-        rows = rows.divided(self.magnitude)
-        features = torch.empty(rows.shape[0], self.weight.shape[1], dtype=rows.dtype, device=rows.device)
-        for part, similarity in _similarities(rows, self.training, self.sigma):
-            features[part] = inverse_sqrt(similarity.sum(1))[:, None] * (similarity @ self.weight)
-        return features
+        with threads_for(_work(rows, *self.weight.shape)):
+            rows = rows.divided(self.magnitude)
+            features = torch.empty(rows.shape[0], self.weight.shape[1], dtype=rows.dtype, device=rows.device)
+            for part, similarity in _similarities(rows, self.training, self.sigma):
+                features[part] = inverse_sqrt(similarity.sum(1))[:, None] * (similarity @ self.weight)
+            return features
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Plain values for JSON, and tensors."""
@@ -80,17 +82,23 @@ class GaussianMap:
 def fit_sc(rows: Rows, n_components: int, *, sigma: float | None, scale: Scale) -> tuple[Tensor, GaussianMap]:
     """F of the training rows, and the map that extends it to other rows."""
     count, factor = check_whole("n_components", n_components, least=1), scale_factor(scale, rows.shape[0])
-    magnitude = rows.magnitude
-    rows = rows.divided(magnitude)
-    sigma = median_distance(rows) if sigma is None else check_number("sigma", sigma, above=0) / magnitude
-    sigma = min(max(sigma, 1e-150), 1e150)  # beyond, S is the same, but σ² would overflow or vanish
-    normalised, inverse_root = _normalised_similarity(rows, sigma)
-    eigenvalues, vectors = leading_eigenpairs(normalised, rows.shape[0], count, device=rows.device)
-    eigenvalues, vectors = padded(eigenvalues, count), padded(vectors, count)
-    vectors = vectors * ((eigenvalues > 0) * column_signs(vectors) * factor)
-    # The layout decides how products are rounded: a map restored from a file is contiguous, so this one is, too.
-    weight = (inverse_root[:, None] * vectors * inverse(eigenvalues)).contiguous()
+    with threads_for(_work(rows, rows.shape[0], count)):
+        magnitude = rows.magnitude
+        rows = rows.divided(magnitude)
+        sigma = median_distance(rows) if sigma is None else check_number("sigma", sigma, above=0) / magnitude
+        sigma = min(max(sigma, 1e-150), 1e150)  # beyond, S is the same, but σ² would overflow or vanish
+        normalised, inverse_root = _normalised_similarity(rows, sigma)
+        eigenvalues, vectors = leading_eigenpairs(normalised, rows.shape[0], count, device=rows.device)
+        eigenvalues, vectors = padded(eigenvalues, count), padded(vectors, count)
+        vectors = vectors * ((eigenvalues > 0) * column_signs(vectors) * factor)
+        # The layout decides how products are rounded: a map restored from a file is contiguous, so this one is, too.
+        weight = (inverse_root[:, None] * vectors * inverse(eigenvalues)).contiguous()
     return vectors.to(rows.dtype), GaussianMap(weight, eigenvalues, sigma, magnitude, rows)
+
+
+def _work(rows: Rows, others: int, count: int) -> int:
+    """The multiply-adds of similarities to so many other rows and of ``count`` components, roughly."""
+    return rows.shape[0] * others * (rows.shape[1] + 4 * count + 64)
 
 
 def median_distance(rows: Rows) -> float:

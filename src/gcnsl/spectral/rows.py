@@ -13,8 +13,18 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
+from gcnsl.cores import torch_threads_for
 from gcnsl.errors import InputError
-from gcnsl.sparse import SPARSE_SHARE, as_tensor, csr_tensor, slice_rows, take_rows, to_scipy, transposed
+from gcnsl.sparse import (
+    SPARSE_SHARE,
+    as_tensor,
+    csr_tensor,
+    slice_rows,
+    stored_entries,
+    take_rows,
+    to_scipy,
+    transposed,
+)
 
 # Approximate size of a row block, and of the results computed from it.
 BLOCK_BYTES = 2**25
@@ -48,7 +58,7 @@ class Rows:
         self.shape = n, d = x.shape[0], x.shape[1]
         self.dtype, self.device, self.as_numpy, self.magnitude = dtype, x.device, as_numpy, 1.0
         self.sparse = x.layout == torch.sparse_csr
-        stored = len(x.values()) if self.sparse else n * d
+        stored = stored_entries(x)
         held = stored * (_CSR_ENTRY_BYTES if self.sparse else 8) <= HELD_BYTES
         self.quick = self.sparse and held
         self.x = x.double() if held and not self.sparse else x
@@ -61,6 +71,10 @@ class Rows:
     def block(self, rows: slice, function: Callable[[Tensor], Tensor] = Tensor.double) -> Tensor:
         """X[rows] in X's own layout, in float64 or with another function, which maps 0 to 0, of its entries."""
         return _mapped(slice_rows(self.x, rows.start, rows.stop), function)
+
+    def work(self, count: int) -> int:
+        """The multiply-adds that finding ``count`` components takes, roughly: each product with X is made twice."""
+        return 2 * stored_entries(self.x) * (4 * count + 64)
 
     def slices(self, width: int) -> Iterator[slice]:
         """Ranges of rows that fill about a block, as do ``width`` float64 numbers for each of them."""
@@ -157,8 +171,9 @@ def as_rows(x: Any, *, name: str = "X") -> Rows:
         x = x.detach().to(torch.promote_types(dtype, torch.float32))
         if x.device.type == "cpu":
             x = x.numpy() if x.layout == torch.strided else to_scipy(x)
-    rows = Rows(_read(x), dtype=dtype, as_numpy=as_numpy)
-    largest = _largest_magnitude(rows.x.values() if rows.sparse else rows.x)
+    with torch_threads_for(math.prod(shape)):
+        rows = Rows(_read(x), dtype=dtype, as_numpy=as_numpy)
+        largest = _largest_magnitude(rows.x.values() if rows.sparse else rows.x)
     if not math.isfinite(largest):
         raise InputError(f"{name} holds a NaN or an infinite entry: replace or remove such entries first")
     if largest and not _ORDINARY[0] <= largest <= _ORDINARY[1]:

@@ -1,0 +1,141 @@
+"""Damaged folders of models: they are refused, or predict what the undamaged one predicts; no code in them is run.
+
+Half of them have correct sums, as if someone had written them on purpose. These may predict something else, but nothing
+that is not finite.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from bench.hostile.cases import Case
+from bench.hostile.damage import damaged_bytes, damaged_document
+
+import gcnsl
+from gcnsl.storage import CONFIG, TENSORS
+
+ENDLESS = True
+METHODS = ("gcn-sl", "mlp", "logistic")
+CANARY = "code-was-run"
+
+
+class _Bomb:
+    """Pickled, it makes a file when it is loaded."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path(self.path),)
+
+
+def cases(rng: random.Random) -> Iterator[Case]:
+    """Damaged copies of a few models, without end."""
+    models = {name: _trained(name) for name in METHODS}
+    while True:
+        seed, name = rng.randrange(2**31), rng.choice(METHODS)
+        files, expected = models[name]
+        how = rng.choice(["bytes", "config", "tensors", "pickle"])
+        wanted = expected if how in ("bytes", "pickle") else None
+        yield Case(f"models, {how}", f"{name}, seed {seed}", partial(load, files, how, seed), partial(fault, wanted))
+
+
+def load(files: dict[str, bytes], how: str, seed: int) -> tuple[Any, bool]:
+    """The predictions of a damaged copy, and whether code in it was run."""
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        canary = Path(folder, CANARY)
+        spoilt = _spoilt(files, how, rng, str(canary))
+        model = Path(folder, "model")
+        model.mkdir()
+        for name, content in spoilt.items():
+            (model / name).write_bytes(content)
+        try:
+            return gcnsl.NodeClassifier.load(model, device="cpu").predict_proba(), canary.exists()
+        except gcnsl.GcnslError:
+            if canary.exists():
+                return None, True
+            raise
+
+
+def fault(expected: Any, result: tuple[Any, bool]) -> str:
+    """What is wrong with the predictions of a damaged model."""
+    probabilities, code_was_run = result
+    if code_was_run:
+        return "code was run"
+    if not np.isfinite(probabilities).all():
+        return "it predicts what is not finite"
+    return "" if expected is None or np.array_equal(probabilities, expected) else "it predicts something else"
+
+
+def _spoilt(files: dict[str, bytes], how: str, rng: random.Random, canary: str) -> dict[str, bytes]:
+    files, name = dict(files), rng.choice([CONFIG, TENSORS])
+    if how == "bytes":
+        if rng.random() < 0.1:
+            del files[name]
+        else:
+            files[name] = damaged_bytes(files[name], rng)
+    elif how == "pickle":
+        files[name] = pickle.dumps(_Bomb(canary))
+        if rng.random() < 0.5:
+            files["pytorch_model.bin"] = files[name]
+    else:
+        document = json.loads(files[CONFIG])
+        if how == "config":
+            document["config"] = damaged_document(document["config"], rng)
+        else:
+            files[TENSORS] = _spoilt_tensors(files[TENSORS], rng)
+            document["tensors"] = sorted(safetensors.torch.load(files[TENSORS]))
+            document["tensors_sha256"] = hashlib.sha256(files[TENSORS]).hexdigest()
+        del document["sha256"]
+        document["sha256"] = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+        files[CONFIG] = json.dumps(document).encode()
+    return files
+
+
+def _spoilt_tensors(content: bytes, rng: random.Random) -> bytes:
+    tensors = safetensors.torch.load(content)
+    name, what = rng.choice(sorted(tensors)), rng.randrange(7)
+    tensor = tensors[name]
+    if what == 0:
+        del tensors[name]
+    elif what == 1:
+        tensors[name] = tensor.to(rng.choice([torch.float64, torch.int64, torch.uint8, torch.float16]))
+    elif what == 2:
+        tensors[name] = tensor[: max(0, len(tensor) - 1)].clone() if tensor.ndim else tensor[None]
+    elif what == 3:
+        tensors[name] = tensor.flatten()[None].clone()
+    elif what == 4 and tensor.is_floating_point() and tensor.numel():
+        tensor.view(-1)[rng.randrange(tensor.numel())] = rng.choice([float("nan"), float("inf"), 1e38])
+    elif what == 5 and not tensor.is_floating_point() and tensor.numel():
+        tensor.view(-1)[rng.randrange(tensor.numel())] = rng.choice([0, 1, 120])
+        if tensor.dtype == torch.int64:
+            tensor.view(-1)[rng.randrange(tensor.numel())] = rng.choice([-1, 10**6, 2**62])
+    else:
+        tensors["unheard of"] = torch.zeros(3)
+    return safetensors.torch.save(tensors)
+
+
+def _trained(method: str) -> tuple[dict[str, bytes], Any]:
+    """The files of a small model, and its predictions."""
+    data = gcnsl.synthetic(n=60, classes=3, degree=4.0, features=12)
+    classifier = gcnsl.NodeClassifier(method, epochs=3, device="cpu")
+    classifier.fit(data.x, data.y, edge_index=data.edge_index, node_ids=[f"n{i}" for i in range(60)])
+    folder = Path(tempfile.mkdtemp())
+    try:
+        classifier.save(folder / "model")
+        return {name: (folder / "model" / name).read_bytes() for name in (CONFIG, TENSORS)}, classifier.predict_proba()
+    finally:
+        shutil.rmtree(folder)

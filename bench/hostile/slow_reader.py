@@ -1,0 +1,112 @@
+"""What a table of nodes and a table of edges say, read slowly with Python's csv module and nothing of the package.
+
+The rules are those of the documentation of ``gcnsl.from_tables``. Where a table must be refused, the reader says why.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from dataclasses import dataclass
+
+MISSING = {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA"}
+MISSING |= {"NULL", "NaN", "n/a", "nan", "null"}
+NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d*)?")
+NUL = "\u2400"
+PLAIN = re.compile(r"-?\d{1,9}(\.\d{1,9})?")
+
+
+class Unreadable(Exception):  # noqa: N818 - it is no error of this program
+    """The tables must be refused."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What must be found in the tables.
+
+    Attributes:
+        ids: The ids, in order.
+        classes: The rows of each class, as sets of row numbers; ``None`` if there is no label column.
+        edges: Pairs of row numbers, the smaller one first, without loops.
+        features: The features, where all of them are plain complete numbers; else ``None``, not to be compared.
+    """
+
+    ids: list[str]
+    classes: set[frozenset[int]] | None
+    edges: set[tuple[int, int]]
+    features: list[list[float]] | None
+
+
+def read_slowly(nodes: bytes, edges: bytes) -> Graph:
+    """The graph, or why there is none."""
+    header, rows = _rows(nodes)
+    if not rows:
+        raise Unreadable("there is no node")
+    id_place = header.index("id") if "id" in header else 0
+    ids = [row[id_place] for row in rows]
+    if any(name in MISSING for name in ids):
+        raise Unreadable("an id is missing")
+    number = {name: place for place, name in enumerate(ids)}
+    if len(number) < len(ids):
+        raise Unreadable("two nodes have the same id")
+    label_place = header.index("label") if "label" in header else None
+    classes = None if label_place is None else _classes([row[label_place] for row in rows])
+    others = [place for place in range(len(header)) if place not in (id_place, label_place)]
+    texts = [[row[place] for place in others] for row in rows]
+    plain = all(PLAIN.fullmatch(text) for row in texts for text in row)
+    return Graph(ids, classes, _edges(edges, number), [[float(t) for t in row] for row in texts] if plain else None)
+
+
+def _rows(content: bytes) -> tuple[list[str], list[list[str]]]:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Unreadable("it is not UTF-8") from error
+    text = text.replace("\0", NUL)  # older versions of csv refuse it
+    header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row] or [[]]
+    if not header or len(set(header)) < len(header):
+        raise Unreadable("it has no columns, or two of one name")
+    if any(len(row) != len(header) for row in rows):
+        raise Unreadable("a row has too few or too many cells")
+    return header, rows
+
+
+def _classes(labels: list[str]) -> set[frozenset[int]]:
+    known = {row: label for row, label in enumerate(labels) if label not in MISSING | {"-1"}}
+    texts = set(known.values())
+    if all(NUMBER.fullmatch(text) for text in texts):  # as numbers, so that 1 and 1.0 are one class
+        values: dict[str, object] = {text: _number(text) for text in texts}
+        if any(value != int(value) for value in values.values() if isinstance(value, float)):
+            raise Unreadable("a class is a fraction")
+    else:
+        values = {text: text for text in texts}
+    rows: dict[object, set[int]] = {}
+    for row, label in known.items():
+        rows.setdefault(values[label], set()).add(row)
+    if len(rows) == 1:
+        raise Unreadable("there is only one class")
+    return {frozenset(members) for members in rows.values()}
+
+
+def _number(text: str) -> float | int:
+    return float(text) if "." in text and math.isfinite(float(text)) else int(text.partition(".")[0])
+
+
+def _edges(content: bytes, number: dict[str, int]) -> set[tuple[int, int]]:
+    header, rows = _rows(content)
+    if len(header) < 2:
+        raise Unreadable("there is no column for the other end")
+    places = [header.index(name) if name in header else place for place, name in enumerate(("source", "target"))]
+    if places[0] == places[1]:
+        raise Unreadable("both ends are the same column")
+    found = set()
+    for row in rows:
+        ends = [row[place] for place in places]
+        if any(end not in number or end in MISSING for end in ends):
+            raise Unreadable("an end is no node")
+        first, second = sorted(number[end] for end in ends)
+        if first != second:
+            found.add((first, second))
+    return found
