@@ -25,6 +25,7 @@ from gcnsl.nn.preprocessing import (
 from gcnsl.nn.spectral_columns import SpectralColumns
 from gcnsl.options import option
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
+from gcnsl.reconnection.in_groups import reconnect_at_any_size
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 from gcnsl.spectral import SpectralFeatures
 
@@ -362,9 +363,9 @@ class GCNSL(nn.Module):
     def _reconnect(self, z: Tensor, h: Tensor, known: int | None) -> Tensor:
         """Â* H. In the row of a new node i, A* has s_ij for known nodes j, and s_ii = 1."""
         if known is None or check_whole("known", known, least=1, most=len(z), why="x has no more rows") == len(z):
-            return reconnect(z, h, self.epsilon, memory=self._memory)
+            return reconnect_at_any_size(z, h, self.epsilon, training=self.training, memory=self._memory)
         keys, values = z[:known], h[:known]
-        rows = [reconnect(keys, values, self.epsilon)]
+        rows = [reconnect_at_any_size(keys, values, self.epsilon, training=self.training)]
         for new, own in zip(torch.split(z[known:], _NEW_ROWS), torch.split(h[known:], _NEW_ROWS), strict=True):
             (row, _), similarity = reconnected_edges(new, self.epsilon, keys=keys)
             degree = similarity.new_zeros(len(new)).index_add(0, row, similarity)[:, None]
