@@ -129,7 +129,8 @@ class GCNSL(nn.Module):
         H^{cb} &= H \,\|\, H^{(K-1)}_A \,\|\, H^{(K)}_A \,\|\, H_{A_*} \\
         Z &= \mathrm{softmax}\big(\mathrm{ReLU}(w \odot H^{cb})\, W^1\big)
 
-    The forward pass returns the logits, Z before the softmax. For K = 1, H^cb contains H twice, as in the formula.
+    The forward pass returns the logits, Z before the softmax. For K = 1, H^cb contains H twice, as in the formula. In
+    a large graph :math:`\hat A_* H` is estimated (:func:`gcnsl.reconnection.in_groups.reconnect_at_any_size`).
     Without spectral features, F W⁰_F is left out and the ½ of the average stays, so that F alone makes the difference.
 
     Args:

@@ -23,7 +23,8 @@ class SimilarityHead(nn.Module):
         (A_*)_{ij} = s_{ij}\,[s_{ij} \ge \epsilon \text{ and } i \ne j]
 
     The forward pass returns :math:`\hat A_* H`, the averages over each node's neighbours, or 0 for a node that has
-    none. With a wanted mean degree, every training step sets ε to meet it; the last ε is kept with the weights.
+    none. With a wanted mean degree, every training step sets ε to meet it; the last ε is kept with the weights. The
+    averages of a large graph are estimated (:func:`gcnsl.reconnection.in_groups.reconnect_at_any_size`).
 
     Args:
         in_channels: Number of columns of R (r).
