@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from gcnsl.training import Epoch
@@ -165,8 +166,8 @@ def percent(share: float | None) -> str:
 def say(what: str, sentence: object, style: str = "", *, where: Console | None = None) -> None:
     """Print one line that can be copied, on stderr unless told otherwise."""
     where = where or err
-    where.print(f"{what}:", style=style, end=" ", highlight=False)
-    where.print(str(sentence), markup=False, highlight=False, soft_wrap=True)
+    line = Text.assemble((f"{what}:", style), f" {sentence}")  # at once, or a bar would be drawn in between
+    where.print(line, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
