@@ -15,6 +15,7 @@ from gcnsl.errors import InputError
 from gcnsl.nn.compared_rows import ComparedRows, unit_rows
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries
+from gcnsl.nn.gated_branches import gated, gated_logits
 from gcnsl.nn.preprocessing import (
     AdjacencyNorm,
     FeatureNorm,
@@ -217,8 +218,7 @@ class GCNSL(nn.Module):
             directions: Learn A* from these unit rows (n × q) instead of from X.
         """
         branches = self.branches(x, adjacency, spectral, known=known, directions=directions)
-        logits: Tensor = self.lin_out(self._drop(self._gated(branches)))
-        return logits
+        return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.dropout, training=self.training)
 
     @property
     def branch_names(self) -> list[str]:
@@ -267,7 +267,7 @@ class GCNSL(nn.Module):
         was_training = self.training
         self.eval()
         rows = [branch[[node]] for branch in self.branches(x, adjacency, spectral)]
-        parts = self._gated(rows)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
+        parts = gated(rows, self.gate)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
         self.train(was_training)
         evidence: dict[str, float] = {}
         for name, part in zip(self.branch_names, parts.view(len(rows), -1).sum(dim=1).tolist(), strict=True):
@@ -374,10 +374,6 @@ class GCNSL(nn.Module):
             total = degree * reconnect(new, values, self.epsilon, keys=keys) + itself * own
             rows.append(total / torch.where(degree + itself > 0, degree + itself, 1.0))
         return torch.cat(rows)
-
-    def _gated(self, branches: list[Tensor]) -> Tensor:
-        """H^final = ReLU(w ⊙ H^cb)."""
-        return functional.relu(self.gate * torch.cat(branches, dim=1), inplace=True)
 
     @overload
     def _drop(self, values: Tensor) -> Tensor: ...
