@@ -177,6 +177,12 @@ def show(results: dict[str, Any], console: Console) -> None:
         console.print(whole)
 
 
+def write(known: dict[str, Any]) -> None:
+    """Write all results so far: a measurement of a large graph takes long."""
+    machine = f"{platform.machine()}, {os.cpu_count()} cores"
+    RESULTS.write_text(json.dumps({"machine": machine, "sizes": known}, indent=1) + "\n")
+
+
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -192,15 +198,15 @@ def main() -> None:
     known = json.loads(RESULTS.read_text())["sizes"] if RESULTS.exists() else {}
     for n in arguments.sizes:
         row = known.setdefault(str(n), {"methods": {}, "end_to_end": {}})
+        known = dict(sorted(known.items(), key=lambda item: int(item[0])))
         with tempfile.TemporaryDirectory() as folder:
             write_graph(Path(folder), n)
             for method in filter(None, arguments.methods.split(",")):
                 row["methods"][method] = ask(method, Path(folder), arguments.epochs)
+                write(known)
             for method in filter(None, arguments.train.split(",")):
                 row["end_to_end"][method] = end_to_end(method, Path(folder))
-        known = dict(sorted(known.items(), key=lambda item: int(item[0])))
-        machine = f"{platform.machine()}, {os.cpu_count()} cores"
-        RESULTS.write_text(json.dumps({"machine": machine, "sizes": known}, indent=1) + "\n")
+                write(known)
     show(known, Console(width=140) if not sys.stdout.isatty() else Console())
 
 
