@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnsl.reconnection.numba_search import WIDTH, Floats
+Floats = NDArray[np.floating]
 
+WIDTH = 128
+"""The size of a group is a multiple of this, since the compiled search compares a row with so many at a time."""
 SAMPLED_ROWS, SAMPLED_KEYS = 256, 1 << 13
 """The pairs of rows from which the share of similar pairs is estimated."""
 

@@ -12,14 +12,14 @@ from torch.autograd.function import once_differentiable
 
 from gcnsl.reconnection.arguments import computed_in, threshold_of
 from gcnsl.reconnection.groups import GroupSize, draw_groups
-from gcnsl.reconnection.numba_pairs import Searched
-from gcnsl.reconnection.numba_search import UNLIMITED
 from gcnsl.reconnection.operator import reconnect
 from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime
 
 EXACT_NODES = 1 << 15
 """Up to this many nodes, all pairs are compared."""
 IN_TRAINING, IN_EVALUATION = GroupSize(most=1 << 10, enough=32), GroupSize(most=1 << 12, enough=64)
+"""The groups of larger graphs: large enough to lose little accuracy (``bench/groups.py``), and so small that A* takes
+less time than the other parts of an epoch."""
 
 
 def reconnect_at_any_size(
@@ -49,6 +49,9 @@ def reconnect_in_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, si
 
     Rows and averages are put in the order of the groups, where the rows that are visited together lie side by side.
     """
+    from gcnsl.reconnection.numba_pairs import Searched  # here, because numba takes long to load
+    from gcnsl.reconnection.numba_search import UNLIMITED
+
     threshold = threshold_of(epsilon, z.dtype)
     groups = draw_groups(z.detach().to(computed_in(z.dtype)).numpy(), threshold, size, seed=seed)
     rows = torch.from_numpy(groups.ravel())
