@@ -41,7 +41,7 @@ def measure(data: Any, method: str, run: int, epochs: int) -> dict[str, float]:
     from gcnsl.estimator import NodeClassifier
     from gcnsl.reconnection import in_groups
 
-    test, found = data.test_mask[:, run].numpy(), {}
+    test, found = data.test_mask[:, run].numpy(), {"epochs": float(epochs)}
     for kind, exact_nodes in (("groups", ALWAYS), ("exact", NEVER)):
         in_groups.EXACT_NODES = exact_nodes
         began = time.process_time()
@@ -62,7 +62,16 @@ def show(results: dict[str, Any], console: Console) -> None:
     """Print the table."""
     title = "Test accuracy, and seconds of all cores per epoch"
     table = Table(
-        "graph", "method", "splits", "exact", "in groups", "then exact", "exact, s", "in groups, s", title=title
+        "graph",
+        "method",
+        "splits",
+        "epochs",
+        "exact",
+        "in groups",
+        "then exact",
+        "exact, s",
+        "in groups, s",
+        title=title,
     )
     for name, of_methods in results.items():
         for method, runs in of_methods.items():
@@ -70,7 +79,7 @@ def show(results: dict[str, Any], console: Console) -> None:
             colour = "green" if mean["groups"] >= mean["exact"] - WANTED else "red"
             shares = (f"{mean['exact']:.2%}", f"[{colour}]{mean['groups']:.2%}[/]", f"{mean['groups, then exact']:.2%}")
             seconds = (f"{mean[f'{kind} seconds']:.2f}" for kind in ("exact", "groups"))
-            table.add_row(name, method, str(len(runs)), *shares, *seconds)
+            table.add_row(name, method, str(len(runs)), f"{mean['epochs']:.0f}", *shares, *seconds)
     console.print(table)
 
 
