@@ -1,3 +1,4 @@
+import dataclasses
 import io
 import itertools
 
@@ -36,7 +37,7 @@ def terminal(monkeypatch):
 
 
 def test_progress_of_training(terminal) -> None:
-    with epochs_shown(quiet=False) as show:
+    with epochs_shown(most=800, minutes=None, quiet=False) as show:
         for number in range(1, 4):
             show(epoch(number, remaining=10))
     assert "epoch 3  validation accuracy 75.0%" in terminal.getvalue()
@@ -45,9 +46,39 @@ def test_progress_of_training(terminal) -> None:
 
 @pytest.mark.parametrize(("metric", "shown"), [("roc-auc", "roc-auc 75.0%"), ("log-loss", "log-loss 0.750")])
 def test_the_metric_that_chooses_epochs_is_shown(terminal, metric, shown) -> None:
-    with epochs_shown(quiet=False) as show:
+    with epochs_shown(most=800, minutes=None, quiet=False) as show:
         show(epoch(1, remaining=10, metric=metric))
     assert f"epoch 1  validation {shown}" in terminal.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("minutes", "limit"),
+    [
+        (None, "at most 27 min (800 epochs of 2 s); --minutes limits it"),
+        (20.0, "at most the 20 of --minutes"),
+        (90.0, "at most 27 min (800 epochs of 2 s); --minutes limits it"),
+    ],
+)
+def test_a_long_training_is_announced_once(terminal, minutes, limit) -> None:
+    with epochs_shown(most=800, minutes=minutes, quiet=False) as show:
+        for number in range(1, 12):
+            show(epoch(number, remaining=200))
+            assert terminal.getvalue().count("Time:") == (number >= 3)
+    shown = f"Time: training takes about 7 min if no epoch improves from now on, and {limit}"
+    assert shown in terminal.getvalue().replace("\n", " ")
+
+
+def test_slow_epochs_are_announced_after_the_first(terminal) -> None:
+    with epochs_shown(most=800, minutes=None, quiet=False) as show:
+        show(dataclasses.replace(epoch(1, remaining=200), seconds=30.0, seconds_left=6000.0))
+    assert "Time: training takes about 1.7 h if" in terminal.getvalue()
+
+
+def test_a_short_training_is_not_announced(terminal) -> None:
+    with epochs_shown(most=800, minutes=None, quiet=False) as show:
+        for number in range(1, 9):
+            show(epoch(number, remaining=10))
+    assert "Time:" not in terminal.getvalue()
 
 
 def test_progress_of_a_comparison(terminal) -> None:
@@ -68,8 +99,9 @@ def test_a_comparison_tells_the_time_left_after_its_first_epoch(terminal) -> Non
 
 
 def test_quiet_shows_none(terminal) -> None:
-    with epochs_shown(quiet=True) as show:
-        show(epoch(1, remaining=10))
+    with epochs_shown(most=800, minutes=None, quiet=True) as show:
+        for number in range(1, 5):
+            show(epoch(number, remaining=200))
     with runs_shown(6, quiet=True) as (begin, show):
         begin("mlp", 0)
         show(epoch(1, remaining=10))

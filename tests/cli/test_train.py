@@ -280,7 +280,7 @@ def pressing(monkeypatch):
     """Ctrl-C is pressed in the fourth epoch."""
 
     @contextmanager
-    def epochs_shown(*, quiet):
+    def epochs_shown(**_):
         yield lambda epoch: os.kill(os.getpid(), signal.SIGINT) if epoch.number == 4 else None
 
     with monkeypatch.context() as patched:

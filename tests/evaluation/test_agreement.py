@@ -32,6 +32,19 @@ def test_learned_edges_are_counted_without_loops_and_in_parts(data, monkeypatch,
     assert found.homophily == pytest.approx(edge_homophily(edges, data.y))
 
 
+def test_samples_of_a_large_graph_are_measured(data, monkeypatch) -> None:
+    monkeypatch.setattr(agreement, "_ALL_ROWS", 59)
+    monkeypatch.setattr(agreement, "_SAMPLES", 3)
+    monkeypatch.setattr(agreement, "_SAMPLED_ROWS", 4)
+    model, inputs = prepared(data, epsilon=0.6)
+    found = learned_agreement(model, inputs, data.y)
+    edges, _ = model.learned_graph(inputs[0])
+    measured = torch.isin(edges[0], torch.tensor([0, 1, 2, 3, 20, 21, 22, 23, 40, 41, 42, 43]))
+    source, target = edges[:, (edges[0] != edges[1]) & measured]
+    assert found.degree == len(source) / 12
+    assert found.homophily == pytest.approx(float((data.y[source] == data.y[target]).double().mean()))
+
+
 def test_the_edges_among_some_nodes(data) -> None:
     model, inputs = prepared(data, epsilon=0.6)
     among = torch.arange(60) % 3 > 0

@@ -8,6 +8,8 @@ import torch
 from gcnsl import InputError, synthetic
 from gcnsl.graph import from_arrays
 from gcnsl.nn import GCNSL, GCNSLConfig, normalized_adjacency, shift_features
+from gcnsl.reconnection import in_groups
+from gcnsl.reconnection.groups import GroupSize
 from gcnsl.sparse import SparseMatrix
 
 N, D, C, P, Q, CLASSES = 24, 9, 4, 3, 5, 3
@@ -89,6 +91,18 @@ def test_new_nodes_are_connected_to_known_ones_and_to_themselves(graph, monkeypa
     logits = net(x, normalized_adjacency(edges, N), spectral, known=known)
     expected = transcription(net, x, edges, spectral, K=2, epsilon=epsilon, merge="concat", known=known)
     np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_large_graph_is_compared_in_groups(graph, monkeypatch) -> None:
+    """Here one group has all nodes."""
+    x, edges, spectral = graph
+    net = model(epsilon=0.3)
+    monkeypatch.setattr(in_groups, "EXACT_NODES", 10)
+    monkeypatch.setattr(in_groups, "IN_EVALUATION", GroupSize(128, 1000))
+    for known in (15, N):
+        logits = net(x, normalized_adjacency(edges, N), spectral, known=known)
+        expected = transcription(net, x, edges, spectral, K=2, epsilon=0.3, merge="concat", known=known)
+        np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_where_no_node_is_new_nothing_changes(graph) -> None:

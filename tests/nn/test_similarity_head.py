@@ -3,6 +3,8 @@ import torch
 from torch.nn.functional import normalize
 
 from gcnsl.nn.similarity_head import SimilarityHead, unit_rows
+from gcnsl.reconnection import in_groups
+from gcnsl.reconnection.groups import GroupSize
 
 N, R, Q, P = 40, 7, 3, 4
 
@@ -68,6 +70,21 @@ def test_new_nodes_are_joined_to_known_ones_only() -> None:
         kept = [*range(known), new]
         alone = head(rows[kept], h[kept], known=known)
         torch.testing.assert_close(together[new], alone[-1], rtol=1e-4, atol=1e-5)
+
+
+def test_a_large_graph_is_compared_in_groups(monkeypatch) -> None:
+    rows = torch.randn(300, R, generator=torch.Generator().manual_seed(0))
+    head, h = head_of(mean_degree=None, epsilon=0.5), torch.rand(300, P)
+    exact = head.train()(rows, h)
+    monkeypatch.setattr(in_groups, "EXACT_NODES", 100)
+    monkeypatch.setattr(in_groups, "IN_TRAINING", GroupSize(128, 8))
+    monkeypatch.setattr(in_groups, "IN_EVALUATION", GroupSize(512, 300))
+    steps = [head(rows, h) for _ in range(2)]
+    assert not torch.equal(*steps)
+    torch.testing.assert_close(sum(head(rows, h) for _ in range(200)) / 200, exact, rtol=0.2, atol=0.05)
+    head.eval()
+    torch.testing.assert_close(head(rows, h), exact, rtol=1e-4, atol=1e-5)  # one group has all nodes
+    torch.testing.assert_close(head(rows, h, known=200)[:200], head(rows[:200], h[:200]))
 
 
 def test_unit_rows_of_any_scale() -> None:

@@ -59,3 +59,15 @@ def test_the_sampled_degree() -> None:
     z, keys, _, threshold, *_ = make_case(n=640, m=500, q=6, p=2, kind="some", seed=1).problem()
     degrees = (z @ keys.T >= threshold).sum(dim=1)
     assert Searched.of(z, keys, threshold).sampled_degree(64) == pytest.approx(float(degrees[::10].double().mean()))
+
+
+@pytest.mark.parametrize("n", [100, 128, 700])
+def test_pairs_in_groups(n: int) -> None:
+    z, keys, _, threshold, *_ = make_case(n=n, m=None, q=6, p=2, kind="some", seed=1).problem(torch.float64)
+    group = torch.arange(n) // 256
+    expected = (z @ keys.T >= threshold) & (group[:, None] == group)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "WORK_PER_SHARE", 1 << 10)
+        listed = Searched.of(z, keys, threshold).listed(UNLIMITED, span=256)
+    assert listed is not None
+    assert torch.equal(kept_by(listed, n, n), expected)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from gcnsl.training import Epoch
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 out, err = Console(), Console(stderr=True)
 NEWS_SECONDS = 30
 """How often progress is reported where no bar can be drawn."""
+FORECAST_EPOCHS, FORECAST_SECONDS = 3, 20
+"""A forecast of the time is made after so many epochs or, if they are slow, so many seconds."""
+WORTH_A_FORECAST = 60
+"""The least number of seconds that are announced."""
 
 
 class ProgressBar:
@@ -93,15 +98,35 @@ def busy(doing: str, *, quiet: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def epochs_shown(*, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
-    """A bar up to the time at which training ends if no epoch improves; gives the function to call after each epoch."""
+def epochs_shown(*, most: int, minutes: float | None, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
+    """A bar up to the time at which training ends if no epoch improves; gives the function to call after each epoch.
+
+    After the first few of at most ``most`` epochs, a line says how long training will take, unless that is short.
+    """
     with progress("Training", quiet=quiet) as bar:
+        seen, told = 0, quiet
 
         def show(epoch: Epoch) -> None:
+            nonlocal seen, told
             text, left = f"epoch {epoch.number}  {epoch.validation}", epoch.seconds_left
             bar.update(completed=epoch.seconds, total=epoch.seconds + left, text=text, seconds_left=left)
+            seen += 1
+            if not told and (seen >= FORECAST_EPOCHS or epoch.seconds >= FORECAST_SECONDS):
+                told = True
+                if epoch.seconds + left >= WORTH_A_FORECAST:
+                    say("Time", _forecast(epoch, most, minutes))
 
         yield show
+
+
+def _forecast(epoch: Epoch, most: int, minutes: float | None) -> str:
+    """How long training will take, as far as an early epoch can tell."""
+    per_epoch = epoch.seconds / epoch.number
+    soonest = f"training takes about {duration(epoch.seconds + epoch.seconds_left)}"
+    if minutes is not None and 60 * minutes < most * per_epoch:
+        return f"{soonest} if no epoch improves from now on, and at most the {minutes:g} of --minutes"
+    whole = f"{duration(most * per_epoch)} ({most} epochs of {per_epoch:.2g} s)"
+    return f"{soonest} if no epoch improves from now on, and at most {whole}; --minutes limits it"
 
 
 @contextmanager
@@ -157,8 +182,8 @@ def percent(share: float | None) -> str:
 def say(what: str, sentence: object, style: str = "", *, where: Console | None = None) -> None:
     """Print one line that can be copied, on stderr unless told otherwise."""
     where = where or err
-    where.print(f"{what}:", style=style, end=" ", highlight=False)
-    where.print(str(sentence), markup=False, highlight=False, soft_wrap=True)
+    line = Text.assemble((f"{what}:", style), f" {sentence}")  # at once, or a bar would be drawn in between
+    where.print(line, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

@@ -114,7 +114,7 @@ def train(
         checkpoint_every=checkpoint_every or LARGEST,  # Ctrl-C writes one anyway
     )
     try:
-        with epochs_shown(quiet=quiet) as show:
+        with epochs_shown(most=resolved.training.epochs, minutes=minutes, quiet=quiet) as show:
             classifier.set_params(on_epoch=show)
             classifier.fit_graph(data, run=run % split_count(data), all_labels=all_labels, root=root)
     except Interrupted as interruption:

@@ -15,6 +15,7 @@ from gcnsl.errors import InputError
 from gcnsl.nn.compared_rows import ComparedRows, unit_rows
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import drop_entries
+from gcnsl.nn.gated_branches import gated, gated_logits
 from gcnsl.nn.preprocessing import (
     AdjacencyNorm,
     FeatureNorm,
@@ -25,6 +26,7 @@ from gcnsl.nn.preprocessing import (
 from gcnsl.nn.spectral_columns import SpectralColumns
 from gcnsl.options import option
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
+from gcnsl.reconnection.in_groups import reconnect_at_any_size
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 from gcnsl.spectral import SpectralFeatures
 
@@ -128,7 +130,8 @@ class GCNSL(nn.Module):
         H^{cb} &= H \,\|\, H^{(K-1)}_A \,\|\, H^{(K)}_A \,\|\, H_{A_*} \\
         Z &= \mathrm{softmax}\big(\mathrm{ReLU}(w \odot H^{cb})\, W^1\big)
 
-    The forward pass returns the logits, Z before the softmax. For K = 1, H^cb contains H twice, as in the formula.
+    The forward pass returns the logits, Z before the softmax. For K = 1, H^cb contains H twice, as in the formula. In
+    a large graph :math:`\hat A_* H` is estimated (:func:`gcnsl.reconnection.in_groups.reconnect_at_any_size`).
     Without spectral features, F W⁰_F is left out and the ½ of the average stays, so that F alone makes the difference.
 
     Args:
@@ -215,8 +218,7 @@ class GCNSL(nn.Module):
             directions: Learn A* from these unit rows (n × q) instead of from X.
         """
         branches = self.branches(x, adjacency, spectral, known=known, directions=directions)
-        logits: Tensor = self.lin_out(self._drop(self._gated(branches)))
-        return logits
+        return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.dropout, training=self.training)
 
     @property
     def branch_names(self) -> list[str]:
@@ -265,7 +267,7 @@ class GCNSL(nn.Module):
         was_training = self.training
         self.eval()
         rows = [branch[[node]] for branch in self.branches(x, adjacency, spectral)]
-        parts = self._gated(rows)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
+        parts = gated(rows, self.gate)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
         self.train(was_training)
         evidence: dict[str, float] = {}
         for name, part in zip(self.branch_names, parts.view(len(rows), -1).sum(dim=1).tolist(), strict=True):
@@ -362,9 +364,9 @@ class GCNSL(nn.Module):
     def _reconnect(self, z: Tensor, h: Tensor, known: int | None) -> Tensor:
         """Â* H. In the row of a new node i, A* has s_ij for known nodes j, and s_ii = 1."""
         if known is None or check_whole("known", known, least=1, most=len(z), why="x has no more rows") == len(z):
-            return reconnect(z, h, self.epsilon, memory=self._memory)
+            return reconnect_at_any_size(z, h, self.epsilon, training=self.training, memory=self._memory)
         keys, values = z[:known], h[:known]
-        rows = [reconnect(keys, values, self.epsilon)]
+        rows = [reconnect_at_any_size(keys, values, self.epsilon, training=self.training)]
         for new, own in zip(torch.split(z[known:], _NEW_ROWS), torch.split(h[known:], _NEW_ROWS), strict=True):
             (row, _), similarity = reconnected_edges(new, self.epsilon, keys=keys)
             degree = similarity.new_zeros(len(new)).index_add(0, row, similarity)[:, None]
@@ -372,10 +374,6 @@ class GCNSL(nn.Module):
             total = degree * reconnect(new, values, self.epsilon, keys=keys) + itself * own
             rows.append(total / torch.where(degree + itself > 0, degree + itself, 1.0))
         return torch.cat(rows)
-
-    def _gated(self, branches: list[Tensor]) -> Tensor:
-        """H^final = ReLU(w ⊙ H^cb)."""
-        return functional.relu(self.gate * torch.cat(branches, dim=1), inplace=True)
 
     @overload
     def _drop(self, values: Tensor) -> Tensor: ...

@@ -17,7 +17,8 @@ from gcnsl.errors import InputError
 from gcnsl.nn.compared_rows import ComparedRows
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.contrast import contrastive_loss
-from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.dropout import drop_entries
+from gcnsl.nn.gated_branches import gated, gated_logits
 from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.preprocessing import (
     AdjacencyNorm,
@@ -208,9 +209,7 @@ class GCNSLPlus(nn.Module):
     def forward(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> Tensor:
         """Logits of every node (n × C); of more than ``known`` nodes, the others are new."""
         branches = self.branches(x, *self._matrices(x, links, adjacencies), known=known)
-        final = dropout(self._gated(branches), self.dropout, training=self.training)
-        logits: Tensor = self.lin_out(final)
-        return logits
+        return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.dropout, training=self.training)
 
     @property
     def branch_names(self) -> list[str]:
@@ -282,7 +281,7 @@ class GCNSLPlus(nn.Module):
         was_training = self.training
         self.eval()
         rows = [branch[[node]] for branch in self.branches(x, links, *adjacencies)]
-        parts = self._gated(rows)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
+        parts = gated(rows, self.gate)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
         self.train(was_training)
         return dict(zip(self.branch_names, parts.view(len(rows), -1).sum(dim=1).tolist(), strict=True))
 
@@ -306,10 +305,6 @@ class GCNSLPlus(nn.Module):
         graph = Data(edge_index=to_undirected(arcs, num_nodes=len(x)), arc_index=arcs, num_nodes=len(x))
         made = matrices_of(graph, self.direction, self_loops=self.self_loops, adjacency_norm=self.adjacency_norm)
         return tuple(matrix.to(links.device) for matrix in made)
-
-    def _gated(self, branches: list[Tensor]) -> Tensor:
-        """ReLU(w ⊙ H^cb)."""
-        return functional.relu(self.gate * torch.cat(branches, dim=1), inplace=True)
 
     def _check(self, x: Matrix, links: Matrix, adjacencies: tuple[Matrix, ...]) -> None:
         n, wanted = x.shape[0], self.lin_x.in_features

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from gcnsl.nn.compared_rows import unit_rows
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
+from gcnsl.reconnection.in_groups import reconnect_at_any_size
 from gcnsl.reconnection.mean_degree import epsilon_for_degree
 from gcnsl.sparse import Matrix
 
@@ -22,7 +23,8 @@ class SimilarityHead(nn.Module):
         (A_*)_{ij} = s_{ij}\,[s_{ij} \ge \epsilon \text{ and } i \ne j]
 
     The forward pass returns :math:`\hat A_* H`, the averages over each node's neighbours, or 0 for a node that has
-    none. With a wanted mean degree, every training step sets ε to meet it; the last ε is kept with the weights.
+    none. With a wanted mean degree, every training step sets ε to meet it; the last ε is kept with the weights. The
+    averages of a large graph are estimated (:func:`gcnsl.reconnection.in_groups.reconnect_at_any_size`).
 
     Args:
         in_channels: Number of columns of R (r).
@@ -57,9 +59,9 @@ class SimilarityHead(nn.Module):
             self.epsilon.copy_(epsilon_for_degree(z, min(self.mean_degree, MOST_SHARE * len(z))))
         epsilon = float(self.epsilon)
         if known is None or known == len(z):
-            return reconnect(z, h, epsilon, loops=False, memory=self._memory)
+            return reconnect_at_any_size(z, h, epsilon, loops=False, training=self.training, memory=self._memory)
         keys, values = z[:known], h[:known]
-        of_known = reconnect(keys, values, epsilon, loops=False)
+        of_known = reconnect_at_any_size(keys, values, epsilon, loops=False, training=self.training)
         return torch.cat([of_known, reconnect(z[known:], values, epsilon, keys=keys)])
 
     def directions(self, described: Matrix) -> Tensor:

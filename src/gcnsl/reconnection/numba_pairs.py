@@ -75,17 +75,22 @@ class Searched(NamedTuple):
         rows = np.ascontiguousarray(self.rows[:: max(1, len(self.rows) // sample)])
         return numba_search.count_rows(rows, self.tiles, self.threshold, 0, len(rows)) / len(rows)
 
-    def listed(self, limit: int) -> Listed | None:
-        """Find and list all pairs; return None if there are more than ``limit``."""
+    def listed(self, limit: int, span: int = UNLIMITED) -> Listed | None:
+        """Find and list all pairs, or those in groups of ``span`` rows; return None if there are more than ``limit``.
+
+        See `numba_search.find_rows` for the groups.
+        """
         n, square = len(self.rows), self.keys is self.z
-        share = self._shares()
-        ends = n * (1 - np.sqrt(1 - share) if square else share)  # later rows of a triangle are shorter
+        share = self._shares(span)
+        triangle = square and span >= n
+        ends = n * (1 - np.sqrt(1 - share) if triangle else share)  # later rows of a triangle are shorter
         bounds = [*(BLOCK * (ends[:-1] // BLOCK)).astype(int).tolist(), n]
         found = np.zeros(len(share) - 1, np.int64)
         most = (limit + n) // 2 if square else limit  # pairs with i <= j, of which those with i < j count twice
 
         def find(part: int, begin: int, end: int) -> tuple[Ints, Ints]:
-            return numba_search.find_rows(self.rows, self.tiles, self.threshold, begin, end, square, found, part, most)
+            search = self.rows, self.tiles, self.threshold, begin, end, square, span
+            return numba_search.find_rows(*search, found, part, most)
 
         results = in_threads(find, bounds)
         if found.sum() > most:
@@ -103,15 +108,15 @@ class Searched(NamedTuple):
         def find_and_work(_: int, begin: int, end: int) -> None:
             for first in range(begin, end, STREAMED_ROWS):
                 last = min(first + STREAMED_ROWS, end)
-                counts, columns = numba_search.find_rows(
-                    self.rows, self.tiles, self.threshold, first, last, False, np.zeros(1, np.int64), 0, UNLIMITED
-                )
+                search = self.rows, self.tiles, self.threshold, first, last, False, UNLIMITED
+                counts, columns = numba_search.find_rows(*search, np.zeros(1, np.int64), 0, UNLIMITED)
                 work((first, last, _starts(counts), columns))
 
         in_threads(find_and_work, (len(self.rows) * self._shares()).astype(np.int64).tolist())
 
-    def _shares(self) -> Floats:
-        return shares(len(self.rows) * self.tiles.size)
+    def _shares(self, span: int = UNLIMITED) -> Floats:
+        n, depth = self.rows.shape
+        return shares(n * depth * min(span, len(self.tiles) * WIDTH))
 
 
 def _padded(z: Tensor, n: int, q: int) -> Floats:

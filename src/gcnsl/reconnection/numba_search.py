@@ -98,15 +98,18 @@ def _append(s: Floats, threshold: float, left: int, lowest: int, columns: Ints, 
 
 @compiled(reassociate=False)
 def _find_block(
-    rows: Floats, tiles: Floats, threshold: float, first: int, last: int, upper: bool, neighbours: Ints, counts: Ints
-) -> None:
+    rows: Floats, tiles: Floats, threshold: float, first: int, last: int, upper: bool, span: int,
+    neighbours: Ints, counts: Ints,
+) -> None:  # fmt: skip
     """Write the kept columns of rows first..last to ``neighbours`` (BLOCK × m), ascending, and their ``counts``.
 
-    If ``upper``, keep only columns j ≥ i.
+    If ``upper``, keep only columns j ≥ i. See `find_rows` for ``span``.
     """
     s = np.empty(WIDTH, rows.dtype)
     counts[:] = 0
-    for tile in range(first // WIDTH if upper else 0, tiles.shape[0]):
+    group = first // span
+    begin = (first if upper else group * span) // WIDTH
+    for tile in range(begin, min((group + 1) * span // WIDTH, tiles.shape[0])):
         left = tile * WIDTH
         for i in range(first, last):
             if _similarities(rows[i], tiles[tile], threshold, s):
@@ -127,21 +130,25 @@ def count_rows(rows: Floats, tiles: Floats, threshold: float, begin: int, end: i
 
 @compiled(reassociate=False)
 def find_rows(
-    rows: Floats, tiles: Floats, threshold: float, begin: int, end: int, upper: bool, found: Ints, part: int, limit: int
-) -> tuple[Ints, Ints]:
+    rows: Floats, tiles: Floats, threshold: float, begin: int, end: int, upper: bool, span: int,
+    found: Ints, part: int, limit: int,
+) -> tuple[Ints, Ints]:  # fmt: skip
     """Return the number of columns that each of the rows begin..end keeps, and the columns, row after row.
+
+    A row is compared with the keys of its own group only: the first ``span`` rows and keys are one group, the next
+    ``span`` another, and so on. ``span`` is a multiple of WIDTH, or `UNLIMITED`, which makes one group of all.
 
     Threads that search other ranges share ``found``, in which each counts its pairs, this one at ``part``. If the sum
     exceeds ``limit``, the search stops early and its result is incomplete.
     """
     counts = np.zeros(end - begin, np.int64)
-    neighbours = np.empty((BLOCK, (tiles.shape[0] + 1) * WIDTH), np.int32)
+    neighbours = np.empty((BLOCK, (min(tiles.shape[0], span // WIDTH) + 1) * WIDTH), np.int32)
     block_counts = np.empty(BLOCK, np.int64)
     columns = np.empty(1024, np.int32)
     size = 0
     for first in range(begin, end, BLOCK):
         last = min(first + BLOCK, end)
-        _find_block(rows, tiles, threshold, first, last, upper, neighbours, block_counts)
+        _find_block(rows, tiles, threshold, first, last, upper, span, neighbours, block_counts)
         total = size + block_counts[: last - first].sum()
         if total > columns.size:
             grown = np.empty(max(total, 2 * columns.size), np.int32)

@@ -1,0 +1,214 @@
+"""How time and memory grow with the graph: loading, preparing, an epoch, prediction, and `gcnsl train` from end to end.
+
+    python bench/scale.py [20000 50000 200000 1000000] [--methods pyg,gcn-sl-cc,gcn-sl-plus] [--train gcn-sl-plus]
+
+The graph has 10 communities, which are the classes, 10 edges per node (80 % of them inside of a community) and 64
+features, in Parquet files. Every measurement runs in a process of its own, on a CPU and with default settings. *PyG* is
+``torch_geometric.nn.GCN`` with two layers, 64 hidden channels and dropout .5, trained on the same graph by the same
+loop. An epoch is a training step and an evaluation pass; the median is taken. ``--train`` also runs ``gcnsl train`` and
+``gcnsl predict`` with a method. Times are given by the clock and in seconds of all cores, which other work on the
+machine disturbs less. Prints a table and updates ``bench/results/scale.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parent / "results" / "scale.json"
+METHODS = ("pyg", "gcn-sl-cc", "gcn-sl-av", "gcn-sl-plus")
+CLASSES, EDGES, FEATURES, INSIDE, NOISE = 10, 10, 64, 0.8, 4.0
+WARM = 1
+WANTED_RATIO, WANTED_GROWTH = 4, 1.15
+
+
+def write_graph(folder: Path, n: int) -> None:
+    """Draw the graph and write its two tables."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(CLASSES, size=n)
+    members = np.argsort(y, kind="stable")
+    first = np.searchsorted(y[members], np.arange(CLASSES + 1))
+    source = np.repeat(np.arange(n), EDGES)
+    own = first[y[source]] + (rng.random(len(source)) * np.diff(first)[y[source]]).astype(np.int64)
+    target = np.where(rng.random(len(source)) < INSIDE, members[own], rng.integers(n, size=len(source)))
+    pq.write_table(pa.table({"source": source, "target": target}), folder / "edges.parquet")
+    centres = rng.normal(size=(CLASSES, FEATURES)).astype(np.float32)
+    columns = {f"f{k}": centres[y, k] + NOISE * rng.standard_normal(n, dtype=np.float32) for k in range(FEATURES)}
+    labels = np.array([f"class {c}" for c in range(CLASSES)])[y]
+    pq.write_table(pa.table({"id": np.arange(n), **columns, "label": labels}), folder / "nodes.parquet")
+
+
+@contextmanager
+def clocked(times: dict[str, dict[str, float]], name: str) -> Iterator[None]:
+    """Note the seconds by the clock and those of all cores."""
+    began, worked = time.perf_counter(), time.process_time()
+    yield
+    times[name] = {"clock": time.perf_counter() - began, "cores": time.process_time() - worked}
+
+
+def measure(method: str, folder: Path, epochs: int) -> dict[str, Any]:
+    """In the child: load, prepare, some epochs, and a prediction."""
+    import torch
+    from torch_geometric.nn import GCN
+
+    import gcnsl
+    from gcnsl import methods
+    from gcnsl.datasets import with_random_split
+    from gcnsl.training import TrainingSettings, predict_logits, train
+
+    times: dict[str, dict[str, float]] = {}
+    with clocked(times, "load"):
+        data = with_random_split(gcnsl.from_tables(folder / "nodes.parquet", folder / "edges.parquet"), seed=0)
+    torch.manual_seed(0)
+    with clocked(times, "prepare"):
+        if method == "pyg":
+            model: torch.nn.Module = GCN(data.num_features, 64, num_layers=2, out_channels=CLASSES, dropout=0.5)
+            inputs: tuple[Any, ...] = data.x, data.edge_index
+        else:
+            prepared = methods.prepare(methods.resolve(method), data, seed=0, device=torch.device("cpu"))
+            model, inputs = prepared.build(), prepared.inputs
+    marks: list[tuple[float, float]] = []
+    train(
+        model,
+        inputs,
+        data.y,
+        train_mask=data.train_mask[:, 0],
+        val_mask=data.val_mask[:, 0],
+        settings=TrainingSettings(epochs=WARM + epochs, patience=WARM + epochs),
+        seed=0,
+        on_epoch=lambda _: marks.append((time.perf_counter(), time.process_time())),
+    )
+    steps = [(b[0] - a[0], b[1] - a[1]) for a, b in zip(marks[WARM - 1 :], marks[WARM:], strict=False)]
+    clock, cores = (statistics.median(step[k] for step in steps) for k in range(2))
+    times["epoch"] = {"clock": clock, "cores": cores}
+    with clocked(times, "predict"):
+        predict_logits(model, inputs)
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return times | {"peak_gib": int(status["VmHWM"].split()[0]) / 2**20}
+
+
+def ask(method: str, folder: Path, epochs: int) -> dict[str, Any]:
+    """Run one measurement in a process of its own."""
+    command = [sys.executable, __file__, "--child", method, str(folder), "--epochs", str(epochs)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def end_to_end(method: str, folder: Path) -> dict[str, Any]:
+    """`gcnsl train` and `gcnsl predict` as a user would run them."""
+    graph = ["--nodes", str(folder / "nodes.parquet"), "--edges", str(folder / "edges.parquet")]
+    model = str(folder / "model")
+    commands = {
+        "train": ["train", *graph, "--method", method, "-o", model, "--device", "cpu", "--json"],
+        "predict": ["predict", model, "-o", str(folder / "predictions.parquet")],
+    }
+    results: dict[str, Any] = {}
+    for name, command in commands.items():
+        began = time.perf_counter()
+        with open(folder / f"{name}.out", "w+", encoding="utf-8") as printed:
+            child = subprocess.Popen([sys.executable, "-m", "gcnsl", *command], stdout=printed)
+            _, code, used = os.wait4(child.pid, 0)
+            if code:
+                raise SystemExit(f"gcnsl {name} failed")
+            clock = time.perf_counter() - began
+            results[name] = {"clock": clock, "cores": used.ru_utime + used.ru_stime, "peak_gib": used.ru_maxrss / 2**20}
+            printed.seek(0)
+            if name == "train":
+                report = json.load(printed)
+                results[name] |= {"epochs": report["epochs"], "test_accuracy": report["accuracy"]["test"]}
+    return results
+
+
+def show(results: dict[str, Any], console: Console) -> None:
+    """Print the tables."""
+    parts = ("load", "prepare", "epoch", "predict")
+    table = Table(
+        "nodes",
+        "method",
+        *(f"{part}, s" for part in parts),
+        "× PyG's epoch",
+        "GiB",
+        "growth",
+        title="Seconds of the clock (of all cores)",
+    )
+    smallest: dict[str, tuple[int, float]] = {}
+    for n, row in results.items():
+        for method, found in row["methods"].items():
+            epoch = found["epoch"]["cores"]
+            ratio = epoch / row["methods"]["pyg"]["epoch"]["cores"] if "pyg" in row["methods"] else math.nan
+            start, before = smallest.setdefault(method, (int(n), epoch))
+            growth = math.log(epoch / before) / math.log(int(n) / start) if int(n) > start else math.nan
+            cells = [f"{found[part]['clock']:.2f} ({found[part]['cores']:.2f})" for part in parts]
+            judged = [
+                f"[{'green' if ratio <= WANTED_RATIO else 'red'}]{ratio:.1f}[/]",
+                f"{found['peak_gib']:.1f}",
+                "" if math.isnan(growth) else f"[{'green' if growth <= WANTED_GROWTH else 'red'}]n^{growth:.2f}[/]",
+            ]
+            table.add_row(f"{int(n):,}", method, *cells, *judged)
+    console.print(table)
+    whole = Table("nodes", "method", "command", "minutes (of all cores)", "GiB", "epochs", "test accuracy")
+    for n, row in results.items():
+        for method, commands in row.get("end_to_end", {}).items():
+            for name, found in commands.items():
+                minutes = f"{found['clock'] / 60:.1f} ({found['cores'] / 60:.1f})"
+                accuracy = f"{found['test_accuracy']:.1%}" if name == "train" else ""
+                cells = [minutes, f"{found['peak_gib']:.1f}", str(found.get("epochs", "")), accuracy]
+                whole.add_row(f"{int(n):,}", method, f"gcnsl {name}", *cells)
+    if whole.rows:
+        console.print(whole)
+
+
+def write(known: dict[str, Any]) -> None:
+    """Write all results so far: a measurement of a large graph takes long."""
+    machine = f"{platform.machine()}, {os.cpu_count()} cores"
+    RESULTS.write_text(json.dumps({"machine": machine, "sizes": known}, indent=1) + "\n")
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sizes", nargs="*", type=int, default=[20_000, 50_000, 200_000, 1_000_000])
+    parser.add_argument("--methods", default=",".join(METHODS), help="measure these, separated by commas")
+    parser.add_argument("--train", default="", help="run these from end to end, separated by commas")
+    parser.add_argument("--epochs", type=int, default=3, help="number of epochs to take the median of")
+    parser.add_argument("--child", nargs=2, metavar=("METHOD", "FOLDER"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        print(json.dumps(measure(arguments.child[0], Path(arguments.child[1]), arguments.epochs)))
+        return
+    known = json.loads(RESULTS.read_text())["sizes"] if RESULTS.exists() else {}
+    for n in arguments.sizes:
+        row = known.setdefault(str(n), {"methods": {}, "end_to_end": {}})
+        known = dict(sorted(known.items(), key=lambda item: int(item[0])))
+        with tempfile.TemporaryDirectory() as folder:
+            write_graph(Path(folder), n)
+            for method in filter(None, arguments.methods.split(",")):
+                row["methods"][method] = ask(method, Path(folder), arguments.epochs)
+                write(known)
+            for method in filter(None, arguments.train.split(",")):
+                row["end_to_end"][method] = end_to_end(method, Path(folder))
+                write(known)
+    show(known, Console(width=140) if not sys.stdout.isatty() else Console())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Groups of similar rows: in a large graph, a row is compared with the rows of its group instead of with all.
+
+How a group is drawn depends on how many pairs of rows are similar at all. If many are, a random sample of the rows has
+enough similar ones. If few are, rows are divided by direction, so that similar rows tend to be in one group.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+
+WIDTH = 128
+"""The size of a group is a multiple of this, since the compiled search compares a row with so many at a time."""
+SAMPLED_ROWS, SAMPLED_KEYS = 256, 1 << 13
+"""The pairs of rows from which the share of similar pairs is estimated."""
+
+
+class GroupSize(NamedTuple):
+    """The largest number of rows of a group (at least 128), and how many similar ones per row are enough."""
+
+    most: int
+    enough: int
+
+
+def draw_groups(z: Floats, threshold: float, size: GroupSize, *, seed: int) -> NDArray[np.int64]:
+    """Divide the rows of z into groups in which a row finds ``size.enough`` similar rows on average, if possible.
+
+    If random groups of that size would hold more, they are made smaller. If they would hold fewer, they are made by as
+    many splits as double the number often enough.
+
+    Args:
+        z: Rows of norm 1, or zero (n × q).
+        threshold: The similarity from which rows are similar.
+        size: What a group should hold.
+        seed: Seed of everything that is drawn.
+
+    Returns:
+        The row numbers of each group (groups × rows, a multiple of 128). Numbers from n on fill up the groups and stand
+        for no row.
+    """
+    rng = np.random.default_rng(seed)
+    rows, keys = (z[rng.integers(len(z), size=number)] for number in (SAMPLED_ROWS, SAMPLED_KEYS))
+    share = float((rows @ keys.T >= threshold).mean())
+    if share * size.most >= size.enough:
+        return split_groups(z, max(WIDTH, int(size.enough / share)), 0, rng)
+    wanted = math.inf if share == 0 else math.ceil(math.log2(size.enough / (share * size.most)))
+    return split_groups(z, size.most, wanted, rng)
+
+
+def split_groups(z: Floats, most: int, splits: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Divide the rows of z (n × q) into groups of at most ``most`` rows, at random first and then by direction.
+
+    The rows are dealt at random into cells, and each cell is halved ``splits`` times, or as often as that is possible.
+    To halve a cell, two of its rows are drawn, and the cell is divided at the median of z·(z_a − z_b). This is a random
+    projection tree (Dasgupta and Freund, 2008).
+    """
+    n = len(z)
+    halvings = max(0, math.ceil(math.log2(n / most)))
+    rows_per_group = WIDTH * -(-n // (WIDTH << halvings))
+    places = rows_per_group << halvings
+    padded = np.concatenate([z, np.zeros((places - n, z.shape[1]), z.dtype)])
+    by_direction = int(min(splits, halvings))
+    cells = rng.permutation(places).reshape(1 << (halvings - by_direction), -1)
+    for _ in range(by_direction):
+        drawn = rng.integers(cells.shape[1], size=(2, len(cells)))
+        one, other = padded[cells[np.arange(len(cells)), drawn]]
+        along = (padded[cells] @ (one - other)[:, :, None])[:, :, 0]
+        half = cells.shape[1] // 2
+        cells = np.take_along_axis(cells, np.argpartition(along, half, axis=1), axis=1).reshape(-1, half)
+    return cells

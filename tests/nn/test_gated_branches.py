@@ -1,0 +1,49 @@
+import pytest
+import torch
+
+from gcnsl.nn import gated_branches
+from gcnsl.nn.gated_branches import gated, gated_logits
+
+N, P, CLASSES = 50, 4, 3
+
+pytestmark = pytest.mark.usefixtures("double")
+
+
+def parts() -> tuple[list[torch.Tensor], torch.Tensor, torch.Tensor]:
+    """Three branches, a gate with both signs, and weights."""
+    torch.manual_seed(0)
+    branches = [torch.rand(N, P, requires_grad=True) for _ in range(3)]
+    return branches, torch.randn(3 * P, requires_grad=True), torch.randn(CLASSES, 3 * P, requires_grad=True)
+
+
+def test_the_formula() -> None:
+    branches, gate, weight = parts()
+    side_by_side = torch.cat(branches, dim=1)
+    torch.testing.assert_close(gated(branches, gate), (gate * side_by_side).clamp(min=0))
+    logits = gated_logits(branches, gate, weight, rate=0.5, training=False)
+    torch.testing.assert_close(logits, (gate * side_by_side).clamp(min=0) @ weight.T)
+
+
+def test_the_parts_of_a_large_graph_add_up_to_the_whole(monkeypatch) -> None:
+    branches, gate, weight = parts()
+    results = []
+    for limit in (N, N - 1):
+        monkeypatch.setattr(gated_branches, "WHOLE_NODES", limit)
+        logits = gated_logits(branches, gate, weight, rate=0.5, training=False)
+        results.append([logits, *torch.autograd.grad(logits.square().sum(), [*branches, gate, weight])])
+    for whole, in_parts in zip(*results, strict=True):
+        torch.testing.assert_close(in_parts, whole)
+
+
+@pytest.mark.parametrize("limit", [N, N - 1])
+def test_the_backward_pass_drops_the_same_entries(monkeypatch, limit) -> None:
+    monkeypatch.setattr(gated_branches, "WHOLE_NODES", limit)
+    branches, gate, weight = parts()
+
+    def value(gate: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(1)
+        return gated_logits(branches, gate, weight, rate=0.5, training=True).sum()
+
+    assert torch.autograd.gradcheck(value, gate)
+    drawn = [gated_logits(branches, gate, weight, rate=0.5, training=True) for _ in range(2)]
+    assert not torch.equal(*drawn)

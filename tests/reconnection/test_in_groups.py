@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gcnsl.reconnection import PairMemory, in_groups, reconnect
+from gcnsl.reconnection.groups import GroupSize, draw_groups
+from gcnsl.reconnection.in_groups import reconnect_at_any_size, reconnect_in_groups
+
+from .cases import Case, assert_close, make_case
+
+SMALL = GroupSize(most=128, enough=4)
+
+
+def in_one_group(case: Case, seed: int, size: GroupSize = SMALL) -> torch.Tensor:
+    """Which pairs of rows are compared (n × n)."""
+    groups = draw_groups(case.z.double().numpy(), case.epsilon, size, seed=seed)
+    number = np.empty(groups.size, dtype=int)
+    number[groups] = np.arange(len(groups))[:, None]
+    number = torch.from_numpy(number[: len(case.z)])
+    return number[:, None] == number
+
+
+def expected(case: Case, compared: torch.Tensor, *, loops: bool) -> list[torch.Tensor]:
+    """The definition, with matrices of all pairs, in float64: the averages, and the gradients of z and h."""
+    z, h = case.leaves(torch.float64)
+    similarity = z @ z.T
+    kept = compared & (similarity >= case.epsilon) & (loops | ~torch.eye(len(z), dtype=torch.bool))
+    graph = torch.where(kept, similarity, 0.0)
+    degree = graph.sum(dim=1, keepdim=True)
+    out = graph @ h / torch.where(degree > 0, degree, 1.0)
+    out.backward(case.upstream().double())
+    return [out.detach(), z.grad, h.grad]
+
+
+def found(case: Case, *, loops: bool, seed: int, size: GroupSize = SMALL) -> list[torch.Tensor]:
+    z, h = case.leaves(torch.float64)
+    out = reconnect_in_groups(z, h, case.epsilon, loops=loops, size=size, seed=seed)
+    out.backward(case.upstream().double())
+    return [out.detach(), z.grad, h.grad]
+
+
+@given(st.integers(1, 900), st.sampled_from(["few", "some"]), st.booleans(), st.integers(0, 2**31))
+@settings(max_examples=30, deadline=None)
+def test_values_and_gradients_are_those_of_the_pairs_in_one_group(n: int, kind: str, loops: bool, seed: int) -> None:
+    case = make_case(n, m=None, q=5, p=3, kind=kind, seed=seed % 1000, zero_rows=n // 50)
+    assert_close(found(case, loops=loops, seed=seed), expected(case, in_one_group(case, seed), loops=loops), 1e-9)
+
+
+def test_one_group_is_the_whole_graph() -> None:
+    case = make_case(700, m=None, q=5, p=3, kind="few", seed=0, duplicates=5)
+    assert_close(found(case, loops=True, seed=0, size=GroupSize(most=1024, enough=1000)), case.expected(), 1e-9)
+
+
+def test_averages_in_groups_are_near_those_over_all() -> None:
+    case = make_case(4000, m=None, q=3, p=1, kind="few", seed=0)
+    h = case.z[:, :1].contiguous()  # similar rows have similar values, as in a graph that is worth learning
+    near = reconnect_in_groups(case.z, h, case.epsilon, loops=False, size=GroupSize(512, 32), seed=0)
+    exact = reconnect(case.z, h, case.epsilon, loops=False)
+    assert float((near - exact).square().mean()) < 0.02 * float(exact.var())
+
+
+@pytest.fixture
+def small_limit(monkeypatch):
+    monkeypatch.setattr(in_groups, "EXACT_NODES", 500)
+    monkeypatch.setattr(in_groups, "IN_TRAINING", SMALL)
+    monkeypatch.setattr(in_groups, "IN_EVALUATION", GroupSize(256, 8))
+
+
+def test_small_graphs_are_exact_to_the_bit_and_draw_nothing(small_limit) -> None:
+    case = make_case(500, m=None, q=5, p=3, kind="few", seed=0)
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    for training in (True, False):
+        out = reconnect_at_any_size(case.z, case.h, case.epsilon, training=training, memory=PairMemory())
+        assert torch.equal(out, reconnect(case.z, case.h, case.epsilon))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_training_steps_differ_and_evaluation_repeats(small_limit) -> None:
+    case = make_case(501, m=None, q=5, p=3, kind="few", seed=0)
+
+    def averages(training: bool) -> torch.Tensor:
+        return reconnect_at_any_size(case.z, case.h, case.epsilon, training=training)
+
+    torch.manual_seed(0)
+    steps = [averages(training=True) for _ in range(2)]
+    torch.manual_seed(0)
+    assert torch.equal(averages(training=True), steps[0])
+    assert not torch.equal(*steps)
+    state = torch.get_rng_state()
+    assert torch.equal(averages(training=False), averages(training=False))
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_half_precision(small_limit) -> None:
+    case = make_case(501, m=None, q=5, p=3, kind="few", seed=0)
+    z, h = case.leaves(torch.bfloat16)
+    out = reconnect_at_any_size(z, h, 0.8, training=True)
+    out.sum().backward()
+    assert out.dtype == z.grad.dtype == h.grad.dtype == torch.bfloat16
