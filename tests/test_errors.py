@@ -1,7 +1,6 @@
 import pickle
 
 import pytest
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -49,7 +49,7 @@ def test_a_failed_write_leaves_the_old_content(tmp_path, monkeypatch) -> None:
 
 def test_a_file_where_a_folder_is_needed_is_named(tmp_path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(WriteError, match="file/new.txt can't be written"):
+    with pytest.raises(WriteError, match=r"file/new.txt can't be written"):
         atomic_write(tmp_path / "file" / "new.txt", "new")
     with pytest.raises(WriteError, match="file/model can't be written"), reserved(tmp_path / "file" / "model"):
         pass
