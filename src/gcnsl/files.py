@@ -42,7 +42,9 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise WriteError(f"{path} can't be written ({reason}): free the disk, or give a place that allows it") from error
+        raise WriteError(
+            f"{path} can't be written ({reason}): free the disk, or give a place that allows it"
+        ) from error
 
 
 @contextlib.contextmanager

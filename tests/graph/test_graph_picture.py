@@ -17,7 +17,7 @@ def test_class_compatibility() -> None:
     assert torch.allclose(shares, torch.tensor([[0, 1], [4 / 7, 3 / 7]], dtype=torch.double))
 
 
-@pytest.mark.parametrize("labels", [Y, None])
+@pytest.mark.parametrize("labels", [Y, None, ["$x_$" if label else "$" for label in Y]])
 def test_picture_is_written(labels, tmp_path) -> None:
     data = from_arrays(X, EDGES, labels)
     path = draw_graph(data, summarize(data), tmp_path / "new" / "picture.png")
