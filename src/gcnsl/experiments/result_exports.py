@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
 from gcnsl.errors import InputError
-from gcnsl.experiments.result_store import COLUMNS, ResultStore, RunResult, checked, compact_json, in_order
+from gcnsl.experiments.result_store import COLUMNS, ResultStore, RunResult, checked, compact_json, in_order, read_json
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.files import atomic_write
 
@@ -65,7 +64,7 @@ def import_lines(path: str | os.PathLike[str]) -> Iterator[RunResult]:
 
 def _read_line(line: str, where: str) -> Iterator[RunResult]:
     try:
-        common = json.loads(line)
+        common = read_json(line)
         shared = {name: common.pop(name) for name in _SHARED}
         for run in common.pop("runs"):
             yield checked(RunResult(spec=RunSpec.from_dict({**common, "run": run.pop("run")}), **shared, **run))

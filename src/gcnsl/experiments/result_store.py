@@ -8,6 +8,7 @@ counts as a run that was not made: there is a :class:`StoreWarning`, and the nex
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 import time
@@ -72,6 +73,7 @@ def checked(result: RunResult) -> RunResult:
     check_fields(result)
     if not fits(result.metrics, _METRICS):
         raise ValueError(f"metrics is {result.metrics!r}")
+    "".join((result.device, result.version, result.split_hash, result.error, result.finished)).encode()
     return result
 
 
@@ -117,6 +119,7 @@ class ResultStore(AbstractContextManager["ResultStore"]):
         pause = min(_PAUSE_SECONDS, _WAIT_SECONDS)
         try:
             self._connection = sqlite3.connect(self.path, timeout=pause, isolation_level=None)
+            self._connection.text_factory = lambda text: text.decode(errors="surrogateescape")  # `checked` refuses it
         except sqlite3.Error as error:
             raise self._refusal(error) from error
         try:
@@ -180,7 +183,7 @@ class ResultStore(AbstractContextManager["ResultStore"]):
     def _from_row(self, key: Any, *row: Any) -> RunResult | None:
         plain = dict(zip(COLUMNS, row, strict=True))
         try:
-            plain |= {name: json.loads(plain[name]) for name in _JSON_COLUMNS}
+            plain |= {name: read_json(plain[name]) for name in _JSON_COLUMNS}
             return checked(RunResult(**{**plain, "spec": RunSpec.from_dict(plain["spec"])}))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             warning = f"{self.path}: the run with the key {key!r} is damaged ({error}) and counts as not made"
@@ -211,7 +214,7 @@ class ResultStore(AbstractContextManager["ResultStore"]):
         while True:
             try:
                 return ask()
-            except sqlite3.Error as error:  # noqa: PERF203 - this loop has time
+            except (sqlite3.Error, UnicodeDecodeError) as error:  # noqa: PERF203 - this loop has time
                 is_full = "full" in str(error)
                 if time.monotonic() >= end or not (is_full or "locked" in str(error)):
                     raise self._refusal(error) from error
@@ -232,6 +235,20 @@ def in_order(result: RunResult) -> tuple[Any, ...]:
 def _to_row(result: RunResult) -> tuple[Any, ...]:
     plain = asdict(result) | {"spec": result.spec.to_dict()}
     return result.spec.key, *(compact_json(plain[name]) if name in _JSON_COLUMNS else plain[name] for name in COLUMNS)
+
+
+def read_json(text: str | bytes) -> Any:
+    """Plain values from JSON, or a ``ValueError`` if they could not be written as JSON in UTF-8."""
+    value = json.loads(text, parse_float=_finite, parse_constant=_finite)
+    json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair has no bytes
+    return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not finite")
+    return number
 
 
 def compact_json(value: Any) -> str:
