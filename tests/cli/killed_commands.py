@@ -118,7 +118,7 @@ def main(folder: Path, name: str, kills: int) -> None:
             before = now
         counts["completed"] += 1
         counts["lost"] += task.result(place) != expected
-    print(json.dumps(counts))
+        print(json.dumps(counts), flush=True)
 
 
 if __name__ == "__main__":
