@@ -1,9 +1,12 @@
 import pickle
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gcnsl import errors
 from gcnsl.errors import (
+    LONGEST,
     ArgumentError,
     ColumnError,
     DownloadError,
@@ -11,6 +14,8 @@ from gcnsl.errors import (
     InputError,
     Interrupted,
     TrainingDiverged,
+    WriteError,
+    one_line,
 )
 
 
@@ -18,6 +23,21 @@ def test_an_argument_error_keeps_its_parts() -> None:
     error = ArgumentError("epochs", 0, "must be >= 1")
     assert str(error) == "epochs(0) must be >= 1"
     assert (error.argument, error.value, error.rule) == ("epochs", 0, "must be >= 1")
+
+
+@given(st.text(), st.text(), st.text(max_size=100))
+def test_a_message_is_one_line_whatever_it_quotes(value, name, rule) -> None:
+    for error in (ArgumentError(name[:20], value * 20, rule), ColumnError(value, "drop", name), InputError(value * 20)):
+        assert len(str(error)) <= LONGEST
+        assert len(str(error).splitlines()) <= 1
+
+
+def test_a_long_message_keeps_its_place_and_its_remedy() -> None:
+    text = f"nodes.csv, row 3: {'x' * 1000}; fill it or drop the row"
+    assert one_line(text).startswith("nodes.csv, row 3: xx")
+    assert one_line(text).endswith("; fill it or drop the row")
+    assert one_line("a\n b") == "a b"
+    assert str(ArgumentError("seed", "9" * 500, "must be >= 0")).endswith("999') must be >= 0")
 
 
 def test_a_column_error_names_the_argument_that_helps() -> None:
@@ -45,6 +65,7 @@ def test_errors_travel_between_processes() -> None:
         (InputError, ValueError),
         (ArgumentError, ValueError),
         (DownloadError, OSError),
+        (WriteError, OSError),
         (TrainingDiverged, ArithmeticError),
     ],
 )

@@ -4,7 +4,8 @@ import sys
 import pytest
 import torch
 
-from gcnsl.files import atomic_write, digest
+from gcnsl.errors import InputError, WriteError
+from gcnsl.files import atomic_write, digest, reserved
 
 
 def test_atomic_write_makes_folders_and_leaves_no_other_file(tmp_path) -> None:
@@ -40,9 +41,36 @@ def test_a_failed_write_leaves_the_old_content(tmp_path, monkeypatch) -> None:
         raise OSError("the disk is full")
 
     monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(WriteError, match=r"file can't be written \(the disk is full\): free the disk"):
         atomic_write(path, "new")
     assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path], "nothing is left behind"
+
+
+def test_a_file_where_a_folder_is_needed_is_named(tmp_path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(WriteError, match=r"file/new.txt can't be written"):
+        atomic_write(tmp_path / "file" / "new.txt", "new")
+    with pytest.raises(WriteError, match="file/model can't be written"), reserved(tmp_path / "file" / "model"):
+        pass
+
+
+HOLDER = (
+    "import sys, time; from pathlib import Path; from gcnsl.files import reserved\n"
+    "with reserved(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
+)
+
+
+def test_a_place_is_reserved_until_its_process_has_ended(tmp_path) -> None:
+    path = tmp_path / "new" / "model"
+    with subprocess.Popen([sys.executable, "-c", HOLDER, path], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(InputError, match="model is being written by another process: wait"), reserved(path):
+            pass
+        holder.kill()
+    with reserved(path), reserved(path.with_name("other")):
+        pass
+    assert list(path.parent.iterdir()) == []
 
 
 TENSORS = {"a": torch.arange(6.0), "empty": torch.empty(0, 3), "number": torch.tensor(7), "mask": torch.tensor([True])}

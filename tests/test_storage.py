@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import pickle
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import gcnsl.storage
 from gcnsl import InputError
+from gcnsl.errors import WriteError
 from gcnsl.storage import CONFIG, FORMAT, TENSORS, load_folder, pack_strings, save_folder, unpack_strings
 
 MODEL_CONFIG = {"rounds": 2, "epsilon": 0.1 + 0.2, "classes": ["é", "b"], "nested": {"10": None, "9": True}}
@@ -184,10 +186,28 @@ def test_a_crash_while_replacing_leaves_the_old_model(folder, monkeypatch, faili
         patch.setattr(os, "rename", crash)
         with pytest.raises(OSError, match="plug"):
             save_folder(folder, {"new": 1}, {})
+    assert [entry.name for entry in folder.parent.iterdir()] == ["model"], "nothing is left behind"
+    assert same(load_folder(folder))
+
+
+def test_what_a_killed_process_left_is_settled_by_the_next(folder) -> None:
+    folder.rename(folder.with_name(".model.old"))
+    folder.with_name(".model.new").mkdir()
     assert same(load_folder(folder))
     save_folder(folder, {"new": 1}, {})
-    assert load_folder(folder) == ({"new": 1}, {})
     assert [entry.name for entry in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_full_disk_is_named_and_leaves_the_old_model(folder, monkeypatch) -> None:
+    def full(*_) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(WriteError, match=r"model can't be written \(No space left on device\): free the disk"):
+            save_folder(folder, {"new": 1}, {})
+    assert [entry.name for entry in folder.parent.iterdir()] == ["model"]
+    assert same(load_folder(folder))
 
 
 @given(st.lists(st.text(st.characters())))

@@ -2,9 +2,28 @@
 
 from typing import Any
 
+LONGEST = 300
+"""The largest number of characters in a message."""
+_LONGEST_VALUE = 80
+
+
+def one_line(text: str, longest: int = LONGEST) -> str:
+    """The text in one line; if it is too long, without its middle: the place is at its start, the remedy at its end."""
+    text = " ".join(text.split())
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} … {text[len(text) - (longest - half - 3) :]}"
+
 
 class GcnslError(Exception):
-    """Something went wrong that one sentence can explain. The command line prints it without a traceback."""
+    """Something went wrong that one sentence can explain. The command line prints it without a traceback.
+
+    The message is one line of at most :data:`LONGEST` characters, whatever it quotes.
+    """
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class InputError(GcnslError, ValueError):
@@ -27,7 +46,7 @@ class ArgumentError(InputError):
         self.argument, self.value, self.rule = argument, value, rule
 
     def __str__(self) -> str:
-        return f"{self.argument}({self.value!r}) {self.rule}"
+        return one_line(f"{self.argument}({one_line(repr(self.value), _LONGEST_VALUE)}) {self.rule}")
 
 
 class ColumnError(InputError):
@@ -47,11 +66,15 @@ class ColumnError(InputError):
         self.problem, self.argument, self.column, self.effect = problem, argument, column, effect
 
     def __str__(self) -> str:
-        return f"{self.problem}; {self.argument}=[{self.column!r}] {self.effect}"
+        return one_line(f"{self.problem}; {self.argument}=[{self.column!r}] {self.effect}")
 
 
 class DownloadError(GcnslError, OSError):
     """A dataset file is not on this machine and could not be downloaded."""
+
+
+class WriteError(GcnslError, OSError):
+    """A file can't be written, for example because the disk is full. The message names the file and the reason."""
 
 
 class TrainingDiverged(GcnslError, ArithmeticError):  # noqa: N818 - it says what happened

@@ -1,10 +1,13 @@
-"""Files that are written completely or not at all, and checksums."""
+"""Files that are written completely or not at all, places that one process has to itself, and checksums."""
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from gcnsl.errors import InputError, WriteError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,13 +18,64 @@ def atomic_write(path: str | os.PathLike[str], content: bytes | str) -> None:
 
     The content is written to a temporary file in the same folder, which is then renamed. If a killed process leaves a
     temporary file behind, the next write replaces it. Missing folders are created; strings are encoded in UTF-8.
+
+    Raises:
+        WriteError: If the file can't be written. Nothing is left behind.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.part")
-    write_through(temporary, content)
-    os.replace(temporary, path)
-    sync_folder(path.parent)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            write_through(temporary, content)
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say which file or folder could not be written, and why, if an ``OSError`` is raised in this block."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise WriteError(
+            f"{path} can't be written ({reason}): free the disk, or give a place that allows it"
+        ) from error
+
+
+@contextlib.contextmanager
+def reserved(path: Path) -> Iterator[None]:
+    """Let no other process write to a place while this block runs; a hidden file beside it says so.
+
+    The operating system forgets the reservation of a process that was killed.
+
+    Raises:
+        InputError: If another process has reserved the place.
+        WriteError: If nothing can be written there.
+    """
+    if os.name != "posix":  # other systems have no such locks
+        yield
+        return
+    import fcntl
+
+    sign = path.with_name(f".{path.name}.lock")
+    with writing(path):
+        sign.parent.mkdir(parents=True, exist_ok=True)
+        file = sign.open("w")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = f"{path} is being written by another process: wait until it has ended, or give another place"
+            raise InputError(message) from None
+        try:
+            yield
+        finally:
+            sign.unlink(missing_ok=True)
 
 
 def write_through(path: Path, content: bytes | str) -> None:

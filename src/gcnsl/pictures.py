@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
+LITERAL_TEXT = {"text.parse_math": False}
+"""For ``mpl.rc_context``: users' names are shown as they are, though Matplotlib takes dollar signs for formulas."""
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:

@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from gcnsl.errors import InputError
-from gcnsl.files import sync_folder, write_through
+from gcnsl.files import sync_folder, write_through, writing
 from gcnsl.version import __version__
 
 KIND = "gcnsl-classifier"
@@ -44,6 +44,7 @@ def save_folder(
 
     Raises:
         InputError: If the path is a file or a folder with other content.
+        WriteError: If the folder can't be written. Nothing is left behind, and an older model is as it was.
     """
     path = _settled(path)
     check_place(path, overwrite=overwrite)
@@ -60,19 +61,25 @@ def save_folder(
     new, old = _beside(path, "new"), _beside(path, "old")
     for left_by_a_killed_process in (new, old):
         shutil.rmtree(left_by_a_killed_process, ignore_errors=True)
-    new.mkdir(parents=True)
-    write_through(new / TENSORS, content)
-    write_through(new / CONFIG, json.dumps(document | {"sha256": _checksum(document)}, indent=1))
-    sync_folder(new)
-    if path.exists():
-        os.rename(path, old)
-    os.rename(new, path)
-    sync_folder(path.parent)
+    with writing(path):
+        try:
+            new.mkdir(parents=True)
+            write_through(new / TENSORS, content)
+            write_through(new / CONFIG, json.dumps(document | {"sha256": _checksum(document)}, indent=1))
+            sync_folder(new)
+            if path.exists():
+                os.rename(path, old)
+            os.rename(new, path)
+            sync_folder(path.parent)
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            _settled(path)
+            raise
     shutil.rmtree(old, ignore_errors=True)
 
 
 def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Raise the error that :func:`save_folder` would raise for this path."""
+    """Raise the error that :func:`save_folder` would raise for this path because of what is there."""
     path = Path(path)
     if not path.exists():
         return
@@ -124,8 +131,9 @@ def unpack_strings(content: Tensor, ends: Tensor) -> list[str]:
 
 
 def _read_config(path: Path) -> dict[str, Any]:
+    content = _read(path, CONFIG)
     try:
-        document = json.loads(_read(path, CONFIG))
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"{CONFIG} is not JSON ({error})") from error
     if not isinstance(document, dict) or document.get("kind") != KIND:

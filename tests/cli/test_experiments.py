@@ -7,7 +7,8 @@ from gcnsl.cli import console
 from gcnsl.cli import experiments as commands
 from gcnsl.experiments import run
 from gcnsl.experiments.plan import Scope
-from gcnsl.experiments.result_store import ResultStore, export_lines, read_results
+from gcnsl.experiments.result_exports import export_lines, read_results
+from gcnsl.experiments.result_store import ResultStore
 from gcnsl.methods import METHODS
 
 from ..experiments.fake_methods import fake_methods

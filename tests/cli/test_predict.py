@@ -219,3 +219,14 @@ def test_a_damaged_model_is_one_line(gcnsl, model) -> None:
     code, _, err = gcnsl("predict", model)
     assert code == cli.BAD_INPUT
     assert "is not a complete model" in err
+
+
+def test_predictions_for_a_spreadsheet_hold_no_formulas(gcnsl, people, tmp_path, frames) -> None:
+    frames[0].assign(label=frames[0]["label"].replace("red", "=1+1")).to_csv(tmp_path / "nodes.csv", index=False)
+    gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")
+    found = []
+    for options in ((), ("--for-spreadsheet",)):
+        code, _, err = gcnsl("predict", tmp_path / "model", "-o", tmp_path / "p.csv", *options)
+        assert code == 0, err
+        found.append(set(pd.read_csv(tmp_path / "p.csv")["predicted"]))
+    assert found[1] == {name.replace("=1+1", "'=1+1") for name in found[0]}

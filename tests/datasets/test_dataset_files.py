@@ -193,3 +193,12 @@ def test_one_altered_byte_among_good_files_is_refused(tmp_path, data_root) -> No
         (folder / path.name).write_bytes(content)
     with pytest.raises(InputError, match=r"ind\.cora\.graph has been altered"):
         load("cora", root=tmp_path / "root")
+
+
+def test_the_credentials_of_a_mirror_are_not_told(known, monkeypatch) -> None:
+    known(a=b"1")
+    monkeypatch.setenv(files.MIRROR_VARIABLE, "http://me:secret@127.0.0.1:9/nothing")
+    with pytest.raises(DownloadError, match=r"can't download http://127.0.0.1:9/nothing/splits/a") as told:
+        files.fetch(["splits/a"])
+    assert "secret" not in str(told.value)
+    assert told.value.__cause__ is None

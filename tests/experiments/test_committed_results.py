@@ -10,7 +10,7 @@ from gcnsl.experiments.claims import to_markdown as claims_to_markdown
 from gcnsl.experiments.collect import collect
 from gcnsl.experiments.display_names import row_label
 from gcnsl.experiments.plan import COMPARED, OF_PAPER, plan
-from gcnsl.experiments.result_store import read_results
+from gcnsl.experiments.result_exports import read_results
 from gcnsl.experiments.result_tables import number_text, to_latex, to_markdown
 
 ROOT = Path(__file__).parents[2]

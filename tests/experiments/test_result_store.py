@@ -1,13 +1,15 @@
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from gcnsl import InputError
-from gcnsl.experiments.result_store import ResultStore, by_key, export_lines, import_lines, read_results
+from gcnsl.experiments.result_exports import read_results
+from gcnsl.experiments.result_store import ResultStore, StoreWarning, by_key
 from gcnsl.experiments.spec import as_options
 from gcnsl.methods import METHODS
 
@@ -46,7 +48,7 @@ def test_a_failure_is_replaced_and_a_good_result_never(store) -> None:
 def test_two_processes_write_and_one_is_killed(store) -> None:
     with (
         subprocess.Popen([*WRITER, store.path, "0"], stdout=subprocess.PIPE, text=True) as first,
-        subprocess.Popen([*WRITER, store.path, "500000"], stdout=subprocess.PIPE, text=True) as second,
+        subprocess.Popen([*WRITER, store.path, "5000"], stdout=subprocess.PIPE, text=True) as second,
     ):
         said = [[int(next(process.stdout)) for _ in range(20)] for process in (first, second)]
         first.kill()
@@ -57,30 +59,6 @@ def test_two_processes_write_and_one_is_killed(store) -> None:
     assert runs >= {run for part in said for run in part}
     with closing(sqlite3.connect(store.path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-
-
-def test_an_export_is_small_ordered_and_comes_back(store, tmp_path) -> None:
-    many = [result(run, test=run / 100, of=spec(run, dataset=name)) for name in ("texas", "cora") for run in range(10)]
-    failed = result(0, status="failed", of=spec(0, method="mlp"))
-    elsewhere = result(10, device="NVIDIA H200", history={"test_accuracy": [0.25]})
-    store.add(*many, failed, elsewhere)
-    path = tmp_path / "results.jsonl"
-    export_lines(store.results(), path)
-    text = path.read_text()
-    assert len(text.splitlines()) == 4
-    assert len(text) < 150 * len(store.results())
-    assert sorted(import_lines(path), key=lambda r: r.spec.key) == sorted(store.results(), key=lambda r: r.spec.key)
-    assert len(read_results(path)) == 22
-    export_lines(reversed(list(import_lines(path))), tmp_path / "again.jsonl")
-    assert (tmp_path / "again.jsonl").read_text() == text
-
-
-@pytest.mark.parametrize("line", ["nonsense", "[]", "{}", '{"device":"","version":"","runs":[{"run":0}]}'])
-def test_a_foreign_line_is_named(tmp_path, line) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text(f"{line}\n")
-    with pytest.raises(InputError, match=r"x.jsonl, line 1 holds no runs"):
-        list(import_lines(path))
 
 
 def test_what_is_no_store_is_refused_and_left_alone(tmp_path) -> None:
@@ -99,23 +77,85 @@ def test_what_is_no_store_is_refused_and_left_alone(tmp_path) -> None:
         read_results(tmp_path / "absent.db")
 
 
-@pytest.mark.parametrize("damage", ["metrics = '{'", "spec = '[]'", "spec = '{}'", "metrics = NULL"])
-def test_a_damaged_store_is_named(store, damage) -> None:
-    store.add(result(0))
+DAMAGE = [
+    "metrics = '{'",
+    "metrics = NULL",
+    "metrics = '[1]'",
+    """metrics = '{"test":"high"}'""",
+    """metrics = '{"test":{}}'""",
+    """metrics = '{"options":[]}'""",
+    """device = CAST(x'ff' AS TEXT)""",
+    """spec = json_set(spec, '$.options.lr', json('1e999'))""",
+    r"""spec = replace(spec, '"texas"', '"\ud800"')""",
+    """metrics = '{"test":NaN}'""",
+    "spec = '[]'",
+    "spec = '{}'",
+    "spec = json_set(spec, '$.run', 1000000000)",
+    "spec = json_set(spec, '$.options.lr', json('{}'))",
+    "status = 'fine'",
+    "device = x'00ff'",
+    "seconds = 'long'",
+    """history = '{"val":[null]}'""",
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_row_is_named_counts_as_not_made_and_is_replaced(store, damage) -> None:
+    store.add(result(0), result(1))
     with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
-        connection.execute(f"UPDATE runs SET {damage}")
-    with pytest.raises(InputError, match=r"results.db can't be used as a store of results \(a run in it is damaged"):
-        store.results()
+        connection.execute(f"UPDATE runs SET {damage} WHERE key = ?", [spec(1).key])
+    with pytest.warns(StoreWarning, match=f"results.db: the run with the key '{spec(1).key}' is damaged"):
+        assert store.results() == [result(0)]
+    with pytest.warns(StoreWarning):
+        assert not store.has(spec(1))
+    with pytest.warns(StoreWarning):
+        store.add(result(1, test=0.3))
+    assert store.results() == [result(0), result(1, test=0.3)]
 
 
-def test_a_store_that_another_program_keeps_locked_is_named(store, monkeypatch) -> None:
+def test_a_killed_run_leaves_a_mark(store) -> None:
+    with store.begun(spec(0)):
+        assert store.unfinished() == {spec(0).key}
+    assert store.unfinished() == set()
+    with pytest.raises(KeyboardInterrupt), store.begun(spec(0)):
+        raise KeyboardInterrupt
+    assert store.unfinished() == set()
+    mark = store.begun(spec(1))
+    mark.__enter__()
+    with ResultStore(store.path) as later:
+        assert later.unfinished() == {spec(1).key}
+
+
+@pytest.fixture
+def impatient(monkeypatch):
     monkeypatch.setattr("gcnsl.experiments.result_store._WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("gcnsl.experiments.result_store._PAUSE_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.filterwarnings("ignore::gcnsl.experiments.result_store.StoreWarning")
+def test_a_store_that_another_program_keeps_locked_is_named(store) -> None:
     with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        with pytest.raises(InputError, match="database is locked"):
+        with pytest.raises(InputError, match=r"\(database is locked\): free the disk or end the program that uses it"):
             ResultStore(store.path)
 
 
+def test_a_lock_is_waited_for_with_a_message(store, monkeypatch) -> None:
+    monkeypatch.setattr("gcnsl.experiments.result_store._PAUSE_SECONDS", 0.01)
+    connection = sqlite3.connect(store.path, isolation_level=None, check_same_thread=False)
+    connection.execute("BEGIN EXCLUSIVE")
+    release = threading.Timer(0.5, connection.close)
+    release.start()
+    message = r"results.db can't be used \(database is locked\): waiting for at most 10 minutes"
+    with pytest.warns(StoreWarning, match=message), ResultStore(store.path) as waiting:
+        waiting.add(result(0))
+    release.join()
+    assert store.results() == [result(0)]
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.filterwarnings("ignore::gcnsl.experiments.result_store.StoreWarning")
 def test_a_full_disk_is_named_and_what_was_stored_stays(store) -> None:
     store.add(result(0))
     store._connection.execute("PRAGMA max_page_count = 1")

@@ -1,8 +1,10 @@
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +15,8 @@ from gcnsl.datasets import with_random_split
 from gcnsl.errors import GcnslError
 from gcnsl.experiments import run
 from gcnsl.experiments.plan import Scope, plan
-from gcnsl.experiments.result_store import ResultStore, RunResult, by_key, export_lines, import_lines, read_results
+from gcnsl.experiments.result_exports import export_lines, import_lines, read_results
+from gcnsl.experiments.result_store import ResultStore, RunResult, by_key
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import METHODS
 
@@ -214,6 +217,43 @@ def test_a_dead_process_costs_one_run(tmp_path, monkeypatch) -> None:
     found = {result.spec.run: (result.status, result.error) for result in read_results(tmp_path / "r.db")}
     assert found.pop(1) == ("failed", "its process was killed, perhaps for lack of memory")
     assert found == {0: ("ok", "")}
+
+
+def test_a_run_that_has_killed_a_single_process_comes_last_and_in_another(tmp_path, monkeypatch) -> None:
+    store, specs = tmp_path / "r.db", run_in_processes.specs()[:3]
+    with ResultStore(store) as opened:
+        mark = opened.begun(specs[1])
+        mark.__enter__()  # and the process is killed
+    monkeypatch.setattr(run, "run_group", run_in_processes.fatal_group)  # it would end this process, too
+    run_missing(specs, store)
+    found = {result.spec.run: (result.status, result.error) for result in read_results(store)}
+    assert found.pop(1) == ("failed", "its process was killed, perhaps for lack of memory")
+    assert found == {0: ("ok", ""), 2: ("ok", "")}
+
+
+@pytest.mark.usefixtures("small_graphs", "log")
+@pytest.mark.filterwarnings("ignore::gcnsl.experiments.result_store.StoreWarning")
+def test_a_result_that_cannot_be_stored_is_rescued(tmp_path, monkeypatch) -> None:
+    specs = plan("accuracy", Scope(methods=["mlp"], datasets=["texas"], splits=["random"], runs=2)).specs
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("gcnsl.experiments.result_store._WAIT_SECONDS", 0.01)
+    add = ResultStore.add
+
+    def locked(store, *results) -> None:
+        with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            add(store, *results)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ResultStore, "add", locked)
+        with pytest.raises(
+            InputError, match=r"database is locked.*; what is not stored is in .*results.jsonl: --merge"
+        ):
+            run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
+    (rescued,) = tmp_path.glob("gcnsl-*/results.jsonl")
+    with ResultStore(tmp_path / "r.db") as store:
+        store.add(*import_lines(rescued))
+        assert [result.status for result in store.results()] == ["ok"]
 
 
 def test_killed_it_goes_on_and_repeats_nothing(tmp_path) -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl import InputError, from_arrays, from_tables
+from gcnsl.graph.ids import check_ids
 
 
 @pytest.mark.parametrize("shuffled", [np.arange(50), np.arange(50) * 10**12 - 7, -np.arange(50)])
@@ -53,3 +54,44 @@ def test_strings_in_several_chunks() -> None:
         from_tables(nodes, pa.table({"source": ["a", "b"], "target": ["c", "d"]}))
     with pytest.raises(InputError, match="nodes, row 3: an earlier row has the id 'a' too"):
         from_tables(pa.table({"id": ["a", "b", "a"], "f": [1.0, 2.0, 3.0]}), edges)
+
+
+@pytest.mark.parametrize(
+    ("ids", "kept"),
+    [
+        ([3, 1, 2], [3, 1, 2]),
+        (range(3), [0, 1, 2]),
+        (np.array([3, 1, 2], dtype=np.uint8), [3, 1, 2]),
+        (np.array([1, 2, 2**63], dtype=np.uint64), ["1", "2", "9223372036854775808"]),
+        ([1, 2, 10**30], ["1", "2", str(10**30)]),
+        (np.array([0, 1, 2], dtype="datetime64[D]"), ["1970-01-01", "1970-01-02", "1970-01-03"]),
+        ([b"a", b"\xff", "c"], ["a", "\\xff", "c"]),
+        ([1, "b", (2, 3)], ["1", "b", "(2, 3)"]),
+        ([0.5, 1.5, 2.5], ["0.5", "1.5", "2.5"]),
+        ([True, False, "x"], ["True", "False", "x"]),
+    ],
+)
+def test_ids_are_integers_or_text(ids, kept) -> None:
+    given = np.empty(3, dtype=object)
+    given[:] = list(ids)
+    assert check_ids(given, 3).tolist() == kept
+    if not any(isinstance(name, tuple) for name in ids):
+        assert check_ids(ids if isinstance(ids, np.ndarray) else given, 3).dtype.kind in "iU"
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1, 2], r"has shape \(2,\): give 3 entries"),
+        (7, r"has shape \(\)"),
+        ([[1], [2], [3]], r"has shape \(3, 1\)"),
+        ([1, None, 2], r"node_ids\[1\] is missing: give every node an id"),
+        ([1.0, 2.0, float("nan")], r"node_ids\[2\] is missing"),
+        ([1, 2, 1], "has 1 twice: give every node its own id"),
+        (["a", "b", "a"], "has 'a' twice"),
+        ([1, "1", 2], "has '1' twice"),
+    ],
+)
+def test_bad_ids_are_named(ids, message) -> None:
+    with pytest.raises(InputError, match=message):
+        check_ids(ids, 3)

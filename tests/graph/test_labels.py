@@ -5,6 +5,7 @@ import torch
 
 from gcnsl import InputError, from_arrays
 from gcnsl.graph import encode_labels, read_labels
+from gcnsl.graph.labels import number_classes
 
 from .cases import EDGES, X, Y
 
@@ -99,3 +100,19 @@ def test_integers_are_class_numbers_and_others_are_encoded() -> None:
 def test_bad_labels_are_named(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
         from_arrays(**{"x": X, "edge_index": EDGES, "y": Y, **arguments})
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([0, 1, 2], dtype="datetime64[D]"),
+        np.array([0, 1, 2], dtype="datetime64[ns]"),
+        np.array([b"a", b"b", b"c"]),
+        np.array([0, 1j, 2]),
+        [object(), object(), object()],
+        [frozenset(), frozenset([1]), "a"],
+    ],
+)
+def test_labels_that_no_file_can_keep_are_refused(labels) -> None:
+    with pytest.raises(InputError, match=r"y holds .*: a class must be an integer, a truth value or text; convert it"):
+        number_classes(labels)

@@ -118,7 +118,7 @@ def test_bad_sources_are_named() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"node_ids": ["a"]}, "node_ids has 1 entries: give 4"),
+        ({"node_ids": ["a"]}, r"node_ids has shape \(1,\): give 4 entries"),
         ({"feature_names": ["a"]}, "feature_names has 1 entries: give 2"),
     ],
 )

@@ -65,3 +65,10 @@ def test_columns_of_a_text_file_that_are_read_as_text(write) -> None:
     assert table.arrow.to_pydict() == {"id": ["007", "7"], "code": ["01", "2"], "note": ["NA", None]}
     assert read_table(path, "nodes").arrow.to_pydict() == {"id": [7, 7], "code": [1, 2], "note": [None, None]}
     assert not read_table(pa.table({"id": ["007"]}), "nodes").is_text
+
+
+def test_an_uneven_row_is_named_by_the_users_count(tmp_path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text("id,x\n1,2\n\n2,3\n3,4,5\n4,5\n")
+    with pytest.raises(InputError, match=r"nodes.csv can't be read as a csv table: row 3 has 3 instead of 2 cells"):
+        read_table(path, "nodes")

@@ -23,3 +23,12 @@ def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path) -> No
     with pytest.raises(InputError, match="must end in one of"):
         write_table(TABLE, tmp_path / "out")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
+def test_no_cell_for_a_spreadsheet_is_a_formula(tmp_path, ending) -> None:
+    table = pa.table({"=id": ["=HYPERLINK()", "+1", "-1", "@a", "a=b", "b"], "number": [-1.5, 2, 3, 4, 5, 6]})
+    write_table(table, tmp_path / f"p{ending}", for_spreadsheet=True)
+    found = read_table(tmp_path / f"p{ending}", "table", verbatim="'=id").arrow.to_pydict()
+    assert found["'=id"] == ["'=HYPERLINK()", "'+1", "'-1", "'@a", "a=b", "b"]
+    assert found["number"] == [-1.5, 2, 3, 4, 5, 6], "numbers stay numbers"

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from gcnsl import InputError
-from gcnsl.errors import TrainingDiverged
+from gcnsl.errors import Interrupted, TrainingDiverged
 from gcnsl.training import Checkpoint, TrainingSettings
+from gcnsl.training.checkpoint import CheckpointWarning
 
 from . import cases
 from .cases import MASKS, Net, StopError, fit, gcn_sl, net, same_weights, stop_at
@@ -53,6 +54,37 @@ def test_a_killed_run_ends_with_the_bits_of_an_undisturbed_one(path) -> None:
     again, history = gcn_sl(path, stop_at(0))
     assert same_weights(undisturbed, again), "a finished run is kept until its caller removes it"
     assert without_seconds(history) == without_seconds(expected)
+
+
+def test_a_run_that_cannot_be_saved_goes_on_and_is_saved_later(path, monkeypatch) -> None:
+    undisturbed, model, fsync, calls = net(), net(), os.fsync, []
+    fit(undisturbed)
+
+    def full_at_first(descriptor) -> None:
+        calls.append(descriptor)
+        if len(calls) < 3:
+            raise OSError("no space left")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full_at_first)
+    with pytest.warns(CheckpointWarning, match=r"the run is not saved: .*run.safetensors can't be written \(no space"):
+        fit(model, checkpoint=Checkpoint(path, every=4))
+    assert same_weights(undisturbed, model)
+    assert list(path.parent.iterdir()) == [path]
+    again = net()
+    fit(again, checkpoint=Checkpoint(path, every=4), on_epoch=stop_at(0))
+    assert same_weights(undisturbed, again)
+
+
+def test_an_interrupted_run_that_cannot_be_saved_says_so(path, monkeypatch) -> None:
+    path.mkdir()
+
+    def interrupt(epoch) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "restore", lambda *_: None)
+    with pytest.warns(CheckpointWarning), pytest.raises(Interrupted, match="after epoch 1; nothing was saved"):
+        fit(net(), checkpoint=Checkpoint(path), on_epoch=interrupt)
 
 
 @pytest.mark.parametrize("settings", SETTINGS)

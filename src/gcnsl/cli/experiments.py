@@ -149,8 +149,8 @@ def report_on_paper(
     from gcnsl.experiments import claims
     from gcnsl.experiments.collect import collect
     from gcnsl.experiments.paper_report import render
+    from gcnsl.experiments.result_exports import export_lines, read_results
     from gcnsl.experiments.result_figures import draw, standalone
-    from gcnsl.experiments.result_store import export_lines, read_results
     from gcnsl.experiments.result_tables import to_latex, to_markdown
     from gcnsl.files import atomic_write
 
@@ -185,7 +185,8 @@ def _names(text: str | None) -> list[str] | None:
 
 def _stored(store: Path, merge: Iterable[Path] = ()) -> "dict[str, RunResult]":
     """The results of a store by key, after adding those of some exports."""
-    from gcnsl.experiments.result_store import ResultStore, by_key, import_lines
+    from gcnsl.experiments.result_exports import import_lines
+    from gcnsl.experiments.result_store import ResultStore, by_key
 
     with ResultStore(store) as opened:
         for path in merge:

@@ -35,6 +35,14 @@ def predict(
         Path | None,
         typer.Option("--output", "-o", help="Write all predictions into this file (.csv, .tsv or .parquet)."),
     ] = None,
+    for_spreadsheet: Annotated[
+        bool,
+        typer.Option(
+            "--for-spreadsheet",
+            help="Put an apostrophe before ids and classes that begin with =, +, - or @, which a spreadsheet would "
+            "compute. Use it if others chose these names.",
+        ),
+    ] = False,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     evaluate: Annotated[
         bool,
@@ -83,7 +91,7 @@ def predict(
         table = prediction_table(classifier, data, by_class=proba)
         unseen = quality_on_unseen(classifier, data) if evaluate and data is not None else None
     if output is not None:
-        write_table(table, output)
+        write_table(table, output, for_spreadsheet=for_spreadsheet)
     if unseen is not None and plot is not None:
         from gcnsl.evaluation.quality_picture import draw_quality
 

@@ -14,6 +14,7 @@ from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, with_class_weight
 from gcnsl.cli.console import busy, epochs_shown, out, percent, print_facts, print_json, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
+from gcnsl.cli.model_saving import save_model
 from gcnsl.cli.page_writing import write_page
 from gcnsl.cli.quality_tables import metric_facts, print_classes, remark_on_imbalance
 from gcnsl.errors import InputError, Interrupted
@@ -33,6 +34,7 @@ WHY_ENDED = {
 @app.command()
 @takes_graph
 def train(
+    context: typer.Context,
     source: GraphSource,
     method: shared.MethodOption = "gcn-sl",
     output: Annotated[
@@ -90,12 +92,14 @@ def train(
     with busy("Reading the graph", quiet=quiet):
         from gcnsl.estimator import NodeClassifier
         from gcnsl.evaluation.training_report import report_on
+        from gcnsl.files import reserved
         from gcnsl.graph import split_count, split_masks
         from gcnsl.methods import resolve
         from gcnsl.storage import check_place
 
         if output is not None:
             check_place(output)
+            context.with_resource(reserved(output))
         resolved = resolve(method, benchmark=source.benchmark, settings=settings, options=chosen, metric=metric)
         data = source.read_labelled(split=split, seed=seed, runs=max(run + 1, 10), root=root)
     remark_on_imbalance(data, metric, quiet=quiet)
@@ -122,7 +126,7 @@ def train(
             told = _save_so_far(classifier, interruption, output, spared=spared)
         raise Interrupted(told) from None
     if output is not None:
-        classifier.save(output)
+        save_model(classifier, output)
     report = report_on(classifier, data, run=run % split_count(data))
     if plot is not None and report.test is not None:
         from gcnsl.evaluation.quality_picture import draw_quality
@@ -162,7 +166,7 @@ def _save_so_far(classifier: "NodeClassifier", interruption: Interrupted, output
         say("Interrupted", "saving the best model so far", "yellow")
         with Interruption() as further:
             further.ignore_further()
-            classifier.save(output)
+            save_model(classifier, output)
         saved = f"{output} is the best model so far, of epoch {classifier.history_.best_epoch}"
     again = "This continues" if output.with_name(f"{output.name}.checkpoint").exists() else "This begins anew"
     return f"{when}; {saved}. {again}:\n  {shlex.join(['gcnsl', *sys.argv[1:]])}"

@@ -7,7 +7,6 @@ torch_geometric parses the features and labels. The edges are read here, with re
 import contextlib
 import io
 import os
-import pickle
 import tempfile
 import warnings
 import zipfile
@@ -23,6 +22,7 @@ from torch_geometric.data import Data
 from torch_geometric.datasets import Actor, WebKB
 from torch_geometric.io import read_planetoid_data
 
+from gcnsl.datasets.array_pickles import load_arrays
 from gcnsl.datasets.dataset_files import fetch
 from gcnsl.datasets.social_networks import TWITCH_PARTS, read_facebook, read_twitch
 from gcnsl.datasets.splits import Masks, geom_gcn_paths
@@ -130,9 +130,10 @@ def read_benchmark(
     if benchmark.family == "twitch":
         return read_twitch(*files.values()), {}
     if benchmark.family == "planetoid":
-        with _on_disk(files) as folder:
+        pickles = {name: load_arrays(files[name], name) for name in files if not name.endswith(".index")}
+        with _on_disk(files) as folder:  # they are pickles of arrays, which may be unpickled anywhere
             raw = read_planetoid_data(folder, stem)
-        lists: dict[int, list[int]] = pickle.loads(files[f"ind.{stem}.graph"], encoding="latin1")
+        lists: dict[int, list[int]] = pickles[f"ind.{stem}.graph"]
         edges = [(node, neighbour) for node, neighbours in lists.items() for neighbour in neighbours]
         return from_arrays(raw.x, np.array(edges).T, raw.y), {name: raw[name][:, None] for name in MASKS}
     nested = "raw" if benchmark.family == "actor" else f"{stem}/raw"
@@ -148,7 +149,8 @@ def read_npz(file: Any, name: str, *, masks: bool = False) -> dict[str, NDArray[
         with np.load(file, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
     except (OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise InputError(f"{name} can't be read as an npz file of plain arrays ({error})") from error
+        why = "it holds Python objects" if "pickle" in str(error) else error
+        raise InputError(f"{name} can't be read as an npz file ({why}): store plain arrays with np.savez") from error
     wanted = ["node_features", "node_labels", "edges"] + [f"{mask}s" for mask in MASKS if masks]
     missing = [key for key in wanted if key not in arrays]
     if missing:

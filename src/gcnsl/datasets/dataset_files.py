@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import logging
 import os
+import re
 from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -41,6 +42,7 @@ UPSTREAM = {
     "practice/": _HETEROPHILOUS,
 }
 """The address, at a fixed commit, that takes the place of the beginning of a path; the first match counts."""
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 
 
 @functools.cache
@@ -109,10 +111,11 @@ def _download(path: str, missing: list[str]) -> None:
     try:
         pooch.retrieve(_address(path), checksum, target.name, target.parent, downloader=downloader)
     except (OSError, ValueError, requests.RequestException) as error:
+        address, reason = (_CREDENTIALS.sub("//", str(text)) for text in (_address(path), error))
         raise DownloadError(
-            f"can't download {_address(path)} ({error}). Set {DATA_VARIABLE} to a folder with "
+            f"can't download {address} ({reason}). Set {DATA_VARIABLE} to a folder with "
             f"{', '.join(missing)}, or {MIRROR_VARIABLE} to the address of a mirror of such a folder"
-        ) from error
+        ) from None  # the cause would show the credentials
 
 
 def _address(path: str) -> str:

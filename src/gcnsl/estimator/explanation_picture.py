@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
 from gcnsl.estimator.explanation import Explanation, Neighbour
-from gcnsl.pictures import save_picture
+from gcnsl.pictures import LITERAL_TEXT, save_picture
 
 _INK, _PALE, _FOR, _AGAINST = "#24292f", "#c5cad1", "#57606a", "#b0b7c0"
 _MOST = 36
@@ -39,7 +39,7 @@ def draw_explanation(explanation: Explanation, path: str | os.PathLike[str]) -> 
     sides = {"Given graph A": explanation.original}
     if explanation.reconnected is not None:
         sides["Learned graph A*"] = explanation.reconnected
-    with mpl.rc_context({"font.size": 10}):
+    with mpl.rc_context({"font.size": 10} | LITERAL_TEXT):
         figure = Figure(figsize=(5.6 * len(sides) + 3.6, 6.9), layout=ConstrainedLayoutEngine(h_pad=0.1), dpi=120)
         *graphs, features = figure.subplots(1, len(sides) + 1, width_ratios=[5.6] * len(sides) + [3.2])
         for axes, (title, neighbours) in zip(graphs, sides.items(), strict=True):

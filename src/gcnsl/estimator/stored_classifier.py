@@ -10,9 +10,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.graph import ColumnEncoder
 from gcnsl.graph.arcs import check_weights, edge_parts
+from gcnsl.graph.arrays import check_features
+from gcnsl.graph.ids import check_ids
 from gcnsl.graph.simple_edges import check_edges
 from gcnsl.methods import Fitted, find_method, prepare
 from gcnsl.sparse import from_parts, stored_parts
@@ -67,7 +70,7 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         state = config["precomputed"], _below("precomputed", tensors), _below("features", tensors)
         prepared = prepare(method, graph, seed=config["seed"], device=chosen, state=state)
         model = prepared.build()
-        model.load_state_dict(_below("model", tensors))
+        model.load_state_dict(_finite(_below("model", tensors)))
         fitted = Fitted(prepared, model.eval(), History.from_dict(config["history"]))
         parameters = {name: config["parameters"].pop(name) for name in _KEPT_PARAMETERS}
         if config["parameters"]:
@@ -88,17 +91,36 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
     for name, tensor, size in (("x", x, (n, d)), *((name, tensors[name], (n,)) for name in PARTS)):
         if tensor.shape != size:
             raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {size}")
+    _check_values(x, tensors, len(config["classes"]))
     graph = Data(x=x, y=tensors["y"], **_edges(tensors, n))
     graph.class_names = [str(c) for c in config["classes"]]
     if config["node_ids"] is not None:
         ids = np.array(unpack_strings(tensors["node_ids"], tensors["node_ids.ends"]))
-        graph.node_ids = ids.astype(np.int64) if config["node_ids"] == "integers" else ids
+        graph.node_ids = check_ids(ids.astype(np.int64) if config["node_ids"] == "integers" else ids, n)
     graph.update({name: config[name] for name in ("feature_names", "weight_column") if config[name] is not None})
     if config["encoder"] is not None:
         graph.encoder = ColumnEncoder.from_state(config["encoder"], _below("encoder", tensors))
         if len(graph.encoder.feature_names) != d:
             raise ValueError(f"its encoder makes {len(graph.encoder.feature_names)} features, not {d}")
     return graph
+
+
+def _check_values(x: Tensor, tensors: dict[str, Tensor], num_classes: int) -> None:
+    """Refuse features, labels and masks with types or values that no training graph has."""
+    y = tensors["y"]
+    if x.dtype != torch.float32 or not check_features(x).shape == x.shape:
+        raise ValueError(f"x has type {x.dtype}")
+    if y.dtype != torch.int64 or not ((y >= UNLABELLED) & (y < num_classes)).all():
+        raise ValueError("y holds other values than class numbers")
+    if any(tensors[name].dtype != torch.bool for name in PARTS[1:]):
+        raise ValueError("its masks are not boolean")
+
+
+def _finite(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise ValueError(f"{name} holds NaN or infinity")
+    return tensors
 
 
 def _edges(tensors: dict[str, Tensor], num_nodes: int) -> dict[str, Tensor]:

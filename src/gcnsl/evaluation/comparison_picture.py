@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gcnsl.evaluation.comparison import Comparison
 from gcnsl.evaluation.majority import MAJORITY
-from gcnsl.pictures import save_picture
+from gcnsl.pictures import LITERAL_TEXT, save_picture
 from gcnsl.training import METRICS
 
 FAR = 0.5
@@ -30,7 +30,7 @@ _INK, _BEST, _OTHER = "#24292f", "#1f6f8b", "#9aa5b1"
 def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, graph: str) -> Path:
     """Write the picture of at least one run (format by the file's ending), titled with the graph's name."""
     ranking, metric = comparison.ranking, METRICS[comparison.metric]
-    with mpl.rc_context({"font.size": 10}):
+    with mpl.rc_context({"font.size": 10} | LITERAL_TEXT):
         figure = Figure(figsize=(8.5, 1.5 + 0.55 * len(ranking)), layout=ConstrainedLayoutEngine(h_pad=0.1), dpi=120)
         axes = figure.subplots()
         _draw_runs(axes, comparison)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,15 +19,17 @@ from typing import Any, NamedTuple
 
 import optuna
 import torch
+from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
+from sqlalchemy.exc import SQLAlchemyError
 from torch_geometric.data import Data
 
 from gcnsl.checks import check_choice, check_flag, check_number, check_seed, check_whole
-from gcnsl.errors import InputError, TrainingDiverged
+from gcnsl.errors import InputError, TrainingDiverged, WriteError
 from gcnsl.evaluation.ask_and_tell import DONE, FAILED, PATIENT_TRIALS, Asked, count, share_trials
 from gcnsl.evaluation.outcome import Preparations, run_split
-from gcnsl.files import digest
+from gcnsl.files import digest, writing
 from gcnsl.graph import split_count, split_masks
 from gcnsl.graph.arcs import edge_parts
 from gcnsl.methods import Method, Prepared, find_method
@@ -40,7 +42,7 @@ from gcnsl.workers.processes import watching
 _STARTUP_TRIALS = 10
 _FEW = 32
 """If there are no more combinations than this, all of them are tried, each once."""
-_POLL_SECONDS, _WAIT_SECONDS = 1.0, 60
+_POLL_SECONDS, _WAIT_SECONDS = 1.0, 600
 _WORST_LOSS = -100.0
 
 
@@ -106,7 +108,8 @@ class Search:
 
     def study(self) -> optuna.Study:
         """The trials so far; the sampler's seed moves on with them, lest a resumed search repeat itself."""
-        Path(self.storage).parent.mkdir(parents=True, exist_ok=True)
+        with writing(Path(self.storage)):
+            Path(self.storage).parent.mkdir(parents=True, exist_ok=True)
         patient = {"connect_args": {"timeout": _WAIT_SECONDS}}
         name = f"{self.method.name} on {self.name}, {self.runs} runs, seed {self.seed}, graph {self._graph}"
         weights = self.method.training.class_weight
@@ -177,6 +180,32 @@ def search(
     if seconds is not None:
         check_number("seconds", seconds, above=0)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with _named(wanted.storage):
+        return _search(wanted, trials, seconds=seconds, executor=executor, on_trial=on_trial, on_epoch=on_epoch)
+
+
+@contextmanager
+def _named(storage: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file of trials if it can't be used."""
+    try:
+        yield
+    except (SQLAlchemyError, StorageInternalError, WriteError) as error:
+        reason = getattr(error.__cause__ or error, "orig", None) or error
+        raise InputError(
+            f"{storage} can't be used for trials ({reason}): free the disk or end the program that uses it, or give "
+            "another file"
+        ) from error
+
+
+def _search(
+    wanted: Search,
+    trials: int,
+    *,
+    seconds: float | None,
+    executor: Executor | None,
+    on_trial: Callable[[int, float | None], None] | None,
+    on_epoch: Callable[[int, Epoch], None] | None,
+) -> Found:
     study, told = wanted.study(), -1
     trials = int(min(trials, wanted.combinations))
     if wanted.combinations == math.inf:

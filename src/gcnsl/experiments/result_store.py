@@ -1,34 +1,45 @@
-"""Finished runs in one SQLite file that several processes may write to, and as JSON lines for other machines.
+"""Finished runs in one SQLite file that several processes may write to.
 
-Every result is written as soon as its run is finished, so a run that is killed leaves nothing behind. A good result is
-never replaced; a failure is replaced by any later result of the same run.
+Every result is written as soon as its run is finished, so a run that is killed leaves nothing behind but a mark that it
+was begun. A good result is never replaced; a failure is replaced by any later result of the same run. A damaged row
+counts as a run that was not made: there is a :class:`StoreWarning`, and the next result of the run replaces it.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
-from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from gcnsl.errors import InputError
+from gcnsl.errors import InputError, one_line
+from gcnsl.experiments.field_types import check_fields, fits
 from gcnsl.experiments.spec import RunSpec
-from gcnsl.files import atomic_write
+from gcnsl.files import writing
 from gcnsl.methods import METHODS
 
 Status = Literal["ok", "failed"]
 
 _VERSION = 1
-_WAIT_SECONDS = 60.0
-"""How long a process waits for another one that is writing."""
+_WAIT_SECONDS = 600.0
+"""How long a process waits for another one that is writing, or for a full disk to be freed."""
+_PAUSE_SECONDS = 10.0
+"""After so long it says that it is waiting."""
 _JSON_COLUMNS = ("spec", "metrics", "history")
-_SHARED = ("device", "version")
-"""What a line of an export has only once for all of its runs, besides their specification."""
+
+
+Answer = TypeVar("Answer")
+
+
+class StoreWarning(UserWarning):
+    """A store of results is locked or its disk is full, and is waited for; or a row in it is damaged."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,17 @@ class RunResult:
     finished: str = ""
 
 
-_COLUMNS = tuple(field.name for field in fields(RunResult))
+COLUMNS = tuple(field.name for field in fields(RunResult))
+
+
+def checked(result: RunResult) -> RunResult:
+    """Return a result that was read from a file, or raise a ``ValueError`` that names what it can't have."""
+    check_fields(result)
+    numbers = {name: value for name, value in result.metrics.items() if name != "options"}
+    if not fits(numbers, dict[str, float | None]) or not isinstance(result.metrics.get("options", {}), dict):
+        raise ValueError(f"metrics is {result.metrics!r}")
+    "".join((result.device, result.version, result.split_hash, result.error, result.finished)).encode()
+    return result
 
 
 def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
@@ -93,22 +114,28 @@ class ResultStore(AbstractContextManager["ResultStore"]):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        pause = min(_PAUSE_SECONDS, _WAIT_SECONDS)
         try:
-            self._connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+            self._connection = sqlite3.connect(self.path, timeout=pause, isolation_level=None)
+            self._connection.text_factory = lambda text: text.decode(errors="surrogateescape")  # `checked` refuses it
         except sqlite3.Error as error:
             raise self._refusal(error) from error
         try:
-            with self._writing():
-                (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-                if not self._connection.execute("SELECT name FROM sqlite_master").fetchall():
-                    self._connection.execute(f"PRAGMA user_version = {_VERSION}")
-                elif version != _VERSION:
-                    raise self._refusal("it belongs to another program or another version")
-                self._connection.execute(f"CREATE TABLE IF NOT EXISTS runs (key PRIMARY KEY, {', '.join(_COLUMNS)})")
+            self._write(self._create)
         except InputError:
             self._connection.close()
             raise
+
+    def _create(self) -> None:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if not self._connection.execute("SELECT name FROM sqlite_master").fetchall():
+            self._connection.execute(f"PRAGMA user_version = {_VERSION}")
+        elif version != _VERSION:
+            raise self._refusal("it belongs to another program or another version")
+        self._connection.execute(f"CREATE TABLE IF NOT EXISTS runs (key PRIMARY KEY, {', '.join(COLUMNS)})")
+        self._connection.execute("CREATE TABLE IF NOT EXISTS begun (key PRIMARY KEY)")
 
     def _refusal(self, why: object) -> InputError:
         return InputError(
@@ -118,19 +145,14 @@ class ResultStore(AbstractContextManager["ResultStore"]):
 
     def add(self, *results: RunResult) -> None:
         """Write results; they are on the disk when this returns."""
-        columns = ", ".join(("key", *_COLUMNS))
-        places = ", ".join("?" * (len(_COLUMNS) + 1))
-        update = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
-        with self._writing():
-            self._connection.executemany(
-                f"INSERT INTO runs ({columns}) VALUES ({places}) "
-                f"ON CONFLICT (key) DO UPDATE SET {update} WHERE runs.status = 'failed'",
-                [_to_row(result) for result in results],
-            )
+        columns, places = ", ".join(("key", *COLUMNS)), ", ".join("?" * (len(COLUMNS) + 1))
+        rows = [_to_row(result) for result in results if not self.has(result.spec)]
+        insert = f"INSERT OR REPLACE INTO runs ({columns}) VALUES ({places})"
+        self._write(lambda: self._connection.executemany(insert, rows))
 
     def has(self, spec: RunSpec) -> bool:
         """Whether there is a good result of a run."""
-        return bool(self._rows("SELECT 1 FROM runs WHERE key = ? AND status = 'ok'", spec.key))
+        return any(result.status == "ok" for result in self._results("WHERE key = ?", spec.key))
 
     def finished(self) -> dict[str, tuple[Status, str]]:
         """The status of each run and when it was finished, by the key of its specification."""
@@ -138,96 +160,97 @@ class ResultStore(AbstractContextManager["ResultStore"]):
 
     def results(self) -> list[RunResult]:
         """All results, in the order of their specifications."""
-        return sorted(map(self._from_row, self._rows(f"SELECT {', '.join(_COLUMNS)} FROM runs")), key=_order)
+        return sorted(self._results(), key=in_order)
+
+    @contextmanager
+    def begun(self, spec: RunSpec) -> Iterator[None]:
+        """Mark a run as begun while this block runs; the mark stays if the process is killed."""
+        self._write(lambda: self._connection.execute("INSERT OR REPLACE INTO begun VALUES (?)", [spec.key]))
+        try:
+            yield
+        finally:
+            with suppress(sqlite3.Error):  # a mark that stays does no harm, and is not worth waiting for
+                self._connection.execute("DELETE FROM begun WHERE key = ?", [spec.key])
+
+    def unfinished(self) -> set[str]:
+        """The keys of runs that were begun and are either still under way or were killed."""
+        return {key for (key,) in self._rows("SELECT key FROM begun")}
+
+    def _results(self, which: str = "", *values: str) -> Iterator[RunResult]:
+        rows = self._rows(f"SELECT key, {', '.join(COLUMNS)} FROM runs {which}", *values)
+        return filter(None, (self._from_row(*row) for row in rows))
+
+    def _from_row(self, key: Any, *row: Any) -> RunResult | None:
+        plain = dict(zip(COLUMNS, row, strict=True))
+        try:
+            plain |= {name: read_json(plain[name]) for name in _JSON_COLUMNS}
+            return checked(RunResult(**{**plain, "spec": RunSpec.from_dict(plain["spec"])}))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            warning = f"{self.path}: the run with the key {key!r} is damaged ({error}) and counts as not made"
+            warnings.warn(one_line(warning), StoreWarning, stacklevel=2)
+            return None
 
     def _rows(self, query: str, *values: str) -> list[Any]:
-        try:
-            return self._connection.execute(query, values).fetchall()
-        except sqlite3.Error as error:
-            raise self._refusal(error) from error
+        return self._patiently(lambda: self._connection.execute(query, values).fetchall())
 
-    def _from_row(self, row: Sequence[Any]) -> RunResult:
-        plain = dict(zip(_COLUMNS, row, strict=True))
-        try:
-            plain |= {name: json.loads(plain[name]) for name in _JSON_COLUMNS}
-            return RunResult(**{**plain, "spec": RunSpec.from_dict(plain["spec"])})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise self._refusal(f"a run in it is damaged, {error!r}") from error
+    def _write(self, change: Callable[[], object]) -> None:
+        """Make a change as a whole. The file is locked first: a reader can't wait for its turn to write."""
+
+        def transaction() -> None:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                change()
+                self._connection.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    with suppress(sqlite3.Error):  # it would hide the cause
+                        self._connection.execute("ROLLBACK")
+
+        self._patiently(transaction)
+
+    def _patiently(self, ask: Callable[[], Answer]) -> Answer:
+        """Ask again while the file is locked or the disk is full, and say so."""
+        end = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                return ask()
+            except (sqlite3.Error, UnicodeDecodeError) as error:  # noqa: PERF203 - this loop has time
+                is_full = "full" in str(error)
+                if time.monotonic() >= end or not (is_full or "locked" in str(error)):
+                    raise self._refusal(error) from error
+                warning = f"{self.path} can't be used ({error}): waiting for at most {_WAIT_SECONDS / 60:.0f} minutes"
+                warnings.warn(warning, StoreWarning, stacklevel=2)
+                time.sleep(_PAUSE_SECONDS if is_full else 0)  # SQLite itself waits for a lock
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Lock the file before anything is read: a reader that wants to write later can't wait for its turn."""
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            yield
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._refusal(error) from error
-        finally:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
 
-
-def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
-    """All results of a store or of an export (``.jsonl``)."""
-    if not Path(path).is_file():
-        raise InputError(f"store({str(path)!r}): there is no such file; `gcnsl reproduce` makes one")
-    if Path(path).suffix == ".jsonl":
-        return list(import_lines(path))
-    with ResultStore(path) as store:
-        return store.results()
-
-
-def export_lines(results: Iterable[RunResult], path: str | os.PathLike[str]) -> None:
-    """Write results as JSON lines, in order, one line for all runs that differ in their number only.
-
-    What the runs of a line have in common is written once; ``runs`` holds the rest.
-    """
-
-    def line(result: RunResult) -> tuple[str, ...]:
-        return result.spec.group.key, result.device, result.version
-
-    lines = []
-    for _, same in groupby(sorted(results, key=line), key=line):
-        members = sorted(same, key=_order)
-        common = members[0].spec.group.to_dict() | {name: getattr(members[0], name) for name in _SHARED}
-        del common["run"]
-        runs = []
-        for member in members:
-            own = {name: getattr(member, name) for name in _COLUMNS if name not in ("spec", *_SHARED)}
-            runs.append({"run": member.spec.run} | {name: value for name, value in own.items() if value or value == 0})
-        lines.append((_order(members[0]), _json(common | {"runs": runs})))
-    atomic_write(path, "".join(f"{line}\n" for _, line in sorted(lines)))
-
-
-def import_lines(path: str | os.PathLike[str]) -> Iterator[RunResult]:
-    """Read the results that :func:`export_lines` wrote."""
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
-        yield from _read_line(line, f"{path}, line {number}")
-
-
-def _read_line(line: str, where: str) -> Iterator[RunResult]:
-    try:
-        common = json.loads(line)
-        shared = {name: common.pop(name) for name in _SHARED}
-        for run in common.pop("runs"):
-            yield RunResult(spec=RunSpec.from_dict({**common, "run": run.pop("run")}), **shared, **run)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{where} holds no runs ({error!r}): the file must be an export of results") from error
-
-
-def _order(result: RunResult) -> tuple[Any, ...]:
+def in_order(result: RunResult) -> tuple[Any, ...]:
+    """Sorts results by their specifications."""
     spec = result.spec
     return spec.task, spec.dataset, spec.split, spec.method, spec.group.key, spec.run
 
 
 def _to_row(result: RunResult) -> tuple[Any, ...]:
     plain = asdict(result) | {"spec": result.spec.to_dict()}
-    return result.spec.key, *(_json(plain[name]) if name in _JSON_COLUMNS else plain[name] for name in _COLUMNS)
+    return result.spec.key, *(compact_json(plain[name]) if name in _JSON_COLUMNS else plain[name] for name in COLUMNS)
 
 
-def _json(value: Any) -> str:
+def read_json(text: str | bytes) -> Any:
+    """Plain values from JSON, or a ``ValueError`` if they could not be written as JSON in UTF-8."""
+    value = json.loads(text, parse_float=_finite, parse_constant=_finite)
+    json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair has no bytes
+    return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not finite")
+    return number
+
+
+def compact_json(value: Any) -> str:
+    """A plain value in JSON without spaces."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)

@@ -6,7 +6,9 @@ Every process stores a result as soon as it has it, so only unfinished runs are 
 import math
 import os
 import random
+import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +28,8 @@ from gcnsl.evaluation.outcome import Preparations
 from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import runs_after
 from gcnsl.experiments.measure import failed_run, search_run, time_features, train_run
-from gcnsl.experiments.result_store import ResultStore, RunResult, Status
+from gcnsl.experiments.result_exports import export_lines
+from gcnsl.experiments.result_store import ResultStore, RunResult, Status, StoreWarning
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.methods import resolve
 from gcnsl.training import Epoch, choose_device
@@ -98,7 +101,8 @@ def execute(
         runs_after_search: How many runs follow a search at once, in the same process.
         minutes: Begin no run, and no trial of a search, after so many minutes.
         jobs: The number of processes; ``None`` for one per core, or at most :data:`GPU_JOBS` on a GPU. With 1, this
-            process does the work itself.
+            process does the work itself, except for runs in whose midst an earlier process was killed: they come last
+            and each in a process of its own, lest they end this one, too.
         on_result: Called with each finished run, in another thread.
     """
     end = math.inf if minutes is None else time.time() + 60 * check_number("minutes", minutes, above=0)
@@ -145,7 +149,10 @@ def _one_by_one(specs: Sequence[RunSpec], work: Work) -> None:
 def _in_processes(specs: Sequence[RunSpec], work: Work, jobs: int) -> None:
     """Carry out runs in processes, and again in fewer of them if one dies, most likely for lack of memory."""
     if jobs == 1:
-        _one_by_one(specs, work)
+        with ResultStore(work.store) as store:
+            killed = store.unfinished()
+        _one_by_one([spec for spec in specs if spec.key not in killed], work)
+        _each_alone([spec for spec in specs if spec.key in killed], work)
         return
     before = _finished(work.store)
     for fewer in (jobs, max(2, jobs // 2)):
@@ -153,6 +160,11 @@ def _in_processes(specs: Sequence[RunSpec], work: Work, jobs: int) -> None:
             return
         now = _finished(work.store)
         specs = [spec for spec in specs if now.get(spec.key) == before.get(spec.key)]
+    _each_alone(specs, work)
+
+
+def _each_alone(specs: Sequence[RunSpec], work: Work) -> None:
+    """Carry out each run in a process of its own; if it dies, the run has failed."""
     for spec in specs:
         if not _all_survive([[spec]], work, jobs=2):
             with ResultStore(work.store) as store:
@@ -176,6 +188,7 @@ def run_group(group: Group, work: Work) -> None:
     """
     if work.worker:
         work.worker.begin()
+        warnings.simplefilter("ignore", StoreWarning)  # the main process watches the store and says it
     if work.seconds_left <= 0:
         return
     following: Group = ()
@@ -183,25 +196,36 @@ def run_group(group: Group, work: Work) -> None:
         try:
             measure = measure_on(load_graph(group, work.root), group[0], work)
         except Exception as error:  # it would happen to every run of the group
-            store.add(*(failed_run(spec, error, device=work.device) for spec in group))
+            _keep([failed_run(spec, error, device=work.device) for spec in group], store)
             return
         for spec in group:
             if store.has(spec):  # another process was faster
                 continue
             if work.seconds_left <= 0:
                 return
-            try:
-                result = measure(spec)
-            except Exception as error:
-                result = failed_run(spec, error, device=work.device)
-            if result is None:  # a search that has no time left
-                return
-            store.add(result)
+            with store.begun(spec):
+                try:
+                    result = measure(spec)
+                except Exception as error:
+                    result = failed_run(spec, error, device=work.device)
+                if result is None:  # a search that has no time left
+                    return
+                _keep([result], store)
             if spec.task == "search":
                 work.trials_of(spec).unlink(missing_ok=True)
                 following = runs_after(result, work.runs)
     if following:
         run_group(following, work)
+
+
+def _keep(results: Sequence[RunResult], store: ResultStore) -> None:
+    """Store results; if the store can't be used, write them to a temporary file and say which."""
+    try:
+        store.add(*results)
+    except InputError as error:
+        rescued = Path(tempfile.mkdtemp(prefix="gcnsl-"), "results.jsonl")
+        export_lines(results, rescued)
+        raise InputError(f"{error}; what is not stored is in {rescued}: --merge adds it") from error
 
 
 def load_graph(group: Group, root: Path | None) -> Data:

@@ -9,10 +9,15 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
+from gcnsl.experiments.field_types import check_fields
 
 Task = Literal["train", "features", "search"]
 Options = tuple[tuple[str, Any], ...]
+
+MOST_RUNS = 10_000
+"""More runs than anybody has made of one cell: a larger number is damage, and tables have a place for each run."""
 
 LATER_OPTIONS = {
     "class_weight": None,
@@ -90,13 +95,21 @@ class RunSpec:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> RunSpec:
-        """Read what :meth:`to_dict` returned."""
+        """Read what :meth:`to_dict` returned.
+
+        Raises:
+            ValueError: If a field has a value that it can't have.
+        """
         unknown = plain.keys() - {field.name for field in fields(cls)}
         if unknown:
             raise InputError(f"unknown field {', '.join(sorted(unknown))}: the run was written by another version")
         names = {(method, earlier): name for (method, name), earlier in EARLIER_NAMES.items()}
         options = {names.get((plain["method"], name), name): value for name, value in plain["options"].items()}
-        return cls(**{**plain, "options": as_options(options)})
+        spec = cls(**{**plain, "options": as_options(options)})
+        check_fields(spec)
+        check_whole("run", spec.run, most=MOST_RUNS)
+        hash(spec)  # options within options have none
+        return spec
 
 
 def as_options(options: Mapping[str, Any]) -> Options:

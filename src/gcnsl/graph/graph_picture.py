@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from gcnsl.graph.homophily import class_compatibility
 from gcnsl.graph.summary import GraphSummary, neighbour_counts
-from gcnsl.pictures import check_picture, save_picture
+from gcnsl.pictures import LITERAL_TEXT, check_picture, save_picture
 
 _INK, _FILL = "#1f3b57", "#4c8dae"
 
@@ -18,7 +18,7 @@ _INK, _FILL = "#1f3b57", "#4c8dae"
 def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
     """Write the picture in the format that the ending of the path names, and return the path."""
     path = check_picture(path)
-    with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
+    with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False} | LITERAL_TEXT):
         figure = Figure(figsize=(13.5, 4.4), layout="constrained", dpi=120)
         degrees, classes, compatibility = figure.subplots(1, 3)
         _draw_degrees(degrees, neighbour_counts(data))
@@ -42,6 +42,9 @@ def _draw_degrees(axes: Axes, degree: np.ndarray) -> None:
     if len(values):
         axes.loglog(values, counts[::-1].cumsum()[::-1] / len(degree), "o-", color=_FILL, markersize=3, linewidth=1)
         axes.grid(visible=True, which="major", alpha=0.3)
+        for axis in (axes.xaxis, axes.yaxis):  # by default, powers of ten are formulas
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("")
 
 
 def _draw_compatibility(axes: Axes, data: Data, names: list[str]) -> None:

@@ -5,7 +5,7 @@ than reading it. Messages name the table, the row and the column; the first row 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.graph.column_encoder import ColumnEncoder
 from gcnsl.graph.columns import LARGEST, Columns
 from gcnsl.graph.ids import as_ids, find_ids
 from gcnsl.graph.label_column import label_classes
-from gcnsl.graph.masks import PARTS
+from gcnsl.graph.masks import MASKS, PARTS
 from gcnsl.graph.sources import from_arrays
 from gcnsl.graph.table_reading import Table, read_table
 from gcnsl.graph.weight_column import find_weights, note_unused, read_weights
@@ -97,10 +98,11 @@ def from_tables(
         id_column = table.find_column(id, "id", 0)
         label, splits = table.find_optional(label, "label"), _split_columns(table, split)
         ids = as_ids(table, id_column)
-        fields: dict[str, Any] = {"node_ids": ids.to_numpy()}
+        fields: dict[str, Any] = {}
         if label is not None:
             fields["y"], fields["class_names"] = label_classes(table, label, unknown)
         fields |= _masks(table, splits)
+        _check_labelled(table, splits, fields)
         folds = {} if fold is None else {"fold": _folds(table, fold)}
         if encoder is None:
             used = {id_column, label, fold, *splits} | ({"split"} & table.columns.keys())
@@ -117,10 +119,11 @@ def from_tables(
     weights = find_weights(edge_table, weight, ends)
     fields["edge_weight"] = None if weights is None else read_weights(edge_table, weights)
     notes = note_unused(edge_table, {*ends, weights})
+    node_ids = ids.to_numpy()
     del reading, edge_table, ids
     pa.default_memory_pool().release_unused()
     data = from_arrays(made.pop("x"), directed=directed, **fields)
-    data.update({**made, **folds, "notes": notes})
+    data.update({**made, **folds, "node_ids": node_ids, "notes": notes})
     if weights is not None:
         data.weight_column = weights
     return data
@@ -197,6 +200,20 @@ def _masks(table: Table, names: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
     columns = [_parts(table, name) for name in names]
     masks = {f"{part}_mask": np.stack([column[part] for column in columns], axis=1) for part in PARTS}
     return {name: mask for name, mask in masks.items() if mask.any()}
+
+
+def _check_labelled(table: Table, splits: Sequence[str], fields: Mapping[str, Any]) -> None:
+    """Raise an InputError if a column puts a row without a label into a part of its split."""
+    if splits and "y" not in fields:
+        raise InputError(
+            f"{table.name} has a split in column {splits[0]!r} but no labels: name the column with classes"
+        )
+    for run, column in enumerate(splits):
+        selected = np.any([fields[name][:, run] for name in MASKS if name in fields], axis=0)
+        bad = selected & (fields["y"] == UNLABELLED)
+        if bad.any():
+            place = table.place(bad, column)
+            raise InputError(f"{place} selects a row without a label: leave it empty there, or give the label")
 
 
 def _parts(table: Table, name: str) -> dict[str, NDArray[np.bool_]]:

@@ -1,4 +1,4 @@
-"""Converts the caller's node ids, integers or strings, to node numbers 0 … n - 1."""
+"""The caller's node ids, integers or strings: checked, and converted to node numbers 0 … n - 1."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gcnsl.errors import InputError
+from gcnsl.graph.arrays import as_array
 from gcnsl.graph.table_reading import Table
 
 _STRING = pa.large_string()
@@ -19,6 +20,36 @@ _STRING = pa.large_string()
 
 _DENSE = 16
 """Integer ids are looked up in an array if it needs at most this many entries per node, else in a hash table."""
+
+
+def check_ids(node_ids: Any, num_nodes: int) -> NDArray[Any]:
+    """Return the caller's names for the nodes (n): int64 if all are integers that fit, else as text.
+
+    No name may be missing, and no two may be the same.
+    """
+    values = as_array(node_ids, "node_ids")
+    if values.shape != (num_nodes,):
+        raise InputError(f"node_ids has shape {values.shape}: give {num_nodes} entries, one per node")
+    missing = np.flatnonzero(pd.isna(values))
+    if len(missing):
+        raise InputError(f"node_ids[{missing[0]}] is missing: give every node an id")
+    ids = _integers(values)
+    if ids is None:
+        ids = np.array([v.decode(errors="backslashreplace") if isinstance(v, bytes) else str(v) for v in values])
+    index = pd.Index(ids)
+    if not index.is_unique:
+        raise InputError(f"node_ids has {index[index.duplicated()].tolist()[0]!r} twice: give every node its own id")
+    return ids
+
+
+def _integers(values: NDArray[Any]) -> NDArray[np.int64] | None:
+    """The values as int64, or ``None`` if they are anything but integers of that range."""
+    kinds = {type(value) for value in values} if values.dtype.kind == "O" else {values.dtype.type}
+    if not all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
+        return None
+    low, high = min(values, default=0), max(values, default=0)
+    bounds = np.iinfo(np.int64)
+    return values.astype(np.int64) if bounds.min <= low and high <= bounds.max else None
 
 
 def as_ids(table: Table, column: str) -> pa.ChunkedArray:

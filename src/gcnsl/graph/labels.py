@@ -71,10 +71,20 @@ def number_classes(y: Any, unknown: Sequence[Any] = UNKNOWN) -> tuple[NDArray[np
     try:
         found, classes = pd.factorize(known, sort=True)
     except TypeError:
+        _check_classes(known)
         found, classes = pd.factorize(known.astype(str), sort=True)
     numbers = np.full(len(values), UNLABELLED, dtype=np.int64)
     numbers[labelled] = found
-    return numbers, _typed(classes) if classes.dtype.kind == "O" else np.asarray(classes)
+    classes = _typed(classes) if classes.dtype.kind == "O" else np.asarray(classes)
+    _check_classes(classes)
+    return numbers, classes
+
+
+def _check_classes(labels: NDArray[Any]) -> None:
+    """Refuse labels of types that a saved model can't keep."""
+    other = next((label for label in labels if not isinstance(label, int | str | np.integer | np.bool_)), None)
+    if other is not None:
+        raise InputError(f"y holds {other!r}: a class must be an integer, a truth value or text; convert it")
 
 
 def is_no_class(labels: NDArray[Any]) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ from gcnsl.checks import check_flag
 from gcnsl.errors import InputError
 from gcnsl.graph.arcs import arcs_and_weights
 from gcnsl.graph.arrays import check_features
+from gcnsl.graph.ids import check_ids
 from gcnsl.graph.labels import check_labels
 from gcnsl.graph.masks import MASKS, check_masks
 from gcnsl.graph.simple_edges import check_edges, simple_undirected
@@ -42,7 +43,7 @@ def from_arrays(
         directed: Whether the direction of an edge, from its first to its second node, has a meaning and is kept too.
         edge_weight: A positive weight for each edge (E); see :mod:`gcnsl.graph.arcs` for edges that are repeated.
         class_names: Names of the classes, if ``y`` holds class numbers.
-        node_ids: The caller's names for the nodes.
+        node_ids: The caller's names for the nodes, each another one. Integers stay integers, all else becomes text.
         feature_names: Names of the columns of ``x``.
         train_mask: Training nodes (n or n × runs, boolean); likewise ``val_mask`` and ``test_mask``.
 
@@ -65,15 +66,13 @@ def from_arrays(
         data.class_names = [str(c) for c in class_names]
     if y is not None:
         data.y, data.class_names = check_labels(y, num_nodes, class_names)
-    for argument, names, length, what in (
-        ("node_ids", node_ids, num_nodes, "node"),
-        ("feature_names", feature_names, num_features, "column of x"),
-    ):
-        if names is not None and len(names) != length:
-            raise InputError(f"{argument} has {len(names)} entries: give {length}, one per {what}")
     if node_ids is not None:
-        data.node_ids = np.asarray(node_ids)
+        data.node_ids = check_ids(node_ids, num_nodes)
     if feature_names is not None:
+        if len(feature_names) != num_features:
+            raise InputError(
+                f"feature_names has {len(feature_names)} entries: give {num_features}, one per column of x"
+            )
         data.feature_names = [str(name) for name in feature_names]
     masks = dict(zip(MASKS, (train_mask, val_mask, test_mask), strict=True))
     data.update(check_masks(masks, data.y, num_nodes, data.get("class_names") or ()))

@@ -1,5 +1,6 @@
 """Reads tables from files or memory as Arrow."""
 
+import contextlib
 import io
 import os
 import re
@@ -130,9 +131,28 @@ def _from_file(path: Path, argument: str, text: Sequence[tuple[str, int | None]]
         if kind in SEPARATORS:
             return _from_text(path, SEPARATORS[kind], text, verbatim)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path} can't be read as a {kind.removeprefix('.')} table: {error}") from error
+        why = _uneven_row(path, SEPARATORS[kind]) if kind in SEPARATORS else None
+        raise InputError(f"{path} can't be read as a {kind.removeprefix('.')} table: {why or error}") from error
     known = ", ".join([*SEPARATORS, *PARQUET])
     raise ArgumentError(argument, str(path), f"must end in one of {known} (text files also in .gz)")
+
+
+def _uneven_row(path: Path, separator: str) -> str | None:
+    """What is wrong with the first row that has more or fewer cells than the header, counted as messages count rows."""
+    found: list[Any] = []
+
+    def note(row: Any) -> str:
+        found.append(row)
+        return "error"
+
+    parse = pa.csv.ParseOptions(delimiter=separator, invalid_row_handler=note)
+    with contextlib.suppress(pa.ArrowException, OSError):
+        pa.csv.read_csv(path, read_options=pa.csv.ReadOptions(use_threads=False), parse_options=parse)
+    if not found:
+        return None
+    row = found[0]  # Arrow counts the header, too
+    cells = f"{row.actual_columns} instead of {row.expected_columns} cells"
+    return f"row {row.number - 1} has {cells}; correct it, or put text with a separator in quotes"
 
 
 def _suffix(path: Path) -> str:

@@ -11,6 +11,9 @@ from gcnsl.errors import ArgumentError
 from gcnsl.files import atomic_write
 from gcnsl.graph.table_reading import PARQUET, SEPARATORS
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""The beginnings of a cell that spreadsheets take for a formula."""
+
 
 def check_table(path: str | os.PathLike[str]) -> Path:
     """Return the path of a table to be written, if its ending is known."""
@@ -20,9 +23,16 @@ def check_table(path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table in the format that the ending of the path names; an existing file is replaced as a whole."""
+def write_table(table: pa.Table, path: str | os.PathLike[str], *, for_spreadsheet: bool = False) -> None:
+    """Write a table in the format that the ending of the path names; an existing file is replaced as a whole.
+
+    ``for_spreadsheet`` puts an apostrophe before text that begins with one of :data:`FORMULA_STARTS`: a spreadsheet
+    would take it for a formula and compute it.
+    """
     path = check_table(path)
+    if for_spreadsheet:
+        names = [_as_text(name) for name in table.column_names]
+        table = pa.table([_as_texts(column) for column in table.columns], names=names)
     kind = path.suffix.lower()
     if kind in SEPARATORS:
         atomic_write(path, table.to_pandas().to_csv(sep=SEPARATORS[kind], index=False, lineterminator="\n"))
@@ -30,3 +40,12 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
         content = io.BytesIO()
         pa.parquet.write_table(table, content)
         atomic_write(path, content.getvalue())
+
+
+def _as_texts(column: pa.ChunkedArray) -> pa.Array:
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return pa.array(map(_as_text, column.to_pylist())) if is_text else column
+
+
+def _as_text(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell

@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +13,15 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from gcnsl.checks import check_whole
-from gcnsl.errors import InputError
+from gcnsl.errors import InputError, WriteError
 from gcnsl.files import atomic_write, digest
 from gcnsl.training.state import RunState
 
 KIND = "gcnsl-checkpoint-1"
+
+
+class CheckpointWarning(UserWarning):
+    """A run could not be saved. It goes on, but would begin anew, or where it was last saved, if it were killed."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,21 @@ class Checkpoint:
     def __post_init__(self) -> None:
         check_whole("every", self.every, least=1, why="it is a number of epochs")
 
-    def save(self, state: RunState, run: Mapping[str, Any]) -> None:
-        """Write the state of the run that ``run`` describes."""
+    def save(self, state: RunState, run: Mapping[str, Any]) -> bool:
+        """Write the state of the run that ``run`` describes, and return whether it could be written.
+
+        If not, for example because the disk is full, there is a :class:`CheckpointWarning`: what was learnt so far is
+        worth more than the file, and the next write may succeed.
+        """
         own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in state.tensors().items()}
         metadata = {"kind": KIND, "run": _json({**run, **self.identity}), "plain": _json(state.plain())}
         metadata["sha256"] = digest(own, metadata)
-        atomic_write(self.path, safetensors.torch.save(own, metadata))
+        try:
+            atomic_write(self.path, safetensors.torch.save(own, metadata))
+        except WriteError as error:
+            warnings.warn(f"the run is not saved: {error}", CheckpointWarning, stacklevel=3)
+            return False
+        return True
 
     def restore(self, state: RunState, run: Mapping[str, Any]) -> None:
         """Restore the saved state; if there is no file, do nothing.

@@ -98,10 +98,9 @@ def train(
         except KeyboardInterrupt:
             interruption.ignore_further()
             state.undo_step()
-            if checkpoint is not None:
-                checkpoint.save(state, run)
+            saved = checkpoint if checkpoint is not None and checkpoint.save(state, run) else None
             so_far = _finish(state, "interrupted") if len(state.history) else None
-            raise Interrupted(_how_to_continue(len(state.history), checkpoint), so_far) from None
+            raise Interrupted(_how_to_continue(len(state.history), saved), so_far) from None
     return _finish(state, state.history.why_ended(settings))
 
 
@@ -178,5 +177,5 @@ def _fingerprint(
 def _how_to_continue(epochs: int, checkpoint: Checkpoint | None) -> str:
     when = f"after epoch {epochs}" if epochs else "in the first epoch"
     if checkpoint is None:
-        return f"interrupted {when}; nothing was saved, because there is no checkpoint"
+        return f"interrupted {when}; nothing was saved, because there is no checkpoint, or no place for it"
     return f"interrupted {when}; the run is saved in {checkpoint.path}: the same call with this checkpoint continues"
