@@ -196,7 +196,7 @@ def run_group(group: Group, work: Work) -> None:
         try:
             measure = measure_on(load_graph(group, work.root), group[0], work)
         except Exception as error:  # it would happen to every run of the group
-            _keep([failed_run(spec, error, device=work.device) for spec in group], store)
+            store_or_rescue([failed_run(spec, error, device=work.device) for spec in group], store)
             return
         for spec in group:
             if store.has(spec):  # another process was faster
@@ -210,7 +210,7 @@ def run_group(group: Group, work: Work) -> None:
                     result = failed_run(spec, error, device=work.device)
                 if result is None:  # a search that has no time left
                     return
-                _keep([result], store)
+                store_or_rescue([result], store)
             if spec.task == "search":
                 work.trials_of(spec).unlink(missing_ok=True)
                 following = runs_after(result, work.runs)
@@ -218,7 +218,7 @@ def run_group(group: Group, work: Work) -> None:
         run_group(following, work)
 
 
-def _keep(results: Sequence[RunResult], store: ResultStore) -> None:
+def store_or_rescue(results: Sequence[RunResult], store: ResultStore) -> None:
     """Store results; if the store can't be used, write them to a temporary file and say which."""
     try:
         store.add(*results)

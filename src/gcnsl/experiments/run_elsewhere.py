@@ -19,7 +19,7 @@ from gcnsl.errors import DownloadError
 from gcnsl.experiments.beyond import runs_after
 from gcnsl.experiments.measure import failed_run
 from gcnsl.experiments.result_store import ResultStore, RunResult
-from gcnsl.experiments.run import OnResult, Work, cost, execute, load_graph, measure_on
+from gcnsl.experiments.run import OnResult, Work, cost, execute, load_graph, measure_on, store_or_rescue
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.training import choose_device
 from gcnsl.workers.executor import Executor, WorkerLost
@@ -50,7 +50,7 @@ def execute_elsewhere(
     with ResultStore(store) as opened:
 
         def keep(result: RunResult) -> None:
-            opened.add(result)
+            store_or_rescue([result], opened)
             if on_result is not None:
                 on_result(result.spec, result.status)
 
