@@ -1,0 +1,211 @@
+"""The whole procedure: a race within a time budget, an ensemble of the best, and a table of all that was tried."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from gcnsl.errors import InputError, Interrupted, TrainingDiverged
+from gcnsl.selection.auto_settings import AutoSettings
+from gcnsl.selection.blend import Blend, Member
+from gcnsl.selection.candidates import portfolio
+from gcnsl.selection.ensemble import best_temperature, ensemble_weights, tempered
+from gcnsl.selection.fold_fit import FoldFitter, FoldJob, call_fitter
+from gcnsl.selection.journal import FoldFit, Journal
+from gcnsl.selection.leaderboard import ENSEMBLE, MAJORITY, leaderboard, majority_probabilities
+from gcnsl.selection.problem import Problem
+from gcnsl.selection.proposals import Proposals
+from gcnsl.selection.race import Contender, Race
+from gcnsl.selection.stored_member import restored_fits
+from gcnsl.training import History, choose_device
+from gcnsl.training.interruption import Interruption
+from gcnsl.workers.job_pool import JobPool, TooSlow
+
+SAVED_FOR_THE_END = 0.04
+"""Share of the time that is kept for choosing the ensemble."""
+GRACE = 2.0
+"""A fit may exceed its time by this factor before it is killed: it ends with a whole epoch."""
+LEAST_POOL = 3
+"""Contenders are compared on as many folds as so many of them have completed."""
+LARGEST_POOL = 25
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a selection is: seconds since its beginning and left, fits so far, names of what is being trained, and
+    the best contender so far with its metric on validation nodes."""
+
+    seconds: float
+    seconds_left: float
+    fits: int
+    now: list[str]
+    best: str | None
+    score: float
+    metric: str
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What came of a selection.
+
+    Attributes:
+        blend: The ensemble, possibly of a single member.
+        leaderboard: All that was tried, without test scores.
+        probabilities: Of all nodes (n × C), by the names in the leaderboard.
+    """
+
+    blend: Blend
+    leaderboard: pd.DataFrame
+    probabilities: dict[str, NDArray[np.floating]]
+
+
+def select(
+    problem: Problem,
+    settings: AutoSettings,
+    graph: Data,
+    *,
+    minutes: float | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Selected:
+    """Find the best ensemble within a time budget.
+
+    Args:
+        problem: What is to be learned.
+        settings: How.
+        graph: The problem's graph with all that predictions need, such as node ids.
+        minutes: Time budget; ``None`` for that of the quality. One model is always made.
+        checkpoint: Folder for finished models, from which the same selection goes on. ``None`` for none.
+        on_progress: Called now and then.
+
+    Raises:
+        Interrupted: On Ctrl-C or SIGTERM; ``so_far`` is what the finished models make, ``None`` if there is none.
+    """
+    seconds = 60 * (settings.effort.minutes if minutes is None else minutes)
+    with tempfile.TemporaryDirectory(prefix="gcnsl-") as folder:
+        journal = Journal(Path(folder if checkpoint is None else checkpoint), problem.identity)
+        journal.check_place()
+        tournament = _Tournament(problem, settings, journal, seconds, on_progress)
+        with Interruption() as interruption:
+            try:
+                tournament.run()
+            except KeyboardInterrupt:
+                interruption.ignore_further()
+                so_far = tournament.select(graph, "interrupted") if tournament.race.ranking() else None
+                count = f"after {tournament.fits} models"
+                raise Interrupted(f"interrupted {count if tournament.fits else 'before a model was finished'}", so_far) from None
+        return tournament.select(graph, "complete" if tournament.is_complete else "minutes")
+
+
+class _Tournament:
+    def __init__(
+        self,
+        problem: Problem,
+        settings: AutoSettings,
+        journal: Journal,
+        seconds: float,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.problem, self._settings, self._journal, self._tell = problem, settings, journal, on_progress
+        finished = list(journal.read())
+        before = max((fit.elapsed for fit in finished), default=0.0)
+        self._began, self._seconds = time.monotonic() - before, seconds * (1 - SAVED_FOR_THE_END)
+        on_cpu = choose_device(problem.device).type == "cpu"
+        self._processes = settings.processes or ((os.cpu_count() or 1) if on_cpu else 1)
+        self.race = Race(
+            problem,
+            portfolio(problem.graph),
+            Proposals(settings.effort.trials, seed=problem.seed),
+            seconds=self._seconds,
+            processes=self._processes,
+            fits=finished,
+        )
+        self.fits, self.is_complete = len(finished), False
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    def run(self) -> None:
+        """Train until the time is over or nothing is left to do."""
+        fitter = FoldFitter(self.problem, self._journal)
+        with JobPool(call_fitter, fitter, processes=self._processes) as pool:
+            while self.elapsed < self._seconds or not self.fits:
+                while pool.has_room and (job := self.race.next_job(self.elapsed)) is not None:
+                    pool.submit(job, seconds=GRACE * job.seconds + 1)
+                if not pool.running:
+                    self.is_complete = True
+                    return
+                self._report(pool.running)
+                left = max(0.0, self._seconds - self.elapsed)
+                for done in pool.wait(min(POLL_SECONDS, left) if self.fits else POLL_SECONDS):
+                    self._count(done.item, done.result, done.error)
+
+    def _count(self, job: FoldJob, fit: FoldFit | None, error: BaseException | None) -> None:
+        if fit is not None:
+            self.fits += 1
+            self.race.add(fit)
+        elif isinstance(error, TooSlow):
+            self.race.fail(job, f"skipped: not finished within its share of {job.seconds:.0f} s")
+        elif isinstance(error, TrainingDiverged):
+            self.race.fail(job, "failed: training diverged")
+        elif isinstance(error, MemoryError) or "memory" in str(error):
+            self.race.fail(job, "failed: not enough memory")
+        elif isinstance(error, InputError):
+            self.race.fail(job, f"failed: {error}")
+        elif error is not None:
+            raise error
+
+    def _report(self, running: list[FoldJob]) -> None:
+        if self._tell is None:
+            return
+        best, score = next(iter(self.race.ranking()), None), float("nan")
+        if best is not None:
+            y = self.problem.graph.y[self.problem.validated(1)].numpy()
+            score = self.race.judge.value(best.out_of_fold(self.problem, 1), y)
+        now, name = [job.candidate.name for job in running], best and best.candidate.name
+        left = max(0.0, self._seconds - self.elapsed)
+        self._tell(Progress(self.elapsed, left, self.fits, now, name, score, self.problem.metric))
+
+    def select(self, graph: Data, stopped: str) -> Selected:
+        """The ensemble of what is finished, and the leaderboard."""
+        race, problem = self.race, self.problem
+        level = self._common_level()
+        pool = race.ranking(level)[:LARGEST_POOL]
+        y = problem.graph.y[problem.validated(level)].numpy()
+        given = [contender.out_of_fold(problem, level) for contender in pool]
+        temperatures = [best_temperature(each, y) for each in given]
+        stacked = np.stack([tempered(each, t) for each, t in zip(given, temperatures, strict=True)])
+        weights = ensemble_weights(stacked[:1] if self._settings.single else stacked, y, race.judge, seed=problem.seed)
+        chosen = {c: float(w) for c, w in sorted(zip(pool, weights), key=lambda pair: -pair[1]) if w > 0}
+        tuned = dict(zip(pool, temperatures, strict=True))
+        together = race.judge.value(np.tensordot(weights, stacked[: len(weights)], 1), y) if len(chosen) > 1 else None
+        members = tuple(self._member(contender, weight, tuned[contender], graph) for contender, weight in chosen.items())
+        probabilities = {c.candidate.name: c.probabilities() for c in race.contenders.values() if c.fits}
+        probabilities[MAJORITY] = majority_probabilities(problem, problem.graph.num_nodes)
+        probabilities[ENSEMBLE] = sum(
+            weight * tempered(c.probabilities(), tuned[c]) for c, weight in chosen.items()
+        )
+        blend = Blend(members, History(seconds=self.elapsed, stopped=stopped))
+        return Selected(blend, leaderboard(race, chosen, together), probabilities)
+
+    def _common_level(self) -> int:
+        """The number of folds that at least three contenders, or all if there are fewer, have completed."""
+        levels = sorted((contender.level for contender in self.race.ranking()), reverse=True)
+        return levels[min(LEAST_POOL, len(levels)) - 1]
+
+    def _member(self, contender: Contender, weight: float, temperature: float, graph: Data) -> Member:
+        folds = [0] if self._settings.single else sorted(contender.fits)
+        stored = [self._journal.model(contender.candidate, fold) for fold in folds]
+        device = choose_device(self.problem.device)
+        return Member(contender.candidate.name, weight, temperature, restored_fits(stored, graph, device))
