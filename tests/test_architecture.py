@@ -30,6 +30,7 @@ ROOMS = (
     "workers",
     "storage",
     "methods",
+    "selection",
     "estimator",
     "evaluation",
     "experiments",

@@ -50,7 +50,9 @@ class AutoSettings(Options):
     )
     single: bool = option(False, "Keep the best single model instead of an ensemble, where speed matters.")
     distil: str | None = option(None, "Keep one model of this method that has learned what the ensemble predicts.")
-    processes: int | None = option(None, "Models that are trained at the same time; none for one on each core.", least=1)
+    processes: int | None = option(
+        None, "Models that are trained at the same time; none for one on each core.", least=1
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "class_weight", check_class_weight(self.class_weight))

@@ -41,7 +41,9 @@ class Member:
 
     def probabilities(self, logits: Callable[[Fitted], Tensor]) -> NDArray[np.floating[Any]]:
         """The mean over the models (n × C)."""
-        return tempered(np.mean([logits(fitted).softmax(dim=1).numpy() for fitted in self.fits], axis=0), self.temperature)
+        return tempered(
+            np.mean([logits(fitted).softmax(dim=1).numpy() for fitted in self.fits], axis=0), self.temperature
+        )
 
 
 @dataclass(frozen=True)

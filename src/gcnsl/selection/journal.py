@@ -7,6 +7,7 @@ so nothing is pickled.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,10 +97,6 @@ class Journal:
         if self.path.is_file():
             raise self._refusal("is a file: it belongs to a run of a single method")
 
-    def remove(self) -> None:
-        """Delete the folder, if there is one."""
-        shutil.rmtree(self.path, ignore_errors=True)
-
     def _file(self, candidate: Candidate, fold: int) -> Path:
         return self.path / f"{candidate.key}-{fold}.safetensors"
 
@@ -118,3 +115,8 @@ class Journal:
 
     def _refusal(self, why: str) -> InputError:
         return InputError(f"checkpoint {self.path} {why}; delete it to start again, or give another path")
+
+
+def remove_journal(path: str | os.PathLike[str]) -> None:
+    """Delete a journal, if there is one, once the model is in a safe place."""
+    shutil.rmtree(path, ignore_errors=True)

@@ -103,7 +103,9 @@ def select(
                 interruption.ignore_further()
                 so_far = tournament.select(graph, "interrupted") if tournament.race.ranking() else None
                 count = f"after {tournament.fits} models"
-                raise Interrupted(f"interrupted {count if tournament.fits else 'before a model was finished'}", so_far) from None
+                raise Interrupted(
+                    f"interrupted {count if tournament.fits else 'before a model was finished'}", so_far
+                ) from None
         return tournament.select(graph, "complete" if tournament.is_complete else "minutes")
 
 
@@ -190,12 +192,12 @@ class _Tournament:
         chosen = {c: float(w) for c, w in sorted(zip(pool, weights), key=lambda pair: -pair[1]) if w > 0}
         tuned = dict(zip(pool, temperatures, strict=True))
         together = race.judge.value(np.tensordot(weights, stacked[: len(weights)], 1), y) if len(chosen) > 1 else None
-        members = tuple(self._member(contender, weight, tuned[contender], graph) for contender, weight in chosen.items())
+        members = tuple(
+            self._member(contender, weight, tuned[contender], graph) for contender, weight in chosen.items()
+        )
         probabilities = {c.candidate.name: c.probabilities() for c in race.contenders.values() if c.fits}
         probabilities[MAJORITY] = majority_probabilities(problem, problem.graph.num_nodes)
-        probabilities[ENSEMBLE] = sum(
-            weight * tempered(c.probabilities(), tuned[c]) for c, weight in chosen.items()
-        )
+        probabilities[ENSEMBLE] = sum(weight * tempered(c.probabilities(), tuned[c]) for c, weight in chosen.items())
         blend = Blend(members, History(seconds=self.elapsed, stopped=stopped))
         return Selected(blend, leaderboard(race, chosen, together), probabilities)
 
