@@ -16,11 +16,8 @@ def say_if_interrupted(classifier: "NodeClassifier") -> None:
     """Remind the user of a model that its training can be continued."""
     if classifier.history_.stopped == "interrupted":
         epochs = f" after epoch {len(classifier.history_)}" if len(classifier.history_) else ""
-        say(
-            "Note",
-            f"training was interrupted{epochs}; this is the best model until then, and the same `gcnsl train` completes it",
-            "yellow",
-        )
+        when = f"training was interrupted{epochs}"
+        say("Note", f"{when}; this is the best model until then, and the same `gcnsl train` completes it", "yellow")
 
 
 def save_so_far(classifier: "NodeClassifier", interruption: Interrupted, output: Path | None, *, spared: bool) -> str:

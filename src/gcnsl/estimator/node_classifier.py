@@ -36,7 +36,7 @@ from gcnsl.methods.registry import Folder
 from gcnsl.selection import AUTO, AutoSettings, Blend
 from gcnsl.selection.journal import remove_journal
 from gcnsl.sparse import stored_parts
-from gcnsl.training import Checkpoint, Epoch, choose_device, measure
+from gcnsl.training import Checkpoint, choose_device, measure
 
 
 @with_options_of(option_lines(METHODS))

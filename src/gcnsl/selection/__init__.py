@@ -2,6 +2,7 @@
 
 from gcnsl.selection.auto_settings import AUTO, AutoSettings
 from gcnsl.selection.blend import Blend
-from gcnsl.selection.tournament import Progress, Selected, select
+from gcnsl.selection.choice import Selected
+from gcnsl.selection.tournament import Progress, select
 
 __all__ = ["AUTO", "AutoSettings", "Blend", "Progress", "Selected", "select"]

@@ -40,10 +40,17 @@ class Member:
     fits: tuple[Fitted, ...]
 
     def probabilities(self, logits: Callable[[Fitted], Tensor]) -> NDArray[np.floating[Any]]:
-        """The mean over the models (n × C)."""
+        """The mean over the models (n × C), whose logits are those that a function gives for each."""
         return tempered(
             np.mean([logits(fitted).softmax(dim=1).numpy() for fitted in self.fits], axis=0), self.temperature
         )
+
+    def grown_probabilities(self, graph: Data) -> NDArray[np.floating[Any]] | InputError:
+        """Those of a graph whose first nodes are those of the training graph, or why they can't be computed."""
+        try:
+            return self.probabilities(lambda fitted: fitted.grown_logits(graph))
+        except InputError as error:
+            return error
 
 
 @dataclass(frozen=True)
@@ -75,23 +82,16 @@ class Blend:
 
         Members that can't take new nodes are left out, with a :class:`BlendWarning`; the others share their weight.
         """
-        able, unable = [], []
-        for member in self.members:
-            try:
-                able.append((member, member.probabilities(lambda fitted: fitted.grown_logits(graph))))
-            except InputError as error:
-                unable.append((member, error))
-        if not able:
-            raise unable[0][1]
-        if unable:
-            share = sum(member.weight for member, _ in unable)
-            names = ", ".join(member.name for member, _ in unable)
-            warnings.warn(
-                f"{names} can't predict this graph and {'is' if len(unable) == 1 else 'are'} left out of the ensemble, "
-                f"{share:.0%} of its weight: {unable[0][1]}",
-                BlendWarning,
-                stacklevel=4,
-            )
+        predicted = [(member, member.grown_probabilities(graph)) for member in self.members]
+        able = [(member, part) for member, part in predicted if not isinstance(part, InputError)]
+        unable = {member: part for member, part in predicted if isinstance(part, InputError)}
+        why = next(iter(unable.values()), None)
+        if why is not None and not able:
+            raise why
+        if why is not None:
+            share, names = sum(member.weight for member in unable), ", ".join(member.name for member in unable)
+            are = f"{'is' if len(unable) == 1 else 'are'} left out of the ensemble, {share:.0%} of its weight"
+            warnings.warn(f"{names} can't predict this graph and {are}: {why}", BlendWarning, stacklevel=4)
         return self._mean(able)
 
     def _mean(self, parts: list[tuple[Member, NDArray[np.floating[Any]]]]) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,7 +26,7 @@ def distil(blend: Blend, method: str, train_mask: Tensor, val_mask: Tensor) -> F
     of_blend = blend.prepared
     taught = copy.copy(of_blend.graph)
     taught.y = torch.where(taught.y == UNLABELLED, blend.logits().argmax(dim=1), taught.y)
-    options = {"rows": train_mask | val_mask, "seed": of_blend.seed, "device": of_blend.device}
+    options: dict[str, Any] = {"rows": train_mask | val_mask, "seed": of_blend.seed, "device": of_blend.device}
     weight = of_blend.method.training.class_weight
     student = prepare(find_method(method).with_options(class_weight=weight), taught, **options)
     fitted = fit(student, train_mask=~val_mask, val_mask=val_mask, seed=of_blend.seed)

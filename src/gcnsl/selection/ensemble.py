@@ -28,7 +28,7 @@ def ensemble_weights(probabilities: Floats, y: Ints, judge: Judge, *, seed: int)
     """Weights that sum to 1 (M), of models with these probabilities (M × v × C) of nodes with these classes (v)."""
     generator, models = np.random.default_rng(seed), len(probabilities)
     best = max(range(models), key=lambda model: judge.merit(probabilities[model], y))
-    alone = np.eye(models)[best]
+    alone: Floats = np.eye(models)[best]
     if models == 1 or len(y) < 4:
         return alone
     counts, gains = np.zeros(models), []
@@ -36,15 +36,14 @@ def ensemble_weights(probabilities: Floats, y: Ints, judge: Judge, *, seed: int)
         shuffled = generator.permutation(len(y))
         half = min(len(y) // 2, LARGEST_BAG)
         bag, others = shuffled[:half], shuffled[half : half + LARGEST_BAG]
-        weights = _greedy(probabilities[:, bag], y[bag], judge)
+        weights: Floats = _greedy(probabilities[:, bag], y[bag], judge)
         counts += weights
         together, single = (np.tensordot(w, probabilities[:, others], 1) for w in (weights, alone))
         gains.append(judge.merit(together, y[others]).first - judge.merit(single, y[others]).first)
     if not np.mean(gains) > 0:
         return alone
-    weights = np.where(counts < LEAST_WEIGHT * counts.sum(), 0.0, counts)
-    found: Floats = weights / weights.sum()
-    return found
+    kept: Floats = np.where(counts < LEAST_WEIGHT * counts.sum(), 0.0, counts)
+    return kept / kept.sum()
 
 
 def _greedy(probabilities: Floats, y: Ints, judge: Judge) -> Floats:

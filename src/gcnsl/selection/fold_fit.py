@@ -37,7 +37,8 @@ class FoldFitter:
         began, problem = time.perf_counter(), self._problem
         prepared = self._prepared(method_for(problem, job.candidate))
         left = max(0.0, job.seconds - (time.perf_counter() - began)) / 60
-        fitted = fit(prepared, **problem.masks(job.fold), seed=problem.seed + job.fold, minutes=left)
+        train_mask, val_mask = problem.masks(job.fold)
+        fitted = fit(prepared, train_mask=train_mask, val_mask=val_mask, seed=problem.seed + job.fold, minutes=left)
         trained = time.perf_counter()
         probabilities = fitted.logits().softmax(dim=1)
         done = time.perf_counter()

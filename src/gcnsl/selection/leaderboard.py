@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,9 @@ def leaderboard(race: Race, weights: Mapping[Contender, float], ensemble: float 
     blank = {"options": {}, "test": np.nan, "train_seconds": 0.0, "predict_seconds": 0.0, "weight": 0.0}
     table = pd.DataFrame([blank | row | {"metric": race.problem.metric} for row in rows], columns=list(COLUMNS))
     gain = table["validation"].map(METRICS[race.problem.metric].gain)
-    order = pd.DataFrame({"chosen": _is_chosen(table), "gain": gain}).sort_values(
-        ["chosen", "gain"], ascending=False, kind="stable", na_position="last"
+    predicts = (table["model"] == ENSEMBLE) | (table["weight"] == 1)
+    order = pd.DataFrame({"predicts": predicts, "gain": gain}).sort_values(
+        ["predicts", "gain"], ascending=False, kind="stable", na_position="last"
     )
     return table.loc[order.index].reset_index(drop=True)
 
@@ -66,26 +67,18 @@ def majority_probabilities(problem: Problem, nodes: int) -> Floats:
     return np.tile(counts / counts.sum(), (nodes, 1))
 
 
-def _is_chosen(table: pd.DataFrame) -> Sequence[int]:
-    """2 for the ensemble, which predicts, or else 1 for a contender that stands alone."""
-    return [2 if model == ENSEMBLE else int(weight == 1) for model, weight in zip(table["model"], table["weight"])]
-
-
 def _of_majority(race: Race) -> float:
     y = race.problem.graph.y[race.problem.validated(1)].numpy()
     return race.judge.value(majority_probabilities(race.problem, len(y)), y)
 
 
 def _row(race: Race, contender: Contender, weight: float) -> dict[str, Any]:
-    candidate, level, validation = contender.candidate, contender.level, float("nan")
-    if level:
-        y = race.problem.graph.y[race.problem.validated(level)].numpy()
-        validation = race.judge.value(contender.out_of_fold(race.problem, level), y)
+    candidate, level = contender.candidate, contender.level
     return {
         "model": candidate.name,
         "method": candidate.method,
         "options": candidate.options,
-        "validation": validation,
+        "validation": race.value(contender, level) if level else np.nan,
         "train_seconds": _seconds(contender, "train"),
         "predict_seconds": _seconds(contender, "predict"),
         "weight": weight,
@@ -100,10 +93,8 @@ def _seconds(contender: Contender, what: str) -> float:
 
 def _verdict(race: Race, contender: Contender, weight: float) -> str:
     folds = race.problem.folds
-    if weight == 1:
-        return "chosen"
     if weight > 0:
-        return "in the ensemble"
+        return "in the ensemble" if weight < 1 else "chosen"
     if contender.failure:
         return contender.failure
     if not contender.begun:

@@ -42,9 +42,9 @@ class Problem:
     seed: int
     device: str
 
-    def masks(self, fold: int) -> dict[str, Tensor]:
-        """``train_mask`` and ``val_mask`` of a fold (n each)."""
-        return {"train_mask": self.learned & (self.fold != fold), "val_mask": self.fold == fold}
+    def masks(self, fold: int) -> tuple[Tensor, Tensor]:
+        """The nodes for training and those for validation in a fold (n each)."""
+        return self.learned & (self.fold != fold), self.fold == fold
 
     @property
     def learned(self) -> Tensor:

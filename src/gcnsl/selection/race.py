@@ -135,6 +135,11 @@ class Race:
             self._merits[known] = self.judge.merit(contender.out_of_fold(self.problem, level), y)
         return self._merits[known]
 
+    def value(self, contender: Contender, level: int) -> float:
+        """The metric of a contender on the nodes of its first folds."""
+        y = self.problem.graph.y[self.problem.validated(level)].numpy()
+        return self.judge.value(contender.out_of_fold(self.problem, level), y)
+
     def ranking(self, level: int = 1) -> list[Contender]:
         """The contenders that have come so far, the best first."""
         far = (contender for contender in self.contenders.values() if contender.level >= level)

@@ -46,7 +46,7 @@ def restored_fits(stored: Sequence[Stored], graph: Data, device: torch.device) -
 
 def stored_blend(blend: Blend, options: Mapping[str, Any]) -> Stored:
     """What :func:`restored_blend` needs; ``options`` are those of the selection."""
-    members, tensors = [], {}
+    members, tensors = [], dict[str, Tensor]()
     for number, member in enumerate(blend.members):
         fits = [stored_fit(fitted) for fitted in member.fits]
         own = {"name": member.name, "weight": member.weight, "temperature": member.temperature}

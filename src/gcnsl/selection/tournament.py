@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import time
@@ -9,23 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, Interrupted, TrainingDiverged
 from gcnsl.selection.auto_settings import AutoSettings
-from gcnsl.selection.blend import Blend, Member
 from gcnsl.selection.candidates import portfolio
-from gcnsl.selection.ensemble import best_temperature, ensemble_weights, tempered
+from gcnsl.selection.choice import Selected, choose
 from gcnsl.selection.fold_fit import FoldFitter, FoldJob, call_fitter
 from gcnsl.selection.journal import FoldFit, Journal
-from gcnsl.selection.leaderboard import ENSEMBLE, MAJORITY, leaderboard, majority_probabilities
 from gcnsl.selection.problem import Problem
 from gcnsl.selection.proposals import Proposals
-from gcnsl.selection.race import Contender, Race
-from gcnsl.selection.stored_member import restored_fits
+from gcnsl.selection.race import Race
 from gcnsl.training import History, choose_device
 from gcnsl.training.interruption import Interruption
 from gcnsl.workers.job_pool import JobPool, TooSlow
@@ -34,16 +29,21 @@ SAVED_FOR_THE_END = 0.04
 """Share of the time that is kept for choosing the ensemble."""
 GRACE = 2.0
 """A fit may exceed its time by this factor before it is killed: it ends with a whole epoch."""
-LEAST_POOL = 3
-"""Contenders are compared on as many folds as so many of them have completed."""
-LARGEST_POOL = 25
 POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a selection is: seconds since its beginning and left, fits so far, names of what is being trained, and
-    the best contender so far with its metric on validation nodes."""
+    """How far a selection is.
+
+    Attributes:
+        seconds, seconds_left: Since its beginning, and until its end.
+        fits: Number of finished models.
+        now: Names of what is being trained.
+        best: The best contender so far; ``None`` before the first.
+        score: Its value of the metric on the validation nodes of the first fold.
+        metric: What contenders are compared by.
+    """
 
     seconds: float
     seconds_left: float
@@ -52,21 +52,6 @@ class Progress:
     best: str | None
     score: float
     metric: str
-
-
-@dataclass(frozen=True)
-class Selected:
-    """What came of a selection.
-
-    Attributes:
-        blend: The ensemble, possibly of a single member.
-        leaderboard: All that was tried, without test scores.
-        probabilities: Of all nodes (n × C), by the names in the leaderboard.
-    """
-
-    blend: Blend
-    leaderboard: pd.DataFrame
-    probabilities: dict[str, NDArray[np.floating]]
 
 
 def select(
@@ -101,12 +86,12 @@ def select(
                 tournament.run()
             except KeyboardInterrupt:
                 interruption.ignore_further()
-                so_far = tournament.select(graph, "interrupted") if tournament.race.ranking() else None
+                so_far = tournament.choose(graph, "interrupted") if tournament.race.ranking() else None
                 count = f"after {tournament.fits} models"
                 raise Interrupted(
                     f"interrupted {count if tournament.fits else 'before a model was finished'}", so_far
                 ) from None
-        return tournament.select(graph, "complete" if tournament.is_complete else "minutes")
+        return tournament.choose(graph, "complete" if tournament.is_complete else "minutes")
 
 
 class _Tournament:
@@ -171,43 +156,13 @@ class _Tournament:
     def _report(self, running: list[FoldJob]) -> None:
         if self._tell is None:
             return
-        best, score = next(iter(self.race.ranking()), None), float("nan")
-        if best is not None:
-            y = self.problem.graph.y[self.problem.validated(1)].numpy()
-            score = self.race.judge.value(best.out_of_fold(self.problem, 1), y)
-        now, name = [job.candidate.name for job in running], best and best.candidate.name
-        left = max(0.0, self._seconds - self.elapsed)
-        self._tell(Progress(self.elapsed, left, self.fits, now, name, score, self.problem.metric))
+        ranking, left = self.race.ranking(), max(0.0, self._seconds - self.elapsed)
+        best = ranking[0].candidate.name if ranking else None
+        score = self.race.value(ranking[0], 1) if ranking else math.nan
+        now = [job.candidate.name for job in running]
+        self._tell(Progress(self.elapsed, left, self.fits, now, best, score, self.problem.metric))
 
-    def select(self, graph: Data, stopped: str) -> Selected:
+    def choose(self, graph: Data, stopped: str) -> Selected:
         """The ensemble of what is finished, and the leaderboard."""
-        race, problem = self.race, self.problem
-        level = self._common_level()
-        pool = race.ranking(level)[:LARGEST_POOL]
-        y = problem.graph.y[problem.validated(level)].numpy()
-        given = [contender.out_of_fold(problem, level) for contender in pool]
-        temperatures = [best_temperature(each, y) for each in given]
-        stacked = np.stack([tempered(each, t) for each, t in zip(given, temperatures, strict=True)])
-        weights = ensemble_weights(stacked[:1] if self._settings.single else stacked, y, race.judge, seed=problem.seed)
-        chosen = {c: float(w) for c, w in sorted(zip(pool, weights), key=lambda pair: -pair[1]) if w > 0}
-        tuned = dict(zip(pool, temperatures, strict=True))
-        together = race.judge.value(np.tensordot(weights, stacked[: len(weights)], 1), y) if len(chosen) > 1 else None
-        members = tuple(
-            self._member(contender, weight, tuned[contender], graph) for contender, weight in chosen.items()
-        )
-        probabilities = {c.candidate.name: c.probabilities() for c in race.contenders.values() if c.fits}
-        probabilities[MAJORITY] = majority_probabilities(problem, problem.graph.num_nodes)
-        probabilities[ENSEMBLE] = sum(weight * tempered(c.probabilities(), tuned[c]) for c, weight in chosen.items())
-        blend = Blend(members, History(seconds=self.elapsed, stopped=stopped))
-        return Selected(blend, leaderboard(race, chosen, together), probabilities)
-
-    def _common_level(self) -> int:
-        """The number of folds that at least three contenders, or all if there are fewer, have completed."""
-        levels = sorted((contender.level for contender in self.race.ranking()), reverse=True)
-        return levels[min(LEAST_POOL, len(levels)) - 1]
-
-    def _member(self, contender: Contender, weight: float, temperature: float, graph: Data) -> Member:
-        folds = [0] if self._settings.single else sorted(contender.fits)
-        stored = [self._journal.model(contender.candidate, fold) for fold in folds]
-        device = choose_device(self.problem.device)
-        return Member(contender.candidate.name, weight, temperature, restored_fits(stored, graph, device))
+        history = History(seconds=self.elapsed, stopped=stopped)
+        return choose(self.race, self._journal, graph, history, single=self._settings.single)

@@ -99,7 +99,8 @@ class JobPool(Generic[Context, Item, Result]):
 
     def _look(self, slot: _Slot[Item]) -> Done[Item, Result] | None:
         """What has ended in a slot, which is then free; its process is replaced if it had to be killed, or died."""
-        assert slot.item is not None and slot.future is not None
+        assert slot.item is not None
+        assert slot.future is not None
         done: Done[Item, Result] = Done(slot.item)
         if slot.future.done():
             done.error = slot.future.exception()
