@@ -19,7 +19,7 @@ from gcnsl.selection.stored_member import restored_fits
 from gcnsl.training import History, choose_device
 
 LEAST_POOL, LARGEST_POOL = 3, 25
-"""Contenders are compared on as many folds as three of them have completed; more than 25 are not looked at."""
+"""Contenders are compared on as many folds as the best three have completed; more than 25 are not looked at."""
 Floats = NDArray[np.floating[Any]]
 
 
@@ -72,6 +72,6 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
 
 
 def _common_level(race: Race) -> int:
-    """The number of folds that at least three contenders, or all if there are fewer, have completed."""
-    levels = sorted((contender.level for contender in race.ranking()), reverse=True)
-    return levels[min(LEAST_POOL, len(levels)) - 1]
+    """The number of folds that each of the best three contenders, or all if there are fewer, has completed."""
+    best = sorted(race.ranking(), key=race.merit, reverse=True)[:LEAST_POOL]
+    return min(contender.level for contender in best)

@@ -43,7 +43,8 @@ def ensemble_weights(probabilities: Floats, y: Ints, judge: Judge, *, seed: int)
     if not np.mean(gains) > 0:
         return alone
     kept: Floats = np.where(counts < LEAST_WEIGHT * counts.sum(), 0.0, counts)
-    return kept / kept.sum()
+    found: Floats = kept / kept.sum()
+    return found
 
 
 def _greedy(probabilities: Floats, y: Ints, judge: Judge) -> Floats:

@@ -109,7 +109,7 @@ class Race:
                 return self._first_job(proposed, elapsed)
         chosen = chosen or self._incomplete(left)
         if chosen is None:
-            return None
+            return self._first_job(self._untried[0], elapsed) if self._untried and left > 0 else None
         chosen.begun += 1
         return FoldJob(chosen.candidate, chosen.begun - 1, min(left, 1 + 2 * chosen.seconds), elapsed)
 
@@ -167,10 +167,12 @@ class Race:
         return None
 
     def _incomplete(self, left: float) -> Contender | None:
-        """The best one that rests before its last fold and has time for another."""
+        """Of the best contenders, as many as can complete their folds in time, the one that has begun the fewest."""
         ranking = sorted(self.ranking(), key=self.merit, reverse=True)[:COMPLETED]
-        waiting = (c for c in ranking if c.is_resting and c.begun < self.problem.folds and c.seconds <= left)
-        return next(waiting, None)
+        costs = np.cumsum([each.seconds * (self.problem.folds - each.begun) for each in ranking])
+        finalists = ranking[: max(1, int((costs <= left * self._processes).sum()))]
+        waiting = [c for c in finalists if c.is_resting and c.begun < self.problem.folds and c.seconds <= left]
+        return min(waiting, key=lambda contender: contender.begun, default=None)
 
     def _promising(self, left: float) -> list[str]:
         """Methods by their best contender, if several fits of them have time."""
