@@ -61,7 +61,7 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
     members, mean = [], np.zeros_like(pool[0].probabilities())
     for number in order:
         contender, weight, temperature = pool[number], float(weights[number]), temperatures[number]
-        stored = [journal.model(contender.candidate, fold) for fold in ([0] if single else sorted(contender.fits))]
+        stored = [journal.model(contender.candidate, fold) for fold in range(1 if single else contender.level)]
         fits = restored_fits(stored, graph, choose_device(problem.device))
         members.append(Member(contender.candidate.name, weight, temperature, fits))
         mean = mean + weight * tempered(contender.probabilities(), temperature)

@@ -18,7 +18,7 @@ from gcnsl.selection.judge import Judge, Merit
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
-BAGS, ROUNDS, LARGEST_BAG = 12, 20, 2000
+BAGS, ROUNDS, LARGEST_BAG = 10, 15, 1000
 LEAST_WEIGHT = 0.02
 """Models with less are left out: they cost time and change nothing."""
 TINY = 1e-7
@@ -48,16 +48,17 @@ def ensemble_weights(probabilities: Floats, y: Ints, judge: Judge, *, seed: int)
 
 
 def _greedy(probabilities: Floats, y: Ints, judge: Judge) -> Floats:
-    """Weights by greedy selection with replacement; it ends when nothing helps."""
-    counts, total, reached = np.zeros(len(probabilities)), np.zeros_like(probabilities[0]), Merit(-np.inf, -np.inf)
+    """Weights by greedy selection with replacement: the best of all rounds, as the next one may be worse at first."""
+    added: list[int] = []
+    reached: list[Merit] = []
+    total = np.zeros_like(probabilities[0])
     for size in range(1, ROUNDS + 1):
         merits = [judge.merit((total + each) / size, y) for each in probabilities]
-        chosen = max(range(len(merits)), key=lambda model: merits[model])
-        if not merits[chosen] > reached:
-            break
-        reached, total = merits[chosen], total + probabilities[chosen]
-        counts[chosen] += 1
-    found: Floats = counts / counts.sum()
+        added.append(max(range(len(merits)), key=lambda model: merits[model]))
+        reached.append(merits[added[-1]])
+        total = total + probabilities[added[-1]]
+    best = max(range(ROUNDS), key=lambda size: reached[size]) + 1
+    found: Floats = np.bincount(added[:best], minlength=len(probabilities)) / best
     return found
 
 

@@ -88,7 +88,7 @@ def _row(race: Race, contender: Contender, weight: float) -> dict[str, Any]:
 
 def _seconds(contender: Contender, what: str) -> float:
     name = "seconds" if what == "train" else "predict_seconds"
-    return float(sum(getattr(fit, name) for fit in contender.fits.values()))
+    return float(sum(getattr(fit, name) for fit in contender.fits))
 
 
 def _verdict(race: Race, contender: Contender, weight: float) -> str:
@@ -97,10 +97,8 @@ def _verdict(race: Race, contender: Contender, weight: float) -> str:
         return "in the ensemble" if weight < 1 else "chosen"
     if contender.failure:
         return contender.failure
-    if not contender.begun:
-        return "skipped: no time was left"
     if not contender.level:
-        return "not finished in time"
+        return "not finished in time" if contender.is_running else "skipped: no time was left"
     if contender.level < folds:
         return f"given up after {contender.level} of {folds} folds"
     return "adds nothing to the ensemble"

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcnsl.selection.candidates import Candidate
+from gcnsl.selection.ensemble import best_temperature, tempered
 from gcnsl.selection.fold_fit import FoldJob
 from gcnsl.selection.journal import FoldFit
 from gcnsl.selection.judge import Judge, Merit
@@ -32,39 +33,44 @@ Floats = NDArray[np.float32]
 
 @dataclass(eq=False)
 class Contender:
-    """A candidate in the race: its fits by fold, how many folds it has begun, and why it was given up, if so."""
+    """A candidate in the race.
+
+    Attributes:
+        candidate: What is trained.
+        fits: Those of its first folds, in their order.
+        is_running: Whether its next fold is being fitted.
+        failure: Why it was given up; empty if it was not.
+    """
 
     candidate: Candidate
-    fits: dict[int, FoldFit] = field(default_factory=dict)
-    begun: int = 0
+    fits: list[FoldFit] = field(default_factory=list)
+    is_running: bool = False
     failure: str = ""
 
     @property
     def level(self) -> int:
-        """How many of the first folds are complete."""
-        return next(fold for fold in range(len(self.fits) + 1) if fold not in self.fits)
+        """Number of completed folds."""
+        return len(self.fits)
 
     @property
     def seconds(self) -> float:
         """Mean time of a fit."""
-        return float(np.mean([fit.seconds + fit.predict_seconds for fit in self.fits.values()]))
+        return float(np.mean([fit.seconds + fit.predict_seconds for fit in self.fits]))
 
-    @property
-    def is_resting(self) -> bool:
-        """Whether another fold could be begun."""
-        return not self.failure and self.begun == len(self.fits) > 0
+    def rests_before(self, folds: int) -> bool:
+        """Whether a fold after the first, and one of so many, could be begun."""
+        return 0 < self.level < folds and not self.is_running and not self.failure
 
     def out_of_fold(self, problem: Problem, folds: int) -> Floats:
         """Probabilities of the nodes validated in the first folds (v × C), by the models that did not learn them."""
         nodes = problem.validated(folds).nonzero().flatten().numpy()
-        own = problem.fold.numpy()[nodes]
-        stacked = np.stack([self.fits[fold].probabilities[nodes] for fold in range(folds)])
-        chosen: Floats = stacked[own, np.arange(len(nodes))]
+        stacked = np.stack([fit.probabilities[nodes] for fit in self.fits[:folds]])
+        chosen: Floats = stacked[problem.fold.numpy()[nodes], np.arange(len(nodes))]
         return chosen
 
     def probabilities(self) -> Floats:
         """Mean over the folds' models, for all nodes (n × C)."""
-        mean: Floats = np.mean([fit.probabilities for fit in self.fits.values()], axis=0)
+        mean: Floats = np.mean([fit.probabilities for fit in self.fits], axis=0)
         return mean
 
 
@@ -95,7 +101,6 @@ class Race:
         self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
         self._untried, self._merits = list(portfolio), dict[tuple[Candidate, int], Merit]()
         for fit in fits:
-            self._contender(fit.candidate).begun += 1
             self.add(fit)
 
     def next_job(self, elapsed: float) -> FoldJob | None:
@@ -105,34 +110,38 @@ class Race:
             chosen = self._promotable() if share < SEARCH_UNTIL else self._incomplete(left)
         if chosen is None and share < SEARCH_UNTIL:
             proposed = self._untried[0] if self._untried else self._proposals.ask(self._promising(left))
-            if proposed is not None:
-                return self._first_job(proposed, elapsed)
+            chosen = None if proposed is None else self._contender(proposed)
         chosen = chosen or self._incomplete(left)
-        if chosen is None:
-            return self._first_job(self._untried[0], elapsed) if self._untried and left > 0 else None
-        chosen.begun += 1
-        return FoldJob(chosen.candidate, chosen.begun - 1, min(left, 1 + 2 * chosen.seconds), elapsed)
+        if chosen is None and self._untried and left > 0:
+            chosen = self._contender(self._untried[0])
+        return None if chosen is None else self._begin(chosen, elapsed)
 
     def add(self, fit: FoldFit) -> None:
         """Count a finished fit."""
         contender = self._contender(fit.candidate)
-        contender.fits[fit.fold] = fit
+        contender.fits.append(fit)
+        contender.is_running = False
         if contender.level == 1:
             self._proposals.tell(fit.candidate, self.merit(contender).first)
 
     def fail(self, job: FoldJob, why: str) -> None:
         """Give a contender up; its finished fits count."""
-        self._contender(job.candidate).failure = why
-        if not self._contender(job.candidate).fits:
+        contender = self._contender(job.candidate)
+        contender.failure, contender.is_running = why, False
+        if not contender.fits:
             self._proposals.tell(job.candidate, None)
 
     def merit(self, contender: Contender, level: int | None = None) -> Merit:
-        """How good a contender is on the nodes of its first folds, by default all that are complete."""
+        """How good a contender is on the nodes of its first folds, by default all that are complete.
+
+        Its temperature is the best one, as in an ensemble, so that the log loss does not punish one that is too sure.
+        """
         level = contender.level if level is None else level
         known = (contender.candidate, level)
         if known not in self._merits:
             y = self.problem.graph.y[self.problem.validated(level)].numpy()
-            self._merits[known] = self.judge.merit(contender.out_of_fold(self.problem, level), y)
+            given = contender.out_of_fold(self.problem, level)
+            self._merits[known] = self.judge.merit(tempered(given, best_temperature(given, y)), y)
         return self._merits[known]
 
     def value(self, contender: Contender, level: int) -> float:
@@ -150,29 +159,41 @@ class Race:
             self._untried.remove(candidate)
         return self.contenders.setdefault(candidate, Contender(candidate))
 
-    def _first_job(self, candidate: Candidate, elapsed: float) -> FoldJob:
-        """The first fold of a candidate, with twice its share of the time that new candidates have."""
-        self._contender(candidate).begun = 1
+    def _begin(self, contender: Contender, elapsed: float) -> FoldJob:
+        """The next fold of a contender, with twice the time that it should take.
+
+        For the first fold this is its share of the time that new candidates have; then it is known from before.
+        """
+        expected = contender.seconds + 1 if contender.fits else self._share(elapsed)
+        contender.is_running = True
+        return FoldJob(contender.candidate, contender.level, min(2 * expected, self._seconds - elapsed), elapsed)
+
+    def _share(self, elapsed: float) -> float:
         left = max(0.0, PORTFOLIO_UNTIL * self._seconds - elapsed) * self._processes
-        share = max(left / (1 + len(self._untried)), LEAST_SHARE * self._seconds)
-        return FoldJob(candidate, 0, min(2 * share, self._seconds - elapsed), elapsed)
+        return max(left / (1 + len(self._untried)), LEAST_SHARE * self._seconds)
 
     def _promotable(self) -> Contender | None:
         """One that rests and is in the better half of those that have come as far; the farthest if there are some."""
         for level in range(self.problem.folds - 1, 0, -1):
             ranking = self.ranking(level)
             for contender in ranking[: math.ceil(len(ranking) / 2)]:
-                if contender.is_resting and contender.level == level:
+                if contender.level == level and contender.rests_before(self.problem.folds):
                     return contender
         return None
 
     def _incomplete(self, left: float) -> Contender | None:
-        """Of the best contenders, as many as can complete their folds in time, the one that has begun the fewest."""
+        """Of the best contenders, as many as can complete their folds in time, the one that is farthest behind.
+
+        If these have completed them, the time is for the others.
+        """
         ranking = sorted(self.ranking(), key=self.merit, reverse=True)[:COMPLETED]
-        costs = np.cumsum([each.seconds * (self.problem.folds - each.begun) for each in ranking])
-        finalists = ranking[: max(1, int((costs <= left * self._processes).sum()))]
-        waiting = [c for c in finalists if c.is_resting and c.begun < self.problem.folds and c.seconds <= left]
-        return min(waiting, key=lambda contender: contender.begun, default=None)
+        costs = np.cumsum([each.seconds * (self.problem.folds - each.level) for each in ranking])
+        finalists = max(1, int((costs <= left * self._processes).sum()))
+        for group in (ranking[:finalists], ranking[finalists:]):
+            waiting = [each for each in group if each.rests_before(self.problem.folds) and each.seconds <= left]
+            if waiting:
+                return min(waiting, key=lambda contender: contender.level)
+        return None
 
     def _promising(self, left: float) -> list[str]:
         """Methods by their best contender, if several fits of them have time."""
