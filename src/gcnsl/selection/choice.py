@@ -18,8 +18,8 @@ from gcnsl.selection.race import Race
 from gcnsl.selection.stored_member import restored_fits
 from gcnsl.training import History, choose_device
 
-LEAST_POOL, LARGEST_POOL = 3, 25
-"""Contenders are compared on as many folds as the best three have completed; more than 25 are not looked at."""
+LEAST_POOL, LARGEST_POOL = 3, 15
+"""Contenders are compared on as many folds as the best three have completed; more than 15 are not looked at."""
 Floats = NDArray[np.floating[Any]]
 
 

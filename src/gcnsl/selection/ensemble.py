@@ -19,6 +19,8 @@ from gcnsl.selection.judge import Judge, Merit
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
 BAGS, ROUNDS, LARGEST_BAG = 10, 15, 1000
+RANKING = ("roc-auc", "average-precision")
+"""Metrics that take long to compute; models are added by the log loss instead, which they follow."""
 LEAST_WEIGHT = 0.02
 """Models with less are left out: they cost time and change nothing."""
 TINY = 1e-7
@@ -32,11 +34,12 @@ def ensemble_weights(probabilities: Floats, y: Ints, judge: Judge, *, seed: int)
     if models == 1 or len(y) < 4:
         return alone
     counts, gains = np.zeros(models), []
+    guide = Judge("log-loss") if judge.metric in RANKING else judge
     for _ in range(BAGS):
         shuffled = generator.permutation(len(y))
         half = min(len(y) // 2, LARGEST_BAG)
         bag, others = shuffled[:half], shuffled[half : half + LARGEST_BAG]
-        weights: Floats = _greedy(probabilities[:, bag], y[bag], judge)
+        weights: Floats = _greedy(probabilities[:, bag], y[bag], guide)
         counts += weights
         together, single = (np.tensordot(w, probabilities[:, others], 1) for w in (weights, alone))
         gains.append(judge.merit(together, y[others]).first - judge.merit(single, y[others]).first)

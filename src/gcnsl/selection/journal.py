@@ -77,13 +77,13 @@ class Journal:
         atomic_write(self._file(found.candidate, found.fold), safetensors.torch.save(tensors, metadata))
 
     def read(self) -> Iterator[FoldFit]:
-        """All fits, the earliest first.
+        """All fits, those of the first fold first, and of each fold the earliest.
 
         Raises:
             InputError: If the folder holds something else, or the fits of another problem.
         """
         found = [self._read(path) for path in self.path.glob("*.safetensors")]
-        yield from sorted(found, key=lambda fit: fit.elapsed)
+        yield from sorted(found, key=lambda fit: (fit.fold, fit.elapsed))
 
     def model(self, candidate: Candidate, fold: int) -> Stored:
         """The trained model of a fit."""

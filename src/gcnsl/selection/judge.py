@@ -37,7 +37,10 @@ class Judge(NamedTuple):
 
     def merit(self, probabilities: Floats, y: Ints) -> Merit:
         """The metric and then the log loss, or the reverse where there are few nodes."""
-        gain, sharpness = METRICS[self.metric].gain(self.value(probabilities, y)), -_bounded_log_loss(probabilities, y)
+        sharpness = -_bounded_log_loss(probabilities, y)
+        if self.metric == "log-loss":
+            return Merit(sharpness, 0.0)
+        gain = METRICS[self.metric].gain(self.value(probabilities, y))
         gain = -math.inf if math.isnan(gain) else gain
         leads = len(y) >= FEW or self.metric not in COUNTING
         return Merit(gain, sharpness) if leads else Merit(sharpness, gain)

@@ -83,7 +83,7 @@ class Race:
         proposals: Where further candidates come from.
         seconds: Time for everything.
         processes: How many fits run at the same time.
-        fits: Those that are finished already.
+        fits: Those that are finished already, those of earlier folds first.
     """
 
     def __init__(
@@ -101,7 +101,8 @@ class Race:
         self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
         self._untried, self._merits = list(portfolio), dict[tuple[Candidate, int], Merit]()
         for fit in fits:
-            self.add(fit)
+            if fit.fold == self.contenders.get(fit.candidate, Contender(fit.candidate)).level:  # none is missing before
+                self.add(fit)
 
     def next_job(self, elapsed: float) -> FoldJob | None:
         """What to begin now, after so many seconds; ``None`` if nothing is left that fits into the time."""
@@ -112,7 +113,7 @@ class Race:
             proposed = self._untried[0] if self._untried else self._proposals.ask(self._promising(left))
             chosen = None if proposed is None else self._contender(proposed)
         chosen = chosen or self._incomplete(left)
-        if chosen is None and self._untried and left > 0:
+        if chosen is None and self._untried and (left > 0 or not self.ranking()):  # one model is always made
             chosen = self._contender(self._untried[0])
         return None if chosen is None else self._begin(chosen, elapsed)
 
@@ -166,7 +167,9 @@ class Race:
         """
         expected = contender.seconds + 1 if contender.fits else self._share(elapsed)
         contender.is_running = True
-        return FoldJob(contender.candidate, contender.level, min(2 * expected, self._seconds - elapsed), elapsed)
+        return FoldJob(
+            contender.candidate, contender.level, max(0.0, min(2 * expected, self._seconds - elapsed)), elapsed
+        )
 
     def _share(self, elapsed: float) -> float:
         left = max(0.0, PORTFOLIO_UNTIL * self._seconds - elapsed) * self._processes

@@ -129,7 +129,8 @@ class _Tournament:
         with JobPool(call_fitter, fitter, processes=self._processes) as pool:
             while self.elapsed < self._seconds or not self.fits:
                 while pool.has_room and (job := self.race.next_job(self.elapsed)) is not None:
-                    pool.submit(job, seconds=GRACE * job.seconds + 1)
+                    is_first = not self.fits and not pool.running  # it is waited for, however long it takes
+                    pool.submit(job, seconds=math.inf if is_first else GRACE * job.seconds + 1)
                 if not pool.running:
                     self.is_complete = True
                     return
@@ -164,5 +165,9 @@ class _Tournament:
 
     def choose(self, graph: Data, stopped: str) -> Selected:
         """The ensemble of what is finished, and the leaderboard."""
+        if not self.race.ranking():
+            failures = {c.candidate.name: c.failure for c in self.race.contenders.values() if c.failure}
+            told = "; ".join(f"{name}: {why}" for name, why in failures.items())
+            raise InputError(f"no model could be trained on this graph, look at it with `gcnsl inspect` ({told})")
         history = History(seconds=self.elapsed, stopped=stopped)
         return choose(self.race, self._journal, graph, history, single=self._settings.single)
