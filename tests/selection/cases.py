@@ -9,7 +9,7 @@ from gcnsl.selection import tournament
 from gcnsl.selection.auto_settings import AutoSettings
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.journal import FoldFit
-from gcnsl.selection.problem import Problem, make_problem
+from gcnsl.selection.learning_problem import Problem, make_problem
 from gcnsl.workers.job_pool import Done
 
 

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 
 from gcnsl.errors import InputError
@@ -8,7 +10,7 @@ from gcnsl.selection.auto_settings import AUTO, EFFORTS, AutoSettings
 def test_more_quality_is_more_effort() -> None:
     efforts = [AutoSettings(quality=name).effort for name in ("fast", "good", "best")]
     assert efforts == list(EFFORTS.values())
-    for one, other in zip(efforts, efforts[1:], strict=False):
+    for one, other in itertools.pairwise(efforts):
         assert all(less < more for less, more in zip(one, other, strict=True))
 
 

@@ -18,11 +18,6 @@ def test_the_student_learns_what_the_teacher_predicts_and_keeps_the_known_labels
     student = distil(teacher, "gcn", train, val)
     assert student.prepared.method.name == "gcn"
     assert torch.equal(student.prepared.graph.y, problem.graph.y), "what the teacher says is no known label"
-    agreement = (student.logits().argmax(dim=1) == teacher.logits().argmax(dim=1))[:90].float().mean()
-    alone = fit(
-        prepare(student.prepared.method, problem.graph, rows=problem.learned, seed=0, device=torch.device("cpu")),
-        train_mask=train,
-        val_mask=val,
-        seed=0,
-    )
-    assert agreement > (alone.logits().argmax(dim=1) == teacher.logits().argmax(dim=1))[:90].float().mean()
+    agrees = student.logits().argmax(dim=1) == teacher.logits().argmax(dim=1)
+    assert float(agrees[:90].float().mean()) > 0.9
+    assert student.history["train_accuracy"][-1] > 0.9

@@ -43,8 +43,8 @@ def test_it_goes_on_where_it_was_killed(tmp_path, monkeypatch) -> None:
             raise SystemExit("killed")
         return write(fitter, job)
 
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(tournament.FoldFitter, "__call__", killed_after_seven)
+    monkeypatch.setattr(tournament.FoldFitter, "__call__", killed_after_seven)
+    with pytest.raises(SystemExit):
         select(problem, settings, problem.graph, minutes=5, checkpoint=tmp_path / "killed")
     assert len(list((tmp_path / "killed").iterdir())) == 7
     continued = select(problem, settings, problem.graph, minutes=5, checkpoint=tmp_path / "killed")

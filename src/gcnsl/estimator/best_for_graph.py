@@ -19,7 +19,7 @@ from gcnsl.methods import Fitted
 from gcnsl.selection import AutoSettings, Blend, Progress, Selected, select
 from gcnsl.selection.distillation import distil
 from gcnsl.selection.leaderboard import with_test
-from gcnsl.selection.problem import make_problem
+from gcnsl.selection.learning_problem import make_problem
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gcnsl.methods import Method, Prepared, fit, prepare
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.journal import FoldFit, Journal
-from gcnsl.selection.problem import Problem
+from gcnsl.selection.learning_problem import Problem
 from gcnsl.training import choose_device
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gcnsl.selection.judge import Judge
-from gcnsl.selection.problem import Problem
+from gcnsl.selection.learning_problem import Problem
 from gcnsl.selection.race import Contender, Race
 from gcnsl.training import METRICS
 

@@ -19,7 +19,7 @@ from gcnsl.selection.ensemble import best_temperature, tempered
 from gcnsl.selection.fold_fit import FoldJob
 from gcnsl.selection.journal import FoldFit
 from gcnsl.selection.judge import Judge, Merit
-from gcnsl.selection.problem import Problem
+from gcnsl.selection.learning_problem import Problem
 from gcnsl.selection.proposals import Proposals
 
 PORTFOLIO_UNTIL, SEARCH_UNTIL = 0.5, 0.75

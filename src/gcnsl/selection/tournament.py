@@ -18,7 +18,7 @@ from gcnsl.selection.candidates import portfolio
 from gcnsl.selection.choice import Selected, choose
 from gcnsl.selection.fold_fit import FoldFitter, FoldJob, call_fitter
 from gcnsl.selection.journal import FoldFit, Journal
-from gcnsl.selection.problem import Problem
+from gcnsl.selection.learning_problem import Problem
 from gcnsl.selection.proposals import Proposals
 from gcnsl.selection.race import Race
 from gcnsl.training import History, choose_device

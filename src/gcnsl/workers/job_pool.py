@@ -6,6 +6,7 @@ import math
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -21,6 +22,7 @@ Context = TypeVar("Context")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
 _here: dict[str, Any] = {}
 """In a worker: the function to call, and the context of all calls."""
 

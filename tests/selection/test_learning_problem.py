@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsl.selection.problem import deal_folds
+from gcnsl.selection.learning_problem import deal_folds
 
 from .cases import small_problem
 
