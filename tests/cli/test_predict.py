@@ -6,7 +6,7 @@ import pytest
 
 from gcnsl import NodeClassifier, cli
 
-from .cases import QUICK
+from .cases import TRAIN
 
 
 def test_the_training_graph(gcnsl, model, tmp_path) -> None:
@@ -157,7 +157,7 @@ def test_columns_of_all_kinds_of_new_nodes(gcnsl, pets, tmp_path) -> None:
 
 def test_a_named_graph_is_matched_by_position(gcnsl, data_root, tmp_path) -> None:
     root = ("--root", data_root)
-    assert gcnsl("train", "texas", *root, *QUICK, "-o", tmp_path / "texas")[0] == 0
+    assert gcnsl("train", "texas", *root, *TRAIN, "-o", tmp_path / "texas")[0] == 0
     for graph in ((), ("texas", *root)):
         gcnsl("predict", tmp_path / "texas", *graph, "-o", tmp_path / f"{len(graph)}.csv")
     assert (tmp_path / "0.csv").read_bytes() == (tmp_path / "3.csv").read_bytes()

@@ -17,13 +17,13 @@ from gcnsl import GCNSLClassifier, NodeClassifier, cli
 from gcnsl.methods import METHODS, resolve
 from gcnsl.storage import load_folder
 
-from .cases import QUICK
+from .cases import TRAIN
 
-LONG = (*QUICK, "--set", "epochs=400", "--set", "patience=400", "--device", "cpu")
+LONG = (*TRAIN, "--set", "epochs=400", "--set", "patience=400", "--device", "cpu")
 
 
 def test_own_tables(gcnsl, people, tmp_path) -> None:
-    code, out, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model", "--run", 3, "--seed", 5)
+    code, out, err = gcnsl("train", *people, *TRAIN, "-o", tmp_path / "model", "--run", 3, "--seed", 5)
     assert (code, err) == (0, "")
     for word in (
         "test accuracy",
@@ -78,7 +78,7 @@ def test_every_method_is_trained_saved_and_used(gcnsl, people, tmp_path, method)
 
 
 def test_the_same_as_json(gcnsl, people, tmp_path, frames) -> None:
-    code, out, _ = gcnsl("train", *people, *QUICK, "--json", "-o", tmp_path / "model")
+    code, out, _ = gcnsl("train", *people, *TRAIN, "--json", "-o", tmp_path / "model")
     report = json.loads(out)
     assert code == 0
     assert report["graph"] == tmp_path.name
@@ -98,41 +98,41 @@ def test_the_same_as_json(gcnsl, people, tmp_path, frames) -> None:
 
 
 def test_test_labels_are_not_seen(gcnsl, people, tmp_path, frames) -> None:
-    gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")
+    gcnsl("train", *people, *TRAIN, "-o", tmp_path / "model")
     hidden = GCNSLClassifier.load(tmp_path / "model").y_ == -1
     nodes = frames[0].assign(split=np.where(hidden, "", "train"))
     nodes.loc[GCNSLClassifier.load(tmp_path / "model").val_mask_, "split"] = "val"
     told_otherwise = nodes.assign(label=nodes["label"].where(~hidden, "red"))
     told_otherwise.to_csv(tmp_path / "nodes.csv", index=False)
-    gcnsl("train", *people, *QUICK, "-o", tmp_path / "other")
+    gcnsl("train", *people, *TRAIN, "-o", tmp_path / "other")
     assert same_tensors(tmp_path / "model", tmp_path / "other")
 
 
 def test_without_output_nothing_is_written(gcnsl, people, tmp_path) -> None:
     before = sorted(tmp_path.rglob("*"))
-    code, out, _ = gcnsl("train", *people, *QUICK)
+    code, out, _ = gcnsl("train", *people, *TRAIN)
     assert code == 0
     assert "nowhere (-o FOLDER saves it)" in out
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_all_labels(gcnsl, people, tmp_path) -> None:
-    _, out, _ = gcnsl("train", *people, *QUICK, "--all-labels", "--json", "-o", tmp_path / "model")
+    _, out, _ = gcnsl("train", *people, *TRAIN, "--all-labels", "--json", "-o", tmp_path / "model")
     report = json.loads(out)
     assert report["nodes"]["test"] == 0
     assert report["accuracy"]["test"] is None
     assert (GCNSLClassifier.load(tmp_path / "model").y_ >= 0).sum() == 80
-    assert "no node was held back" in gcnsl("train", *people, *QUICK, "--all-labels")[1]
+    assert "no node was held back" in gcnsl("train", *people, *TRAIN, "--all-labels")[1]
 
 
 def test_a_split_of_ones_own(gcnsl, people, tmp_path, frames) -> None:
     split = np.where(np.arange(90) % 3 == 0, "test", "train")
     frames[0].assign(split=np.where(frames[0]["label"].isna(), "", split)).to_csv(tmp_path / "nodes.csv", index=False)
-    report = json.loads(gcnsl("train", *people, *QUICK, "--json")[1])
+    report = json.loads(gcnsl("train", *people, *TRAIN, "--json")[1])
     assert report["nodes"]["test"] == 26
     assert report["nodes"]["val"] > 0, "drawn from the training nodes, since the column names none"
     other, again = (
-        json.loads(gcnsl("train", *people, *QUICK, "--json", *seed)[1]) for seed in (["--run", 1], ["--seed", 1])
+        json.loads(gcnsl("train", *people, *TRAIN, "--json", *seed)[1]) for seed in (["--run", 1], ["--seed", 1])
     )
     assert other["nodes"]["test"] == 26, "the same split"
     assert other["test"]["metrics"]["log-loss"] != report["test"]["metrics"]["log-loss"], "with another seed"
@@ -141,7 +141,7 @@ def test_a_split_of_ones_own(gcnsl, people, tmp_path, frames) -> None:
 
 def test_all_metrics_and_every_class_are_in_the_report(gcnsl, people, tmp_path, frames) -> None:
     plot = tmp_path / "quality.png"
-    code, out, err = gcnsl("train", *people, *QUICK, "--json", "-o", tmp_path / "model", "--plot", plot)
+    code, out, err = gcnsl("train", *people, *TRAIN, "--json", "-o", tmp_path / "model", "--plot", plot)
     assert (code, err) == (0, "")
     test = json.loads(out)["test"]
     classifier, labels = GCNSLClassifier.load(tmp_path / "model"), frames[0]["label"].to_numpy()
@@ -176,7 +176,7 @@ def test_named_graphs_have_published_hyperparameters(gcnsl, data_root) -> None:
 def test_a_table_that_is_named_like_a_benchmark_is_not_one(gcnsl, people, tmp_path) -> None:
     (tmp_path / "nodes.csv").rename(tmp_path / "cora.csv")
     tables = ("--nodes", tmp_path / "cora.csv", *people[2:])
-    report = json.loads(gcnsl("train", *tables, "--set", "epochs=2", "--json")[1])
+    report = json.loads(gcnsl("train", *tables, "--method", "gcn-sl", "--set", "epochs=2", "--json")[1])
     assert report["graph"] == "cora"
     assert report["options"] == resolve("gcn-sl", options={"epochs": 2}).options()
 
@@ -208,7 +208,7 @@ def test_settings_come_from_a_file_that_must_have_some(gcnsl, people, tmp_path) 
 )
 def test_users_errors_are_one_line(gcnsl, people, monkeypatch, arguments, message) -> None:
     monkeypatch.chdir(Path(people[1]).parent)
-    code, out, err = gcnsl("train", *people, *QUICK, *arguments)
+    code, out, err = gcnsl("train", *people, *TRAIN, *arguments)
     assert code == cli.BAD_INPUT
     assert out == ""
     assert message in err
@@ -290,7 +290,7 @@ def pressing(monkeypatch):
 
 @pytest.mark.usefixtures("pressing")
 def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
-    command = ("train", *people, *QUICK, "-o", str(tmp_path / "model"))
+    command = ("train", *people, *TRAIN, "-o", str(tmp_path / "model"))
     code, out, err = gcnsl(*command)
     assert (code, out) == (cli.INTERRUPTED, "")
     classifier = NodeClassifier.load(tmp_path / "model")
@@ -304,7 +304,7 @@ def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
         code, _, err = gcnsl(*use)
         assert code == 0
         assert err.startswith("Note: training was interrupted after epoch 4; this is the best model until then")
-    code, _, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model", "--set", "epsilon=0.5")
+    code, _, err = gcnsl("train", *people, *TRAIN, "-o", tmp_path / "model", "--set", "epsilon=0.5")
     assert code == cli.BAD_INPUT
     assert "belongs to another run: epsilon is 0.95 there and 0.5 here; delete it to start again" in err
     assert gcnsl(*command)[0] == 0
@@ -352,14 +352,14 @@ def test_what_features_add_is_said_if_it_is_known(gcnsl, people, tmp_path, metho
 def test_ctrl_c_spares_an_older_model(gcnsl, people, model, request) -> None:
     older = (model / "config.json").read_bytes()
     request.getfixturevalue("pressing")
-    _, _, err = gcnsl("train", *people, *QUICK, "--seed", 1, "-o", model)
+    _, _, err = gcnsl("train", *people, *TRAIN, "--seed", 1, "-o", model)
     assert f"after epoch 4; {model} is still the older model. This continues:\n  gcnsl train " in err
     assert (model / "config.json").read_bytes() == older
     assert model.with_name("model.checkpoint").exists()
 
 
 def test_a_finished_training_is_not_lost_if_it_cannot_be_saved(gcnsl, people, tmp_path, monkeypatch) -> None:
-    command = ("train", *people, *QUICK, "-o", tmp_path / "model")
+    command = ("train", *people, *TRAIN, "-o", tmp_path / "model")
 
     def fail(*_, **__) -> None:
         raise OSError("no space left on device")
@@ -382,7 +382,7 @@ def test_minutes_end_a_training(gcnsl, people, tmp_path) -> None:
 
 @pytest.mark.usefixtures("pressing")
 def test_ctrl_c_without_output_says_that_nothing_is_saved(gcnsl, people) -> None:
-    code, _, err = gcnsl("train", *people, *QUICK)
+    code, _, err = gcnsl("train", *people, *TRAIN)
     assert code == cli.INTERRUPTED
     assert err == "Interrupted: after epoch 4; nothing was saved: -o FOLDER saves the best model so far\n"
 
@@ -394,12 +394,12 @@ def test_a_class_without_training_nodes_is_warned_of_in_one_line(gcnsl, people, 
     nodes.to_csv(tmp_path / "nodes.csv", index=False)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        code, _, err = gcnsl("train", *people, *QUICK)
+        code, _, err = gcnsl("train", *people, *TRAIN)
     assert code == 0
     assert err == "Warning: class 'red' has no training node in run 0: it can't be learnt\n"
 
 
 def test_a_learned_graph_that_joins_everybody_is_remarked_on(gcnsl, people) -> None:
-    assert "of all pairs, so it tells little" not in gcnsl("train", *people, *QUICK)[1]
+    assert "of all pairs, so it tells little" not in gcnsl("train", *people, *TRAIN)[1]
     crowded = ("--set", "epsilon=0.01", "--set", "feature_shift=100")
-    assert "(100% of all pairs, so it tells little" in gcnsl("train", *people, *QUICK, *crowded)[1]
+    assert "(100% of all pairs, so it tells little" in gcnsl("train", *people, *TRAIN, *crowded)[1]

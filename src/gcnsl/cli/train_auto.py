@@ -81,7 +81,7 @@ def train_best(source: GraphSource, asked: AutoRequest) -> None:
         reports.append(report)
         if number == 0:
             first = classifier
-    for number in range(1, asked.runs):
+    for number in range(asked.runs):
         _forget(asked.journal(number))
     if asked.plot is not None and reports[0].test is not None:
         from gcnsl.evaluation.quality_picture import draw_quality
@@ -113,7 +113,7 @@ def _train(classifier: NodeClassifier, data: Data, asked: AutoRequest, number: i
             told = save_so_far(classifier, interruption, output, spared=spared)
         raise Interrupted(told) from None
     if output is not None and number == 0:
-        classifier.checkpoint = None if asked.runs > 1 else classifier.checkpoint  # needed to continue later runs
+        classifier.checkpoint = None  # the journals are kept until the last run is finished
         classifier.save(output)
     return report_on(classifier, data, run=run)
 

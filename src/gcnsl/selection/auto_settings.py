@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from gcnsl.methods import find_method
+from gcnsl.checks import check_choice
+from gcnsl.methods import ALIASES, METHODS, find_method
 from gcnsl.options import Options, option
 from gcnsl.training.class_weights import check_class_weight
 from gcnsl.training.metrics import MetricName
@@ -58,6 +59,7 @@ class AutoSettings(Options):
         object.__setattr__(self, "class_weight", check_class_weight(self.class_weight))
         super().__post_init__()
         if self.distil is not None:
+            check_choice("distil", self.distil, [*METHODS, *ALIASES])
             object.__setattr__(self, "distil", find_method(self.distil).name)
 
     @property

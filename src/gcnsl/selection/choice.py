@@ -19,7 +19,7 @@ from gcnsl.selection.stored_member import restored_fits
 from gcnsl.training import History, choose_device
 
 LEAST_POOL, LARGEST_POOL = 3, 15
-"""Contenders are compared on as many folds as the best three have completed; more than 15 are not looked at."""
+"""Contenders are compared on as many folds as three good ones have completed; more than 15 are not looked at."""
 Floats = NDArray[np.floating[Any]]
 
 
@@ -72,6 +72,8 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
 
 
 def _common_level(race: Race) -> int:
-    """The number of folds that each of the best three contenders, or all if there are fewer, has completed."""
-    best = sorted(race.ranking(), key=race.merit, reverse=True)[:LEAST_POOL]
-    return min(contender.level for contender in best)
+    """The number of folds that at least three of the better half have completed, as the first fold ranks them."""
+    ranking = race.ranking()
+    better = ranking[: max(LEAST_POOL, len(ranking) // 2)]
+    levels = sorted((contender.level for contender in better), reverse=True)
+    return levels[:LEAST_POOL][-1]
