@@ -14,11 +14,11 @@ from .cases import QUICK, small_problem
 
 @pytest.fixture
 def race(tmp_path) -> tuple[Race, Journal]:
-    """The cheap candidates have completed three folds and the others two, except for one with only the first."""
+    """The cheap candidates have completed three folds, the others two."""
     problem = small_problem()
     journal = Journal(tmp_path, problem.identity)
     fitter = FoldFitter(problem, journal)
-    for candidate, folds in zip(QUICK, (3, 3, 2, 1), strict=True):
+    for candidate, folds in zip(QUICK, (3, 3, 2, 2), strict=True):
         for fold in range(folds):
             fitter(FoldJob(candidate, fold, 60.0, 0.0))
     it = Race(problem, QUICK, Proposals(0, seed=0), seconds=10, processes=1, fits=journal.read())
@@ -52,6 +52,13 @@ def test_three_good_ones_say_on_how_many_folds_all_are_compared(race, monkeypatc
     level = min(contender.level for contender in it.ranking()[:3])
     pool = [contender for contender in it.contenders.values() if contender.level >= level]
     assert seen == [(len(pool), int(it.problem.validated(level).sum()), 3)]
+
+
+def test_fewer_folds_do_if_they_have_nodes_enough(race, monkeypatch) -> None:
+    it, _ = race
+    assert choice._common_level(it) > 1
+    monkeypatch.setattr(choice, "ENOUGH_NODES", 5)
+    assert choice._common_level(it) == 1
 
 
 def test_a_single_one_has_one_model(race) -> None:

@@ -19,7 +19,8 @@ from gcnsl.selection.stored_member import restored_fits
 from gcnsl.training import History, choose_device
 
 LEAST_POOL, LARGEST_POOL = 3, 15
-"""Contenders are compared on as many folds as three good ones have completed; more than 15 are not looked at."""
+"""At least three contenders should be compared; more than 15 are not looked at."""
+ENOUGH_NODES = 1000
 Floats = NDArray[np.floating[Any]]
 
 
@@ -72,8 +73,13 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
 
 
 def _common_level(race: Race) -> int:
-    """The number of folds that at least three of the better half have completed, as the first fold ranks them."""
-    ranking = race.ranking()
+    """The number of folds that contenders are compared on; those that have completed fewer are left out.
+
+    It is what at least three of the better half have completed, as the first fold ranks them; but no more than what
+    gives enough nodes, as more contenders are then better than more nodes.
+    """
+    ranking, problem = race.ranking(), race.problem
     better = ranking[: max(LEAST_POOL, len(ranking) // 2)]
-    levels = sorted((contender.level for contender in better), reverse=True)
-    return levels[:LEAST_POOL][-1]
+    completed = sorted((contender.level for contender in better), reverse=True)[:LEAST_POOL][-1]
+    few = (level for level in range(1, completed) if int(problem.validated(level).sum()) >= ENOUGH_NODES)
+    return next(few, completed)
