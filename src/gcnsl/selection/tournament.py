@@ -29,6 +29,8 @@ SAVED_FOR_THE_END = 0.04
 """Share of the time that is kept for choosing the ensemble."""
 GRACE = 2.0
 """A fit may exceed its time by this factor before it is killed: it ends with a whole epoch."""
+LEAST_LIMIT = 0.2
+"""Nor is it killed before it has taken this share of the time left: a linear model has no epochs to end with."""
 POLL_SECONDS = 0.5
 
 
@@ -130,7 +132,8 @@ class _Tournament:
             while self.elapsed < self._seconds or not self.fits:
                 while pool.has_room and (job := self.race.next_job(self.elapsed)) is not None:
                     is_first = not self.fits and not pool.running  # it is waited for, however long it takes
-                    pool.submit(job, seconds=math.inf if is_first else GRACE * job.seconds + 1)
+                    limit = max(GRACE * job.seconds + 1, LEAST_LIMIT * (self._seconds - self.elapsed))
+                    pool.submit(job, seconds=math.inf if is_first else limit)
                 if not pool.running:
                     self.is_complete = True
                     return
