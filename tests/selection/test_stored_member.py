@@ -33,7 +33,7 @@ def test_models_are_restored_bit_for_bit(method) -> None:
 def test_an_ensemble_is_restored_bit_for_bit() -> None:
     problem = small_problem()
     members = (Member("x", 0.7, 1.5, fits(problem, "logistic")), Member("y", 0.3, 0.8, fits(problem, "gcn")))
-    blend = Blend(members, History(seconds=3.0, stopped="minutes"))
+    blend = Blend(members, History(seconds=3.0, stopped="minutes"), temperature=0.9)
     stored = stored_blend(blend, {"quality": "fast"})
     assert not any(name.startswith(("member.0.1.features", "member.0.1.precomputed")) for name in stored.tensors)
     again = restored_blend(stored, problem.graph, CPU)

@@ -62,6 +62,8 @@ class Blend:
 
     members: tuple[Member, ...]
     history: History
+    temperature: float = 1.0
+    """That of the mean, which is less sure than its members."""
 
     @property
     def prepared(self) -> Prepared:
@@ -97,4 +99,4 @@ class Blend:
     def _mean(self, parts: list[tuple[Member, NDArray[np.floating[Any]]]]) -> Tensor:
         weights = np.array([member.weight for member, _ in parts])
         mean = np.tensordot(weights / weights.sum(), np.stack([part for _, part in parts]), 1)
-        return torch.from_numpy(np.log(mean.clip(min=TINY))).float()
+        return torch.from_numpy(np.log(tempered(mean, self.temperature).clip(min=TINY))).float()

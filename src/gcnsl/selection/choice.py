@@ -58,7 +58,9 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
     weights = ensemble_weights(stacked, y, race.judge, seed=problem.seed)
     order = [number for number in np.argsort(-weights, kind="stable").tolist() if weights[number] > 0]
     chosen = {pool[number]: float(weights[number]) for number in order}
-    together = race.judge.value(np.tensordot(weights, stacked, 1), y) if len(chosen) > 1 else None
+    together: Floats = np.tensordot(weights, stacked, 1)
+    temperature_of_mean = best_temperature(together, y)
+    validation = race.judge.value(together, y) if len(chosen) > 1 else None
     members, mean = [], np.zeros_like(pool[0].probabilities())
     for number in order:
         contender, weight, temperature = pool[number], float(weights[number]), temperatures[number]
@@ -68,8 +70,8 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
         mean = mean + weight * tempered(contender.probabilities(), temperature)
     others: dict[str, Floats] = {MAJORITY: majority_probabilities(problem, len(mean))}
     probabilities = others | {c.candidate.name: c.probabilities() for c in race.contenders.values() if c.fits}
-    table = leaderboard(race, chosen, together)
-    return Selected(Blend(tuple(members), history), table, probabilities | {ENSEMBLE: mean})
+    table, blend = leaderboard(race, chosen, validation), Blend(tuple(members), history, temperature_of_mean)
+    return Selected(blend, table, probabilities | {ENSEMBLE: tempered(mean, temperature_of_mean)})
 
 
 def _common_level(race: Race) -> int:

@@ -56,7 +56,7 @@ def stored_blend(blend: Blend, options: Mapping[str, Any]) -> Stored:
             kept = {name: value for name, value in fit.tensors.items() if not shared or name.startswith("model.")}
             tensors |= {f"member.{number}.{fold}.{name}": value for name, value in kept.items()}
     values = {"method": AUTO, "options": dict(options), "seed": blend.prepared.seed, "members": members}
-    return Stored(values | {"history": blend.history.to_dict()}, tensors)
+    return Stored(values | {"temperature": blend.temperature, "history": blend.history.to_dict()}, tensors)
 
 
 def restored_blend(stored: Stored, graph: Data, device: torch.device) -> Blend:
@@ -67,7 +67,7 @@ def restored_blend(stored: Stored, graph: Data, device: torch.device) -> Blend:
         fits = [Stored(values, tensors) for values, tensors in zip(plain["fits"], parts, strict=True)]
         made = restored_fits(fits, graph, device)
         members.append(Member(plain["name"], plain["weight"], plain["temperature"], made))
-    return Blend(tuple(members), History.from_dict(stored.plain["history"]))
+    return Blend(tuple(members), History.from_dict(stored.plain["history"]), stored.plain["temperature"])
 
 
 def _prepared(stored: Stored, graph: Data, device: torch.device) -> Prepared:
