@@ -32,6 +32,7 @@ ROOMS = (
     "workers",
     "storage",
     "methods",
+    "selection",
     "estimator",
     "evaluation",
     "experiments",

@@ -21,7 +21,7 @@ import numpy as np
 from bench.hostile.cases import Case
 
 import gcnsl
-from gcnsl.experiments.result_store import read_results
+from gcnsl.experiments.result_exports import read_results
 
 ENDLESS = True
 GRAPH = "texas"

@@ -16,7 +16,8 @@ from bench.hostile.damage import ODD_VALUES, damaged_bytes, damaged_document
 
 from gcnsl.experiments.collect import collect
 from gcnsl.experiments.paper_report import render
-from gcnsl.experiments.result_store import ResultStore, import_lines, read_results
+from gcnsl.experiments.result_exports import import_lines, read_results
+from gcnsl.experiments.result_store import ResultStore
 
 ENDLESS = True
 EXPORT = Path(__file__).parents[2] / "results" / "two-cores.jsonl"

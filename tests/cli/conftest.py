@@ -4,7 +4,7 @@ import pytest
 
 from gcnsl import synthetic
 
-from .cases import QUICK
+from .cases import TRAIN
 
 COLOURS = np.array(["blue", "green", "red"])
 
@@ -45,6 +45,6 @@ def weighted(tmp_path, people) -> tuple[str, ...]:
 @pytest.fixture
 def model(gcnsl, people, tmp_path):
     """A model of the graph."""
-    code, _, err = gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")
+    code, _, err = gcnsl("train", *people, *TRAIN, "-o", tmp_path / "model")
     assert code == 0, err
     return tmp_path / "model"

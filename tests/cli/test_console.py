@@ -10,7 +10,7 @@ from gcnsl.cli import console
 from gcnsl.cli.console import duration, epochs_shown, percent, print_in_parts, progress, runs_shown
 from gcnsl.training import Epoch
 
-from .cases import QUICK
+from .cases import TRAIN
 
 
 def epoch(number: int, remaining: int, metric: str = "accuracy") -> Epoch:
@@ -109,9 +109,9 @@ def test_quiet_shows_none(terminal) -> None:
 
 
 def test_commands_show_progress_on_a_terminal_only(gcnsl, people, terminal) -> None:
-    gcnsl("train", *people, *QUICK, "--quiet")
+    gcnsl("train", *people, *TRAIN, "--quiet")
     assert terminal.getvalue() == ""
-    gcnsl("train", *people, *QUICK, "--metric", "macro-f1")
+    gcnsl("train", *people, *TRAIN, "--metric", "macro-f1")
     assert "Training" in terminal.getvalue()
     assert "validation macro-f1" in terminal.getvalue()
 

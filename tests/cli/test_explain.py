@@ -48,7 +48,19 @@ def test_as_json(gcnsl, model) -> None:
 
 def test_edges_are_shown_with_directions_and_weights(gcnsl, model, weighted, tmp_path) -> None:
     assert "edge in A" not in gcnsl("explain", model, "p12")[1]
-    gcnsl("train", *weighted, "--directed", "--method", "gcn", "--set", "epochs=3", "-o", tmp_path / "directed")
+    gcnsl(
+        "train",
+        *weighted,
+        "--directed",
+        "--method",
+        "gcn",
+        "--method",
+        "gcn-sl",
+        "--set",
+        "epochs=3",
+        "-o",
+        tmp_path / "directed",
+    )
     told = explain(NodeClassifier.load(tmp_path / "directed"), 12)
     _, out, _ = gcnsl("explain", tmp_path / "directed", "p12", "--top", 99)
     assert "edge in A" in out
@@ -61,7 +73,7 @@ def test_edges_are_shown_with_directions_and_weights(gcnsl, model, weighted, tmp
 
 
 def test_a_crowd_is_not_listed(gcnsl, people, tmp_path) -> None:
-    crowded = ("--set", "epsilon=0.01", "--set", "feature_shift=100", "--set", "epochs=3")
+    crowded = ("--method", "gcn-sl", "--set", "epsilon=0.01", "--set", "feature_shift=100", "--set", "epochs=3")
     gcnsl("train", *people, *crowded, "-o", tmp_path / "model")
     _, out, _ = gcnsl("explain", tmp_path / "model", "p12")
     assert "Learned graph A*: 89 neighbours, " in out
@@ -72,7 +84,7 @@ def test_a_crowd_is_not_listed(gcnsl, people, tmp_path) -> None:
 def test_more_features_than_are_shown_are_summed_up(gcnsl, people, frames, tmp_path) -> None:
     more = {f"g{i}": np.arange(90) % (i + 2) + 1 for i in range(5)}
     frames[0].assign(**more).to_csv(tmp_path / "nodes.csv", index=False)
-    gcnsl("train", *people, "--set", "epochs=3", "-o", tmp_path / "model")
+    gcnsl("train", *people, "--method", "gcn-sl", "--set", "epochs=3", "-o", tmp_path / "model")
     features = explain(NodeClassifier.load(tmp_path / "model"), 12).features
     assert len(features) == 6
     with pytest.MonkeyPatch.context() as patched:
@@ -92,7 +104,7 @@ def test_names_are_no_markup(gcnsl, people, frames, tmp_path) -> None:
     nodes, edges = (frame.replace("p12", "[bold]p12[/]").replace("red", "[red]") for frame in frames)
     nodes.to_csv(tmp_path / "nodes.csv", index=False)
     edges.to_csv(tmp_path / "edges.csv", index=False)
-    gcnsl("train", *people, "--set", "epochs=30", "-o", tmp_path / "model")
+    gcnsl("train", *people, "--method", "gcn-sl", "--set", "epochs=30", "-o", tmp_path / "model")
     for command in (("explain", tmp_path / "model", "[bold]p12[/]"), ("predict", tmp_path / "model")):
         code, out, _ = gcnsl(*command)
         assert code == 0
@@ -101,7 +113,18 @@ def test_names_are_no_markup(gcnsl, people, frames, tmp_path) -> None:
 
 
 def test_without_a_learned_graph(gcnsl, people, tmp_path) -> None:
-    gcnsl("train", *people, "--set", "epochs=3", "--set", "use_reconnected=false", "-o", tmp_path / "model")
+    gcnsl(
+        "train",
+        *people,
+        "--method",
+        "gcn-sl",
+        "--set",
+        "epochs=3",
+        "--set",
+        "use_reconnected=false",
+        "-o",
+        tmp_path / "model",
+    )
     code, out, _ = gcnsl("explain", tmp_path / "model", "p12")
     assert code == 0
     assert "gcn-sl-cc has no learned graph here" in out

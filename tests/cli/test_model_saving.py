@@ -11,7 +11,7 @@ import pytest
 from gcnsl import NodeClassifier
 from gcnsl.files import reserved
 
-from .cases import QUICK
+from .cases import TRAIN
 
 PROGRAM = (sys.executable, "-m", "gcnsl")
 
@@ -21,7 +21,7 @@ def command(people, tmp_path, monkeypatch):
     """A training whose rescued model would be in the folder ``rescued``."""
     (tmp_path / "rescued").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "rescued"))
-    return ("train", *people, *QUICK, "--quiet", "-o", tmp_path / "model")
+    return ("train", *people, *TRAIN, "--quiet", "-o", tmp_path / "model")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from gcnsl import NodeClassifier, cli
 
-from .cases import QUICK
+from .cases import TRAIN
 
 
 def test_the_training_graph(gcnsl, model, tmp_path) -> None:
@@ -157,7 +157,7 @@ def test_columns_of_all_kinds_of_new_nodes(gcnsl, pets, tmp_path) -> None:
 
 def test_a_named_graph_is_matched_by_position(gcnsl, data_root, tmp_path) -> None:
     root = ("--root", data_root)
-    assert gcnsl("train", "texas", *root, *QUICK, "-o", tmp_path / "texas")[0] == 0
+    assert gcnsl("train", "texas", *root, *TRAIN, "-o", tmp_path / "texas")[0] == 0
     for graph in ((), ("texas", *root)):
         gcnsl("predict", tmp_path / "texas", *graph, "-o", tmp_path / f"{len(graph)}.csv")
     assert (tmp_path / "0.csv").read_bytes() == (tmp_path / "3.csv").read_bytes()
@@ -223,7 +223,7 @@ def test_a_damaged_model_is_one_line(gcnsl, model) -> None:
 
 def test_predictions_for_a_spreadsheet_hold_no_formulas(gcnsl, people, tmp_path, frames) -> None:
     frames[0].assign(label=frames[0]["label"].replace("red", "=1+1")).to_csv(tmp_path / "nodes.csv", index=False)
-    gcnsl("train", *people, *QUICK, "-o", tmp_path / "model")
+    gcnsl("train", *people, *TRAIN, "-o", tmp_path / "model")
     found = []
     for options in ((), ("--for-spreadsheet",)):
         code, _, err = gcnsl("predict", tmp_path / "model", "-o", tmp_path / "p.csv", *options)

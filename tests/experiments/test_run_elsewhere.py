@@ -7,7 +7,8 @@ from gcnsl.datasets import with_random_split
 from gcnsl.errors import DownloadError
 from gcnsl.experiments import run, run_elsewhere
 from gcnsl.experiments.plan import Scope, plan
-from gcnsl.experiments.result_store import ResultStore, by_key, read_results
+from gcnsl.experiments.result_exports import read_results
+from gcnsl.experiments.result_store import ResultStore, by_key
 from gcnsl.experiments.run_elsewhere import execute_elsewhere
 
 from ..workers.fake_executor import FakeExecutor

@@ -7,9 +7,9 @@ import typer
 from rich.markup import escape
 
 from gcnsl.cli import shared_options as shared
+from gcnsl.cli.after_training import say_if_interrupted
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, percent, print_json, print_table, say
-from gcnsl.cli.train import say_if_interrupted
 
 if TYPE_CHECKING:
     from gcnsl.estimator.explanation import Explanation, Neighbour

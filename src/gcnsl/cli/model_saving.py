@@ -6,10 +6,21 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from gcnsl.errors import WriteError
 
 if TYPE_CHECKING:
     from gcnsl.estimator import NodeClassifier
+
+
+def reserve(context: typer.Context, output: Path) -> None:
+    """Check that a model can be saved in a folder, and keep other commands from doing so until this one has ended."""
+    from gcnsl.files import reserved
+    from gcnsl.storage import check_place
+
+    check_place(output)
+    context.with_resource(reserved(output))
 
 
 def save_model(classifier: NodeClassifier, output: Path) -> None:

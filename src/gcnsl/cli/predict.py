@@ -11,11 +11,11 @@ from rich.markup import escape
 
 from gcnsl.checks import check_choice
 from gcnsl.cli import shared_options as shared
+from gcnsl.cli.after_training import say_if_interrupted
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_facts, print_json, print_table, say
 from gcnsl.cli.graph_source import IN_A_MODEL, GraphSource, takes_graph
 from gcnsl.cli.quality_tables import metric_facts, print_classes
-from gcnsl.cli.train import say_if_interrupted
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:

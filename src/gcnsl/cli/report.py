@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from gcnsl.cli import shared_options as shared
+from gcnsl.cli.after_training import say_if_interrupted
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_json, say
 from gcnsl.cli.experiments import SettingsFolder, report_on_paper
 from gcnsl.cli.graph_source import IN_A_MODEL, GraphSource, takes_graph
 from gcnsl.cli.page_writing import SECONDS, write_page
-from gcnsl.cli.train import say_if_interrupted
 from gcnsl.errors import InputError
 
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from gcnsl.methods import Method
 from gcnsl.options import Option
+from gcnsl.selection import AUTO, AutoSettings
 from gcnsl.training import StageSettings, TrainingSettings
 
 Documented = TypeVar("Documented", bound=type)
@@ -13,7 +14,7 @@ _WIDTH = 116
 
 
 def option_lines(methods: Mapping[str, Method]) -> str:
-    """The options of several methods: those of training once, then those of each model."""
+    """The options of several methods: those of training once, then those of each model, and last those of auto."""
     every, network = StageSettings.described(), TrainingSettings.described()
     parts = ["Options of every method's training:\n", options_of(every)]
     parts += ["\nFurther options of the training of networks:\n", options_of(network[len(every) :])]
@@ -22,6 +23,7 @@ def option_lines(methods: Mapping[str, Method]) -> str:
         trained, defaults = method.training.described(), method.options()
         other = ", ".join(f"{o.name}={defaults[o.name]}" for o in trained if defaults[o.name] != o.default)
         parts += [f"\nOptions of ``{name}``{f' (trained with {other})' if other else ''}:\n", options_of(own)]
+    parts += [f"\nOptions of ``{AUTO}``:\n", options_of(AutoSettings.described())]
     return "\n".join(parts)
 
 

@@ -14,9 +14,11 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError
+from gcnsl.estimator.explained_member import explained_member
 from gcnsl.estimator.feature_attribution import attribute_features, own_features
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.estimator.similarity_reasons import Reason, feature_names, node_name, reason
+from gcnsl.methods import Fitted
 from gcnsl.nn.compared_rows import ComparedRows
 from gcnsl.sparse import slice_rows
 
@@ -173,6 +175,7 @@ def explain(
 ) -> Explanation:
     """Explain the prediction for a node of the training graph, by its number.
 
+    The probabilities are those of the classifier. If it is an ensemble, the reasons are those of one of its members.
     Who explains many nodes can save time in three ways.
 
     Args:
@@ -190,6 +193,7 @@ def explain(
 def _explain(
     classifier: NodeClassifier, node: int, probabilities: NDArray[Any], reasoned: int, *, with_features: bool
 ) -> Explanation:
+    classifier, method = explained_member(classifier)
     order = np.argsort(-probabilities[node], kind="stable")
     given = _links(classifier.graph_, node)
     learned = _Learned(classifier, node)
@@ -209,7 +213,7 @@ def _explain(
     classes, branches = classifier.classes_.tolist(), getattr(classifier.model_, "evidence", None)
     prepared, (first, second) = classifier.fitted_.prepared, order[:2].tolist()
     return Explanation(
-        method=prepared.method.name,
+        method=method,
         node=_view(classifier, probabilities, node),
         probabilities={classes[c]: float(probabilities[node, c]) for c in order},
         original=[other for other in closest if other.original],
@@ -224,9 +228,10 @@ def _explain(
 def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) -> list[Feature] | None:
     if getattr(classifier.model_, "is_step_function", False):
         return None
-    shares = attribute_features(classifier.fitted_, node, one=one, other=other)
+    fitted = cast("Fitted", classifier.fitted_)  # explain has put a member in place of an ensemble
+    shares = attribute_features(fitted, node, one=one, other=other)
     given = slice_rows(classifier.graph_.x, node, node + 1).to_dense()[0]
-    values = given if len(given) == len(shares) else own_features(classifier.fitted_, node)  # the method's own
+    values = given if len(given) == len(shares) else own_features(fitted, node)  # the method's own
     names = feature_names(classifier, len(shares))
     order = [column for column in np.argsort(-np.abs(shares), kind="stable").tolist() if shares[column] != 0]
     return [Feature(names[column], float(values[column]), float(shares[column])) for column in order]

@@ -22,6 +22,7 @@ from typing_extensions import Self
 from gcnsl.checks import UNLABELLED, check_flag, check_generator, check_number, check_seed
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.estimator import stored_classifier
+from gcnsl.estimator.best_for_graph import select_for_graph
 from gcnsl.estimator.documented import option_lines, with_options_of
 from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.estimator.over_nodes import ClassifierOverNodes, node_numbers
@@ -31,8 +32,10 @@ from gcnsl.graph.arcs import edge_parts
 from gcnsl.graph.masks import check_masks
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
 from gcnsl.methods.registry import Folder
+from gcnsl.selection import AUTO, AutoSettings, Blend
+from gcnsl.selection.journal import remove_journal
 from gcnsl.sparse import stored_parts
-from gcnsl.training import Checkpoint, Epoch, choose_device, measure
+from gcnsl.training import Checkpoint, choose_device, measure
 
 
 @with_options_of(option_lines(METHODS))
@@ -50,22 +53,25 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> classifier.predict()                                                              # doctest: +SKIP
 
     Args:
-        method: A name of :data:`gcnsl.methods.METHODS`, such as ``"gcn-sl"``, ``"h2gcn-2"`` or ``"mlp"``.
+        method: A name of :data:`gcnsl.methods.METHODS`, such as ``"gcn-sl"``, ``"h2gcn-2"`` or ``"mlp"``; or
+            ``"auto"`` for the best ensemble of many methods that is found within ``minutes``.
         validation_fraction: Share of the labelled nodes that decide when to stop, if ``fit`` is given none.
         random_state: Seed of everything that is drawn: validation nodes, anchors, weights, dropout.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
         minutes: Time for training, preparation included: it ends with the last epoch that fits. One epoch is always
-            made; ``None`` for as long as it takes.
-        checkpoint: File to save a run in, and to continue from; :meth:`save` removes it. ``None`` for none.
+            made; ``None`` for as long as it takes, or with ``"auto"`` as long as its ``quality`` says.
+        checkpoint: File (``"auto"``: folder) to save a run in, and to continue from; :meth:`save` removes it. ``None``
+            for none.
         checkpoint_every: Number of epochs between two writes of it.
-        on_epoch: Called with a :class:`gcnsl.training.Epoch` after each epoch.
+        on_epoch: Called with a :class:`gcnsl.training.Epoch` after each epoch; with ``"auto"``, now and then with a
+            :class:`gcnsl.selection.Progress`.
         **options: Hyper-parameters of the method and of its training, listed below.
 
     Attributes:
         classes_: The classes, sorted, of the type that the labels had.
         n_features_in_: Number of features per node.
         fitted_: The trained model with the graph as it reads it, a :class:`gcnsl.methods.Fitted`.
-        model_: The trained model, a ``torch.nn.Module``.
+        model_: The trained model, a ``torch.nn.Module``; with ``"auto"`` that of the ensemble's heaviest member.
         history_: Losses and accuracies of every epoch, a :class:`gcnsl.training.History`.
         graph_: The training graph, a checked ``Data``.
         y_: Class numbers of its nodes, -1 for unlabelled ones (n).
@@ -73,6 +79,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         node_ids_: The caller's names for the nodes, if they were given, else ``None``.
         encoder_: How the columns of a table become features, a :class:`gcnsl.graph.ColumnEncoder`; ``None`` if the
             graph is not from a table.
+        leaderboard_: With ``"auto"`` all that was tried, the best first, a ``pandas.DataFrame``. ``validation`` and
+            ``test`` are values of ``metric``; test nodes are those of the graph's test mask.
     """
 
     def __init__(
@@ -85,7 +93,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         minutes: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = Checkpoint.every,
-        on_epoch: Callable[[Epoch], None] | None = None,
+        on_epoch: Callable[[Any], None] | None = None,
         **options: Any,
     ) -> None:
         self.method = method
@@ -108,7 +116,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         own = {name: value for name, value in parameters.items() if name in self._get_param_names()}
         super().set_params(**own)
         others = {name: value for name, value in parameters.items() if name not in own}
-        find_method(self.method).with_options(**others)
+        if self.method == AUTO:
+            AutoSettings.check(**others)
+        else:
+            find_method(self.method).with_options(**others)
         self.options = self.options | others
         return self
 
@@ -151,6 +162,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("val_mask selects no node: give it labelled nodes, or None to have some drawn")
         masks = {"train_mask": (data.y != UNLABELLED)[:, None] & ~data.val_mask}
         data.update(check_masks(masks, data.y, data.num_nodes, names))
+        if self.method == AUTO:
+            return self._select(data, data.train_mask[:, 0], data.val_mask[:, 0], classes, seed=seed)
         return self._train(data, data.train_mask[:, 0], data.val_mask[:, 0], classes, seed=seed)
 
     def fit_graph(self, data: Data, *, run: int = 0, all_labels: bool = False, root: Folder = None) -> Self:
@@ -173,6 +186,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             shown = np.where(train_mask.numpy(), data.y.numpy(), UNLABELLED)
             val_mask = torch.from_numpy(draw_validation(shown, self.validation_fraction, seed=seed))
             train_mask = train_mask & ~val_mask
+        if self.method == AUTO:
+            held_back = masks["test"] & ~(train_mask | val_mask)
+            return self._select(data, train_mask, val_mask, np.array(data.class_names), seed=seed, test_mask=held_back)
         data = encode_columns(data, train_mask)
         return self._train(data, train_mask, val_mask, np.array(data.class_names), seed=seed, root=root)
 
@@ -204,6 +220,37 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._keep(interruption.so_far, classes, train_mask, val_mask)
             raise
         self._keep(fitted, classes, train_mask, val_mask)
+        return self
+
+    def _select(
+        self,
+        data: Data,
+        train_mask: Tensor,
+        val_mask: Tensor,
+        classes: NDArray[Any],
+        *,
+        seed: int,
+        test_mask: Tensor | None = None,
+    ) -> Self:
+        """Find the best ensemble for a checked graph; the labels of test nodes are looked at once it is chosen."""
+        minutes = None if self.minutes is None else check_number("minutes", self.minutes, above=0)
+        found, interruption = select_for_graph(
+            encode_columns(data, train_mask | val_mask),
+            train_mask,
+            val_mask,
+            AutoSettings().changed(**self.options),
+            test_mask=test_mask,
+            seed=seed,
+            device=self.device,
+            minutes=minutes,
+            checkpoint=self.checkpoint,
+            on_progress=self.on_epoch,
+        )
+        if found is not None:
+            self._keep(found.fitted, classes, train_mask, val_mask)
+            self.leaderboard_ = found.leaderboard
+        if interruption is not None:
+            raise interruption
         return self
 
     def predict(self, X: Any = None, *, edge_index: Any = None, edge_weight: Any = None) -> NDArray[Any]:
@@ -290,7 +337,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         stored_classifier.save(self, path, overwrite=overwrite)
         if self.checkpoint is not None and self.history_.stopped != "interrupted":
-            Checkpoint(self.checkpoint).remove()
+            remove_journal(self.checkpoint) if self.method == AUTO else Checkpoint(self.checkpoint).remove()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str = "auto") -> Self:
@@ -299,7 +346,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         stored_classifier.load(classifier, path, device=device)
         return classifier
 
-    def _keep(self, fitted: Fitted, classes: NDArray[Any], train_mask: Tensor, val_mask: Tensor) -> None:
+    def _keep(self, fitted: Fitted | Blend, classes: NDArray[Any], train_mask: Tensor, val_mask: Tensor) -> None:
         """Set what a fitted classifier has."""
         graph = fitted.prepared.graph
         self.fitted_, self.model_, self.history_ = fitted, fitted.model, fitted.history

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -17,10 +18,11 @@ from gcnsl.graph.arcs import check_weights, edge_parts
 from gcnsl.graph.arrays import check_features
 from gcnsl.graph.ids import check_ids
 from gcnsl.graph.simple_edges import check_edges
-from gcnsl.methods import Fitted, find_method, prepare
+from gcnsl.selection import AUTO, Blend
+from gcnsl.selection.stored_member import Stored, below, restored_blend, restored_fits, stored_blend, stored_fit
 from gcnsl.sparse import from_parts, stored_parts
 from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings
-from gcnsl.training import History, choose_device
+from gcnsl.training import choose_device
 
 if TYPE_CHECKING:
     from gcnsl.estimator.node_classifier import NodeClassifier
@@ -32,29 +34,23 @@ _KEPT_PARAMETERS = ("validation_fraction", "checkpoint_every")
 
 def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Write a fitted classifier to a folder."""
-    prepared, ids = classifier.fitted_.prepared, classifier.node_ids_
-    plain, precomputed, features = prepared.state()
+    graph, ids, fitted = classifier.graph_, classifier.node_ids_, classifier.fitted_
     encoder, learned = (None, {}) if classifier.encoder_ is None else classifier.encoder_.state()
-    config: dict[str, Any] = {
-        "method": prepared.method.name,
-        "options": prepared.method.options(),
+    stored = stored_blend(fitted, classifier.options) if isinstance(fitted, Blend) else stored_fit(fitted)
+    table = getattr(classifier, "leaderboard_", None)
+    config: dict[str, Any] = stored.plain | {
         "parameters": {name: np.asarray(getattr(classifier, name)).item() for name in _KEPT_PARAMETERS},
-        "seed": prepared.seed,
-        "shape": list(prepared.graph.x.shape),
+        "shape": list(graph.x.shape),
         "classes": classifier.classes_.tolist(),
         "node_ids": None if ids is None else "integers" if ids.dtype.kind in "iu" else "strings",
-        "feature_names": prepared.graph.get("feature_names"),
-        "weight_column": prepared.graph.get("weight_column"),
-        "history": classifier.history_.to_dict(),
-        "precomputed": plain,
+        "feature_names": graph.get("feature_names"),
+        "weight_column": graph.get("weight_column"),
         "encoder": encoder,
     }
-    tensors = {f"model.{name}": value for name, value in classifier.model_.state_dict().items()}
-    tensors |= stored_parts(prepared.graph.x, "x") | edge_parts(prepared.graph)
+    config |= {} if table is None else {"leaderboard": table.to_dict("records")}
+    tensors = stored.tensors | stored_parts(graph.x, "x") | edge_parts(graph)
     tensors |= {name: torch.from_numpy(getattr(classifier, f"{name}_")) for name in PARTS}
-    tensors |= {f"precomputed.{name}": value for name, value in precomputed.items()}
     tensors |= {f"encoder.{name}": value for name, value in learned.items()}
-    tensors |= {f"features.{name}": value for name, value in features.items()}
     if ids is not None:
         tensors["node_ids"], tensors["node_ids.ends"] = pack_strings([str(name) for name in ids])
     save_folder(path, config, tensors, overwrite=overwrite)
@@ -65,13 +61,9 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
     chosen = choose_device(device)
     config, tensors = load_folder(path)
     try:
-        method = find_method(config["method"]).with_options(**config["options"])
-        graph = _graph(config, tensors)
-        state = config["precomputed"], _below("precomputed", tensors), _below("features", tensors)
-        prepared = prepare(method, graph, seed=config["seed"], device=chosen, state=state)
-        model = prepared.build()
-        model.load_state_dict(_finite(_below("model", tensors)))
-        fitted = Fitted(prepared, model.eval(), History.from_dict(config["history"]))
+        graph, stored = _graph(config, tensors), Stored(config, tensors)
+        is_blend = config["method"] == AUTO
+        fitted = restored_blend(stored, graph, chosen) if is_blend else restored_fits([stored], graph, chosen)[0]
         parameters = {name: config["parameters"].pop(name) for name in _KEPT_PARAMETERS}
         if config["parameters"]:
             raise ValueError(f"it has parameters {', '.join(config['parameters'])}")
@@ -79,9 +71,11 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         raise InputError(
             f"{os.fspath(path)} holds no classifier that this version understands ({error}): train and save it again"
         ) from error
-    classifier.method, classifier.options = method.name, config["options"]
+    classifier.method, classifier.options = config["method"], config["options"]
     classifier.set_params(**parameters, random_state=config["seed"], device=device)
     classifier._keep(fitted, np.array(config["classes"]), tensors["train_mask"], tensors["val_mask"])
+    if "leaderboard" in config:
+        classifier.leaderboard_ = pd.DataFrame(config["leaderboard"])
 
 
 def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
@@ -99,7 +93,7 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
         graph.node_ids = check_ids(ids.astype(np.int64) if config["node_ids"] == "integers" else ids, n)
     graph.update({name: config[name] for name in ("feature_names", "weight_column") if config[name] is not None})
     if config["encoder"] is not None:
-        graph.encoder = ColumnEncoder.from_state(config["encoder"], _below("encoder", tensors))
+        graph.encoder = ColumnEncoder.from_state(config["encoder"], below("encoder", tensors))
         if len(graph.encoder.feature_names) != d:
             raise ValueError(f"its encoder makes {len(graph.encoder.feature_names)} features, not {d}")
     return graph
@@ -116,13 +110,6 @@ def _check_values(x: Tensor, tensors: dict[str, Tensor], num_classes: int) -> No
         raise ValueError("its masks are not boolean")
 
 
-def _finite(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    for name, tensor in tensors.items():
-        if not tensor.isfinite().all():
-            raise ValueError(f"{name} holds NaN or infinity")
-    return tensors
-
-
 def _edges(tensors: dict[str, Tensor], num_nodes: int) -> dict[str, Tensor]:
     """The edges, and the arcs and weights that were saved with them."""
     parts = {}
@@ -134,7 +121,3 @@ def _edges(tensors: dict[str, Tensor], num_nodes: int) -> dict[str, Tensor]:
             check_weights(tensors[weight], tensors[index].shape[1])
             parts[weight] = tensors[weight]
     return parts
-
-
-def _below(part: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}

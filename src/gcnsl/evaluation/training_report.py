@@ -12,6 +12,7 @@ from gcnsl.estimator import NodeClassifier
 from gcnsl.evaluation.agreement import learned_agreement
 from gcnsl.evaluation.quality import Quality, quality_of
 from gcnsl.graph import edge_homophily, split_masks
+from gcnsl.selection import AUTO, Blend
 
 CROWDED = 0.1
 """A learned graph that joins a larger share of all pairs than this tells little."""
@@ -75,7 +76,7 @@ class TrainingReport:
 def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> TrainingReport:
     """Say what came of ``classifier.fit_graph(data, run=run)``: here the test nodes are looked at, once."""
     prepared, history, n = classifier.fitted_.prepared, classifier.history_, data.num_nodes
-    pairs = max(1, n * (n - 1) // 2)
+    pairs, is_blend = max(1, n * (n - 1) // 2), isinstance(classifier.fitted_, Blend)
     held_back = split_masks(data, run, need=())["test"].numpy() & (classifier.y_ == UNLABELLED)
     parts = {"train": classifier.train_mask_, "val": classifier.val_mask_, "test": held_back}
     probabilities, y = classifier.predict_proba(), data.y.numpy()
@@ -86,7 +87,7 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
     shares = torch.bincount(data.y[data.y != UNLABELLED]) / (data.y != UNLABELLED).sum()
     chance = float(shares.square().sum())
     return TrainingReport(
-        method=prepared.method.name,
+        method=AUTO if is_blend else prepared.method.name,
         graph=data.get("name") or "graph",
         run=run,
         device=str(prepared.device),
@@ -100,5 +101,5 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
         seconds=history.seconds,
         original=GraphFacts(edges, None if math.isnan(homophily) else homophily, edges / pairs, chance),
         reconnected=learned and GraphFacts(joined, learned.homophily, joined / pairs, chance),
-        options=prepared.method.options(),
+        options=classifier.options if is_blend else prepared.method.options(),
     )

@@ -1,0 +1,22 @@
+"""What `gcnsl train` was asked for, whoever carries it out."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainRequest:
+    """The options that mean the same for one method and for many, by their names."""
+
+    output: Path | None
+    split: str
+    run: int
+    all_labels: bool
+    seed: int
+    device: str
+    minutes: float | None
+    plot: Path | None
+    page: Path | None
+    root: Path | None
+    as_json: bool
+    quiet: bool

@@ -1,0 +1,68 @@
+"""The options of ``method="auto"``."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from gcnsl.checks import check_choice
+from gcnsl.methods import ALIASES, METHODS, find_method
+from gcnsl.options import Options, option
+from gcnsl.training.class_weights import check_class_weight
+from gcnsl.training.metrics import MetricName
+
+AUTO = "auto"
+"""What stands in place of a method's name."""
+Quality = Literal["fast", "good", "best"]
+
+
+class Effort(NamedTuple):
+    """What a quality means.
+
+    Attributes:
+        minutes: Time budget, unless one is given.
+        folds: Number of folds of the labelled nodes.
+        trials: How many hyper-parameters are tried besides the methods' defaults.
+    """
+
+    minutes: float
+    folds: int
+    trials: int
+
+
+EFFORTS: dict[Quality, Effort] = {"fast": Effort(1, 4, 0), "good": Effort(5, 5, 60), "best": Effort(30, 8, 300)}
+
+
+@dataclass(frozen=True)
+class AutoSettings(Options):
+    """How the best model is looked for."""
+
+    quality: Quality = option(
+        "good",
+        "How much is tried: the methods with their defaults (fast), also other hyper-parameters (good), or many of "
+        "them and more folds (best). Without a time budget, 1, 5 or 30 minutes.",
+    )
+    metric: MetricName = option("accuracy", "What the models are compared by.")
+    class_weight: str | None = option(
+        None, "Weights of the classes in the loss: none, balanced (all classes count the same), or such as yes=5,no=1."
+    )
+    keep_validation: bool = option(
+        False,
+        "Choose by the given validation nodes and never learn from them. Otherwise training and validation nodes are "
+        "one set, cut into folds that take turns in validation.",
+    )
+    single: bool = option(False, "Keep the best single model instead of an ensemble, where speed matters.")
+    distil: str | None = option(None, "Keep one model of this method that has learned what the ensemble predicts.")
+    processes: int | None = option(
+        None, "Models that are trained at the same time; none for one on each core.", least=1
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "class_weight", check_class_weight(self.class_weight))
+        super().__post_init__()
+        if self.distil is not None:
+            check_choice("distil", self.distil, [*METHODS, *ALIASES])
+            object.__setattr__(self, "distil", find_method(self.distil).name)
+
+    @property
+    def effort(self) -> Effort:
+        """What the quality means."""
+        return EFFORTS[self.quality]

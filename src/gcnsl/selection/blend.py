@@ -1,0 +1,102 @@
+"""A weighted ensemble of trained models, which predicts as a single one does."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from gcnsl.errors import InputError
+from gcnsl.methods import Fitted, Prepared
+from gcnsl.selection.ensemble import TINY, tempered
+from gcnsl.training import History
+
+
+class BlendWarning(UserWarning):
+    """Some members of an ensemble can't do what is asked; the others do it."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One candidate of an ensemble: a model for each fold, all with the same inputs.
+
+    Attributes:
+        name: What it is called in the leaderboard.
+        weight: Its share in the ensemble.
+        temperature: Makes its probabilities more even (> 1) or more certain (< 1).
+        fits: The models.
+    """
+
+    name: str
+    weight: float
+    temperature: float
+    fits: tuple[Fitted, ...]
+
+    def probabilities(self, logits: Callable[[Fitted], Tensor]) -> NDArray[np.floating[Any]]:
+        """The mean over the models (n × C), whose logits are those that a function gives for each."""
+        return tempered(
+            np.mean([logits(fitted).softmax(dim=1).numpy() for fitted in self.fits], axis=0), self.temperature
+        )
+
+    def grown_probabilities(self, graph: Data) -> NDArray[np.floating[Any]] | InputError:
+        """Those of a graph whose first nodes are those of the training graph, or why they can't be computed."""
+        try:
+            return self.probabilities(lambda fitted: fitted.grown_logits(graph))
+        except InputError as error:
+            return error
+
+
+@dataclass(frozen=True)
+class Blend:
+    """The weighted mean of the members' probabilities; the heaviest member comes first.
+
+    It has what :class:`gcnsl.methods.Fitted` has. ``prepared`` and ``model`` are those of the heaviest member.
+    """
+
+    members: tuple[Member, ...]
+    history: History
+    temperature: float = 1.0
+    """That of the mean, which is less sure than its members."""
+
+    @property
+    def prepared(self) -> Prepared:
+        """The method and the graph of the heaviest member."""
+        return self.members[0].fits[0].prepared
+
+    @property
+    def model(self) -> nn.Module:
+        """The first model of the heaviest member."""
+        return self.members[0].fits[0].model
+
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities of the training graph's nodes (n × C)."""
+        return self._mean([(member, member.probabilities(Fitted.logits)) for member in self.members])
+
+    def grown_logits(self, graph: Data) -> Tensor:
+        """The same for a graph whose first nodes are those of the training graph.
+
+        Members that can't take new nodes are left out, with a :class:`BlendWarning`; the others share their weight.
+        """
+        predicted = [(member, member.grown_probabilities(graph)) for member in self.members]
+        able = [(member, part) for member, part in predicted if not isinstance(part, InputError)]
+        unable = {member: part for member, part in predicted if isinstance(part, InputError)}
+        why = next(iter(unable.values()), None)
+        if why is not None and not able:
+            raise why
+        if why is not None:
+            share, names = sum(member.weight for member in unable), ", ".join(member.name for member in unable)
+            are = f"{'is' if len(unable) == 1 else 'are'} left out of the ensemble, {share:.0%} of its weight"
+            warnings.warn(f"{names} can't predict this graph and {are}: {why}", BlendWarning, stacklevel=4)
+        return self._mean(able)
+
+    def _mean(self, parts: list[tuple[Member, NDArray[np.floating[Any]]]]) -> Tensor:
+        weights = np.array([member.weight for member, _ in parts])
+        mean = np.tensordot(weights / weights.sum(), np.stack([part for _, part in parts]), 1)
+        return torch.from_numpy(np.log(tempered(mean, self.temperature).clip(min=TINY))).float()

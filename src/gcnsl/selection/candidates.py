@@ -1,0 +1,105 @@
+"""What is tried: methods with hyper-parameters, in order of cost; facts of the graph decide which."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch_geometric.data import Data
+from torch_geometric.utils import degree
+
+from gcnsl.methods import Method, find_method
+
+MANY_PAIRS = 3e7
+"""With more pairs of nodes two steps apart than this, methods that store them are left out."""
+TITLES = {
+    "label-propagation": "label propagation",
+    "logistic": "logistic regression",
+    "boosted-trees": "boosted trees",
+    "twins": "twins",
+    "mlp": "MLP",
+    "gcn-sl-plus": "GCN-SL+",
+    "linkx": "LINKX",
+    "sage": "SAGE",
+    "fsgnn": "FSGNN",
+    "gcn": "GCN",
+    "h2gcn-2": "H2GCN",
+    "gpr-gnn": "GPR-GNN",
+    "acm-gcn": "ACM-GCN",
+    "dir-gcn": "Dir-GCN",
+}
+"""The methods that are tried, as people call them."""
+_DEEP = {"num_layers": 5, "hidden_channels": 128, "norm": "batch", "dropout": 0.3, "drop_features": False}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method with those hyper-parameters that differ from its defaults, and a name to show.
+
+    Two candidates are equal if they train the same model, whatever their names.
+    """
+
+    name: str = field(compare=False)
+    method: str
+    options: dict[str, Any] = field(default_factory=dict, compare=False)
+    key: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        text = json.dumps([self.method, self.options], sort_keys=True)
+        object.__setattr__(self, "key", hashlib.sha256(text.encode()).hexdigest()[:16])
+
+    @cached_property
+    def resolved(self) -> Method:
+        """The method with these hyper-parameters."""
+        return find_method(self.method).with_options(**self.options)
+
+
+def portfolio(graph: Data) -> list[Candidate]:
+    """The candidates for a graph, each with defaults from its literature, cheap ones first."""
+    left_out = set() if graph.num_features else {"mlp"}
+    if pairs_in_two_steps(graph) > MANY_PAIRS:
+        left_out.add("h2gcn-2")
+    entries = _entries(directed="arc_index" in graph)
+    return [
+        Candidate(", ".join(filter(None, (TITLES[method], variant))), method, options)
+        for method, variant, options in entries
+        if method not in left_out
+    ]
+
+
+def _entries(*, directed: bool) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Methods, what is special about them in a word, and options."""
+    along = {"direction": "out" if directed else "undirected"}
+    yield "label-propagation", "", {}
+    yield "logistic", "", {}
+    yield "boosted-trees", "", {}
+    yield "twins", "", along
+    yield "mlp", "", {}
+    yield "gcn-sl-plus", "", {}
+    yield "linkx", "", along
+    yield "sage", "deep", _DEEP
+    yield "fsgnn", "", along
+    yield "gcn", "", {}
+    yield "sage", "", {}
+    if directed:
+        yield "gcn-sl-plus", "undirected", {"direction": "undirected"}
+        yield "linkx", "undirected", {"direction": "undirected"}
+        yield "fsgnn", "undirected", {"direction": "undirected"}
+        yield "sage", "out-edges", along
+    yield "h2gcn-2", "", {}
+    yield "gcn", "deep", {**_DEEP, "residual": True}
+    yield "gpr-gnn", "", {}
+    yield "acm-gcn", "", {}
+    if directed:
+        yield "dir-gcn", "", {}
+
+
+def pairs_in_two_steps(graph: Data) -> float:
+    """An upper bound: the number of walks of two steps."""
+    degrees = degree(graph.edge_index[0], graph.num_nodes, dtype=torch.float64)
+    return float(degrees.square().sum())

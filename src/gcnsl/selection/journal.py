@@ -1,0 +1,122 @@
+"""Finished fits on disk, one file each: what is finished survives a crash, and the same selection goes on from there.
+
+A file is written by the process that trained the model, completely or not at all. It is in the format of safetensors,
+so nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+from gcnsl.errors import InputError
+from gcnsl.files import atomic_write
+from gcnsl.methods import Fitted
+from gcnsl.selection.candidates import Candidate
+from gcnsl.selection.stored_member import Stored, stored_fit
+
+KIND = "gcnsl-fold-1"
+
+
+@dataclass(frozen=True)
+class FoldFit:
+    """What came of training a candidate on a fold.
+
+    Attributes:
+        candidate, fold: What was trained.
+        seconds: Time to train, preparation included.
+        predict_seconds: Time to predict all nodes.
+        elapsed: Time that the whole selection had taken by then.
+        probabilities: Of all nodes (n × C).
+    """
+
+    candidate: Candidate
+    fold: int
+    seconds: float
+    predict_seconds: float
+    elapsed: float
+    probabilities: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Journal:
+    """A folder with the finished fits of one problem.
+
+    Args:
+        path: The folder; it is made with the first fit.
+        identity: Tells problems apart.
+    """
+
+    path: Path
+    identity: str
+
+    def write(self, found: FoldFit, fitted: Fitted) -> None:
+        """Add a fit."""
+        candidate, stored = found.candidate, stored_fit(fitted)
+        plain = {
+            "candidate": [candidate.name, candidate.method, candidate.options],
+            "fold": found.fold,
+            "seconds": found.seconds,
+            "predict_seconds": found.predict_seconds,
+            "elapsed": found.elapsed,
+        }
+        metadata = {"kind": KIND, "problem": self.identity, "fit": json.dumps(plain), "model": json.dumps(stored.plain)}
+        tensors = {f"model.{name}": value for name, value in stored.tensors.items()}
+        tensors["probabilities"] = torch.from_numpy(found.probabilities)
+        atomic_write(self._file(found.candidate, found.fold), safetensors.torch.save(tensors, metadata))
+
+    def read(self) -> Iterator[FoldFit]:
+        """All fits, those of the first fold first, and of each fold the earliest.
+
+        Raises:
+            InputError: If the folder holds something else, or the fits of another problem.
+        """
+        found = [self._read(path) for path in self.path.glob("*.safetensors")]
+        yield from sorted(found, key=lambda fit: (fit.fold, fit.elapsed))
+
+    def model(self, candidate: Candidate, fold: int) -> Stored:
+        """The trained model of a fit."""
+        with safe_open(self._file(candidate, fold), framework="pt") as file:
+            names = [name for name in file.keys() if name.startswith("model.")]  # noqa: SIM118 - it is no mapping
+            tensors = {name.removeprefix("model."): file.get_tensor(name).clone() for name in names}
+            return Stored(json.loads(file.metadata()["model"]), tensors)
+
+    def check_place(self) -> None:
+        """Raise an InputError if the folder is none of ours."""
+        if self.path.is_file():
+            raise self._refusal("is a file: it belongs to a run of a single method")
+
+    def _file(self, candidate: Candidate, fold: int) -> Path:
+        return self.path / f"{candidate.key}-{fold}.safetensors"
+
+    def _read(self, path: Path) -> FoldFit:
+        try:
+            with safe_open(path, framework="pt") as file:
+                metadata: dict[str, Any] = file.metadata() or {}
+                if metadata.get("kind") != KIND:
+                    raise self._refusal(f"holds {path.name}, which is no trained model of a selection")
+                if metadata["problem"] != self.identity:
+                    raise self._refusal("belongs to another selection: the graph, its labels, seed or options differ")
+                plain, probabilities = json.loads(metadata["fit"]), file.get_tensor("probabilities").numpy().copy()
+        except SafetensorError as error:
+            raise self._refusal(f"holds {path.name}, which can't be read ({error})") from error
+        return FoldFit(**plain | {"candidate": Candidate(*plain["candidate"]), "probabilities": probabilities})
+
+    def _refusal(self, why: str) -> InputError:
+        return InputError(f"checkpoint {self.path} {why}; delete it to start again, or give another path")
+
+
+def remove_journal(path: str | os.PathLike[str]) -> None:
+    """Delete a journal, if there is one, once the model is in a safe place."""
+    shutil.rmtree(path, ignore_errors=True)

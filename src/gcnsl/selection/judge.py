@@ -1,0 +1,51 @@
+"""How good probabilities are on labelled nodes, as far as so many nodes can tell."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnsl.training import METRICS
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.int64]
+FEW = 300
+"""On fewer nodes, metrics that only count predictions are led by chance, and the log loss compares better."""
+COUNTING = ("accuracy", "balanced-accuracy", "macro-f1")
+SMALLEST = 1e-4
+"""A wrong prediction costs no more than one with this probability: a few should not decide by themselves."""
+
+
+class Merit(NamedTuple):
+    """What is compared: more is better, and the second value decides between equal first ones."""
+
+    first: float
+    second: float
+
+
+class Judge(NamedTuple):
+    """Compares by a metric, a name of :data:`gcnsl.training.METRICS`."""
+
+    metric: str
+
+    def value(self, probabilities: Floats, y: Ints) -> float:
+        """The metric of nodes with these probabilities (v × C) and class numbers (v)."""
+        return METRICS[self.metric](probabilities, y)
+
+    def merit(self, probabilities: Floats, y: Ints) -> Merit:
+        """The metric and then the log loss, or the reverse where there are few nodes."""
+        sharpness = -_bounded_log_loss(probabilities, y)
+        if self.metric == "log-loss":
+            return Merit(sharpness, 0.0)
+        gain = METRICS[self.metric].gain(self.value(probabilities, y))
+        gain = -math.inf if math.isnan(gain) else gain
+        leads = len(y) >= FEW or self.metric not in COUNTING
+        return Merit(gain, sharpness) if leads else Merit(sharpness, gain)
+
+
+def _bounded_log_loss(probabilities: Floats, y: Ints) -> float:
+    own = probabilities[np.arange(len(y)), y].astype(np.float64)
+    return float(-np.log(own.clip(min=SMALLEST)).mean()) if np.isfinite(own).all() else math.inf

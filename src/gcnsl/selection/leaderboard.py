@@ -1,0 +1,104 @@
+"""All that was tried, the best first, with a verdict on each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gcnsl.selection.judge import Judge
+from gcnsl.selection.learning_problem import Problem
+from gcnsl.selection.race import Contender, Race
+from gcnsl.training import METRICS
+
+COLUMNS = (
+    "model",
+    "method",
+    "options",
+    "validation",
+    "test",
+    "metric",
+    "train_seconds",
+    "predict_seconds",
+    "weight",
+    "verdict",
+)
+ENSEMBLE, MAJORITY = "ensemble", "majority class"
+Floats = NDArray[np.floating[Any]]
+
+
+def leaderboard(race: Race, weights: Mapping[Contender, float], ensemble: float | None) -> pd.DataFrame:
+    """A row for each contender, for the majority class and, if there is one, for the ensemble.
+
+    Args:
+        race: All contenders.
+        weights: Those of the members.
+        ensemble: Its metric on validation nodes; ``None`` if one contender stands alone.
+    """
+    rows = [_row(race, contender, weights.get(contender, 0.0)) for contender in race.contenders.values()]
+    rows.append({"model": MAJORITY, "method": MAJORITY, "validation": _of_majority(race), "verdict": "for comparison"})
+    if ensemble is not None:
+        members = f"{len(weights)} models by their weights"
+        seconds = {f"{what}_seconds": sum(_seconds(c, what) for c in weights) for what in ("train", "predict")}
+        rows.append({"model": ENSEMBLE, "method": "auto", "validation": ensemble, "verdict": members, **seconds})
+    blank = {"options": {}, "test": np.nan, "train_seconds": 0.0, "predict_seconds": 0.0, "weight": 0.0}
+    table = pd.DataFrame([blank | row | {"metric": race.problem.metric} for row in rows], columns=list(COLUMNS))
+    gain = table["validation"].map(METRICS[race.problem.metric].gain)
+    predicts = (table["model"] == ENSEMBLE) | (table["weight"] == 1)
+    order = pd.DataFrame({"predicts": predicts, "gain": gain}).sort_values(
+        ["predicts", "gain"], ascending=False, kind="stable", na_position="last"
+    )
+    return table.loc[order.index].reset_index(drop=True)
+
+
+def with_test(table: pd.DataFrame, probabilities: Mapping[str, Floats], y: NDArray[np.int64]) -> pd.DataFrame:
+    """The leaderboard with the metric on test nodes, by their probabilities by model (t × C) and classes (t)."""
+    judge = Judge(table["metric"].iloc[0])
+    tested = [judge.value(probabilities[name], y) if name in probabilities else np.nan for name in table["model"]]
+    return table.assign(test=tested)
+
+
+def majority_probabilities(problem: Problem, nodes: int) -> Floats:
+    """The shares of the classes among the nodes that may be learned from, for so many nodes (k × C)."""
+    counts = np.bincount(problem.graph.y[problem.learned].numpy(), minlength=len(problem.graph.class_names))
+    return np.tile(counts / counts.sum(), (nodes, 1))
+
+
+def _of_majority(race: Race) -> float:
+    y = race.problem.graph.y[race.problem.validated(1)].numpy()
+    return race.judge.value(majority_probabilities(race.problem, len(y)), y)
+
+
+def _row(race: Race, contender: Contender, weight: float) -> dict[str, Any]:
+    candidate, level = contender.candidate, contender.level
+    return {
+        "model": candidate.name,
+        "method": candidate.method,
+        "options": candidate.options,
+        "validation": race.value(contender, level) if level else np.nan,
+        "train_seconds": _seconds(contender, "train"),
+        "predict_seconds": _seconds(contender, "predict"),
+        "weight": weight,
+        "verdict": _verdict(race, contender, weight),
+    }
+
+
+def _seconds(contender: Contender, what: str) -> float:
+    name = "seconds" if what == "train" else "predict_seconds"
+    return float(sum(getattr(fit, name) for fit in contender.fits))
+
+
+def _verdict(race: Race, contender: Contender, weight: float) -> str:
+    folds = race.problem.folds
+    if weight > 0:
+        return "in the ensemble" if weight < 1 else "chosen"
+    if contender.failure:
+        return contender.failure
+    if not contender.level:
+        return "not finished in time" if contender.is_running else "skipped: no time was left"
+    if contender.level < folds:
+        return f"given up after {contender.level} of {folds} folds"
+    return "adds nothing to the ensemble"

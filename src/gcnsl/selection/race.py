@@ -1,0 +1,204 @@
+"""The order of the work: all candidates on one fold, more folds for the better ones, and new candidates in between.
+
+This is asynchronous successive halving (ASHA; Li et al., 2020) with the number of folds as the resource: a contender
+goes on to its next fold if it is in the better half of those that have come as far. Towards the end there are no new
+candidates, and the best contenders complete their folds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnsl.selection.candidates import Candidate
+from gcnsl.selection.ensemble import best_temperature, tempered
+from gcnsl.selection.fold_fit import FoldJob
+from gcnsl.selection.journal import FoldFit
+from gcnsl.selection.judge import Judge, Merit
+from gcnsl.selection.learning_problem import Problem
+from gcnsl.selection.proposals import Proposals
+
+PORTFOLIO_UNTIL, SEARCH_UNTIL = 0.5, 0.75
+"""Shares of the time: at first only candidates of the portfolio are begun, and in the end no new ones."""
+LEAST_SHARE = 0.04
+"""A candidate has at least this share of the time."""
+COMPLETED = 10
+"""So many contenders complete their folds in the end, if time allows."""
+Floats = NDArray[np.float32]
+
+
+@dataclass(eq=False)
+class Contender:
+    """A candidate in the race.
+
+    Attributes:
+        candidate: What is trained.
+        fits: Those of its first folds, in their order.
+        is_running: Whether its next fold is being fitted.
+        failure: Why it was given up; empty if it was not.
+    """
+
+    candidate: Candidate
+    fits: list[FoldFit] = field(default_factory=list)
+    is_running: bool = False
+    failure: str = ""
+
+    @property
+    def level(self) -> int:
+        """Number of completed folds."""
+        return len(self.fits)
+
+    @property
+    def seconds(self) -> float:
+        """Mean time of a fit."""
+        return float(np.mean([fit.seconds + fit.predict_seconds for fit in self.fits]))
+
+    def rests_before(self, folds: int) -> bool:
+        """Whether a fold after the first, and one of so many, could be begun."""
+        return 0 < self.level < folds and not self.is_running and not self.failure
+
+    def out_of_fold(self, problem: Problem, folds: int) -> Floats:
+        """Probabilities of the nodes validated in the first folds (v × C), by the models that did not learn them."""
+        nodes = problem.validated(folds).nonzero().flatten().numpy()
+        stacked = np.stack([fit.probabilities[nodes] for fit in self.fits[:folds]])
+        chosen: Floats = stacked[problem.fold.numpy()[nodes], np.arange(len(nodes))]
+        return chosen
+
+    def probabilities(self) -> Floats:
+        """Mean over the folds' models, for all nodes (n × C)."""
+        mean: Floats = np.mean([fit.probabilities for fit in self.fits], axis=0)
+        return mean
+
+
+class Race:
+    """Decides what to train next.
+
+    Args:
+        problem: What is to be learned.
+        portfolio: The first candidates, cheap ones first.
+        proposals: Where further candidates come from.
+        seconds: Time for everything.
+        processes: How many fits run at the same time.
+        fits: Those that are finished already, those of earlier folds first.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        portfolio: Sequence[Candidate],
+        proposals: Proposals,
+        *,
+        seconds: float,
+        processes: int,
+        fits: Iterable[FoldFit] = (),
+    ) -> None:
+        self.problem, self.judge = problem, Judge(problem.metric)
+        self._proposals, self._seconds, self._processes = proposals, seconds, processes
+        self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
+        self._untried, self._merits = list(portfolio), dict[tuple[Candidate, int], Merit]()
+        for fit in fits:
+            if fit.fold == self.contenders.get(fit.candidate, Contender(fit.candidate)).level:  # none is missing before
+                self.add(fit)
+
+    def next_job(self, elapsed: float) -> FoldJob | None:
+        """What to begin now, after so many seconds; ``None`` if nothing is left that fits into the time."""
+        share, left, chosen = elapsed / self._seconds, self._seconds - elapsed, None
+        if share >= PORTFOLIO_UNTIL or not self._untried:
+            chosen = self._promotable() if share < SEARCH_UNTIL else self._incomplete(left)
+        if chosen is None and share < SEARCH_UNTIL:
+            proposed = self._untried[0] if self._untried else self._proposals.ask(self._promising(left))
+            chosen = None if proposed is None else self._contender(proposed)
+        chosen = chosen or self._incomplete(left)
+        if chosen is None and self._untried and (left > 0 or not self.ranking()):  # one model is always made
+            chosen = self._contender(self._untried[0])
+        return None if chosen is None else self._begin(chosen, elapsed)
+
+    def add(self, fit: FoldFit) -> None:
+        """Count a finished fit."""
+        contender = self._contender(fit.candidate)
+        contender.fits.append(fit)
+        contender.is_running = False
+        if contender.level == 1:
+            self._proposals.tell(fit.candidate, self.merit(contender).first)
+
+    def fail(self, job: FoldJob, why: str) -> None:
+        """Give a contender up; its finished fits count."""
+        contender = self._contender(job.candidate)
+        contender.failure, contender.is_running = why, False
+        if not contender.fits:
+            self._proposals.tell(job.candidate, None)
+
+    def merit(self, contender: Contender, level: int | None = None) -> Merit:
+        """How good a contender is on the nodes of its first folds, by default all that are complete.
+
+        Its temperature is the best one, as in an ensemble, so that the log loss does not punish one that is too sure.
+        """
+        level = contender.level if level is None else level
+        known = (contender.candidate, level)
+        if known not in self._merits:
+            y = self.problem.graph.y[self.problem.validated(level)].numpy()
+            given = contender.out_of_fold(self.problem, level)
+            self._merits[known] = self.judge.merit(tempered(given, best_temperature(given, y)), y)
+        return self._merits[known]
+
+    def value(self, contender: Contender, level: int) -> float:
+        """The metric of a contender on the nodes of its first folds."""
+        y = self.problem.graph.y[self.problem.validated(level)].numpy()
+        return self.judge.value(contender.out_of_fold(self.problem, level), y)
+
+    def ranking(self, level: int = 1) -> list[Contender]:
+        """The contenders that have come so far, the best first."""
+        far = (contender for contender in self.contenders.values() if contender.level >= level)
+        return sorted(far, key=lambda contender: self.merit(contender, level), reverse=True)
+
+    def _contender(self, candidate: Candidate) -> Contender:
+        if candidate in self._untried:
+            self._untried.remove(candidate)
+        return self.contenders.setdefault(candidate, Contender(candidate))
+
+    def _begin(self, contender: Contender, elapsed: float) -> FoldJob:
+        """The next fold of a contender, with twice the time that it should take.
+
+        For the first fold this is its share of the time that new candidates have; then it is known from before.
+        """
+        expected = contender.seconds + 1 if contender.fits else self._share(elapsed)
+        contender.is_running = True
+        return FoldJob(
+            contender.candidate, contender.level, max(0.0, min(2 * expected, self._seconds - elapsed)), elapsed
+        )
+
+    def _share(self, elapsed: float) -> float:
+        left = max(0.0, PORTFOLIO_UNTIL * self._seconds - elapsed) * self._processes
+        return max(left / (1 + len(self._untried)), LEAST_SHARE * self._seconds)
+
+    def _promotable(self) -> Contender | None:
+        """One that rests and is in the better half of those that have come as far; the farthest if there are some."""
+        for level in range(self.problem.folds - 1, 0, -1):
+            ranking = self.ranking(level)
+            for contender in ranking[: math.ceil(len(ranking) / 2)]:
+                if contender.level == level and contender.rests_before(self.problem.folds):
+                    return contender
+        return None
+
+    def _incomplete(self, left: float) -> Contender | None:
+        """Of the best contenders, as many as can complete their folds in time, the one that is farthest behind.
+
+        If these have completed them, the time is for the others.
+        """
+        ranking = sorted(self.ranking(), key=self.merit, reverse=True)[:COMPLETED]
+        costs = np.cumsum([each.seconds * (self.problem.folds - each.level) for each in ranking])
+        finalists = max(1, int((costs <= left * self._processes).sum()))
+        for group in (ranking[:finalists], ranking[finalists:]):
+            waiting = [each for each in group if each.rests_before(self.problem.folds) and each.seconds <= left]
+            if waiting:
+                return min(waiting, key=lambda contender: contender.level)
+        return None
+
+    def _promising(self, left: float) -> list[str]:
+        """Methods by their best contender, if several fits of them have time."""
+        quick = (each for each in self.ranking() if each.seconds < left / 8)
+        return list(dict.fromkeys(contender.candidate.method for contender in quick))

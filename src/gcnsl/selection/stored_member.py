@@ -1,0 +1,95 @@
+"""Trained models as plain values and tensors, without the graph, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gcnsl.methods import Fitted, Prepared, find_method, prepare
+from gcnsl.selection.auto_settings import AUTO
+from gcnsl.selection.blend import Blend, Member
+from gcnsl.training import History
+
+
+class Stored(NamedTuple):
+    """Values for JSON, and tensors by name."""
+
+    plain: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+def stored_fit(fitted: Fitted) -> Stored:
+    """What :func:`restored_fit` needs to make the same of the same graph."""
+    prepared = fitted.prepared
+    plain, precomputed, features = prepared.state()
+    values = {
+        "method": prepared.method.name,
+        "options": prepared.method.options(),
+        "seed": prepared.seed,
+        "precomputed": plain,
+        "history": fitted.history.to_dict(),
+    }
+    parts = {"model": fitted.model.state_dict(), "precomputed": precomputed, "features": features}
+    tensors = {f"{part}.{name}": value for part, named in parts.items() for name, value in named.items()}
+    return Stored(values, {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()})
+
+
+def restored_fits(stored: Sequence[Stored], graph: Data, device: torch.device) -> tuple[Fitted, ...]:
+    """Models that share their inputs; raises a KeyError, TypeError, ValueError or RuntimeError if one is damaged."""
+    prepared = _prepared(stored[0], graph, device)
+    return tuple(_restored(each, prepared) for each in stored)
+
+
+def stored_blend(blend: Blend, options: Mapping[str, Any]) -> Stored:
+    """What :func:`restored_blend` needs; ``options`` are those of the selection."""
+    members, tensors = [], dict[str, Tensor]()
+    for number, member in enumerate(blend.members):
+        fits = [stored_fit(fitted) for fitted in member.fits]
+        own = {"name": member.name, "weight": member.weight, "temperature": member.temperature}
+        members.append(own | {"fits": [fit.plain for fit in fits]})
+        for fold, fit in enumerate(fits):
+            shared = fold > 0  # what belongs to the inputs is the same in all folds
+            kept = {name: value for name, value in fit.tensors.items() if not shared or name.startswith("model.")}
+            tensors |= {f"member.{number}.{fold}.{name}": value for name, value in kept.items()}
+    values = {"method": AUTO, "options": dict(options), "seed": blend.prepared.seed, "members": members}
+    return Stored(values | {"temperature": blend.temperature, "history": blend.history.to_dict()}, tensors)
+
+
+def restored_blend(stored: Stored, graph: Data, device: torch.device) -> Blend:
+    """The ensemble that was stored, on the same graph."""
+    members = []
+    for number, plain in enumerate(stored.plain["members"]):
+        parts = (below(f"member.{number}.{fold}", stored.tensors) for fold in range(len(plain["fits"])))
+        fits = [Stored(values, tensors) for values, tensors in zip(plain["fits"], parts, strict=True)]
+        made = restored_fits(fits, graph, device)
+        members.append(Member(plain["name"], plain["weight"], plain["temperature"], made))
+    return Blend(tuple(members), History.from_dict(stored.plain["history"]), stored.plain["temperature"])
+
+
+def _prepared(stored: Stored, graph: Data, device: torch.device) -> Prepared:
+    plain = stored.plain
+    method = find_method(plain["method"]).with_options(**plain["options"])
+    state = plain["precomputed"], below("precomputed", stored.tensors), below("features", stored.tensors)
+    return prepare(method, graph, seed=plain["seed"], device=device, state=state)
+
+
+def _restored(stored: Stored, prepared: Prepared) -> Fitted:
+    model = prepared.build()
+    model.load_state_dict(_finite(below("model", stored.tensors)))
+    return Fitted(prepared, model.eval(), History.from_dict(stored.plain["history"]))
+
+
+def _finite(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise ValueError(f"{name} holds NaN or infinity")
+    return tensors
+
+
+def below(part: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose names begin with ``part.``, by the rest of their names."""
+    return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}

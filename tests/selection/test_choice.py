@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from gcnsl.selection import choice
+from gcnsl.selection.choice import choose
+from gcnsl.selection.fold_fit import FoldFitter, FoldJob
+from gcnsl.selection.journal import Journal
+from gcnsl.selection.proposals import Proposals
+from gcnsl.selection.race import Race
+from gcnsl.training import History
+
+from .cases import QUICK, small_problem
+
+
+@pytest.fixture
+def race(tmp_path) -> tuple[Race, Journal]:
+    """The cheap candidates have completed three folds, the others two."""
+    problem = small_problem()
+    journal = Journal(tmp_path, problem.identity)
+    fitter = FoldFitter(problem, journal)
+    for candidate, folds in zip(QUICK, (3, 3, 2, 2), strict=True):
+        for fold in range(folds):
+            fitter(FoldJob(candidate, fold, 60.0, 0.0))
+    it = Race(problem, QUICK, Proposals(0, seed=0), seconds=10, processes=1, fits=journal.read())
+    return it, journal
+
+
+def test_members_have_all_their_folds(race) -> None:
+    it, journal = race
+    selected = choose(it, journal, it.problem.graph, History(), single=False)
+    levels = {contender.candidate.name: contender.level for contender in it.contenders.values()}
+    for member in selected.blend.members:
+        assert len(member.fits) == levels[member.name]
+    weights = [member.weight for member in selected.blend.members]
+    assert weights == sorted(weights, reverse=True)
+    assert sum(weights) == pytest.approx(1)
+    assert set(selected.probabilities) == {*levels, "ensemble", "majority class"}
+    ensemble = selected.probabilities["ensemble"]
+    assert selected.blend.logits().softmax(dim=1).numpy() == pytest.approx(ensemble, abs=1e-4)
+
+
+def test_three_good_ones_say_on_how_many_folds_all_are_compared(race, monkeypatch) -> None:
+    it, journal = race
+    seen = []
+
+    def first_alone(probabilities, *_, **__):
+        seen.append(probabilities.shape)
+        return np.eye(len(probabilities))[0]
+
+    monkeypatch.setattr(choice, "ensemble_weights", first_alone)
+    choose(it, journal, it.problem.graph, History(), single=False)
+    level = min(contender.level for contender in it.ranking()[:3])
+    pool = [contender for contender in it.contenders.values() if contender.level >= level]
+    assert seen == [(len(pool), int(it.problem.validated(level).sum()), 3)]
+
+
+def test_fewer_folds_do_if_they_have_nodes_enough(race, monkeypatch) -> None:
+    it, _ = race
+    assert choice._common_level(it) > 1
+    monkeypatch.setattr(choice, "ENOUGH_NODES", 5)
+    assert choice._common_level(it) == 1
+
+
+def test_a_single_one_has_one_model(race) -> None:
+    it, journal = race
+    selected = choose(it, journal, it.problem.graph, History(), single=True)
+    assert [len(member.fits) for member in selected.blend.members] == [1]

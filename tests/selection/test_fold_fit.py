@@ -1,0 +1,40 @@
+from gcnsl.methods import fit, prepare
+from gcnsl.selection.candidates import Candidate
+from gcnsl.selection.fold_fit import FoldFitter, FoldJob, call_fitter, method_for
+from gcnsl.selection.journal import Journal
+from gcnsl.training import choose_device
+
+from .cases import small_problem
+
+GCN = Candidate("GCN", "gcn", {"epochs": 5})
+
+
+def test_a_fold_is_trained_as_anything_else_and_written_down(tmp_path) -> None:
+    problem = small_problem()
+    journal = Journal(tmp_path / "journal", problem.identity)
+    fitter = FoldFitter(problem, journal)
+    found = [call_fitter(fitter, FoldJob(GCN, fold, 60.0, 10.0)) for fold in (0, 1)]
+    assert [each.fold for each in journal.read()] == [0, 1]
+    prepared = prepare(
+        GCN.resolved, problem.graph, rows=problem.learned, seed=problem.seed, device=choose_device("cpu")
+    )
+    for fold in (0, 1):
+        train, val = problem.masks(fold)
+        oracle = fit(prepared, train_mask=train, val_mask=val, seed=problem.seed + fold)
+        assert (found[fold].probabilities == oracle.logits().softmax(dim=1).numpy()).all()
+        assert found[fold].elapsed >= 10 + found[fold].seconds > 10
+
+
+def test_the_time_bounds_training(tmp_path) -> None:
+    problem = small_problem()
+    fitter = FoldFitter(problem, Journal(tmp_path, problem.identity))
+    fitter(FoldJob(Candidate("GCN", "gcn"), 0, 0.0, 0.0))
+    stored = Journal(tmp_path, problem.identity).model(Candidate("GCN", "gcn"), 0)
+    assert len(stored.plain["history"]["values"]["val_loss"]) == 1
+    assert stored.plain["history"]["stopped"] == "minutes"
+
+
+def test_metric_and_class_weights_reach_every_candidate() -> None:
+    method = method_for(small_problem(metric="roc-auc", class_weight="balanced"), GCN)
+    assert (method.training.monitor, method.training.class_weight, method.training.epochs) == ("roc-auc", "balanced", 5)
+    assert method_for(small_problem(), GCN) == GCN.resolved

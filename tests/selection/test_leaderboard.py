@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from gcnsl.selection.candidates import Candidate
+from gcnsl.selection.fold_fit import FoldJob
+from gcnsl.selection.leaderboard import COLUMNS, leaderboard, majority_probabilities, with_test
+from gcnsl.selection.proposals import Proposals
+from gcnsl.selection.race import Race
+
+from .cases import fake_fit, small_problem
+
+NAMES = ("gcn", "mlp", "sage", "linkx", "fsgnn")
+PORTFOLIO = {name: Candidate(name, name) for name in NAMES}
+
+
+@pytest.fixture
+def race() -> Race:
+    """The first is complete, the second has one fold, the third failed, the fourth runs, the fifth has not begun."""
+    problem = small_problem()
+    fits = [fake_fit(problem, PORTFOLIO["gcn"], fold, skill=0.9, seconds=2.0) for fold in range(5)]
+    fits.append(fake_fit(problem, PORTFOLIO["mlp"], 0, skill=0.4))
+    it = Race(problem, [*PORTFOLIO.values()], Proposals(0, seed=0), seconds=10, processes=1, fits=fits)
+    it.fail(FoldJob(PORTFOLIO["sage"], 0, 1.0, 0.0), "failed: why")
+    it.contenders[PORTFOLIO["linkx"]].is_running = True
+    return it
+
+
+def test_a_row_for_each_with_a_verdict(race) -> None:
+    gcn, mlp = (race.contenders[PORTFOLIO[name]] for name in ("gcn", "mlp"))
+    table = leaderboard(race, {gcn: 0.7, mlp: 0.3}, 0.95)
+    assert tuple(table.columns) == COLUMNS
+    assert table["model"].iloc[0] == "ensemble"
+    verdicts = table.set_index("model")["verdict"].to_dict()
+    assert verdicts == {
+        "ensemble": "2 models by their weights",
+        "gcn": "in the ensemble",
+        "mlp": "in the ensemble",
+        "majority class": "for comparison",
+        "sage": "failed: why",
+        "linkx": "not finished in time",
+        "fsgnn": "skipped: no time was left",
+    }
+    rows = table.set_index("model")
+    assert rows.loc["gcn", "train_seconds"] == 10.0
+    assert rows.loc["ensemble", "train_seconds"] == 11.0
+    assert rows.loc["gcn", "validation"] == race.value(gcn, 5)
+    assert rows["weight"].sum() == 1
+    assert rows["test"].isna().all()
+
+
+def test_one_that_stands_alone_is_first_whatever_others_score(race) -> None:
+    mlp = race.contenders[PORTFOLIO["mlp"]]
+    table = leaderboard(race, {mlp: 1.0}, None)
+    assert table[["model", "verdict"]].iloc[0].tolist() == ["mlp", "chosen"]
+    assert "ensemble" not in set(table["model"])
+    assert table.set_index("model").loc["gcn", "verdict"] == "adds nothing to the ensemble"
+
+
+def test_test_nodes_are_measured_at_the_end(race) -> None:
+    table = leaderboard(race, {race.contenders[PORTFOLIO["gcn"]]: 1.0}, None)
+    y = np.array([0, 1, 2, 0])
+    tested = with_test(table, {"gcn": np.eye(3)[y], "mlp": np.eye(3)[[0, 0, 0, 0]]}, y).set_index("model")["test"]
+    assert (tested["gcn"], tested["mlp"]) == (1.0, 0.5)
+    assert np.isnan(tested["sage"])
+
+
+def test_the_majority_is_the_share_of_each_class() -> None:
+    problem = small_problem()
+    y = problem.graph.y[problem.learned].numpy()
+    assert majority_probabilities(problem, 2).tolist() == [[(y == c).mean() for c in range(3)]] * 2

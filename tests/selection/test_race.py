@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+
+from gcnsl.selection.candidates import Candidate
+from gcnsl.selection.fold_fit import FoldJob
+from gcnsl.selection.proposals import Proposals
+from gcnsl.selection.race import PORTFOLIO_UNTIL, SEARCH_UNTIL, Contender, Race
+
+from .cases import fake_fit, small_problem
+
+METHODS = ("gcn", "mlp", "sage", "linkx", "fsgnn", "gpr-gnn")
+PORTFOLIO = [Candidate(name, name) for name in METHODS]
+SKILL = dict(zip(METHODS, (0.9, 0.5, 0.8, 0.3, 0.7, 0.2), strict=True))
+
+
+def race(*, trials: int = 0, seconds: float = 100.0, fits=(), **options) -> Race:
+    problem = small_problem(n=120, **options)
+    return Race(problem, PORTFOLIO, Proposals(trials, seed=0), seconds=seconds, processes=1, fits=fits)
+
+
+def finish(it: Race, job: FoldJob, *, seconds: float = 1.0) -> None:
+    it.add(fake_fit(it.problem, job.candidate, job.fold, skill=SKILL[job.candidate.method], seconds=seconds))
+
+
+def play(it: Race, *, seconds_each: float, until: float = 1e9) -> list[tuple[str, int]]:
+    """Run the race with one process whose fits all take as long; returns what was done."""
+    elapsed, done = 0.0, []
+    while elapsed < until and (job := it.next_job(elapsed)) is not None:
+        assert job.elapsed == elapsed
+        assert 0 < job.seconds <= it._seconds - elapsed
+        elapsed += seconds_each
+        finish(it, job, seconds=seconds_each)
+        done.append((job.candidate.method, job.fold))
+    return done
+
+
+def test_all_are_tried_before_the_better_ones_go_on() -> None:
+    done = play(race(), seconds_each=1)
+    assert [fold for _, fold in done[:6]] == [0] * 6
+    assert [name for name, _ in done[:6]] == list(METHODS)
+    assert len(set(done)) == len(done) == 6 * 5, "there is time for everything"
+
+
+def test_with_little_time_the_best_complete_their_folds() -> None:
+    it = race(seconds=20)
+    play(it, seconds_each=1)
+    levels = {contender.candidate.method: contender.level for contender in it.contenders.values()}
+    assert levels["gcn"] == levels["sage"] == 5
+    assert min(levels.values()) == 1
+    assert sum(levels.values()) == 20
+
+
+def test_with_hardly_any_time_the_cheap_ones_are_tried() -> None:
+    it = race(seconds=4)
+    done = play(it, seconds_each=1, until=4)
+    assert done[:2] == [("gcn", 0), ("mlp", 0)]
+    assert {name for name, _ in done} < set(METHODS)
+
+
+def test_new_candidates_come_between_until_the_end_is_near() -> None:
+    it, elapsed, begun = race(trials=100, seconds=200), 0.0, {}
+    while (job := it.next_job(elapsed)) is not None and elapsed < 199:
+        begun.setdefault(job.candidate, elapsed)
+        elapsed += 1
+        finish(it, job)
+    new = [when for candidate, when in begun.items() if candidate not in PORTFOLIO]
+    assert len(new) > 10
+    assert max(new) < SEARCH_UNTIL * 200
+    methods = [candidate.method for candidate in begun if candidate not in PORTFOLIO]
+    assert methods.count("gcn") > methods.count("fsgnn"), "better methods have more turns"
+    assert "gpr-gnn" not in methods
+
+
+def test_a_share_of_the_time() -> None:
+    it = race(seconds=1200)
+    first = it.next_job(0.0)
+    assert first is not None
+    assert first.seconds == pytest.approx(2 * PORTFOLIO_UNTIL * 1200 / 6)
+    finish(it, first)
+    second = it.next_job(1.0)
+    assert second is not None
+    assert second.seconds > first.seconds, "what one leaves over is for the others"
+
+
+def test_one_that_fails_is_given_up() -> None:
+    it = race()
+    job = it.next_job(0.0)
+    assert job is not None
+    it.fail(job, "failed: why")
+    done = play(it, seconds_each=1)
+    assert "gcn" not in {name for name, _ in done}
+    assert it.contenders[job.candidate].failure == "failed: why"
+
+
+def test_it_goes_on_from_finished_fits() -> None:
+    problem = small_problem(n=120)
+    other = Candidate("GCN #1", "gcn", {"num_layers": 3})
+    fits = [fake_fit(problem, PORTFOLIO[0], fold, skill=0.9) for fold in range(3)]
+    it = race(fits=[*fits, fake_fit(problem, other, 0, skill=0.4)])
+    assert it.contenders[PORTFOLIO[0]].level == 3
+    assert it.contenders[other].level == 1
+    done = play(it, seconds_each=1)
+    assert ("gcn", 3) in done
+    assert ("gcn", 0) not in done
+    assert it.contenders[PORTFOLIO[0]].level == 5
+
+
+def test_a_fold_begins_only_when_the_one_before_has_ended() -> None:
+    it = race(keep_validation=False)
+    jobs = [it.next_job(0.0) for _ in range(6)]
+    assert {job.fold for job in jobs if job} == {0}
+    assert it.next_job(0.0) is None, "all are running"
+
+
+def test_out_of_fold_nodes_are_judged_by_models_that_did_not_learn_them() -> None:
+    problem = small_problem(n=120)
+    contender = Contender(PORTFOLIO[0], [fake_fit(problem, PORTFOLIO[0], fold, skill=0.5) for fold in range(5)])
+    nodes = problem.validated(3).nonzero().flatten().tolist()
+    expected = np.stack([contender.fits[int(problem.fold[node])].probabilities[node] for node in nodes])
+    assert (contender.out_of_fold(problem, 3) == expected).all()
+    assert contender.probabilities() == pytest.approx(sum(fit.probabilities for fit in contender.fits) / 5)

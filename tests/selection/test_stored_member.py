@@ -1,0 +1,47 @@
+import pytest
+import torch
+
+from gcnsl.methods import fit, prepare
+from gcnsl.selection.blend import Blend, Member
+from gcnsl.selection.candidates import TITLES, Candidate
+from gcnsl.selection.stored_member import below, restored_blend, restored_fits, stored_blend, stored_fit
+from gcnsl.training import History
+
+from .cases import small_problem
+
+CPU = torch.device("cpu")
+
+
+def fits(problem, method: str, folds: int = 2) -> tuple:
+    candidate = Candidate(method, method, {"epochs": 2})
+    prepared = prepare(candidate.resolved, problem.graph, rows=problem.learned, seed=0, device=CPU)
+    masks = (problem.masks(fold) for fold in range(folds))
+    return tuple(fit(prepared, train_mask=train, val_mask=val, seed=0) for train, val in masks)
+
+
+@pytest.mark.parametrize("method", TITLES)
+def test_models_are_restored_bit_for_bit(method) -> None:
+    problem = small_problem()
+    given = fits(problem, method)
+    again = restored_fits([stored_fit(each) for each in given], problem.graph, CPU)
+    assert again[0].prepared is again[1].prepared
+    for one, other in zip(given, again, strict=True):
+        assert torch.equal(one.logits(), other.logits())
+        assert one.history == other.history
+
+
+def test_an_ensemble_is_restored_bit_for_bit() -> None:
+    problem = small_problem()
+    members = (Member("x", 0.7, 1.5, fits(problem, "logistic")), Member("y", 0.3, 0.8, fits(problem, "gcn")))
+    blend = Blend(members, History(seconds=3.0, stopped="minutes"), temperature=0.9)
+    stored = stored_blend(blend, {"quality": "fast"})
+    assert not any(name.startswith(("member.0.1.features", "member.0.1.precomputed")) for name in stored.tensors)
+    again = restored_blend(stored, problem.graph, CPU)
+    assert torch.equal(again.logits(), blend.logits())
+    assert [(m.name, m.weight, m.temperature) for m in again.members] == [("x", 0.7, 1.5), ("y", 0.3, 0.8)]
+    assert again.history == blend.history
+
+
+def test_names_below_a_part() -> None:
+    tensors = {"a.b": torch.tensor(1), "ab.c": torch.tensor(2)}
+    assert below("a", tensors) == {"b": torch.tensor(1)}

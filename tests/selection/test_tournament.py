@@ -1,0 +1,118 @@
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from gcnsl.errors import InputError, Interrupted, TrainingDiverged
+from gcnsl.selection import AutoSettings, tournament
+from gcnsl.selection.candidates import Candidate
+from gcnsl.selection.tournament import select
+
+from .cases import QUICK, make_quick, small_problem
+
+FAST = AutoSettings(quality="fast")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    make_quick(monkeypatch)
+
+
+def test_all_is_tried_and_the_best_is_chosen(tmp_path) -> None:
+    problem, news = small_problem(quality="fast"), []
+    selected = select(problem, FAST, problem.graph, minutes=5, checkpoint=tmp_path / "j", on_progress=news.append)
+    table = selected.leaderboard
+    assert set(table["model"]) >= {candidate.name for candidate in QUICK} | {"majority class"}
+    assert len(list((tmp_path / "j").glob("*.safetensors"))) == 4 * len(QUICK)
+    assert selected.blend.history.stopped == "complete"
+    assert np.allclose(selected.blend.logits().exp().numpy(), selected.probabilities["ensemble"], atol=1e-5)
+    assert news[-1].fits == 4 * len(QUICK) - 1
+    assert news[-1].best in {candidate.name for candidate in QUICK}
+    assert news[0].best is None
+    assert news[0].seconds_left <= 300
+
+
+def test_it_goes_on_where_it_was_killed(tmp_path, monkeypatch) -> None:
+    problem, settings = small_problem(quality="fast"), FAST
+    once = select(problem, settings, problem.graph, minutes=5, checkpoint=tmp_path / "once")
+    write, count = tournament.FoldFitter.__call__, iter(range(100))
+
+    def killed_after_seven(fitter, job):
+        if next(count) == 7:
+            raise SystemExit("killed")
+        return write(fitter, job)
+
+    monkeypatch.setattr(tournament.FoldFitter, "__call__", killed_after_seven)
+    with pytest.raises(SystemExit):
+        select(problem, settings, problem.graph, minutes=5, checkpoint=tmp_path / "killed")
+    assert len(list((tmp_path / "killed").iterdir())) == 7
+    continued = select(problem, settings, problem.graph, minutes=5, checkpoint=tmp_path / "killed")
+    assert len(list((tmp_path / "killed").iterdir())) == 16
+    assert (continued.blend.logits() == once.blend.logits()).all()
+
+
+def test_the_budget_is_spent_only_once(tmp_path) -> None:
+    problem = small_problem(quality="fast")
+    select(problem, FAST, problem.graph, minutes=5, checkpoint=tmp_path / "j")
+    before = sorted((tmp_path / "j").iterdir())
+    (tmp_path / "j" / before[0].name).unlink()
+    again = select(problem, FAST, problem.graph, minutes=1e-6, checkpoint=tmp_path / "j")
+    assert len(list((tmp_path / "j").iterdir())) == len(before) - 1, "there is no time left for the missing one"
+    assert again.blend.history.stopped == "minutes"
+
+
+def test_one_model_is_made_however_short_the_time() -> None:
+    problem = small_problem(quality="fast")
+    selected = select(problem, FAST, problem.graph, minutes=1e-6)
+    assert [member.name for member in selected.blend.members] == ["label propagation"]
+    assert "skipped: no time was left" in set(selected.leaderboard["verdict"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_leaves_the_best_so_far(number, tmp_path) -> None:
+    problem = small_problem(quality="fast")
+
+    def interrupt(progress) -> None:
+        if progress.fits == 5:
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(Interrupted, match="after 5 models") as caught:
+        select(problem, FAST, problem.graph, minutes=5, checkpoint=tmp_path / "j", on_progress=interrupt)
+    assert caught.value.so_far.blend.history.stopped == "interrupted"
+    assert len(list((tmp_path / "j").iterdir())) == 5
+    with pytest.raises(Interrupted, match="before a model was finished") as caught:
+        select(problem, FAST, problem.graph, minutes=5, on_progress=lambda _: os.kill(os.getpid(), number))
+    assert caught.value.so_far is None
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [
+        (TrainingDiverged("loss"), "failed: training diverged"),
+        (MemoryError(), "failed: not enough memory"),
+        (InputError("why"), "failed: why"),
+    ],
+)
+def test_what_fails_is_named(error, verdict, monkeypatch) -> None:
+    fit = tournament.FoldFitter.__call__
+
+    def failing(fitter, job):
+        if job.candidate == Candidate("MLP", "mlp", {"epochs": 8, "hidden_channels": 8}):
+            raise error
+        return fit(fitter, job)
+
+    monkeypatch.setattr(tournament.FoldFitter, "__call__", failing)
+    problem = small_problem(quality="fast")
+    table = select(problem, FAST, problem.graph, minutes=5).leaderboard.set_index("model")
+    assert table.loc["MLP", "verdict"] == verdict
+    assert np.isnan(table.loc["MLP", "validation"])
+
+
+def test_single_is_one_model() -> None:
+    problem = small_problem(quality="fast")
+    selected = select(problem, AutoSettings(quality="fast", single=True), problem.graph, minutes=5)
+    (member,) = selected.blend.members
+    assert len(member.fits) == 1
+    assert selected.leaderboard["model"].iloc[0] == member.name
+    assert selected.leaderboard["verdict"].iloc[0] == "chosen"
