@@ -38,3 +38,20 @@ def test_metric_and_class_weights_reach_every_candidate() -> None:
     method = method_for(small_problem(metric="roc-auc", class_weight="balanced"), GCN)
     assert (method.training.monitor, method.training.class_weight, method.training.epochs) == ("roc-auc", "balanced", 5)
     assert method_for(small_problem(), GCN) == GCN.resolved
+
+
+def test_a_fit_that_was_cut_is_continued_to_the_bits_of_an_undisturbed_one(tmp_path) -> None:
+    problem = small_problem()
+    journal, other = Journal(tmp_path / "cut", problem.identity), Journal(tmp_path / "whole", problem.identity)
+    fitter = FoldFitter(problem, journal)
+    cut = fitter(FoldJob(GCN, 0, 0.0, 0.0))
+    assert cut.is_cut
+    assert journal.run_file(GCN, 0).exists()
+    continued = fitter(FoldJob(GCN, 0, 60.0, 1.0, spent=cut.seconds))
+    whole = FoldFitter(problem, other)(FoldJob(GCN, 0, 60.0, 0.0))
+    assert not continued.is_cut
+    assert not journal.run_file(GCN, 0).exists()
+    assert (continued.probabilities == whole.probabilities).all()
+    assert (continued.probabilities != cut.probabilities).any()
+    assert continued.seconds > cut.seconds
+    assert [fit.is_cut for fit in journal.read()] == [False]

@@ -1,6 +1,7 @@
 import pytest
 
-from gcnsl.methods.search_space import space_of
+from gcnsl.methods import METHODS
+from gcnsl.methods.search_space import space_of, starts_of
 from gcnsl.selection.proposals import TURNS, Proposals
 
 
@@ -38,3 +39,11 @@ def test_what_was_not_proposed_is_not_told(merit) -> None:
     proposals.tell(candidate, merit)
     proposals.tell(candidate, merit)
     assert proposals.ask(["gcn"]) is not None
+
+
+def test_what_searches_try_first_is_proposed_first() -> None:
+    proposals = Proposals(10, seed=0)
+    for start in starts_of("gcn-sl-plus"):
+        candidate = proposals.ask(["gcn-sl-plus"])
+        assert candidate.resolved == METHODS["gcn-sl-plus"].with_options(**start)
+        proposals.tell(candidate, 0.5)

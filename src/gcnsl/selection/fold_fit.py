@@ -5,20 +5,29 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
+from gcnsl.checks import LARGEST
 from gcnsl.methods import Method, Prepared, fit, prepare
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.journal import FoldFit, Journal
 from gcnsl.selection.learning_problem import Problem
-from gcnsl.training import choose_device
+from gcnsl.training import Checkpoint, choose_device
 
 
 class FoldJob(NamedTuple):
-    """Train a candidate on a fold, in at most so many seconds; ``elapsed`` is the time that was spent before."""
+    """Train a candidate on a fold, or continue with it.
+
+    Attributes:
+        candidate, fold: What to train.
+        seconds: Time to do it; what is reached then counts.
+        elapsed: Time that the whole selection had taken before.
+        spent: Time that was spent on this fit before.
+    """
 
     candidate: Candidate
     fold: int
     seconds: float
     elapsed: float
+    spent: float = 0.0
 
 
 class FoldFitter:
@@ -38,19 +47,30 @@ class FoldFitter:
         prepared = self._prepared(method_for(problem, job.candidate))
         left = max(0.0, job.seconds - (time.perf_counter() - began)) / 60
         train_mask, val_mask = problem.masks(job.fold)
-        fitted = fit(prepared, train_mask=train_mask, val_mask=val_mask, seed=problem.seed + job.fold, minutes=left)
+        run_file = self._journal.run_file(job.candidate, job.fold)
+        fitted = fit(
+            prepared,
+            train_mask=train_mask,
+            val_mask=val_mask,
+            seed=problem.seed + job.fold,
+            minutes=left,
+            checkpoint=Checkpoint(run_file, every=LARGEST),
+        )
         trained = time.perf_counter()
         probabilities = fitted.logits().softmax(dim=1)
         done = time.perf_counter()
         found = FoldFit(
             candidate=job.candidate,
             fold=job.fold,
-            seconds=trained - began,
+            seconds=job.spent + trained - began,
             predict_seconds=done - trained,
             elapsed=job.elapsed + done - began,
             probabilities=probabilities.numpy(),
+            is_cut=fitted.history.stopped == "minutes" and run_file.exists(),
         )
         self._journal.write(found, fitted)
+        if not found.is_cut:
+            run_file.unlink(missing_ok=True)
         return found
 
     def _prepared(self, method: Method) -> Prepared:

@@ -36,6 +36,7 @@ class FoldFit:
     Attributes:
         candidate, fold: What was trained.
         seconds: Time to train, preparation included.
+        is_cut: Whether its time was over before training had ended; :meth:`Journal.run_file` continues it.
         predict_seconds: Time to predict all nodes.
         elapsed: Time that the whole selection had taken by then.
         probabilities: Of all nodes (n × C).
@@ -47,6 +48,7 @@ class FoldFit:
     predict_seconds: float
     elapsed: float
     probabilities: NDArray[np.float32]
+    is_cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Journal:
             "seconds": found.seconds,
             "predict_seconds": found.predict_seconds,
             "elapsed": found.elapsed,
+            "is_cut": found.is_cut,
         }
         metadata = {"kind": KIND, "problem": self.identity, "fit": json.dumps(plain), "model": json.dumps(stored.plain)}
         tensors = {f"model.{name}": value for name, value in stored.tensors.items()}
@@ -91,6 +94,10 @@ class Journal:
             names = [name for name in file.keys() if name.startswith("model.")]  # noqa: SIM118 - it is no mapping
             tensors = {name.removeprefix("model."): file.get_tensor(name).clone() for name in names}
             return Stored(json.loads(file.metadata()["model"]), tensors)
+
+    def run_file(self, candidate: Candidate, fold: int) -> Path:
+        """The checkpoint of a fit that was cut."""
+        return self.path / f"{candidate.key}-{fold}.run"
 
     def check_place(self) -> None:
         """Raise an InputError if the folder is none of ours."""

@@ -99,6 +99,8 @@ def _verdict(race: Race, contender: Contender, weight: float) -> str:
         return contender.failure
     if not contender.level:
         return "not finished in time" if contender.is_running else "skipped: no time was left"
+    if contender.is_cut:
+        return f"cut off after {contender.fits[-1].seconds:.0f} s of training"
     if contender.level < folds:
         return f"given up after {contender.level} of {folds} folds"
     return "adds nothing to the ensemble"

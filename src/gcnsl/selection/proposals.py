@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import optuna
 
-from gcnsl.methods.search_space import space_of
+from gcnsl.methods import find_method
+from gcnsl.methods.search_space import space_of, starts_of
 from gcnsl.selection.candidates import TITLES, Candidate
 
 TURNS = (0, 1, 0, 2, 0, 1)
@@ -51,4 +52,7 @@ class Proposals:
         if method not in self._studies:
             sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP_TRIALS, seed=self._seed)
             self._studies[method] = optuna.create_study(direction="maximize", sampler=sampler)
+            for start in starts_of(method):
+                options = find_method(method).with_options(**start).options()
+                self._studies[method].enqueue_trial({name: options[name] for name in space_of(method)})
         return self._studies[method]

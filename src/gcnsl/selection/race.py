@@ -1,8 +1,9 @@
 """The order of the work: all candidates on one fold, more folds for the better ones, and new candidates in between.
 
 This is asynchronous successive halving (ASHA; Li et al., 2020) with the number of folds as the resource: a contender
-goes on to its next fold if it is in the better half of those that have come as far. Towards the end there are no new
-candidates, and the best contenders complete their folds.
+goes on to its next fold if it is in the better half of those that have come as far. Training that was cut because its
+time was over is continued first. Towards the end there are no new candidates, and the best contenders complete their
+folds.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ PORTFOLIO_UNTIL, SEARCH_UNTIL = 0.5, 0.75
 """Shares of the time: at first only candidates of the portfolio are begun, and in the end no new ones."""
 LEAST_SHARE = 0.04
 """A candidate has at least this share of the time."""
+MOST_SHARE = 0.2
+"""One fit of a contender that is not among the better half is continued up to this share of the time."""
 COMPLETED = 10
 """So many contenders complete their folds in the end, if time allows."""
 Floats = NDArray[np.float32]
@@ -57,9 +60,14 @@ class Contender:
         """Mean time of a fit."""
         return float(np.mean([fit.seconds + fit.predict_seconds for fit in self.fits]))
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the training of its last fold has not ended."""
+        return self.level > 0 and self.fits[-1].is_cut
+
     def rests_before(self, folds: int) -> bool:
-        """Whether a fold after the first, and one of so many, could be begun."""
-        return 0 < self.level < folds and not self.is_running and not self.failure
+        """Whether its last fold could be continued, or a further one of so many begun."""
+        return (0 < self.level < folds or self.is_cut) and not self.is_running and not self.failure
 
     def out_of_fold(self, problem: Problem, folds: int) -> Floats:
         """Probabilities of the nodes validated in the first folds (v × C), by the models that did not learn them."""
@@ -108,7 +116,7 @@ class Race:
         """What to begin now, after so many seconds; ``None`` if nothing is left that fits into the time."""
         share, left, chosen = elapsed / self._seconds, self._seconds - elapsed, None
         if share >= PORTFOLIO_UNTIL or not self._untried:
-            chosen = self._promotable() if share < SEARCH_UNTIL else self._incomplete(left)
+            chosen = (self._promotable() or self._cut()) if share < SEARCH_UNTIL else self._incomplete(left)
         if chosen is None and share < SEARCH_UNTIL:
             proposed = self._untried[0] if self._untried else self._proposals.ask(self._promising(left))
             chosen = None if proposed is None else self._contender(proposed)
@@ -120,6 +128,9 @@ class Race:
     def add(self, fit: FoldFit) -> None:
         """Count a finished fit."""
         contender = self._contender(fit.candidate)
+        if contender.is_cut and fit.fold == contender.level - 1:
+            contender.fits.pop()
+            self._merits.pop((fit.candidate, fit.fold + 1), None)
         contender.fits.append(fit)
         contender.is_running = False
         if contender.level == 1:
@@ -161,15 +172,15 @@ class Race:
         return self.contenders.setdefault(candidate, Contender(candidate))
 
     def _begin(self, contender: Contender, elapsed: float) -> FoldJob:
-        """The next fold of a contender, with twice the time that it should take.
+        """The next fold of a contender, with twice the time that it should take, or its last one if that was cut.
 
         For the first fold this is its share of the time that new candidates have; then it is known from before.
         """
         expected = contender.seconds + 1 if contender.fits else self._share(elapsed)
-        contender.is_running = True
-        return FoldJob(
-            contender.candidate, contender.level, max(0.0, min(2 * expected, self._seconds - elapsed)), elapsed
-        )
+        contender.is_running, seconds = True, max(0.0, min(2 * expected, self._seconds - elapsed))
+        if contender.is_cut:
+            return FoldJob(contender.candidate, contender.level - 1, seconds, elapsed, contender.fits[-1].seconds)
+        return FoldJob(contender.candidate, contender.level, seconds, elapsed)
 
     def _share(self, elapsed: float) -> float:
         left = max(0.0, PORTFOLIO_UNTIL * self._seconds - elapsed) * self._processes
@@ -183,6 +194,12 @@ class Race:
                 if contender.level == level and contender.rests_before(self.problem.folds):
                     return contender
         return None
+
+    def _cut(self) -> Contender | None:
+        """The best one whose training was cut, unless it has had much time."""
+        far = MOST_SHARE * self._seconds
+        waiting = (each for each in self.ranking() if each.is_cut and each.fits[-1].seconds < far)
+        return next((each for each in waiting if each.rests_before(self.problem.folds)), None)
 
     def _incomplete(self, left: float) -> Contender | None:
         """Of the best contenders, as many as can complete their folds in time, the one that is farthest behind.
