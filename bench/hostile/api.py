@@ -118,7 +118,7 @@ def _targets() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], dict[s
     yield "compare", compare, {"data": graph, "methods": {"mlp": METHODS["mlp"]}, "runs": 1}, compared
     searched = {"method": METHODS["mlp"], "data": graph, "name": "hostile", "storage": os.devnull}
     yield "Search", Search, searched, {**compared, "grid": bool}
-    wanted = {"trials": int, "seconds": float | None, "jobs": int}
+    wanted = {"trials": int, "seconds": float | None}
     yield "search", search, {"wanted": Search(**searched), "trials": 1}, wanted
     for name in nn.__all__:
         model = getattr(nn, name)

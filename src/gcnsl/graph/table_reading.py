@@ -146,8 +146,9 @@ def _uneven_row(path: Path, separator: str) -> str | None:
         return "error"
 
     parse = pa.csv.ParseOptions(delimiter=separator, invalid_row_handler=note)
+    read = pa.csv.ReadOptions(use_threads=False, encoding="latin-1")  # in which every byte is a character
     with contextlib.suppress(pa.ArrowException, OSError):
-        pa.csv.read_csv(path, read_options=pa.csv.ReadOptions(use_threads=False), parse_options=parse)
+        pa.csv.read_csv(path, read_options=read, parse_options=parse)
     if not found:
         return None
     row = found[0]  # Arrow counts the header, too
