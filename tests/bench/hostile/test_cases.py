@@ -13,7 +13,7 @@ def refuse(message: str) -> None:
     raise InputError(message)
 
 
-class Wordy(InputError):
+class WordyError(InputError):
     """An error that does not keep to one line, as the others do."""
 
     def __str__(self) -> str:
@@ -21,7 +21,7 @@ class Wordy(InputError):
 
 
 def talk(text: str) -> None:
-    raise Wordy(text)
+    raise WordyError(text)
 
 
 CASES = {
