@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,8 +35,8 @@ def test_a_row_for_each_with_a_verdict(race) -> None:
     verdicts = table.set_index("model")["verdict"].to_dict()
     assert verdicts == {
         "ensemble": "2 models by their weights",
-        "gcn": "in the ensemble",
-        "mlp": "in the ensemble",
+        "gcn": "70% of the ensemble",
+        "mlp": "30% of the ensemble",
         "majority class": "for comparison",
         "sage": "failed: why",
         "linkx": "not finished in time",
@@ -53,7 +55,7 @@ def test_one_that_stands_alone_is_first_whatever_others_score(race) -> None:
     table = leaderboard(race, {mlp: 1.0}, None)
     assert table[["model", "verdict"]].iloc[0].tolist() == ["mlp", "chosen"]
     assert "ensemble" not in set(table["model"])
-    assert table.set_index("model").loc["gcn", "verdict"] == "adds nothing to the ensemble"
+    assert table.set_index("model").loc["gcn", "verdict"] == "not the best"
 
 
 def test_test_nodes_are_measured_at_the_end(race) -> None:
@@ -68,3 +70,14 @@ def test_the_majority_is_the_share_of_each_class() -> None:
     problem = small_problem()
     y = problem.graph.y[problem.learned].numpy()
     assert majority_probabilities(problem, 2).tolist() == [[(y == c).mean() for c in range(3)]] * 2
+
+
+def test_verdicts_on_those_that_were_dropped_cut_or_of_no_use(race) -> None:
+    gcn, mlp, linkx, fsgnn = (race.contenders[PORTFOLIO[name]] for name in ("gcn", "mlp", "linkx", "fsgnn"))
+    race.add(replace(fake_fit(race.problem, PORTFOLIO["linkx"], 0, skill=0.5, seconds=3.2), is_cut=True))
+    race.add(fake_fit(race.problem, PORTFOLIO["fsgnn"], 0, skill=0.5))
+    verdicts = leaderboard(race, {linkx: 0.5, fsgnn: 0.5}, 0.9).set_index("model")["verdict"]
+    assert verdicts[["gcn", "mlp"]].tolist() == ["adds nothing", "dropped at fold 1/5"]
+    assert (
+        leaderboard(race, {gcn: 0.5, mlp: 0.5}, 0.9).set_index("model").loc["linkx", "verdict"] == "cut off after 3 s"
+    )

@@ -145,15 +145,14 @@ def _print_leaderboard(table: pd.DataFrame) -> None:
             text(row.test),
             f"{row.train_seconds:.1f} s",
             f"{1000 * row.predict_seconds:.0f} ms",
-            f"{row.weight:.0%}" if row.weight else "",
             escape(row.verdict),
         )
         for row in table.head(SHOWN).itertuples()
     )
     more = f"and {len(table) - SHOWN} more: --json shows all" if len(table) > SHOWN else None
-    headings = ("model", "validation", "test", "training", "prediction", "weight", "verdict")
+    headings = ("model", "valid.", "test", "train", "predict", "verdict")
     title = f"Leaderboard, {table['metric'].iloc[0]}"
-    print_table(headings, rows, title=title, caption=more, right=headings[1:6])
+    print_table(headings, rows, title=title, caption=more, right=headings[1:5])
 
 
 def _print_report(classifier: NodeClassifier, reports: list[TrainingReport], asked: AutoRequest, metric: str) -> None:

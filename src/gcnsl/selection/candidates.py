@@ -19,7 +19,7 @@ MANY_PAIRS = 3e7
 """With more pairs of nodes two steps apart than this, methods that store them are left out."""
 TITLES = {
     "label-propagation": "label propagation",
-    "logistic": "logistic regression",
+    "logistic": "logistic",
     "boosted-trees": "boosted trees",
     "twins": "twins",
     "mlp": "MLP",

@@ -38,7 +38,7 @@ def leaderboard(race: Race, weights: Mapping[Contender, float], ensemble: float 
         weights: Those of the members.
         ensemble: Its metric on validation nodes; ``None`` if one contender stands alone.
     """
-    rows = [_row(race, contender, weights.get(contender, 0.0)) for contender in race.contenders.values()]
+    rows = [_row(race, contender, weights) for contender in race.contenders.values()]
     rows.append({"model": MAJORITY, "method": MAJORITY, "validation": _of_majority(race), "verdict": "for comparison"})
     if ensemble is not None:
         members = f"{len(weights)} models by their weights"
@@ -72,7 +72,7 @@ def _of_majority(race: Race) -> float:
     return race.judge.value(majority_probabilities(race.problem, len(y)), y)
 
 
-def _row(race: Race, contender: Contender, weight: float) -> dict[str, Any]:
+def _row(race: Race, contender: Contender, weights: Mapping[Contender, float]) -> dict[str, Any]:
     candidate, level = contender.candidate, contender.level
     return {
         "model": candidate.name,
@@ -81,8 +81,8 @@ def _row(race: Race, contender: Contender, weight: float) -> dict[str, Any]:
         "validation": race.value(contender, level) if level else np.nan,
         "train_seconds": _seconds(contender, "train"),
         "predict_seconds": _seconds(contender, "predict"),
-        "weight": weight,
-        "verdict": _verdict(race, contender, weight),
+        "weight": weights.get(contender, 0.0),
+        "verdict": _verdict(race, contender, weights),
     }
 
 
@@ -91,16 +91,16 @@ def _seconds(contender: Contender, what: str) -> float:
     return float(sum(getattr(fit, name) for fit in contender.fits))
 
 
-def _verdict(race: Race, contender: Contender, weight: float) -> str:
-    folds = race.problem.folds
-    if weight > 0:
-        return "in the ensemble" if weight < 1 else "chosen"
+def _verdict(race: Race, contender: Contender, weights: Mapping[Contender, float]) -> str:
+    folds, is_ensemble = race.problem.folds, len(weights) > 1
+    if contender in weights:
+        return f"{weights[contender]:.0%} of the ensemble" if is_ensemble else "chosen"
     if contender.failure:
         return contender.failure
     if not contender.level:
         return "not finished in time" if contender.is_running else "skipped: no time was left"
     if contender.is_cut:
-        return f"cut off after {contender.fits[-1].seconds:.0f} s of training"
+        return f"cut off after {contender.fits[-1].seconds:.0f} s"
     if contender.level < folds:
-        return f"given up after {contender.level} of {folds} folds"
-    return "adds nothing to the ensemble"
+        return f"dropped at fold {contender.level}/{folds}"
+    return "adds nothing" if is_ensemble else "not the best"
