@@ -5,7 +5,7 @@ import pytest
 
 from gcnsl import NodeClassifier, cli
 
-from .cases import QUICK
+from .cases import TRAIN
 
 
 def test_a_model_without_a_graph_is_measured_on_validation_nodes(gcnsl, model, tmp_path) -> None:
@@ -51,14 +51,14 @@ def test_without_labels_validation_nodes_are_measured(gcnsl, model, people, tmp_
 
 
 def test_training_writes_the_page_too(gcnsl, people, tmp_path) -> None:
-    code, out, err = gcnsl("train", *people, *QUICK, "--report", tmp_path / "page.html", "--json")
+    code, out, err = gcnsl("train", *people, *TRAIN, "--report", tmp_path / "page.html", "--json")
     assert (code, err) == (0, "")
     answer = json.loads(out)
     assert answer["page"] == str(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert f"of {answer['nodes']['test']} test nodes right" in page
     assert f"<b>{100 * answer['accuracy']['test']:.1f}&nbsp;%</b>" in page
-    assert "Page: " in gcnsl("train", *people, *QUICK, "--report", tmp_path / "page.html", "--all-labels")[1]
+    assert "Page: " in gcnsl("train", *people, *TRAIN, "--report", tmp_path / "page.html", "--all-labels")[1]
     assert "Measured on validation nodes" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
@@ -95,7 +95,7 @@ def test_users_errors_are_one_line(gcnsl, tmp_path, monkeypatch, arguments, mess
 
 
 def test_the_place_of_the_page_is_checked_before_training(gcnsl, people, tmp_path) -> None:
-    code, _, err = gcnsl("train", *people, *QUICK, "--report", tmp_path / "page.png", "-o", tmp_path / "model")
+    code, _, err = gcnsl("train", *people, *TRAIN, "--report", tmp_path / "page.png", "-o", tmp_path / "model")
     assert code == cli.BAD_INPUT
     assert f"--report {tmp_path / 'page.png'} must end in .html" in err
     assert not (tmp_path / "model").exists()

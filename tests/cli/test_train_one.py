@@ -166,7 +166,7 @@ def test_the_metric_and_the_weights_reach_training(gcnsl, people, tmp_path) -> N
 
 
 def test_named_graphs_have_published_hyperparameters(gcnsl, data_root) -> None:
-    command = ("train", "texas", "--root", data_root, "--set", "epochs=2", "--json")
+    command = ("train", "texas", "--root", data_root, "--method", "gcn-sl", "--set", "epochs=2", "--json")
     options = json.loads(gcnsl(*command)[1])["options"]
     assert options == resolve("gcn-sl", benchmark="texas", options={"epochs": 2}).options()
     assert options != resolve("gcn-sl", options={"epochs": 2}).options()
@@ -284,7 +284,7 @@ def pressing(monkeypatch):
         yield lambda epoch: os.kill(os.getpid(), signal.SIGINT) if epoch.number == 4 else None
 
     with monkeypatch.context() as patched:
-        patched.setattr("gcnsl.cli.train.epochs_shown", epochs_shown)
+        patched.setattr("gcnsl.cli.train_one.epochs_shown", epochs_shown)
         yield
 
 

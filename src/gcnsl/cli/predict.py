@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from gcnsl.checks import check_choice
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.after_training import say_if_interrupted
 from gcnsl.cli.app import app
@@ -77,6 +76,7 @@ def predict(
     if plot is not None and not evaluate:
         raise InputError("--plot draws what --evaluate finds: give --evaluate too")
     with busy("Predicting", quiet=quiet):
+        from gcnsl.checks import check_choice
         from gcnsl.estimator import NodeClassifier
         from gcnsl.estimator.predictions import prediction_table
         from gcnsl.evaluation.quality import quality_on_unseen

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gcnsl.checks import LARGEST
 from gcnsl.cli.after_training import print_next, save_so_far
 from gcnsl.cli.console import busy, epochs_shown, out, percent, print_facts, print_json, say
 from gcnsl.cli.graph_source import GraphSource, say_unused
@@ -42,6 +41,7 @@ def train_one(source: GraphSource, asked: OneRequest) -> None:
     output, quiet = asked.output, asked.quiet
     checkpoint = output and output.with_name(f"{output.name}.checkpoint")
     with busy("Reading the graph", quiet=quiet):
+        from gcnsl.checks import LARGEST
         from gcnsl.estimator import NodeClassifier
         from gcnsl.evaluation.training_report import report_on
         from gcnsl.graph import split_count, split_masks

@@ -93,7 +93,7 @@ def fetch(paths: Iterable[str], root: str | os.PathLike[str] | None = None) -> d
         actual = hashlib.sha256(content).hexdigest()
         if actual != expected:
             raise InputError(
-                f"{found} has been altered: its SHA-256 is {actual}, not {expected}. It was not loaded. "
+                f"{found} has been altered: its SHA-256 is {actual[:12]}…, not {expected[:12]}…. It was not loaded. "
                 "Delete it, so that it is downloaded again, or restore the original"
             )
         contents[path] = gzip.decompress(content) if found.suffix == ".gz" else content

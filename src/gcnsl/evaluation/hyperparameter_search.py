@@ -252,9 +252,11 @@ def _enqueue_first(study: optuna.Study, wanted: Search) -> None:
     known = study.get_trials(deepcopy=False, states=(*DONE, TrialState.WAITING))
     tried = [trial.system_attrs.get("fixed_params") for trial in known]
     base, general = wanted.method, find_method(wanted.method.name)
-    candidates, starts = (
-        [base.with_options(**options) for options in several] for several in (wanted.candidates, starts_of(base.name))
-    )
+    candidates = [base.with_options(**options) for options in wanted.candidates]
+    starts = [
+        base.with_options(**{name: value for name, value in start.items() if name in wanted.space})
+        for start in starts_of(base.name)
+    ]
     for method in (base, *candidates, general, *starts):
         options = method.options()
         first = {name: options[name] for name in wanted.space}

@@ -203,6 +203,7 @@ function show(node) {
 // The address names the node, so that the browser's Back returns to the one before.
 function go(place) {
   location.hash = `node=${encodeURIComponent(nodes[place].name)}`;
+  showAddressed();
 }
 
 function showAddressed() {
