@@ -5,7 +5,7 @@ import os
 from random import Random
 from typing import Any
 
-CASES = int(os.environ.get("GCNSL_HOSTILE_CASES", "12"))
+CASES = int(os.environ.get("GCNSL_HOSTILE_CASES", "3"))
 """Long forms of the tests have hundreds."""
 
 ODD_VALUES = (
