@@ -40,7 +40,7 @@ def test_a_row_for_each_with_a_verdict(race) -> None:
         "majority class": "for comparison",
         "sage": "failed: why",
         "linkx": "not finished in time",
-        "fsgnn": "skipped: no time was left",
+        "fsgnn": "skipped: no time left",
     }
     rows = table.set_index("model")
     assert rows.loc["gcn", "train_seconds"] == 10.0

@@ -66,7 +66,7 @@ def test_one_model_is_made_however_short_the_time() -> None:
     problem = small_problem(quality="fast")
     selected = select(problem, FAST, problem.graph, minutes=1e-6)
     assert [member.name for member in selected.blend.members] == ["label propagation"]
-    assert "skipped: no time was left" in set(selected.leaderboard["verdict"])
+    assert "skipped: no time left" in set(selected.leaderboard["verdict"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -98,7 +98,7 @@ def _verdict(race: Race, contender: Contender, weights: Mapping[Contender, float
     if contender.failure:
         return contender.failure
     if not contender.level:
-        return "not finished in time" if contender.is_running else "skipped: no time was left"
+        return "not finished in time" if contender.is_running else "skipped: no time left"
     if contender.is_cut:
         return f"cut off after {contender.fits[-1].seconds:.0f} s"
     if contender.level < folds:
