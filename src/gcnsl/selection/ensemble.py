@@ -2,8 +2,8 @@
 
 Caruana's selection (Caruana et al., 2004): beginning with the best model, the one that helps most is added again and
 again, with replacement; a weight is how often a model was added. To guard against over-fitting few nodes, this is done
-on several random halves of the nodes and the weights are averaged. If ensembles are no better than the best model on
-the other halves, the best model stands alone.
+on several random halves of the nodes and the weights are averaged. If the ensembles of the halves are no better than
+their best models on the other halves, the best model stands alone.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ TINY = 1e-7
 def ensemble_weights(probabilities: Floats, y: Ints, judge: Judge, *, seed: int) -> Floats:
     """Weights that sum to 1 (M), of models with these probabilities (M × v × C) of nodes with these classes (v)."""
     generator, models = np.random.default_rng(seed), len(probabilities)
-    best = max(range(models), key=lambda model: judge.merit(probabilities[model], y))
-    alone: Floats = np.eye(models)[best]
+    alone: Floats = np.eye(models)[_best(probabilities, y, judge)]
     if models == 1 or len(y) < 4:
         return alone
     counts, gains = np.zeros(models), []
@@ -41,13 +40,19 @@ def ensemble_weights(probabilities: Floats, y: Ints, judge: Judge, *, seed: int)
         bag, others = shuffled[:half], shuffled[half : half + LARGEST_BAG]
         weights: Floats = _greedy(probabilities[:, bag], y[bag], guide)
         counts += weights
-        together, single = (np.tensordot(w, probabilities[:, others], 1) for w in (weights, alone))
-        gains.append(judge.merit(together, y[others]).first - judge.merit(single, y[others]).first)
+        together = judge.merit(np.tensordot(weights, probabilities[:, others], 1), y[others])
+        single = judge.merit(probabilities[_best(probabilities[:, bag], y[bag], judge), others], y[others])
+        gains.append(together.first - single.first)
     if not np.mean(gains) > 0:
         return alone
     kept: Floats = np.where(counts < LEAST_WEIGHT * counts.sum(), 0.0, counts)
     found: Floats = kept / kept.sum()
     return found
+
+
+def _best(probabilities: Floats, y: Ints, judge: Judge) -> int:
+    """The number of the best model by itself."""
+    return max(range(len(probabilities)), key=lambda model: judge.merit(probabilities[model], y))
 
 
 def _greedy(probabilities: Floats, y: Ints, judge: Judge) -> Floats:
