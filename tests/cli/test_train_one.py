@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -275,53 +274,6 @@ def ended(arguments, end, *, when) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-@pytest.fixture
-def pressing(monkeypatch):
-    """Ctrl-C is pressed in the fourth epoch."""
-
-    @contextmanager
-    def epochs_shown(**_):
-        yield lambda epoch: os.kill(os.getpid(), signal.SIGINT) if epoch.number == 4 else None
-
-    with monkeypatch.context() as patched:
-        patched.setattr("gcnsl.cli.train_one.epochs_shown", epochs_shown)
-        yield
-
-
-@pytest.mark.usefixtures("pressing")
-def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
-    command = ("train", *people, *TRAIN, "-o", str(tmp_path / "model"))
-    code, out, err = gcnsl(*command)
-    assert (code, out) == (cli.INTERRUPTED, "")
-    classifier = NodeClassifier.load(tmp_path / "model")
-    assert (len(classifier.history_), classifier.history_.stopped) == (4, "interrupted")
-    assert err == (
-        "Interrupted: saving the best model so far\n"
-        f"Interrupted: after epoch 4; {tmp_path / 'model'} is the best model so far, of epoch "
-        f"{classifier.history_.best_epoch}. This continues:\n  {shlex.join(['gcnsl', *command])}\n"
-    )
-    for use in (("predict", tmp_path / "model"), ("explain", tmp_path / "model", "p12")):
-        code, _, err = gcnsl(*use)
-        assert code == 0
-        assert err.startswith("Note: training was interrupted after epoch 4; this is the best model until then")
-    code, _, err = gcnsl("train", *people, *TRAIN, "-o", tmp_path / "model", "--set", "epsilon=0.5")
-    assert code == cli.BAD_INPUT
-    assert "belongs to another run: epsilon is 0.95 there and 0.5 here; delete it to start again" in err
-    assert gcnsl(*command)[0] == 0
-    assert NodeClassifier.load(tmp_path / "model").history_.stopped == "epochs"
-    assert not (tmp_path / "model.checkpoint").exists()
-
-
-@pytest.mark.usefixtures("pressing")
-def test_ctrl_c_ends_a_fit_without_a_checkpoint(gcnsl, people, tmp_path) -> None:
-    command = ("train", *people, "--method", "label-propagation", "-o", str(tmp_path / "model"))
-    code, out, err = gcnsl(*command)
-    assert (code, out) == (cli.INTERRUPTED, "")
-    classifier = NodeClassifier.load(tmp_path / "model")
-    assert (len(classifier.history_), classifier.history_.stopped) == (4, "interrupted")
-    assert f"epoch {classifier.history_.best_epoch}. This begins anew:\n  {shlex.join(['gcnsl', *command])}\n" in err
-
-
 def test_a_checkpoint_of_another_method_is_left_alone(gcnsl, people, tmp_path) -> None:
     checkpoint = tmp_path / "model.checkpoint"
     checkpoint.write_text("a run")
@@ -349,15 +301,6 @@ def test_what_features_add_is_said_if_it_is_known(gcnsl, people, tmp_path, metho
     assert plot.exists()
 
 
-def test_ctrl_c_spares_an_older_model(gcnsl, people, model, request) -> None:
-    older = (model / "config.json").read_bytes()
-    request.getfixturevalue("pressing")
-    _, _, err = gcnsl("train", *people, *TRAIN, "--seed", 1, "-o", model)
-    assert f"after epoch 4; {model} is still the older model. This continues:\n  gcnsl train " in err
-    assert (model / "config.json").read_bytes() == older
-    assert model.with_name("model.checkpoint").exists()
-
-
 def test_a_finished_training_is_not_lost_if_it_cannot_be_saved(gcnsl, people, tmp_path, monkeypatch) -> None:
     command = ("train", *people, *TRAIN, "-o", tmp_path / "model")
 
@@ -378,13 +321,6 @@ def test_minutes_end_a_training(gcnsl, people, tmp_path) -> None:
     report = json.loads(gcnsl(*limited, "--json")[1])
     assert (report["stopped"], report["epochs"] < 400) == ("minutes", True)
     assert "the last one within --minutes" in gcnsl(*limited)[1]
-
-
-@pytest.mark.usefixtures("pressing")
-def test_ctrl_c_without_output_says_that_nothing_is_saved(gcnsl, people) -> None:
-    code, _, err = gcnsl("train", *people, *TRAIN)
-    assert code == cli.INTERRUPTED
-    assert err == "Interrupted: after epoch 4; nothing was saved: -o FOLDER saves the best model so far\n"
 
 
 def test_a_class_without_training_nodes_is_warned_of_in_one_line(gcnsl, people, tmp_path, frames) -> None:

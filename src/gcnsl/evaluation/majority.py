@@ -1,10 +1,8 @@
 """The baseline that every comparison shows: the class that is most frequent among the training nodes, for all nodes."""
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from gcnsl.training import measure
+from gcnsl.training.metrics import class_shares, measure
 
 MAJORITY = "majority"
 """What the baseline is called beside the methods."""
@@ -19,5 +17,4 @@ def measure_majority(y: Tensor, num_classes: int, masks: dict[str, Tensor]) -> d
         masks: Those of a split (n each), by part.
     """
     truth = y[masks["test"]].numpy()
-    counts = torch.bincount(y[masks["train"]], minlength=num_classes).numpy()
-    return measure(np.tile(counts / counts.sum(), (len(truth), 1)), truth)
+    return measure(class_shares(y[masks["train"]].numpy(), num_classes, len(truth)), truth)

@@ -21,8 +21,8 @@ def gated(branches: Sequence[Tensor], gate: Tensor) -> Tensor:
 def gated_logits(branches: Sequence[Tensor], gate: Tensor, weight: Tensor, *, rate: float, training: bool) -> Tensor:
     """Logits ReLU(w ⊙ H^cb) W (n × C), with dropout before W.
 
-    In a large graph, the branches are gated and multiplied one after the other, and the backward pass does this again:
-    what lies between the branches and the logits would otherwise take four times the memory of all branches.
+    In a large graph, the branches are gated and multiplied one after the other, and the backward pass does this again.
+    Otherwise every step between the branches and the logits would be kept until then, each as large as all branches.
 
     Args:
         branches: The blocks of H^cb (b of them, n × p each).

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gcnsl.selection.judge import Judge
 from gcnsl.selection.learning_problem import Problem
 from gcnsl.selection.race import Contender, Race
-from gcnsl.training import METRICS
+from gcnsl.training.metrics import METRICS, class_shares
 
 COLUMNS = (
     "model",
@@ -63,8 +63,7 @@ def with_test(table: pd.DataFrame, probabilities: Mapping[str, Floats], y: NDArr
 
 def majority_probabilities(problem: Problem, nodes: int) -> Floats:
     """The shares of the classes among the nodes that may be learned from, for so many nodes (k × C)."""
-    counts = np.bincount(problem.graph.y[problem.learned].numpy(), minlength=len(problem.graph.class_names))
-    return np.tile(counts / counts.sum(), (nodes, 1))
+    return class_shares(problem.graph.y[problem.learned].numpy(), len(problem.graph.class_names), nodes)
 
 
 def _of_majority(race: Race) -> float:

@@ -125,6 +125,12 @@ METRICS: dict[str, Metric] = {
 }
 
 
+def class_shares(y: Ints, num_classes: int, nodes: int) -> Floats:
+    """The shares of the classes among labelled nodes of these classes, as probabilities of so many nodes (k × C)."""
+    counts = np.bincount(y, minlength=num_classes)
+    return np.tile(counts / counts.sum(), (nodes, 1))
+
+
 def measure(probabilities: Floats, y: Ints) -> dict[str, float]:
     """All metrics by name, of nodes with these probabilities (n × C) and class numbers (n)."""
     return {name: metric(probabilities, y) for name, metric in METRICS.items()}

@@ -21,7 +21,6 @@ from gcnsl.workers.processes import Worker
 Context = TypeVar("Context")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
 _here: dict[str, Any] = {}
 """In a worker: the function to call, and the context of all calls."""
@@ -118,10 +117,8 @@ class JobPool(Generic[Context, Item, Result]):
         return done
 
     def _slot(self) -> _Slot[Item]:
-        threads = dict.fromkeys(_THREAD_VARIABLES, str(self._worker.threads))
-        environment = {"OMP_WAIT_POLICY": "PASSIVE", **threads}
         start = (self._worker, *self._shared)
-        executor = ProcessPoolExecutor(1, initializer=_begin, initargs=start, env=environment)
+        executor = ProcessPoolExecutor(1, initializer=_begin, initargs=start, env=self._worker.environment)
         return _Slot(executor, executor.submit(os.getpid))
 
 

@@ -38,8 +38,8 @@ class Worker:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that keep libraries to the threads; they must be there before the process starts."""
-        return dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
+        """The variables that keep libraries to the threads, which sleep while they wait; a process starts with them."""
+        return {"OMP_WAIT_POLICY": "PASSIVE", **dict.fromkeys(_THREAD_VARIABLES, str(self.threads))}
 
     def begin(self) -> None:
         """To be called first in the worker."""
