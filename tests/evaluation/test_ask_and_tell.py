@@ -21,7 +21,8 @@ def quiet():
 
 def make_study() -> optuna.Study:
     pruner = optuna.pruners.MedianPruner(n_startup_trials=PATIENT_TRIALS)
-    return optuna.create_study(direction="maximize", pruner=pruner)
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    return optuna.create_study(direction="maximize", pruner=pruner, sampler=sampler)
 
 
 def suggest(trial: optuna.Trial) -> dict[str, float]:
