@@ -7,7 +7,18 @@ import pytest
 from scipy import stats
 
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
-from gcnsl.experiments.claims import Claim, Finding, Verdict, _outcome, difference, judge, to_markdown, worst_first
+from gcnsl.experiments.claims import (
+    Claim,
+    Finding,
+    Verdict,
+    _outcome,
+    difference,
+    judge,
+    not_run,
+    tally,
+    to_markdown,
+    worst_first,
+)
 from gcnsl.experiments.plan import EXPERIMENTS, PlannedCell, Scope, plan
 from gcnsl.experiments.result_store import by_key
 from gcnsl.experiments.result_tables import TableCell, make_tables
@@ -216,6 +227,42 @@ def test_means_are_of_the_runs_that_are_compared(claims) -> None:
 def test_claims_without_runs_are_not_judged(claims) -> None:
     assert claims(names=["accuracy"], methods=["mlp"], datasets=["texas"]) == []
     assert claims(names=["synthetic"]) == []
+    assert len(not_run([])) == 18
+    judged = claims(names=["runtime", "ablation"])
+    assert len(not_run(judged)) == 18 - 2 - 5
+    assert not {claim.text for claim in judged} & set(not_run(judged))
+    assert not_run(claims()) == []
+
+
+@pytest.mark.parametrize(
+    ("variants", "kind"),
+    [
+        (["holds", "holds"], "hold"),
+        (["holds", "does not hold"], "hold in part"),
+        (["holds so far"], "hold in part"),
+        (["not shown", "not shown"], "can't be told from noise"),
+        (["not shown", "does not hold"], "hold in part"),
+        (["mostly does not hold", "does not hold"], "do not hold, or mostly not"),
+    ],
+)
+def test_a_claim_is_counted_once(variants, kind) -> None:
+    outcomes = {
+        "holds": ([True], 1),
+        "holds so far": ([True], 2),
+        "not shown": ([None], 1),
+        "mostly does not hold": ([True, False, False], 3),
+        "does not hold": ([False], 1),
+    }
+    made = []
+    for verdict in variants:
+        found, planned = outcomes[verdict]
+        findings = tuple(Finding("z", outcome) for outcome in found)
+        made.append(Claim("A* helps on the WebKB and Wikipedia graphs", "y", "random splits", findings, planned))
+    ours = Claim("ours", "y", "random splits", (Finding("z", True),), 1, of_paper=False)
+    counts = tally([*made, ours])
+    assert counts.pop("have no runs yet") == 17
+    assert {text for text, count in counts.items() if count} == {kind}
+    assert sum(counts.values()) == 1
 
 
 def test_variants_of_a_claim_come_together_the_worst_claim_first(claims) -> None:

@@ -137,6 +137,44 @@ def test_the_summary_counts_what_the_table_shows(findings, page) -> None:
     assert len(reached) == 2 * len(paper.DATASETS)
 
 
+def tiles(page) -> dict[str, int]:
+    return {
+        text: int(count) for count, text in re.findall(r'#claims"><strong>(\d+)</strong><span>([^<]+)</span>', page)
+    }
+
+
+def test_the_tiles_of_claims_add_up(findings, page) -> None:
+    assert "Of the paper's 18 claims" in page
+    assert sum(tiles(page).values()) == 18
+    assert tiles(page)["have no runs yet"] == 0
+    assert "No runs yet" not in page
+    some = [claim for claim in findings.claims if claim.source != "section 4.5"]
+    text = render(replace(findings, claims=tuple(some)))
+    assert sum(tiles(text).values()) == 18
+    assert tiles(text)["have no runs yet"] == 3
+    listed = text.partition("<strong>No runs yet</strong>")[2].partition("</ul>")[0]
+    assert re.findall("<li>(.+?)</li>", listed) == [
+        "The spectral features F make GCN-SL better, on all graphs",
+        "ESC is faster than SC",
+        "ESC-ANCH is faster than ESC",
+    ]
+    assert tiles(render(replace(findings, claims=()))) == {}
+
+
+def test_figures_come_before_claims(page) -> None:
+    sections = [attributes["id"] for attributes in Page(page).all("section")]
+    assert sections == ["summary", *EXPERIMENTS, "claims", "failures", "where"]
+
+
+def test_the_summary_says_how_often_gcn_sl_plus_is_best(findings, page) -> None:
+    (table,) = [table for table in findings.tables if table.experiment.name == "beyond"]
+    rivals = [row for row in table.rows if not row.startswith("gcn-sl-plus ")]
+    best = [max(rivals, key=lambda row: table.cells[row, column].mean) for column in table.columns]
+    assert f"<strong>{best.count('gcn-sl-plus')} of {len(best)}</strong><span>times GCN-SL+ has the best mean" in page
+    without = replace(table, rows=tuple(row for row in table.rows if row != "gcn-sl-plus"))
+    assert "has the best mean" not in render(replace(findings, tables=(without,), claims=()))
+
+
 def test_what_is_beyond_the_paper_is_explained(findings, page) -> None:
     (table,) = [table for table in findings.tables if table.experiment.name == "beyond"]
     items = {text for tag, text in Page(page).texts if tag == "li"}

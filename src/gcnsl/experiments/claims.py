@@ -123,9 +123,8 @@ def judge(tables: Sequence[Table]) -> list[Claim]:
     claims: list[Claim] = []
     for table in tables:
         claims += [_reached(table)] if table.experiment.name == "accuracy" else []
-        claims += [_compare(table, claimed) for claimed in _COMPARISONS.get(table.experiment.name, ())]
-        if table.experiment.name == "runtime":
-            claims += [_faster(table, "esc", "sc"), _faster(table, "esc-anch", "esc")]
+        compare = _faster if table.experiment.unit == "s" else _compare
+        claims += [compare(table, claimed) for claimed in _COMPARISONS.get(table.experiment.name, ())]
     return [claim for claim in claims if claim.findings]
 
 
@@ -136,6 +135,30 @@ def worst_first(claims: Iterable[Claim]) -> list[list[Claim]]:
         together.setdefault(claim.text, []).append(claim)
     order = get_args(Verdict)
     return sorted(together.values(), key=lambda same: -order.index(same[0].verdict))
+
+
+def not_run(claims: Iterable[Claim]) -> list[str]:
+    """The paper's claims that are not among the judged ones, because they have no runs yet."""
+    judged = {claim.text for claim in claims}
+    compared = (claimed for same in _COMPARISONS.values() for claimed in same)
+    return [claimed.text for claimed in compared if claimed.of_paper and claimed.text not in judged]
+
+
+def tally(claims: Sequence[Claim]) -> dict[str, int]:
+    """How many of the paper's claims hold, and so on; each claim is counted once.
+
+    A claim holds or does not hold if all of its variants agree on that, and otherwise holds in part.
+    """
+    clear: dict[str, set[Verdict]] = {
+        "hold": {"holds"},
+        "hold in part": set(),
+        "can't be told from noise": {"not shown"},
+        "do not hold, or mostly not": {"does not hold", "mostly does not hold"},
+    }
+    verdicts = [{claim.verdict for claim in same} for same in worst_first(claims) if same[0].of_paper]
+    counts = {text: sum(found <= agreed for found in verdicts) for text, agreed in clear.items()}
+    counts["hold in part"] = len(verdicts) - sum(counts.values())
+    return counts | {"have no runs yet": len(not_run(claims))}
 
 
 def to_markdown(claims: Iterable[Claim]) -> str:
@@ -193,8 +216,9 @@ def _reached(table: Table) -> Claim:
     return Claim(text, "table of accuracies", table.variant, tuple(findings), planned, of_paper=False)
 
 
-def _faster(table: Table, fast: str, slow: str) -> Claim:
+def _faster(table: Table, claimed: Comparison) -> Claim:
     findings = []
+    (fast,), (slow,) = claimed.more, claimed.less
     for column in table.columns:
         quick, long = (table.cells[row, column].mean for row in (fast, slow))
         if quick is not None and long is not None:
@@ -202,8 +226,7 @@ def _faster(table: Table, fast: str, slow: str) -> Claim:
             text = f"{column_label(column)}: {seconds} s, {long / quick:.3g} times"
             beyond_noise = max(quick, long) >= FASTER * min(quick, long)
             findings.append(Finding(text, quick < long if beyond_noise else None))
-    names = f"{table.row_label(fast)} is faster than {table.row_label(slow)}"
-    return Claim(names, "section 4.5", table.variant, tuple(findings), len(paper.DATASETS))
+    return Claim(claimed.text, claimed.source, table.variant, tuple(findings), len(claimed.columns))
 
 
 def _of_parts() -> Iterator[Comparison]:
@@ -287,6 +310,10 @@ _COMPARISONS: Mapping[str, Sequence[Comparison]] = {
                 True,
             ),
         )
+    ],
+    "runtime": [
+        Comparison("section 4.5", "ESC is faster than SC", ["esc"], ["sc"], _ALL),
+        Comparison("section 4.5", "ESC-ANCH is faster than ESC", ["esc-anch"], ["esc"], _ALL),
     ],
     "beyond": [
         *_of_parts(),

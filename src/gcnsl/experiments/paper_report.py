@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.experiments import paper
-from gcnsl.experiments.claims import METHOD, Claim, worst_first
+from gcnsl.experiments.beyond import PARTS, WHOLE
+from gcnsl.experiments.claims import METHOD, not_run, tally, worst_first
 from gcnsl.experiments.collect import Findings
 from gcnsl.experiments.display_names import column_label, graph_of, split_label
 from gcnsl.experiments.plan import MERGES
@@ -26,12 +27,13 @@ _METRICS = {"test": "test accuracy", "test_roc_auc": "test ROC-AUC"}
 def render(findings: Findings) -> str:
     """The page as HTML."""
     filters: dict[str, Any] = {"subscripts": _subscripts, "difference": _difference, "closeness": _closeness}
-    claims = worst_first(findings.claims)
     return find_template("gcnsl.experiments", "report.html.j2", **filters, graph_of=graph_of).render(
         findings=findings,
-        cards=list(_cards(findings, claims)),
+        cards=list(_cards(findings)),
         method=METHOD,
-        claims=claims,
+        claims=worst_first(findings.claims),
+        tally=tally(findings.claims),
+        not_run=not_run(findings.claims),
         failures=by_error(findings.results),
         notes={name: "; ".join(graph.notes) for name, graph in BENCHMARKS.items() if graph.notes},
         column_label=column_label,
@@ -127,7 +129,7 @@ def _sentence(cell: TableCell) -> str:
     return f"{ours}; the paper prints {cell.paper_text}{delta}."
 
 
-def _cards(findings: Findings, claims: Sequence[Sequence[Claim]]) -> Iterator[tuple[str, str]]:
+def _cards(findings: Findings) -> Iterator[tuple[str, str]]:
     """Numbers for the summary, each with a few words."""
     for table in findings.tables:
         if table.experiment.name == "accuracy" and not table.experiment.paper_hparams:
@@ -137,11 +139,11 @@ def _cards(findings: Findings, claims: Sequence[Sequence[Claim]]) -> Iterator[tu
             if known:
                 text = f"GCN-SL accuracies reach the paper's, {split_label(table.split)}"
                 yield f"{sum(known)} of {len(known)}", text + (f"; {missing} not run" if missing else "")
-    verdicts = [{claim.verdict for claim in variants} for variants in claims if variants[0].of_paper]
-    if verdicts:
-        for all_of, text in (
-            ({"holds"}, "claims of the paper hold"),
-            ({"not shown"}, "claims can't be told from noise"),
-            ({"does not hold", "mostly does not hold"}, "claims do not hold, or mostly not"),
-        ):
-            yield f"{sum(found <= all_of for found in verdicts)} of {len(verdicts)}", text
+        if WHOLE in table.rows:
+            means = {
+                key: cell.mean for key, cell in table.cells.items() if key[0] not in PARTS and cell.mean is not None
+            }
+            compared = [column for column in table.columns if (WHOLE, column) in means]
+            best = [max(means, key=lambda key: (key[1] == column, means[key])) for column in compared]
+            text = "times GCN-SL+ has the best mean of all methods, one for each graph"
+            yield f"{sum(row == WHOLE for row, _ in best)} of {len(compared)}", text

@@ -162,20 +162,25 @@ def _runtime(table: Table, figure: Figure) -> None:
 
 
 def _beyond(table: Table, figure: Figure) -> None:
-    """All methods on each graph, a dot each; those that the text speaks of have colours."""
-    axes = figure.add_subplot()
+    """All methods on each graph, a dot each; the best is named, and those that the text speaks of have colours."""
+    figure.set_figheight(1 + 0.3 * len(table.columns))
+    axes, places = figure.add_subplot(), np.arange(len(table.columns))
     named = {PLAIN: COLOURS[PLAIN], TWINS: "#2a9d76", WHOLE: "#e0572f"}
-    (places,) = _places(axes, table.columns, 1, 0)
-    rows = [row for row in table.rows if row not in PARTS]
-    for row in sorted(rows, key=lambda row: row in named):  # colours on top
-        means = _array(table.cells[row, column].mean for column in table.columns)
+    rows = sorted((row for row in table.rows if row not in PARTS), key=lambda row: row in named)  # colours on top
+    means = _array([table.cells[row, column].mean for column in table.columns] for row in rows)
+    for row, numbers in zip(rows, means, strict=True):
         style: Any = {"color": named[row], "ms": 6, "label": _label(table, row)} if row in named else {"ms": 4}
-        axes.plot(places, means, "o", **({"color": "#8a8f98", "alpha": 0.6} | style))
-    axes.tick_params(axis="x", rotation=60)
-    axes.set_ylabel("test accuracy or ROC-AUC, %")
+        axes.plot(numbers, places, "o", **({"color": "#8a8f98", "alpha": 0.6} | style))
+    for place, numbers in zip(places, means.T, strict=True):
+        if not np.isnan(numbers).all():
+            best, text = np.nanmax(numbers), _label(table, rows[np.nanargmax(numbers)])
+            axes.annotate(text, (best, place), xytext=(6, 0), textcoords="offset points", va="center", fontsize=8)
+    axes.set(xlabel="test accuracy or ROC-AUC, %", ylim=(len(places) - 0.5, -0.5))  # the first on top
+    axes.set_yticks(places, [column_label(column) for column in table.columns])
+    axes.margins(x=0.12)  # for the names
 
 
-def _array(numbers: Iterable[float | None]) -> NDArray[Any]:
+def _array(numbers: Iterable[Any]) -> NDArray[Any]:
     """The numbers, NaN where there is none."""
     return np.array(list(numbers), dtype=float)
 

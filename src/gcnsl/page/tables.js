@@ -29,3 +29,18 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("thead th > button");
   if (button) sortBy(button.parentElement);
 });
+
+// What is wider than the page fades out on the right and says that there is more.
+function showWhetherMore(area) {
+  const hidden = area.scrollWidth - area.clientWidth;
+  area.classList.toggle("more", hidden - area.scrollLeft > 1);
+  area.previousElementSibling.hidden = hidden <= 1;
+}
+const sizes = new ResizeObserver((entries) => entries.forEach((entry) => showWhetherMore(entry.target)));
+
+function hintToScroll(area) {
+  area.before(element("p", "Scroll sideways for more →", "scroll-hint"));
+  area.addEventListener("scroll", () => showWhetherMore(area));
+  sizes.observe(area);
+}
+document.querySelectorAll(".scroll, .picture").forEach(hintToScroll);

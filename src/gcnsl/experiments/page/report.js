@@ -50,6 +50,7 @@ function show(number) {
   if (cell.failed.length) {
     body.append(element("h3", "Failed"), tableOf(["run", "error"], cell.failed, "texts"));
   }
+  body.querySelectorAll(".scroll").forEach(hintToScroll);
   dialog.showModal();
   body.scrollTop = 0;
 }
