@@ -57,7 +57,7 @@ def test_training_writes_the_page_too(gcnsl, people, tmp_path) -> None:
     assert answer["page"] == str(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert f"of {answer['nodes']['test']} test nodes right" in page
-    assert f"<b>{100 * answer['accuracy']['test']:.1f}&nbsp;%</b>" in page
+    assert f"<b>{100 * answer['accuracy']['test']:.1f}%</b>" in page
     assert "Page: " in gcnsl("train", *people, *TRAIN, "--report", tmp_path / "page.html", "--all-labels")[1]
     assert "Measured on validation nodes" in (tmp_path / "page.html").read_text(encoding="utf-8")
 

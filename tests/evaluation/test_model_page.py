@@ -33,7 +33,7 @@ def test_what_was_measured_is_said(tmp_path) -> None:
     page = page_of(classifier, tmp_path, data)
     assert "Measured on 10 nodes whose labels were used neither for training nor" in page
     right = (classifier.predict()[:10] == truth[:10].astype(str)).mean()
-    assert f"<b>{100 * right:.1f}&nbsp;%</b> of 10 test nodes right" in page
+    assert f"<b>{100 * right:.1f}%</b> of 10 test nodes right" in page
     assert "1 of 90 nodes can be explored" in page
     assert "Leaderboard" not in page
 
@@ -70,11 +70,11 @@ def test_the_leaderboard(tmp_path) -> None:
     classifier, _ = trained()
     rows = [
         ("best <b>", 0.9, 0.8, 12.0, 0.7, "kept"),
-        ("skipped", np.nan, np.nan, np.nan, np.nan, "would take too long"),
+        ("skipped", np.nan, np.nan, 0.0, np.nan, "would take too long"),
     ]
     columns = ("model", "validation", "test", "train_seconds", "weight", "verdict")
     board = pd.DataFrame(rows, columns=columns).assign(
-        metric="accuracy", method="mlp", options=None, predict_seconds=0.001
+        metric="accuracy", method="mlp", options=None, predict_seconds=[0.001, 0.0]
     )
     classifier.leaderboard_ = board
     page = page_of(classifier, tmp_path)
@@ -85,7 +85,7 @@ def test_the_leaderboard(tmp_path) -> None:
     assert section.count('class="member"') == 1
     assert "would take too long" in section
     assert "nan" not in section
-    assert "&lt; 0.01 s" in section
+    assert section.count("&lt; 0.01 s") == 1, "what was skipped took no time"
     classifier.leaderboard_ = board.assign(validation=np.nan, test=np.nan)
     assert 'id="leaderboard"' not in page_of(classifier, tmp_path)
 

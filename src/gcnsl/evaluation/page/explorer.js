@@ -10,7 +10,7 @@ let current = null;
 
 const classOf = (node) => (node.known < 0 ? node.predicted : node.known);
 const isWrong = (node) => node.truth >= 0 && node.truth !== node.predicted;
-const percent = (share) => (share < 0.005 ? "< 1\u00a0%" : share > 0.995 ? "> 99\u00a0%" : `${Math.round(100 * share)}\u00a0%`);
+const percent = (share) => (share < 0.005 ? "< 1%" : share > 0.995 ? "> 99%" : `${Math.round(100 * share)}%`);
 const shortened = (text, length) => (text.length > length ? `${text.slice(0, Math.max(1, length - 1))}…` : text);
 
 function drawn(name, attributes, ...children) {
