@@ -84,7 +84,7 @@ def told_of(neighbours: int, name: str, *, learned: int = 3):
 @pytest.mark.parametrize("neighbours", [0, 1, 2, 3, 9, 14, 36, 60])
 def test_names_cover_nothing_and_the_canvas_is_used(neighbours, name) -> None:
     figure = _figure(told_of(neighbours, name))
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     for axes, count in zip(figure.axes, (min(neighbours, 48), 3), strict=False):
         boxes = [text.get_window_extent() for text in axes.texts]
         assert len(boxes) == len(axes.patches) == count
@@ -107,7 +107,7 @@ def test_titles_are_whole_and_apart(neighbours) -> None:
     node = replace(told.node, id="a node with quite a long name", predicted="a class with quite a long name")
     likely = {node.predicted: 0.7, **told.probabilities}
     figure = _figure(replace(told, node=node, probabilities=likely))
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     boxes = [axes.title.get_window_extent() for axes in figure.axes]
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
     others = figure._suptitle, figure.legends[0], figure.axes[-1].xaxis.label

@@ -82,7 +82,7 @@ def _figure(explanation: Explanation) -> Figure:
         sides.append(_side("Learned graph A*", explanation, explanation.reconnected, colors))
     feature_names = (len(_shortened(feature.name)) for feature in (explanation.features or [])[:_FEATURES])
     before_bars = 0.3 + 1.1 * _LETTER * max(feature_names, default=0)
-    width = sum(side.inches + 0.2 for side in sides) + before_bars + _BARS + 0.2
+    width = sum(side.inches + 0.2 for side in sides) + before_bars + _BARS + 0.5
     handles, columns = _legend(explanation, colors), max(1, int(width / 2))
     height = max(_LINE * max((len(side.drawn) + 1) // 2 for side in sides), 2.4)
     bars = min(height, 3.0)  # they do not grow with the number of neighbours
