@@ -6,7 +6,7 @@ BIN     := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format bench dist clean
 
 help:  ## Show these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -37,7 +37,8 @@ test: .venv/.developer  ## Run all tests
 lint: .venv/.developer  ## Check style and types
 	@$(BIN)/ruff check --no-cache .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@$(BIN)/mypy  # for the oldest Python that pyproject.toml declares, and here for the newest
+	@$(BIN)/mypy --python-version 3.13
 
 format: .venv/.developer  ## Fix what can be fixed by machine
 	@$(BIN)/ruff check --fix .
@@ -45,6 +46,10 @@ format: .venv/.developer  ## Fix what can be fixed by machine
 
 bench: .venv/.developer  ## Run every benchmark; each prints a table and writes to bench/results
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+dist: .venv/.developer  ## Build the wheel and the sdist into dist/
+	@rm -rf dist
+	@$(BIN)/python -m build --no-isolation
 
 clean:  ## Remove the environment and what was built
 	@rm -rf .venv demo dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

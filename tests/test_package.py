@@ -1,4 +1,3 @@
-import importlib.metadata
 import subprocess
 import sys
 
@@ -16,10 +15,6 @@ def test_public_names_are_there() -> None:
 def test_unknown_names_are_not() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         gcnsl.nothing  # noqa: B018
-
-
-def test_version_is_that_of_the_distribution() -> None:
-    assert gcnsl.__version__ == importlib.metadata.version("gcnsl")
 
 
 def test_import_is_cheap() -> None:

@@ -91,7 +91,7 @@ def _append(s: Floats, threshold: float, left: int, lowest: int, columns: Ints, 
         while hits:
             column = left + group + np.int64(_lowest_bit(hits))
             columns[count] = column  # the next one overwrites it unless the count goes up
-            count += column >= lowest
+            count += int(column >= lowest)
             hits &= hits - one
     return count
 
