@@ -34,10 +34,11 @@ demo: .venv/.user  ## Find the best model for the bundled graph in two minutes, 
 test: .venv/.developer  ## Run all tests
 	@$(BIN)/python -m pytest
 
+# Types are checked for the oldest Python that pyproject.toml declares, and for the newest.
 lint: .venv/.developer  ## Check style and types
 	@$(BIN)/ruff check --no-cache .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy  # for the oldest Python that pyproject.toml declares, and here for the newest
+	@$(BIN)/mypy
 	@$(BIN)/mypy --python-version 3.13
 
 format: .venv/.developer  ## Fix what can be fixed by machine

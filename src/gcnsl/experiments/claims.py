@@ -1,4 +1,4 @@
-"""What the paper claims, and whether our numbers confirm it: computed from the runs, nothing written by hand.
+"""Whether our numbers confirm what is claimed: computed from the runs, nothing written by hand.
 
 Two variants are compared run by run. Training sets of different runs overlap, so the variance of the mean difference is
 corrected as in Nadeau and Bengio (2003),
@@ -12,19 +12,19 @@ difference are no proof that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from gcnsl.datasets.splits import SHARES
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
-from gcnsl.experiments import beyond, paper
+from gcnsl.experiments import paper
+from gcnsl.experiments.claimed_differences import COMPARISONS, Comparison
 from gcnsl.experiments.display_names import column_label
-from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES
+from gcnsl.experiments.plan import MERGES
 from gcnsl.experiments.result_tables import Table, TableCell, number_text
-from gcnsl.methods import METHODS
 
 Verdict = Literal["holds", "holds so far", "holds in part", "not shown", "mostly does not hold", "does not hold"]
 EQUAL = 1.0
@@ -37,21 +37,6 @@ METHOD = (
     f"from {FASTER:g} times."
 )
 """How claims are judged, for readers."""
-
-
-class Comparison(NamedTuple):
-    """A claim, the paper's or ours, that some rows are better than others on some graphs, or no worse.
-
-    ``{}`` stands for either GCN-SL.
-    """
-
-    source: str
-    text: str
-    more: Sequence[str]
-    less: Sequence[str]
-    columns: Sequence[str]
-    allow_equal: bool = False
-    of_paper: bool = True
 
 
 @dataclass(frozen=True)
@@ -124,7 +109,7 @@ def judge(tables: Sequence[Table]) -> list[Claim]:
     for table in tables:
         claims += [_reached(table)] if table.experiment.name == "accuracy" else []
         compare = _faster if table.experiment.unit == "s" else _compare
-        claims += [compare(table, claimed) for claimed in _COMPARISONS.get(table.experiment.name, ())]
+        claims += [compare(table, claimed) for claimed in COMPARISONS.get(table.experiment.name, ())]
     return [claim for claim in claims if claim.findings]
 
 
@@ -140,7 +125,7 @@ def worst_first(claims: Iterable[Claim]) -> list[list[Claim]]:
 def not_run(claims: Iterable[Claim]) -> list[str]:
     """The paper's claims that are not among the judged ones, because they have no runs yet."""
     judged = {claim.text for claim in claims}
-    compared = (claimed for same in _COMPARISONS.values() for claimed in same)
+    compared = (claimed for same in COMPARISONS.values() for claimed in same)
     return [claimed.text for claimed in compared if claimed.of_paper and claimed.text not in judged]
 
 
@@ -227,103 +212,3 @@ def _faster(table: Table, claimed: Comparison) -> Claim:
             beyond_noise = max(quick, long) >= FASTER * min(quick, long)
             findings.append(Finding(text, quick < long if beyond_noise else None))
     return Claim(claimed.text, claimed.source, table.variant, tuple(findings), len(claimed.columns))
-
-
-def _of_parts() -> Iterator[Comparison]:
-    """What each part of GCN-SL+ is worth: that it helps where the learned graph should, and does no harm elsewhere."""
-    parts = {
-        "-neighbours": "The learned graph on neighbours",
-        "-contrast": "The contrastive term",
-        "-structure": "The structure branch",
-        "-directions": "Keeping directions",
-    }
-    without, neither = (f"{beyond.WHOLE} {part}" for part in ("-structure", "-links"))
-    text = "The learned graph on neighbours alone, without the structure branch, helps on Chameleon and Squirrel"
-    columns = [place.column for place in beyond.WIKIPEDIA]
-    yield Comparison("parts of GCN-SL+", text, [without], [neither], columns, of_paper=False)
-    for part, name in parts.items():
-        row = f"{beyond.WHOLE} {part}"
-        for text, places, allow_equal in (
-            (f"{name} makes GCN-SL+ better on Chameleon and Squirrel", beyond.WIKIPEDIA, False),
-            (f"{name} does not make GCN-SL+ worse on other graphs", beyond.OTHERS, True),
-        ):
-            columns = [place.column for place in places if row in dict(beyond.parts_of(beyond.WHOLE, place))]
-            source = "parts of GCN-SL+"
-            yield Comparison(source, text, [beyond.WHOLE], [row], columns, allow_equal, of_paper=False)
-
-
-_ALL, _LOW = tuple(paper.DATASETS), paper.WEBKB + paper.WIKIPEDIA
-_BOLD = [column for column, row in paper.BOLD.items() if row == "gcn-sl-cc"]
-_OTHERS = [row for row in COMPARED if row not in MERGES]
-_EDGES = ("gcn", "gat", "geom-gcn", "mixhop")
-_BEST = "GCN-SL_cc is better than every other method on the graphs where the paper prints it in bold"
-_WORSE = "GCN, GAT, Geom-GCN and MixHop are worse than the MLP on the {} graphs"
-_HIGHER = "The graph that {} learns is of {} homophily than {}"
-_FEATURED = "The graph that GCN-SL learns among nodes with features is of higher homophily than the original among them"
-_FEW, _MANY = DEPTHS[0], DEPTHS[-1]
-_COMPARISONS: Mapping[str, Sequence[Comparison]] = {
-    "accuracy": [
-        Comparison("table of accuracies", _BEST, ["gcn-sl-cc"], _OTHERS, _BOLD),
-        Comparison("section 4.6", "GCN-SL is better than H2GCN on all graphs", MERGES, ["h2gcn-1", "h2gcn-2"], _ALL),
-        Comparison("section 4.6", _WORSE.format("WebKB"), ["mlp"], _EDGES, paper.WEBKB),
-        Comparison("section 4.6", _WORSE.format("Wikipedia"), ["mlp"], _EDGES, paper.WIKIPEDIA),
-    ],
-    "ablation": [
-        Comparison("section 4.4", text, [f"{{}} {more}"], [f"{{}} {less}"], graphs, allow_equal)
-        for text, more, less, graphs, allow_equal in (
-            ("A* helps on the WebKB and Wikipedia graphs", "A+A*", "A", _LOW, False),
-            ("A* does not hurt on the citation graphs", "A+A*", "A", paper.CITATION, True),
-            ("A is very important on the citation graphs", "A", "neither", paper.CITATION, False),
-            ("A is of little use, or even bad, on the WebKB graphs", "neither", "A", paper.WEBKB, True),
-            ("A* is more reliable than A on graphs of low homophily", "A*", "A", _LOW, False),
-        )
-    ],
-    "spectral": [
-        Comparison(
-            "section 4.5",
-            "The spectral features F make GCN-SL better, on all graphs",
-            ["{} with F"],
-            ["{} without F"],
-            _ALL,
-        )
-    ],
-    "homophily": [
-        Comparison("section 4.4", text, [more], [less], _ALL)
-        for text, more, less in (
-            (_HIGHER.format("GCN-SL", "much higher", "the original"), "gcn-sl-cc A*", "original"),
-            (_HIGHER.format("NLGNN", "much higher", "the original"), "nlgnn", "original"),
-            ("Training raises the homophily of A*", "gcn-sl-cc A*", "initial A*"),
-            (_HIGHER.format("GCN-SL", "higher", "NLGNN's"), "gcn-sl-cc A*", "nlgnn"),
-        )
-    ]
-    + [
-        Comparison("learned graph", _FEATURED, ["gcn-sl-cc A*, featured"], ["original, featured"], _ALL, of_paper=False)
-    ],
-    "depth": [
-        Comparison("section 4.6", text, [more], [less], ["cora"], allow_equal)
-        for text, more, less, allow_equal in (
-            (f"A GCN of {_MANY} layers is worse than one of {_FEW}", f"gcn-{_FEW}", f"gcn-{_MANY}", False),
-            (
-                f"GCN-SL_cc with K = {_MANY} is no worse than with K = {_FEW}",
-                f"gcn-sl-cc-{_MANY}",
-                f"gcn-sl-cc-{_FEW}",
-                True,
-            ),
-        )
-    ],
-    "runtime": [
-        Comparison("section 4.5", "ESC is faster than SC", ["esc"], ["sc"], _ALL),
-        Comparison("section 4.5", "ESC-ANCH is faster than ESC", ["esc-anch"], ["esc"], _ALL),
-    ],
-    "beyond": [
-        *_of_parts(),
-        Comparison(
-            "comparison with equal budgets",
-            "GCN-SL+ is better than every other method on Chameleon and Squirrel with directions",
-            [beyond.WHOLE],
-            [name for name in METHODS if name != beyond.WHOLE],
-            [place.column for place in beyond.WIKIPEDIA],
-            of_paper=False,
-        ),
-    ],
-}

@@ -32,7 +32,7 @@ from gcnsl.experiments.result_exports import export_lines
 from gcnsl.experiments.result_store import ResultStore, RunResult, Status, StoreWarning
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.methods import resolve
-from gcnsl.training import Epoch, choose_device
+from gcnsl.training import choose_device
 from gcnsl.workers.executor import check_wanted
 from gcnsl.workers.processes import Worker, in_processes, watching
 
@@ -256,11 +256,7 @@ def measure_on(data: Data, first: RunSpec, work: Work) -> Callable[[RunSpec], Ru
         return partial(search_run, data=data, seconds=left, on_epoch=on_epoch, **where)
     method = resolve(first.method, options=dict(first.options))
     prepared = Preparations(method, data, seed=first.seed, device=work.device, root=work.root)
-    return partial(_train_on_split, prepared=prepared, on_epoch=on_epoch)
-
-
-def _train_on_split(spec: RunSpec, prepared: Preparations, on_epoch: Callable[[Epoch], None]) -> RunResult:
-    return train_run(spec, prepared.on(spec.run), on_epoch=on_epoch)
+    return lambda spec: train_run(spec, prepared.on(spec.run), on_epoch=on_epoch)
 
 
 @contextmanager
