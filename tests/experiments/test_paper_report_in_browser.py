@@ -132,6 +132,16 @@ def test_a_wide_dialog_says_so(open_page) -> None:
     page.get_by_role("dialog").get_by_text("Scroll sideways for more").wait_for(state="visible")
 
 
+def test_nothing_is_cut_in_print(open_page) -> None:
+    page = open_page(viewport={"width": 1047, "height": 718})  # A4 across, with its margins
+    page.emulate_media(media="print")
+    widths = page.evaluate("[document.scrollingElement.scrollWidth, window.innerWidth]")
+    assert widths[0] <= widths[1]
+    assert page.locator(".scroll-hint:visible").count() == 0
+    masks = page.locator(".scroll").evaluate_all("areas => areas.map(area => getComputedStyle(area).maskImage)")
+    assert set(masks) == {"none"}
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark(open_page, scheme) -> None:
     page = open_page(color_scheme=scheme)

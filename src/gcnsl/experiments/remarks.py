@@ -60,5 +60,6 @@ def _explained(means: Mapping[Key, float], best: str, full: str, filtered: str) 
     if lead <= 0:
         return told
     share = min(1.0, max(0.0, 1 - left / lead))
-    gap = f"The lead over {row_label(PLAIN)} is {lead:.1f} points, and {left:.1f} without duplicates"
+    without = f"{left:.1f}".replace("-", "−")
+    gap = f"The lead over {row_label(PLAIN)} is {lead:.1f} points, and {without} without duplicates"
     return f"{told} {gap}: these explain about {share:.0%} of it."
