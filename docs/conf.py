@@ -27,7 +27,6 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["_build"]
-suppress_warnings = ["toc.empty_glob"]  # a pattern may be there before the pages that it is for
 
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3

@@ -33,7 +33,7 @@ QUICK = {
     "train": ["--set", "epochs=3"],
     "compare": ["--set", "epochs=3", "--runs", "2"],
     "search": ["--trials", "2", "--runs", "1"],
-    "reproduce": ["--datasets", "debian", "--methods", "mlp", "--runs", "1"],
+    "reproduce": ["--datasets", "debian", "--methods", "mlp", "--runs", "1", "--jobs", "1"],
 }
 MINUTES = "0.02"
 """The time in which ``auto`` finds the best model."""
