@@ -27,6 +27,7 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
@@ -34,10 +35,11 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_type_aliases = {"Matrix": "Matrix"}
+python_maximum_signature_line_length = 100
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Shapes"]
+napoleon_use_ivar = True  # an attribute is described once
 
 html_theme = "pydata_sphinx_theme"
 html_title = "gcnsl"
@@ -59,14 +61,19 @@ html_sidebars = {"index": [], "getting-started": []}
 copybutton_prompt_text = "$ "  # where a block shows what a command prints, only the command is copied
 
 
-SIMPLER = {r"\dots": r"\ldots", r"\big": "", r"\Big": ""}
-"""Commands of LaTeX that the converter does not know, and what is written instead."""
+SIMPLER = {
+    r"\\dots(?![a-z])": r"\\ldots",
+    r"\\[bB]ig(?![a-z])": "",
+    r"\\tfrac(\d)(\d)": r"\\tfrac{\1}{\2}",
+    r"\\(hat|tilde) (\w)": r"{{}\\\1 \2}",  # an index goes to the right of it, not below
+}
+"""What the converter does not know or gets wrong, as patterns, and what is written instead."""
 
 
 def mathml(tex: str, **options: bool) -> str:
     """Convert a formula from LaTeX to MathML, which browsers show without a script from elsewhere."""
-    for command, simpler in SIMPLER.items():
-        tex = re.sub(rf"{re.escape(command)}(?![a-z])", lambda _, simpler=simpler: simpler, tex)
+    for pattern, simpler in SIMPLER.items():
+        tex = re.sub(pattern, simpler, tex)
     return latex2mathml.tex2mathml(tex, **options)
 
 

@@ -11,7 +11,9 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted(path for path in (ROOT / "docs").rglob("*.md") if not set(BUILT) & set(path.parts)),
 ]
-_BLOCK = re.compile(r"^(?:\*Not run by the tests: needs ([^\n]+)\.\*\n\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"^(?:\*Not run by the tests: needs ([^\n]+)\.\*\n\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 class Block(NamedTuple):

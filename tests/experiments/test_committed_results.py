@@ -67,7 +67,9 @@ def test_the_table_of_accuracies_is_of_these_runs(committed) -> None:
 
 def test_the_readme_s_table_is_of_these_runs(committed) -> None:
     tables = {table.name: table for table in committed.tables}
-    known = {shown_name(row): (name, row) for name in ("ablation-random", "accuracy-random") for row in tables[name].rows}
+    known = {
+        shown_name(row): (name, row) for name in ("ablation-random", "accuracy-random") for row in tables[name].rows
+    }
     rows = {known[name]: numbers for name, numbers in rows_of("README.md").items() if name in known}
     assert len(rows) > 3
     for index, column in enumerate(paper.DATASETS):
