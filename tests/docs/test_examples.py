@@ -88,7 +88,8 @@ def run_command(command: str, monkeypatch, capsys) -> str:
     assert program == "gcnsl", command
     tries_many = name == "train" and "--method" not in arguments
     quick = ["--quality", "fast", "--minutes", MINUTES] if tries_many else QUICK.get(name, [])
-    monkeypatch.setattr(sys, "argv", ["gcnsl", name, *arguments, *quick])
+    trials = ["--trials", "1"] if "beyond" in arguments else []
+    monkeypatch.setattr(sys, "argv", ["gcnsl", name, *arguments, *quick, *trials])
     with pytest.raises(SystemExit) as stop:
         cli.main()
     printed = capsys.readouterr()
