@@ -6,7 +6,7 @@ BIN     := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench dist clean
+.PHONY: help demo test lint format docs bench dist clean
 
 help:  ## Show these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -45,6 +45,9 @@ format: .venv/.developer  ## Fix what can be fixed by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+docs: .venv/.developer  ## Build the documentation site; open docs/_build/index.html
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs docs/_build
+
 bench: .venv/.developer  ## Run every benchmark; each prints a table and writes to bench/results
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
@@ -53,4 +56,4 @@ dist: .venv/.developer  ## Build the wheel and the sdist into dist/
 	@$(BIN)/python -m build --no-isolation
 
 clean:  ## Remove the environment and what was built
-	@rm -rf .venv demo dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv demo dist build docs/_build docs/reference/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

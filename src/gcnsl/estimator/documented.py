@@ -38,10 +38,10 @@ def with_options_of(lines: str) -> Callable[[Documented], Documented]:
 
 
 def options_of(options: Iterable[Option]) -> str:
-    """One option per paragraph: name, range, default, meaning."""
+    """A list of options: name, range, default, meaning."""
     lines = []
     for option in options:
         default = repr(option.default) if isinstance(option.default, str) else str(option.default)
         text = f"{option.name} ({option.range}; default {default}): {option.meaning}"
-        lines += textwrap.wrap(text, _WIDTH - 8, initial_indent="    ", subsequent_indent="        ")
+        lines += textwrap.wrap(text, _WIDTH - 8, initial_indent="- ", subsequent_indent="  ")
     return "\n".join(lines)

@@ -56,9 +56,9 @@ class PairedDifference(NamedTuple):
         """An estimate of how many runs would decide it, if mean and standard deviation stay what they are.
 
         It is the smallest J with t · s · √(1/J + test_share) ≤ w, where t is the quantile of Student's distribution
-        with J - 1 degrees of freedom and w a half-width that is narrow enough: |mean| excludes zero, 0.01 - |mean|
-        keeps the interval within ±1 point, and the larger of the two will do. ``None`` if no number of runs is enough,
-        because the second term does not shrink, or if there is a single run to estimate from.
+        with J - 1 degrees of freedom and w a half-width that is narrow enough: ``|mean|`` excludes zero,
+        ``0.01 - |mean|`` keeps the interval within ±1 point, and the larger of the two will do. ``None`` if no number
+        of runs is enough, because the second term does not shrink, or if there is a single run to estimate from.
         """
         wanted = max(abs(self.mean), POINT - abs(self.mean))
 

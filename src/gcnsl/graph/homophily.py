@@ -16,7 +16,7 @@ from gcnsl.checks import UNLABELLED
 def edge_homophily(edge_index: Tensor, y: Tensor) -> float:
     """Share of the undirected edges, including loops, whose ends have the same class: the paper's h.
 
-    h = |{(u, v) ∈ E : y_u = y_v}| / |E|
+    ``h = |{(u, v) ∈ E : y_u = y_v}| / |E|``
     """
     source, target = labelled_edges(edge_index, y)
     once = source <= target
@@ -26,7 +26,7 @@ def edge_homophily(edge_index: Tensor, y: Tensor) -> float:
 def node_homophily(edge_index: Tensor, y: Tensor) -> float:
     """Share of a node's labelled neighbours that have the node's class, averaged over the nodes that have any.
 
-    (1 / |V|) Σ_v |{u ∈ N(v) : y_u = y_v}| / |N(v)|
+    ``(1 / |V|) Σ_v |{u ∈ N(v) : y_u = y_v}| / |N(v)|``
     """
     source, target = labelled_edges(edge_index, y)
     degree = torch.bincount(source, minlength=len(y))

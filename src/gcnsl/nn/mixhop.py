@@ -90,7 +90,7 @@ class MixHop(nn.Module):
 
     Args:
         in_channels: Number of features per node (d).
-        power_channels: Columns of each W_j but the last layer's. A hidden layer has |P| times as many: what H2GCN's
+        power_channels: Columns of each W_j but the last layer's. A hidden layer has ``|P|`` times as many: what H2GCN's
             experiments give is this total over three powers, 64 (here 21) or 192 (here 64).
         out_channels: Number of classes (C).
         powers: The powers of Â (P), all different.

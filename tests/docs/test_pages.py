@@ -1,0 +1,70 @@
+"""What pages say about the package is so."""
+
+import importlib
+import re
+
+import pandas as pd
+import pytest
+import typer
+
+from gcnsl import cli
+
+from ..test_architecture import ROOMS
+from .pages import PAGES, ROOT, name_of, text_of
+
+
+def test_the_readme_is_one_page() -> None:
+    assert len(text_of(ROOT / "README.md").splitlines()) <= 150
+
+
+def test_the_rooms_are_listed_in_their_order() -> None:
+    section = text_of(ROOT / "docs" / "architecture.md").partition("## The rooms")[2].partition("\n## ")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)) == ROOMS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_file_that_a_page_names_exists(page) -> None:
+    text = text_of(page).partition("## Add a method")[0]  # recipes make files
+    for name in re.findall(r"`((?:src|tests|bench|tools|docs|results)/[\w./-]*)`", text):
+        assert (ROOT / name).exists(), name
+
+
+def test_public_names_are_those_of_the_modules() -> None:
+    rows = re.findall(r"^\| `(gcnsl[\w.]*)` \| (.+) \|$", text_of(ROOT / "docs" / "public-names.md"), re.MULTILINE)
+    assert [module for module, _ in rows][:2] == ["gcnsl", "gcnsl.nn"]
+    for module, names in rows:
+        assert re.findall(r"`(\w+)`", names) == importlib.import_module(module).__all__
+
+
+def test_every_public_name_has_a_place_in_the_reference() -> None:
+    documented: dict[str, set[str]] = {}
+    for page in (ROOT / "docs" / "reference").glob("*.md"):
+        for part in text_of(page).split(".. currentmodule:: ")[1:]:
+            module, *lines = part.splitlines()
+            documented.setdefault(module, set()).update(line.strip() for line in lines if re.fullmatch(r" +\w+", line))
+    for module, names in documented.items():
+        assert all(hasattr(importlib.import_module(module), name) for name in names), module
+    everywhere = set().union(*documented.values())
+    for module in ("gcnsl", "gcnsl.evaluation", "gcnsl.spectral", "gcnsl.reconnection"):
+        assert set(importlib.import_module(module).__all__) <= everywhere
+
+
+def test_an_option_that_a_page_names_exists() -> None:
+    commands = typer.main.get_command(cli.app).commands.values()
+    known = {name for command in commands for parameter in command.params for name in parameter.opts}
+    others = {"--help", "--version", "--debug", "--nthreads", "--nworkers", "--full", "--release"}
+    for page in PAGES:
+        inline = re.findall(r"`([^`]*--[^`]*)`", re.sub(r"^```.*?^```$", "", text_of(page), flags=re.M | re.S))
+        named = {option for code in inline for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", code)}
+        assert named <= known | others, name_of(page)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/own-graph.md"])
+def test_bad_input_is_refused_as_the_page_says(page, gcnsl) -> None:
+    edges = pd.read_csv("edges.csv")
+    edges.loc[1, "target"] = "zoe"
+    edges.to_csv("edges.csv", index=False)
+    code, _, err = gcnsl("inspect", "--nodes", "nodes.csv", "--edges", "edges.csv")
+    promised = re.search(r"^    (Error: .*\n    .*)$", text_of(ROOT / page), flags=re.MULTILINE)
+    assert (code, " ".join(err.split())) == (2, " ".join(promised.group(1).split()))
