@@ -11,6 +11,8 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import Interrupted
 from gcnsl.methods.prepared import Prepared
+from gcnsl.methods.together import train_together
+from gcnsl.sharding.process_group import is_joined
 from gcnsl.training import (
     Checkpoint,
     Epoch,
@@ -68,7 +70,8 @@ def fit(
 
     The seed is that of the weights and of dropout; :func:`gcnsl.training.train` explains the other arguments. If it is
     interrupted, the ``so_far`` of the exception is what would have been returned, with the best epoch so far. Models
-    that are no networks are fitted by :func:`gcnsl.training.fit_in_stages`, which writes no checkpoint.
+    that are no networks are fitted by :func:`gcnsl.training.fit_in_stages`, which writes no checkpoint. If this process
+    leads others, all of them train (:mod:`gcnsl.methods.together`).
     """
     settings = prepared.method.training
     options: dict[str, Any] = {
@@ -85,7 +88,10 @@ def fit(
         try:
             if isinstance(settings, TrainingSettings):
                 options |= {"settings": settings, "checkpoint": checkpoint}
-                history = train(model, prepared.inputs, prepared.graph.y, **options)
+                if is_joined():
+                    history = train_together(model, prepared, **options)
+                else:
+                    history = train(model, prepared.inputs, prepared.graph.y, **options)
             else:
                 if checkpoint is not None:
                     checkpoint.refuse_existing()
