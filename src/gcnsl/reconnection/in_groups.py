@@ -125,6 +125,8 @@ class _Taken(torch.autograd.Function):
 
 
 def _take(values: Tensor, rows: Tensor) -> Tensor:
+    if not len(values):
+        return values.new_zeros(len(rows), values.shape[1])
     taken = values.index_select(0, rows.clamp(max=len(values) - 1))
     taken[rows >= len(values)] = 0
     return taken
