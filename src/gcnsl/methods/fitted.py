@@ -33,9 +33,12 @@ class Fitted:
     prepared: Prepared
     model: nn.Module
     history: History
+    known_logits: Tensor | None = None
 
     def logits(self) -> Tensor:
         """Logits of the training graph's nodes (n × C), on the CPU."""
+        if self.known_logits is not None:  # several processes have computed them; for one there may be too many nodes
+            return self.known_logits
         with self.prepared.threads():
             return predict_logits(self.model, self.prepared.inputs).cpu()
 
@@ -84,12 +87,12 @@ def fit(
         "on_epoch": on_epoch,
     }
     with prepared.threads():
-        model = initial_model(prepared, seed)
+        model, known_logits = initial_model(prepared, seed), None
         try:
             if isinstance(settings, TrainingSettings):
                 options |= {"settings": settings, "checkpoint": checkpoint}
                 if is_joined():
-                    history = train_together(model, prepared, **options)
+                    history, known_logits = train_together(model, prepared, **options)
                 else:
                     history = train(model, prepared.inputs, prepared.graph.y, **options)
             else:
@@ -99,7 +102,7 @@ def fit(
         except Interrupted as interruption:
             so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
             raise Interrupted(str(interruption), so_far) from None
-    return Fitted(prepared, model, history)
+    return Fitted(prepared, model, history, known_logits)
 
 
 def initial_model(prepared: Prepared, seed: int) -> nn.Module:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from gcnsl.errors import ArgumentError, Interrupted, TrainingDiverged
 from gcnsl.methods.prepared import Prepared
@@ -23,7 +23,7 @@ from gcnsl.sharding.node_weights import join_weights, split_weights
 from gcnsl.sharding.process_group import ProcessLost
 from gcnsl.sharding.row_shards import shard
 from gcnsl.sparse import Matrix
-from gcnsl.training import History, choose_device, seeded, train
+from gcnsl.training import History, choose_device, predict_logits, seeded, train
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def follow(device: str) -> None:
                 _train(model, inputs, job.channels[2], job.options)
 
 
-def train_together(model: nn.Module, prepared: Prepared, **options: Any) -> History:
-    """Train a model in all processes; called by the first one, and otherwise the same as ``train``.
+def train_together(model: nn.Module, prepared: Prepared, **options: Any) -> tuple[History, Tensor]:
+    """Train a model in all processes; called by the first one. Returns the logits of all nodes (n × C), too.
 
     Args:
         model: The model with its initial weights; afterwards it has those of the best epoch.
@@ -96,17 +96,21 @@ def train_together(model: nn.Module, prepared: Prepared, **options: Any) -> Hist
         part = shard(inputs, NodeRows.of(n, size, rank), node_columns=config.node_columns or ())
         process_group.hand_out(tuple(value.to("cpu") for value in part), to=rank)
     own = shard(inputs, NodeRows.of(n, size, 0), node_columns=config.node_columns or ())
+    del inputs
+    prepared.forget_inputs()
     return _train(model, own, n, options)
 
 
-def _train(model: nn.Module, inputs: tuple[Matrix, ...], n: int, options: Mapping[str, Any]) -> History:
+def _train(
+    model: nn.Module, inputs: tuple[Matrix, ...], n: int, options: Mapping[str, Any]
+) -> tuple[History, Tensor]:
     """Train a model on the nodes of this process and with those of the others; afterwards it has all its weights."""
     with divided(n):
         split_weights(model)
         try:
-            history = train(model, inputs, **options)
+            history, logits = train(model, inputs, **options), predict_logits(model, inputs).cpu()
         except Interrupted:
             join_weights(model)
             raise
         join_weights(model)
-    return history
+    return history, logits
