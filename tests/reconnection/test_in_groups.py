@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from gcnsl.reconnection import PairMemory, in_groups, reconnect
 from gcnsl.reconnection.groups import GroupSize, draw_groups
 from gcnsl.reconnection.in_groups import reconnect_at_any_size, reconnect_in_groups
+from gcnsl.sharding import node_rows
 from gcnsl.sharding.node_rows import divided
 
 from ..sharding.ranks import in_group
@@ -111,6 +112,7 @@ def reconnect_own_rows(exact_nodes: int, loops: bool) -> list[list[list[float]]]
     """The averages of a process's nodes, and the gradients of their z and h."""
     case = make_case(**SHARDED)
     in_groups.EXACT_NODES, in_groups.IN_TRAINING = exact_nodes, SMALL
+    node_rows.LARGEST_GATHERED, node_rows.LEAST_COLUMNS = 1, 2
     with divided(len(case.z)) as rows:
         z, h = (values.double()[rows.own].clone().requires_grad_() for values in (case.z, case.h))
         torch.manual_seed(0)

@@ -33,7 +33,8 @@ def test_columns_by_process_are_those_of_its_nodes(n: int, size: int, blocks: in
 def matrices() -> tuple[torch.Tensor, ...]:
     """X (n × w), M (n × n) and what the results are weighted with (n × w)."""
     generator = torch.Generator().manual_seed(0)
-    return tuple(torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in [(N, WIDTH), (N, N), (N, WIDTH)])
+    shapes = (N, WIDTH), (N, N), (N, WIDTH)
+    return tuple(torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in shapes)
 
 
 def loss_and_gradient_of_own_rows() -> tuple[float, list[list[float]]]:

@@ -15,7 +15,7 @@ from gcnsl.reconnection.groups import GroupSize, draw_groups
 from gcnsl.reconnection.operator import reconnect
 from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime
 from gcnsl.sharding import process_group
-from gcnsl.sharding.node_rows import gathered, node_rows, work_shares
+from gcnsl.sharding.node_rows import by_columns, gathered, node_rows, work_shares
 
 EXACT_NODES = 1 << 15
 """Up to this many nodes, all pairs are compared."""
@@ -54,28 +54,35 @@ def reconnect_at_any_size(
             return reconnect(z, h, epsilon, loops=loops, memory=memory)
         return reconnect(z, gathered(h), epsilon, keys=keys, loops=loops, first_key=division.own.start)
     size, seed = (IN_TRAINING, int(torch.randint(2**62, ()))) if training else (IN_EVALUATION, 0)
-    return reconnect_in_groups(keys, gathered(h), epsilon, loops=loops, size=size, seed=seed)
+    return reconnect_in_groups(keys, h, epsilon, loops=loops, size=size, seed=seed)
 
 
 def reconnect_in_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, size: GroupSize, seed: int) -> Tensor:
     """Average h (n × p) over those pairs of the reconnected graph that are in one group (:func:`draw_groups`).
 
-    Rows and averages are put in the order of the groups, where the rows that are visited together lie side by side.
-    In several processes, z and h are those of all nodes. Each process works on some of the groups, and returns the
-    averages of its own nodes.
+    Rows and averages are put in the order of the groups, where the rows that are visited together lie side by side. In
+    several processes, z has the rows of all nodes, and h and the averages those of this process, which works on some of
+    the groups.
     """
     groups = _same_groups(z.detach(), threshold_of(epsilon, z.dtype), size, seed)
     shares, width, division = work_shares(len(groups)), groups.shape[1], node_rows()
     rows = groups[shares.own].flatten()
-    grouped_z, grouped_h = (_taken(values, rows, _places(rows, groups.numel())[: len(z)]) for values in (z, h))
+    place_in_share = _places(rows, groups.numel())[: len(z)]
+    grouped_z = _taken(z, rows, place_in_share)
+    grouped_h = by_columns(lambda part: _taken(gathered(part), rows, place_in_share), h)
     if len(rows):
         averages = _average_groups(grouped_z, grouped_h, epsilon, loops=loops, width=width)
     else:  # there are more processes than groups, but in the backward pass each has to take part
         averages = grouped_h + grouped_z.sum()
-    by_group = gathered(averages.reshape(shares.count, width * h.shape[1]), shares).view(-1, h.shape[1])
-    nodes = slice(0, len(z)) if division is None else division.own
-    places = _places(groups.flatten(), groups.numel())[nodes]
-    return _taken(by_group, places, _places(places, groups.numel()))
+    places = _places(groups.flatten(), groups.numel())[: len(z)]
+    places = places if division is None else places[division.own]
+    back = _places(places, groups.numel())
+
+    def of_own_nodes(part: Tensor) -> Tensor:
+        by_group = gathered(part.reshape(shares.count, width * part.shape[1]), shares)
+        return _taken(by_group.view(-1, part.shape[1]), places, back)
+
+    return by_columns(of_own_nodes, averages)
 
 
 def _average_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, width: int) -> Tensor:

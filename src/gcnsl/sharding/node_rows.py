@@ -6,7 +6,7 @@ a function that puts rows together returns them as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,9 @@ from torch.autograd.function import once_differentiable
 
 from gcnsl.errors import InputError
 from gcnsl.sharding import process_group
+
+LARGEST_GATHERED, LEAST_COLUMNS = 1 << 22, 16
+"""The number of entries up to which rows of all nodes are gathered as a whole, and the fewest columns otherwise."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,18 @@ def gathered(rows: Tensor, division: NodeRows | None = None) -> Tensor:
     division = division or _current.times(len(rows) // _current.count)
     result: Tensor = _Gathered.apply(rows, division)  # type: ignore[no-untyped-call]
     return result
+
+
+def by_columns(function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
+    """What a function makes of the rows of this process (k × w), which it gathers, for some columns at a time.
+
+    In a large graph, the rows of all nodes with all columns would take more memory than everything else.
+    """
+    if _current is None:
+        return function(rows)
+    at_once = max(LEAST_COLUMNS, LARGEST_GATHERED // _current.n)
+    parts = [function(part) for part in torch.split(rows, at_once, dim=1)]
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
 
 def of_all_nodes(rows: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import torch
 from torch import Tensor
 
-from gcnsl.sharding.node_rows import NodeRows, gathered, node_rows
+from gcnsl.sharding.node_rows import NodeRows, by_columns, gathered, node_rows
 from gcnsl.sparse import Matrix, SparseMatrix, from_scipy, slice_rows, to_scipy
 
 
@@ -33,7 +33,7 @@ class ShardedMatrix(SparseMatrix):
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         """M·B: (k × w) → (k × w), both of this process."""
-        return self.rows @ gathered(dense)
+        return by_columns(lambda part: self.rows @ gathered(part), dense)
 
 
 def shard(inputs: Sequence[Matrix], rows: NodeRows, *, node_columns: Collection[int]) -> tuple[Matrix, ...]:
