@@ -17,11 +17,13 @@ from rich.table import Table
 
 from gcnsl.methods import find_method
 from gcnsl.nn import GCNConfig, GCNSLConfig, GCNSLPlusConfig, ModelConfig
+from gcnsl.sharding.node_rows import LEAST_COLUMNS
 
 NODES, PROCESSES = (10**6, 10**7, 10**8, 10**9), (1, 2, 4, 8, 16, 32, 64)
-CLASSES, FLOAT, PLACE = 10, 4, 8
-OWN_BYTES = {"gcn-sl-plus": 6000, "gcn-sl-cc": 4000}
-"""Bytes per node of a process that has all nodes, with 64 features and 10 edges per node; from ``bench/scale.py``."""
+CLASSES, SHARED_WEIGHTS, FLOAT, PLACE = 10, 10_000, 4, 8
+OWN_BYTES = {"gcn-sl-plus": 6000, "gcn-sl-cc": 4800}
+"""Bytes that another node takes in a single process, with 64 features and 10 edges: measured by ``bench/ranks.py`` from
+40,000 to 200,000 nodes."""
 
 
 class Gathered(NamedTuple):
@@ -30,8 +32,8 @@ class Gathered(NamedTuple):
     training: int
     evaluation: int
     places: int
-    largest: int
-    """The most columns that are in memory at a time."""
+    directions: int
+    """Columns of z, which every process has of all nodes while it works on A*."""
 
 
 def gathered(config: ModelConfig, classes: int, *, in_groups: bool) -> Gathered:
@@ -51,7 +53,7 @@ def gathered(config: ModelConfig, classes: int, *, in_groups: bool) -> Gathered:
     else:
         p, q, heads = (config.hidden_channels if isinstance(config, GCNConfig) else 0), 0, 0
         training = every_pass = (config.num_layers - 1) * p + classes if isinstance(config, GCNConfig) else 0
-    return Gathered(training, every_pass, 2 * heads if in_groups else 0, q + (1 + in_groups) * p)
+    return Gathered(training, every_pass, 2 * heads if in_groups else 0, q)
 
 
 def bytes_per_epoch(found: Gathered, classes: int, shared_weights: int, n: int, size: int) -> float:
@@ -62,9 +64,14 @@ def bytes_per_epoch(found: Gathered, classes: int, shared_weights: int, n: int, 
     return FLOAT * (others * columns + 2 * shared_weights * (size - 1) / size) + from_first
 
 
-def memory(found: Gathered, own_bytes: int, n: int, size: int) -> float:
-    """Bytes of each process in training: its share, and what is gathered of all nodes at a time."""
-    return n * (own_bytes / size + FLOAT * found.largest + 2 * PLACE)
+def memory(found: Gathered, classes: int, own_bytes: int, n: int, size: int) -> float:
+    """Bytes of each process in training: its share, and what it has of all nodes at a time.
+
+    That is z, some gathered columns, their derivatives and the sum of these, the logits likewise, labels and masks, and
+    the places of the nodes in groups. The first process also has the graph.
+    """
+    columns = found.directions + 3 * LEAST_COLUMNS + 3 * classes
+    return n * (own_bytes / size + FLOAT * columns + 4 * PLACE)
 
 
 def main() -> None:
@@ -75,9 +82,10 @@ def main() -> None:
     found = gathered(find_method(name).config, CLASSES, in_groups=True)
     table = Table("processes", *(f"{n:,} nodes" for n in NODES), title=f"{name}: GB received per epoch / GB of memory")
     for size in PROCESSES:
-        cells = ((bytes_per_epoch(found, CLASSES, 10**4, n, size), memory(found, OWN_BYTES[name], n, size)) for n in NODES)
-        table.add_row(str(size), *(f"{received / 1e9:,.1f} / {used / 1e9:,.1f}" for received, used in cells))
-    Console().print(table)
+        received = (bytes_per_epoch(found, CLASSES, SHARED_WEIGHTS, n, size) for n in NODES)
+        used = (memory(found, CLASSES, OWN_BYTES[name], n, size) for n in NODES)
+        table.add_row(str(size), *(f"{a / 1e9:,.1f} / {b / 1e9:,.1f}" for a, b in zip(received, used, strict=True)))
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

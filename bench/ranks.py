@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def in_rank(method: str, folder: Path, epochs: int) -> None:
         else:
             fit()
         used["training"] = (kib("VmHWM") - at_start) / MIB
-        used["epoch"] = statistics.median(after - before for before, after in zip(marks, marks[1:], strict=False))
+        used["epoch"] = statistics.median(after - before for before, after in pairwise(marks))
     used["peak"] = (kib("VmHWM") - at_start) / MIB
     (folder / f"rank{process_group.rank():03}.json").write_text(json.dumps(used))
 
@@ -92,7 +93,9 @@ def show(results: dict[str, Any], console: Console) -> None:
             for size, found in sizes.items():
                 others = "" if found["followers"] is None else f"{found['followers']:.0f}"
                 processes = "1, without torchrun" if size == "0" else size
-                table.add_row(f"{int(n):,}", method, processes, f"{found['epoch']:.2f}", f"{found['training']:.0f}", others)
+                table.add_row(
+                    f"{int(n):,}", method, processes, f"{found['epoch']:.2f}", f"{found['training']:.0f}", others
+                )
     if table.rows:
         console.print(table)
 

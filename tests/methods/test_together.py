@@ -18,8 +18,8 @@ def in_one_process() -> dict[str, dict[str, list[float]]]:
 
 def assert_same(found: dict[str, list[float]], expected: dict[str, list[float]]) -> None:
     assert found.keys() == expected.keys()
-    for name in found:
-        assert found[name] == pytest.approx(expected[name], abs=NEAR, nan_ok=True), name
+    for name, values in found.items():
+        assert values == pytest.approx(expected[name], abs=NEAR, nan_ok=True), name
 
 
 @pytest.mark.parametrize(("size", "names"), [(2, list(CASES)), (4, ["gcn-sl-plus", "gcn-sl-cc"])])
@@ -35,8 +35,9 @@ def test_without_dropout_they_are_those_of_ordinary_training(name: str, in_one_p
 
 
 def test_another_number_of_processes_continues_an_interrupted_run(tmp_path, in_one_process) -> None:
-    said = in_processes(3, interrupt, tmp_path / "run", 7)[0]
+    said, epochs = in_processes(3, interrupt, tmp_path / "run", 7)[0]
     assert said.startswith("interrupted after epoch 7; the run is saved in")
+    assert epochs == 7
     assert_same(in_processes(2, go_on, tmp_path / "run")[0], in_one_process["gcn-sl-plus"])
 
 

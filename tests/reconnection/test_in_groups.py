@@ -1,3 +1,5 @@
+from itertools import chain
+
 import numpy as np
 import pytest
 import torch
@@ -127,7 +129,7 @@ def reconnect_own_rows(exact_nodes: int, loops: bool) -> list[list[list[float]]]
 def test_processes_find_what_a_single_one_finds(size: int, exact_nodes: int, loops: bool) -> None:
     case = make_case(**SHARDED)  # in 8 groups, so that the last of 5 processes has none
     answers = in_group(size, reconnect_own_rows, exact_nodes, loops)
-    rows = [torch.tensor(sum(parts, []), dtype=torch.float64) for parts in zip(*answers, strict=True)]
+    rows = [torch.tensor([*chain(*parts)], dtype=torch.float64) for parts in zip(*answers, strict=True)]
     torch.manual_seed(0)
     everyone = torch.ones(len(case.z), len(case.z), dtype=torch.bool)
     compared = everyone if exact_nodes > len(case.z) else in_one_group(case, int(torch.randint(2**62, ())))

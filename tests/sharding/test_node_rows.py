@@ -1,3 +1,5 @@
+from itertools import chain
+
 import pytest
 import torch
 from hypothesis import given
@@ -16,7 +18,7 @@ N, WIDTH = 11, 3
 def test_every_row_belongs_to_one_process(n: int, size: int, repeats: int) -> None:
     divisions = [NodeRows.of(n, size, rank).times(repeats) for rank in range(size)]
     owned = [list(range(n * repeats))[rows.own] for rows in divisions]
-    assert sum(owned, []) == list(range(n * repeats))
+    assert [*chain(*owned)] == list(range(n * repeats))
     assert [len(rows) for rows in owned] == [rows.count for rows in divisions]
 
 
@@ -55,7 +57,7 @@ def test_losses_and_gradients_are_those_of_one_process(size: int) -> None:
     loss.backward()
     answers = in_group(size, loss_and_gradient_of_own_rows)
     assert [found for found, _ in answers] == pytest.approx([loss.item()] * size, abs=1e-12)
-    torch.testing.assert_close(torch.tensor(sum((rows for _, rows in answers), []), dtype=torch.float64), x.grad)
+    torch.testing.assert_close(torch.tensor([*chain(*(rows for _, rows in answers))], dtype=torch.float64), x.grad)
 
 
 def shapes_of_uneven_rows() -> list[list[float]]:

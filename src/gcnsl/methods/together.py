@@ -101,9 +101,7 @@ def train_together(model: nn.Module, prepared: Prepared, **options: Any) -> tupl
     return _train(model, own, n, options)
 
 
-def _train(
-    model: nn.Module, inputs: tuple[Matrix, ...], n: int, options: Mapping[str, Any]
-) -> tuple[History, Tensor]:
+def _train(model: nn.Module, inputs: tuple[Matrix, ...], n: int, options: Mapping[str, Any]) -> tuple[History, Tensor]:
     """Train a model on the nodes of this process and with those of the others; afterwards it has all its weights."""
     with divided(n):
         split_weights(model)
