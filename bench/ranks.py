@@ -53,6 +53,7 @@ def in_rank(method: str, folder: Path, epochs: int) -> None:
     at_start, used = kib("VmRSS"), {}
     if process_group.rank() > 0:
         follow("cpu")
+        used["peak"] = (kib("VmHWM") - at_start) / MIB
     else:
         marks: list[float] = []
 
@@ -75,7 +76,6 @@ def in_rank(method: str, folder: Path, epochs: int) -> None:
             fit()
         used["training"] = (kib("VmHWM") - at_start) / MIB
         used["epoch"] = statistics.median(after - before for before, after in pairwise(marks))
-    used["peak"] = (kib("VmHWM") - at_start) / MIB
     (folder / f"rank{process_group.rank():03}.json").write_text(json.dumps(used))
 
 
