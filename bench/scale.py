@@ -1,18 +1,21 @@
 """How time and memory grow with the graph: loading, preparing, an epoch, prediction, and `gcnsl train` from end to end.
 
     python bench/scale.py [20000 50000 200000 1000000] [--methods pyg,gcn-sl-cc,gcn-sl-plus] [--train gcn-sl-plus]
+    python bench/scale.py 200000 --methods gcn-sl-plus --ranks 0,1,2,4
 
 The graph has 10 communities, which are the classes, 10 edges per node (80 % of them inside of a community) and 64
 features, in Parquet files. Every measurement runs in a process of its own, on a CPU and with default settings. *PyG* is
 ``torch_geometric.nn.GCN`` with two layers, 64 hidden channels and dropout .5, trained on the same graph by the same
 loop. An epoch is a training step and an evaluation pass; the median is taken. ``--train`` also runs ``gcnsl train`` and
-``gcnsl predict`` with a method. Times are given by the clock and in seconds of all cores, which other work on the
-machine disturbs less. Prints a table and updates ``bench/results/scale.json``.
+``gcnsl predict`` with a method. ``--ranks`` only measures the methods in so many processes (``bench/ranks.py``). Times
+are given by the clock and in seconds of all cores, which other work on the machine disturbs less. Prints a table and
+updates ``bench/results/scale.json``.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -32,6 +35,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
+
+import ranks
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 METHODS = ("pyg", "gcn-sl-cc", "gcn-sl-av", "gcn-sl-plus")
@@ -190,6 +195,7 @@ def main() -> None:
     parser.add_argument("--methods", default=",".join(METHODS), help="measure these, separated by commas")
     parser.add_argument("--train", default="", help="run these from end to end, separated by commas")
     parser.add_argument("--epochs", type=int, default=3, help="number of epochs to take the median of")
+    parser.add_argument("--ranks", default="", help="only measure so many processes, separated by commas")
     parser.add_argument("--child", nargs=2, metavar=("METHOD", "FOLDER"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -201,13 +207,20 @@ def main() -> None:
         known = dict(sorted(known.items(), key=lambda item: int(item[0])))
         with tempfile.TemporaryDirectory() as folder:
             write_graph(Path(folder), n)
-            for method in filter(None, arguments.methods.split(",")):
+            names = list(filter(None, arguments.methods.split(",")))
+            for method, size in itertools.product(names, map(int, filter(None, arguments.ranks.split(",")))):
+                found = ranks.ask(size, method, Path(folder), arguments.epochs)
+                row.setdefault("ranks", {}).setdefault(method, {})[str(size)] = found
+                write(known)
+            for method in names if not arguments.ranks else ():
                 row["methods"][method] = ask(method, Path(folder), arguments.epochs)
                 write(known)
             for method in filter(None, arguments.train.split(",")):
                 row["end_to_end"][method] = end_to_end(method, Path(folder))
                 write(known)
-    show(known, Console(width=140) if not sys.stdout.isatty() else Console())
+    console = Console(width=140) if not sys.stdout.isatty() else Console()
+    show(known, console)
+    ranks.show(known, console)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ ROOMS = (
     "compiled",
     "cores",
     "sparse",
+    "sharding",
     "pictures",
     "pages",
     "graph",

@@ -147,6 +147,9 @@ class SparseMatrix:
         matrix: M as a torch CSR tensor.
     """
 
+    first_entry = 0
+    """If these are some rows of a larger matrix, the number of entries that are stored before them."""
+
     def __init__(self, matrix: Tensor) -> None:
         n, m = matrix.shape
         start, column = matrix.crow_indices(), matrix.col_indices()

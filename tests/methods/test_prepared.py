@@ -94,3 +94,12 @@ def test_the_first_change_is_found(sparse) -> None:
     x[7, 5] = 0
     x[9, 0] = 3
     assert ready.first_change(with_features(data, layout(x))) == (7, 2)
+
+
+def test_forgotten_inputs_are_made_again() -> None:
+    ready = prepare(METHODS["gcn-sl-cc"], small_graph(), seed=0, device=CPU)
+    before = ready.inputs
+    ready.forget_inputs()
+    assert ready.inputs is not before
+    for one, other in zip(before, ready.inputs, strict=True):
+        assert (one @ torch.eye(one.shape[1])).equal(other @ torch.eye(one.shape[1]))

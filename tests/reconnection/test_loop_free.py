@@ -3,6 +3,7 @@ import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from gcnsl.errors import ArgumentError
 from gcnsl.reconnection import reconnect, reconnected_edges
 
 from .cases import Case, assert_close, cases, make_case
@@ -87,3 +88,23 @@ def test_edges_without_loops_are_the_same_edges() -> None:
     normalized = reconnected_edges(case.z, case.epsilon, loops=False, normalize=True)
     out = torch.zeros(50, 5).index_add(0, edges[0], normalized[1][:, None] * case.h[edges[1]])
     torch.testing.assert_close(out, reconnect(case.z, case.h, case.epsilon, loops=False), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("first", [0, 9, 26])
+def test_some_rows_against_all_know_which_key_they_are(backend: str, first: int) -> None:
+    case = make_case(n=37, m=None, q=5, p=4, kind="some", seed=5, zero_rows=2)
+    rows, results = slice(first, first + 11), []
+    for some in (True, False):
+        z, h = case.leaves(torch.float64)
+        options = {"keys": z, "first_key": first} if some else {}
+        out = reconnect(z[rows] if some else z, h, case.epsilon, loops=False, backend=backend, **options)
+        own = out if some else out[rows]
+        own.backward(case.upstream().double()[rows])
+        results.append([own.detach(), z.grad, h.grad])
+    assert_close(*results, 1e-9)
+
+
+def test_a_first_key_beyond_the_keys_is_refused() -> None:
+    z, h = torch.eye(5), torch.ones(5, 2)
+    with pytest.raises(ArgumentError, match=r"first_key\(3\) must be from 0 to 2: keys has no more rows"):
+        reconnect(z[:3], h, 0.5, keys=z, loops=False, first_key=3)

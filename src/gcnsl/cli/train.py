@@ -11,6 +11,7 @@ from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, with_class_weight
 from gcnsl.cli.graph_source import GraphSource, takes_graph
 from gcnsl.cli.model_saving import reserve
+from gcnsl.cli.torchrun import take_part
 from gcnsl.cli.train_auto import AutoRequest, train_best
 from gcnsl.cli.train_one import OneRequest, train_one
 from gcnsl.errors import InputError
@@ -100,7 +101,12 @@ def train(
     Example: [bold]gcnsl train debian --method h2gcn-2 -o model[/]
 
     Example: [bold]gcnsl train --nodes nodes.csv --edges edges.csv -o model --metric roc-auc --class-weight balanced[/]
+
+    Example: [bold]torchrun --nproc-per-node 4 -m gcnsl train --nodes n.csv --edges e.csv --method gcn-sl-plus[/]
     """
+    own_device = take_part(context, method, device)
+    if own_device is None:
+        return
     if output is not None:
         reserve(context, output)
     request: dict[str, Any] = {
@@ -109,7 +115,7 @@ def train(
         "run": run,
         "all_labels": all_labels,
         "seed": seed,
-        "device": device,
+        "device": own_device,
         "minutes": minutes,
         "plot": plot,
         "page": page,

@@ -11,6 +11,8 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import Interrupted
 from gcnsl.methods.prepared import Prepared
+from gcnsl.methods.together import train_together
+from gcnsl.sharding.process_group import is_joined
 from gcnsl.training import (
     Checkpoint,
     Epoch,
@@ -31,9 +33,12 @@ class Fitted:
     prepared: Prepared
     model: nn.Module
     history: History
+    known_logits: Tensor | None = None
 
     def logits(self) -> Tensor:
         """Logits of the training graph's nodes (n × C), on the CPU."""
+        if self.known_logits is not None:  # several processes have computed them; for one there may be too many nodes
+            return self.known_logits
         with self.prepared.threads():
             return predict_logits(self.model, self.prepared.inputs).cpu()
 
@@ -68,7 +73,8 @@ def fit(
 
     The seed is that of the weights and of dropout; :func:`gcnsl.training.train` explains the other arguments. If it is
     interrupted, the ``so_far`` of the exception is what would have been returned, with the best epoch so far. Models
-    that are no networks are fitted by :func:`gcnsl.training.fit_in_stages`, which writes no checkpoint.
+    that are no networks are fitted by :func:`gcnsl.training.fit_in_stages`, which writes no checkpoint. If this process
+    leads others, all of them train (:mod:`gcnsl.methods.together`).
     """
     settings = prepared.method.training
     options: dict[str, Any] = {
@@ -81,11 +87,14 @@ def fit(
         "on_epoch": on_epoch,
     }
     with prepared.threads():
-        model = initial_model(prepared, seed)
+        model, known_logits = initial_model(prepared, seed), None
         try:
             if isinstance(settings, TrainingSettings):
                 options |= {"settings": settings, "checkpoint": checkpoint}
-                history = train(model, prepared.inputs, prepared.graph.y, **options)
+                if is_joined():
+                    history, known_logits = train_together(model, prepared, **options)
+                else:
+                    history = train(model, prepared.inputs, prepared.graph.y, **options)
             else:
                 if checkpoint is not None:
                     checkpoint.refuse_existing()
@@ -93,7 +102,7 @@ def fit(
         except Interrupted as interruption:
             so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
             raise Interrupted(str(interruption), so_far) from None
-    return Fitted(prepared, model, history)
+    return Fitted(prepared, model, history, known_logits)
 
 
 def initial_model(prepared: Prepared, seed: int) -> nn.Module:

@@ -37,7 +37,6 @@ class Prepared:
         graph: The checked graph: ``x`` before normalisation (n × d), ``edge_index``, ``class_names``.
         features: How the features that the model reads are made.
         precomputed: What the method computed beforehand; ``None`` for most methods.
-        inputs: What the model reads, on the device.
         seed: Seed of the preparation.
         device: The device for training.
     """
@@ -46,9 +45,18 @@ class Prepared:
     graph: Data
     features: FeaturePreparation
     precomputed: Precomputed | None
-    inputs: tuple[Matrix, ...]
     seed: int
     device: torch.device
+
+    @cached_property
+    def inputs(self) -> tuple[Matrix, ...]:
+        """What the model reads, on the device."""
+        ready = _with_features(self.graph, self.features)
+        return _on(self.device, self.method.config.inputs(ready, self.precomputed, seed=self.seed))
+
+    def forget_inputs(self) -> None:
+        """Free the memory of the inputs, which are made again when they are next asked for."""
+        self.__dict__.pop("inputs", None)
 
     def threads(self) -> AbstractContextManager[None]:
         """A block for passes through the model, in as many threads as the size of its inputs justifies."""
@@ -148,8 +156,10 @@ def prepare(
             features = FeaturePreparation.from_state(config, state[2], graph)
             ready = _with_features(graph, features)
             precomputed = config.from_state(*state[:2], ready, seed=seed)
-        inputs = _on(device, config.inputs(ready, precomputed, seed=seed))
-    return Prepared(method, graph, features, precomputed, inputs, seed, device)
+        del ready  # or there would be two of it
+        prepared = Prepared(method, graph, features, precomputed, seed, device)
+        assert prepared.inputs, "making them is a part of the preparation"
+    return prepared
 
 
 def _with_features(graph: Data, features: FeaturePreparation) -> Data:

@@ -44,6 +44,9 @@ class ModelConfig(Options, ABC):
 
     tells_new_nodes: ClassVar[bool] = False
     """Whether the forward pass takes ``known``, the number of nodes of the training graph."""
+    node_columns: ClassVar[frozenset[int] | None] = None
+    """The numbers of those inputs whose columns stand for nodes, as their rows do; ``None`` if several processes can't
+    divide the nodes among them."""
 
     feature_norm: FeatureNorm = option(
         "row", "Divide each row of X by its sum of magnitudes (row) or its length (l2), or keep X as it is (none)."

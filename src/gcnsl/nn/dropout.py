@@ -3,6 +3,9 @@
 On a CPU, torch draws a number from a Mersenne twister for every entry, which takes longer than all other work of a
 small model. Here a faster generator draws 16 bits per entry. The rate is therefore rounded to a multiple of 1 / 65,536,
 and the entries that are kept are scaled according to the rounded rate.
+
+In several processes, the generator is one that can skip the entries of other processes, so that the entries that are
+dropped do not depend on the number of processes.
 """
 
 import numpy as np
@@ -10,29 +13,47 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gcnsl.sharding.node_rows import node_rows
 from gcnsl.sparse import Matrix, SparseMatrix
 
 _STEPS = 1 << 16
+_SKIPPED_AT_ONCE = 16
+"""The number of entries for which Philox draws 16 bits in one step."""
 
 
-def dropout(values: Tensor, rate: float, *, training: bool) -> Tensor:
+def dropout(values: Tensor, rate: float, *, training: bool, first_entry: int | None = None) -> Tensor:
     """In training, set entries to zero with probability ``rate`` and scale the others to keep the expected value.
 
     The draws are seeded by torch's generator: the same seed gives the same bits.
+
+    Args:
+        values: A row for each node, or the entries of a sparse matrix.
+        rate: The rate of dropout.
+        training: Whether to drop entries.
+        first_entry: How many entries of a sparse matrix other processes have before these.
     """
     if not training or rate == 0:
         return values
-    if values.device.type != "cpu":
+    if values.device.type != "cpu" and node_rows() is None:
         return functional.dropout(values, rate)
     dropped = min(round(rate * _STEPS), _STEPS - 1)
-    generator = np.random.SFC64(int(torch.randint(2**62, ())))
-    draws = torch.from_numpy(generator.random_raw(-(-values.numel() // 4)).view(np.int16)[: values.numel()])
-    kept = (draws >= dropped - _STEPS // 2).to(values.dtype).view(values.shape)
+    kept = (_draws(values, first_entry).to(values.device) >= dropped - _STEPS // 2).to(values.dtype).view(values.shape)
     return values * kept.mul_(_STEPS / (_STEPS - dropped))
+
+
+def _draws(values: Tensor, first_entry: int | None) -> Tensor:
+    """A random 16-bit number for each entry."""
+    number, division, seed = values.numel(), node_rows(), int(torch.randint(2**62, ()))
+    if division is None:
+        return torch.from_numpy(np.random.SFC64(seed).random_raw(-(-number // 4)).view(np.int16)[:number])
+    before = division.own.start * values.shape[1] if first_entry is None else first_entry
+    steps, skipped = divmod(before, _SKIPPED_AT_ONCE)
+    drawn = np.random.Philox(key=seed).advance(steps).random_raw(-(-(skipped + number) // 4)).view(np.int16)
+    return torch.from_numpy(drawn[skipped : skipped + number])
 
 
 def drop_entries(x: Matrix, rate: float, *, training: bool) -> Matrix:
     """Dropout on the entries of X; for a sparse X on the stored entries only, because the others are 0 anyway."""
     if isinstance(x, SparseMatrix):
-        return x.with_values(dropout(x.values, rate, training=training))
+        return x.with_values(dropout(x.values, rate, training=training, first_entry=x.first_entry))
     return dropout(x, rate, training=training)

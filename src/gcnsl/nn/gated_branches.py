@@ -8,6 +8,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from gcnsl.nn.dropout import dropout
+from gcnsl.sharding.node_rows import number_of_nodes
 
 WHOLE_NODES = 1 << 16
 """Up to this many nodes, H^cb is made as a whole. It takes less time than in parts, and more memory."""
@@ -35,7 +36,7 @@ def gated_logits(branches: Sequence[Tensor], gate: Tensor, weight: Tensor, *, ra
     def logits(part: Sequence[Tensor], gate: Tensor, weight: Tensor) -> Tensor:
         return functional.linear(dropout(gated(part, gate), rate, training=training), weight)
 
-    if len(branches[0]) <= WHOLE_NODES:
+    if number_of_nodes(branches[0]) <= WHOLE_NODES:
         return logits(branches, gate, weight)
     total = branches[0].new_zeros(len(branches[0]), len(weight))
     sizes = [branch.shape[1] for branch in branches]

@@ -23,6 +23,7 @@ class GCNConfig(ModelConfig):
     """Hyper-parameters of :class:`GCN`."""
 
     uses: ClassVar[frozenset[str]] = frozenset({"weights"})
+    node_columns: ClassVar[frozenset[int] | None] = frozenset({1})
 
     hidden_channels: int = option(64, "Width of the hidden layers.", least=1)
     num_layers: int = option(2, "Number of convolutions.", least=1, most=64)

@@ -47,6 +47,7 @@ class GCNSLConfig(ModelConfig):
 
     uses: ClassVar[frozenset[str]] = frozenset({"weights"})
     tells_new_nodes: ClassVar[bool] = True
+    node_columns: ClassVar[frozenset[int] | None] = frozenset({1})
 
     feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
     hidden_channels: int = option(32, "Number of columns of W⁰_X and of W⁰_F (p).", least=1)

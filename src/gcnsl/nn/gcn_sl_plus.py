@@ -30,6 +30,7 @@ from gcnsl.nn.preprocessing import (
 )
 from gcnsl.nn.similarity_head import SimilarityHead
 from gcnsl.options import option
+from gcnsl.sharding.node_rows import gathered
 from gcnsl.sparse import Matrix, fastest_form
 
 Directions = Literal["auto", "undirected", "out", "in", "both"]
@@ -40,6 +41,7 @@ class GCNSLPlusConfig(ModelConfig):
     """Hyper-parameters of :class:`GCNSLPlus`."""
 
     tells_new_nodes: ClassVar[bool] = True
+    node_columns: ClassVar[frozenset[int] | None] = frozenset({1, 2, 3})
 
     feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
     direction: Directions = option(
@@ -206,6 +208,12 @@ class GCNSLPlus(nn.Module):
             groups.append({"params": of_links, "weight_decay": self.link_decay, **lr})
         return groups
 
+    @property
+    def node_layers(self) -> list[nn.Linear]:
+        """The layers with a weight for every node, which several processes divide among them."""
+        layers: list[Any] = [head.similarity for head in self.neighbours_heads]
+        return layers if self.lin_links is None else [*layers, self.lin_links]
+
     def forward(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> Tensor:
         """Logits of every node (n × C); of more than ``known`` nodes, the others are new."""
         branches = self.branches(x, *self._matrices(x, links, adjacencies), known=known)
@@ -240,7 +248,7 @@ class GCNSLPlus(nn.Module):
             return self.gate.new_zeros(())
         links, *_ = self._matrices(x, links, adjacencies)
         terms = (
-            contrastive_loss(head.directions(rows)[nodes], y[nodes], temperature=self.temperature)
+            contrastive_loss(gathered(head.directions(rows))[nodes], y[nodes], temperature=self.temperature)
             for head, rows in self._described_heads(x, links)
         )
         return self.contrast * sum(terms, self.gate.new_zeros(()))

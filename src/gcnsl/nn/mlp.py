@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -17,6 +18,8 @@ from gcnsl.sparse import Matrix, fastest_form
 @dataclass(frozen=True)
 class MLPConfig(ModelConfig):
     """Hyper-parameters of :class:`MLP`."""
+
+    node_columns: ClassVar[frozenset[int] | None] = frozenset()
 
     hidden_channels: int = option(64, "Width of the hidden layers.", least=1)
     num_layers: int = option(2, "Number of linear maps.", least=1, most=64)

@@ -20,7 +20,8 @@ def forward(problem: Problem) -> Averages:
     """Return Â* h and the row sums of A* (section 3.2): s_ij = z_i·k_j where it reaches the threshold, 0 elsewhere."""
     similarity = problem.z @ problem.keys.T
     graph = torch.where(similarity >= problem.threshold, similarity, 0.0)
-    if not problem.loops:
-        graph = graph - torch.diag_embed(graph.diagonal())
+    if problem.first_key is not None:
+        itself = torch.arange(len(graph), device=graph.device) + problem.first_key
+        graph = graph.scatter(1, itself[:, None], 0.0)
     degree = graph.sum(dim=1)
     return Averages((graph @ problem.h) / torch.where(degree > 0, degree, 1.0)[:, None], degree, unlisted(problem.z))

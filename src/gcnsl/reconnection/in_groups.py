@@ -14,6 +14,8 @@ from gcnsl.reconnection.arguments import computed_in, threshold_of
 from gcnsl.reconnection.groups import GroupSize, draw_groups
 from gcnsl.reconnection.operator import reconnect
 from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime
+from gcnsl.sharding import process_group
+from gcnsl.sharding.node_rows import by_columns, gathered, node_rows, work_shares
 
 EXACT_NODES = 1 << 15
 """Up to this many nodes, all pairs are compared."""
@@ -23,48 +25,90 @@ less time than the other parts of an epoch."""
 
 
 def reconnect_at_any_size(
-    z: Tensor, h: Tensor, epsilon: float, *, training: bool, loops: bool = True, memory: PairMemory | None = None
+    z: Tensor,
+    h: Tensor,
+    epsilon: float,
+    *,
+    keys: Tensor | None = None,
+    training: bool,
+    loops: bool = True,
+    memory: PairMemory | None = None,
 ) -> Tensor:
     """Average h over the reconnected graph, or over a part of it if the graph is large and on a CPU.
 
     Up to 32,768 nodes, and on a GPU, this is :func:`gcnsl.reconnect`. Beyond, the part is drawn anew by torch's
-    generator in every training step. In evaluation, a larger part is used, which depends on z and ε alone.
+    generator in every training step. In evaluation, a larger part is used, which depends on z and ε alone. In several
+    processes, rows are those of this process, and are compared with those of all.
 
     Args:
         z: Rows of norm 1, or zero (n × q).
         h: What is averaged (n × p).
         epsilon: The smallest similarity that is kept.
+        keys: The rows z of all processes, if they are known already (:func:`gcnsl.sharding.node_rows.gathered`).
         training: Whether this is a training step.
         loops, memory: As for :func:`gcnsl.reconnect`.
     """
-    if len(z) <= EXACT_NODES or z.device.type != "cpu":
-        return reconnect(z, h, epsilon, loops=loops, memory=memory)
-    if training:
-        return reconnect_in_groups(z, h, epsilon, loops=loops, size=IN_TRAINING, seed=int(torch.randint(2**62, ())))
-    return reconnect_in_groups(z, h, epsilon, loops=loops, size=IN_EVALUATION, seed=0)
+    division, keys = node_rows(), gathered(z) if keys is None else keys
+    if len(keys) <= EXACT_NODES or z.device.type != "cpu":
+        if division is None:
+            return reconnect(z, h, epsilon, loops=loops, memory=memory)
+        return reconnect(z, gathered(h), epsilon, keys=keys, loops=loops, first_key=division.own.start)
+    size, seed = (IN_TRAINING, int(torch.randint(2**62, ()))) if training else (IN_EVALUATION, 0)
+    return reconnect_in_groups(keys, h, epsilon, loops=loops, size=size, seed=seed)
 
 
 def reconnect_in_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, size: GroupSize, seed: int) -> Tensor:
     """Average h (n × p) over those pairs of the reconnected graph that are in one group (:func:`draw_groups`).
 
-    Rows and averages are put in the order of the groups, where the rows that are visited together lie side by side.
+    Rows and averages are put in the order of the groups, where the rows that are visited together lie side by side. In
+    several processes, z has the rows of all nodes, and h and the averages those of this process, which works on some of
+    the groups.
     """
+    groups = _same_groups(z.detach(), threshold_of(epsilon, z.dtype), size, seed)
+    shares, width, division = work_shares(len(groups)), groups.shape[1], node_rows()
+    rows = groups[shares.own].flatten()
+    place_in_share = _places(rows, groups.numel())[: len(z)]
+    grouped_z = _taken(z, rows, place_in_share)
+    grouped_h = by_columns(lambda part: _taken(gathered(part), rows, place_in_share), h)
+    if len(rows):
+        averages = _average_groups(grouped_z, grouped_h, epsilon, loops=loops, width=width)
+    else:  # there are more processes than groups, but in the backward pass each has to take part
+        averages = grouped_h + grouped_z.sum()
+    places = _places(groups.flatten(), groups.numel())[: len(z)]
+    places = places if division is None else places[division.own]
+    back = _places(places, groups.numel())
+
+    def of_own_nodes(part: Tensor) -> Tensor:
+        by_group = gathered(part.reshape(shares.count, width * part.shape[1]), shares)
+        return _taken(by_group.view(-1, part.shape[1]), places, back)
+
+    return by_columns(of_own_nodes, averages)
+
+
+def _average_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, width: int) -> Tensor:
+    """Average h over the similar rows in each group of ``width`` consecutive rows."""
     from gcnsl.reconnection.numba_pairs import Searched  # here, because numba takes long to load
     from gcnsl.reconnection.numba_search import UNLIMITED
 
-    threshold = threshold_of(epsilon, z.dtype)
-    groups = draw_groups(z.detach().to(computed_in(z.dtype)).numpy(), threshold, size, seed=seed)
-    rows = torch.from_numpy(groups.ravel())
-    places = torch.empty_like(rows).scatter_(0, rows, torch.arange(len(rows)))[: len(z)]
-    grouped_z, grouped_h = (_taken(values, rows, places) for values in (z, h))
-    memory = PairMemory()
-    searched = grouped_z.detach().to(computed_in(z.dtype))
-    listed = Searched.of(searched, searched, threshold).listed(UNLIMITED, span=groups.shape[1])
+    threshold, memory, searched = threshold_of(epsilon, z.dtype), PairMemory(), z.detach().to(computed_in(z.dtype))
+    listed = Searched.of(searched, searched, threshold).listed(UNLIMITED, span=width)
     assert listed is not None
     pairs = Pairs(torch.from_numpy(listed.start), torch.from_numpy(listed.columns), torch.tensor(int(Regime.LISTED)))
     memory.keep(searched, threshold, pairs)
-    averages = reconnect(grouped_z, grouped_h, epsilon, loops=loops, backend="numba", memory=memory)
-    return _taken(averages, places, rows)
+    return reconnect(z, h, epsilon, loops=loops, backend="numba", memory=memory)
+
+
+def _same_groups(z: Tensor, threshold: float, size: GroupSize, seed: int) -> Tensor:
+    """The groups of all rows (groups × rows), drawn by the first process: rounding may differ between machines."""
+    if process_group.rank() > 0:
+        return process_group.tensor_from_leader()
+    groups = torch.from_numpy(draw_groups(z.to(computed_in(z.dtype)).numpy(), threshold, size, seed=seed))
+    return groups if node_rows() is None else process_group.tensor_from_leader(groups)
+
+
+def _places(rows: Tensor, n: int) -> Tensor:
+    """Where each of n rows is, in a list of some of them; beyond its end if it is not there."""
+    return torch.full((n,), len(rows)).scatter_(0, rows, torch.arange(len(rows)))
 
 
 def _taken(values: Tensor, rows: Tensor, back: Tensor) -> Tensor:
@@ -88,6 +132,8 @@ class _Taken(torch.autograd.Function):
 
 
 def _take(values: Tensor, rows: Tensor) -> Tensor:
+    if not len(values):
+        return values.new_zeros(len(rows), values.shape[1])
     taken = values.index_select(0, rows.clamp(max=len(values) - 1))
     taken[rows >= len(values)] = 0
     return taken

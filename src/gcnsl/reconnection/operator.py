@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from gcnsl.checks import check_flag
+from gcnsl.checks import check_flag, check_whole
 from gcnsl.cores import torch_threads_for
 from gcnsl.reconnection.arguments import UNIT_TOLERANCE, check_arguments, check_values, computed_in, threshold_of
 from gcnsl.reconnection.backends import BACKENDS, BackendName, choose_backend
@@ -27,6 +27,7 @@ def reconnect(
     *,
     keys: Tensor | None = None,
     loops: bool = True,
+    first_key: int | None = None,
     backend: BackendName = "auto",
     memory: PairMemory | None = None,
 ) -> Tensor:
@@ -47,7 +48,8 @@ def reconnect(
         keys: Compare the rows of z with these rows of norm 1 (m × q) instead of with each other, for instance new nodes
             with the nodes of a trained graph. A row of z without a similar key gets zero.
         loops: Whether a row of z counts itself. If not, a row that is similar to no other row gets zero. With ``keys``
-            nothing is known of which key is the row itself, so that there are no loops to leave out.
+            there are no loops to leave out, unless ``first_key`` says which key is the row itself.
+        first_key: If the rows of z are some consecutive ``keys``, the number of the first of them.
         backend: ``"dense"`` (an n × m matrix: tiny graphs, and the oracle), ``"tiled"`` (plain torch, any device),
             ``"numba"`` (CPU), ``"triton"`` (CUDA, float32) or ``"auto"``, which chooses by device, dtype and size.
         memory: Keeps the pairs of z between calls, so that the next call with the same z need not search for them. Only
@@ -61,14 +63,19 @@ def reconnect(
             checked.
     """
     check_arguments(z, h, keys)
-    loops = check_flag("loops", loops) or keys is not None
+    if check_flag("loops", loops):
+        first_key = None
+    elif keys is None:
+        first_key = 0
+    elif first_key is not None:
+        check_whole("first_key", first_key, most=len(keys) - len(z), why="keys has no more rows")
     threshold, tolerance = threshold_of(epsilon, z.dtype), UNIT_TOLERANCE[z.dtype]
     chosen = choose_backend(z, z if keys is None else keys, max(z.shape[1], h.shape[1]), backend)
     computed = computed_in(z.dtype)
     rows, values = z.to(computed), h.to(computed)
     key_rows = None if keys is None else keys.to(computed)
     if BACKENDS[chosen].traceable and torch.compiler.is_compiling():
-        problem = Problem(rows, rows if key_rows is None else key_rows, values, threshold, tolerance, loops=loops)
+        problem = Problem(rows, rows if key_rows is None else key_rows, values, threshold, tolerance, None, first_key)
         return BACKENDS[chosen].forward(problem).out.to(h.dtype)
     known = None
     remembers = BACKENDS[chosen].remembers_pairs and keys is None and not torch.compiler.is_compiling()
@@ -76,7 +83,7 @@ def reconnect(
         known = memory.recall(rows, threshold)
     start, columns = (None, None) if known is None else (known.start, known.columns)
     operator: Any = torch.ops.gcnsl.reconnect if torch.compiler.is_compiling() else _Eager.apply
-    out, _, *pairs = operator(rows, key_rows, values, threshold, tolerance, chosen, loops, start, columns)
+    out, _, *pairs = operator(rows, key_rows, values, threshold, tolerance, chosen, first_key, start, columns)
     if memory is not None and remembers and known is None:
         memory.keep(rows, threshold, Pairs(*pairs))
     averages: Tensor = out.to(h.dtype)
@@ -84,7 +91,7 @@ def reconnect(
 
 
 def _forward(
-    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str, loops: bool,
+    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str, first_key: int | None,
     known_start: Tensor | None = None, known_columns: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the fields of `Averages` and of its `Pairs`. Pairs that are known are not returned."""
@@ -95,10 +102,11 @@ def _forward(
         check_values(problem)
     with torch_threads_for(problem.work):
         averages = BACKENDS[backend].forward(problem)
-        out, degree, pairs = averages if loops else without_loops(problem, averages)
+        if first_key is not None:
+            averages = without_loops(problem._replace(first_key=first_key), averages)
     if problem.known is not None:  # an operator must not return its inputs
-        pairs = unlisted(z, Regime.LISTED)
-    return out, degree, *pairs
+        averages = averages._replace(pairs=unlisted(z, Regime.LISTED))
+    return averages.out, averages.degree, *averages.pairs
 
 
 _reconnect = torch.library.custom_op("gcnsl::reconnect", _forward, mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
@@ -106,7 +114,7 @@ _reconnect = torch.library.custom_op("gcnsl::reconnect", _forward, mutates_args=
 
 @_reconnect.register_fake
 def _(
-    z: Tensor, keys: Any, h: Tensor, _: float, tolerance: float, backend: str, loops: bool, *known: Any
+    z: Tensor, keys: Any, h: Tensor, _: float, tolerance: float, backend: str, first_key: int | None, *known: Any
 ) -> tuple[Tensor, ...]:
     out = h.new_empty(z.shape[0], h.shape[1])
     lists = BACKENDS[backend].lists_pairs and not any(part is not None for part in known)
@@ -116,17 +124,17 @@ def _(
 
 
 def _backward(
-    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str, loops: bool,
+    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str, first_key: int | None,
     out: Tensor, degree: Tensor, start: Tensor, columns: Tensor, regime_code: Tensor, grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Return ∂L/∂z, ∂L/∂keys (empty if there are no keys) and ∂L/∂h."""
     backward, problem = BACKENDS[backend].backward, Problem.of(z, keys, h, threshold, tolerance)
     averages, grad = Averages(out, degree, Pairs(start, columns, regime_code)), grad.contiguous()
     with torch_threads_for(problem.work):
-        if loops:
+        if first_key is None:
             gradients = backward(problem, averages, grad)
         else:
-            gradients = gradients_without_loops(backward, problem, averages, grad)
+            gradients = gradients_without_loops(backward, problem._replace(first_key=first_key), averages, grad)
     return gradients.z, z.new_empty(0) if keys is None else gradients.keys, gradients.h
 
 

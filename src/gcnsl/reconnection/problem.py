@@ -12,8 +12,9 @@ class Problem(NamedTuple):
 
     Rows of z and ``keys`` have norm 1 or 0; ``tolerance`` is how far from that a squared norm may be. If the rows of z
     are compared with each other, ``keys`` is z, the same Python object. All tensors have one dtype, float32 or float64,
-    and one device. ``known`` are the pairs of this z, if an earlier call listed them and hence also checked z. Without
-    ``loops``, no row is compared with itself; only the dense back end reads this (see `loop_free` for the others).
+    and one device. ``known`` are the pairs of this z, if an earlier call listed them and hence also checked z. If no
+    row is to be compared with itself, ``first_key`` is the key that is the first row of z, and the others follow. Only
+    the dense back end reads this (see `loop_free` for the others).
     """
 
     z: Tensor
@@ -22,7 +23,7 @@ class Problem(NamedTuple):
     threshold: float
     tolerance: float = 1e-4
     known: Pairs | None = None
-    loops: bool = True
+    first_key: int | None = None
 
     @classmethod
     def of(cls, z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float) -> "Problem":

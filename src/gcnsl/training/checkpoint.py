@@ -15,6 +15,8 @@ from torch import Tensor
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError, WriteError
 from gcnsl.files import atomic_write, digest
+from gcnsl.sharding import process_group
+from gcnsl.sharding.node_rows import node_rows
 from gcnsl.training.state import RunState
 
 KIND = "gcnsl-checkpoint-1"
@@ -50,9 +52,12 @@ class Checkpoint:
         """Write the state of the run that ``run`` describes, and return whether it could be written.
 
         If not, for example because the disk is full, there is a :class:`CheckpointWarning`: what was learnt so far is
-        worth more than the file, and the next write may succeed.
+        worth more than the file, and the next write may succeed. Of several processes, the first one writes.
         """
-        own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in state.tensors().items()}
+        tensors = state.tensors()
+        if process_group.rank() > 0:
+            return True
+        own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
         metadata = {"kind": KIND, "run": _json({**run, **self.identity}), "plain": _json(state.plain())}
         metadata["sha256"] = digest(own, metadata)
         try:
@@ -63,20 +68,31 @@ class Checkpoint:
         return True
 
     def restore(self, state: RunState, run: Mapping[str, Any]) -> None:
-        """Restore the saved state; if there is no file, do nothing.
+        """Restore the saved state; if there is no file, do nothing. Of several processes, the first one reads.
 
         Raises:
             InputError: If the file is damaged, is not a checkpoint, or belongs to another run.
         """
+        found = self._find(run) if process_group.rank() == 0 else None
+        plain, tensors = (None, {}) if found is None else found
+        if node_rows() is not None:
+            plain, names = process_group.from_leader((plain, list(tensors)))
+            shared = ((name, process_group.tensor_from_leader(tensors.get(name))) for name in names)
+            tensors = {name: state.own_part(name, tensor) for name, tensor in shared}
+        if plain is not None:
+            state.restore(tensors, plain)
+
+    def _find(self, run: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
+        """The plain and the other values of the saved state, if there is one of this run."""
         if not Path(self.path).exists():
-            return
+            return None
         tensors, metadata = self._read()
         saved, here = json.loads(metadata["run"]), json.loads(_json({**run, **self.identity}))
         for name in sorted({*saved, *here}):
             there, wanted = saved.get(name), here.get(name)
             if there != wanted:
                 raise self._refusal(f"belongs to another run: {name} is {there!r} there and {wanted!r} here")
-        state.restore(tensors, json.loads(metadata["plain"]))
+        return json.loads(metadata["plain"]), tensors
 
     def refuse_existing(self) -> None:
         """Raise an InputError if there is a file: it belongs to a run of a method that can be continued."""

@@ -11,6 +11,10 @@ from torch import Tensor, nn
 
 from gcnsl.errors import Interrupted, TrainingDiverged
 from gcnsl.files import digest
+from gcnsl.sharding.node_rows import node_rows, of_all_nodes
+from gcnsl.sharding.node_weights import add_up_gradients
+from gcnsl.sharding.process_group import any_says
+from gcnsl.sharding.row_shards import whole_shape
 from gcnsl.sparse import Matrix
 from gcnsl.training.checkpoint import Checkpoint
 from gcnsl.training.devices import seeded
@@ -63,6 +67,9 @@ def train(
         checkpoint: Where to save the run. If the file exists, the run continues from it and gives the same bits. The
             finished run is saved too; remove the file once the model is in a safe place.
 
+    In several processes (:mod:`gcnsl.sharding`), all call this with the rows of their own nodes as inputs, and with the
+    same labels and masks of all nodes. They take the same decisions; the first one reads and writes the checkpoint.
+
     Raises:
         TrainingDiverged: If a loss becomes NaN or infinite. The checkpoint is kept.
         Interrupted: On Ctrl-C or SIGTERM, after writing the checkpoint. Its ``so_far`` is the history, and the model
@@ -81,11 +88,12 @@ def train(
         device=state.device,
     )
     run = {} if checkpoint is None else _fingerprint(state, inputs, objective, settings, seed)
-    with seeded(seed, state.device), Interruption() as interruption:
+    together = node_rows() is not None
+    with seeded(seed, state.device), Interruption(at_once=not together) as interruption:
         if checkpoint is not None:
             checkpoint.restore(state, run)
         try:
-            while state.history.remaining(settings) > 0 and not budget.is_spent:
+            while state.history.remaining(settings) > 0 and not _is_over(budget, interruption):
                 _epoch(state, inputs, objective, settings, interruption)
                 budget.count_epoch()
                 if checkpoint is not None and len(state.history) % checkpoint.every == 0:
@@ -111,7 +119,17 @@ def predict_logits(model: nn.Module, inputs: Sequence[Matrix], **options: Any) -
     model.eval()
     logits: Tensor = model(*inputs, **options)
     model.train(was_training)
-    return logits
+    return of_all_nodes(logits)
+
+
+def _is_over(budget: TimeBudget, interruption: Interruption) -> bool:
+    """Whether the time is over, for one process and thus for all; an interruption that was only noted is raised."""
+    if node_rows() is None:
+        return budget.is_spent
+    is_spent, is_interrupted = any_says(budget.is_spent, interruption.is_requested)
+    if is_interrupted:
+        raise KeyboardInterrupt
+    return is_spent
 
 
 def _epoch(
@@ -125,9 +143,10 @@ def _epoch(
     began, history = time.perf_counter(), state.history
     if state.stepped is None:
         state.begin_step()
-        loss = objective.loss(state.model.train()(*inputs), "train")
+        loss = objective.loss(of_all_nodes(state.model.train()(*inputs)), "train")
         state.optimizer.zero_grad()
         (loss + objective.extra_loss(state.model, inputs)).backward()  # type: ignore[no-untyped-call]
+        add_up_gradients(state.model)
         with interruption.whole():
             state.finish_step(loss)
             stepped = time.perf_counter()
@@ -168,8 +187,8 @@ def _fingerprint(
     return asdict(settings) | {
         "seed": seed,
         "device": state.device.type,
-        "weights": {name: list(value.shape) for name, value in state.best.items()},
-        "inputs": [list(value.shape) for value in inputs],
+        "weights": state.shapes(),
+        "inputs": [whole_shape(value) for value in inputs],
         "labels and masks": digest({**objective.masks, "y": objective.y})[:16],
     }
 

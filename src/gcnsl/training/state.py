@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
+from gcnsl.sharding.node_weights import all_columns, is_split, own_columns, split_names, whole_weight_shape
 from gcnsl.training.history import History
 from gcnsl.training.metrics import METRICS
 from gcnsl.training.settings import TrainingSettings
@@ -80,14 +81,27 @@ class RunState:
             self.best[name].copy_(value)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors of the state by name."""
+        """The tensors of the state by name. Of several processes, all have to call this, and get the same."""
         parts: dict[str, dict[str, Tensor]] = {"model": self.model.state_dict(), "best": self.best}
         for number, values in self.optimizer.state_dict()["state"].items():
             parts[f"optimizer.{number}"] = values
         parts["generator"] = self._generators()
         if self.stepped is not None:
             parts["stepped"] = {"loss": self.stepped}
-        return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
+        return {
+            f"{part}.{name}": all_columns(value) if self._is_split(part, name) else value
+            for part, values in parts.items()
+            for name, value in values.items()
+        }
+
+    def own_part(self, key: str, value: Tensor) -> Tensor:
+        """What this process has of a tensor that :meth:`tensors` returned."""
+        return own_columns(value) if self._is_split(*key.split(".", 1)) else value
+
+    def shapes(self) -> dict[str, list[int]]:
+        """The shapes of all weights, those for all nodes included."""
+        split = split_names(self.model)
+        return {n: whole_weight_shape(w) if n in split else list(w.shape) for n, w in self.best.items()}
 
     def plain(self) -> dict[str, Any]:
         """The rest of the state, for JSON."""
@@ -98,7 +112,7 @@ class RunState:
         }
 
     def restore(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
-        """Restore the state from the results of :meth:`tensors` and :meth:`plain`."""
+        """Restore the state from the results of :meth:`tensors`, of each this process's part, and :meth:`plain`."""
         parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
         for key, value in tensors.items():
             part, name = key.split(".", 1)
@@ -118,6 +132,17 @@ class RunState:
         self.history = History.from_dict(plain["history"])
         self.stepped = parts["stepped"]["loss"].to(self.device) if "stepped" in parts else None
         self._set_generators(parts["generator"])
+
+    def _is_split(self, part: str, name: str) -> bool:
+        """Whether a tensor has a column for every node, of which this process has its own."""
+        split = split_names(self.model)
+        if not split or part in ("generator", "stepped"):
+            return False
+        if not part.startswith("optimizer"):
+            return name in split
+        number, slot = f"{part}.{name}".split(".")[1:]
+        weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
+        return slot != "step" and is_split(weights[int(number)])
 
     def _generators(self) -> dict[str, Tensor]:
         states = {"cpu": torch.get_rng_state()}

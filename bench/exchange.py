@@ -1,0 +1,92 @@
+"""What several processes exchange in an epoch, and the memory of each: a model of what one machine can't measure.
+
+    python bench/exchange.py [--method gcn-sl-plus]
+
+A matrix with a row for each node and w columns that is *gathered* brings a process (N − 1) / N · n · w numbers of the N
+processes. In the backward pass, the derivative takes as many the other way. An epoch is a training step and an
+evaluation pass. ``tests/bench/test_exchange.py`` compares the model with the bytes of a real run.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from gcnsl.methods import find_method
+from gcnsl.nn import GCNConfig, GCNSLConfig, GCNSLPlusConfig, ModelConfig
+from gcnsl.sharding.node_rows import LEAST_COLUMNS
+
+NODES, PROCESSES = (10**6, 10**7, 10**8, 10**9), (1, 2, 4, 8, 16, 32, 64)
+CLASSES, SHARED_WEIGHTS, FLOAT, PLACE = 10, 10_000, 4, 8
+OWN_BYTES = {"gcn-sl-plus": 6000, "gcn-sl-cc": 4800}
+"""Bytes that another node takes in a single process, with 64 features and 10 edges: measured by ``bench/ranks.py`` from
+40,000 to 200,000 nodes."""
+
+
+class Gathered(NamedTuple):
+    """What is gathered of each node: columns in a training step and in an evaluation pass, and places in groups."""
+
+    training: int
+    evaluation: int
+    places: int
+    directions: int
+    """Columns of z, which every process has of all nodes while it works on A*."""
+
+
+def gathered(config: ModelConfig, classes: int, *, in_groups: bool) -> Gathered:
+    """What a method gathers; ``in_groups`` says whether A* is estimated, as in a large graph on a CPU."""
+    if isinstance(config, GCNSLPlusConfig):
+        sides, p, q = 2 if config.direction == "both" else 1, config.hidden_channels, config.similarity_channels
+        heads = config.neighbours_heads + config.features_heads
+        directions = heads * q + config.neighbours_heads * sides * q  # z, and the Q of the links
+        links = sides * p if config.structure_branch else 0
+        every_pass = sides * config.rounds * p + directions + heads * (1 + in_groups) * p + links
+        training = every_pass + (directions if config.contrast else 0)
+    elif isinstance(config, GCNSLConfig):
+        p, q = config.hidden_channels, config.similarity_channels
+        p *= 2 if config.merge == "concat" and config.spectral_channels else 1
+        heads = int(config.use_reconnected)
+        training = every_pass = config.use_adjacency * config.rounds * p + heads * (q + (1 + in_groups) * p)
+    else:
+        p, q, heads = (config.hidden_channels if isinstance(config, GCNConfig) else 0), 0, 0
+        training = every_pass = (config.num_layers - 1) * p + classes if isinstance(config, GCNConfig) else 0
+    return Gathered(training, every_pass, 2 * heads if in_groups else 0, q)
+
+
+def bytes_per_epoch(found: Gathered, classes: int, shared_weights: int, n: int, size: int) -> float:
+    """Bytes that each of ``size`` processes receives in an epoch; ``shared_weights`` is a number of weights."""
+    others = (size - 1) * -(-n // size)
+    columns = 2 * found.training + found.evaluation + 2 * classes  # logits have no backward pass, but are in both
+    from_first = PLACE * n * found.places if size > 1 else 0
+    return FLOAT * (others * columns + 2 * shared_weights * (size - 1) / size) + from_first
+
+
+def memory(found: Gathered, classes: int, own_bytes: int, n: int, size: int) -> float:
+    """Bytes of each process in training: its share, and what it has of all nodes at a time.
+
+    That is z, some gathered columns, their derivatives and the sum of these, the logits likewise, labels and masks, and
+    the places of the nodes in groups. The first process also has the graph.
+    """
+    columns = found.directions + 3 * LEAST_COLUMNS + 3 * classes
+    return n * (own_bytes / size + FLOAT * columns + 4 * PLACE)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--method", default="gcn-sl-plus", choices=list(OWN_BYTES))
+    name = parser.parse_args().method
+    found = gathered(find_method(name).config, CLASSES, in_groups=True)
+    table = Table("processes", *(f"{n:,} nodes" for n in NODES), title=f"{name}: GB received per epoch / GB of memory")
+    for size in PROCESSES:
+        received = (bytes_per_epoch(found, CLASSES, SHARED_WEIGHTS, n, size) for n in NODES)
+        used = (memory(found, CLASSES, OWN_BYTES[name], n, size) for n in NODES)
+        table.add_row(str(size), *(f"{a / 1e9:,.1f} / {b / 1e9:,.1f}" for a, b in zip(received, used, strict=True)))
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()

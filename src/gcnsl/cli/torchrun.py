@@ -1,0 +1,30 @@
+"""``torchrun -m gcnsl train``: the same command in several processes, of which the first one leads and prints."""
+
+import typer
+
+from gcnsl.cli.app import BAD_INPUT
+from gcnsl.errors import ArgumentError
+
+
+def take_part(context: typer.Context, method: str, device: str) -> str | None:
+    """Join the other processes, if ``torchrun`` has started this one.
+
+    Returns:
+        The device of this process, if it leads or is alone; ``None`` if it has followed and is done.
+    """
+    from gcnsl.methods.together import check_divisible, follow, leading
+    from gcnsl.sharding.process_group import launched, own_device, rank
+
+    if not launched():
+        return device
+    try:
+        check_divisible(method)
+    except ArgumentError:
+        if rank() == 0:
+            raise
+        raise typer.Exit(BAD_INPUT) from None  # one process says it for all
+    if rank() > 0:
+        follow(own_device(device))
+        return None
+    context.with_resource(leading())
+    return own_device(device)

@@ -1,0 +1,82 @@
+"""The rows of a model's inputs that belong to a process."""
+
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor
+
+from gcnsl.sharding.node_rows import NodeRows, by_columns, gathered, node_rows
+from gcnsl.sparse import Matrix, SparseMatrix, from_scipy, slice_rows, to_scipy
+
+
+class ShardedMatrix(SparseMatrix):
+    """The rows of this process of a matrix M whose columns stand for the nodes, such as Â.
+
+    The product with the rows of B that belong to this process (k × w) is the rows of M·B that belong to it: B is put
+    together from all processes. In this sense the matrix is square, and so is its shape. If M has several blocks of
+    columns for the nodes, B has as many rows for each node.
+
+    Args:
+        rows: The rows of M, with columns in the order of the processes (:meth:`NodeRows.by_process`).
+        whole_shape: The shape of M.
+    """
+
+    def __init__(self, rows: Matrix, whole_shape: tuple[int, int]) -> None:
+        n, columns = whole_shape
+        self.rows, self.whole_shape = rows, whole_shape
+        self.shape = len(rows), len(rows) * columns // n
+        self.values = rows.values if isinstance(rows, SparseMatrix) else rows.flatten()
+
+    def to(self, device: torch.device | str) -> "ShardedMatrix":
+        """The matrix on this device."""
+        return ShardedMatrix(self.rows.to(device), self.whole_shape)
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        """M·B: (k × w) → (k × w), both of this process."""
+        return by_columns(lambda part: self.rows @ gathered(part), dense)
+
+
+def shard(inputs: Sequence[Matrix], rows: NodeRows, *, node_columns: Collection[int]) -> tuple[Matrix, ...]:
+    """The part of a model's inputs that a process has.
+
+    Args:
+        inputs: Matrices with a row for each node.
+        rows: The nodes of the process.
+        node_columns: The numbers of those inputs whose columns stand for nodes, too.
+    """
+    return tuple(
+        _sharded_columns(value, rows) if number in node_columns else _own_rows(value, rows)
+        for number, value in enumerate(inputs)
+    )
+
+
+def whole_shape(value: Matrix) -> list[int]:
+    """The shape of a model's input, of which this may be the part of one of several processes."""
+    if isinstance(value, ShardedMatrix):
+        return list(value.whole_shape)
+    rows = node_rows()
+    return list(value.shape) if rows is None else [rows.n, value.shape[1]]
+
+
+def _own_rows(value: Matrix, rows: NodeRows) -> Matrix:
+    """The rows of this process; a dense copy, so that the whole matrix can be forgotten."""
+    begin, end = rows.own.start, rows.own.stop
+    if isinstance(value, Tensor):
+        return value[begin:end].clone()
+    part = SparseMatrix(slice_rows(value.csr, begin, end))
+    part.first_entry = int(value.csr.crow_indices()[begin])
+    return part
+
+
+def _sharded_columns(value: Matrix, rows: NodeRows) -> ShardedMatrix:
+    n, columns = value.shape
+    part = _own_rows(value, rows)
+    if columns > n:
+        order = rows.by_process(columns)
+        if isinstance(part, Tensor):
+            part = part[:, order]
+        else:
+            ordered = to_scipy(part)[:, order.numpy()]
+            ordered.sort_indices()
+            part = SparseMatrix(from_scipy(ordered))
+    return ShardedMatrix(part, (n, columns))
