@@ -26,6 +26,7 @@ NOT_RUN = {
     ],
     "docs/debian.md": ["Debian's index"],
     "docs/how-to/gpus.md": ["a GPU"] * 2,
+    "docs/how-to/many-processes.md": ["several processes", "several machines", "SLURM"],
     "docs/tutorials/reproducing-the-paper.md": ["a GPU"],
 }
 """What blocks need that are shown and not run."""

@@ -34,6 +34,8 @@ from gcnsl.sharding.node_rows import gathered
 from gcnsl.sparse import Matrix, fastest_form
 
 Directions = Literal["auto", "undirected", "out", "in", "both"]
+SHORTEST = 1e-6
+"""The length by which shorter rows of a branch are divided, too."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +242,10 @@ class GCNSLPlus(nn.Module):
         branches += [head(rows, h, known=known) for head, rows in self._described_heads(x, links)]
         if self.lin_links is not None:
             branches.append(self.lin_links(links).relu())
-        return [functional.normalize(branch, dim=1) for branch in branches] if self.normalize_branches else branches
+        if not self.normalize_branches:
+            return branches
+        # What rounding leaves of a row of zeros must not become a row of length 1.
+        return [functional.normalize(branch, dim=1, eps=SHORTEST) for branch in branches]
 
     def extra_loss(self, x: Matrix, links: Matrix, *adjacencies: Matrix, y: Tensor, nodes: Tensor) -> Tensor:
         """The contrastive term of all heads on the training nodes (m, with classes y (n)), times its weight."""
