@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.ensemble import best_temperature, tempered
+from gcnsl.selection.fit_costs import FitCosts
 from gcnsl.selection.fold_fit import FoldJob
 from gcnsl.selection.journal import FoldFit
 from gcnsl.selection.judge import Judge, Merit
@@ -29,6 +30,12 @@ LEAST_SHARE = 0.04
 """A candidate has at least this share of the time."""
 MOST_SHARE = 0.2
 """One fit of a contender that is not among the better half is continued up to this share of the time."""
+GRACE = 2.0
+"""A fit may exceed its time by this factor before it is given up: it ends with a whole epoch."""
+LEAST_LIMIT = 0.2
+"""Nor is it given up before it has taken this share of the time left: a linear model has no epochs to end with."""
+FOR_THE_END, LARGEST_END = 0.04, 0.2
+"""Shares of the time that are kept for the end, at least and at most."""
 COMPLETED = 10
 """So many contenders complete their folds in the end, if time allows."""
 Floats = NDArray[np.float32]
@@ -105,16 +112,24 @@ class Race:
         fits: Iterable[FoldFit] = (),
     ) -> None:
         self.problem, self.judge = problem, Judge(problem.metric)
-        self._proposals, self._seconds, self._processes = proposals, seconds, processes
+        self._proposals, self._total, self._processes = proposals, seconds, processes
+        self._costs = FitCosts(problem.graph)
         self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
         self._untried, self._merits = list(portfolio), dict[tuple[Candidate, int], Merit]()
         for fit in fits:
             if fit.fold == self.contenders.get(fit.candidate, Contender(fit.candidate)).level:  # none is missing before
                 self.add(fit)
 
+    @property
+    def seconds(self) -> float:
+        """Time for training: without what it takes to restore the heaviest member and to save all, in the end."""
+        longest = max((c.fits[0].least_seconds for c in self.contenders.values() if c.fits), default=0.0)
+        return self._total - min(max(FOR_THE_END * self._total, longest), LARGEST_END * self._total)
+
     def next_job(self, elapsed: float) -> FoldJob | None:
         """What to begin now, after so many seconds; ``None`` if nothing is left that fits into the time."""
-        share, left, chosen = elapsed / self._seconds, self._seconds - elapsed, None
+        share, left, chosen = elapsed / self.seconds, self.seconds - elapsed, None
+        self._skip(elapsed)
         if share >= PORTFOLIO_UNTIL or not self._untried:
             chosen = (self._promotable() or self._cut()) if share < SEARCH_UNTIL else self._incomplete(left)
         if chosen is None and share < SEARCH_UNTIL:
@@ -176,15 +191,31 @@ class Race:
 
         For the first fold this is its share of the time that new candidates have; then it is known from before.
         """
-        expected = contender.seconds + 1 if contender.fits else self._share(elapsed)
-        contender.is_running, seconds = True, max(0.0, min(2 * expected, self._seconds - elapsed))
+        expected, left = contender.seconds + 1 if contender.fits else self._share(elapsed), self.seconds - elapsed
+        contender.is_running, seconds = True, max(0.0, min(2 * expected, left))
+        job = FoldJob(contender.candidate, contender.level, seconds, self._limit(expected, left), elapsed)
         if contender.is_cut:
-            return FoldJob(contender.candidate, contender.level - 1, seconds, elapsed, contender.fits[-1].seconds)
-        return FoldJob(contender.candidate, contender.level, seconds, elapsed)
+            return job._replace(fold=contender.level - 1, spent=contender.fits[-1].seconds)
+        return job
+
+    def _skip(self, elapsed: float) -> None:
+        """Give up the next candidates as long as they would not end in time, however briefly they trained."""
+        fits = [contender.fits[0] for contender in self.contenders.values() if contender.fits]
+        while fits and self._untried:
+            seconds = self._costs.least_seconds(self._untried[0], fits)
+            limit = self._limit(self._share(elapsed), self.seconds - elapsed)
+            if seconds <= limit:
+                return
+            why = f"skipped: would take {seconds:.0f} s or more, has {max(0.0, limit):.0f} s"
+            self._contender(self._untried[0]).failure = why
+
+    def _limit(self, expected: float, left: float) -> float:
+        """When a fit is given up."""
+        return min(left, max(2 * GRACE * expected + 1, LEAST_LIMIT * left))
 
     def _share(self, elapsed: float) -> float:
-        left = max(0.0, PORTFOLIO_UNTIL * self._seconds - elapsed) * self._processes
-        return max(left / (1 + len(self._untried)), LEAST_SHARE * self._seconds)
+        left = max(0.0, PORTFOLIO_UNTIL * self.seconds - elapsed) * self._processes
+        return max(left / (1 + len(self._untried)), LEAST_SHARE * self.seconds)
 
     def _promotable(self) -> Contender | None:
         """One that rests and is in the better half of those that have come as far; the farthest if there are some."""
@@ -197,7 +228,7 @@ class Race:
 
     def _cut(self) -> Contender | None:
         """The best one whose training was cut, unless it has had much time."""
-        far = MOST_SHARE * self._seconds
+        far = MOST_SHARE * self.seconds
         waiting = (each for each in self.ranking() if each.is_cut and each.fits[-1].seconds < far)
         return next((each for each in waiting if each.rests_before(self.problem.folds)), None)
 
