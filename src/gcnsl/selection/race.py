@@ -34,7 +34,9 @@ GRACE = 2.0
 """A fit may exceed its time by this factor before it is given up: it ends with a whole epoch."""
 LEAST_LIMIT = 0.2
 """Nor is it given up before it has taken this share of the time left: a linear model has no epochs to end with."""
-FOR_THE_END, LARGEST_END = 0.04, 0.2
+WORTHWHILE = 0.5
+"""A candidate that should need more than this share of the time left is not begun."""
+FOR_THE_END, LARGEST_END = 0.04, 0.3
 """Shares of the time that are kept for the end, at least and at most."""
 COMPLETED = 10
 """So many contenders complete their folds in the end, if time allows."""
@@ -122,14 +124,18 @@ class Race:
 
     @property
     def seconds(self) -> float:
-        """Time for training: without what it takes to restore the heaviest member and to save all, in the end."""
-        longest = max((c.fits[0].least_seconds for c in self.contenders.values() if c.fits), default=0.0)
-        return self._total - min(max(FOR_THE_END * self._total, longest), LARGEST_END * self._total)
+        """Time for training.
+
+        The rest is for the end: one model is restored, and all is judged and saved. On a large graph this takes about
+        twice the time of the cheapest candidate, which does little more than to read the graph, too.
+        """
+        cheapest = min((each.fits[0].least_seconds for each in self.contenders.values() if each.fits), default=0.0)
+        return self._total - min(max(FOR_THE_END * self._total, 2 * cheapest), LARGEST_END * self._total)
 
     def next_job(self, elapsed: float) -> FoldJob | None:
         """What to begin now, after so many seconds; ``None`` if nothing is left that fits into the time."""
         share, left, chosen = elapsed / self.seconds, self.seconds - elapsed, None
-        self._skip(elapsed)
+        self._skip(left)
         if share >= PORTFOLIO_UNTIL or not self._untried:
             chosen = (self._promotable() or self._cut()) if share < SEARCH_UNTIL else self._incomplete(left)
         if chosen is None and share < SEARCH_UNTIL:
@@ -191,27 +197,26 @@ class Race:
 
         For the first fold this is its share of the time that new candidates have; then it is known from before.
         """
-        expected, left = contender.seconds + 1 if contender.fits else self._share(elapsed), self.seconds - elapsed
+        left, least = self.seconds - elapsed, self._least_seconds(contender.candidate)
+        expected = contender.seconds + 1 if contender.fits else max(self._share(elapsed), least)
         contender.is_running, seconds = True, max(0.0, min(2 * expected, left))
-        job = FoldJob(contender.candidate, contender.level, seconds, self._limit(expected, left), elapsed)
+        limit = min(left, max(GRACE * seconds + 1, LEAST_LIMIT * left))
+        job = FoldJob(contender.candidate, contender.level, seconds, limit, elapsed)
         if contender.is_cut:
             return job._replace(fold=contender.level - 1, spent=contender.fits[-1].seconds)
         return job
 
-    def _skip(self, elapsed: float) -> None:
-        """Give up the next candidates as long as they would not end in time, however briefly they trained."""
-        fits = [contender.fits[0] for contender in self.contenders.values() if contender.fits]
-        while fits and self._untried:
-            seconds = self._costs.least_seconds(self._untried[0], fits)
-            limit = self._limit(self._share(elapsed), self.seconds - elapsed)
-            if seconds <= limit:
-                return
-            why = f"skipped: would take {seconds:.0f} s or more, has {max(0.0, limit):.0f} s"
-            self._contender(self._untried[0]).failure = why
+    def _skip(self, left: float) -> None:
+        """Give up the candidates that would take too much of the time left, however briefly they trained."""
+        for candidate in list(self._untried):
+            seconds = self._least_seconds(candidate)
+            if seconds > WORTHWHILE * left > 0:
+                why = f"skipped: would take {seconds:.0f} s or more, and {left:.0f} s were left"
+                self._contender(candidate).failure = why
 
-    def _limit(self, expected: float, left: float) -> float:
-        """When a fit is given up."""
-        return min(left, max(2 * GRACE * expected + 1, LEAST_LIMIT * left))
+    def _least_seconds(self, candidate: Candidate) -> float:
+        fits = [contender.fits[0] for contender in self.contenders.values() if contender.fits]
+        return self._costs.least_seconds(candidate, fits)
 
     def _share(self, elapsed: float) -> float:
         left = max(0.0, PORTFOLIO_UNTIL * self.seconds - elapsed) * self._processes
