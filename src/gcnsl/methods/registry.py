@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from torch_geometric.data import Data
@@ -75,7 +75,7 @@ class Method:
     config: ModelConfig
     training: StageSettings
     precompute: Callable[..., Precomputed | None] = _precompute
-    title: str = ""
+    title: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", self.title or self.name.upper())
@@ -159,7 +159,7 @@ METHODS: dict[str, Method] = {
             title="logistic regression",
         ),
         Method("boosted-trees", BoostedTreesConfig(), StageSettings(patience=4), title="boosted trees"),
-        Method("twins", TwinsConfig(), StageSettings(), title="twins"),
+        Method("twins", TwinsConfig(), StageSettings(), title="Twins"),
     )
 }
 """The methods that the paper compares with GCN-SL have the hyper-parameters of H2GCN's experiments, as in the paper;

@@ -140,8 +140,14 @@ class _Tournament:
         return self.race.seconds - self.elapsed
 
     def run(self) -> None:
-        """Train until the time is over or nothing is left to do."""
+        """Train until the time is over or nothing is left to do.
+
+        The first model is trained by this process: it tells how fast the machine is before any worker has started.
+        """
         with Crew(self._executor, FoldFitter(self.problem)) as crew:
+            if not self.fits and (job := self.race.next_job(self.elapsed)) is not None:
+                self._report([job])
+                self._count(job, FoldFitter(self.problem)(job))
             while self._left > 0 or not self.fits:
                 while crew.has_room and (job := self.race.next_job(self.elapsed)) is not None:
                     is_first = not self.fits and not crew.running  # it is waited for, however long it takes

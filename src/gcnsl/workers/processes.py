@@ -66,7 +66,7 @@ class _Process:
         return self.ready.done() and self.ready.result() is None
 
     def kill(self) -> None:
-        self.pool.shutdown(wait=True, kill_workers=True)
+        self.pool.shutdown(wait=False, kill_workers=True)
 
 
 class Processes(Executor):
