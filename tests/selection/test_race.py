@@ -152,6 +152,7 @@ def test_a_fit_that_was_cut_is_continued_before_its_next_fold() -> None:
 
 def test_what_cannot_end_in_time_is_skipped_and_says_so() -> None:
     it = race(seconds=100)
+    it._costs._entries = 1e3  # a large graph
     first = it.next_job(0.0)
     it.add(fake_fit(it.problem, first.candidate, 0, skill=0.9, least=10.0))
     begun = [job.candidate.method for job in iter(lambda: it.next_job(15.0), None) if job.fold == 0]
@@ -167,3 +168,14 @@ def test_time_is_kept_for_the_end(least) -> None:
     it.add(fake_fit(it.problem, PORTFOLIO[0], 0, skill=0.9, least=least))
     assert 100 * (1 - LARGEST_END) <= it.seconds <= 96.0001
     assert it.seconds == pytest.approx(100 - 2 * least) or not 4 < 2 * least < 100 * LARGEST_END
+
+
+def test_a_quick_one_needs_nobody_who_could_give_it_up() -> None:
+    it = race(seconds=100)
+    assert it.next_is_quick(0.0), "one model is always made"
+    first = it.next_job(0.0)
+    it.add(fake_fit(it.problem, first.candidate, 0, skill=0.9, least=2.0))
+    assert it.next_is_quick(10.0)
+    assert not it.next_is_quick(PORTFOLIO_UNTIL * 100), "now the better ones go on"
+    it.add(fake_fit(it.problem, PORTFOLIO[1], 0, skill=0.9, least=10.0))
+    assert not it.next_is_quick(10.0), "the machine is slower than it seemed"

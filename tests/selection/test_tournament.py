@@ -127,6 +127,23 @@ def test_others_can_do_the_work_and_this_process_keeps_the_journal(tmp_path) -> 
     assert torch.equal(here.blend.logits(), there.blend.logits())
 
 
+def test_quick_ones_are_trained_while_the_workers_start(monkeypatch) -> None:
+    class Starting(FakeExecutor):
+        @property
+        def ready(self) -> int:
+            return self.slots if next(looks) > 2 else 0
+
+    looks, given = itertools.count(), []
+    here = tournament.FoldFitter.__call__
+    monkeypatch.setattr(
+        tournament.FoldFitter, "__call__", lambda fitter, job: given.append(fitter) or here(fitter, job)
+    )
+    problem = small_problem(quality="fast")
+    select(problem, FAST, problem.graph, minutes=5, executor=Starting())
+    assert given.count(given[0]) == given.index(given[3]) == 3, "the others are copies"
+    assert len(given) == 4 * len(QUICK)
+
+
 @pytest.mark.parametrize(("seconds", "kind"), [(3, ThisProcess), (60, Processes)])
 def test_with_seconds_only_no_process_is_started(seconds, kind, monkeypatch) -> None:
     monkeypatch.undo()

@@ -29,6 +29,8 @@ PER_ENTRY = {
 }
 """Seconds of one core for each million of features and edges: preparation, one epoch or stage, and a prediction, on a
 graph of 20,000 nodes with 64 features and 20 neighbours."""
+FIXED = 0.1
+"""Seconds that a fit takes on any graph."""
 DEEP = 6.0
 """How much longer it takes with many wide layers."""
 
@@ -36,8 +38,8 @@ DEEP = 6.0
 class FitCosts:
     """Estimates for a graph.
 
-    The time grows with the number of features and edges, by a factor of each method (:data:`PER_ENTRY`) and one of the
-    machine, which is the median over the finished fits.
+    The time grows with the number of features and edges (:data:`PER_ENTRY`), and is multiplied by a factor of the
+    machine, the median over the finished fits.
     """
 
     def __init__(self, graph: Data) -> None:
@@ -49,4 +51,5 @@ class FitCosts:
         return statistics.median(ratios) * self._usual(candidate) if ratios else 0.0
 
     def _usual(self, candidate: Candidate) -> float:
-        return PER_ENTRY[candidate.method] * (DEEP if "num_layers" in candidate.options else 1.0) * self._entries
+        factor = PER_ENTRY[candidate.method] * (DEEP if "num_layers" in candidate.options else 1.0)
+        return FIXED + factor * self._entries

@@ -34,8 +34,8 @@ GRACE = 2.0
 """A fit may exceed its time by this factor before it is given up: it ends with a whole epoch."""
 LEAST_LIMIT = 0.2
 """Nor is it given up before it has taken this share of the time left: a linear model has no epochs to end with."""
-WORTHWHILE = 0.5
-"""A candidate that should need more than this share of the time left is not begun."""
+QUICK, WORTHWHILE = 0.1, 0.5
+"""Shares of the time left. A candidate that should need more than the second is not begun."""
 FOR_THE_END, LARGEST_END = 0.04, 0.3
 """Shares of the time that are kept for the end, at least and at most."""
 COMPLETED = 10
@@ -145,6 +145,12 @@ class Race:
         if chosen is None and self._untried and (left > 0 or not self.ranking()):  # one model is always made
             chosen = self._contender(self._untried[0])
         return None if chosen is None else self._begin(chosen, elapsed)
+
+    def next_is_quick(self, elapsed: float) -> bool:
+        """Whether the next candidate should take so little time that nobody need be able to give it up."""
+        if not self._untried or elapsed >= PORTFOLIO_UNTIL * self.seconds:
+            return False
+        return self._least_seconds(self._untried[0]) <= QUICK * (self.seconds - elapsed)
 
     def add(self, fit: FoldFit) -> None:
         """Count a finished fit."""

@@ -142,13 +142,17 @@ class _Tournament:
     def run(self) -> None:
         """Train until the time is over or nothing is left to do.
 
-        The first model is trained by this process: it tells how fast the machine is before any worker has started.
+        As long as no worker has started, this process trains what is quick; that also tells how fast the machine is.
         """
-        with Crew(self._executor, FoldFitter(self.problem)) as crew:
-            if not self.fits and (job := self.race.next_job(self.elapsed)) is not None:
-                self._report([job])
-                self._count(job, FoldFitter(self.problem)(job))
+        fitter = FoldFitter(self.problem)
+        with Crew(self._executor, fitter) as crew:
             while self._left > 0 or not self.fits:
+                if not self._executor.ready and self.race.next_is_quick(self.elapsed):
+                    job = self.race.next_job(self.elapsed)
+                    assert job is not None
+                    self._report([job])
+                    self._count(job, fitter(job))
+                    continue
                 while crew.has_room and (job := self.race.next_job(self.elapsed)) is not None:
                     is_first = not self.fits and not crew.running  # it is waited for, however long it takes
                     run = self._journal.run(job.candidate, job.fold) if job.spent else None
