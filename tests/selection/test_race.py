@@ -177,5 +177,5 @@ def test_a_quick_one_needs_nobody_who_could_give_it_up() -> None:
     it.add(fake_fit(it.problem, first.candidate, 0, skill=0.9, least=2.0))
     assert it.next_is_quick(10.0)
     assert not it.next_is_quick(PORTFOLIO_UNTIL * 100), "now the better ones go on"
-    it.add(fake_fit(it.problem, PORTFOLIO[1], 0, skill=0.9, least=10.0))
+    it.add(fake_fit(it.problem, PORTFOLIO[1], 0, skill=0.9, least=90.0))
     assert not it.next_is_quick(10.0), "the machine is slower than it seemed"

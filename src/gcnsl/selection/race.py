@@ -34,7 +34,7 @@ GRACE = 2.0
 """A fit may exceed its time by this factor before it is given up: it ends with a whole epoch."""
 LEAST_LIMIT = 0.2
 """Nor is it given up before it has taken this share of the time left: a linear model has no epochs to end with."""
-QUICK, WORTHWHILE = 0.1, 0.5
+QUICK, WORTHWHILE = 0.2, 0.5
 """Shares of the time left. A candidate that should need more than the second is not begun."""
 FOR_THE_END, LARGEST_END = 0.04, 0.3
 """Shares of the time that are kept for the end, at least and at most."""

@@ -154,9 +154,10 @@ class _Tournament:
                     self._count(job, fitter(job))
                     continue
                 while crew.has_room and (job := self.race.next_job(self.elapsed)) is not None:
-                    is_first = not self.fits and not crew.running  # it is waited for, however long it takes
+                    # One model is waited for, however long it takes, and it is no use to give one up that goes on.
+                    waits = not self._executor.gives_up_at_once or (not self.fits and not crew.running)
                     run = self._journal.run(job.candidate, job.fold) if job.spent else None
-                    crew.submit(job._replace(run=run), seconds=math.inf if is_first else job.limit)
+                    crew.submit(job._replace(run=run), seconds=math.inf if waits else job.limit)
                 if not crew.running and crew.has_room:
                     self.is_complete = True
                     return

@@ -72,6 +72,8 @@ class _Process:
 class Processes(Executor):
     """So many processes of this machine; one that dies, or is killed because a run is too slow, is replaced."""
 
+    gives_up_at_once = True
+
     def __init__(self, jobs: int) -> None:
         self._jobs = check_whole("jobs", jobs, least=1)
         self._new: Callable[[], _Process]
