@@ -146,11 +146,13 @@ class Race:
             chosen = self._contender(self._untried[0])
         return None if chosen is None else self._begin(chosen, elapsed)
 
-    def next_is_quick(self, elapsed: float) -> bool:
-        """Whether the next candidate should take so little time that nobody need be able to give it up."""
-        if not self._untried or elapsed >= PORTFOLIO_UNTIL * self.seconds:
-            return False
-        return self._least_seconds(self._untried[0]) <= QUICK * (self.seconds - elapsed)
+    def quick_job(self, elapsed: float) -> FoldJob | None:
+        """A new candidate that should take so little time that nobody need be able to give it up, if there is one."""
+        if elapsed >= PORTFOLIO_UNTIL * self.seconds:
+            return None
+        most = QUICK * (self.seconds - elapsed)
+        quick = next((candidate for candidate in self._untried if self._least_seconds(candidate) <= most), None)
+        return None if quick is None else self._begin(self._contender(quick), elapsed)
 
     def add(self, fit: FoldFit) -> None:
         """Count a finished fit."""

@@ -147,9 +147,7 @@ class _Tournament:
         fitter = FoldFitter(self.problem)
         with Crew(self._executor, fitter) as crew:
             while self._left > 0 or not self.fits:
-                if not self._executor.ready and self.race.next_is_quick(self.elapsed):
-                    job = self.race.next_job(self.elapsed)
-                    assert job is not None
+                if not self._executor.ready and (job := self.race.quick_job(self.elapsed)) is not None:
                     self._report([job])
                     self._count(job, fitter(job))
                     continue
