@@ -8,6 +8,7 @@ from gcnsl.methods import METHODS
 from gcnsl.workers import cluster
 from gcnsl.workers.processes import Processes
 
+from ..selection.cases import make_quick
 from ..workers.fake_executor import FakeExecutor
 
 FEW = ("--set", "epochs=3", "--json")
@@ -32,6 +33,20 @@ def test_compare(gcnsl, people, opened) -> None:
     scores = [{method["name"]: method["metrics"] for method in answer["methods"]} for answer in (here, there)]
     assert scores[0] == scores[1]
     assert opened == ["tcp://a:1"]
+
+
+def test_train(gcnsl, people, opened, tmp_path, monkeypatch) -> None:
+    make_quick(monkeypatch)
+    command = ("train", *people, "--quality", "fast", "--minutes", 5, "--json", "-o")
+    here = json.loads(gcnsl(*command, tmp_path / "here")[1])
+    there = json.loads(gcnsl(*command, tmp_path / "there", "--cluster", "tcp://a:1")[1])
+    scores = [{row["model"]: row["validation"] for row in answer["leaderboard"]} for answer in (here, there)]
+    assert scores[0] == scores[1]
+    assert opened == ["tcp://a:1"]
+    assert not (tmp_path / "there.checkpoint").exists()
+    code, _, err = gcnsl("train", *people, "--method", "mlp", "--cluster", "tcp://a:1")
+    assert code == cli.BAD_INPUT
+    assert "--cluster is for auto: leave out --method, or leave out --cluster" in err
 
 
 def test_search(gcnsl, people, opened, tmp_path, monkeypatch) -> None:

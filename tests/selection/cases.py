@@ -4,13 +4,13 @@ import numpy as np
 import torch
 
 from gcnsl import synthetic
-from gcnsl.errors import GcnslError
 from gcnsl.selection import tournament
 from gcnsl.selection.auto_settings import AutoSettings
 from gcnsl.selection.candidates import Candidate
-from gcnsl.selection.journal import FoldFit
+from gcnsl.selection.fold_fit import FoldFitter, FoldJob
+from gcnsl.selection.journal import FoldFit, Journal, Trained
 from gcnsl.selection.learning_problem import Problem, make_problem
-from gcnsl.workers.job_pool import Done
+from gcnsl.workers.this_process import ThisProcess
 
 
 def small_problem(*, n: int = 60, held_back: int = 12, **options) -> Problem:
@@ -22,7 +22,9 @@ def small_problem(*, n: int = 60, held_back: int = 12, **options) -> Problem:
     return make_problem(data, known & ~every_fourth, known & every_fourth, settings, seed=0, device="cpu")
 
 
-def fake_fit(problem: Problem, candidate: Candidate, fold: int, *, skill: float, seconds: float = 1.0) -> FoldFit:
+def fake_fit(
+    problem: Problem, candidate: Candidate, fold: int, *, skill: float, seconds: float = 1.0, least: float = 0.0
+) -> FoldFit:
     """A fit that is right about each node with this probability, and then sure of it."""
     generator = np.random.default_rng([fold, *candidate.name.encode()])
     n, classes = problem.graph.num_nodes, len(problem.graph.class_names)
@@ -30,35 +32,14 @@ def fake_fit(problem: Problem, candidate: Candidate, fold: int, *, skill: float,
     guess = np.where(generator.random(n) < skill, truth, (truth + 1) % classes)
     probabilities = np.full((n, classes), 0.1, dtype=np.float32)
     probabilities[np.arange(n), guess] = 0.8
-    return FoldFit(candidate, fold, seconds, 0.0, seconds, probabilities)
+    return FoldFit(candidate, fold, seconds, 0.0, seconds, probabilities, least_seconds=least)
 
 
-class PoolHere:
-    """Has what :class:`gcnsl.workers.job_pool.JobPool` has, but makes its calls in this process."""
-
-    def __init__(self, call, context, *, processes: int) -> None:
-        self._call, self._context, self.running = call, context, []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """There is nothing to stop."""
-
-    @property
-    def has_room(self) -> bool:
-        return not self.running
-
-    def submit(self, item, *, seconds: float) -> None:
-        assert seconds > item.seconds
-        self.running.append(item)
-
-    def wait(self, seconds: float) -> list[Done]:
-        item = self.running.pop()
-        try:
-            return [Done(item, self._call(self._context, item))]
-        except (GcnslError, MemoryError) as error:
-            return [Done(item, error=error)]
+def written_fit(problem: Problem, journal: Journal, job: FoldJob) -> FoldFit:
+    """Train and keep it, as a selection does."""
+    trained = FoldFitter(problem)(job)
+    assert isinstance(trained, Trained)
+    return journal.write(trained, job.candidate, job.fold)
 
 
 QUICK = [
@@ -71,5 +52,5 @@ QUICK = [
 
 def make_quick(monkeypatch) -> None:
     """Let a selection try four small models, in this process."""
-    monkeypatch.setattr(tournament, "JobPool", PoolHere)
+    monkeypatch.setattr(tournament, "_own_executor", lambda *_: ThisProcess())
     monkeypatch.setattr(tournament, "portfolio", lambda graph: QUICK)

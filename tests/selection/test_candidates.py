@@ -5,7 +5,8 @@ from gcnsl import from_arrays, synthetic
 from gcnsl.methods import METHODS
 from gcnsl.methods.search_space import space_of
 from gcnsl.selection import candidates
-from gcnsl.selection.candidates import TITLES, Candidate, pairs_in_two_steps, portfolio
+from gcnsl.selection.candidates import Candidate, pairs_in_two_steps, portfolio
+from gcnsl.selection.fit_costs import PER_ENTRY
 
 
 def graph(*, features: int = 4, directed: bool = False) -> Data:
@@ -29,7 +30,7 @@ def test_every_candidate_is_a_method_with_options_of_its_own() -> None:
         for candidate in found:
             assert candidate.method in METHODS
             assert candidate.resolved.options().items() >= candidate.options.items()
-    assert all(space_of(method) for method in TITLES)
+    assert all(space_of(method) for method in PER_ENTRY)
 
 
 def test_facts_of_the_graph_decide(monkeypatch) -> None:

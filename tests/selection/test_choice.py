@@ -1,15 +1,17 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gcnsl.selection import choice
 from gcnsl.selection.choice import choose
-from gcnsl.selection.fold_fit import FoldFitter, FoldJob
+from gcnsl.selection.fold_fit import FoldJob
 from gcnsl.selection.journal import Journal
 from gcnsl.selection.proposals import Proposals
 from gcnsl.selection.race import Race
 from gcnsl.training import History
 
-from .cases import QUICK, small_problem
+from .cases import QUICK, small_problem, written_fit
 
 
 @pytest.fixture
@@ -17,10 +19,9 @@ def race(tmp_path) -> tuple[Race, Journal]:
     """The cheap candidates have completed three folds, the others two."""
     problem = small_problem()
     journal = Journal(tmp_path, problem.identity)
-    fitter = FoldFitter(problem, journal)
     for candidate, folds in zip(QUICK, (3, 3, 2, 2), strict=True):
         for fold in range(folds):
-            fitter(FoldJob(candidate, fold, 60.0, 0.0))
+            written_fit(problem, journal, FoldJob(candidate, fold, 60.0, 60.0, 0.0))
     it = Race(problem, QUICK, Proposals(0, seed=0), seconds=10, processes=1, fits=journal.read())
     return it, journal
 
@@ -36,7 +37,9 @@ def test_members_have_all_their_folds(race) -> None:
     assert sum(weights) == pytest.approx(1)
     assert set(selected.probabilities) == {*levels, "ensemble", "majority class"}
     ensemble = selected.probabilities["ensemble"]
-    assert selected.blend.logits().softmax(dim=1).numpy() == pytest.approx(ensemble, abs=1e-4)
+    assert selected.blend.logits().softmax(dim=1).numpy() == pytest.approx(ensemble, abs=1e-6)
+    by_members = replace(selected.blend, known=None).logits().softmax(dim=1).numpy()
+    assert by_members == pytest.approx(ensemble, abs=1e-4), "what is known is what the members say"
 
 
 def test_three_good_ones_say_on_how_many_folds_all_are_compared(race, monkeypatch) -> None:

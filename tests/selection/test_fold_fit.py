@@ -1,10 +1,16 @@
+import pickle
+
+import pytest
+
+from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.methods import fit, prepare
+from gcnsl.selection import fold_fit
 from gcnsl.selection.candidates import Candidate
-from gcnsl.selection.fold_fit import FoldFitter, FoldJob, call_fitter, method_for
+from gcnsl.selection.fold_fit import FoldFitter, FoldJob, method_for
 from gcnsl.selection.journal import Journal
 from gcnsl.training import choose_device
 
-from .cases import small_problem
+from .cases import small_problem, written_fit
 
 GCN = Candidate("GCN", "gcn", {"epochs": 5})
 
@@ -12,8 +18,7 @@ GCN = Candidate("GCN", "gcn", {"epochs": 5})
 def test_a_fold_is_trained_as_anything_else_and_written_down(tmp_path) -> None:
     problem = small_problem()
     journal = Journal(tmp_path / "journal", problem.identity)
-    fitter = FoldFitter(problem, journal)
-    found = [call_fitter(fitter, FoldJob(GCN, fold, 60.0, 10.0)) for fold in (0, 1)]
+    found = [written_fit(problem, journal, FoldJob(GCN, fold, 60.0, 60.0, 10.0)) for fold in (0, 1)]
     assert [each.fold for each in journal.read()] == [0, 1]
     prepared = prepare(
         GCN.resolved, problem.graph, rows=problem.learned, seed=problem.seed, device=choose_device("cpu")
@@ -23,12 +28,12 @@ def test_a_fold_is_trained_as_anything_else_and_written_down(tmp_path) -> None:
         oracle = fit(prepared, train_mask=train, val_mask=val, seed=problem.seed + fold)
         assert (found[fold].probabilities == oracle.logits().softmax(dim=1).numpy()).all()
         assert found[fold].elapsed >= 10 + found[fold].seconds > 10
+        assert 0 < found[fold].least_seconds < found[fold].seconds + found[fold].predict_seconds
 
 
 def test_the_time_bounds_training(tmp_path) -> None:
     problem = small_problem()
-    fitter = FoldFitter(problem, Journal(tmp_path, problem.identity))
-    fitter(FoldJob(Candidate("GCN", "gcn"), 0, 0.0, 0.0))
+    written_fit(problem, Journal(tmp_path, problem.identity), FoldJob(Candidate("GCN", "gcn"), 0, 0.0, 1.0, 0.0))
     stored = Journal(tmp_path, problem.identity).model(Candidate("GCN", "gcn"), 0)
     assert len(stored.plain["history"]["values"]["val_loss"]) == 1
     assert stored.plain["history"]["stopped"] == "minutes"
@@ -43,15 +48,48 @@ def test_metric_and_class_weights_reach_every_candidate() -> None:
 def test_a_fit_that_was_cut_is_continued_to_the_bits_of_an_undisturbed_one(tmp_path) -> None:
     problem = small_problem()
     journal, other = Journal(tmp_path / "cut", problem.identity), Journal(tmp_path / "whole", problem.identity)
-    fitter = FoldFitter(problem, journal)
-    cut = fitter(FoldJob(GCN, 0, 0.0, 0.0))
+    cut = written_fit(problem, journal, FoldJob(GCN, 0, 0.0, 1.0, 0.0))
     assert cut.is_cut
-    assert journal.run_file(GCN, 0).exists()
-    continued = fitter(FoldJob(GCN, 0, 60.0, 1.0, spent=cut.seconds))
-    whole = FoldFitter(problem, other)(FoldJob(GCN, 0, 60.0, 0.0))
+    run = journal.run(GCN, 0)
+    assert run is not None
+    continued = written_fit(problem, journal, FoldJob(GCN, 0, 60.0, 60.0, 1.0, cut.seconds, run))
+    whole = written_fit(problem, other, FoldJob(GCN, 0, 60.0, 60.0, 0.0))
     assert not continued.is_cut
-    assert not journal.run_file(GCN, 0).exists()
+    assert journal.run(GCN, 0) is None
     assert (continued.probabilities == whole.probabilities).all()
     assert (continued.probabilities != cut.probabilities).any()
     assert continued.seconds > cut.seconds
     assert [fit.is_cut for fit in journal.read()] == [False]
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (TrainingDiverged("loss"), "training diverged"),
+        (MemoryError(), "not enough memory"),
+        (RuntimeError("CUDA out of memory"), "not enough memory"),
+        (InputError("why"), "why"),
+    ],
+)
+def test_what_fails_says_why(error, why, monkeypatch) -> None:
+    def failing(*_, **__):
+        raise error
+
+    monkeypatch.setattr(fold_fit, "fit", failing)
+    assert FoldFitter(small_problem())(FoldJob(GCN, 0, 60.0, 60.0, 0.0)) == why
+
+
+def test_other_errors_are_ours(monkeypatch) -> None:
+    def failing(*_, **__):
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(fold_fit, "fit", failing)
+    with pytest.raises(RuntimeError, match="a mistake"):
+        FoldFitter(small_problem())(FoldJob(GCN, 0, 60.0, 60.0, 0.0))
+
+
+def test_what_was_prepared_stays_where_it_is() -> None:
+    fitter = FoldFitter(small_problem())
+    before = len(pickle.dumps(fitter))
+    fitter(FoldJob(GCN, 0, 60.0, 60.0, 0.0))
+    assert len(pickle.dumps(fitter)) < before + 500

@@ -4,10 +4,10 @@ import pytest
 
 from gcnsl.errors import InputError
 from gcnsl.selection.candidates import Candidate
-from gcnsl.selection.fold_fit import FoldFitter, FoldJob
+from gcnsl.selection.fold_fit import FoldJob
 from gcnsl.selection.journal import Journal, remove_journal
 
-from .cases import small_problem
+from .cases import small_problem, written_fit
 
 MLP = Candidate("MLP", "mlp", {"epochs": 2})
 
@@ -16,8 +16,17 @@ MLP = Candidate("MLP", "mlp", {"epochs": 2})
 def written(tmp_path_factory):
     """A folder with two fits."""
     problem, path = small_problem(), tmp_path_factory.mktemp("journal")
-    fitter = FoldFitter(problem, Journal(path, problem.identity))
-    return path, problem, [fitter(FoldJob(MLP, fold, 60.0, 5.0 * fold)) for fold in (0, 1)]
+    journal = Journal(path, problem.identity)
+    return path, problem, [written_fit(problem, journal, FoldJob(MLP, fold, 60.0, 60.0, 5.0 * fold)) for fold in (0, 1)]
+
+
+def test_inputs_are_written_with_the_first_fold_alone(tmp_path) -> None:
+    problem, candidate = small_problem(), Candidate("logistic", "logistic")
+    journal = Journal(tmp_path, problem.identity)
+    for fold in (0, 1):
+        written_fit(problem, journal, FoldJob(candidate, fold, 60.0, 60.0, 0.0))
+    parts = [{name.partition(".")[0] for name in journal.model(candidate, fold).tensors} for fold in (0, 1)]
+    assert parts == [{"model", "precomputed"}, {"model"}]
 
 
 def test_what_was_written_is_read(written) -> None:

@@ -22,7 +22,7 @@ def race() -> Race:
     fits = [fake_fit(problem, PORTFOLIO["gcn"], fold, skill=0.9, seconds=2.0) for fold in range(5)]
     fits.append(fake_fit(problem, PORTFOLIO["mlp"], 0, skill=0.4))
     it = Race(problem, [*PORTFOLIO.values()], Proposals(0, seed=0), seconds=10, processes=1, fits=fits)
-    it.fail(FoldJob(PORTFOLIO["sage"], 0, 1.0, 0.0), "failed: why")
+    it.fail(FoldJob(PORTFOLIO["sage"], 0, 1.0, 1.0, 0.0), "failed: why")
     it.contenders[PORTFOLIO["linkx"]].is_running = True
     return it
 

@@ -1,12 +1,15 @@
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.fold_fit import FoldJob
 from gcnsl.selection.proposals import Proposals
-from gcnsl.selection.race import PORTFOLIO_UNTIL, SEARCH_UNTIL, Contender, Race
+from gcnsl.selection.race import FOR_THE_END, LARGEST_END, PORTFOLIO_UNTIL, SEARCH_UNTIL, Contender, Race
 
 from .cases import fake_fit, small_problem
 
@@ -17,7 +20,8 @@ SKILL = dict(zip(METHODS, (0.9, 0.5, 0.8, 0.3, 0.7, 0.2), strict=True))
 
 def race(*, trials: int = 0, seconds: float = 100.0, fits=(), **options) -> Race:
     problem = small_problem(n=120, **options)
-    return Race(problem, PORTFOLIO, Proposals(trials, seed=0), seconds=seconds, processes=1, fits=fits)
+    total = seconds / (1 - FOR_THE_END)  # so that there are so many for training
+    return Race(problem, PORTFOLIO, Proposals(trials, seed=0), seconds=total, processes=1, fits=fits)
 
 
 def finish(it: Race, job: FoldJob, *, seconds: float = 1.0) -> None:
@@ -29,7 +33,7 @@ def play(it: Race, *, seconds_each: float, until: float = 1e9) -> list[tuple[str
     elapsed, done = 0.0, []
     while elapsed < until and (job := it.next_job(elapsed)) is not None:
         assert job.elapsed == elapsed
-        assert 0 < job.seconds <= it._seconds - elapsed
+        assert 0 < job.seconds <= it.seconds - elapsed
         elapsed += seconds_each
         finish(it, job, seconds=seconds_each)
         done.append((job.candidate.method, job.fold))
@@ -77,7 +81,7 @@ def test_a_share_of_the_time() -> None:
     it = race(seconds=1200)
     first = it.next_job(0.0)
     assert first is not None
-    assert first.seconds == pytest.approx(2 * PORTFOLIO_UNTIL * 1200 / 6)
+    assert first.seconds == pytest.approx(2 * PORTFOLIO_UNTIL * it.seconds / 6)
     finish(it, first)
     second = it.next_job(1.0)
     assert second is not None
@@ -144,3 +148,35 @@ def test_a_fit_that_was_cut_is_continued_before_its_next_fold() -> None:
     assert (late.candidate.method, late.fold, late.spent) == ("linkx", 0, 8.0), "though it is among the worse half"
     cut(it, late, seconds=25.0)
     assert it.next_job(60.0).candidate.method == "mlp", "the other one has had its share"
+
+
+def test_what_cannot_end_in_time_is_skipped_and_says_so() -> None:
+    it = race(seconds=100)
+    it._costs._entries = 1e3  # a large graph
+    first = it.next_job(0.0)
+    it.add(fake_fit(it.problem, first.candidate, 0, skill=0.9, least=10.0))
+    begun = [job.candidate.method for job in iter(lambda: it.next_job(15.0), None) if job.fold == 0]
+    skipped = {c.candidate.method: c.failure for c in it.contenders.values() if c.failure}
+    assert set(begun) == {"mlp", "sage", "linkx", "gpr-gnn"}
+    assert skipped.keys() == {"fsgnn"}, "it takes eleven times as long as the first"
+    assert re.fullmatch(r"skipped: would take 113 s or more, and 6\d s were left", skipped["fsgnn"])
+
+
+@given(least=st.floats(0, 1e4))
+def test_time_is_kept_for_the_end(least) -> None:
+    it = race(seconds=96)
+    it.add(fake_fit(it.problem, PORTFOLIO[0], 0, skill=0.9, least=least))
+    assert 100 * (1 - LARGEST_END) <= it.seconds <= 96.0001
+    assert it.seconds == pytest.approx(100 - 2 * least) or not 4 < 2 * least < 100 * LARGEST_END
+
+
+def test_a_quick_one_needs_nobody_who_could_give_it_up() -> None:
+    it = race(seconds=100)
+    it._costs._entries = 1e3  # a large graph
+    assert it.quick_job(PORTFOLIO_UNTIL * 100) is None, "then the better ones go on"
+    first = it.quick_job(0.0)
+    assert first.candidate.method == "gcn", "one model is always made"
+    it.add(fake_fit(it.problem, first.candidate, 0, skill=0.9, least=10.0))
+    quick = [job.candidate.method for job in iter(lambda: it.quick_job(10.0), None)]
+    assert quick == ["mlp", "sage", "linkx", "gpr-gnn"]
+    assert it.contenders[PORTFOLIO[4]].failure == ""

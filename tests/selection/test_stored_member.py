@@ -3,7 +3,8 @@ import torch
 
 from gcnsl.methods import fit, prepare
 from gcnsl.selection.blend import Blend, Member
-from gcnsl.selection.candidates import TITLES, Candidate
+from gcnsl.selection.candidates import Candidate
+from gcnsl.selection.fit_costs import PER_ENTRY
 from gcnsl.selection.stored_member import below, restored_blend, restored_fits, stored_blend, stored_fit
 from gcnsl.training import History
 
@@ -19,7 +20,7 @@ def fits(problem, method: str, folds: int = 2) -> tuple:
     return tuple(fit(prepared, train_mask=train, val_mask=val, seed=0) for train, val in masks)
 
 
-@pytest.mark.parametrize("method", TITLES)
+@pytest.mark.parametrize("method", PER_ENTRY)
 def test_models_are_restored_bit_for_bit(method) -> None:
     problem = small_problem()
     given = fits(problem, method)

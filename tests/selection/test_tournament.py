@@ -1,14 +1,23 @@
+import itertools
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-from gcnsl.errors import InputError, Interrupted, TrainingDiverged
+from gcnsl.errors import Interrupted
 from gcnsl.selection import AutoSettings, tournament
 from gcnsl.selection.candidates import Candidate
+from gcnsl.selection.journal import Journal
+from gcnsl.selection.race import LARGEST_END
 from gcnsl.selection.tournament import select
+from gcnsl.workers.executor import TooSlow, WorkerLost
+from gcnsl.workers.processes import Processes
+from gcnsl.workers.this_process import ThisProcess
 
+from ..workers.fake_executor import FakeExecutor
 from .cases import QUICK, make_quick, small_problem
 
 FAST = AutoSettings(quality="fast")
@@ -87,26 +96,82 @@ def test_an_interruption_leaves_the_best_so_far(number, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "verdict"),
+    ("result", "verdict"),
     [
-        (TrainingDiverged("loss"), "failed: training diverged"),
-        (MemoryError(), "failed: not enough memory"),
-        (InputError("why"), "failed: why"),
+        ("training diverged", "failed: training diverged"),
+        (WorkerLost("its process was killed"), "failed: its process was killed"),
+        (TooSlow("it took too long"), "skipped: not finished within"),
     ],
 )
-def test_what_fails_is_named(error, verdict, monkeypatch) -> None:
+def test_what_fails_is_named(result, verdict, monkeypatch) -> None:
     fit = tournament.FoldFitter.__call__
-
-    def failing(fitter, job):
-        if job.candidate == Candidate("MLP", "mlp", {"epochs": 8, "hidden_channels": 8}):
-            raise error
-        return fit(fitter, job)
-
-    monkeypatch.setattr(tournament.FoldFitter, "__call__", failing)
+    mlp = Candidate("MLP", "mlp", {"epochs": 8, "hidden_channels": 8})
+    monkeypatch.setattr(
+        tournament.FoldFitter, "__call__", lambda fitter, job: result if job.candidate == mlp else fit(fitter, job)
+    )
     problem = small_problem(quality="fast")
     table = select(problem, FAST, problem.graph, minutes=5).leaderboard.set_index("model")
-    assert table.loc["MLP", "verdict"] == verdict
+    assert table.loc["MLP", "verdict"].startswith(verdict)
     assert np.isnan(table.loc["MLP", "validation"])
+
+
+def test_others_can_do_the_work_and_this_process_keeps_the_journal(tmp_path) -> None:
+    problem = small_problem(quality="fast")
+    here = select(problem, FAST, problem.graph, minutes=5, checkpoint=tmp_path / "here")
+    executor = FakeExecutor(slots=3, seed=1)
+    there = select(problem, FAST, problem.graph, minutes=5, checkpoint=tmp_path / "there", executor=executor)
+    files = [sorted(path.name for path in (tmp_path / name).iterdir()) for name in ("here", "there")]
+    assert files[0] == files[1]
+    assert executor.most_under_way == 3
+    assert executor.calls_sent == 1
+    assert torch.equal(here.blend.logits(), there.blend.logits())
+
+
+def test_quick_ones_are_trained_while_the_workers_start(monkeypatch) -> None:
+    class Starting(FakeExecutor):
+        @property
+        def ready(self) -> int:
+            return self.slots if next(looks) > 2 else 0
+
+    looks, given = itertools.count(), []
+    here = tournament.FoldFitter.__call__
+    monkeypatch.setattr(
+        tournament.FoldFitter, "__call__", lambda fitter, job: given.append(fitter) or here(fitter, job)
+    )
+    problem = small_problem(quality="fast")
+    select(problem, FAST, problem.graph, minutes=5, executor=Starting())
+    assert given.count(given[0]) == given.index(given[3]) == 3, "the others are copies"
+    assert len(given) == 4 * len(QUICK)
+
+
+@pytest.mark.parametrize(("seconds", "kind"), [(3, ThisProcess), (60, Processes)])
+def test_with_seconds_only_no_process_is_started(seconds, kind, monkeypatch) -> None:
+    monkeypatch.undo()
+    assert isinstance(tournament._own_executor(small_problem(), FAST, seconds), kind)
+
+
+@pytest.mark.parametrize("least", [0.0, 20.0])
+def test_training_ends_in_time_for_the_end(least, monkeypatch) -> None:
+    now = itertools.count(step=3)  # the clock is read several times for each fit
+    train = tournament.FoldFitter.__call__
+    began: list[float] = []
+
+    def clocked(fitter, job):
+        began.append(job.elapsed)
+        return train(fitter, job)
+
+    def slow(journal, trained, candidate, fold):
+        return replace(write(journal, trained, candidate, fold), least_seconds=least)
+
+    write = Journal.write
+    monkeypatch.setattr(tournament, "monotonic", lambda: next(now))
+    monkeypatch.setattr(tournament.FoldFitter, "__call__", clocked)
+    monkeypatch.setattr(Journal, "write", slow)
+    problem = small_problem(quality="fast")
+    selected = select(problem, FAST, problem.graph, minutes=1)
+    kept = min(2 * least, LARGEST_END * 60)
+    assert max(began) < 60 - max(kept, 2)
+    assert selected.blend.history.seconds <= 66 - kept, "which leaves the time for the end"
 
 
 def test_single_is_one_model() -> None:

@@ -52,9 +52,9 @@ def test_as_many_equal_eigenvalues_as_a_block_holds_are_looked_for_again(copies,
 
     lanczos = eigen._lanczos
 
-    def recorded(multiply, size, count, block, device):
+    def recorded(multiply, size, count, block, *others):
         widths.append(block)
-        return lanczos(multiply, size, count, block, device)
+        return lanczos(multiply, size, count, block, *others)
 
     monkeypatch.setattr(eigen, "_lanczos", recorded)
     below = 0.5 * 0.8 ** np.arange(300 - copies)
@@ -62,6 +62,23 @@ def test_as_many_equal_eigenvalues_as_a_block_holds_are_looked_for_again(copies,
     found, _ = leading_eigenpairs(matrix.matmul, 300, 9, device=CPU)
     np.testing.assert_allclose(found, values[:9], atol=1e-12)
     assert widths == blocks
+
+
+def test_after_the_most_products_the_vectors_that_stand_out_are_found():
+    matrix, values, q = with_spectrum([1, 0.9, 0.8, *np.linspace(0.4, 0.5, 997)])
+    products = []
+
+    def multiply(columns):
+        products.append(1)
+        return matrix @ columns
+
+    found, vectors = leading_eigenpairs(multiply, 1000, 8, device=CPU, most_products=12)
+    assert len(products) <= 8 + 12
+    np.testing.assert_allclose(found[:3], values[:3], atol=1e-6)
+    assert angle(vectors[:, :3].numpy(), q[:, :3]) < 1e-3
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(8), atol=1e-10)
+    everything = leading_eigenpairs(matrix.matmul, 1000, 8, device=CPU)
+    np.testing.assert_allclose(everything[0], values[:8], atol=1e-10)
 
 
 def test_a_tie_at_the_last_place_gives_some_of_the_tied_vectors():

@@ -4,7 +4,7 @@ import torch
 
 from gcnsl import synthetic
 from gcnsl.graph import from_arrays
-from gcnsl.structure import StructuralFeatures
+from gcnsl.structure import StructuralFeatures, structural_features
 
 GRAPH = synthetic(n=300, h=0.2, classes=3, degree=6, features=4, seed=3)
 
@@ -30,6 +30,14 @@ def test_degrees_and_eigenvectors() -> None:
     found = x[:, 2:].double().numpy() / np.sqrt(300)
     np.testing.assert_allclose(np.linalg.norm(dense(GRAPH) @ found, axis=0), largest, atol=1e-4)
     np.testing.assert_allclose(found.T @ found, np.eye(32), atol=1e-4)
+
+
+def test_in_a_large_graph_the_eigenvectors_that_stand_out_are_the_same(monkeypatch) -> None:
+    data = synthetic(n=600, h=0.9, classes=3, degree=30, features=4, seed=0)
+    exact = StructuralFeatures.fit(data.edge_index, 600).features
+    monkeypatch.setattr(structural_features, "EXACT_NODES", 1)
+    approximate = StructuralFeatures.fit(data.edge_index, 600).features
+    np.testing.assert_allclose(approximate[:, :5], exact[:, :5], atol=1e-3)
 
 
 def test_new_nodes_follow_the_same_formula_and_old_ones_stay() -> None:

@@ -1,13 +1,14 @@
 import os
 import signal
 import threading
+import time
 from collections import deque
 
 import pytest
 import torch
 
 from gcnsl import InputError
-from gcnsl.workers.executor import WorkerLost
+from gcnsl.workers.executor import Crew, TooSlow, WorkerLost
 from gcnsl.workers.processes import Processes, Worker, watching
 
 
@@ -57,6 +58,8 @@ class Counting:
 
     def __call__(self, item: str) -> tuple[int, int, int]:
         self.calls += 1
+        if item == "slow":
+            time.sleep(600)
         if item == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         return os.getpid(), self.calls, torch.get_num_threads()
@@ -78,3 +81,21 @@ def test_processes_keep_what_they_were_given_and_are_replaced_if_they_die() -> N
         assert result[1] == 1
     with pytest.raises(InputError, match=r"jobs\(0\) must be >= 1"):
         Processes(0)
+
+
+def test_what_is_slow_is_killed_and_the_others_go_on() -> None:
+    found = {}
+    with Processes(2) as executor, Crew(executor, Counting()) as crew:
+        assert not crew.has_room, "no process has started yet"
+        waiting = ["slow", "a", "b"]
+        while waiting or crew.running:
+            while waiting and crew.has_room:
+                crew.submit(waiting[0], seconds=2 if waiting.pop(0) == "slow" else 300)
+            found |= dict(crew.wait(60))
+        assert isinstance(found.pop("slow"), TooSlow)
+        assert found.keys() == {"a", "b"}
+        while not crew.has_room:
+            assert dict(crew.wait(60)) == {}
+        crew.submit("slow")
+        assert dict(crew.wait(0.1)) == {}
+        assert crew.running == ["slow"], "which is not awaited when the workers are left"

@@ -14,6 +14,7 @@ from gcnsl.cli.model_saving import reserve
 from gcnsl.cli.torchrun import take_part
 from gcnsl.cli.train_auto import AutoRequest, train_best
 from gcnsl.cli.train_one import OneRequest, train_one
+from gcnsl.cli.worker_options import ClusterOption
 from gcnsl.errors import InputError
 
 
@@ -80,6 +81,7 @@ def train(
             min=1, help="Save the run beside the model every so many epochs: if it is killed, it continues from there."
         ),
     ] = None,
+    cluster: ClusterOption = None,
     plot: shared.PlotOption = None,
     page: shared.PageOption = None,
     root: shared.RootOption = None,
@@ -103,6 +105,8 @@ def train(
     Example: [bold]gcnsl train --nodes nodes.csv --edges edges.csv -o model --metric roc-auc --class-weight balanced[/]
 
     Example: [bold]torchrun --nproc-per-node 4 -m gcnsl train --nodes n.csv --edges e.csv --method gcn-sl-plus[/]
+
+    Example: [bold]gcnsl train squirrel -o model --cluster tcp://10.0.0.1:8786[/]
     """
     own_device = take_part(context, method, device)
     if own_device is None:
@@ -128,10 +132,10 @@ def train(
         _refuse(method, {"--set": options, "--settings": settings, "--checkpoint-every": checkpoint_every})
         given = for_auto | {"metric": metric, "class_weight": class_weight}
         chosen = {name: value for name, value in given.items() if value}
-        train_best(source, AutoRequest(**request, runs=runs, settings=chosen))
+        train_best(source, AutoRequest(**request, runs=runs, settings=chosen, cluster=cluster))
         return
     named = {f"--{name.replace('_', '-')}": value for name, value in for_auto.items()}
-    _refuse(method, named | {"--runs": runs > 1})
+    _refuse(method, named | {"--runs": runs > 1, "--cluster": cluster})
     if output is None and checkpoint_every is not None:
         raise InputError("--checkpoint-every needs a place: the file lies beside the model, so give -o too")
     chosen = with_class_weight(read_options(options), class_weight)

@@ -19,6 +19,7 @@ from gcnsl.cli.model_saving import save_model
 from gcnsl.cli.page_writing import write_page
 from gcnsl.cli.quality_tables import metric_facts, print_classes, remark_on_imbalance
 from gcnsl.cli.train_request import TrainRequest
+from gcnsl.cli.worker_options import workers
 from gcnsl.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from gcnsl.estimator import NodeClassifier
     from gcnsl.evaluation.training_report import TrainingReport
     from gcnsl.selection import Progress
+    from gcnsl.workers.executor import Executor
 
 SHOWN = 15
 
@@ -40,6 +42,7 @@ class AutoRequest(TrainRequest):
 
     runs: int
     settings: dict[str, Any]
+    cluster: str | None = None
 
     def journal(self, number: int) -> Path | None:
         """Where the finished models of a run are kept until the model is saved."""
@@ -58,19 +61,19 @@ def train_best(source: GraphSource, asked: AutoRequest) -> None:
         data = source.read_labelled(split=asked.split, seed=asked.seed, runs=runs, root=asked.root)
     remark_on_imbalance(data, asked.settings.get("metric"), quiet=asked.quiet)
     reports = []
-    for number in range(asked.runs):
-        classifier = NodeClassifier(
-            "auto",
-            **asked.settings,
-            random_state=asked.seed + asked.run + number,
-            device=asked.device,
-            minutes=asked.minutes,
-            checkpoint=asked.journal(number),
-        )
-        report = _train(classifier, data, asked, number)
-        reports.append(report)
-        if number == 0:
-            first = classifier
+    with workers(asked.cluster, quiet=asked.quiet) as executor:
+        for number in range(asked.runs):
+            classifier = NodeClassifier(
+                "auto",
+                **asked.settings,
+                random_state=asked.seed + asked.run + number,
+                device=asked.device,
+                minutes=asked.minutes,
+                checkpoint=asked.journal(number),
+            )
+            reports.append(_train(classifier, data, asked, number, executor))
+            if number == 0:
+                first = classifier
     for number in range(asked.runs):
         _forget(asked.journal(number))
     if asked.plot is not None and reports[0].test is not None:
@@ -87,7 +90,9 @@ def train_best(source: GraphSource, asked: AutoRequest) -> None:
     _print_report(first, reports, asked, settings.metric)
 
 
-def _train(classifier: NodeClassifier, data: Data, asked: AutoRequest, number: int) -> TrainingReport:
+def _train(
+    classifier: NodeClassifier, data: Data, asked: AutoRequest, number: int, executor: Executor | None
+) -> TrainingReport:
     """Find the best model on one split; that of the first is saved at once."""
     from gcnsl.evaluation.training_report import report_on
     from gcnsl.graph import split_count
@@ -100,7 +105,7 @@ def _train(classifier: NodeClassifier, data: Data, asked: AutoRequest, number: i
     try:
         with _progress_shown(quiet=asked.quiet) as show:
             classifier.set_params(on_epoch=show)
-            classifier.fit_graph(data, run=run, all_labels=asked.all_labels, root=asked.root)
+            classifier.fit_graph(data, run=run, all_labels=asked.all_labels, root=asked.root, executor=executor)
     except Interrupted as interruption:
         with busy("Saving the best model so far", quiet=asked.quiet):
             told = save_so_far(classifier, interruption, output, spared=spared)

@@ -20,6 +20,10 @@ from gcnsl.selection import AutoSettings, Blend, Progress, Selected, select
 from gcnsl.selection.distillation import distil
 from gcnsl.selection.leaderboard import with_test
 from gcnsl.selection.learning_problem import make_problem
+from gcnsl.workers.executor import Executor
+
+FOR_DISTILLATION = 0.2
+"""Share of the time."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ def select_for_graph(
     device: str,
     minutes: float | None,
     checkpoint: str | os.PathLike[str] | None,
+    executor: Executor | None = None,
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[Found | None, Interrupted | None]:
     """Find the best model for a graph, see :func:`gcnsl.selection.select`.
@@ -48,10 +53,13 @@ def select_for_graph(
     Returns:
         What was found, ``None`` if not even one model was finished; and the interruption, if there was one.
     """
+    minutes = settings.effort.minutes if minutes is None else minutes
     problem = make_problem(graph, train_mask, val_mask, settings, seed=seed, device=device)
     known, interruption = copy.copy(graph), None
     known.y = torch.where(train_mask | val_mask, graph.y, UNLABELLED)
-    options: dict[str, Any] = {"minutes": minutes, "checkpoint": checkpoint, "on_progress": on_progress}
+    before = minutes * (1 if settings.distil is None else 1 - FOR_DISTILLATION)
+    options: dict[str, Any] = {"minutes": before, "checkpoint": checkpoint}
+    options |= {"executor": executor, "on_progress": on_progress}
     try:
         selected: Selected | None = select(problem, settings, known, **options)
     except Interrupted as error:
@@ -60,7 +68,8 @@ def select_for_graph(
         return None, interruption
     fitted: Fitted | Blend = selected.blend
     if interruption is None and settings.distil is not None:
-        fitted = distil(selected.blend, settings.distil, train_mask, val_mask)
+        left = max(FOR_DISTILLATION / 2 * minutes, minutes - selected.blend.history.seconds / 60)
+        fitted = distil(selected.blend, settings.distil, train_mask, val_mask, minutes=left)
     elif settings.single:
         fitted = selected.blend.members[0].fits[0]
     table = selected.leaderboard

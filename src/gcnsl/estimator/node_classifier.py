@@ -36,6 +36,7 @@ from gcnsl.selection import AUTO, AutoSettings, Blend
 from gcnsl.selection.journal import remove_journal
 from gcnsl.sparse import stored_parts
 from gcnsl.training import Checkpoint, choose_device, measure
+from gcnsl.workers.executor import Executor
 
 
 @with_options_of(option_lines(METHODS))
@@ -166,7 +167,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._select(data, data.train_mask[:, 0], data.val_mask[:, 0], classes, seed=seed)
         return self._train(data, data.train_mask[:, 0], data.val_mask[:, 0], classes, seed=seed)
 
-    def fit_graph(self, data: Data, *, run: int = 0, all_labels: bool = False, root: Folder = None) -> Self:
+    def fit_graph(
+        self,
+        data: Data,
+        *,
+        run: int = 0,
+        all_labels: bool = False,
+        root: Folder = None,
+        executor: Executor | None = None,
+    ) -> Self:
         """Train on a graph that is checked already, as the functions of :mod:`gcnsl.graph` and ``gcnsl.load`` make it.
 
         The classes are the graph's ``class_names``. Columns of a table are encoded as the training nodes teach it.
@@ -177,6 +186,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             run: Which of the splits.
             all_labels: Whether to learn from every label that is not for validation, those of test nodes included.
             root: A folder with dataset files, searched first; only Geom-GCN's published neighbourhoods need any.
+            executor: With ``"auto"``, who trains the models, such as a :class:`gcnsl.workers.cluster.Cluster`;
+                ``None`` for processes of this machine.
         """
         seed, masks = _seed(self.random_state), split_masks(data, run, need=("train",))
         train_mask, val_mask = masks["train"], masks["val"]
@@ -188,7 +199,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             train_mask = train_mask & ~val_mask
         if self.method == AUTO:
             held_back = masks["test"] & ~(train_mask | val_mask)
-            return self._select(data, train_mask, val_mask, np.array(data.class_names), seed=seed, test_mask=held_back)
+            where: dict[str, Any] = {"test_mask": held_back, "executor": executor}
+            return self._select(data, train_mask, val_mask, np.array(data.class_names), seed=seed, **where)
         data = encode_columns(data, train_mask)
         return self._train(data, train_mask, val_mask, np.array(data.class_names), seed=seed, root=root)
 
@@ -231,6 +243,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         seed: int,
         test_mask: Tensor | None = None,
+        executor: Executor | None = None,
     ) -> Self:
         """Find the best ensemble for a checked graph; the labels of test nodes are looked at once it is chosen."""
         minutes = None if self.minutes is None else check_number("minutes", self.minutes, above=0)
@@ -244,6 +257,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             minutes=minutes,
             checkpoint=self.checkpoint,
+            executor=executor,
             on_progress=self.on_epoch,
         )
         if found is not None:

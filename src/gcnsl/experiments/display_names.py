@@ -1,24 +1,9 @@
 """The names of methods, rows and graphs in tables, figures and texts."""
 
 from gcnsl.datasets.synthetic import synthetic_homophily
+from gcnsl.methods import METHODS
 
-_METHODS = {
-    "geom-gcn": "Geom-GCN",
-    "mixhop": "MixHop",
-    "gcn-sl-cc": "GCN-SL_cc",
-    "gcn-sl-av": "GCN-SL_av",
-    "gcn-sl-plus": "GCN-SL+",
-    "sage": "GraphSAGE",
-    "dir-gcn": "Dir-GCN",
-    "label-propagation": "label propagation",
-    "logistic": "logistic regression",
-    "boosted-trees": "boosted trees",
-    "twins": "Twins",
-}
-_METHODS |= {
-    name: name.upper()
-    for name in ["mlp", "gcn", "gat", "h2gcn-1", "h2gcn-2", "nlgnn", "linkx", "gpr-gnn", "fsgnn", "acm-gcn"]
-}
+_METHODS = {name: method.title for name, method in METHODS.items()}
 _METHODS |= {name: name.upper() for name in ["sc", "esc", "esc-anch"]}
 _ROWS = {
     "original": "original graph",

@@ -9,6 +9,7 @@ import random
 import tempfile
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 from torch_geometric.data import Data
 
 from gcnsl.checks import check_number, check_whole
@@ -33,8 +33,8 @@ from gcnsl.experiments.result_store import ResultStore, RunResult, Status, Store
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.methods import resolve
 from gcnsl.training import choose_device
-from gcnsl.workers.executor import check_wanted
-from gcnsl.workers.processes import Worker, in_processes, watching
+from gcnsl.workers.executor import WorkerLost, check_wanted
+from gcnsl.workers.processes import Processes, watching
 
 GPU_JOBS = 16
 """The default number of processes that share a GPU, if there are as many cores: a single one leaves it idle most of the
@@ -55,7 +55,7 @@ OnResult = Callable[[RunSpec, Status], None]
 
 @dataclass(frozen=True)
 class Work:
-    """What a process must know to carry out runs; the main process is no ``worker``.
+    """What a process must know to carry out runs; in the main process, ``is_worker`` is false.
 
     A search is followed by so many ``runs`` with what it has found. Nothing is begun after ``end``, in seconds since
     1970, a clock that processes share.
@@ -66,7 +66,7 @@ class Work:
     root: Path | None
     runs: int = 0
     end: float = math.inf
-    worker: Worker | None = None
+    is_worker: bool = False
 
     @property
     def seconds_left(self) -> float:
@@ -166,19 +166,16 @@ def _in_processes(specs: Sequence[RunSpec], work: Work, jobs: int) -> None:
 def _each_alone(specs: Sequence[RunSpec], work: Work) -> None:
     """Carry out each run in a process of its own; if it dies, the run has failed."""
     for spec in specs:
-        if not _all_survive([[spec]], work, jobs=2):
+        if not _all_survive([[spec]], work, jobs=1):
             with ResultStore(work.store) as store:
                 store.add(failed_run(spec, "its process was killed, perhaps for lack of memory", device=work.device))
 
 
 def _all_survive(groups: list[Group], work: Work, jobs: int) -> bool:
     """Carry out groups of runs in processes until one of these dies; return whether none did."""
-    worker = Worker.one_of(jobs)
-    try:
-        in_processes(partial(run_group, work=replace(work, worker=worker)), groups, jobs=jobs, worker=worker)
-    except TerminatedWorkerError:
-        return False
-    return True
+    call = partial(run_group, work=replace(work, is_worker=True))
+    with Processes(jobs) as processes:
+        return not any(isinstance(lost, WorkerLost) for _, lost in processes.each(call, deque(groups)))
 
 
 def run_group(group: Group, work: Work) -> None:
@@ -186,8 +183,7 @@ def run_group(group: Group, work: Work) -> None:
 
     After a search, the runs with what it has found are carried out, too.
     """
-    if work.worker:
-        work.worker.begin()
+    if work.is_worker:
         warnings.simplefilter("ignore", StoreWarning)  # the main process watches the store and says it
     if work.seconds_left <= 0:
         return
@@ -247,16 +243,15 @@ def measure_on(data: Data, first: RunSpec, work: Work) -> Callable[[RunSpec], Ru
 
     It gives ``None`` for a search that has no time left.
     """
-    on_epoch = work.worker.stop_if_orphaned if work.worker else check_wanted
     if first.task == "features":
         return partial(time_features, data=data, device=work.device)
     if first.task == "search":
         left = None if work.end == math.inf else work.seconds_left
         where: dict[str, Any] = {"device": work.device, "storage": work.trials_of(first), "root": work.root}
-        return partial(search_run, data=data, seconds=left, on_epoch=on_epoch, **where)
+        return partial(search_run, data=data, seconds=left, on_epoch=check_wanted, **where)
     method = resolve(first.method, options=dict(first.options))
     prepared = Preparations(method, data, seed=first.seed, device=work.device, root=work.root)
-    return lambda spec: train_run(spec, prepared.on(spec.run), on_epoch=on_epoch)
+    return lambda spec: train_run(spec, prepared.on(spec.run), on_epoch=check_wanted)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from torch_geometric.data import Data
@@ -67,13 +67,18 @@ class Method:
     stages, see :mod:`gcnsl.training.stages`.
 
     ``precompute`` computes what the model needs besides the graph, from the configuration, the graph with normalised
-    features, a seed and a folder with dataset files.
+    features, a seed and a folder with dataset files. ``title`` is what people call the method, by default its name in
+    capitals; ``_`` begins a subscript.
     """
 
     name: str
     config: ModelConfig
     training: StageSettings
     precompute: Callable[..., Precomputed | None] = _precompute
+    title: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", self.title or self.name.upper())
 
     def options(self) -> dict[str, Any]:
         """All hyper-parameters by name."""
@@ -111,31 +116,50 @@ METHODS: dict[str, Method] = {
         Method("mlp", MLPConfig(), TrainingSettings(epochs=2000, patience=100)),
         Method("gcn", GCNConfig(), TrainingSettings(epochs=2000, patience=100)),
         Method("gat", GATConfig(), TrainingSettings(lr=0.005, epochs=1500, patience=100)),
-        Method("mixhop", MixHopConfig(), TrainingSettings(lr=0.5, optimizer="sgd", epochs=2000)),
+        Method("mixhop", MixHopConfig(), TrainingSettings(lr=0.5, optimizer="sgd", epochs=2000), title="MixHop"),
         Method(
             "geom-gcn",
             GeomGCNConfig(),
             TrainingSettings(lr=0.05, weight_decay=5e-6, epochs=2000, patience=100, plateau_factor=0.8),
             find_neighbourhood,
+            title="Geom-GCN",
         ),
         Method("h2gcn-1", H2GCNConfig(rounds=1), TrainingSettings(epochs=2000, monitor="accuracy")),
         Method("h2gcn-2", H2GCNConfig(rounds=2), TrainingSettings(epochs=2000, monitor="accuracy")),
         Method("nlgnn", NLGNNConfig(), TrainingSettings(lr=0.05, epochs=3000, patience=1500, monitor="accuracy")),
-        Method("sage", SAGEConfig(), TrainingSettings(epochs=2000, patience=100)),
+        Method("sage", SAGEConfig(), TrainingSettings(epochs=2000, patience=100), title="GraphSAGE"),
         Method("linkx", LINKXConfig(), TrainingSettings(weight_decay=1e-3, epochs=500, monitor="accuracy")),
-        Method("dir-gcn", DirGCNConfig(), TrainingSettings(weight_decay=0.0, epochs=2000, monitor="accuracy")),
+        Method(
+            "dir-gcn",
+            DirGCNConfig(),
+            TrainingSettings(weight_decay=0.0, epochs=2000, monitor="accuracy"),
+            title="Dir-GCN",
+        ),
         Method("gpr-gnn", GPRGNNConfig(), TrainingSettings(epochs=1000)),
         Method("fsgnn", FSGNNConfig(), TrainingSettings(epochs=1500, patience=100)),
         Method("acm-gcn", ACMGCNConfig(), TrainingSettings(weight_decay=1e-3, epochs=5000)),
-        Method("gcn-sl-cc", GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02)),
-        Method("gcn-sl-av", GCNSLConfig(merge="average"), TrainingSettings(lr=0.02)),
-        Method("gcn-sl-plus", GCNSLPlusConfig(), TrainingSettings(lr=0.005, weight_decay=1e-3, patience=100)),
+        Method("gcn-sl-cc", GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02), title="GCN-SL_cc"),
+        Method("gcn-sl-av", GCNSLConfig(merge="average"), TrainingSettings(lr=0.02), title="GCN-SL_av"),
         Method(
-            "label-propagation", LabelPropagationConfig(), StageSettings(epochs=50, patience=10, monitor="accuracy")
+            "gcn-sl-plus",
+            GCNSLPlusConfig(),
+            TrainingSettings(lr=0.005, weight_decay=1e-3, patience=100),
+            title="GCN-SL+",
         ),
-        Method("logistic", LogisticConfig(), StageSettings(epochs=11, patience=4, monitor="accuracy")),
-        Method("boosted-trees", BoostedTreesConfig(), StageSettings(patience=4)),
-        Method("twins", TwinsConfig(), StageSettings()),
+        Method(
+            "label-propagation",
+            LabelPropagationConfig(),
+            StageSettings(epochs=50, patience=10, monitor="accuracy"),
+            title="label propagation",
+        ),
+        Method(
+            "logistic",
+            LogisticConfig(),
+            StageSettings(epochs=11, patience=4, monitor="accuracy"),
+            title="logistic regression",
+        ),
+        Method("boosted-trees", BoostedTreesConfig(), StageSettings(patience=4), title="boosted trees"),
+        Method("twins", TwinsConfig(), StageSettings(), title="Twins"),
     )
 }
 """The methods that the paper compares with GCN-SL have the hyper-parameters of H2GCN's experiments, as in the paper;

@@ -131,18 +131,26 @@ class _Table(NamedTuple):
 
 
 def _scaled_columns(inputs: Sequence[Matrix], rows: NDArray[np.int64], hops: int) -> _Table:
-    """The columns of the training nodes; those of features stay sparse, so nothing is subtracted from them."""
-    x, *views = (to_scipy(part).astype(np.float64) for part in (inputs[0], *inputs[2:]))
+    """The columns of the training nodes; those of features may be sparse, so nothing is subtracted from them."""
+    x, views = _as_numpy(inputs[0]), [_as_numpy(view) for view in inputs[2:]]
     blocks = [block[rows] for block in neighbour_blocks(x, views, hops)]
-    length = np.sqrt(blocks[0].power(2).sum() / len(rows)) or 1.0
-    place = to_scipy(inputs[1]).toarray()[rows].astype(np.float64)
+    length = np.sqrt((blocks[0] ** 2).sum() / len(rows)) or 1.0
+    place = _as_numpy(inputs[1])[rows]
     mean, std = place.mean(axis=0), place.std(axis=0)
     std = np.where(std > 1e-6, std, 1.0) * np.sqrt(PLACE_COLUMNS) / PLACE_LENGTH
-    columns = sp.hstack([*(block / length for block in blocks), sp.csr_array((place - mean) / std)], format="csr")
-    if columns.nnz > SPARSE_SHARE * columns.shape[0] * columns.shape[1]:
+    parts = [*(block / length for block in blocks), (place - mean) / std]
+    columns: Any = sp.hstack(parts, format="csr") if sp.issparse(x) else np.hstack(parts)
+    if sp.issparse(columns) and columns.nnz > SPARSE_SHARE * columns.shape[0] * columns.shape[1]:
         columns = columns.toarray()
     scale = np.concatenate([np.full(len(blocks) * x.shape[1], length), std])
     return _Table(columns, scale, np.concatenate([np.zeros(len(scale) - PLACE_COLUMNS), mean]))
+
+
+def _as_numpy(matrix: Matrix) -> Any:
+    """A dense or sparse matrix in float64, as it is."""
+    if isinstance(matrix, Tensor) and matrix.layout == torch.strided:
+        return matrix.cpu().double().numpy()
+    return to_scipy(matrix).astype(np.float64)
 
 
 def _row_space(columns: Any) -> tuple[Any, Callable[[Floats], Floats]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
+from gcnsl.graph.arcs import edge_parts
 from gcnsl.methods import Fitted, Prepared
 from gcnsl.selection.ensemble import TINY, tempered
 from gcnsl.training import History
@@ -37,7 +38,7 @@ class Member:
     name: str
     weight: float
     temperature: float
-    fits: tuple[Fitted, ...]
+    fits: Sequence[Fitted]
 
     def probabilities(self, logits: Callable[[Fitted], Tensor]) -> NDArray[np.floating[Any]]:
         """The mean over the models (n × C), whose logits are those that a function gives for each."""
@@ -64,6 +65,8 @@ class Blend:
     history: History
     temperature: float = 1.0
     """That of the mean, which is less sure than its members."""
+    known: Tensor | None = None
+    """Logits of the training graph's nodes (n × C), if they have been computed."""
 
     @property
     def prepared(self) -> Prepared:
@@ -77,6 +80,8 @@ class Blend:
 
     def logits(self) -> Tensor:
         """Logarithms of the probabilities of the training graph's nodes (n × C)."""
+        if self.known is not None:
+            return self.known
         return self._mean([(member, member.probabilities(Fitted.logits)) for member in self.members])
 
     def grown_logits(self, graph: Data) -> Tensor:
@@ -84,6 +89,8 @@ class Blend:
 
         Members that can't take new nodes are left out, with a :class:`BlendWarning`; the others share their weight.
         """
+        if self.known is not None and _same_edges(graph, self.prepared.graph):
+            return self.known
         predicted = [(member, member.grown_probabilities(graph)) for member in self.members]
         able = [(member, part) for member, part in predicted if not isinstance(part, InputError)]
         unable = {member: part for member, part in predicted if isinstance(part, InputError)}
@@ -99,4 +106,15 @@ class Blend:
     def _mean(self, parts: list[tuple[Member, NDArray[np.floating[Any]]]]) -> Tensor:
         weights = np.array([member.weight for member, _ in parts])
         mean = np.tensordot(weights / weights.sum(), np.stack([part for _, part in parts]), 1)
-        return torch.from_numpy(np.log(tempered(mean, self.temperature).clip(min=TINY))).float()
+        return log_probabilities(tempered(mean, self.temperature))
+
+
+def _same_edges(graph: Data, other: Data) -> bool:
+    parts, others = edge_parts(graph), edge_parts(other)
+    same = parts.keys() == others.keys() and all(part.equal(others[name]) for name, part in parts.items())
+    return same and graph.num_nodes == other.num_nodes
+
+
+def log_probabilities(probabilities: NDArray[np.floating[Any]]) -> Tensor:
+    """Logits of these probabilities (n × C)."""
+    return torch.from_numpy(np.log(probabilities.clip(min=TINY))).float()

@@ -17,23 +17,6 @@ from gcnsl.methods import Method, find_method
 
 MANY_PAIRS = 3e7
 """With more pairs of nodes two steps apart than this, methods that store them are left out."""
-TITLES = {
-    "label-propagation": "label propagation",
-    "logistic": "logistic",
-    "boosted-trees": "boosted trees",
-    "twins": "twins",
-    "mlp": "MLP",
-    "gcn-sl-plus": "GCN-SL+",
-    "linkx": "LINKX",
-    "sage": "SAGE",
-    "fsgnn": "FSGNN",
-    "gcn": "GCN",
-    "h2gcn-2": "H2GCN",
-    "gpr-gnn": "GPR-GNN",
-    "acm-gcn": "ACM-GCN",
-    "dir-gcn": "Dir-GCN",
-}
-"""The methods that are tried, as people call them."""
 _DEEP = {"num_layers": 5, "hidden_channels": 128, "norm": "batch", "dropout": 0.3, "drop_features": False}
 
 
@@ -66,7 +49,7 @@ def portfolio(graph: Data) -> list[Candidate]:
         left_out.add("h2gcn-2")
     entries = _entries(directed="arc_index" in graph)
     return [
-        Candidate(", ".join(filter(None, (TITLES[method], variant))), method, options)
+        Candidate(", ".join(filter(None, (find_method(method).title, variant))), method, options)
         for method, variant, options in entries
         if method not in left_out
     ]

@@ -10,12 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from gcnsl.selection.blend import Blend, Member
+from gcnsl.selection.blend import Blend, Member, log_probabilities
 from gcnsl.selection.ensemble import best_temperature, ensemble_weights, tempered
 from gcnsl.selection.journal import Journal
 from gcnsl.selection.leaderboard import ENSEMBLE, MAJORITY, leaderboard, majority_probabilities
 from gcnsl.selection.race import Race
-from gcnsl.selection.stored_member import restored_fits
+from gcnsl.selection.stored_member import StoredFits
 from gcnsl.training import History, choose_device
 
 LEAST_POOL, LARGEST_POOL = 3, 15
@@ -65,13 +65,15 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
     for number in order:
         contender, weight, temperature = pool[number], float(weights[number]), temperatures[number]
         stored = [journal.model(contender.candidate, fold) for fold in range(1 if single else contender.level)]
-        fits = restored_fits(stored, graph, choose_device(problem.device))
+        fits = StoredFits(stored, graph, choose_device(problem.device))
         members.append(Member(contender.candidate.name, weight, temperature, fits))
         mean = mean + weight * tempered(contender.probabilities(), temperature)
     others: dict[str, Floats] = {MAJORITY: majority_probabilities(problem, len(mean))}
     probabilities = others | {c.candidate.name: c.probabilities() for c in race.contenders.values() if c.fits}
-    table, blend = leaderboard(race, chosen, validation), Blend(tuple(members), history, temperature_of_mean)
-    return Selected(blend, table, probabilities | {ENSEMBLE: tempered(mean, temperature_of_mean)})
+    probabilities[ENSEMBLE] = tempered(mean, temperature_of_mean)
+    known = None if single else log_probabilities(probabilities[ENSEMBLE])
+    blend = Blend(tuple(members), history, temperature_of_mean, known)
+    return Selected(blend, leaderboard(race, chosen, validation), probabilities)
 
 
 def _common_level(race: Race) -> int:

@@ -21,6 +21,7 @@ Ints = NDArray[np.int64]
 BAGS, ROUNDS, LARGEST_BAG = 10, 15, 1000
 RANKING = ("roc-auc", "average-precision")
 """Metrics that take long to compute; models are added by the log loss instead, which they follow."""
+ENOUGH_FOR_TEMPERATURE = 10_000
 LEAST_WEIGHT = 0.02
 """Models with less are left out: they cost time and change nothing."""
 TINY = 1e-7
@@ -71,7 +72,12 @@ def _greedy(probabilities: Floats, y: Ints, judge: Judge) -> Floats:
 
 
 def best_temperature(probabilities: Floats, y: Ints) -> float:
-    """The T for which :func:`tempered` probabilities (v × C) have the smallest log loss on nodes of these classes."""
+    """The T for which :func:`tempered` probabilities (v × C) have the smallest log loss on nodes of these classes.
+
+    If there are many nodes, some of them at equal distances tell it.
+    """
+    step = max(1, len(y) // ENOUGH_FOR_TEMPERATURE)
+    probabilities, y = probabilities[::step], y[::step]
 
     def loss(log_temperature: float) -> float:
         own = tempered(probabilities, float(np.exp(log_temperature)))[np.arange(len(y)), y]

@@ -1,16 +1,20 @@
-"""One fit: a candidate on one fold, as a call that can be made in any process and whose result is a file."""
+"""One fit: a candidate on one fold, as a call that any worker can make; only the one who asked keeps its result."""
 
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 from gcnsl.checks import LARGEST
+from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.methods import Method, Prepared, fit, prepare
 from gcnsl.selection.candidates import Candidate
-from gcnsl.selection.journal import FoldFit, Journal
+from gcnsl.selection.journal import FoldFit, Trained, packed
 from gcnsl.selection.learning_problem import Problem
 from gcnsl.training import Checkpoint, choose_device
+from gcnsl.workers.executor import check_wanted
 
 
 class FoldJob(NamedTuple):
@@ -19,41 +23,60 @@ class FoldJob(NamedTuple):
     Attributes:
         candidate, fold: What to train.
         seconds: Time to do it; what is reached then counts.
+        limit: Time after which it is given up, if it has not ended.
         elapsed: Time that the whole selection had taken before.
         spent: Time that was spent on this fit before.
+        run: The state in which that was cut.
     """
 
     candidate: Candidate
     fold: int
     seconds: float
+    limit: float
     elapsed: float
     spent: float = 0.0
+    run: bytes | None = None
 
 
 class FoldFitter:
-    """Trains candidates on the folds of a problem and writes what comes of it into a journal.
+    """Trains candidates on the folds of a problem.
 
     The inputs of a candidate's model are the same in all folds, as they are fitted to all nodes that may be learned
-    from. Those of the last candidate are kept for its next fold.
+    from. Those of the last candidate are kept for its next fold, but they are not pickled with it.
     """
 
-    def __init__(self, problem: Problem, journal: Journal) -> None:
-        self._problem, self._journal = problem, journal
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
         self._last: Prepared | None = None
 
-    def __call__(self, job: FoldJob) -> FoldFit:
-        """Train a candidate on a fold."""
+    def __call__(self, job: FoldJob) -> Trained | str:
+        """Train a candidate on a fold; if it fails, say why."""
+        try:
+            with TemporaryDirectory(prefix="gcnsl-") as folder:
+                return self._train(job, Path(folder, "run"))
+        except TrainingDiverged:
+            return "training diverged"
+        except InputError as error:
+            return str(error)
+        except (MemoryError, RuntimeError) as error:
+            if not isinstance(error, MemoryError) and "memory" not in str(error):
+                raise
+            return "not enough memory"
+
+    def _train(self, job: FoldJob, run_file: Path) -> Trained:
         began, problem = time.perf_counter(), self._problem
+        if job.run is not None:
+            run_file.write_bytes(job.run)
         prepared = self._prepared(method_for(problem, job.candidate))
-        left = max(0.0, job.seconds - (time.perf_counter() - began)) / 60
+        ready = time.perf_counter()
         train_mask, val_mask = problem.masks(job.fold)
-        run_file = self._journal.run_file(job.candidate, job.fold)
         fitted = fit(
             prepared,
             train_mask=train_mask,
             val_mask=val_mask,
             seed=problem.seed + job.fold,
-            minutes=left,
+            minutes=max(0.0, job.seconds - (ready - began)) / 60,
+            on_epoch=check_wanted,
             checkpoint=Checkpoint(run_file, every=LARGEST),
         )
         trained = time.perf_counter()
@@ -63,15 +86,16 @@ class FoldFitter:
             candidate=job.candidate,
             fold=job.fold,
             seconds=job.spent + trained - began,
+            least_seconds=ready - began + (trained - ready) / len(fitted.history) + done - trained,
             predict_seconds=done - trained,
             elapsed=job.elapsed + done - began,
             probabilities=probabilities.numpy(),
             is_cut=fitted.history.stopped == "minutes" and run_file.exists(),
         )
-        self._journal.write(found, fitted)
-        if not found.is_cut:
-            run_file.unlink(missing_ok=True)
-        return found
+        return Trained(packed(found, fitted, problem.identity), run_file.read_bytes() if found.is_cut else None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last": None}
 
     def _prepared(self, method: Method) -> Prepared:
         if self._last is None or self._last.method != method:
@@ -88,8 +112,3 @@ def method_for(problem: Problem, candidate: Candidate) -> Method:
     """
     monitor = {} if problem.metric == "accuracy" else {"monitor": problem.metric}
     return candidate.resolved.with_options(class_weight=problem.class_weight, **monitor)
-
-
-def call_fitter(fitter: FoldFitter, job: FoldJob) -> FoldFit:
-    """For :class:`gcnsl.workers.job_pool.JobPool`."""
-    return fitter(job)

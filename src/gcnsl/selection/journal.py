@@ -1,7 +1,7 @@
 """Finished fits on disk, one file each: what is finished survives a crash, and the same selection goes on from there.
 
-A file is written by the process that trained the model, completely or not at all. It is in the format of safetensors,
-so nothing is pickled.
+A file is written as soon as a worker sends it, completely or not at all. It is in the format of safetensors, so nothing
+is pickled.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors.torch
@@ -36,10 +36,11 @@ class FoldFit:
     Attributes:
         candidate, fold: What was trained.
         seconds: Time to train, preparation included.
-        is_cut: Whether its time was over before training had ended; :meth:`Journal.run_file` continues it.
         predict_seconds: Time to predict all nodes.
         elapsed: Time that the whole selection had taken by then.
         probabilities: Of all nodes (n × C).
+        is_cut: Whether its time was over before training had ended; :meth:`Journal.run` continues it.
+        least_seconds: Time for preparation, an epoch of the usual length, and prediction.
     """
 
     candidate: Candidate
@@ -49,6 +50,27 @@ class FoldFit:
     elapsed: float
     probabilities: NDArray[np.float32]
     is_cut: bool = False
+    least_seconds: float = 0.0
+
+
+class Trained(NamedTuple):
+    """What a worker sends: the content of a file of the journal and, if training was cut, its state."""
+
+    content: bytes
+    run: bytes | None
+
+
+def packed(found: FoldFit, fitted: Fitted, problem: str) -> bytes:
+    """The content of a file: a fit and its model, for a problem with this identity.
+
+    What belongs to the inputs of the model is the same in all folds, and only in the file of the first.
+    """
+    plain, stored = {name: value for name, value in vars(found).items() if name != "probabilities"}, stored_fit(fitted)
+    plain["candidate"] = [found.candidate.name, found.candidate.method, found.candidate.options]
+    metadata = {"kind": KIND, "problem": problem, "fit": json.dumps(plain), "model": json.dumps(stored.plain)}
+    kept = {name: part for name, part in stored.tensors.items() if found.fold == 0 or name.startswith("model.")}
+    tensors = {f"model.{name}": part for name, part in kept.items()}
+    return safetensors.torch.save(tensors | {"probabilities": torch.from_numpy(found.probabilities)}, metadata)
 
 
 @dataclass(frozen=True)
@@ -63,21 +85,15 @@ class Journal:
     path: Path
     identity: str
 
-    def write(self, found: FoldFit, fitted: Fitted) -> None:
-        """Add a fit."""
-        candidate, stored = found.candidate, stored_fit(fitted)
-        plain = {
-            "candidate": [candidate.name, candidate.method, candidate.options],
-            "fold": found.fold,
-            "seconds": found.seconds,
-            "predict_seconds": found.predict_seconds,
-            "elapsed": found.elapsed,
-            "is_cut": found.is_cut,
-        }
-        metadata = {"kind": KIND, "problem": self.identity, "fit": json.dumps(plain), "model": json.dumps(stored.plain)}
-        tensors = {f"model.{name}": value for name, value in stored.tensors.items()}
-        tensors["probabilities"] = torch.from_numpy(found.probabilities)
-        atomic_write(self._file(found.candidate, found.fold), safetensors.torch.save(tensors, metadata))
+    def write(self, trained: Trained, candidate: Candidate, fold: int) -> FoldFit:
+        """Add what a worker has sent for a candidate and a fold."""
+        file, run = self._file(candidate, fold), self._run_file(candidate, fold)
+        if trained.run is not None:
+            atomic_write(run, trained.run)
+        atomic_write(file, trained.content)
+        if trained.run is None:
+            run.unlink(missing_ok=True)
+        return self._read(file)
 
     def read(self) -> Iterator[FoldFit]:
         """All fits, those of the first fold first, and of each fold the earliest.
@@ -95,9 +111,10 @@ class Journal:
             tensors = {name.removeprefix("model."): file.get_tensor(name).clone() for name in names}
             return Stored(json.loads(file.metadata()["model"]), tensors)
 
-    def run_file(self, candidate: Candidate, fold: int) -> Path:
-        """The checkpoint of a fit that was cut."""
-        return self.path / f"{candidate.key}-{fold}.run"
+    def run(self, candidate: Candidate, fold: int) -> bytes | None:
+        """The state of a fit that was cut; ``None`` if there is none."""
+        file = self._run_file(candidate, fold)
+        return file.read_bytes() if file.exists() else None
 
     def check_place(self) -> None:
         """Raise an InputError if the folder is none of ours."""
@@ -106,6 +123,9 @@ class Journal:
 
     def _file(self, candidate: Candidate, fold: int) -> Path:
         return self.path / f"{candidate.key}-{fold}.safetensors"
+
+    def _run_file(self, candidate: Candidate, fold: int) -> Path:
+        return self.path / f"{candidate.key}-{fold}.run"
 
     def _read(self, path: Path) -> FoldFit:
         try:

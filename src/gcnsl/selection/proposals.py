@@ -8,7 +8,7 @@ import optuna
 
 from gcnsl.methods import find_method
 from gcnsl.methods.search_space import space_of, starts_of
-from gcnsl.selection.candidates import TITLES, Candidate
+from gcnsl.selection.candidates import Candidate
 
 TURNS = (0, 1, 0, 2, 0, 1)
 """Whose turn it is, by rank: the best method is tried most often."""
@@ -38,7 +38,7 @@ class Proposals:
         study = self._study(method)
         trial = study.ask()
         options = {name: suggest(trial, name) for name, suggest in space_of(method).items()}
-        candidate = Candidate(f"{TITLES[method]} #{self._count}", method, options)
+        candidate = Candidate(f"{find_method(method).title} #{self._count}", method, options)
         self._open[candidate] = study, trial
         return candidate
 

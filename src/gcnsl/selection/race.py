@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.ensemble import best_temperature, tempered
+from gcnsl.selection.fit_costs import FitCosts
 from gcnsl.selection.fold_fit import FoldJob
 from gcnsl.selection.journal import FoldFit
 from gcnsl.selection.judge import Judge, Merit
@@ -29,6 +30,14 @@ LEAST_SHARE = 0.04
 """A candidate has at least this share of the time."""
 MOST_SHARE = 0.2
 """One fit of a contender that is not among the better half is continued up to this share of the time."""
+GRACE = 2.0
+"""A fit may exceed its time by this factor before it is given up: it ends with a whole epoch."""
+LEAST_LIMIT = 0.2
+"""Nor is it given up before it has taken this share of the time left: a linear model has no epochs to end with."""
+QUICK, WORTHWHILE = 0.2, 0.5
+"""Shares of the time left. A candidate that should need more than the second is not begun."""
+FOR_THE_END, LARGEST_END = 0.04, 0.3
+"""Shares of the time that are kept for the end, at least and at most."""
 COMPLETED = 10
 """So many contenders complete their folds in the end, if time allows."""
 Floats = NDArray[np.float32]
@@ -105,16 +114,28 @@ class Race:
         fits: Iterable[FoldFit] = (),
     ) -> None:
         self.problem, self.judge = problem, Judge(problem.metric)
-        self._proposals, self._seconds, self._processes = proposals, seconds, processes
+        self._proposals, self._total, self._processes = proposals, seconds, processes
+        self._costs = FitCosts(problem.graph)
         self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
         self._untried, self._merits = list(portfolio), dict[tuple[Candidate, int], Merit]()
         for fit in fits:
             if fit.fold == self.contenders.get(fit.candidate, Contender(fit.candidate)).level:  # none is missing before
                 self.add(fit)
 
+    @property
+    def seconds(self) -> float:
+        """Time for training.
+
+        The rest is for the end: one model is restored, and all is judged and saved. On a large graph this takes about
+        twice the time of the cheapest candidate, which does little more than to read the graph, too.
+        """
+        cheapest = min((each.fits[0].least_seconds for each in self.contenders.values() if each.fits), default=0.0)
+        return self._total - min(max(FOR_THE_END * self._total, 2 * cheapest), LARGEST_END * self._total)
+
     def next_job(self, elapsed: float) -> FoldJob | None:
         """What to begin now, after so many seconds; ``None`` if nothing is left that fits into the time."""
-        share, left, chosen = elapsed / self._seconds, self._seconds - elapsed, None
+        share, left, chosen = elapsed / self.seconds, self.seconds - elapsed, None
+        self._skip(left)
         if share >= PORTFOLIO_UNTIL or not self._untried:
             chosen = (self._promotable() or self._cut()) if share < SEARCH_UNTIL else self._incomplete(left)
         if chosen is None and share < SEARCH_UNTIL:
@@ -124,6 +145,14 @@ class Race:
         if chosen is None and self._untried and (left > 0 or not self.ranking()):  # one model is always made
             chosen = self._contender(self._untried[0])
         return None if chosen is None else self._begin(chosen, elapsed)
+
+    def quick_job(self, elapsed: float) -> FoldJob | None:
+        """A new candidate that should take so little time that nobody need be able to give it up, if there is one."""
+        if elapsed >= PORTFOLIO_UNTIL * self.seconds:
+            return None
+        most = QUICK * (self.seconds - elapsed)
+        quick = next((candidate for candidate in self._untried if self._least_seconds(candidate) <= most), None)
+        return None if quick is None else self._begin(self._contender(quick), elapsed)
 
     def add(self, fit: FoldFit) -> None:
         """Count a finished fit."""
@@ -176,15 +205,30 @@ class Race:
 
         For the first fold this is its share of the time that new candidates have; then it is known from before.
         """
-        expected = contender.seconds + 1 if contender.fits else self._share(elapsed)
-        contender.is_running, seconds = True, max(0.0, min(2 * expected, self._seconds - elapsed))
+        left, least = self.seconds - elapsed, self._least_seconds(contender.candidate)
+        expected = contender.seconds + 1 if contender.fits else max(self._share(elapsed), least)
+        contender.is_running, seconds = True, max(0.0, min(2 * expected, left))
+        limit = min(left, max(GRACE * seconds + 1, LEAST_LIMIT * left))
+        job = FoldJob(contender.candidate, contender.level, seconds, limit, elapsed)
         if contender.is_cut:
-            return FoldJob(contender.candidate, contender.level - 1, seconds, elapsed, contender.fits[-1].seconds)
-        return FoldJob(contender.candidate, contender.level, seconds, elapsed)
+            return job._replace(fold=contender.level - 1, spent=contender.fits[-1].seconds)
+        return job
+
+    def _skip(self, left: float) -> None:
+        """Give up the candidates that would take too much of the time left, however briefly they trained."""
+        for candidate in list(self._untried):
+            seconds = self._least_seconds(candidate)
+            if seconds > WORTHWHILE * left > 0:
+                why = f"skipped: would take {seconds:.0f} s or more, and {left:.0f} s were left"
+                self._contender(candidate).failure = why
+
+    def _least_seconds(self, candidate: Candidate) -> float:
+        fits = [contender.fits[0] for contender in self.contenders.values() if contender.fits]
+        return self._costs.least_seconds(candidate, fits)
 
     def _share(self, elapsed: float) -> float:
-        left = max(0.0, PORTFOLIO_UNTIL * self._seconds - elapsed) * self._processes
-        return max(left / (1 + len(self._untried)), LEAST_SHARE * self._seconds)
+        left = max(0.0, PORTFOLIO_UNTIL * self.seconds - elapsed) * self._processes
+        return max(left / (1 + len(self._untried)), LEAST_SHARE * self.seconds)
 
     def _promotable(self) -> Contender | None:
         """One that rests and is in the better half of those that have come as far; the farthest if there are some."""
@@ -197,7 +241,7 @@ class Race:
 
     def _cut(self) -> Contender | None:
         """The best one whose training was cut, unless it has had much time."""
-        far = MOST_SHARE * self._seconds
+        far = MOST_SHARE * self.seconds
         waiting = (each for each in self.ranking() if each.is_cut and each.fits[-1].seconds < far)
         return next((each for each in waiting if each.rests_before(self.problem.folds)), None)
 

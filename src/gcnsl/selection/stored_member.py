@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -38,6 +39,23 @@ def stored_fit(fitted: Fitted) -> Stored:
     return Stored(values, {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()})
 
 
+class StoredFits(Sequence[Fitted]):
+    """Models that share their inputs. They are restored when one of them is needed, as preparing inputs takes time."""
+
+    def __init__(self, stored: Sequence[Stored], graph: Data, device: torch.device) -> None:
+        self.stored, self._where = stored, (graph, device)
+
+    @cached_property
+    def _fits(self) -> tuple[Fitted, ...]:
+        return restored_fits(self.stored, *self._where)
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._fits[index]
+
+
 def restored_fits(stored: Sequence[Stored], graph: Data, device: torch.device) -> tuple[Fitted, ...]:
     """Models that share their inputs; raises a KeyError, TypeError, ValueError or RuntimeError if one is damaged."""
     prepared = _prepared(stored[0], graph, device)
@@ -48,7 +66,7 @@ def stored_blend(blend: Blend, options: Mapping[str, Any]) -> Stored:
     """What :func:`restored_blend` needs; ``options`` are those of the selection."""
     members, tensors = [], dict[str, Tensor]()
     for number, member in enumerate(blend.members):
-        fits = [stored_fit(fitted) for fitted in member.fits]
+        fits = member.fits.stored if isinstance(member.fits, StoredFits) else [stored_fit(fit) for fit in member.fits]
         own = {"name": member.name, "weight": member.weight, "temperature": member.temperature}
         members.append(own | {"fits": [fit.plain for fit in fits]})
         for fold, fit in enumerate(fits):
@@ -56,6 +74,7 @@ def stored_blend(blend: Blend, options: Mapping[str, Any]) -> Stored:
             kept = {name: value for name, value in fit.tensors.items() if not shared or name.startswith("model.")}
             tensors |= {f"member.{number}.{fold}.{name}": value for name, value in kept.items()}
     values = {"method": AUTO, "options": dict(options), "seed": blend.prepared.seed, "members": members}
+    tensors["logits"] = blend.logits()
     return Stored(values | {"temperature": blend.temperature, "history": blend.history.to_dict()}, tensors)
 
 
@@ -67,7 +86,10 @@ def restored_blend(stored: Stored, graph: Data, device: torch.device) -> Blend:
         fits = [Stored(values, tensors) for values, tensors in zip(plain["fits"], parts, strict=True)]
         made = restored_fits(fits, graph, device)
         members.append(Member(plain["name"], plain["weight"], plain["temperature"], made))
-    return Blend(tuple(members), History.from_dict(stored.plain["history"]), stored.plain["temperature"])
+    logits = _finite({"logits": stored.tensors["logits"]})["logits"]
+    if logits.shape != (graph.num_nodes, len(graph.class_names)) or logits.dtype != torch.float32:
+        raise ValueError(f"logits are {logits.dtype} of shape {tuple(logits.shape)}")
+    return Blend(tuple(members), History.from_dict(stored.plain["history"]), stored.plain["temperature"], logits)
 
 
 def _prepared(stored: Stored, graph: Data, device: torch.device) -> Prepared:

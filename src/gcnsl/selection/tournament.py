@@ -5,32 +5,31 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
 from torch_geometric.data import Data
 
-from gcnsl.errors import InputError, Interrupted, TrainingDiverged
+from gcnsl.errors import InputError, Interrupted
 from gcnsl.selection.auto_settings import AutoSettings
 from gcnsl.selection.candidates import portfolio
 from gcnsl.selection.choice import Selected, choose
-from gcnsl.selection.fold_fit import FoldFitter, FoldJob, call_fitter
-from gcnsl.selection.journal import FoldFit, Journal
+from gcnsl.selection.fold_fit import FoldFitter, FoldJob
+from gcnsl.selection.journal import Journal, Trained
 from gcnsl.selection.learning_problem import Problem
 from gcnsl.selection.proposals import Proposals
 from gcnsl.selection.race import Race
 from gcnsl.training import History, choose_device
 from gcnsl.training.interruption import Interruption
-from gcnsl.workers.job_pool import JobPool, TooSlow
+from gcnsl.workers.executor import Crew, Executor, TooSlow, WorkerLost
+from gcnsl.workers.processes import Processes
+from gcnsl.workers.this_process import ThisProcess
 
-SAVED_FOR_THE_END = 0.04
-"""Share of the time that is kept for choosing the ensemble."""
-GRACE = 2.0
-"""A fit may exceed its time by this factor before it is killed: it ends with a whole epoch."""
-LEAST_LIMIT = 0.2
-"""Nor is it killed before it has taken this share of the time left: a linear model has no epochs to end with."""
+STARTING_PAYS = 15.0
+"""With fewer seconds in all, this process trains by itself: others would have hardly started."""
 POLL_SECONDS = 0.5
 
 
@@ -63,6 +62,7 @@ def select(
     *,
     minutes: float | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Selected:
     """Find the best ensemble within a time budget.
@@ -73,27 +73,37 @@ def select(
         graph: The problem's graph with all that predictions need, such as node ids.
         minutes: Time budget; ``None`` for that of the quality. One model is always made.
         checkpoint: Folder for finished models, from which the same selection goes on. ``None`` for none.
+        executor: Who trains the models; ``None`` for processes of this machine.
         on_progress: Called now and then.
 
     Raises:
         Interrupted: On Ctrl-C or SIGTERM; ``so_far`` is what the finished models make, ``None`` if there is none.
     """
     seconds = 60 * (settings.effort.minutes if minutes is None else minutes)
-    with tempfile.TemporaryDirectory(prefix="gcnsl-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gcnsl-") as folder, ExitStack() as opened:
         journal = Journal(Path(folder if checkpoint is None else checkpoint), problem.identity)
         journal.check_place()
-        tournament = _Tournament(problem, settings, journal, seconds, on_progress)
-        with Interruption() as interruption:
-            try:
-                tournament.run()
-            except KeyboardInterrupt:
-                interruption.ignore_further()
-                so_far = tournament.choose(graph, "interrupted") if tournament.race.ranking() else None
-                count = f"after {tournament.fits} models"
-                raise Interrupted(
-                    f"interrupted {count if tournament.fits else 'before a model was finished'}", so_far
-                ) from None
+        interruption = opened.enter_context(Interruption())
+        executor = executor or opened.enter_context(_own_executor(problem, settings, seconds))
+        tournament = _Tournament(problem, settings, journal, seconds, executor=executor, on_progress=on_progress)
+        try:
+            tournament.run()
+        except KeyboardInterrupt:
+            interruption.ignore_further()
+            so_far = tournament.choose(graph, "interrupted") if tournament.race.ranking() else None
+            count = f"after {tournament.fits} models"
+            raise Interrupted(
+                f"interrupted {count if tournament.fits else 'before a model was finished'}", so_far
+            ) from None
         return tournament.choose(graph, "complete" if tournament.is_complete else "minutes")
+
+
+def _own_executor(problem: Problem, settings: AutoSettings, seconds: float) -> Executor:
+    """One process on each core, or one in all for a GPU."""
+    if seconds < STARTING_PAYS:
+        return ThisProcess()
+    on_cpu = choose_device(problem.device).type == "cpu"
+    return Processes(settings.processes or ((os.cpu_count() or 1) if on_cpu else 1))
 
 
 class _Tournament:
@@ -103,64 +113,70 @@ class _Tournament:
         settings: AutoSettings,
         journal: Journal,
         seconds: float,
+        *,
+        executor: Executor,
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
         self.problem, self._settings, self._journal, self._tell = problem, settings, journal, on_progress
         finished = list(journal.read())
-        before = max((fit.elapsed for fit in finished), default=0.0)
-        self._began, self._seconds = time.monotonic() - before, seconds * (1 - SAVED_FOR_THE_END)
-        on_cpu = choose_device(problem.device).type == "cpu"
-        self._processes = settings.processes or ((os.cpu_count() or 1) if on_cpu else 1)
+        self._began = monotonic() - max((fit.elapsed for fit in finished), default=0.0)
+        self._executor = executor
         self.race = Race(
             problem,
             portfolio(problem.graph),
             Proposals(settings.effort.trials, seed=problem.seed),
-            seconds=self._seconds,
-            processes=self._processes,
+            seconds=seconds,
+            processes=executor.slots,
             fits=finished,
         )
         self.fits, self.is_complete = len(finished), False
 
     @property
     def elapsed(self) -> float:
-        return time.monotonic() - self._began
+        return monotonic() - self._began
+
+    @property
+    def _left(self) -> float:
+        return self.race.seconds - self.elapsed
 
     def run(self) -> None:
-        """Train until the time is over or nothing is left to do."""
-        fitter = FoldFitter(self.problem, self._journal)
-        with JobPool(call_fitter, fitter, processes=self._processes) as pool:
-            while self.elapsed < self._seconds or not self.fits:
-                while pool.has_room and (job := self.race.next_job(self.elapsed)) is not None:
-                    is_first = not self.fits and not pool.running  # it is waited for, however long it takes
-                    limit = max(GRACE * job.seconds + 1, LEAST_LIMIT * (self._seconds - self.elapsed))
-                    pool.submit(job, seconds=math.inf if is_first else limit)
-                if not pool.running:
+        """Train until the time is over or nothing is left to do.
+
+        As long as no worker has started, this process trains what is quick; that also tells how fast the machine is.
+        """
+        fitter = FoldFitter(self.problem)
+        with Crew(self._executor, fitter) as crew:
+            while self._left > 0 or not self.fits:
+                if not self._executor.ready and (job := self.race.quick_job(self.elapsed)) is not None:
+                    self._report([job])
+                    self._count(job, fitter(job))
+                    continue
+                while crew.has_room and (job := self.race.next_job(self.elapsed)) is not None:
+                    # One model is waited for, however long it takes, and it is no use to give one up that goes on.
+                    waits = not self._executor.gives_up_at_once or (not self.fits and not crew.running)
+                    run = self._journal.run(job.candidate, job.fold) if job.spent else None
+                    crew.submit(job._replace(run=run), seconds=math.inf if waits else job.limit)
+                if not crew.running and crew.has_room:
                     self.is_complete = True
                     return
-                self._report(pool.running)
-                left = max(0.0, self._seconds - self.elapsed)
-                for done in pool.wait(min(POLL_SECONDS, left) if self.fits else POLL_SECONDS):
-                    self._count(done.item, done.result, done.error)
+                self._report(crew.running)
+                patience = min(POLL_SECONDS, max(0.0, self._left)) if self.fits else POLL_SECONDS
+                for job, result in crew.wait(patience):
+                    self._count(job, result)
 
-    def _count(self, job: FoldJob, fit: FoldFit | None, error: BaseException | None) -> None:
-        if fit is not None:
+    def _count(self, job: FoldJob, result: Trained | str | WorkerLost) -> None:
+        if isinstance(result, Trained):
+            self.race.add(self._journal.write(result, job.candidate, job.fold))
             self.fits += 1
-            self.race.add(fit)
-        elif isinstance(error, TooSlow):
-            self.race.fail(job, f"skipped: not finished within its share of {job.seconds:.0f} s")
-        elif isinstance(error, TrainingDiverged):
-            self.race.fail(job, "failed: training diverged")
-        elif isinstance(error, MemoryError) or "memory" in str(error):
-            self.race.fail(job, "failed: not enough memory")
-        elif isinstance(error, InputError):
-            self.race.fail(job, f"failed: {error}")
-        elif error is not None:
-            raise error
+        elif isinstance(result, TooSlow):
+            self.race.fail(job, f"skipped: not finished within {job.limit:.0f} s")
+        else:
+            self.race.fail(job, f"failed: {result}")
 
     def _report(self, running: list[FoldJob]) -> None:
         if self._tell is None:
             return
-        ranking, left = self.race.ranking(), max(0.0, self._seconds - self.elapsed)
+        ranking, left = self.race.ranking(), max(0.0, self._left)
         best = ranking[0].candidate.name if ranking else None
         score = self.race.value(ranking[0], 1) if ranking else math.nan
         now = [job.candidate.name for job in running]

@@ -28,7 +28,13 @@ def direct_size(count: int) -> int:
 
 
 def leading_eigenpairs(
-    matrix: Tensor | Multiply, size: int, count: int, *, device: torch.device, block: int | None = None
+    matrix: Tensor | Multiply,
+    size: int,
+    count: int,
+    *,
+    device: torch.device,
+    block: int | None = None,
+    most_products: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the ``count`` largest eigenvalues, descending, and their eigenvectors (size × count), in float64.
 
@@ -39,17 +45,20 @@ def leading_eigenpairs(
 
     A block of b vectors finds at most b copies of a repeated eigenvalue. If it finds b, there may be more, so the
     computation is repeated with a block of ``count`` vectors. (ARPACK, with a block of one, misses copies.)
+
+    With ``most_products``, what is found after so many products is returned, even if it is only an approximation.
     """
     count = min(count, size)
     # Every product reads a dense matrix from memory, so fewer products with more columns are faster.
     block = block or (8 if isinstance(matrix, Tensor) else 4)
     if size > direct_size(count):
-        found = _lanczos(matrix.matmul if isinstance(matrix, Tensor) else matrix, size, count, block, device)
+        multiply = matrix.matmul if isinstance(matrix, Tensor) else matrix
+        found = _lanczos(multiply, size, count, block, device, most_products or 2 * size)
         if found is not None:
             values, vectors, error = found
             first, last = values[: 1 - block or None], values[block - 1 :]
             copies = (first - last <= error) & (last - values[-1] > error) & (first > RANK_TOLERANCE * values[0])
-            if bool(copies.any()):
+            if bool(copies.any()) and most_products is None:
                 return leading_eigenpairs(matrix, size, count, device=device, block=count)
             return _within_rank(values), vectors
     if not isinstance(matrix, Tensor):
@@ -63,8 +72,8 @@ def _within_rank(values: Tensor) -> Tensor:
     return torch.where(values > RANK_TOLERANCE * values[:1], values, 0.0)
 
 
-def _lanczos(
-    multiply: Multiply, size: int, count: int, block: int, device: torch.device
+def _lanczos(  # noqa: PLR0917 - private
+    multiply: Multiply, size: int, count: int, block: int, device: torch.device, most_products: int
 ) -> tuple[Tensor, Tensor, float] | None:
     """Eigenvalues, eigenvectors and the error below which eigenvalues count as equal; None without convergence.
 
@@ -108,7 +117,7 @@ def _lanczos(
         residual = float(torch.linalg.matrix_norm(coupling @ coefficients[used - block :, :count]))
         floor = RESIDUAL_FLOOR * float(values[0])
         done = residual <= max(ANGLE_TOLERANCE * float(values[count - 1] - values[count]), floor)
-        if done:
+        if done or products >= most_products:
             return values[:count], (coefficients[:, :count].T @ basis[:used]).T, 10 * max(residual, floor)
         if used + block > capacity:
             kept = count + (capacity - count) // 3

@@ -15,6 +15,9 @@ from gcnsl.spectral.eigen import leading_eigenpairs
 
 COMPONENTS = 32
 """Number of eigenvectors (c)."""
+EXACT_NODES, MOST_PRODUCTS = 50_000, 32
+"""In graphs with more nodes, eigenvectors are approximate: so many products find those that stand out, and the others,
+whose eigenvalues lie close together, would take thousands."""
 
 
 FEATURE_NAMES = ("log degree", "mean log degree of neighbours", *(f"eigenvector {k + 1}" for k in range(COMPONENTS)))
@@ -57,7 +60,9 @@ class StructuralFeatures:
         def twice(columns: Tensor) -> Tensor:
             return multiply(multiply(columns))
 
-        values, vectors = leading_eigenpairs(twice, num_nodes, COMPONENTS, device=torch.device("cpu"))
+        most = None if num_nodes <= EXACT_NODES else MOST_PRODUCTS
+        cpu = torch.device("cpu")
+        values, vectors = leading_eigenpairs(twice, num_nodes, COMPONENTS, device=cpu, most_products=most)
         vectors = vectors * column_signs(vectors)
         weight = root[:, None] * multiply(vectors) * (num_nodes**0.5 * inverse(values))
         weight = torch.nn.functional.pad(weight, (0, COMPONENTS - weight.shape[1]))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from gcnsl.errors import GcnslError
 
@@ -23,13 +25,25 @@ class WorkerLost(GcnslError):  # noqa: N818 - it says what happened
     """The worker that was at a run was killed, and so were those that tried it again, if any did."""
 
 
+class TooSlow(WorkerLost):
+    """A run took longer than it was allowed to, and was given up."""
+
+
 class Executor(AbstractContextManager["Executor"], ABC):
     """Workers that compute for this process, for a ``with`` statement; only this process stores what they find."""
+
+    gives_up_at_once: ClassVar[bool] = False
+    """Whether a run can be stopped at any moment, and not only where it calls :func:`check_wanted`."""
 
     @property
     @abstractmethod
     def slots(self) -> int:
         """How many runs can be under way at once. It may change, as workers come and go."""
+
+    @property
+    def ready(self) -> int:
+        """How many can be under way now: fewer, as long as workers are starting."""
+        return self.slots
 
     @abstractmethod
     def _starter(self, call: Callable[[Item], Result]) -> Callable[[Item], Any]:
@@ -38,6 +52,10 @@ class Executor(AbstractContextManager["Executor"], ABC):
     @abstractmethod
     def _finished(self, futures: Collection[Any], seconds: float) -> Iterator[tuple[Any, Any]]:
         """Wait at most so long until some futures are finished, and yield each with its result or ``WorkerLost``."""
+
+    def _give_up(self, future: Any) -> None:
+        """Stop a run, as soon as that is possible; nobody waits for its result."""
+        future.cancel()
 
     def each(self, call: Callable[[Item], Result], items: deque[Item]) -> Iterator[tuple[Item, Result | WorkerLost]]:
         """Call a function on each item of a queue, and yield the item and the result as soon as it is there.
@@ -51,18 +69,53 @@ class Executor(AbstractContextManager["Executor"], ABC):
                 in it what further items can use.
             items: Each must be picklable. They and the results should be small: they travel for each run.
         """
-        start = self._starter(call)
-        under_way: dict[Any, Item] = {}
-        try:
-            while items or under_way:
-                while items and len(under_way) < self.slots:
-                    item = items.popleft()
-                    under_way[start(item)] = item
-                for future, result in self._finished(under_way, _LOOK_SECONDS):
-                    yield under_way.pop(future), result
-        finally:
-            for future in under_way:
-                future.cancel()
+        with Crew(self, call) as crew:
+            while items or crew.running:
+                while items and crew.has_room:
+                    crew.submit(items.popleft())
+                yield from crew.wait(_LOOK_SECONDS)
+
+
+class Crew(AbstractContextManager["Crew[Item, Result]"], Generic[Item, Result]):
+    """The workers of an executor that have been given a function, see :meth:`Executor.each`.
+
+    When the ``with`` statement is left, what is under way is given up.
+    """
+
+    def __init__(self, executor: Executor, call: Callable[[Item], Result]) -> None:
+        self._executor, self._start = executor, executor._starter(call)
+        self._under_way: dict[Any, tuple[Item, float]] = {}
+
+    @property
+    def running(self) -> list[Item]:
+        """The items that are being worked on."""
+        return [item for item, _ in self._under_way.values()]
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a worker is free."""
+        return len(self._under_way) < self._executor.ready
+
+    def submit(self, item: Item, *, seconds: float = math.inf) -> None:
+        """Give an item to a free worker, for so many seconds at most."""
+        self._under_way[self._start(item)] = item, time.monotonic() + seconds
+
+    def wait(self, seconds: float) -> Iterator[tuple[Item, Result | WorkerLost]]:
+        """The items that are finished, with their results; waits for the first at most so many seconds.
+
+        If there are none and no worker is free, it also returns as soon as one is.
+        """
+        first = min((deadline for _, deadline in self._under_way.values()), default=math.inf) - time.monotonic()
+        for future, result in self._executor._finished(list(self._under_way), max(0.0, min(seconds, first))):
+            yield self._under_way.pop(future)[0], result
+        late = [future for future, (_, deadline) in self._under_way.items() if time.monotonic() >= deadline]
+        for future in late:
+            self._executor._give_up(future)
+            yield self._under_way.pop(future)[0], TooSlow("it took too long")
+
+    def __exit__(self, *_: object) -> None:
+        for future in self._under_way:
+            self._executor._give_up(future)
 
 
 def check_wanted(*_: Any) -> None:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, wait
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import joblib
 import torch
-from joblib.externals.loky.process_executor import ProcessPoolExecutor
+from joblib.externals.loky import ProcessPoolExecutor
 
 from gcnsl.checks import check_whole
-from gcnsl.workers.executor import Executor, Item, Result, WorkerLost, check_by
+from gcnsl.workers.executor import Executor, Item, Result, WorkerLost
 
-_IDLE_SECONDS = 60
-"""A worker ends after waiting so long for work: if its parent was killed, it would wait forever."""
+warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -53,51 +53,82 @@ class Worker:
             os._exit(1)
 
 
-class Processes(Executor):
-    """So many processes of this machine.
+@dataclass(eq=False)
+class _Process:
+    """A pool of one process, so that it can be killed alone; ``ready`` is finished once it has the function."""
 
-    If one dies, the runs that are under way in the others are lost with it, and new processes do the rest.
-    """
+    pool: Any
+    ready: Future[None]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can begin; raises what kept it from getting ready."""
+        return self.ready.done() and self.ready.result() is None
+
+    def kill(self) -> None:
+        self.pool.shutdown(wait=False, kill_workers=True)
+
+
+class Processes(Executor):
+    """So many processes of this machine; one that dies, or is killed because a run is too slow, is replaced."""
+
+    gives_up_at_once = True
 
     def __init__(self, jobs: int) -> None:
         self._jobs = check_whole("jobs", jobs, least=1)
-        self._pool: Any = None
+        self._new: Callable[[], _Process]
+        self._processes: list[_Process] = []
+        self._busy: dict[Any, _Process] = {}
 
     @property
     def slots(self) -> int:
         """The number of processes."""
         return self._jobs
 
-    def _starter(self, call: Callable[[Item], Result]) -> Callable[[Item], Any]:
-        worker = Worker.one_of(self._jobs)
+    @property
+    def ready(self) -> int:
+        """The number of processes that have started."""
+        return sum(process.is_ready for process in self._processes)
 
+    def _starter(self, call: Callable[[Item], Result]) -> Callable[[Item], Any]:
         def start(item: Item) -> Any:
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(
-                    self._jobs,
-                    timeout=_IDLE_SECONDS,
-                    initializer=_begin,
-                    initargs=(call, worker),
-                    env=worker.environment,
-                )
-            return self._pool.submit(_call_on, item)
+            idle = [process for process in self._processes if process not in self._busy.values() and process.is_ready]
+            future = idle[0].pool.submit(_call_on, item)
+            self._busy[future] = idle[0]
+            return future
+
+        def new() -> _Process:
+            worker = Worker.one_of(self._jobs)
+            pool = ProcessPoolExecutor(1, env=worker.environment)
+            return _Process(pool, pool.submit(_begin, worker, call))  # an initializer would be waited for here
 
         self._end()  # the processes of an earlier function
+        self._new, self._processes = new, [new() for _ in range(self._jobs)]
         return start
 
     def _finished(self, futures: Collection[Any], seconds: float) -> Iterator[tuple[Any, Any]]:
-        for future in wait(futures, seconds, FIRST_COMPLETED).done:
+        self._processes += [self._new() for _ in range(self._jobs - len(self._processes))]
+        starting = [process.ready for process in self._processes if not process.ready.done()]
+        wait([*futures, *starting], seconds, FIRST_COMPLETED)
+        for future in [future for future in futures if future.done()]:
             try:
                 result = future.result()
+                del self._busy[future]
             except BrokenProcessPool:
-                self._end()
-                result = WorkerLost("its process was killed, or one beside it, perhaps for lack of memory")
+                self._give_up(future)
+                result = WorkerLost("its process was killed, perhaps for lack of memory")
             yield future, result
 
+    def _give_up(self, future: Any) -> None:
+        process = self._busy.pop(future, None)
+        if process is not None:
+            self._processes.remove(process)
+            process.kill()
+
     def _end(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(kill_workers=True)
-            self._pool = None
+        for process in self._processes:
+            process.kill()
+        self._processes, self._busy = [], {}
 
     def __exit__(self, *_: object) -> None:
         self._end()
@@ -107,25 +138,20 @@ _given: dict[str, Any] = {}
 """In a worker: the function that it was given."""
 
 
-def _begin(call: Callable[[Any], Any], worker: Worker) -> None:
+def _begin(worker: Worker, call: Callable[[Any], Any]) -> None:
     worker.begin()
-    check_by(worker.stop_if_orphaned)
     _given["call"] = call
+
+    def watch() -> None:
+        while True:
+            worker.stop_if_orphaned()
+            time.sleep(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _call_on(item: Any) -> Any:
     return _given["call"](item)
-
-
-def in_processes(call: Callable[[Item], None], items: Iterable[Item], *, jobs: int, worker: Worker) -> None:
-    """Call a function on each item in processes; each process gets the next item when it has finished one.
-
-    If a process dies, joblib raises ``TerminatedWorkerError``.
-    """
-    with joblib.parallel_config(
-        "loky", n_jobs=jobs, inner_max_num_threads=worker.threads, idle_worker_timeout=_IDLE_SECONDS
-    ):
-        joblib.Parallel(batch_size=1, pre_dispatch="n_jobs")(joblib.delayed(call)(item) for item in items)
 
 
 @contextmanager

@@ -1,0 +1,11 @@
+import os
+from collections import deque
+
+from gcnsl.workers.this_process import ThisProcess
+
+
+def test_runs_are_carried_out_here_one_after_the_other() -> None:
+    with ThisProcess() as executor:
+        assert executor.slots == executor.ready == 1
+        found = list(executor.each(lambda item: (item, os.getpid()), deque("abc")))
+    assert found == [(item, (item, os.getpid())) for item in "abc"]
