@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gcnsl.checks import check_number
 from gcnsl.methods import Fitted, Prepared, find_method, prepare
-from gcnsl.selection.auto_settings import AUTO
+from gcnsl.selection.auto_settings import AUTO, AutoSettings
 from gcnsl.selection.blend import Blend, Member
 from gcnsl.training import History
 
@@ -66,8 +67,14 @@ def restored_blend(stored: Stored, graph: Data, device: torch.device) -> Blend:
         parts = (below(f"member.{number}.{fold}", stored.tensors) for fold in range(len(plain["fits"])))
         fits = [Stored(values, tensors) for values, tensors in zip(plain["fits"], parts, strict=True)]
         made = restored_fits(fits, graph, device)
-        members.append(Member(plain["name"], plain["weight"], plain["temperature"], made))
-    return Blend(tuple(members), History.from_dict(stored.plain["history"]), stored.plain["temperature"])
+        weight = check_number("weight", plain["weight"], above=0)
+        members.append(Member(str(plain["name"]), weight, _temperature(plain), made))
+    AutoSettings.check(**stored.plain["options"])
+    return Blend(tuple(members), History.from_dict(stored.plain["history"]), _temperature(stored.plain))
+
+
+def _temperature(plain: Mapping[str, Any]) -> float:
+    return check_number("temperature", plain["temperature"], above=0)
 
 
 def _prepared(stored: Stored, graph: Data, device: torch.device) -> Prepared:
