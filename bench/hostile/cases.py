@@ -6,8 +6,10 @@ things anew for each of them would take longer than the cases themselves.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -138,10 +140,15 @@ class Verdicts:
         console.print(table)
 
 
-def run_cases(cases: Iterable[Case], *, apart: bool = True, progress: bool = False) -> Verdicts:
-    """Judge cases one after the other."""
+def run_cases(
+    cases: Iterable[Case], *, apart: bool = True, progress: bool = False, minutes: float | None = None
+) -> Verdicts:
+    """Judge cases one after the other, and begin none after so many minutes."""
     cases, verdicts = list(cases), Verdicts()
     judged = judge_apart(cases) if apart else map(judge, cases)
+    end = math.inf if minutes is None else time.monotonic() + 60 * minutes
     for case, verdict in track(zip(cases, judged, strict=True), total=len(cases), disable=not progress, transient=True):
         verdicts.add(case, *verdict)
+        if time.monotonic() > end:
+            break
     return verdicts

@@ -1,104 +1,212 @@
 """Commands that are killed at any moment and given again: nothing finished is lost or done twice, and results agree.
 
-``train`` must give the model of an undisturbed run, bit for bit; ``reproduce`` every run once; ``search`` as many
-trials as were asked for. The graph is Texas, whose files must be there or in the folder that GCNSL_DATA names.
+Each command is killed once at least. A process that has imported everything is forked for each attempt, so that
+hundreds of kills take minutes, and a kill hits the command rather than its imports.
 """
 
 from __future__ import annotations
 
 import os
 import random
-import subprocess
+import signal
+import sqlite3
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import partial
+from contextlib import closing
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import gcnsl.evaluation.hyperparameter_search
+import gcnsl.evaluation.training_report
+import gcnsl.experiments.run_elsewhere  # noqa: F401 - commands import these when they need them, which takes seconds
+import pandas as pd
 from bench.hostile.cases import Case
 
-import gcnsl
+from gcnsl import cli
 from gcnsl.experiments.result_exports import read_results
+from gcnsl.storage import load_folder
 
 ENDLESS = True
-GRAPH = "texas"
 SECONDS = 900
-"""More than a command takes that is killed, repeated, killed and repeated."""
-COMMANDS = {
-    "train": f"train {GRAPH} --method gcn --set epochs=150 --checkpoint-every 5 -o model",
-    "reproduce": f"reproduce accuracy --methods mlp --datasets {GRAPH} --splits random --runs 3 --store store.db",
-    "search": f"search {GRAPH} --method mlp --trials 4 --runs 1 --study study.db -o found.toml",
-}
-RUNS, TRIALS = 3, 4
-KILLS = 2
-"""How often a command is killed before it may finish."""
+"""More than a command takes that is killed and repeated a few times."""
+GRAPH = "--nodes nodes.csv --edges edges.csv"
+LATER_KILLS = 0.5
+"""The probability of killing the repeated command as well."""
+
+
+class Command(ABC):
+    """A command, what it has finished at any moment, and what it leaves in the end."""
+
+    arguments: str
+    share: int = 6
+    """How often it is tried, in relation to the others."""
+
+    @abstractmethod
+    def finished(self, folder: Path) -> dict[str, Any]:
+        """What must be there, unchanged, after any kill from now on."""
+
+    @abstractmethod
+    def result(self, folder: Path) -> Any:
+        """What must be the same as without kills."""
+
+
+class Train(Command):
+    """One method, with checkpoints: the same bits."""
+
+    arguments = f"train {GRAPH} --method mlp --set epochs=60 --set patience=60 --checkpoint-every 3 -o model"
+    share = 8
+
+    def finished(self, folder: Path) -> dict[str, Any]:
+        """Nothing: an older checkpoint may be replaced."""
+        return {}
+
+    def result(self, folder: Path) -> Any:
+        """The weights, and all files."""
+        weights = {name: tensor.numpy().tobytes() for name, tensor in load_folder(folder / "model")[1].items()}
+        return weights, sorted(path.name for path in folder.iterdir())
+
+
+class Auto(Command):
+    """The selection of the best model: finished fits are kept until the model is there."""
+
+    arguments = f"train {GRAPH} --minutes 0.1 --quality fast -o model"
+    share = 1
+
+    def finished(self, folder: Path) -> dict[str, Any]:
+        """The files of finished fits."""
+        return {path.name: path.read_bytes() for path in folder.glob("model.checkpoint/*.safetensors")}
+
+    def result(self, folder: Path) -> Any:
+        """All files and the shape of predictions: how far it gets depends on the time that is left."""
+        shape = gcnsl.NodeClassifier.load(folder / "model", device="cpu").predict_proba().shape
+        return shape, sorted(path.name for path in folder.iterdir())
+
+
+class Reproduce(Command):
+    """Runs of an experiment: each is in the store once, with the same numbers."""
+
+    arguments = "reproduce accuracy --methods mlp --datasets synthetic-h0.5 --splits random --runs 3 --jobs 1"
+
+    def finished(self, folder: Path) -> dict[str, Any]:
+        """The results in the store."""
+        path = folder / "results.db"
+        return {found.spec.key: found for found in read_results(path)} if path.exists() and path.stat().st_size else {}
+
+    def result(self, folder: Path) -> Any:
+        """The numbers."""
+        return {key: (found.status, found.metrics) for key, found in self.finished(folder).items()}
+
+
+class Search(Command):
+    """Trials of a search: as many as were asked for, and settings in the end."""
+
+    arguments = f"search {GRAPH} --method mlp --trials 5 --runs 1 --study study.db -o found.toml"
+    share = 5
+
+    def finished(self, folder: Path) -> dict[str, Any]:
+        """The finished trials."""
+        if not (folder / "study.db").exists():
+            return {}
+        with closing(sqlite3.connect(folder / "study.db")) as connection:
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'trials'").fetchall():
+                return {}
+            query = "SELECT trial_id, state, datetime_complete FROM trials WHERE state IN ('COMPLETE', 'PRUNED')"
+            return {str(row[0]): row for row in connection.execute(query)}
+
+    def result(self, folder: Path) -> Any:
+        """The number of trials, and all files."""
+        return len(self.finished(folder)), sorted(path.name for path in folder.iterdir())
+
+
+COMMANDS: tuple[Command, ...] = (Train(), Reproduce(), Search(), Auto())
 
 
 def cases(rng: random.Random) -> Iterator[Case]:
     """Commands that are killed, without end."""
-    with tempfile.TemporaryDirectory() as folder:
-        began = time.perf_counter()
-        _finish("train", Path(folder))
-        seconds, expected = time.perf_counter() - began, _predictions(Path(folder))
+    known: dict[Command, tuple[float, Any]] = {}
     while True:
-        name, moments = rng.choice([*COMMANDS]), [rng.uniform(0.2, 1.1) * seconds for _ in range(KILLS)]
-        call = partial(killed_and_repeated, name, moments, expected)
-        yield Case(f"kills, {name}", "killed after " + ", ".join(f"{at:.2f} s" for at in moments), call, str, SECONDS)
+        (command,) = rng.choices(COMMANDS, [command.share for command in COMMANDS])
+        if command not in known:
+            known[command] = _undisturbed(command)
+        name, seed = type(command).__name__.lower(), rng.randrange(2**31)
+        call = partial(killed_and_repeated, command, *known[command], seed)
+        yield Case(f"kills, {name}", f"seed {seed}", call, str, SECONDS)
 
 
-def killed_and_repeated(name: str, moments: list[float], expected: Any) -> str:
-    """What is wrong after a command was killed, repeated, killed again and at last finished; nothing is ""."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        for moment in moments:
-            process = _start(name, folder)
-            try:
-                process.wait(timeout=moment)
-                break  # it was faster
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        fault = _finish(name, folder)
-        return fault or _fault(name, folder, expected)
+def killed_and_repeated(command: Command, seconds: float, expected: Any, seed: int) -> str:
+    """What is wrong after a command was killed and repeated until it ended; nothing is "".
+
+    Args:
+        command: The command.
+        seconds: How long it takes undisturbed.
+        expected: Its result then.
+        seed: Of the moments at which it is killed.
+    """
+    rng = random.Random(seed)
+    while True:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+            folder, moment = Path(place), rng.uniform(0, seconds)
+            if _run(command, folder, moment):
+                seconds *= 0.8  # it was faster than the kill
+                continue
+            before = command.finished(folder)
+            while rng.random() < LATER_KILLS and not _run(command, folder, rng.uniform(0, seconds)):
+                now = command.finished(folder)
+                if any(now.get(name) != value for name, value in before.items()):
+                    return "something finished is lost or was done again"
+                before = now
+            if not _run(command, folder, SECONDS):
+                return f"it did not end within {SECONDS} seconds"
+            return "" if command.result(folder) == expected else f"the result is {str(command.result(folder))[-200:]}"
 
 
-def _fault(name: str, folder: Path, expected: Any) -> str:
-    if name == "train":
-        left = sorted(path.name for path in folder.iterdir() if path.name != "model")
-        if left:
-            return f"left behind: {', '.join(left)}"
-        return "" if np.array_equal(_predictions(folder), expected) else "the model predicts something else"
-    if name == "reproduce":
-        results = [result for result in read_results(folder / "store.db") if result.status == "ok"]
-        numbers = sorted(result.spec.run for result in results)
-        return "" if numbers == list(range(RUNS)) else f"there are the runs {numbers}"
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    storage = f"sqlite:///{folder / 'study.db'}"
-    (study,) = optuna.get_all_study_names(storage)
-    trials = optuna.load_study(study_name=study, storage=storage).trials
-    complete = [trial for trial in trials if trial.state.name in ("COMPLETE", "PRUNED")]
-    return "" if len(complete) == TRIALS else f"there are {len(complete)} trials instead of {TRIALS}"
+def _undisturbed(command: Command) -> tuple[float, Any]:
+    """How long a command takes, and its result."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        _run(command, Path(folder), SECONDS)
+        return time.monotonic() - began, command.result(Path(folder))
 
 
-def _start(name: str, folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "gcnsl", *COMMANDS[name].split(), "--device", "cpu", "--quiet"]
-    home = Path(gcnsl.__file__).parents[1]
-    environment = os.environ | {"PYTHONPATH": str(home)}
-    return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+@cache
+def _tables() -> dict[str, str]:
+    """A small graph, as two files."""
+    data = gcnsl.synthetic(n=60, classes=3, degree=4.0, features=6)
+    nodes = pd.DataFrame(data.x.numpy()).add_prefix("f").assign(label=data.y.numpy()).rename_axis("id")
+    edges = pd.DataFrame(data.edge_index.T.numpy(), columns=["source", "target"])
+    return {"nodes.csv": nodes.to_csv(), "edges.csv": edges.to_csv(index=False)}
 
 
-def _finish(name: str, folder: Path) -> str:
-    process = _start(name, folder)
-    _, errors = process.communicate()
-    return "" if process.returncode == 0 else f"exit code {process.returncode}: {errors.strip()[-200:]}"
-
-
-def _predictions(folder: Path) -> Any:
-    return gcnsl.NodeClassifier.load(folder / "model", device="cpu").predict_proba()
+def _run(command: Command, folder: Path, seconds: float) -> bool:
+    """Give a command in a process of its own, and kill it after so many seconds; whether it ended before."""
+    for name, content in _tables().items():
+        (folder / name).write_text(content, encoding="utf-8")
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        with tempfile.TemporaryFile() as output:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+        os.chdir(folder)
+        sys.argv = ["gcnsl", *command.arguments.split(), "--device", "cpu", "--quiet"]
+        try:
+            cli.main()
+        except SystemExit as stop:
+            os._exit(int(stop.code or 0))
+        finally:
+            os._exit(1)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            if status != 0:
+                raise RuntimeError(f"{command.arguments}: exit status {status}")
+            return True
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False

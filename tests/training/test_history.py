@@ -45,7 +45,7 @@ def test_a_history_survives_json() -> None:
 def test_values_that_no_run_has_are_refused(changes) -> None:
     plain = {"values": {"val_loss": [1.0, float("nan")]}, "best_epoch": 1, "seconds": 2.0, "stopped": "epochs"}
     assert History.from_dict(plain).best_epoch == 1
-    with pytest.raises(ValueError, match="must be|history has|could not convert"):
+    with pytest.raises(ValueError, match=r"must be|history has|could not convert"):
         History.from_dict(plain | changes)
 
 
