@@ -17,15 +17,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import gcnsl.evaluation.hyperparameter_search
-import gcnsl.evaluation.training_report
-import gcnsl.experiments.run_elsewhere  # noqa: F401 - commands import these when they need them, which takes seconds
 import pandas as pd
 from bench.hostile.cases import Case
 
+import gcnsl
 from gcnsl import cli
 from gcnsl.experiments.result_exports import read_results
 from gcnsl.storage import load_folder
@@ -125,8 +124,14 @@ class Search(Command):
 COMMANDS: tuple[Command, ...] = (Train(), Reproduce(), Search(), Auto())
 
 
+LOADED_LATE = ("gcnsl.evaluation.hyperparameter_search", "gcnsl.evaluation.training_report", "gcnsl.experiments.run")
+"""What the commands import when they need it, which takes seconds."""
+
+
 def cases(rng: random.Random) -> Iterator[Case]:
     """Commands that are killed, without end."""
+    for module in LOADED_LATE:
+        import_module(module)
     known: dict[Command, tuple[float, Any]] = {}
     while True:
         (command,) = rng.choices(COMMANDS, [command.share for command in COMMANDS])
