@@ -3,9 +3,10 @@
     python -m bench.hostile api [--cases 2000] [--seed 0] [--minutes 30] [--record]
 
 Subcommands: ``tables`` (fuzzed tables, compared with an independent reader), ``api`` (arguments of the wrong type or
-out of range), ``models`` (damaged model folders), ``stores`` (damaged stores of results and exports), ``kills``
-(commands that are killed and repeated) and ``places`` (full and read-only disks, locked files). Prints what went wrong
-and a summary; the exit code is 1 if anything did. With ``--record`` the figures go to bench/results/hostile.json.
+out of range), ``arrays`` (of odd types, shapes and values), ``models`` (damaged model folders), ``stores`` (damaged
+stores of results and exports), ``kills`` (commands that are killed and repeated) and ``places`` (full and read-only
+disks, locked files). Prints what went wrong and a summary; the exit code is 1 if anything did. With ``--record`` the
+figures go to bench/results/hostile.json.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ import torch
 from bench.hostile.cases import BAD, GOOD, Verdicts, run_cases
 from rich.console import Console
 
-from bench.hostile import chosen_cases
+from bench.hostile import chosen_cases, places
 
-USUAL = {"tables": 10_000, "api": 2_000, "models": 1_000, "stores": 200, "kills": 200, "places": 60}
+USUAL = {"tables": 10_000, "api": 2_000, "arrays": 2_000, "models": 1_000, "stores": 200, "kills": 200, "places": 60}
 RECORD = Path(__file__).parents[1] / "results" / "hostile.json"
 
 
@@ -38,6 +39,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, help="begin no case after so many minutes")
     parser.add_argument("--record", action="store_true", help=f"write the figures to {RECORD.name}")
     options = parser.parse_args()
+    if options.what == "places":
+        places.enter_own_namespace()
     torch.set_num_threads(1)  # a process that is forked has no other threads
     began, console = time.monotonic(), Console()
     cases = chosen_cases(options.what, options.cases or USUAL[options.what], random.Random(options.seed))

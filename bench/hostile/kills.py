@@ -13,13 +13,14 @@ import sqlite3
 import sys
 import tempfile
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import pandas as pd
 from bench.hostile.cases import Case
@@ -43,6 +44,8 @@ class Command(ABC):
     arguments: str
     share: int = 6
     """How often it is tried, in relation to the others."""
+    database: str = ""
+    """The SQLite file that it writes to."""
 
     @abstractmethod
     def finished(self, folder: Path) -> dict[str, Any]:
@@ -51,6 +54,13 @@ class Command(ABC):
     @abstractmethod
     def result(self, folder: Path) -> Any:
         """What must be the same as without kills."""
+
+
+class Ended(NamedTuple):
+    """The exit code of a command that has ended, and what it has printed."""
+
+    code: int
+    output: str
 
 
 class Train(Command):
@@ -89,10 +99,11 @@ class Reproduce(Command):
     """Runs of an experiment: each is in the store once, with the same numbers."""
 
     arguments = "reproduce accuracy --methods mlp --datasets synthetic-h0.5 --splits random --runs 3 --jobs 1"
+    database = "results.db"
 
     def finished(self, folder: Path) -> dict[str, Any]:
         """The results in the store."""
-        path = folder / "results.db"
+        path = folder / self.database
         return {found.spec.key: found for found in read_results(path)} if path.exists() and path.stat().st_size else {}
 
     def result(self, folder: Path) -> Any:
@@ -104,13 +115,13 @@ class Search(Command):
     """Trials of a search: as many as were asked for, and settings in the end."""
 
     arguments = f"search {GRAPH} --method mlp --trials 5 --runs 1 --study study.db -o found.toml"
-    share = 5
+    share, database = 5, "study.db"
 
     def finished(self, folder: Path) -> dict[str, Any]:
         """The finished trials."""
-        if not (folder / "study.db").exists():
+        if not (folder / self.database).exists():
             return {}
-        with closing(sqlite3.connect(folder / "study.db")) as connection:
+        with closing(sqlite3.connect(folder / self.database)) as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'trials'").fetchall():
                 return {}
             query = "SELECT trial_id, state, datetime_complete FROM trials WHERE state IN ('COMPLETE', 'PRUNED')"
@@ -136,7 +147,7 @@ def cases(rng: random.Random) -> Iterator[Case]:
     while True:
         (command,) = rng.choices(COMMANDS, [command.share for command in COMMANDS])
         if command not in known:
-            known[command] = _undisturbed(command)
+            known[command] = undisturbed(command)
         name, seed = type(command).__name__.lower(), rng.randrange(2**31)
         call = partial(killed_and_repeated, command, *known[command], seed)
         yield Case(f"kills, {name}", f"seed {seed}", call, str, SECONDS)
@@ -155,63 +166,83 @@ def killed_and_repeated(command: Command, seconds: float, expected: Any, seed: i
     while True:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
             folder, moment = Path(place), rng.uniform(0, seconds)
-            if _run(command, folder, moment):
+            write_tables(folder)
+            if attempt(command, folder, moment) is not None:
                 seconds *= 0.8  # it was faster than the kill
                 continue
             before = command.finished(folder)
-            while rng.random() < LATER_KILLS and not _run(command, folder, rng.uniform(0, seconds)):
+            while rng.random() < LATER_KILLS and attempt(command, folder, rng.uniform(0, seconds)) is None:
                 now = command.finished(folder)
-                if any(now.get(name) != value for name, value in before.items()):
+                if is_lost(before, now):
                     return "something finished is lost or was done again"
                 before = now
-            if not _run(command, folder, SECONDS):
-                return f"it did not end within {SECONDS} seconds"
-            return "" if command.result(folder) == expected else f"the result is {str(command.result(folder))[-200:]}"
+            return completed(command, folder, expected)
 
 
-def _undisturbed(command: Command) -> tuple[float, Any]:
+def is_lost(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether something that was finished is there no longer, or has changed."""
+    return any(now.get(name) != value for name, value in before.items())
+
+
+def completed(command: Command, folder: Path, expected: Any) -> str:
+    """What is wrong with the result of a command that was disturbed before and is now given for the last time."""
+    ended = attempt(command, folder, SECONDS)
+    if ended is None:
+        return f"it did not end within {SECONDS} seconds"
+    if ended.code != 0:
+        return f"exit code {ended.code}: {ended.output[-200:]}"
+    return "" if command.result(folder) == expected else f"the result is {str(command.result(folder))[-200:]}"
+
+
+def undisturbed(command: Command) -> tuple[float, Any]:
     """How long a command takes, and its result."""
     with tempfile.TemporaryDirectory() as folder:
+        write_tables(Path(folder))
         began = time.monotonic()
-        _run(command, Path(folder), SECONDS)
+        ended = attempt(command, Path(folder), SECONDS)
+        assert ended is not None
+        assert ended.code == 0, ended.output
         return time.monotonic() - began, command.result(Path(folder))
 
 
-@cache
-def _tables() -> dict[str, str]:
-    """A small graph, as two files."""
+def write_tables(folder: Path) -> None:
+    """Write a small graph, as two files."""
     data = gcnsl.synthetic(n=60, classes=3, degree=4.0, features=6)
     nodes = pd.DataFrame(data.x.numpy()).add_prefix("f").assign(label=data.y.numpy()).rename_axis("id")
-    edges = pd.DataFrame(data.edge_index.T.numpy(), columns=["source", "target"])
-    return {"nodes.csv": nodes.to_csv(), "edges.csv": edges.to_csv(index=False)}
+    nodes.to_csv(folder / "nodes.csv")
+    pd.DataFrame(data.edge_index.T.numpy(), columns=["source", "target"]).to_csv(folder / "edges.csv", index=False)
 
 
-def _run(command: Command, folder: Path, seconds: float) -> bool:
-    """Give a command in a process of its own, and kill it after so many seconds; whether it ended before."""
-    for name, content in _tables().items():
-        (folder / name).write_text(content, encoding="utf-8")
-    child = os.fork()
-    if child == 0:
-        os.setpgid(0, 0)
-        with tempfile.TemporaryFile() as output:
-            os.dup2(output.fileno(), 1)
-            os.dup2(output.fileno(), 2)
-        os.chdir(folder)
-        sys.argv = ["gcnsl", *command.arguments.split(), "--device", "cpu", "--quiet"]
-        try:
-            cli.main()
-        except SystemExit as stop:
-            os._exit(int(stop.code or 0))
-        finally:
-            os._exit(1)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            if status != 0:
-                raise RuntimeError(f"{command.arguments}: exit status {status}")
-            return True
-        time.sleep(0.002)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
+def attempt(command: Command, folder: Path, seconds: float) -> Ended | None:
+    """Give a command in a process of its own; ``None`` if it had to be killed after so many seconds."""
+    with tempfile.TemporaryFile() as output:
+        child = os.fork()
+        if child == 0:
+            _give(command, folder, output.fileno())
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                output.seek(0)
+                return Ended(os.waitstatus_to_exitcode(status), output.read().decode(errors="replace"))
+            time.sleep(0.002)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return None
+
+
+def _give(command: Command, folder: Path, output: int) -> NoReturn:
+    """Be the command from now on."""
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.chdir(folder)
+    sys.argv = ["gcnsl", *command.arguments.split(), "--device", "cpu", "--quiet"]
+    code = 1
+    try:
+        cli.main()
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)

@@ -107,8 +107,10 @@ def test_bad_labels_are_named(arguments, message) -> None:
     [
         np.array([0, 1, 2], dtype="datetime64[D]"),
         np.array([0, 1, 2], dtype="datetime64[ns]"),
+        np.array([0, 1, 2], dtype="timedelta64[s]"),
         np.array([b"a", b"b", b"c"]),
         np.array([0, 1j, 2]),
+        ["a", "\ud800", "c"],
         [object(), object(), object()],
         [frozenset(), frozenset([1]), "a"],
     ],

@@ -35,11 +35,17 @@ def check_ids(node_ids: Any, num_nodes: int) -> NDArray[Any]:
         raise InputError(f"node_ids[{missing[0]}] is missing: give every node an id")
     ids = _integers(values)
     if ids is None:
-        ids = np.array([v.decode(errors="backslashreplace") if isinstance(v, bytes) else str(v) for v in values])
+        ids = np.array([_text(value) for value in values])
     index = pd.Index(ids)
     if not index.is_unique:
         raise InputError(f"node_ids has {index[index.duplicated()].tolist()[0]!r} twice: give every node its own id")
     return ids
+
+
+def _text(value: Any) -> str:
+    """A value as text that can be written to a file."""
+    content = value if isinstance(value, bytes) else str(value).encode(errors="backslashreplace")
+    return content.decode(errors="backslashreplace")
 
 
 def _integers(values: NDArray[Any]) -> NDArray[np.int64] | None:

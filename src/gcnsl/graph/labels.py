@@ -82,9 +82,15 @@ def number_classes(y: Any, unknown: Sequence[Any] = UNKNOWN) -> tuple[NDArray[np
 
 def _check_classes(labels: NDArray[Any]) -> None:
     """Refuse labels of types that a saved model can't keep."""
-    other = next((label for label in labels if not isinstance(label, int | str | np.integer | np.bool_)), None)
+    other = next((label for label in labels if not _can_be_saved(label)), None)
     if other is not None:
         raise InputError(f"y holds {other!r}: a class must be an integer, a truth value or text; convert it")
+
+
+def _can_be_saved(label: Any) -> bool:
+    if isinstance(label, str):
+        return label.encode(errors="ignore").decode() == label  # half of a surrogate pair has no bytes
+    return isinstance(label, int | np.integer | np.bool_) and not isinstance(label, np.timedelta64)
 
 
 def is_no_class(labels: NDArray[Any]) -> NDArray[np.bool_]:
