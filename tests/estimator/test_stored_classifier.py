@@ -166,6 +166,8 @@ def encoded(tmp_path_factory):
     [
         lambda config, tensors: config.pop("encoder"),
         lambda config, tensors: config["encoder"]["levels"]["kind"]["texts"].append("yew"),
+        lambda config, tensors: config["encoder"]["levels"]["kind"]["texts"].__setitem__(0, [1]),
+        lambda config, tensors: config["encoder"]["levels"]["kind"].update(rare=None),
         lambda config, tensors: config["encoder"]["kinds"].update(age="colour"),
         forge_tensors(encoder__medians=lambda t: t[:0]),
     ],
