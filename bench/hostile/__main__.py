@@ -25,7 +25,7 @@ from rich.console import Console
 
 from bench.hostile import chosen_cases, places
 
-USUAL = {"tables": 10_000, "api": 2_000, "arrays": 2_000, "models": 1_000, "stores": 200, "kills": 200, "places": 60}
+USUAL = {"tables": 10_000, "api": 2_000, "arrays": 2_000, "models": 1_000, "stores": 200, "kills": 50, "places": 60}
 RECORD = Path(__file__).parents[1] / "results" / "hostile.json"
 
 

@@ -1,7 +1,8 @@
 """Commands that are killed at any moment and given again: nothing finished is lost or done twice, and results agree.
 
-Each command is killed once at least. A process that has imported everything is forked for each attempt, so that
-hundreds of kills take minutes, and a kill hits the command rather than its imports.
+Each case is a command that is killed four times, and begins in a new folder whenever it ends before it is killed. A
+process that has imported everything is forked for each attempt, so that a kill hits the command rather than its
+imports.
 """
 
 from __future__ import annotations
@@ -34,15 +35,14 @@ ENDLESS = True
 SECONDS = 900
 """More than a command takes that is killed and repeated a few times."""
 GRAPH = "--nodes nodes.csv --edges edges.csv"
-LATER_KILLS = 0.5
-"""The probability of killing the repeated command as well."""
+KILLS = 4
 
 
 class Command(ABC):
     """A command, what it has finished at any moment, and what it leaves in the end."""
 
     arguments: str
-    share: int = 6
+    share: int = 3
     """How often it is tried, in relation to the others."""
     database: str = ""
     """The SQLite file that it writes to."""
@@ -67,7 +67,7 @@ class Train(Command):
     """One method, with checkpoints: the same bits."""
 
     arguments = f"train {GRAPH} --method mlp --set epochs=60 --set patience=60 --checkpoint-every 3 -o model"
-    share = 8
+    share = 20
 
     def finished(self, folder: Path) -> dict[str, Any]:
         """Nothing: an older checkpoint may be replaced."""
@@ -154,7 +154,7 @@ def cases(rng: random.Random) -> Iterator[Case]:
 
 
 def killed_and_repeated(command: Command, seconds: float, expected: Any, seed: int) -> str:
-    """What is wrong after a command was killed and repeated until it ended; nothing is "".
+    """What is wrong after a command was killed several times, and repeated until it ended; nothing is "".
 
     Args:
         command: The command.
@@ -162,21 +162,22 @@ def killed_and_repeated(command: Command, seconds: float, expected: Any, seed: i
         expected: Its result then.
         seed: Of the moments at which it is killed.
     """
-    rng = random.Random(seed)
-    while True:
+    rng, kills = random.Random(seed), 0
+    while kills < KILLS:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-            folder, moment = Path(place), rng.uniform(0, seconds)
+            folder, before = Path(place), dict[str, Any]()
             write_tables(folder)
-            if attempt(command, folder, moment) is not None:
-                seconds *= 0.8  # it was faster than the kill
-                continue
-            before = command.finished(folder)
-            while rng.random() < LATER_KILLS and attempt(command, folder, rng.uniform(0, seconds)) is None:
+            while kills < KILLS and attempt(command, folder, rng.uniform(0, seconds)) is None:
+                kills += 1
                 now = command.finished(folder)
                 if is_lost(before, now):
                     return "something finished is lost or was done again"
                 before = now
-            return completed(command, folder, expected)
+            seconds *= 1 if before or kills else 0.8  # it may be faster now
+            fault = completed(command, folder, expected)
+            if fault:
+                return fault
+    return ""
 
 
 def is_lost(before: dict[str, Any], now: dict[str, Any]) -> bool:
