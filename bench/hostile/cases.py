@@ -1,18 +1,20 @@
 """A case, the process it runs in, and the verdict on it.
 
-Every case runs in a process of its own, so that one that hangs or dies is noticed and spoils no other.
+Cases run in another process, so that one that hangs or dies is noticed. A process judges many cases, because importing
+things anew for each of them would take longer than the cases themselves.
 """
 
 from __future__ import annotations
 
-import json
+import math
+import multiprocessing
 import os
-import select
-import signal
+import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
 from rich.console import Console
@@ -26,6 +28,7 @@ BAD = ("accepted", "foreign", "wordy", "hung", "died")
 """Wrongly accepted; an error that is not the package's own; a refusal that is not one line of at most 300 characters;
 no end within the time; a process that died."""
 LONGEST_MESSAGE = 300
+CASES_IN_A_PROCESS = 200
 
 
 @dataclass(frozen=True)
@@ -68,32 +71,45 @@ def judge(case: Case) -> tuple[str, str]:
     return ("accepted", fault) if fault else ("worked", "")
 
 
-def judge_apart(case: Case) -> tuple[str, str]:
-    """The same in a process of its own, which is killed after the case's time."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.dup2(nowhere, 2)
-        try:
-            os.write(writing, json.dumps(judge(case)).encode()[:60_000])
-        finally:
-            os._exit(0)
-    os.close(writing)
-    answered, _, _ = select.select([reading], [], [], case.seconds)
-    answer = os.read(reading, 65_536) if answered else b""
-    os.close(reading)
-    if not answered:
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    if not answered:
-        return "hung", f"no end within {case.seconds} seconds"
-    if not answer:
-        return "died", f"exit status {status}"
-    verdict, what = json.loads(answer)
-    return verdict, what
+def judge_apart(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
+    """The same for each of several cases, in a process that is replaced when a case hangs or kills it."""
+    done = 0
+    while done < len(cases):
+        for verdict in _in_a_process(cases[done : done + CASES_IN_A_PROCESS]):
+            yield verdict
+            done += 1
+
+
+def _in_a_process(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
+    """The verdicts on cases up to the first that hangs or kills the process."""
+    fork = multiprocessing.get_context("fork")  # functions of cases can't be pickled
+    reading, writing = fork.Pipe(duplex=False)
+    process = fork.Process(target=_judge_all, args=(cases, writing))
+    process.start()
+    writing.close()
+    try:
+        for case in cases:
+            if not reading.poll(case.seconds):
+                yield "hung", f"no end within {case.seconds} seconds"
+                return
+            try:
+                yield reading.recv()
+            except EOFError:
+                process.join()
+                yield "died", f"exit code {process.exitcode}"
+                return
+    finally:
+        reading.close()
+        process.kill()
+        process.join()
+
+
+def _judge_all(cases: Sequence[Case], writing: Connection) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    for case in cases:
+        writing.send(judge(case))
 
 
 class Verdicts:
@@ -124,9 +140,15 @@ class Verdicts:
         console.print(table)
 
 
-def run_cases(cases: Iterable[Case], *, apart: bool = True, progress: bool = False) -> Verdicts:
-    """Judge cases one after the other."""
-    verdicts = Verdicts()
-    for case in track(list(cases), disable=not progress, transient=True):
-        verdicts.add(case, *(judge_apart(case) if apart else judge(case)))
+def run_cases(
+    cases: Iterable[Case], *, apart: bool = True, progress: bool = False, minutes: float | None = None
+) -> Verdicts:
+    """Judge cases one after the other, and begin none after so many minutes."""
+    cases, verdicts = list(cases), Verdicts()
+    judged = judge_apart(cases) if apart else map(judge, cases)
+    end = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    for case, verdict in track(zip(cases, judged, strict=True), total=len(cases), disable=not progress, transient=True):
+        verdicts.add(case, *verdict)
+        if time.monotonic() > end:
+            break
     return verdicts

@@ -1,104 +1,249 @@
 """Commands that are killed at any moment and given again: nothing finished is lost or done twice, and results agree.
 
-``train`` must give the model of an undisturbed run, bit for bit; ``reproduce`` every run once; ``search`` as many
-trials as were asked for. The graph is Texas, whose files must be there or in the folder that GCNSL_DATA names.
+Each case is a command that is killed four times, and begins in a new folder whenever it ends before it is killed. A
+process that has imported everything is forked for each attempt, so that a kill hits the command rather than its
+imports.
 """
 
 from __future__ import annotations
 
 import os
 import random
-import subprocess
+import signal
+import sqlite3
 import sys
 import tempfile
 import time
+import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
-import numpy as np
+import pandas as pd
 from bench.hostile.cases import Case
 
 import gcnsl
+from gcnsl import cli
 from gcnsl.experiments.result_exports import read_results
+from gcnsl.storage import load_folder
 
 ENDLESS = True
-GRAPH = "texas"
 SECONDS = 900
-"""More than a command takes that is killed, repeated, killed and repeated."""
-COMMANDS = {
-    "train": f"train {GRAPH} --method gcn --set epochs=150 --checkpoint-every 5 -o model",
-    "reproduce": f"reproduce accuracy --methods mlp --datasets {GRAPH} --splits random --runs 3 --store store.db",
-    "search": f"search {GRAPH} --method mlp --trials 4 --runs 1 --study study.db -o found.toml",
-}
-RUNS, TRIALS = 3, 4
-KILLS = 2
-"""How often a command is killed before it may finish."""
+"""More than a command takes that is killed and repeated a few times."""
+GRAPH = "--nodes nodes.csv --edges edges.csv"
+KILLS = 4
+
+
+class Command(ABC):
+    """A command, what it has finished at any moment, and what it leaves in the end."""
+
+    arguments: str
+    share: int = 3
+    """How often it is tried, in relation to the others."""
+    database: str = ""
+    """The SQLite file that it writes to."""
+
+    @abstractmethod
+    def finished(self, folder: Path) -> dict[str, Any]:
+        """What must be there, unchanged, after any kill from now on."""
+
+    @abstractmethod
+    def result(self, folder: Path) -> Any:
+        """What must be the same as without kills."""
+
+
+class Ended(NamedTuple):
+    """The exit code of a command that has ended, and what it has printed."""
+
+    code: int
+    output: str
+
+
+class Train(Command):
+    """One method, with checkpoints: the same bits."""
+
+    arguments = f"train {GRAPH} --method mlp --set epochs=60 --set patience=60 --checkpoint-every 3 -o model"
+    share = 20
+
+    def finished(self, folder: Path) -> dict[str, Any]:
+        """Nothing: an older checkpoint may be replaced."""
+        return {}
+
+    def result(self, folder: Path) -> Any:
+        """The weights, and all files."""
+        weights = {name: tensor.numpy().tobytes() for name, tensor in load_folder(folder / "model")[1].items()}
+        return weights, sorted(path.name for path in folder.iterdir())
+
+
+class Auto(Command):
+    """The selection of the best model: finished fits are kept until the model is there."""
+
+    arguments = f"train {GRAPH} --minutes 0.1 --quality fast -o model"
+    share = 1
+
+    def finished(self, folder: Path) -> dict[str, Any]:
+        """The files of finished fits."""
+        return {path.name: path.read_bytes() for path in folder.glob("model.checkpoint/*.safetensors")}
+
+    def result(self, folder: Path) -> Any:
+        """All files and the shape of predictions: how far it gets depends on the time that is left."""
+        shape = gcnsl.NodeClassifier.load(folder / "model", device="cpu").predict_proba().shape
+        return shape, sorted(path.name for path in folder.iterdir())
+
+
+class Reproduce(Command):
+    """Runs of an experiment: each is in the store once, with the same numbers."""
+
+    arguments = "reproduce accuracy --methods mlp --datasets synthetic-h0.5 --splits random --runs 3 --jobs 1"
+    database = "results.db"
+
+    def finished(self, folder: Path) -> dict[str, Any]:
+        """The results in the store."""
+        path = folder / self.database
+        return {found.spec.key: found for found in read_results(path)} if path.exists() and path.stat().st_size else {}
+
+    def result(self, folder: Path) -> Any:
+        """The numbers."""
+        return {key: (found.status, found.metrics) for key, found in self.finished(folder).items()}
+
+
+class Search(Command):
+    """Trials of a search: as many as were asked for, and settings in the end."""
+
+    arguments = f"search {GRAPH} --method mlp --trials 5 --runs 1 --study study.db -o found.toml"
+    share, database = 5, "study.db"
+
+    def finished(self, folder: Path) -> dict[str, Any]:
+        """The finished trials."""
+        if not (folder / self.database).exists():
+            return {}
+        with closing(sqlite3.connect(folder / self.database)) as connection:
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'trials'").fetchall():
+                return {}
+            query = "SELECT trial_id, state, datetime_complete FROM trials WHERE state IN ('COMPLETE', 'PRUNED')"
+            return {str(row[0]): row for row in connection.execute(query)}
+
+    def result(self, folder: Path) -> Any:
+        """The number of trials, and all files."""
+        return len(self.finished(folder)), sorted(path.name for path in folder.iterdir())
+
+
+COMMANDS: tuple[Command, ...] = (Train(), Reproduce(), Search(), Auto())
+
+
+LOADED_LATE = ("gcnsl.evaluation.hyperparameter_search", "gcnsl.evaluation.training_report", "gcnsl.experiments.run")
+"""What the commands import when they need it, which takes seconds."""
 
 
 def cases(rng: random.Random) -> Iterator[Case]:
     """Commands that are killed, without end."""
-    with tempfile.TemporaryDirectory() as folder:
-        began = time.perf_counter()
-        _finish("train", Path(folder))
-        seconds, expected = time.perf_counter() - began, _predictions(Path(folder))
+    for module in LOADED_LATE:
+        import_module(module)
+    known: dict[Command, tuple[float, Any]] = {}
     while True:
-        name, moments = rng.choice([*COMMANDS]), [rng.uniform(0.2, 1.1) * seconds for _ in range(KILLS)]
-        call = partial(killed_and_repeated, name, moments, expected)
-        yield Case(f"kills, {name}", "killed after " + ", ".join(f"{at:.2f} s" for at in moments), call, str, SECONDS)
+        (command,) = rng.choices(COMMANDS, [command.share for command in COMMANDS])
+        if command not in known:
+            known[command] = undisturbed(command)
+        name, seed = type(command).__name__.lower(), rng.randrange(2**31)
+        call = partial(killed_and_repeated, command, *known[command], seed)
+        yield Case(f"kills, {name}", f"seed {seed}", call, str, SECONDS)
 
 
-def killed_and_repeated(name: str, moments: list[float], expected: Any) -> str:
-    """What is wrong after a command was killed, repeated, killed again and at last finished; nothing is ""."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        for moment in moments:
-            process = _start(name, folder)
-            try:
-                process.wait(timeout=moment)
-                break  # it was faster
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        fault = _finish(name, folder)
-        return fault or _fault(name, folder, expected)
+def killed_and_repeated(command: Command, seconds: float, expected: Any, seed: int) -> str:
+    """What is wrong after a command was killed several times, and repeated until it ended; nothing is "".
+
+    Args:
+        command: The command.
+        seconds: How long it takes undisturbed.
+        expected: Its result then.
+        seed: Of the moments at which it is killed.
+    """
+    rng, kills = random.Random(seed), 0
+    while kills < KILLS:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+            folder, before = Path(place), dict[str, Any]()
+            write_tables(folder)
+            while kills < KILLS and attempt(command, folder, rng.uniform(0, seconds)) is None:
+                kills += 1
+                now = command.finished(folder)
+                if is_lost(before, now):
+                    return "something finished is lost or was done again"
+                before = now
+            seconds *= 1 if before or kills else 0.8  # it may be faster now
+            fault = completed(command, folder, expected)
+            if fault:
+                return fault
+    return ""
 
 
-def _fault(name: str, folder: Path, expected: Any) -> str:
-    if name == "train":
-        left = sorted(path.name for path in folder.iterdir() if path.name != "model")
-        if left:
-            return f"left behind: {', '.join(left)}"
-        return "" if np.array_equal(_predictions(folder), expected) else "the model predicts something else"
-    if name == "reproduce":
-        results = [result for result in read_results(folder / "store.db") if result.status == "ok"]
-        numbers = sorted(result.spec.run for result in results)
-        return "" if numbers == list(range(RUNS)) else f"there are the runs {numbers}"
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    storage = f"sqlite:///{folder / 'study.db'}"
-    (study,) = optuna.get_all_study_names(storage)
-    trials = optuna.load_study(study_name=study, storage=storage).trials
-    complete = [trial for trial in trials if trial.state.name in ("COMPLETE", "PRUNED")]
-    return "" if len(complete) == TRIALS else f"there are {len(complete)} trials instead of {TRIALS}"
+def is_lost(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether something that was finished is there no longer, or has changed."""
+    return any(now.get(name) != value for name, value in before.items())
 
 
-def _start(name: str, folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "gcnsl", *COMMANDS[name].split(), "--device", "cpu", "--quiet"]
-    home = Path(gcnsl.__file__).parents[1]
-    environment = os.environ | {"PYTHONPATH": str(home)}
-    return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+def completed(command: Command, folder: Path, expected: Any) -> str:
+    """What is wrong with the result of a command that was disturbed before and is now given for the last time."""
+    ended = attempt(command, folder, SECONDS)
+    if ended is None:
+        return f"it did not end within {SECONDS} seconds"
+    if ended.code != 0:
+        return f"exit code {ended.code}: {ended.output[-200:]}"
+    return "" if command.result(folder) == expected else f"the result is {str(command.result(folder))[-200:]}"
 
 
-def _finish(name: str, folder: Path) -> str:
-    process = _start(name, folder)
-    _, errors = process.communicate()
-    return "" if process.returncode == 0 else f"exit code {process.returncode}: {errors.strip()[-200:]}"
+def undisturbed(command: Command) -> tuple[float, Any]:
+    """How long a command takes, and its result."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_tables(Path(folder))
+        began = time.monotonic()
+        ended = attempt(command, Path(folder), SECONDS)
+        assert ended is not None
+        assert ended.code == 0, ended.output
+        return time.monotonic() - began, command.result(Path(folder))
 
 
-def _predictions(folder: Path) -> Any:
-    return gcnsl.NodeClassifier.load(folder / "model", device="cpu").predict_proba()
+def write_tables(folder: Path) -> None:
+    """Write a small graph, as two files."""
+    data = gcnsl.synthetic(n=60, classes=3, degree=4.0, features=6)
+    nodes = pd.DataFrame(data.x.numpy()).add_prefix("f").assign(label=data.y.numpy()).rename_axis("id")
+    nodes.to_csv(folder / "nodes.csv")
+    pd.DataFrame(data.edge_index.T.numpy(), columns=["source", "target"]).to_csv(folder / "edges.csv", index=False)
+
+
+def attempt(command: Command, folder: Path, seconds: float) -> Ended | None:
+    """Give a command in a process of its own; ``None`` if it had to be killed after so many seconds."""
+    with tempfile.TemporaryFile() as output:
+        child = os.fork()
+        if child == 0:
+            _give(command, folder, output.fileno())
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                output.seek(0)
+                return Ended(os.waitstatus_to_exitcode(status), output.read().decode(errors="replace"))
+            time.sleep(0.002)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return None
+
+
+def _give(command: Command, folder: Path, output: int) -> NoReturn:
+    """Be the command from now on."""
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.chdir(folder)
+    sys.argv = ["gcnsl", *command.arguments.split(), "--device", "cpu", "--quiet"]
+    code = 1
+    try:
+        cli.main()
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)

@@ -1,7 +1,7 @@
 """Damaged folders of models: they are refused, or predict what the undamaged one predicts; no code in them is run.
 
 Half of them have correct sums, as if someone had written them on purpose. These may predict something else, but nothing
-that is not finite.
+that is not finite. A folder that can be loaded is also used by one of the commands that take a model.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import hashlib
 import json
 import pickle
 import random
-import shutil
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -18,16 +17,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import safetensors.torch
 import torch
 from bench.hostile.cases import Case
 from bench.hostile.damage import damaged_bytes, damaged_document
 
 import gcnsl
+from gcnsl.cli import app
+from gcnsl.datasets import with_random_split
 from gcnsl.storage import CONFIG, TENSORS
 
 ENDLESS = True
-METHODS = ("gcn-sl", "mlp", "logistic")
+METHODS = ("gcn-sl", "gcn-sl-plus", "mlp", "logistic", "boosted-trees", "twins", "auto")
+COMMANDS = (
+    "predict {}/model -o {}/predictions.csv --quiet",
+    "predict {}/model --nodes {}/nodes.csv --edges {}/edges.csv -o {}/predictions.csv --quiet",
+    "explain {}/model n3 --json",
+    "report {}/model -o {}/page.html --seconds 0.1 --quiet",
+)
 CANARY = "code-was-run"
 
 
@@ -63,7 +71,9 @@ def load(files: dict[str, bytes], how: str, seed: int) -> tuple[Any, bool]:
         for name, content in spoilt.items():
             (model / name).write_bytes(content)
         try:
-            return gcnsl.NodeClassifier.load(model, device="cpu").predict_proba(), canary.exists()
+            probabilities = gcnsl.NodeClassifier.load(model, device="cpu").predict_proba()
+            _use(model.parent, rng.choice(COMMANDS))
+            return probabilities, canary.exists()
         except gcnsl.GcnslError:
             if canary.exists():
                 return None, True
@@ -128,14 +138,31 @@ def _spoilt_tensors(content: bytes, rng: random.Random) -> bytes:
     return safetensors.torch.save(tensors)
 
 
+def _use(folder: Path, command: str) -> None:
+    """Give a command about the model in a folder."""
+    for name, table in zip(("nodes", "edges"), _tables(), strict=True):
+        table.to_csv(folder / f"{name}.csv", index=False)
+    app(command.replace("{}", str(folder)).split(), standalone_mode=False)
+
+
+def _tables() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A graph of 60 nodes whose columns are of several kinds, as tables of nodes and edges."""
+    data = gcnsl.synthetic(n=60, classes=3, degree=4.0, features=6)
+    nodes = pd.DataFrame(data.x.numpy(), columns=[f"f{i}" for i in range(6)])
+    nodes.insert(0, "id", [f"n{i}" for i in range(60)])
+    nodes["kind"], nodes["since"] = [*"abc"] * 20, pd.date_range("2020-01-01", periods=60)
+    nodes.loc[::7, "f0"] = np.nan
+    nodes["label"] = np.array(["red", "green", "blue"])[data.y]
+    return nodes, pd.DataFrame(nodes["id"].to_numpy()[data.edge_index.T], columns=["source", "target"])
+
+
 def _trained(method: str) -> tuple[dict[str, bytes], Any]:
     """The files of a small model, and its predictions."""
-    data = gcnsl.synthetic(n=60, classes=3, degree=4.0, features=12)
-    classifier = gcnsl.NodeClassifier(method, epochs=3, device="cpu")
-    classifier.fit(data.x, data.y, edge_index=data.edge_index, node_ids=[f"n{i}" for i in range(60)])
-    folder = Path(tempfile.mkdtemp())
-    try:
-        classifier.save(folder / "model")
-        return {name: (folder / "model" / name).read_bytes() for name in (CONFIG, TENSORS)}, classifier.predict_proba()
-    finally:
-        shutil.rmtree(folder)
+    options = {"minutes": 0.05, "quality": "fast", "processes": 1} if method == "auto" else {"epochs": 3}
+    options = {} if method == "twins" else options
+    classifier = gcnsl.NodeClassifier(method, device="cpu", **options)
+    classifier.fit_graph(with_random_split(gcnsl.from_tables(*_tables())))
+    with tempfile.TemporaryDirectory() as folder:
+        classifier.save(Path(folder, "model"))
+        files = {name: Path(folder, "model", name).read_bytes() for name in (CONFIG, TENSORS)}
+    return files, classifier.predict_proba()

@@ -30,6 +30,10 @@ class InputError(GcnslError, ValueError):
     """Bad input. The message names the argument or file, the place, the value and a remedy."""
 
 
+class InputTypeError(InputError, TypeError):
+    """Bad input where scikit-learn's conventions ask for a ``TypeError``."""
+
+
 class ArgumentError(InputError):
     """An argument has a value that it can't have.
 

@@ -181,6 +181,13 @@ def test_report_without_results(gcnsl, tmp_path) -> None:
     assert "there is no such file; `gcnsl reproduce` makes one" in err
 
 
+def test_a_negative_seed_is_refused_before_anything_is_run(gcnsl, tmp_path) -> None:
+    code, _, err = gcnsl("reproduce", "accuracy", "--seed", -1, "--store", tmp_path / "new.db")
+    assert code == cli.BAD_INPUT
+    assert "--seed" in err
+    assert not (tmp_path / "new.db").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

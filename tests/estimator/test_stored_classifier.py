@@ -128,6 +128,17 @@ FORGERIES = {
     "bad parameter": lambda config, tensors: config["options"].update(epsilon=7),
     "bad shape": lambda config, tensors: config.update(shape="wide"),
     "bad history": lambda config, tensors: config["history"].update(mood="good"),
+    "history of other epochs": lambda config, tensors: config["history"]["values"].update(val_loss=[1.0, 2.0, 3.0]),
+    "history in words": lambda config, tensors: config["history"]["values"].update(val_loss=["low"]),
+    "best epoch": lambda config, tensors: config["history"].update(best_epoch=2),
+    "reason to stop": lambda config, tensors: config["history"].update(stopped=["epochs"]),
+    "a class that is a list": lambda config, tensors: config["classes"].__setitem__(1, [1]),
+    "a class without a name": lambda config, tensors: config["classes"].__setitem__(1, None),
+    "one class twice": lambda config, tensors: config["classes"].__setitem__(1, config["classes"][0]),
+    "names of features": lambda config, tensors: config.update(feature_names=["age"]),
+    "types of names": lambda config, tensors: config.update(feature_names=[None] * 20),
+    "name of a column": lambda config, tensors: config.update(weight_column=["weight"]),
+    "leaderboard": lambda config, tensors: config.update(leaderboard=[{"model": "mlp"}]),
 }
 
 
@@ -155,6 +166,8 @@ def encoded(tmp_path_factory):
     [
         lambda config, tensors: config.pop("encoder"),
         lambda config, tensors: config["encoder"]["levels"]["kind"]["texts"].append("yew"),
+        lambda config, tensors: config["encoder"]["levels"]["kind"]["texts"].__setitem__(0, [1]),
+        lambda config, tensors: config["encoder"]["levels"]["kind"].update(rare=None),
         lambda config, tensors: config["encoder"]["kinds"].update(age="colour"),
         forge_tensors(encoder__medians=lambda t: t[:0]),
     ],

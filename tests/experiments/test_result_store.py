@@ -88,6 +88,10 @@ DAMAGE = [
     """spec = json_set(spec, '$.options.lr', json('1e999'))""",
     r"""spec = replace(spec, '"texas"', '"\ud800"')""",
     """metrics = '{"test":NaN}'""",
+    """metrics = '{"test":0.5,"val":null}'""",
+    """metrics = '{"test":0.5,"train_nodes":0,"test_nodes":3}'""",
+    """metrics = '{"test":0.5,"train_nodes":3}'""",
+    """spec = json_set(spec, '$.task', 'search')""",
     "spec = '[]'",
     "spec = '{}'",
     "spec = json_set(spec, '$.run', 1000000000)",
@@ -139,6 +143,20 @@ def test_a_store_that_another_program_keeps_locked_is_named(store) -> None:
         connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(InputError, match=r"\(database is locked\): free the disk or end the program that uses it"):
             ResultStore(store.path)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_reading_needs_no_right_to_write(store) -> None:
+    store.add(result(0))
+    before = store.path.read_bytes()
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")  # others may read now, but not write
+        store.path.chmod(0o400)
+        store.path.parent.chmod(0o500)
+        assert read_results(store.path) == [result(0)]
+        store.path.parent.chmod(0o700)
+    assert store.path.read_bytes() == before
+    assert [path.name for path in store.path.parent.iterdir()] == ["results.db"]
 
 
 def test_a_lock_is_waited_for_with_a_message(store, monkeypatch) -> None:

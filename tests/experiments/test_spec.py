@@ -75,3 +75,5 @@ def test_a_renamed_option_changes_no_key() -> None:
 def test_a_specification_of_another_version_is_refused() -> None:
     with pytest.raises(InputError, match="unknown field colour"):
         RunSpec.from_dict(spec().to_dict() | {"colour": "red"})
+    with pytest.raises(InputError, match=r"search_trials\(None\) must be a whole number >= 1"):
+        RunSpec.from_dict(spec().to_dict() | {"task": "search"})

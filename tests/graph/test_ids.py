@@ -52,6 +52,8 @@ def test_strings_in_several_chunks() -> None:
     assert from_tables(nodes, edges).edge_index.tolist() == [[0, 0, 1, 2, 2], [1, 2, 0, 0, 2]]
     with pytest.raises(InputError, match="edges, row 2, column 'target' is 'd', which is not an id in nodes"):
         from_tables(nodes, pa.table({"source": ["a", "b"], "target": ["c", "d"]}))
+    with pytest.raises(InputError, match="nodes, row 2, column 'id' has a NUL character: remove it"):
+        from_tables(pa.table({"id": ["a", "a\0"], "f": [1.0, 2.0]}), edges)
     with pytest.raises(InputError, match="nodes, row 3: an earlier row has the id 'a' too"):
         from_tables(pa.table({"id": ["a", "b", "a"], "f": [1.0, 2.0, 3.0]}), edges)
 
@@ -66,6 +68,7 @@ def test_strings_in_several_chunks() -> None:
         ([1, 2, 10**30], ["1", "2", str(10**30)]),
         (np.array([0, 1, 2], dtype="datetime64[D]"), ["1970-01-01", "1970-01-02", "1970-01-03"]),
         ([b"a", b"\xff", "c"], ["a", "\\xff", "c"]),
+        (["a", "\ud800", "a\0"], ["a", "\\ud800", "a\\x00"]),
         ([1, "b", (2, 3)], ["1", "b", "(2, 3)"]),
         ([0.5, 1.5, 2.5], ["0.5", "1.5", "2.5"]),
         ([True, False, "x"], ["True", "False", "x"]),

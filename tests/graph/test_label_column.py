@@ -83,6 +83,7 @@ def test_other_labels_can_be_unknown(write) -> None:
             [2.0, 1.5, 0.5],
             r"^nodes, row 2, column 'label' is 1\.5: a class can't be a fraction .*; give integers or names",
         ),
+        (["a", "a\0", "b"], r"^nodes, row 2, column 'label' is a\x00: .* or have broken characters; give integers or"),
         ([2.0, None, 1e19], r"^nodes, row 3, column 'label' is 1e\+19: "),
         ([[1], [2]], "nodes: column 'label' can't be used as the label"),
     ],

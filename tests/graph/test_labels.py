@@ -28,6 +28,7 @@ LABELS = {
     "nothing among names": (["oak", "", "elm", "oak"], NAMES),
     "many digits": ([2**63, None, -5, 2**63], [-5, 2**63]),
     "names and numbers": (["b", None, 7, "b"], ["7", "b"]),
+    "names and a long number": (["b", None, 10**40, "b"], [str(10**40), "b"]),
 }
 
 
@@ -67,6 +68,8 @@ def test_booleans() -> None:
         ([[0], [1]], r"y has shape \(2, 1\): give one label for each node"),
         ([[0], [1, 2]], "y is not an array"),
         ([0.5, 1], r"y holds 0\.5: a class can't be a fraction"),
+        (np.array(["a", "a\0"], dtype=object), r"y holds 'a\\x00': a class can't .*broken characters"),
+        (["a", "\ud800"], r"y holds '\\ud800': a class can't .*broken characters"),
         (np.array([0.5, None, 1], dtype=object), r"y holds 0\.5: a class can't be a fraction"),
         ([1e19, 1], r"y holds 1e\+19"),
         ([np.inf, 1], "y holds inf"),
@@ -107,6 +110,7 @@ def test_bad_labels_are_named(arguments, message) -> None:
     [
         np.array([0, 1, 2], dtype="datetime64[D]"),
         np.array([0, 1, 2], dtype="datetime64[ns]"),
+        np.array([0, 1, 2], dtype="timedelta64[s]"),
         np.array([b"a", b"b", b"c"]),
         np.array([0, 1j, 2]),
         [object(), object(), object()],

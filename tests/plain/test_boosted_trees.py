@@ -37,6 +37,14 @@ def test_it_is_scikit_learn_s_on_the_same_columns(directed, classes, stages, rou
         assert model(*inputs).softmax(dim=1)[:, classes:].max() < 1e-9, "no training node has this class"
 
 
+@pytest.mark.parametrize(("outputs", "used"), [(2**62, 0), (0, 0), (2, 3)])
+def test_a_number_of_outputs_that_no_training_gives_is_refused(outputs, used) -> None:
+    model, _ = setup(BoostedTreesConfig(**SMALL), graph())
+    changed = {"outputs": torch.tensor(outputs), "walk.used": torch.tensor(used)}
+    with pytest.raises(ValueError, match=r"outputs"):
+        model.load_state_dict(model.state_dict() | changed)
+
+
 def test_there_are_no_more_stages_than_trees() -> None:
     data = graph()
     model, inputs = setup(BoostedTreesConfig(**SMALL), data)

@@ -3,6 +3,7 @@ import torch
 from torch_geometric.nn import LabelPropagation as Reference
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
+from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
 from gcnsl.plain import LabelPropagationConfig
 from gcnsl.plain.class_votes import ClassVotes
@@ -23,6 +24,14 @@ def test_it_is_that_of_torch_geometric(weighted, steps, alpha) -> None:
     votes = ClassVotes(N, CLASSES)
     votes.remember(y, torch.ones(N))
     torch.testing.assert_close(model(*inputs), votes.log_probabilities(scores))
+
+
+def test_a_number_of_steps_that_no_training_takes_is_refused() -> None:
+    model, _ = setup(LabelPropagationConfig(), graph())
+    state = model.state_dict()
+    model.load_state_dict(state | {"steps": torch.tensor(3)})
+    with pytest.raises(InputError, match=r"steps.* must be from 0 to 10000"):
+        model.load_state_dict(state | {"steps": torch.tensor(2**62)})
 
 
 def test_scores_reach_new_nodes() -> None:

@@ -43,6 +43,25 @@ def test_an_ensemble_is_restored_bit_for_bit() -> None:
     assert again.history == blend.history
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda plain: plain.update(temperature=None),
+        lambda plain: plain["members"][0].update(weight=-1),
+        lambda plain: plain["members"][0].update(temperature="x"),
+        lambda plain: plain["options"].update(quality="excellent"),
+        lambda plain: plain["history"].update(seconds="long"),
+    ],
+)
+def test_a_damaged_ensemble_is_refused(damage) -> None:
+    problem = small_problem()
+    blend = Blend((Member("x", 1.0, 1.0, fits(problem, "logistic")),), History(stopped="minutes"))
+    stored = stored_blend(blend, {"quality": "fast"})
+    damage(stored.plain)
+    with pytest.raises(ValueError, match="must be"):
+        restored_blend(stored, problem.graph, CPU)
+
+
 def test_names_below_a_part() -> None:
     tensors = {"a.b": torch.tensor(1), "ab.c": torch.tensor(2)}
     assert below("a", tensors) == {"b": torch.tensor(1)}

@@ -64,6 +64,8 @@ def test_bad_shapes_and_a_wrong_number_of_features_are_refused():
         esc(np.ones(3), 2)
     with pytest.raises(InputError, match=r"X has shape \(0, 3\)"):
         esc(torch.ones(0, 3), 2)
+    with pytest.raises(InputError, match=r"X is not an array \(.*\): give NumPy, torch or SciPy data"):
+        esc([[1, 2], [3]], 2)
     with pytest.raises(InputError, match="X has 3 features, but SpectralFeatures expects 4"):
         SpectralFeatures(n_components=2).fit(torch.ones(9, 4)).transform(torch.ones(2, 3))
 

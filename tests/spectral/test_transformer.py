@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gcnsl.spectral.transformer
-from gcnsl.errors import InputError
+from gcnsl.errors import LONGEST, InputError
 from gcnsl.spectral import SpectralFeatures
 
 from .cases import METHODS, angle, assert_matches_oracle, fitted, oracle, similarity, words
@@ -122,6 +122,24 @@ def test_the_same_seed_gives_the_same_bits(method, shape):
 @parametrize_with_checks([SpectralFeatures(method) for method in METHODS])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (None, "Expected 2D array"),
+        ("x", "could not convert string"),
+        ([[1, 2], [3]], "inhomogeneous"),
+        (words(4, 3) * 1j, "Complex data"),
+        (np.full((4, 3), np.nan), "contains NaN"),
+        (np.array([[object()]]), "must be a string or a real number"),
+    ],
+)
+def test_what_scikit_learn_refuses_is_an_error_of_the_package(x, message):
+    with pytest.raises(InputError, match=message) as refusal:
+        SpectralFeatures(n_components=2).fit(x)
+    assert len(str(refusal.value)) <= LONGEST
+    assert "\n" not in str(refusal.value)
 
 
 def test_the_documented_example():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -17,8 +19,10 @@ from gcnsl.graph import ColumnEncoder
 from gcnsl.graph.arcs import check_weights, edge_parts
 from gcnsl.graph.arrays import check_features
 from gcnsl.graph.ids import check_ids
+from gcnsl.graph.labels import number_classes
 from gcnsl.graph.simple_edges import check_edges
 from gcnsl.selection import AUTO, Blend
+from gcnsl.selection.leaderboard import COLUMNS, NUMBERS
 from gcnsl.selection.stored_member import Stored, below, restored_blend, restored_fits, stored_blend, stored_fit
 from gcnsl.sparse import from_parts, stored_parts
 from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings
@@ -64,6 +68,7 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         graph, stored = _graph(config, tensors), Stored(config, tensors)
         is_blend = config["method"] == AUTO
         fitted = restored_blend(stored, graph, chosen) if is_blend else restored_fits([stored], graph, chosen)[0]
+        classes, table = _classes(config["classes"]), _leaderboard(config)
         parameters = {name: config["parameters"].pop(name) for name in _KEPT_PARAMETERS}
         if config["parameters"]:
             raise ValueError(f"it has parameters {', '.join(config['parameters'])}")
@@ -73,9 +78,28 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         ) from error
     classifier.method, classifier.options = config["method"], config["options"]
     classifier.set_params(**parameters, random_state=config["seed"], device=device)
-    classifier._keep(fitted, np.array(config["classes"]), tensors["train_mask"], tensors["val_mask"])
-    if "leaderboard" in config:
-        classifier.leaderboard_ = pd.DataFrame(config["leaderboard"])
+    classifier._keep(fitted, classes, tensors["train_mask"], tensors["val_mask"])
+    if table is not None:
+        classifier.leaderboard_ = table
+
+
+def _classes(found: list[Any]) -> NDArray[Any]:
+    """The classes (C), in the order in which they are numbered."""
+    numbers, classes = number_classes(found, unknown=())
+    if len(classes) < len(found):
+        raise ValueError(f"its classes are {found}")
+    return classes[numbers]
+
+
+def _leaderboard(config: dict[str, Any]) -> pd.DataFrame | None:
+    """What was tried by an automatic selection, if the model comes from one."""
+    if "leaderboard" not in config:
+        return None
+    table = pd.DataFrame(config["leaderboard"])
+    kinds = {name: dict if name == "options" else Real if name in NUMBERS else str for name in COLUMNS}
+    if (*table,) != COLUMNS or not all(isinstance(cell, kinds[name]) for name in table for cell in table[name]):
+        raise ValueError("its leaderboard has columns or values that no leaderboard has")
+    return table
 
 
 def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
@@ -91,7 +115,12 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
     if config["node_ids"] is not None:
         ids = np.array(unpack_strings(tensors["node_ids"], tensors["node_ids.ends"]))
         graph.node_ids = check_ids(ids.astype(np.int64) if config["node_ids"] == "integers" else ids, n)
-    graph.update({name: config[name] for name in ("feature_names", "weight_column") if config[name] is not None})
+    names, weight_column = config["feature_names"], config["weight_column"]
+    if names is not None and (len(names) != d or not all(isinstance(name, str) for name in names)):
+        raise ValueError(f"feature_names are not the names of {d} features")
+    if not isinstance(weight_column, str | None):
+        raise ValueError(f"weight_column is {weight_column!r}")
+    graph.update({key: config[key] for key in ("feature_names", "weight_column") if config[key] is not None})
     if config["encoder"] is not None:
         graph.encoder = ColumnEncoder.from_state(config["encoder"], below("encoder", tensors))
         if len(graph.encoder.feature_names) != d:

@@ -22,7 +22,7 @@ def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
         raise InputError(f"store({str(path)!r}): there is no such file; `gcnsl reproduce` makes one")
     if Path(path).suffix == ".jsonl":
         return list(import_lines(path))
-    with ResultStore(path) as store:
+    with ResultStore(path, read_only=True) as store:
         return store.results()
 
 

@@ -32,6 +32,8 @@ _WAIT_SECONDS = 600.0
 """How long a process waits for another one that is writing, or for a full disk to be freed."""
 _PAUSE_SECONDS = 10.0
 """After so long it says that it is waiting."""
+_ALWAYS_NUMBERS = ("train", "val", "test", "train_nodes", "test_nodes", "epochs", "best_epoch", "validation", "trials")
+"""Metrics that are defined for every run that has them. Others may be ``None``."""
 _JSON_COLUMNS = ("spec", "metrics", "history")
 
 
@@ -71,8 +73,12 @@ def checked(result: RunResult) -> RunResult:
     """Return a result that was read from a file, or raise a ``ValueError`` that names what it can't have."""
     check_fields(result)
     numbers = {name: value for name, value in result.metrics.items() if name != "options"}
-    if not fits(numbers, dict[str, float | None]) or not isinstance(result.metrics.get("options", {}), dict):
+    certain = {name: value for name, value in numbers.items() if name in _ALWAYS_NUMBERS}
+    found = result.metrics.get("options", None if result.spec.task == "search" and result.status == "ok" else {})
+    if not (fits(numbers, dict[str, float | None]) and fits(certain, dict[str, float]) and isinstance(found, dict)):
         raise ValueError(f"metrics is {result.metrics!r}")
+    if not certain.get("train_nodes", 1) > 0 or ("train_nodes" in certain) != ("test_nodes" in certain):
+        raise ValueError(f"metrics has no numbers of nodes: {result.metrics!r}")
     "".join((result.device, result.version, result.split_hash, result.error, result.finished)).encode()
     return result
 
@@ -108,14 +114,19 @@ def by_error(results: Iterable[RunResult]) -> dict[str, list[str]]:
 class ResultStore(AbstractContextManager["ResultStore"]):
     """An SQLite file of results, for a ``with`` statement; it is created, with its folder, if it does not exist.
 
+    Args:
+        path: The file.
+        read_only: Whether nothing will be written, so that a file in a place without write access will do.
+
     Raises:
         InputError: If the file is not a store, or can't be read or written.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self.path = Path(path)
-        with writing(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+        if not read_only:
+            with writing(self.path):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
         pause = min(_PAUSE_SECONDS, _WAIT_SECONDS)
         try:
             self._connection = sqlite3.connect(self.path, timeout=pause, isolation_level=None)
@@ -123,17 +134,23 @@ class ResultStore(AbstractContextManager["ResultStore"]):
         except sqlite3.Error as error:
             raise self._refusal(error) from error
         try:
-            self._write(self._create)
+            if read_only:
+                self._patiently(self._check_version)
+            else:
+                self._write(self._create)
         except InputError:
             self._connection.close()
             raise
 
-    def _create(self) -> None:
+    def _check_version(self) -> None:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version != _VERSION:
+            raise self._refusal("it belongs to another program or another version")
+
+    def _create(self) -> None:
         if not self._connection.execute("SELECT name FROM sqlite_master").fetchall():
             self._connection.execute(f"PRAGMA user_version = {_VERSION}")
-        elif version != _VERSION:
-            raise self._refusal("it belongs to another program or another version")
+        self._check_version()
         self._connection.execute(f"CREATE TABLE IF NOT EXISTS runs (key PRIMARY KEY, {', '.join(COLUMNS)})")
         self._connection.execute("CREATE TABLE IF NOT EXISTS begun (key PRIMARY KEY)")
 

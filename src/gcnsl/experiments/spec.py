@@ -108,6 +108,8 @@ class RunSpec:
         spec = cls(**{**plain, "options": as_options(options)})
         check_fields(spec)
         check_whole("run", spec.run, most=MOST_RUNS)
+        if spec.task == "search":
+            check_whole("search_trials", dict(spec.options).get("search_trials"), least=1)
         hash(spec)  # options within options have none
         return spec
 

@@ -60,6 +60,12 @@ class Levels:
     def __len__(self) -> int:
         return len(self.texts) + self.missing + self.rare
 
+    def is_valid(self) -> bool:
+        """Whether levels that come from a file are of the right types, each once."""
+        are_texts = isinstance(self.texts, list) and all(isinstance(text, str) for text in self.texts)
+        flags = all(isinstance(flag, bool) for flag in (self.missing, self.rare))
+        return are_texts and flags and len(set(self.texts)) == len(self.texts)
+
     def features(self, codes: NDArray[np.int64], texts: pa.Array) -> NDArray[np.int64]:
         """Return which of the features is 1 in each row (n); -1 for none."""
         rare = len(self) - 1 if self.rare else -1
@@ -158,6 +164,8 @@ class ColumnEncoder:
             KeyError, TypeError, ValueError: If it is not the state of an encoder.
         """
         levels = {name: Levels(**parts) for name, parts in plain["levels"].items()}
+        if not all(map(Levels.is_valid, levels.values())):
+            raise ValueError("the levels of its encoder are not distinct texts")
         encoder = cls(plain["kinds"], tensors["medians"].numpy(), tensors["gaps"].numpy(), levels)
         categories = [name for name, kind in encoder.kinds.items() if kind == "category"]
         shape = (len(encoder.kinds) - len(categories),)

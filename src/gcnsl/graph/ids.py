@@ -35,11 +35,17 @@ def check_ids(node_ids: Any, num_nodes: int) -> NDArray[Any]:
         raise InputError(f"node_ids[{missing[0]}] is missing: give every node an id")
     ids = _integers(values)
     if ids is None:
-        ids = np.array([v.decode(errors="backslashreplace") if isinstance(v, bytes) else str(v) for v in values])
+        ids = np.array([_text(value) for value in values])
     index = pd.Index(ids)
     if not index.is_unique:
         raise InputError(f"node_ids has {index[index.duplicated()].tolist()[0]!r} twice: give every node its own id")
     return ids
+
+
+def _text(value: Any) -> str:
+    """A value as text that can be written to a file; NumPy would drop NUL characters at its end."""
+    content = value if isinstance(value, bytes) else str(value).encode(errors="backslashreplace")
+    return content.decode(errors="backslashreplace").replace("\0", "\\x00")
 
 
 def _integers(values: NDArray[Any]) -> NDArray[np.int64] | None:
@@ -63,11 +69,15 @@ def as_ids(table: Table, column: str) -> pa.ChunkedArray:
             values = values.cast(values.type.value_type)
         numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
         wanted = pa.int64() if numeric else _STRING
-        return values if values.type == wanted else values.cast(wanted)
+        values = values if values.type == wanted else values.cast(wanted)
     except pa.ArrowException as error:
         raise InputError(
             f"{table.name}: column {column!r} can't be used as ids ({error}); give integers or strings"
         ) from error
+    broken = np.zeros(len(values), dtype=bool) if numeric else pc.match_substring(values, "\0").to_numpy()
+    if broken.any():
+        raise InputError(f"{table.place(broken, column)} has a NUL character: remove it, or save the table again")
+    return values
 
 
 def find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str, str]) -> NDArray[np.int32]:

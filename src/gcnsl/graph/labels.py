@@ -23,7 +23,7 @@ from gcnsl.graph.table_reading import MISSING
 
 UNKNOWN = (str(UNLABELLED), *filter(None, MISSING))
 """The labels, as text, of nodes whose class is unknown, besides those that are missing."""
-NO_CLASS = "a class can't be a fraction or infinite; give integers or names"
+NO_CLASS = "a class can't be a fraction or infinite, or have broken characters; give integers or names"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
 
@@ -63,6 +63,9 @@ def number_classes(y: Any, unknown: Sequence[Any] = UNKNOWN) -> tuple[NDArray[np
     known = values[labelled]
     if known.dtype.kind == "O":
         known = _typed(known)
+    if known.dtype.kind == "O" and len({isinstance(label, str) for label in known}) > 1:
+        _check_classes(known)
+        known = known.astype(str)
     if known.dtype.kind == "f":
         unusable = known[is_no_class(known)]
         if len(unusable):
@@ -82,13 +85,22 @@ def number_classes(y: Any, unknown: Sequence[Any] = UNKNOWN) -> tuple[NDArray[np
 
 def _check_classes(labels: NDArray[Any]) -> None:
     """Refuse labels of types that a saved model can't keep."""
-    other = next((label for label in labels if not isinstance(label, int | str | np.integer | np.bool_)), None)
-    if other is not None:
-        raise InputError(f"y holds {other!r}: a class must be an integer, a truth value or text; convert it")
+    for label in labels:
+        if isinstance(label, np.timedelta64) or not isinstance(label, int | str | np.integer | np.bool_):
+            raise InputError(f"y holds {label!r}: a class must be an integer, a truth value or text; convert it")
+        if _is_broken(label):
+            raise InputError(f"y holds {str(label)!r}: {NO_CLASS}")
+
+
+def _is_broken(label: Any) -> bool:
+    """Whether a text has NUL characters, which NumPy drops at its end, or half of a surrogate pair."""
+    return isinstance(label, str) and label.encode(errors="ignore").replace(b"\0", b"").decode() != label
 
 
 def is_no_class(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which labels (n) are numbers that are not integers, or too large for one."""
+    """Which labels (n) are numbers that are not integers, or too large for one, or broken text."""
+    if labels.dtype.kind == "O":
+        return np.array([_is_broken(label) for label in labels], dtype=bool)
     if labels.dtype.kind != "f":
         return np.zeros(len(labels), dtype=bool)
     found: NDArray[np.bool_] = (labels != np.round(labels)) | (np.abs(labels) >= 2.0**63)
@@ -96,10 +108,14 @@ def is_no_class(labels: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _typed(values: Any) -> NDArray[Any]:
-    """Python objects in the type that NumPy finds for them, unless it would be floats for integers of many digits."""
+    """Python objects in the type that NumPy finds for them, unless that changes them.
+
+    NumPy makes floats of integers of many digits, and drops NUL characters at the end of a text.
+    """
     array = np.array(values.tolist())
-    exact = array.dtype.kind != "f" or not all(isinstance(value, int) for value in values)
-    return array if exact else np.array(values, dtype=object)
+    rounded = array.dtype.kind == "f" and all(isinstance(value, int) for value in values)
+    shortened = array.dtype.kind == "U" and any(_is_broken(value) for value in values)
+    return np.array(values, dtype=object) if rounded or shortened else array
 
 
 def check_labels(y: Any, num_nodes: int, class_names: Sequence[str] | None = None) -> tuple[Tensor, list[str]]:

@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gcnsl.checks import UNLABELLED
+from gcnsl.checks import UNLABELLED, check_whole
 from gcnsl.nn import Precomputed
 from gcnsl.nn.config import check_channels
 from gcnsl.options import option
@@ -111,6 +111,13 @@ class BoostedTrees(nn.Module):
         self.register_buffer("bias", torch.zeros(out_channels))
         self.register_buffer("mixing", torch.zeros(out_channels, out_channels))
         self.register_buffer("outputs", torch.tensor(1))
+        self.register_load_state_dict_post_hook(BoostedTrees._check_loaded)  # type: ignore[no-untyped-call]
+
+    def _check_loaded(self, _: Any) -> None:
+        """Refuse a number of outputs in a file that the trees can't be shared among."""
+        outputs = check_whole("outputs", int(self.outputs), least=1, most=len(self.bias))
+        if int(self.walk.used) % outputs:
+            raise ValueError(f"{int(self.walk.used)} trees can't be shared among {outputs} outputs")
 
     def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
         """Grow ten trees of each class at a time."""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
 
+from gcnsl.checks import check_whole
 from gcnsl.nn import Precomputed
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.options import option
 from gcnsl.plain.class_votes import ClassVotes, VotesConfig
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+
+MOST_STEPS = 10_000
+"""Scores have settled long before; a file that asks for more is damaged."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,16 @@ class LabelPropagation(ClassVotes):
         LabelPropagationConfig.check(alpha=alpha)
         self.alpha = alpha
         self.register_buffer("steps", torch.tensor(0))
+        self.register_load_state_dict_post_hook(LabelPropagation._check_loaded)  # type: ignore[no-untyped-call]
+
+    def _check_loaded(self, _: Any) -> None:
+        check_whole("steps", int(self.steps), most=MOST_STEPS)
 
     def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
         """Take one step after the other."""
         self.remember(y, weight / weight.max())
         self.steps.zero_()
-        while True:
+        while self.steps < MOST_STEPS:
             self.steps += 1
             yield
 

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from gcnsl.checks import check_whole
 from gcnsl.sparse import as_tensor
 
 BLOCK = 1 << 22
@@ -48,6 +49,16 @@ class TreeWalk(nn.Module):
         self.register_buffer("value", torch.zeros(trees, nodes, dtype=torch.float64))
         self.register_buffer("used", torch.tensor(0))
         self.register_buffer("depth", torch.tensor(0))
+        self.register_load_state_dict_post_hook(TreeWalk._check_loaded)  # type: ignore[no-untyped-call]
+
+    def _check_loaded(self, _: Any) -> None:
+        """Refuse numbers in a file that no trees have: they would be walked without end, or beyond their nodes."""
+        trees, nodes = self.left.shape
+        check_whole("used", int(self.used), most=trees)
+        check_whole("depth", int(self.depth), most=nodes)
+        for name, numbers in (("feature", self.feature), ("left", self.left), ("right", self.right)):
+            check_whole(name, int(numbers.min()))
+            check_whole(name, int(numbers.max()), most=None if name == "feature" else nodes - 1)
 
     def keep(self, predictors: Sequence[Any], edges: NDArray[np.float64]) -> None:
         """Store the trees of scikit-learn's histogram boosting after those that are stored already.
@@ -70,6 +81,7 @@ class TreeWalk(nn.Module):
 
     def forward(self, columns: Tensor) -> Tensor:
         """The value of each used tree for each row (n × used)."""
+        check_whole("feature", int(self.feature.max()), most=columns.shape[1] - 1, why="there are no further columns")
         step = max(1, BLOCK // max(1, int(self.used)))
         return torch.cat([self._walk(rows) for rows in torch.split(columns.double(), step)])
 

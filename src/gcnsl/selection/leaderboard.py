@@ -26,6 +26,7 @@ COLUMNS = (
     "weight",
     "verdict",
 )
+NUMBERS = ("validation", "test", "train_seconds", "predict_seconds", "weight")
 ENSEMBLE, MAJORITY = "ensemble", "majority class"
 Floats = NDArray[np.floating[Any]]
 

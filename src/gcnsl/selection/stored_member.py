@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gcnsl.checks import check_number
 from gcnsl.methods import Fitted, Prepared, find_method, prepare
-from gcnsl.selection.auto_settings import AUTO
+from gcnsl.selection.auto_settings import AUTO, AutoSettings
 from gcnsl.selection.blend import Blend, Member
 from gcnsl.training import History
 
@@ -85,11 +86,17 @@ def restored_blend(stored: Stored, graph: Data, device: torch.device) -> Blend:
         parts = (below(f"member.{number}.{fold}", stored.tensors) for fold in range(len(plain["fits"])))
         fits = [Stored(values, tensors) for values, tensors in zip(plain["fits"], parts, strict=True)]
         made = restored_fits(fits, graph, device)
-        members.append(Member(plain["name"], plain["weight"], plain["temperature"], made))
+        weight = check_number("weight", plain["weight"], above=0)
+        members.append(Member(str(plain["name"]), weight, _temperature(plain), made))
+    AutoSettings.check(**stored.plain["options"])
     logits = _finite({"logits": stored.tensors["logits"]})["logits"]
     if logits.shape != (graph.num_nodes, len(graph.class_names)) or logits.dtype != torch.float32:
         raise ValueError(f"logits are {logits.dtype} of shape {tuple(logits.shape)}")
-    return Blend(tuple(members), History.from_dict(stored.plain["history"]), stored.plain["temperature"], logits)
+    return Blend(tuple(members), History.from_dict(stored.plain["history"]), _temperature(stored.plain), logits)
+
+
+def _temperature(plain: Mapping[str, Any]) -> float:
+    return check_number("temperature", plain["temperature"], above=0)
 
 
 def _prepared(stored: Stored, graph: Data, device: torch.device) -> Prepared:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from gcnsl.cores import torch_threads_for
 from gcnsl.errors import InputError
+from gcnsl.graph.arrays import as_array
 from gcnsl.sparse import (
     SPARSE_SHARE,
     as_tensor,
@@ -154,12 +155,12 @@ def as_rows(x: Any, *, name: str = "X") -> Rows:
             sparse.
         name: What error messages call it.
     """
-    shape = tuple(x.shape) if hasattr(x, "shape") else np.shape(x)
+    as_numpy = not isinstance(x, Tensor)
+    if as_numpy and not scipy.sparse.issparse(x):
+        x = as_array(x, name)
+    shape = tuple(x.shape)
     if len(shape) != 2 or 0 in shape:
         raise InputError(f"{name} has shape {shape}: it must be two-dimensional with at least one row and one column")
-    as_numpy = not isinstance(x, Tensor)
-    if as_numpy:
-        x = x if scipy.sparse.issparse(x) else np.asarray(x)
     if x.dtype.is_complex if not as_numpy else x.dtype.kind not in "biuf":
         raise InputError(f"{name} has dtype {x.dtype}: features must be real numbers")
     if as_numpy:

@@ -14,7 +14,7 @@ from torch import Tensor
 from typing_extensions import Self
 
 from gcnsl.checks import check_choice, check_whole
-from gcnsl.errors import InputError
+from gcnsl.errors import InputError, InputTypeError
 from gcnsl.spectral.conventions import Scale
 from gcnsl.spectral.esc import LinearMap, choose_anchors, fit_esc
 from gcnsl.spectral.gaussian import GaussianMap, fit_sc
@@ -176,7 +176,12 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _rows(self, X: Any, *, reset: bool) -> Rows:
         """Check X as scikit-learn does or, if it is a tensor, as this package does."""
         if not isinstance(X, Tensor):
-            return as_rows(validate_data(self, X, reset=reset, accept_sparse="csr", dtype=["float64", "float32"]))
+            try:
+                X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=["float64", "float32"])
+            except (TypeError, ValueError) as error:
+                refusal = InputTypeError if isinstance(error, TypeError) else InputError
+                raise refusal(str(error)) from error
+            return as_rows(X)
         rows = as_rows(X)
         if reset:
             self.n_features_in_ = rows.shape[1]

@@ -7,8 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
+from gcnsl.checks import check_choice, check_number, check_whole
 from gcnsl.training.metrics import METRICS
 from gcnsl.training.settings import Monitor, StageSettings
+
+STOPPED = ("patience", "epochs", "minutes", "interrupted", "complete", "")
+"""Why a run has ended."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +128,15 @@ class History:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> History:
-        """The inverse of :meth:`to_dict`."""
-        return cls(**plain)
+        """The inverse of :meth:`to_dict`; raises a TypeError, ValueError or AttributeError if no run has them."""
+        history = cls(**plain)
+        columns = [np.asarray(values, dtype=np.float64) for values in history.values.values()]
+        if any(column.shape != (len(history),) for column in columns):
+            raise ValueError("history has values that are not one number for each epoch")
+        check_whole("best_epoch", history.best_epoch, most=len(history))
+        check_number("seconds", history.seconds, least=0)
+        check_choice("stopped", history.stopped, STOPPED)
+        return history
 
 
 def _score(values: Mapping[str, float], monitor: Monitor) -> tuple[float, float]:

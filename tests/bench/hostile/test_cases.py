@@ -33,10 +33,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("judged", [judge, judge_apart])
-@pytest.mark.parametrize("verdict", CASES)
-def test_verdicts(judged, verdict: str) -> None:
-    assert judged(CASES[verdict])[0] == verdict
+HUNG = Case("g", "sleeps", lambda: time.sleep(60), seconds=0.2)
+DIED = Case("g", "dies", lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+@pytest.mark.parametrize("judged", [lambda cases: map(judge, cases), judge_apart])
+def test_verdicts(judged) -> None:
+    assert [verdict for verdict, _ in judged([*CASES.values()])] == [*CASES]
 
 
 def test_a_refusal_must_not_be_long() -> None:
@@ -44,14 +47,13 @@ def test_a_refusal_must_not_be_long() -> None:
     assert judge(Case("g", "long", lambda: talk("xy")))[0] == "wordy"
 
 
-def test_what_hangs_is_killed() -> None:
+@pytest.mark.parametrize("together", [1, 2, 100])
+def test_what_hangs_or_dies_is_noticed_and_spoils_no_other(monkeypatch, together: int) -> None:
+    monkeypatch.setattr("bench.hostile.cases.CASES_IN_A_PROCESS", together)
     began = time.perf_counter()
-    assert judge_apart(Case("g", "sleeps", lambda: time.sleep(60), seconds=0.2))[0] == "hung"
+    verdicts = [verdict for verdict, _ in judge_apart([HUNG, CASES["worked"], DIED, DIED, CASES["refused"]])]
+    assert verdicts == ["hung", "worked", "died", "died", "refused"]
     assert time.perf_counter() - began < 30
-
-
-def test_what_dies_is_noticed() -> None:
-    assert judge_apart(Case("g", "dies", lambda: os.kill(os.getpid(), signal.SIGKILL)))[0] == "died"
 
 
 def test_the_summary_counts_every_case_and_shows_what_went_wrong(capsys) -> None:

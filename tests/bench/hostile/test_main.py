@@ -1,18 +1,33 @@
 """The short form of the program: a few cases of each kind."""
 
+import json
+import os
 import random
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from bench.hostile.cases import Verdicts, run_cases
+from bench.hostile.cases import BAD, GOOD, Verdicts, run_cases
 
 from bench.hostile import __main__ as program
-from bench.hostile import chosen_cases
+from bench.hostile import chosen_cases, models
+
+ROOT = Path(__file__).parents[3]
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes can't be forked here")
 
 
 def tried(what: str, count: int, seed: int = 0, only: tuple[str, ...] = ("",)) -> Verdicts:
     chosen = chosen_cases(what, count, random.Random(seed))
     return run_cases([case for case in chosen if case.group.startswith(only)], apart=False)
+
+
+def given(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The program in a process of its own, which has no threads when it forks."""
+    command = [sys.executable, "-m", "bench.hostile", *arguments]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT))), "COLUMNS": "150"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_tables() -> None:
@@ -29,10 +44,43 @@ def test_arguments() -> None:
 
 
 @pytest.mark.usefixtures("single_thread")
-def test_models() -> None:
-    verdicts = tried("models", 60)
+def test_arrays() -> None:
+    verdicts = tried("arrays", 300)
     assert verdicts.wrong == []
-    assert verdicts.total["refused"] > 20
+    assert min(verdicts.total["worked"], verdicts.total["refused"]) > 30
+
+
+@pytest.mark.usefixtures("single_thread")
+def test_models(monkeypatch) -> None:
+    monkeypatch.setattr(models, "METHODS", ("gcn-sl", "mlp", "logistic"))
+    verdicts = tried("models", 40)
+    assert verdicts.wrong == []
+    assert verdicts.total["refused"] > 10
+
+
+@pytest.mark.usefixtures("single_thread")
+def test_stores() -> None:
+    verdicts = tried("stores", 8)
+    assert verdicts.wrong == []
+    assert verdicts.total.total() == 8
+
+
+@forks
+def test_kills() -> None:
+    done = given("kills", "--cases", "2", "--seed", "0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(f"kills, {command}" in done.stdout for command in ("train", "search"))
+
+
+@forks
+@pytest.mark.skipif(
+    shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode != 0,
+    reason="nothing can be mounted here",
+)
+def test_places() -> None:
+    done = given("places", "--cases", "3", "--seed", "127")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(f"places, {how}" in done.stdout for how in ("full", "read-only", "locked"))
 
 
 def test_the_program_prints_the_seed_and_a_summary(monkeypatch, capsys) -> None:
@@ -44,3 +92,27 @@ def test_the_program_prints_the_seed_and_a_summary(monkeypatch, capsys) -> None:
     printed = capsys.readouterr().out
     assert "tables: 3 cases, seed 7" in printed
     assert "accepted" in printed
+
+
+def test_figures_are_recorded_beside_those_of_other_kinds(tmp_path) -> None:
+    path, verdicts = tmp_path / "hostile.json", tried("tables", 5)
+    program.record("tables", verdicts, seed=3, seconds=1.5, path=path)
+    program.record("api", Verdicts(), seed=4, seconds=0, path=path)
+    known = json.loads(path.read_text())
+    assert known.keys() == {"tables", "api"}
+    assert (known["tables"]["cases"], known["tables"]["seed"], known["tables"]["wrong"]) == (5, 3, [])
+    assert sum(known["tables"]["verdicts"].values()) == 5
+
+
+def test_the_documented_figures_are_those_of_the_recorded_runs() -> None:
+    known = json.loads(program.RECORD.read_text(encoding="utf-8"))
+    rows = [
+        [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        for line in (ROOT / "docs" / "hostile.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("| `")
+    ]
+    shown = {kind: [int(cell.replace(",", "")) for cell in cells] for kind, _, *cells in rows}
+    assert shown == {
+        kind: [run["cases"], *(run["verdicts"][name] for name in GOOD), sum(run["verdicts"][name] for name in BAD)]
+        for kind, run in known.items()
+    }
