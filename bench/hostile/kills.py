@@ -67,7 +67,7 @@ class Train(Command):
     """One method, with checkpoints: the same bits."""
 
     arguments = f"train {GRAPH} --method mlp --set epochs=60 --set patience=60 --checkpoint-every 3 -o model"
-    share = 20
+    share = 10
 
     def finished(self, folder: Path) -> dict[str, Any]:
         """Nothing: an older checkpoint may be replaced."""
@@ -83,7 +83,7 @@ class Auto(Command):
     """The selection of the best model: finished fits are kept until the model is there."""
 
     arguments = f"train {GRAPH} --minutes 0.1 --quality fast -o model"
-    share = 1
+    share = 3
 
     def finished(self, folder: Path) -> dict[str, Any]:
         """The files of finished fits."""

@@ -1,6 +1,8 @@
 import os
 import signal
+import threading
 
+import pytest
 import torch
 
 from gcnsl.sharding import process_group
@@ -66,3 +68,18 @@ def test_each_process_of_a_machine_has_its_own_gpu(monkeypatch) -> None:
     assert own_device("cpu") == "cpu"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert [own_device(wanted) for wanted in ("auto", "cuda", "cuda:0")] == ["cuda:2", "cuda:2", "cuda:0"]
+
+
+def test_sigterm_interrupts_until_another_process_has_ended(monkeypatch) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(process_group, "_others_ended", ended)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), process_group._telling_why():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+    try:
+        with process_group._telling_why():
+            ended.set()
+        signal.raise_signal(signal.SIGTERM)  # while the message is being printed
+    finally:
+        signal.signal(signal.SIGTERM, before)

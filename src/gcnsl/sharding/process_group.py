@@ -5,9 +5,12 @@ All of them make the same calls in the same order. Tensors on a CPU travel by gl
 
 import ctypes
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from types import FrameType
 from typing import Any
 
 import torch
@@ -20,6 +23,7 @@ PATIENCE = timedelta(minutes=30)
 """How long a process waits for another that is alive: the first one reads and prepares the graph for all."""
 _LEAST_RETURNED = -3
 """glibc's number for the smallest block that is returned, ``M_MMAP_THRESHOLD``."""
+_others_ended = threading.Event()
 _gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor  # the older name is deprecated
 _reduce_scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
 
@@ -59,12 +63,13 @@ def is_joined() -> bool:
 def joined() -> Iterator[None]:
     """Be a member of the group in this block."""
     _give_memory_back()
-    with _others_alive():
-        dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=PATIENCE)
-    try:
-        yield
-    finally:
-        dist.destroy_process_group()
+    with _telling_why():
+        with _others_alive():
+            dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=PATIENCE)
+        try:
+            yield
+        finally:
+            dist.destroy_process_group()
 
 
 def gather(part: Tensor) -> Tensor:
@@ -136,11 +141,34 @@ def _give_memory_back() -> None:
 
 
 @contextmanager
+def _telling_why() -> Iterator[None]:
+    """Ignore SIGTERM once another process has ended: torchrun sends it to all then, and this one has a line to print.
+
+    Until then, SIGTERM raises ``KeyboardInterrupt``. torchrun kills a process that is still there after 30 seconds.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        if not _others_ended.is_set():
+            signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    if not _others_ended.is_set():
+        signal.default_int_handler(number, frame)
+
+
+@contextmanager
 def _others_alive() -> Iterator[None]:
     """Say in one line that another process has ended, whatever the words of torch are."""
     try:
         yield
     except (RuntimeError, dist.DistBackendError) as error:
+        _others_ended.set()
         raise ProcessLost(
             f"process {rank()} of {size()} can't go on, because another one has ended: its own message, if it was not "
             "killed, says why. The same command continues from the last checkpoint, if there is one"
