@@ -137,6 +137,9 @@ def _check_values(x: Tensor, tensors: dict[str, Tensor], num_classes: int) -> No
         raise ValueError("y holds other values than class numbers")
     if any(tensors[name].dtype != torch.bool for name in PARTS[1:]):
         raise ValueError("its masks are not boolean")
+    train, val = (tensors[name] for name in PARTS[1:])
+    if not train.any() or (train & val).any() or (y[train | val] == UNLABELLED).any():
+        raise ValueError("its masks do not divide labelled nodes")
 
 
 def _edges(tensors: dict[str, Tensor], num_nodes: int) -> dict[str, Tensor]:
