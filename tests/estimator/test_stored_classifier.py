@@ -109,6 +109,7 @@ FORGERIES = {
     "weights of arcs": forge_tensors(arc_weight=lambda t: t - 1),
     "anchors": forge_tensors(precomputed__anchors=lambda t: t + N),
     "spectral": forge_tensors(precomputed__values=lambda t: t[:, 1:]),
+    "type of spectral": forge_tensors(precomputed__values=lambda t: t.long()),
     "total": forge_tensors(precomputed__total=lambda t: t[1:]),
     "labels": forge_tensors(y=lambda t: t[1:]),
     "weights": forge_tensors(model__gate=lambda t: t[1:]),

@@ -29,6 +29,7 @@ from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 from gcnsl.spectral import SpectralFeatures
+from gcnsl.spectral.conventions import restored
 
 Merge = Literal["concat", "average"]
 SpectralMethod = Literal["esc-anch", "esc", "sc"]
@@ -97,9 +98,8 @@ class GCNSLConfig(ModelConfig):
         """The saved spectral features."""
         if not self.spectral_channels:
             return None
-        values = tensors["values"]
-        if values.shape != (graph.num_nodes, self.n_components):
-            raise ValueError(f"F has shape {tuple(values.shape)}, not {(graph.num_nodes, self.n_components)}")
+        shape = {"values": (graph.num_nodes, self.n_components)}
+        (values,) = restored(tensors, shape, torch.device("cpu"), graph.x.dtype)
         return SpectralColumns(values, SpectralFeatures.from_state(plain, tensors, graph.x))
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:

@@ -49,13 +49,16 @@ def scale_factor(scale: Scale, n: int) -> float:
 
 
 def restored(
-    tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]], device: torch.device
+    tensors: Mapping[str, Tensor],
+    shapes: Mapping[str, tuple[int, ...]],
+    device: torch.device,
+    dtype: torch.dtype = torch.float64,
 ) -> Iterator[Tensor]:
-    """Saved tensors of these shapes, contiguous; raises a ValueError if one is not finite, or not in float64."""
+    """Saved tensors of these shapes, contiguous; raises a ValueError if one is not finite, or not of this type."""
     for name, shape in shapes.items():
         tensor = tensors[name]
-        if tensor.shape != shape or tensor.dtype != torch.float64 or not bool(tensor.isfinite().all()):
+        if tensor.shape != shape or tensor.dtype != dtype or not bool(tensor.isfinite().all()):
             raise ValueError(
-                f"{name} ({tensor.dtype}, {tuple(tensor.shape)}) is not a finite float64 tensor of {shape}"
+                f"{name} ({tensor.dtype}, {tuple(tensor.shape)}) is not a finite tensor of {dtype} and {shape}"
             )
         yield tensor.to(device).contiguous()
