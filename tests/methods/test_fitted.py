@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from gcnsl import InputError
 from gcnsl.graph import split_masks
 from gcnsl.methods import initial_model
 from gcnsl.training import Checkpoint, measure, predict_logits
@@ -31,6 +32,15 @@ def test_logits_are_those_of_the_trained_model_in_evaluation() -> None:
     assert not result.model.training
     assert result.logits().equal(predict_logits(result.model, result.prepared.inputs))
     assert not result.logits().requires_grad
+
+
+def test_logits_that_make_no_probabilities_are_refused() -> None:
+    result = fitted(prepared("mlp", QUICK, easy_graph()))
+    with torch.no_grad():
+        for weight in result.model.parameters():
+            weight.fill_(1e38)
+    with pytest.raises(InputError, match="predicts values that are not finite: .* train it again"):
+        result.logits()
 
 
 def test_training_starts_from_the_initial_model() -> None:

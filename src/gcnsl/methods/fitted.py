@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gcnsl.errors import Interrupted
+from gcnsl.errors import InputError, Interrupted
 from gcnsl.methods.prepared import Prepared
 from gcnsl.methods.together import train_together
 from gcnsl.sharding.process_group import is_joined
@@ -40,13 +40,13 @@ class Fitted:
         if self.known_logits is not None:  # several processes have computed them; for one there may be too many nodes
             return self.known_logits
         with self.prepared.threads():
-            return predict_logits(self.model, self.prepared.inputs).cpu()
+            return _usable(predict_logits(self.model, self.prepared.inputs).cpu())
 
     def grown_logits(self, graph: Data) -> Tensor:
         """Logits of a graph whose first nodes are those of the training graph, on the CPU."""
         with self.prepared.threads():
             inputs, options = self.prepared.grown_inputs(graph)
-            return predict_logits(self.model, inputs, **options).cpu()
+            return _usable(predict_logits(self.model, inputs, **options).cpu())
 
     def measure(self, mask: Tensor) -> dict[str, float]:
         """All metrics on the nodes of a mask, by name (:data:`gcnsl.training.METRICS`)."""
@@ -56,6 +56,16 @@ class Fitted:
         """Accuracy on the nodes of each mask, by name."""
         correct = self.logits().argmax(dim=1) == self.prepared.graph.y
         return {name: float(correct[mask].float().mean()) for name, mask in masks.items()}
+
+
+def _usable(logits: Tensor) -> Tensor:
+    """The same logits; raises an error if they make no probabilities."""
+    if logits.softmax(dim=1).isnan().any():
+        raise InputError(
+            "the model predicts values that are not finite: features of new nodes are too large, or its weights are "
+            "damaged; scale the features as in training, or train it again"
+        )
+    return logits
 
 
 def fit(
