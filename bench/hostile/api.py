@@ -76,7 +76,13 @@ def _targets() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], dict[s
         kinds = get_type_hints(type(method.config)) | get_type_hints(type(method.training))
         options = {option: kinds[option] for option in method.options() if option != "class_weight"}
         yield f"NodeClassifier {name}", lambda **given: fit(gcnsl.NodeClassifier(**given)), {"method": name}, options
-    own = {"validation_fraction": float, "random_state": int, "device": str, "checkpoint_every": int, "method": str}
+    own = {
+        "validation_fraction": float,
+        "random_state": int | None,
+        "device": str,
+        "checkpoint_every": int,
+        "method": str,
+    }
     yield (
         "NodeClassifier",
         lambda **given: fit(gcnsl.NodeClassifier(**given)),

@@ -39,7 +39,7 @@ def test_logits_that_make_no_probabilities_are_refused() -> None:
     with torch.no_grad():
         for weight in result.model.parameters():
             weight.fill_(1e38)
-    with pytest.raises(InputError, match="predicts values that are not finite: .* train it again"):
+    with pytest.raises(InputError, match=r"predicts values that are not finite: .* train it again"):
         result.logits()
 
 
