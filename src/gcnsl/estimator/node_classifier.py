@@ -25,9 +25,9 @@ from gcnsl.estimator import stored_classifier
 from gcnsl.estimator.best_for_graph import select_for_graph
 from gcnsl.estimator.documented import option_lines, with_options_of
 from gcnsl.estimator.grown_graph import in_training_order
-from gcnsl.estimator.over_nodes import ClassifierOverNodes, node_numbers
+from gcnsl.estimator.over_nodes import ClassifierOverNodes, labelled_nodes
 from gcnsl.files import digest
-from gcnsl.graph import draw_validation, encode_columns, encode_labels, from_arrays, read_labels, split_masks
+from gcnsl.graph import draw_validation, encode_columns, encode_labels, from_arrays, split_masks
 from gcnsl.graph.arcs import edge_parts
 from gcnsl.graph.masks import check_masks
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
@@ -306,7 +306,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             nodes: Count only these: a mask (n) or node numbers, of nodes held back from training, for example.
         """
         predicted = self.predict(X, edge_index=edge_index, edge_weight=edge_weight)
-        counted, truth = _labelled(y, nodes, len(predicted))
+        counted, truth = labelled_nodes(y, nodes, len(predicted))
         return float((predicted[counted] == truth).mean())
 
     def evaluate(
@@ -317,7 +317,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> classifier.evaluate(None, y, nodes=test)["roc-auc"]                           # doctest: +SKIP
         """
         probabilities = self.predict_proba(X, edge_index=edge_index, edge_weight=edge_weight)
-        counted, truth = _labelled(y, nodes, len(probabilities))
+        counted, truth = labelled_nodes(y, nodes, len(probabilities))
         numbers = pd.Index(self.classes_).get_indexer(pd.Index(truth))
         if (numbers < 0).any():
             unknown = truth[numbers < 0].tolist()[0]
@@ -380,18 +380,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _grown_logits(self, data: Data) -> Tensor:
         ordered, place = in_training_order(self.fitted_.prepared, data)
         return self.fitted_.grown_logits(ordered)[place]
-
-
-def _labelled(y: Any, nodes: Any, n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The numbers of those nodes that have a label, all or some of n, and their labels."""
-    truth, labelled = read_labels(y)
-    if len(truth) != n:
-        raise InputError(f"y has {len(truth)} entries: give one label for each of the {n} nodes")
-    counted = np.arange(n) if nodes is None else node_numbers(nodes, n)
-    counted = counted[labelled[counted]]
-    if not len(counted):
-        raise InputError("y has no label among the nodes to be counted: give labels, or other nodes")
-    return counted, truth[counted]
 
 
 def _seed(random_state: Any) -> int:

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from typing_extensions import Self
 
 from gcnsl.errors import InputError
+from gcnsl.graph import read_labels
 
 
 class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -74,3 +75,15 @@ def node_numbers(nodes: Any, n: int) -> NDArray[np.int64]:
             f"each of the {n} nodes"
         )
     return given
+
+
+def labelled_nodes(y: Any, nodes: Any, n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """The numbers of those nodes that have a label, all or some of n, and their labels."""
+    truth, labelled = read_labels(y)
+    if len(truth) != n:
+        raise InputError(f"y has {len(truth)} entries: give one label for each of the {n} nodes")
+    counted = np.arange(n) if nodes is None else node_numbers(nodes, n)
+    counted = counted[labelled[counted]]
+    if not len(counted):
+        raise InputError("y has no label among the nodes to be counted: give labels, or other nodes")
+    return counted, truth[counted]
