@@ -58,6 +58,9 @@ class Counting:
 
     def __call__(self, item: str) -> tuple[int, int, int]:
         self.calls += 1
+        if item == "grow":
+            self.memory = bytearray(os.urandom(1)) * 400_000_000
+            time.sleep(1.1)  # loky looks at the memory of its processes every second
         if item == "slow":
             time.sleep(600)
         if item == "die":
@@ -81,6 +84,13 @@ def test_processes_keep_what_they_were_given_and_are_replaced_if_they_die() -> N
         assert result[1] == 1
     with pytest.raises(InputError, match=r"jobs\(0\) must be >= 1"):
         Processes(0)
+
+
+def test_a_process_that_has_grown_keeps_what_it_was_given() -> None:
+    with Processes(1) as executor:
+        found = dict(executor.each(Counting(), deque(["a", "grow", "b"])))
+    assert [calls for _, calls, _ in found.values()] == [1, 2, 3]
+    assert len({process for process, _, _ in found.values()}) == 1
 
 
 def test_what_is_slow_is_killed_and_the_others_go_on() -> None:

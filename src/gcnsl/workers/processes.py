@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky import ProcessPoolExecutor, process_executor
 
 from gcnsl.checks import check_whole
 from gcnsl.workers.executor import Executor, Item, Result, WorkerLost
@@ -141,6 +141,7 @@ _given: dict[str, Any] = {}
 def _begin(worker: Worker, call: Callable[[Any], Any]) -> None:
     worker.begin()
     _given["call"] = call
+    process_executor._USE_PSUTIL = False  # loky would replace a process that has grown, by one without the function
 
     def watch() -> None:
         while True:
