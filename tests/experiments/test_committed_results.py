@@ -8,7 +8,7 @@ import pytest
 from gcnsl.experiments import paper
 from gcnsl.experiments.claims import to_markdown as claims_to_markdown
 from gcnsl.experiments.collect import collect
-from gcnsl.experiments.display_names import row_label
+from gcnsl.experiments.display_names import column_label, row_label
 from gcnsl.experiments.plan import COMPARED, OF_PAPER, plan
 from gcnsl.experiments.result_exports import read_results
 from gcnsl.experiments.result_tables import number_text, to_latex, to_markdown
@@ -63,6 +63,24 @@ def test_the_table_of_accuracies_is_of_these_runs(committed) -> None:
             ours = f"**{ours}**" if row in table.best(column) else ours
             theirs = f" *{number_text(printed.mean, None, '%')}*" if printed else ""
             assert told == ours + theirs
+
+
+def test_the_tables_beyond_the_paper_are_of_these_runs(committed) -> None:
+    (table,) = [table for table in committed.tables if table.name == "beyond-usual"]
+    rows = {shown_name(row): row for row in table.rows}
+    columns = {column_label(column): column for column in table.columns}
+    page = (ROOT / "docs" / "beyond.md").read_text(encoding="utf-8")
+    found = re.findall(r"^\| \| (.+) \|\n.+\n((?:\|.+\|\n)+)", page, flags=re.MULTILINE)
+    assert len(found) == 2
+    for heads, lines in found:
+        for line in lines.splitlines():
+            name, *told = line.strip("| ").split(" | ")
+            for head, number in zip(heads.split(" | "), told, strict=False):
+                cell = table.cells[rows[name], columns[head]]
+                ours = number_text(cell.mean, None, "%")
+                assert number == (f"**{ours}**" if rows[name] in table.best(columns[head]) else ours)
+    (missing,) = re.findall(r"^\d+ of \d+ cells", page, flags=re.MULTILINE)
+    assert f"- {missing} are not run yet.\n" in (ROOT / "results" / "tables.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_s_table_is_of_these_runs(committed) -> None:

@@ -42,7 +42,7 @@ def reproduce(
         typer.Argument(
             metavar="[EXPERIMENT]...",
             help="Which to run: accuracy, ablation, spectral, homophily, depth, runtime, synthetic, beyond or all. "
-            "Without a name, all but beyond are run: it searches for the hyper-parameters of every method on 15 graphs "
+            "Without a name, all but beyond are run: it searches for the hyper-parameters of every method on 13 graphs "
             "and takes many times as long.",
             show_default=False,
         ),
