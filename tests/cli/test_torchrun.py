@@ -53,6 +53,15 @@ def test_a_killed_process_ends_the_command_with_a_line_and_leaves_a_checkpoint(p
     assert (tmp_path / "model.checkpoint").exists()
 
 
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_other_commands_are_refused_once(rank: str, gcnsl, people, monkeypatch) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "test")
+    monkeypatch.setenv("RANK", rank)
+    code, out, err = gcnsl("inspect", *people)
+    assert (code, out) == (2, "")
+    assert ("torchrun can't divide `gcnsl inspect` among processes" in " ".join(err.split())) == (rank == "0")
+
+
 @pytest.mark.parametrize("method", ["auto", "sage"])
 def test_methods_that_processes_cannot_divide(method: str, gcnsl, people, monkeypatch) -> None:
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "test")

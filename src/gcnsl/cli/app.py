@@ -108,9 +108,14 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     _: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     _settings["debug"] = debug
+    if "TORCHELASTIC_RUN_ID" in os.environ and context.invoked_subcommand not in (None, "train"):
+        from gcnsl.cli.torchrun import refuse
+
+        refuse(str(context.invoked_subcommand))

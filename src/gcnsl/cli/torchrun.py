@@ -1,9 +1,20 @@
 """``torchrun -m gcnsl train``: the same command in several processes, of which the first one leads and prints."""
 
+from typing import NoReturn
+
 import typer
 
 from gcnsl.cli.app import BAD_INPUT
-from gcnsl.errors import ArgumentError
+from gcnsl.errors import ArgumentError, GcnslError
+
+
+def refuse(command: str) -> NoReturn:
+    """Every process would do all of the work of other commands; the first one says so."""
+    from gcnsl.sharding.process_group import rank
+
+    if rank() == 0:
+        raise GcnslError(f"torchrun can't divide `gcnsl {command}` among processes: only `train` is; call it directly")
+    raise typer.Exit(BAD_INPUT)
 
 
 def take_part(context: typer.Context, method: str, device: str) -> str | None:
