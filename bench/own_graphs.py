@@ -6,7 +6,7 @@ The references learn from training and validation nodes where they need no valid
 trees of scikit-learn, on features, neighbours' means of one and two steps and the degree; label propagation), and stop
 early by validation nodes otherwise (torch_geometric's GCN and SAGE, two layers of 64). ``auto`` is given the same nodes
 and so many minutes. Every split is written to ``bench/results/own_graphs.json`` when it is done, and is not measured
-again; run it on idle cores. Prints a table of mean test accuracy and ROC-AUC.
+again; run it on idle cores. Prints a table of mean test accuracy and ROC-AUC, in Markdown.
 """
 
 import argparse
@@ -20,8 +20,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -159,22 +157,31 @@ def measure(title: str, split: int, minutes: float, only: str | None) -> dict[st
         tried = classifier.leaderboard_
         singles = tried[~tried.model.isin(["ensemble", "majority class"])]
         single = singles.sort_values("validation", ascending=False).iloc[0]
-        found["best single"] = {"model": single.model, "accuracy": float(single.test), "roc-auc": float("nan")}
+        found["best single"] = {"model": single.model, "accuracy": float(single.test)}
     return found
 
 
-def print_table(results: dict[str, Any]) -> None:
-    """Means over splits, in percent: accuracy / ROC-AUC."""
+def table_of(results: dict[str, Any]) -> str:
+    """Means over splits, in percent, accuracy / ROC-AUC, and how far ``auto`` is ahead of the best reference."""
     names = [*REFERENCES, "best single", "auto"]
-    table = Table("graph", *names, title="test accuracy / ROC-AUC, %")
+    lines = [f"| | {' | '.join(names)} | ahead |", f"| --- |{' ---: |' * (len(names) + 1)}"]
     for title, splits in results.items():
-        cells = []
-        for name in names:
-            runs = [run[name] for run in splits.values() if name in run]
-            values = [100 * fmean(run[metric] for run in runs) for metric in ("accuracy", "roc-auc")] if runs else []
-            cells.append(" / ".join(f"{value:.1f}" for value in values if not np.isnan(value)) or "–")
-        table.add_row(f"{title} ({len(splits)})", *cells)
-    Console(width=160).print(table)
+        means = {name: means_of([run[name] for run in splits.values() if name in run]) for name in names}
+        if "accuracy" not in means["auto"]:
+            continue
+        ahead = means["auto"]["accuracy"] - max(means[name].get("accuracy", 0.0) for name in REFERENCES)
+        cells = [" / ".join(f"{value:.1f}" for value in means[name].values()) or "–" for name in names]
+        lines.append(f"| {title} ({len(splits)}) | {' | '.join(cells)} | {ahead:+.1f} |")
+    return "\n".join(lines) + "\n"
+
+
+def means_of(runs: list[dict[str, Any]]) -> dict[str, float]:
+    """The means of those scores that every run has, in percent."""
+    return {
+        metric: 100 * fmean(run[metric] for run in runs)
+        for metric in ("accuracy", "roc-auc")
+        if runs and all(metric in run for run in runs)
+    }
 
 
 def main() -> None:
@@ -196,7 +203,7 @@ def main() -> None:
             known |= measure(title, split, options.minutes, part)
             options.output.write_text(json.dumps(results, indent=1) + "\n")
             print(title, split, {name: round(100 * value["accuracy"], 1) for name, value in known.items()}, flush=True)
-    print_table(results)
+    print(table_of(results))
 
 
 if __name__ == "__main__":
