@@ -107,7 +107,7 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
     "gcn-sl-plus": {
         "lr": _log(0.001, 0.03),
         "weight_decay": _log(1e-4, 5e-3),
-        "hidden_channels": _one_of(64, 128),
+        "hidden_channels": _one_of(16, 64, 128),
         "neighbours_heads": _one_of(0, 1),
         "link_decay": _log(1e-4, 3e-3),
         "dropout": _steps(0.3, 0.8, 0.1),
