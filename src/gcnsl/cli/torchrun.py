@@ -9,11 +9,11 @@ from gcnsl.errors import ArgumentError, GcnslError
 
 
 def refuse(command: str) -> NoReturn:
-    """Every process would do all of the work of other commands; the first one says so."""
+    """End a command that torchrun can't divide: every process would do all of its work. Only the first one says so."""
     from gcnsl.sharding.process_group import rank
 
     if rank() == 0:
-        raise GcnslError(f"torchrun can't divide `gcnsl {command}` among processes: only `train` is; call it directly")
+        raise GcnslError(f"torchrun divides only `gcnsl train` among processes: run `gcnsl {command}` without it")
     raise typer.Exit(BAD_INPUT)
 
 

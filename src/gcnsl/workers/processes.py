@@ -141,7 +141,7 @@ _given: dict[str, Any] = {}
 def _begin(worker: Worker, call: Callable[[Any], Any]) -> None:
     worker.begin()
     _given["call"] = call
-    process_executor._USE_PSUTIL = False  # loky would replace a process that has grown, by one without the function
+    process_executor._USE_PSUTIL = False  # else loky replaces a process that has grown, by one that lacks the function
 
     def watch() -> None:
         while True:
