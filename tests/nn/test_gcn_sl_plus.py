@@ -65,6 +65,21 @@ def test_branches_of_length_one() -> None:
     torch.testing.assert_close(model(*inputs), expected, rtol=1e-4, atol=1e-4)
 
 
+def test_dropout_on_links_is_for_training_and_the_structure_branch_only() -> None:
+    model, inputs = built(directed_graph(), link_dropout=0.5, input_dropout=0.0)
+    whole, dropped = model.branches(*inputs), model.train().branches(*inputs)
+    for kept, branch in zip(whole[:-1], dropped[:-1], strict=True):
+        torch.testing.assert_close(branch, kept)
+    weight = model.lin_links.weight.T
+    draws = torch.stack([model.branches(*inputs)[-1] for _ in range(200)])
+    assert len(draws.flatten(1).unique(dim=0)) > 100
+    of_one_link = next(row for row in range(N) if inputs[1].csr.to_dense()[row].sum() == 1)
+    neighbour = int(inputs[1].csr.to_dense()[of_one_link].argmax())
+    doubled = (2 * weight[neighbour]).relu()  # a single link is lost, or counts twice
+    for row in draws[:, of_one_link].unique(dim=0):
+        assert torch.equal(row, torch.zeros_like(row)) or torch.allclose(row, doubled)
+
+
 def test_auto_follows_the_arcs() -> None:
     data = directed_graph()
     for one, other in zip(built(data)[1], built(data, direction="out")[1], strict=True):

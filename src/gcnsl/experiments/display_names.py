@@ -16,7 +16,7 @@ _PARTS = {
     "-neighbours": "without the head on neighbours",
     "-contrast": "without the contrastive term",
     "-structure": "without the structure branch",
-    "-links": "without both",
+    "-links": "without head and branch",
     "-directions": "without directions",
 }
 _GRAPHS = {

@@ -65,6 +65,7 @@ class GCNSLPlusConfig(ModelConfig):
     structure_branch: bool = option(True, "Whether to use the branch ReLU(A W_A).")
     dropout: float = option(0.5, "Dropout before the last layer.", least=0, below=1)
     input_dropout: float = option(0.5, "Dropout on X.", least=0, below=1)
+    link_dropout: float = option(0.0, "Dropout on A in the branch ReLU(A W_A).", least=0, below=1)
     normalize_branches: bool = option(False, "Whether the rows of every branch are divided by their length.")
     link_decay: float = option(1e-3, "Weight decay of the Q and of W_A, which have a row for every node.", least=0)
     link_lr: float | None = option(None, "Learning rate of the Q and of W_A; none for that of the others.", above=0)
@@ -130,7 +131,7 @@ class GCNSLPlus(nn.Module):
         similarity_channels, mean_degree, epsilon: See the heads.
         contrast, temperature: Weight and temperature of the contrastive term.
         structure_branch: Whether to use the branch ReLU(A W_A).
-        dropout, input_dropout: Dropout before W, and on X in H.
+        dropout, input_dropout, link_dropout: Dropout before W, on X in H, and on A in the structure branch.
         normalize_branches: Whether the rows of every branch are divided by their length.
         link_decay, link_lr: Weight decay and learning rate of the Q and of W_A, see :meth:`parameter_groups`.
         self_loops, adjacency_norm: How Â is computed from ``edge_index``, see :func:`gcnsl.nn.normalized_adjacency`.
@@ -160,6 +161,7 @@ class GCNSLPlus(nn.Module):
         structure_branch: bool = GCNSLPlusConfig.structure_branch,
         dropout: float = GCNSLPlusConfig.dropout,
         input_dropout: float = GCNSLPlusConfig.input_dropout,
+        link_dropout: float = GCNSLPlusConfig.link_dropout,
         normalize_branches: bool = GCNSLPlusConfig.normalize_branches,
         link_decay: float = GCNSLPlusConfig.link_decay,
         link_lr: float | None = GCNSLPlusConfig.link_lr,
@@ -172,7 +174,7 @@ class GCNSLPlus(nn.Module):
         self.rounds, self.direction, self.sides = rounds, direction, 2 if direction == "both" else 1
         self.self_loops, self.adjacency_norm = self_loops, adjacency_norm
         self.contrast, self.temperature = contrast, temperature
-        self.dropout, self.input_dropout = dropout, input_dropout
+        self.dropout, self.input_dropout, self.link_dropout = dropout, input_dropout, link_dropout
         self.normalize_branches, self.link_decay, self.link_lr = normalize_branches, link_decay, link_lr
 
         def heads(number: int, columns: int) -> nn.ModuleList:
@@ -241,7 +243,7 @@ class GCNSLPlus(nn.Module):
                 branches.append(step)
         branches += [head(rows, h, known=known) for head, rows in self._described_heads(x, links)]
         if self.lin_links is not None:
-            branches.append(self.lin_links(links).relu())
+            branches.append(self.lin_links(drop_entries(links, self.link_dropout, training=self.training)).relu())
         if not self.normalize_branches:
             return branches
         # What rounding leaves of a row of zeros must not become a row of length 1.
