@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Sequence
 
+import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
@@ -19,17 +21,29 @@ class ShardedMatrix(SparseMatrix):
     Args:
         rows: The rows of M, with columns in the order of the processes (:meth:`NodeRows.by_process`).
         whole_shape: The shape of M.
+        order: If this has changed the order of the entries, the place that each of them had in M's rows.
+        first_entry: The number of M's entries before these.
     """
 
-    def __init__(self, rows: Matrix, whole_shape: tuple[int, int]) -> None:
+    def __init__(
+        self, rows: Matrix, whole_shape: tuple[int, int], *, order: Tensor | None = None, first_entry: int = 0
+    ) -> None:
         n, columns = whole_shape
-        self.rows, self.whole_shape = rows, whole_shape
+        self.rows, self.whole_shape, self.order, self.first_entry = rows, whole_shape, order, first_entry
         self.shape = len(rows), len(rows) * columns // n
-        self.values = rows.values if isinstance(rows, SparseMatrix) else rows.flatten()
+        stored = rows.values if isinstance(rows, SparseMatrix) else rows.flatten()
+        self.values = stored if order is None else torch.empty_like(stored).index_copy_(0, order, stored)
 
     def to(self, device: torch.device | str) -> "ShardedMatrix":
         """The matrix on this device."""
-        return ShardedMatrix(self.rows.to(device), self.whole_shape)
+        order = None if self.order is None else self.order.to(device)
+        return ShardedMatrix(self.rows.to(device), self.whole_shape, order=order, first_entry=self.first_entry)
+
+    def with_values(self, values: Tensor) -> "ShardedMatrix":
+        """A matrix with the same pattern and other values, which are in the order of M's."""
+        stored = values if self.order is None else values[self.order]
+        rows = self.rows.with_values(stored) if isinstance(self.rows, SparseMatrix) else stored.view(self.rows.shape)
+        return ShardedMatrix(rows, self.whole_shape, order=self.order, first_entry=self.first_entry)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         """M·B: (k × w) → (k × w), both of this process."""
@@ -71,12 +85,19 @@ def _own_rows(value: Matrix, rows: NodeRows) -> Matrix:
 def _sharded_columns(value: Matrix, rows: NodeRows) -> ShardedMatrix:
     n, columns = value.shape
     part = _own_rows(value, rows)
+    first_entry = rows.own.start * columns if isinstance(part, Tensor) else part.first_entry
+    order = None
     if columns > n:
-        order = rows.by_process(columns)
+        by_process = rows.by_process(columns)
         if isinstance(part, Tensor):
-            part = part[:, order]
+            order = torch.arange(part.numel()).view(part.shape)[:, by_process].flatten()
+            part = part[:, by_process]
         else:
-            ordered = to_scipy(part)[:, order.numpy()]
-            ordered.sort_indices()
+            stored = to_scipy(part)
+            places = sp.csr_array((np.arange(stored.nnz), stored.indices, stored.indptr), shape=stored.shape)
+            places = places[:, by_process.numpy()]
+            places.sort_indices()
+            order = torch.from_numpy(places.data)
+            ordered = sp.csr_array((stored.data[places.data], places.indices, places.indptr), shape=places.shape)
             part = SparseMatrix(from_scipy(ordered))
-    return ShardedMatrix(part, (n, columns))
+    return ShardedMatrix(part, (n, columns), order=order, first_entry=first_entry)
