@@ -45,7 +45,7 @@ def check_seed(value: Any, name: str = "seed") -> int:
 
 
 def check_generator(value: Any, name: str = "random_state") -> Any:
-    """Return a ``numpy.random.RandomState`` from whatever scikit-learn takes for one; this may be a seed."""
+    """Return a seed, a ``numpy.random.RandomState`` or ``None`` as a ``RandomState``, like scikit-learn."""
     from sklearn.utils import check_random_state  # it takes long to load
 
     if isinstance(value, Real | str):

@@ -1,9 +1,9 @@
 """How many threads a piece of work gets.
 
-torch, NumPy and scikit-learn share even small work among threads that wait for each other in busy loops. Where another
-process has one of the cores, every such wait can last until the scheduler takes the core away from it, some
-milliseconds, and calls take 40 to 200 times as long. Our own calls therefore work in one thread unless there is much to
-do. How many threads they take depends on the size of the work alone, so that the same input gives the same bits.
+torch, NumPy and scikit-learn divide even small tasks among threads, which wait for each other in busy loops. While
+another process occupies one of the cores, such a wait can last until the scheduler interrupts that process. This takes
+some milliseconds, and makes calls 40 to 200 times slower. The package therefore works in one thread unless there is
+much to do. The number of threads depends on the size of the work alone, so that the same input gives the same bits.
 """
 
 import sys
@@ -18,19 +18,19 @@ import torch
 from threadpoolctl import ThreadpoolController
 
 LARGE = 1 << 29
-"""Multiply-adds from which work is shared among threads: half a second if they are those of sparse products."""
+"""Number of multiply-adds from which work is shared among threads. Sparse products need half a second for as many."""
 _allowed: ContextVar[int | None] = ContextVar("_allowed", default=None)
 
 
 def allowed_threads() -> int:
-    """How many threads the caller of the package lets torch use, whatever the block that we are in makes of it."""
+    """The number of threads that torch may use: what was set outside of all blocks of :func:`torch_threads_for`."""
     allowed = _allowed.get()
     return torch.get_num_threads() if allowed is None else allowed
 
 
 @contextmanager
 def torch_threads_for(work: int) -> Iterator[None]:
-    """In this block torch works in one thread, or in all that it may use if there are many multiply-adds to do."""
+    """Let torch work in one thread in this block, or in all allowed ones for :data:`LARGE` multiply-adds or more."""
     before, allowed = torch.get_num_threads(), allowed_threads()
     token = _allowed.set(allowed)
     torch.set_num_threads(allowed if work >= LARGE else 1)
@@ -43,7 +43,7 @@ def torch_threads_for(work: int) -> Iterator[None]:
 
 @contextmanager
 def threads_for(work: int) -> Iterator[None]:
-    """The same for torch, NumPy, SciPy and scikit-learn."""
+    """Like :func:`torch_threads_for`, but also for NumPy, SciPy and scikit-learn."""
     with torch_threads_for(work):
         if work >= LARGE:
             yield

@@ -49,9 +49,9 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reserved(path: Path) -> Iterator[None]:
-    """Let no other process write to a place while this block runs; a hidden file beside it says so.
+    """Reserve a place while this block runs, by a lock on a hidden file beside it.
 
-    The operating system forgets the reservation of a process that was killed.
+    Other processes that reserve the place get an error. The operating system releases the lock of a killed process.
 
     Raises:
         InputError: If another process has reserved the place.
@@ -62,10 +62,10 @@ def reserved(path: Path) -> Iterator[None]:
         return
     import fcntl
 
-    sign = path.with_name(f".{path.name}.lock")
+    lock = path.with_name(f".{path.name}.lock")
     with writing(path):
-        sign.parent.mkdir(parents=True, exist_ok=True)
-        file = sign.open("w")
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("w")
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,7 +75,7 @@ def reserved(path: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            sign.unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)
 
 
 def write_through(path: Path, content: bytes | str) -> None:

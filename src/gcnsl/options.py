@@ -114,9 +114,16 @@ class Options:
         return check_whole(name, value, **bounds)
 
     @classmethod
+    @cache
     def _declared(cls) -> dict[str, tuple[tuple[Any, ...], dict[str, Any]]]:
         """For each field the types that it allows, and the bounds of a number."""
-        return _read_declarations(cls)  # type: ignore[arg-type]  # mypy takes the class for one of its instances
+        hints = get_type_hints(cls)
+        declared = {}
+        for each in fields(cls):
+            hint = hints[each.name]
+            kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+            declared[each.name] = kinds, each.metadata["bounds"]
+        return declared
 
 
 def read_assignments(texts: Mapping[str, str]) -> dict[str, Any]:
@@ -142,17 +149,6 @@ def _whole_numbers(name: str, value: Any, bounds: Mapping[str, Any]) -> tuple[in
     if not isinstance(value, tuple | list):
         raise ArgumentError(name, value, "must be a list of whole numbers, such as [0, 1, 2]")
     return tuple(check_whole(name, each, **bounds) for each in value)
-
-
-@cache
-def _read_declarations(owner: type[Options]) -> dict[str, tuple[tuple[Any, ...], dict[str, Any]]]:
-    hints = get_type_hints(owner)
-    declared = {}
-    for each in fields(owner):
-        hint = hints[each.name]
-        kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        declared[each.name] = kinds, each.metadata["bounds"]
-    return declared
 
 
 def _range_in_words(kinds: tuple[Any, ...], bounds: Mapping[str, float]) -> str:

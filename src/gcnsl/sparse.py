@@ -120,7 +120,7 @@ def edges_sorted(edge_index: Tensor, num_nodes: int, *, self_loops: bool) -> Ten
 def weighted_edges_sorted(
     edge_index: Tensor, weight: Tensor, num_nodes: int, *, self_loops: bool
 ) -> tuple[Tensor, Tensor]:
-    """The same with the weight of each edge (E), the largest one of duplicates; a loop that is added has weight 1."""
+    """Like :func:`edges_sorted`, with weights (E): of duplicates the largest is kept, and added loops have weight 1."""
     if self_loops:
         edges, weights = add_remaining_self_loops(edge_index, weight, fill_value=1.0, num_nodes=num_nodes)
     else:

@@ -30,6 +30,15 @@ def test_inspect_bundled_graph(gcnsl, tmp_path) -> None:
     assert (tmp_path / "debian.png").stat().st_size > 10_000
 
 
+def test_class_names_and_titles_are_not_markup(gcnsl, tables) -> None:
+    nodes, edges = tables
+    nodes.write_text(nodes.read_text().replace("even", "[/]").replace("odd", "[red]"))
+    nodes = nodes.rename(nodes.with_name("people [bold].csv"))
+    code, out, _ = gcnsl("inspect", "--nodes", nodes, "--edges", edges)
+    assert code == 0
+    assert all(text in out for text in ("[/]", "[red]", "people [bold]"))
+
+
 def test_inspect_own_tables_as_json(gcnsl, tables) -> None:
     code, out, _ = gcnsl("inspect", "--nodes", tables[0], "--edges", tables[1], "--json")
     summary = json.loads(out)

@@ -1,5 +1,8 @@
 import pytest
 
+from gcnsl import synthetic
+from gcnsl.datasets import with_random_split
+from gcnsl.experiments import run
 from gcnsl.experiments.collect import collect
 from gcnsl.experiments.paper_report import render
 from gcnsl.experiments.plan import Scope
@@ -19,6 +22,17 @@ def all_methods(monkeypatch):
     """All ten names are registered; those but GCN-SL train in no time."""
     for name, method in fake_methods().items():
         monkeypatch.setitem(METHODS, name, method)
+
+
+@pytest.fixture
+def small_graphs(monkeypatch):
+    """Every graph is a small one, whatever its name."""
+
+    def load(name, *, split, runs, seed, root=None, directed=False):
+        data = synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=seed, signal=0.9)
+        return data if split is None else with_random_split(data, runs=runs, seed=seed)
+
+    monkeypatch.setattr(run, "load", load)
 
 
 @pytest.fixture(scope="session")

@@ -73,7 +73,8 @@ def _accuracy(spec: RunSpec, options: dict) -> float:
     row = paper.ACCURACY.get(spec.method, paper.ACCURACY["h2gcn-1"]).get(spec.dataset)
     mean = row.mean / 100 if row else 0.6
     if spec.method in MERGES:
-        printed = paper.ABLATION.get((spec.method, options["use_adjacency"], options["use_reconnected"]))
+        graphs = "+".join(["A"] * options["use_adjacency"] + ["A*"] * options["use_reconnected"])
+        printed = paper.ABLATION.get(f"{spec.method} {graphs or 'neither'}")
         mean = printed[spec.dataset].mean / 100 if printed and spec.dataset in printed else mean - 0.03
         mean -= 0.01 * (not options["use_spectral"]) + (0.025 if spec.dataset == "squirrel" else 0.0)
     return mean - 0.02 * max(0, options.get("num_layers", 2) - 2)

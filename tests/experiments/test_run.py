@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsl import InputError, synthetic
-from gcnsl.datasets import with_random_split
+from gcnsl import InputError
 from gcnsl.errors import GcnslError
 from gcnsl.experiments import run
 from gcnsl.experiments.plan import Scope, plan
@@ -24,17 +23,6 @@ from . import run_in_processes
 from .fake_methods import LOG
 
 PROGRAM = [sys.executable, str(Path(run_in_processes.__file__))]
-
-
-@pytest.fixture
-def small_graphs(monkeypatch):
-    """Every graph is a small one, whatever its name."""
-
-    def load(name, *, split, runs, seed, root=None, directed=False):
-        data = synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=seed, signal=0.9)
-        return data if split is None else with_random_split(data, runs=runs, seed=seed)
-
-    monkeypatch.setattr(run, "load", load)
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@ import time
 
 import pytest
 
-from gcnsl import synthetic
-from gcnsl.datasets import with_random_split
 from gcnsl.errors import DownloadError
 from gcnsl.experiments import run, run_elsewhere
 from gcnsl.experiments.plan import Scope, plan
@@ -13,18 +11,8 @@ from gcnsl.experiments.run_elsewhere import execute_elsewhere
 
 from ..workers.fake_executor import FakeExecutor
 
+pytestmark = pytest.mark.usefixtures("small_graphs", "all_methods")
 SCOPE = Scope(methods=["mlp", "gcn"], datasets=["texas"], splits=["random"], runs=4)
-
-
-def small_graph(name, *, split, runs, seed, root=None, directed=False):
-    data = synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=seed, signal=0.9)
-    return data if split is None else with_random_split(data, runs=runs, seed=seed)
-
-
-@pytest.fixture(autouse=True)
-def small_graphs(monkeypatch, all_methods):
-    """Every graph is a small one, and every method a quick one."""
-    monkeypatch.setattr(run, "load", small_graph)
 
 
 def numbers(store) -> dict:
@@ -92,14 +80,14 @@ def test_nothing_is_begun_when_the_time_is_up(tmp_path) -> None:
 def test_a_graph_that_workers_do_not_have_is_sent(tmp_path, monkeypatch) -> None:
     specs = plan("accuracy", SCOPE).specs
     run.execute(specs, tmp_path / "here.db", device="cpu", jobs=1)
-    read = run_elsewhere.Laboratory._read
+    read = run_elsewhere.Runner._read
 
     def only_if_sent(self, spec):
         if self.graph is None:
             raise DownloadError("no network")
         return read(self, spec)
 
-    monkeypatch.setattr(run_elsewhere.Laboratory, "_read", only_if_sent)
+    monkeypatch.setattr(run_elsewhere.Runner, "_read", only_if_sent)
     executor = FakeExecutor()
     execute_elsewhere(specs, tmp_path / "there.db", executor, device="cpu")
     assert numbers(tmp_path / "there.db") == numbers(tmp_path / "here.db")
@@ -118,7 +106,7 @@ def test_a_graph_that_nobody_has_fails_its_runs(tmp_path, monkeypatch) -> None:
 def test_what_else_goes_wrong_fails_one_run(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(run, "train_run", lambda spec, *_, **__: 1 / (spec.run - 2))
     specs = plan("accuracy", SCOPE).specs
-    laboratory = run_elsewhere.Laboratory("cpu", None, 4)
-    assert laboratory(specs[2]).error == "ZeroDivisionError: division by zero"
-    assert laboratory(specs[1]) == -1.0
-    assert run_elsewhere.Laboratory("cpu", None, 4, end=time.time())(specs[1]) is None
+    runner = run_elsewhere.Runner("cpu", None, 4)
+    assert runner(specs[2]).error == "ZeroDivisionError: division by zero"
+    assert runner(specs[1]) == -1.0
+    assert run_elsewhere.Runner("cpu", None, 4, end=time.time())(specs[1]) is None

@@ -61,8 +61,9 @@ def test_follows_torchs_seed() -> None:
 
 def test_does_nothing_outside_training_or_at_rate_zero() -> None:
     x = torch.randn(4, 4)
-    assert dropout(x, 0.5, training=False) is x
-    assert dropout(x, 0.0, training=True) is x
+    for features in (x, SparseMatrix(x.to_sparse_csr())):
+        assert drop_entries(features, 0.5, training=False) is features
+        assert drop_entries(features, 0.0, training=True) is features
 
 
 def drop_own_rows(rate: float) -> list[list[list[float]]]:

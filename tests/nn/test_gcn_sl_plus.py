@@ -97,6 +97,11 @@ def test_an_edge_index_does_in_place_of_matrices(direction) -> None:
     nodes = torch.arange(N)
     losses = [model.extra_loss(x, *of, y=data.y, nodes=nodes) for of in ((data.arc_index,), matrices)]
     torch.testing.assert_close(*losses)
+    for ask in (model.branches, model.learned_graph):
+        torch.testing.assert_close(ask(x, data.arc_index), ask(x, *matrices))
+    (one,), (other,) = model.comparisons(x, data.arc_index), model.comparisons(x, *matrices)
+    assert one.epsilon == other.epsilon
+    assert torch.equal(one.rows.to_dense(), other.rows.to_dense())
 
 
 def test_the_extra_loss_is_the_contrastive_term_of_every_head() -> None:

@@ -78,7 +78,7 @@ def test_a_list_has_room_for_a_constant_number_of_pairs_per_row() -> None:
     pairs = reserve(CASE.z, Regime.STREAMED)
     assert pairs.regime is Regime.STREAMED
     assert pairs.start.shape == (301,)
-    assert pairs.columns.shape == (capacity(CASE.z, 300),) == (300 * capacity(CASE.z, 1),)
+    assert pairs.columns.shape == (capacity(CASE.z),) == (300 * capacity(CASE.z[:1]),)
     assert not pairs.start.any()
 
 

@@ -13,7 +13,7 @@ from gcnsl.workers.processes import Processes, Worker, watching
 
 
 def test_workers_share_the_cores(monkeypatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    monkeypatch.setattr("gcnsl.workers.processes.cpu_count", lambda: 16)
     assert [Worker.one_of(jobs).threads for jobs in (1, 4, 5, 32)] == [16, 4, 3, 1]
     assert Worker.one_of(1).parent == os.getpid()
 
@@ -23,9 +23,9 @@ def test_an_orphan_ends_itself(monkeypatch) -> None:
         raise SystemExit(code)
 
     monkeypatch.setattr(os, "_exit", exited)
-    Worker(os.getppid(), 1).stop_if_orphaned(None)
+    Worker(os.getppid(), 1).stop_if_orphaned()
     with pytest.raises(SystemExit):
-        Worker(os.getppid() + 1, 1).stop_if_orphaned(None)
+        Worker(os.getppid() + 1, 1).stop_if_orphaned()
 
 
 def test_one_looks_now_and_then_and_once_more_at_the_end() -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
@@ -47,7 +48,7 @@ class ProgressBar:
     ) -> None:
         """Show how much is done, of how much, a few words about it, and the time left, by default from the speed.
 
-        What the first call says was done before.
+        What the first call gives as ``completed`` was done earlier, and says nothing about the speed.
         """
         self._first = min(self._first, completed)
         self._text = self._text if text is None else text
@@ -133,18 +134,19 @@ def _forecast(epoch: Epoch, most: int, minutes: float | None) -> str:
 def runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[str, int], None], Callable[[Epoch], None]]]:
     """A bar over many trainings; gives the functions to call before each of them and after each epoch."""
     with progress("Comparing", total, quiet=quiet) as bar:
-        done, name, spent, began = -1, "", 0.0, time.monotonic()
+        begun, name, spent, began = 0, "", 0.0, time.monotonic()
 
         def begin(method: str, run: int) -> None:
-            nonlocal done, name, spent
-            done, name, spent = done + 1, f"{done + 2}/{total}  {method}, run {run}", time.monotonic() - began
-            bar.update(completed=done, text=name)
+            nonlocal begun, name, spent
+            begun += 1
+            name, spent = f"{begun}/{total}  {method}, run {run}", time.monotonic() - began
+            bar.update(completed=begun - 1, text=name)
 
         def show(epoch: Epoch) -> None:
             this_run = epoch.seconds + epoch.seconds_left
-            others = (total - done - 1) * (spent + this_run) / (done + 1)  # each as long as the runs so far
+            others = (total - begun) * (spent + this_run) / begun  # each as long as the runs so far
             bar.update(
-                completed=done + epoch.seconds / this_run,
+                completed=begun - 1 + epoch.seconds / this_run,
                 text=f"{name}  {epoch.validation}",
                 seconds_left=epoch.seconds_left + others,
             )
@@ -181,9 +183,8 @@ def percent(share: float | None) -> str:
 
 def say(what: str, sentence: object, style: str = "", *, where: Console | None = None) -> None:
     """Print one line that can be copied, on stderr unless told otherwise."""
-    where = where or err
     line = Text.assemble((f"{what}:", style), f" {sentence}")  # at once, or a bar would be drawn in between
-    where.print(line, highlight=False, soft_wrap=True)
+    (where or err).print(line, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
@@ -194,7 +195,7 @@ def print_json(value: Any) -> None:
 
 def print_facts(title: str, facts: Mapping[str, str]) -> None:
     """Print names and values, which may have markup."""
-    table = Table(title=title, title_style="bold", show_header=False)
+    table = Table(title=escape(title), title_style="bold", show_header=False)
     table.add_column(style="cyan")
     table.add_column()
     for name, value in facts.items():
@@ -211,7 +212,7 @@ def print_table(
     right: Container[str] = (),
 ) -> None:
     """Print a table whose cells may have markup; the columns in ``right`` are aligned to the right."""
-    table = Table(title=title, caption=caption, title_style="bold", title_justify="left")
+    table = Table(title=title and escape(title), caption=caption, title_style="bold", title_justify="left")
     for heading in headings:
         table.add_column(heading, justify="right" if heading in right else "left")
     for row in rows:

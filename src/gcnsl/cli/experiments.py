@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -106,7 +107,7 @@ def reproduce(
     err.print(f"{len(specs)} runs, {len(specs) - len(missing)} of them already done", highlight=False)
     if missing:
         how: dict[str, Any] = {"device": device, "root": root, "runs_after_search": runs, "minutes": minutes}
-        elsewhere = workers(cluster, jobs if cluster else None, quiet=quiet)  # processes are started by `execute`
+        elsewhere = workers(cluster, (jobs or 1) if cluster else 1, quiet=quiet)  # `execute` starts processes
         try:
             with elsewhere as executor, progress("Running", 1.0, unit="run", quiet=quiet) as bar:
                 tell = _reporter(bar, missing)
@@ -115,7 +116,9 @@ def reproduce(
                 else:
                     execute_elsewhere(missing, store, executor, **how, on_result=tell)
         except KeyboardInterrupt:
-            err.print(f"Interrupted. The finished runs are in {store}; the same command continues from there.")
+            err.print(
+                f"Interrupted. The finished runs are in {store}; the same command continues from there.", markup=False
+            )
             raise typer.Exit(INTERRUPTED) from None
         results = _stored(store)
         planned = [plan(name, replace(scope, results=results)) for name in names]  # searches have been followed by runs
@@ -126,7 +129,7 @@ def reproduce(
     errors = by_error(results[spec.key] for spec in specs if spec.key in results)
     for error, failed in errors.items():
         more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-        err.print(f"[red]failed:[/] {failed[0]}{more}:", end=" ", highlight=False)
+        err.print(f"[red]failed:[/] {escape(str(failed[0]))}{more}:", end=" ", highlight=False)
         err.print(error, markup=False, highlight=False, soft_wrap=True)
     if errors:
         err.print("Use --retry to run them again.")
@@ -176,7 +179,7 @@ def report_on_paper(
         _show_tables(findings.tables, as_json=True)
         return
     for path in (*files, *([export] if export else [])):
-        out.print(f"{path} ({path.stat().st_size / 1000:,.0f} kB)", highlight=False)
+        out.print(f"{path} ({path.stat().st_size / 1000:,.0f} kB)", markup=False, highlight=False)
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -98,10 +98,10 @@ def _print_features(explanation: "Explanation", against: str) -> None:
         out.print("Its own features have no share in the prediction.")
         return
     rows = ((escape(f.name), f"{f.value:g}", f"{f.log_odds:+.2f}") for f in shown)
-    rest = sum(feature.log_odds for feature in others)
     out.print(f"Its own features, {against}", style="bold")
     print_table(("feature", "value", "log-odds"), rows, right=("value", "log-odds"))
     if others:
+        rest = sum(feature.log_odds for feature in others)
         out.print(f"and {len(others):,} more, together {rest:+.2f}", highlight=False)
 
 

@@ -141,10 +141,10 @@ def _print_summary(summary: "GraphSummary") -> None:
     if summary.classes:
         largest = max(1, *summary.classes.values())
         sizes = summary.classes | ({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})
-        bars = ((name, f"{size:,}", "█" * min(30, round(30 * size / largest))) for name, size in sizes.items())
+        bars = ((escape(name), f"{size:,}", "█" * min(30, round(30 * size / largest))) for name, size in sizes.items())
         print_table(("class", "nodes", ""), bars, title="Classes")
     for warning in summary.warnings:
-        out.print(f"[yellow]![/] {warning}", highlight=False)
+        out.print(f"[yellow]![/] {escape(warning)}", highlight=False)
 
 
 def _print_columns(columns: "Sequence[ColumnSummary]") -> None:

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from gcnsl.evaluation.quality import Quality
 
 
-def metric_facts(quality: Quality, metric: str | None) -> dict[str, str]:
-    """All metrics, for a table of facts; the one that was chosen is in bold."""
+def metric_facts(quality: Quality | None, metric: str | None) -> dict[str, str]:
+    """All metrics, for a table of facts, the chosen one in bold; ``quality`` is None if there are no test nodes."""
     from gcnsl.training import METRICS
 
+    if quality is None:
+        return {"test accuracy": "–  [dim]no node was held back[/]"}
     facts = {}
     for name, value in quality.metrics.items():
         title, text = f"test {name}", METRICS[name].text(value)

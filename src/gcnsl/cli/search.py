@@ -1,7 +1,7 @@
 """``gcnsl search``: hyper-parameters, chosen on validation nodes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -15,8 +15,9 @@ from gcnsl.cli.quality_tables import remark_on_imbalance
 from gcnsl.cli.worker_options import ClusterOption, workers
 
 if TYPE_CHECKING:
-    from gcnsl.evaluation.hyperparameter_search import Found, Search
+    from gcnsl.evaluation.hyperparameter_search import Found
     from gcnsl.training import Epoch
+    from gcnsl.training.metrics import Metric
 
 
 @app.command()
@@ -106,8 +107,7 @@ def search(
                 bar.update(completed=finished + (run + part) / runs)
 
             seconds = None if minutes is None else 60 * minutes
-            told: dict[str, Any] = {"on_trial": tell, "on_epoch": show}
-            found = run_search(wanted, trials=trials, seconds=seconds, executor=executor, **told)
+            found = run_search(wanted, trials=trials, seconds=seconds, executor=executor, on_trial=tell, on_epoch=show)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"the trials are in {study}; the same command continues from there") from None
     provenance = {
@@ -127,15 +127,12 @@ def search(
     rows = ((name, escape(str(value))) for name, value in settings.items())
     print_table(("option", "value"), rows, title=f"{base.name} on {data.name}")
     reached = f"Validation {wanted.metric} {score(found.score)} after {found.trials} trials"
-    out.print(f"{reached}; {_against_start(found, wanted)}", highlight=False, soft_wrap=True)
+    out.print(f"{reached}; {_against_start(found, METRICS[wanted.metric])}", highlight=False, soft_wrap=True)
     say("Settings", target, where=out)
 
 
-def _against_start(found: "Found", wanted: "Search") -> str:
+def _against_start(found: "Found", metric: "Metric") -> str:
     """Whether the search was worth it, in half a sentence."""
-    from gcnsl.training import METRICS
-
-    metric = METRICS[wanted.metric]
     if found.start is None:
         return "how the settings without a search do is not known, because no trial of them was finished."
     if found.score == found.start:

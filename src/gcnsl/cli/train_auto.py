@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from gcnsl.cli.after_training import print_next, save_so_far
-from gcnsl.cli.console import busy, duration, out, print_facts, print_json, print_table, progress, say
+from gcnsl.cli.after_training import print_result, saved_if_interrupted, write_picture_and_page
+from gcnsl.cli.console import busy, duration, print_json, print_table, progress
 from gcnsl.cli.graph_source import GraphSource
 from gcnsl.cli.model_saving import save_model
-from gcnsl.cli.page_writing import write_page
-from gcnsl.cli.quality_tables import metric_facts, print_classes, remark_on_imbalance
+from gcnsl.cli.quality_tables import remark_on_imbalance
 from gcnsl.cli.train_request import TrainRequest
 from gcnsl.cli.worker_options import workers
-from gcnsl.errors import Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,21 +38,17 @@ class AutoRequest(TrainRequest):
 
     runs: int
     settings: dict[str, Any]
-    cluster: str | None = None
-
-    def journal(self, number: int) -> Path | None:
-        """Where the finished models of a run are kept until the model is saved."""
-        return self.output and self.output.with_name(f"{self.output.name}.checkpoint{number or ''}")
+    cluster: str | None
 
 
 def train_best(source: GraphSource, asked: AutoRequest) -> None:
     """Find the best model on each split, save that of the first, and print what came of it."""
     with busy("Reading the graph", quiet=asked.quiet):
-        from gcnsl.estimator.node_classifier import NodeClassifier
-        from gcnsl.graph import split_count, split_masks
+        from gcnsl.estimator import NodeClassifier
         from gcnsl.selection import AutoSettings
+        from gcnsl.selection.journal import remove_journal
 
-        settings = AutoSettings().changed(**asked.settings)
+        metric = AutoSettings().changed(**asked.settings).metric
         runs = max(asked.run + asked.runs, 10)
         data = source.read_labelled(split=asked.split, seed=asked.seed, runs=runs, root=asked.root)
     remark_on_imbalance(data, asked.settings.get("metric"), quiet=asked.quiet)
@@ -69,25 +61,21 @@ def train_best(source: GraphSource, asked: AutoRequest) -> None:
                 random_state=asked.seed + asked.run + number,
                 device=asked.device,
                 minutes=asked.minutes,
-                checkpoint=asked.journal(number),
+                checkpoint=asked.checkpoint(number),
             )
             reports.append(_train(classifier, data, asked, number, executor))
             if number == 0:
                 first = classifier
     for number in range(asked.runs):
-        _forget(asked.journal(number))
-    if asked.plot is not None and reports[0].test is not None:
-        from gcnsl.evaluation.quality_picture import draw_quality
-
-        draw_quality(reports[0].test, asked.plot, title=f"the best ensemble on {reports[0].graph}")
-    if asked.page is not None:
-        test = split_masks(data, asked.run % split_count(data), need=())["test"]
-        write_page(first, asked.page, data, nodes=test, quiet=asked.quiet)
+        journal = asked.checkpoint(number)
+        if journal is not None:
+            remove_journal(journal)
+    write_picture_and_page(first, data, reports[0], asked, title=f"the best ensemble on {reports[0].graph}")
     if asked.as_json:
         _print_json(first, reports, asked)
         return
     _print_leaderboard(first.leaderboard_)
-    _print_report(first, reports, asked, settings.metric)
+    print_result(first, reports[0], asked, _facts(first, reports, metric), metric)
 
 
 def _train(
@@ -97,30 +85,14 @@ def _train(
     from gcnsl.evaluation.training_report import report_on
     from gcnsl.graph import split_count
 
-    run, output, journal = (asked.run + number) % split_count(data), asked.output, asked.journal(number)
-    continues = journal is not None and journal.exists()
-    spared = output is not None and output.exists() and (not continues or number > 0)
-    if continues and not asked.quiet:
-        say("Continuing", f"from {journal}", "cyan")
-    try:
-        with _progress_shown(quiet=asked.quiet) as show:
-            classifier.set_params(on_epoch=show)
-            classifier.fit_graph(data, run=run, all_labels=asked.all_labels, root=asked.root, executor=executor)
-    except Interrupted as interruption:
-        with busy("Saving the best model so far", quiet=asked.quiet):
-            told = save_so_far(classifier, interruption, output, spared=spared)
-        raise Interrupted(told) from None
-    if output is not None and number == 0:
+    run = (asked.run + number) % split_count(data)
+    with saved_if_interrupted(classifier, asked, number), _progress_shown(quiet=asked.quiet) as show:
+        classifier.set_params(on_epoch=show)
+        classifier.fit_graph(data, run=run, all_labels=asked.all_labels, root=asked.root, executor=executor)
+    if asked.output is not None and number == 0:
         classifier.checkpoint = None  # the journals are kept until the last run is finished
-        save_model(classifier, output)
+        save_model(classifier, asked.output)
     return report_on(classifier, data, run=run)
-
-
-def _forget(journal: Path | None) -> None:
-    from gcnsl.selection.journal import remove_journal
-
-    if journal is not None:
-        remove_journal(journal)
 
 
 @contextmanager
@@ -160,28 +132,15 @@ def _print_leaderboard(table: pd.DataFrame) -> None:
     print_table(headings, rows, title=title, caption=more, right=headings[1:5])
 
 
-def _print_report(classifier: NodeClassifier, reports: list[TrainingReport], asked: AutoRequest, metric: str) -> None:
-    report = reports[0]
-    facts = {"test accuracy": "–  [dim]no node was held back[/]"} if report.test is None else {}
-    facts |= {} if report.test is None else metric_facts(report.test, metric)
-    spread = _spread(reports, metric)
-    if spread is not None:
-        mean, deviation = spread
-        facts[f"test {metric} on {len(reports)} splits"] = (
-            f"{mean:.3f} ± {deviation:.3f} [dim](one standard deviation)[/]"
-        )
+def _facts(classifier: NodeClassifier, reports: list[TrainingReport], metric: str) -> dict[str, str]:
+    """What is told about the ensemble, beside the metrics on the test nodes of the first split."""
+    facts, values = {}, [report.test.metrics[metric] for report in reports if report.test is not None]
+    if len(values) > 1:
+        spread = f"{fmean(values):.3f} ± {stdev(values):.3f} [dim](one standard deviation)[/]"
+        facts[f"test {metric} on {len(reports)} splits"] = spread
     facts["chosen by"] = chosen_by(classifier, metric)
-    facts["time"] = f"{duration(report.seconds)} [dim]on {report.device}[/]"
-    facts["saved in"] = "nowhere [dim](-o FOLDER saves it)[/]" if asked.output is None else str(asked.output)
-    print_facts(f"{report.method} on {report.graph}", facts)
-    if report.test is not None:
-        print_classes(report.test)
-    if asked.plot is not None and report.test is not None:
-        say("Picture", asked.plot, where=out)
-    if asked.page is not None:
-        say("Page", asked.page, where=out)
-    if asked.output is not None:
-        print_next(classifier, shlex.quote(str(asked.output)))
+    facts["time"] = f"{duration(reports[0].seconds)} [dim]on {reports[0].device}[/]"
+    return facts
 
 
 def chosen_by(classifier: NodeClassifier, metric: str) -> str:
@@ -192,18 +151,15 @@ def chosen_by(classifier: NodeClassifier, metric: str) -> str:
     return f"{metric} on {nodes:,} training and validation nodes, each judged by models that had not learned from it"
 
 
-def _spread(reports: list[TrainingReport], metric: str) -> tuple[float, float] | None:
-    """Mean and standard deviation over the splits; ``None`` if there is one, or no test nodes."""
-    values = [report.test.metrics[metric] for report in reports if report.test is not None]
-    return (fmean(values), stdev(values)) if len(values) > 1 else None
-
-
 def _print_json(classifier: NodeClassifier, reports: list[TrainingReport], asked: AutoRequest) -> None:
-    table, saved = classifier.leaderboard_, None if asked.output is None else str(asked.output)
+    table = classifier.leaderboard_
     metric = table["metric"].iloc[0]
-    answer = asdict(reports[0]) | {"leaderboard": table.to_dict("records"), "saved": saved}
-    answer["page"] = asked.page and str(asked.page)
-    answer["chosen_by"] = chosen_by(classifier, metric)
+    answer = asdict(reports[0]) | {
+        "leaderboard": table.to_dict("records"),
+        "saved": asked.output and str(asked.output),
+        "page": asked.page and str(asked.page),
+        "chosen_by": chosen_by(classifier, metric),
+    }
     if len(reports) > 1:
         answer["runs"] = [None if each.test is None else each.test.metrics[metric] for each in reports]
     print_json(answer)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class TrainRequest:
-    """The options that mean the same for one method and for many, by their names."""
+    """The options that mean the same for one method and for ``auto``, by their names."""
 
     output: Path | None
     split: str
@@ -20,3 +20,7 @@ class TrainRequest:
     root: Path | None
     as_json: bool
     quiet: bool
+
+    def checkpoint(self, number: int = 0) -> Path | None:
+        """Where a run is kept until the model is saved; ``number`` counts the runs of this command."""
+        return self.output and self.output.with_name(f"{self.output.name}.checkpoint{number or ''}")

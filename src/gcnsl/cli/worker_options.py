@@ -1,7 +1,7 @@
-"""The options that say who does the work, and what they ask for."""
+"""The option ``--cluster``, and the workers that ``--cluster`` and ``--jobs`` ask for."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,21 +24,21 @@ ClusterOption = Annotated[
 
 
 @contextmanager
-def workers(cluster: str | None, jobs: int | None = None, *, quiet: bool) -> Iterator["Executor | None"]:
-    """The workers at an address, or so many processes; ``None`` if both are missing, or for a single process."""
-    several = jobs is not None and jobs > 1
-    if cluster is not None and several:
+def workers(cluster: str | None, jobs: int = 1, *, quiet: bool) -> Iterator["Executor | None"]:
+    """The workers of the cluster at an address, or several processes; ``None`` if this process does the work."""
+    if cluster is not None and jobs > 1:
         raise InputError(f"--cluster {cluster} and --jobs {jobs} both say who does the work: give one of them")
-    with ExitStack() as opened:
-        if cluster is not None:
-            with busy("Asking the cluster", quiet=quiet):
-                from gcnsl.workers.cluster import Cluster
+    if cluster is not None:
+        with busy("Asking the cluster", quiet=quiet):
+            from gcnsl.workers.cluster import Cluster
 
-                yielded: Executor = opened.enter_context(Cluster(cluster))
-            yield yielded
-        elif jobs is not None and several:
-            from gcnsl.workers.processes import Processes
+            connected = Cluster(cluster)
+        with connected as executor:
+            yield executor
+    elif jobs > 1:
+        from gcnsl.workers.processes import Processes
 
-            yield opened.enter_context(Processes(jobs))
-        else:
-            yield None
+        with Processes(jobs) as executor:
+            yield executor
+    else:
+        yield None

@@ -109,11 +109,10 @@ def where(name: str, root: str | os.PathLike[str] | None = None) -> str | None:
 
 def _load_named(name: str, split: str | None, root: str | os.PathLike[str] | None, *, directed: bool) -> Data:
     homophily = synthetic_homophily(name)
-    if directed and is_known(name) and (name not in BENCHMARKS or not BENCHMARKS[name].has_directions):
-        those = ", ".join(other for other, benchmark in BENCHMARKS.items() if benchmark.has_directions)
-        raise ArgumentError(
-            "directed", True, f"is not possible: the edges of {name} have no directions, unlike {those}"
-        )
+    with_directions = [other for other, benchmark in BENCHMARKS.items() if benchmark.has_directions]
+    if directed and is_known(name) and name not in with_directions:
+        rule = f"is not possible: the edges of {name} have no directions, unlike {', '.join(with_directions)}"
+        raise ArgumentError("directed", True, rule)
     if name == "debian" or homophily is not None:
         _refuse_split(name, split, "geom-gcn", "public", "stored")
         return load_debian() if homophily is None else synthetic(h=homophily, seed=NAMED_SEED)

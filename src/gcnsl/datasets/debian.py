@@ -1,6 +1,8 @@
-"""The bundled graph of Debian packages: a node is a package, its class a section, its features words, its edges needs.
+"""The bundled graph of Debian packages.
 
-``docs/debian.md`` is its data card. The file was written by ``tools/debian_graph`` in the source repository.
+A node is a package. Its class is its section, its features are the words of its description, and an edge means that one
+of two packages needs the other. ``docs/debian.md`` is the data card. ``tools/debian_graph`` in the source repository
+wrote the file.
 """
 
 import json

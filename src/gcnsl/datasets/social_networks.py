@@ -1,4 +1,4 @@
-"""Reads a college's Facebook and Twitch as the authors of LINKX distribute them (Lim et al., 2021)."""
+"""Reads the Facebook graph of a college and the Twitch graph of a country from LINKX's files (Lim et al., 2021)."""
 
 import io
 import json
@@ -13,7 +13,7 @@ from gcnsl.checks import UNLABELLED
 from gcnsl.graph import from_arrays, from_scipy
 
 FACEBOOK_COLUMNS = ("status", "gender", "major", "minor", "dorm", "year", "school")
-"""What the columns of a college's table hold: codes, 0 where nothing is known."""
+"""The columns of a college's table, which hold codes; 0 stands for an unknown value."""
 
 TWITCH_PARTS = ("edges.csv", "features.json", "target.csv")
 
@@ -21,7 +21,7 @@ TWITCH_PARTS = ("edges.csv", "features.json", "target.csv")
 def read_facebook(content: bytes) -> Data:
     """Read a MATLAB file with ``A`` (n × n) and ``local_info`` (n × 7): the class is the gender, 1 or 2.
 
-    The other columns are one-hot encoded; that nothing is known is a level of its own.
+    The other columns are one-hot encoded; 0, an unknown value, is a level of its own.
     """
     file = scipy.io.loadmat(io.BytesIO(content))
     table = pd.DataFrame(file["local_info"].astype(np.int64), columns=FACEBOOK_COLUMNS)

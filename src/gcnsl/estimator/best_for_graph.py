@@ -6,7 +6,6 @@ import copy
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 import torch
@@ -23,7 +22,7 @@ from gcnsl.selection.learning_problem import make_problem
 from gcnsl.workers.executor import Executor
 
 FOR_DISTILLATION = 0.2
-"""Share of the time."""
+"""Share of the time that is kept for distillation, if it is asked for."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +57,10 @@ def select_for_graph(
     known, interruption = copy.copy(graph), None
     known.y = torch.where(train_mask | val_mask, graph.y, UNLABELLED)
     before = minutes * (1 if settings.distil is None else 1 - FOR_DISTILLATION)
-    options: dict[str, Any] = {"minutes": before, "checkpoint": checkpoint}
-    options |= {"executor": executor, "on_progress": on_progress}
     try:
-        selected: Selected | None = select(problem, settings, known, **options)
+        selected: Selected | None = select(
+            problem, settings, known, minutes=before, checkpoint=checkpoint, executor=executor, on_progress=on_progress
+        )
     except Interrupted as error:
         selected, interruption = error.so_far, error
     if selected is None:

@@ -28,7 +28,7 @@ def option_lines(methods: Mapping[str, Method]) -> str:
 
 
 def with_options_of(lines: str) -> Callable[[Documented], Documented]:
-    """Put such lines at the end of a class's docstring."""
+    """Add lines, such as those of :func:`option_lines`, to the end of a class's docstring."""
 
     def document(owner: Documented) -> Documented:
         owner.__doc__ = f"{(owner.__doc__ or '').rstrip()}\n\n{textwrap.indent(lines, '    ')}\n    "

@@ -176,7 +176,7 @@ def explain(
     """Explain the prediction for a node of the training graph, by its number.
 
     The probabilities are those of the classifier. If it is an ensemble, the reasons are those of one of its members.
-    Who explains many nodes can save time in three ways.
+    The last three arguments save time where many nodes are explained.
 
     Args:
         classifier: A fitted one.
@@ -195,20 +195,19 @@ def _explain(
 ) -> Explanation:
     classifier, method = explained_member(classifier)
     order = np.argsort(-probabilities[node], kind="stable")
-    given = _links(classifier.graph_, node)
-    learned = _Learned(classifier, node)
-    reconnected = learned.neighbours
-    others = sorted((given.keys() | (reconnected or set())) - {node})
+    given, learned = _links(classifier.graph_, node), _Learned(classifier, node)
+    joined = learned.neighbours or set()
+    others = sorted((given.keys() | joined) - {node}, key=lambda i: (-(learned.similarity(i) or 0.0), i))
     closest = [
         Neighbour(
             **vars(_view(classifier, probabilities, i)),
             similarity=learned.similarity(i),
             original=i in given,
-            reconnected=i in (reconnected or ()),
+            reconnected=i in joined,
             links=given.get(i, {}),
             reasons=learned.reasons(i) if place < reasoned else [],
         )
-        for place, i in enumerate(sorted(others, key=lambda i: -(learned.similarity(i) or 0.0)))
+        for place, i in enumerate(others)
     ]
     classes, branches = classifier.classes_.tolist(), getattr(classifier.model_, "evidence", None)
     prepared, (first, second) = classifier.fitted_.prepared, order[:2].tolist()
@@ -217,7 +216,7 @@ def _explain(
         node=_view(classifier, probabilities, node),
         probabilities={classes[c]: float(probabilities[node, c]) for c in order},
         original=[other for other in closest if other.original],
-        reconnected=None if reconnected is None else [other for other in closest if other.reconnected],
+        reconnected=None if learned.neighbours is None else [other for other in closest if other.reconnected],
         rival=classes[second],
         evidence=branches(*prepared.inputs, node=node, one=first, other=second) if branches else {},
         features=_features(classifier, node, one=first, other=second) if with_features else None,

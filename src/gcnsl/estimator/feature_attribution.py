@@ -74,11 +74,6 @@ class _Path:
         if getattr(self._model, "learns_graph", False) and hasattr(self._model, "directions"):
             self._options["directions"] = self._model.directions(self._x).detach()  # type: ignore[operator]
 
-    def value(self, alpha: float) -> float:
-        """f(α)."""
-        with torch.no_grad():
-            return float(self._log_odds(self._baseline + alpha * self.row))
-
     def gradient(self, alpha: float) -> Tensor:
         """The derivative of f by the features (d)."""
         row = (self._baseline + alpha * self.row).requires_grad_()
@@ -90,6 +85,7 @@ class _Path:
         return gradient
 
     def _log_odds(self, row: Tensor) -> Tensor:
+        """f, if the node has these features."""
         x, node = self._x, self._node
         features: Any = _with_row(x, node, row) if isinstance(x, Tensor) else SparseWithRow(x, node, row)
         logits: Tensor = self._model(features, *self._inputs, **self._options)[self._node]

@@ -38,11 +38,11 @@ def in_training_order(trained: Prepared, data: Data) -> tuple[Data, Ints]:
     if data.num_features != features:
         encoded = "encoder" in trained.graph and "columns" not in data
         hint = "; read tables with from_tables(..., encoder=classifier.encoder_)" if encoded else ""
-        raise _another(f"its nodes have {data.num_features:,} features, and those in training had {features:,}{hint}")
+        raise _mismatch(f"its nodes have {data.num_features:,} features, and those in training had {features:,}{hint}")
     node_ids, ids = trained.graph.get("node_ids"), data.get("node_ids")
     if node_ids is None or ids is None:
         if data.num_nodes < known:
-            raise _another(f"it has {data.num_nodes:,} nodes, and training had {known:,}")
+            raise _mismatch(f"it has {data.num_nodes:,} nodes, and training had {known:,}")
         ordered, place = data, np.arange(data.num_nodes)
     else:
         found = _find(node_ids, ids)
@@ -50,7 +50,7 @@ def in_training_order(trained: Prepared, data: Data) -> tuple[Data, Ints]:
         ordered, place = _reordered(data, order)
     changed = trained.first_change(ordered)
     if changed is not None:
-        raise _another(_what_changed(*changed, trained, ordered))
+        raise _mismatch(_what_changed(*changed, trained, ordered))
     return ordered, place
 
 
@@ -80,7 +80,7 @@ def _find(wanted: NDArray[Any], ids: NDArray[Any]) -> Ints:
     missing = wanted[places < 0].tolist()
     if missing:
         count = f"{len(missing):,} of the {len(wanted):,} nodes in training are not in it"
-        raise _another(f"{count}, the first is {missing[0]!r}")
+        raise _mismatch(f"{count}, the first is {missing[0]!r}")
     return places
 
 
@@ -94,5 +94,5 @@ def _what_changed(node: int, column: int, trained: Prepared, data: Data) -> str:
     )
 
 
-def _another(how: str) -> InputError:
+def _mismatch(how: str) -> InputError:
     return InputError(f"the model is for another graph than this one: {how}")

@@ -163,9 +163,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("val_mask selects no node: give it labelled nodes, or None to have some drawn")
         masks = {"train_mask": (data.y != UNLABELLED)[:, None] & ~data.val_mask}
         data.update(check_masks(masks, data.y, data.num_nodes, names))
-        if self.method == AUTO:
-            return self._select(data, data.train_mask[:, 0], data.val_mask[:, 0], classes, seed=seed)
-        return self._train(data, data.train_mask[:, 0], data.val_mask[:, 0], classes, seed=seed)
+        train = self._select if self.method == AUTO else self._train
+        return train(data, data.train_mask[:, 0], data.val_mask[:, 0], classes, seed=seed)
 
     def fit_graph(
         self,
@@ -208,11 +207,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, data: Data, train_mask: Tensor, val_mask: Tensor, classes: NDArray[Any], *, seed: int, root: Folder = None
     ) -> Self:
         """Train on some nodes of a checked graph; other labels are hidden."""
-        began, method, known, checkpoint = time.perf_counter(), self.resolved_method(), copy.copy(data), None
+        began, method, checkpoint = time.perf_counter(), self.resolved_method(), None
         minutes = None if self.minutes is None else check_number("minutes", self.minutes, above=0)
+        known = copy.copy(data)
         known.y = torch.where(train_mask | val_mask, data.y, UNLABELLED)
-        device = choose_device(self.device)
-        prepared = prepare(method, known, rows=train_mask, seed=seed, device=device, root=root)
+        prepared = prepare(method, known, rows=train_mask, seed=seed, device=choose_device(self.device), root=root)
         if self.checkpoint is not None:
             graph = digest(stored_parts(data.x, "x") | edge_parts(data))[:16]
             identity = {"method": method.name, **method.options(), "graph": graph}

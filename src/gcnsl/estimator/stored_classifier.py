@@ -130,14 +130,14 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
 
 def _check_values(x: Tensor, tensors: dict[str, Tensor], num_classes: int) -> None:
     """Refuse features, labels and masks with types or values that no training graph has."""
-    y = tensors["y"]
-    if x.dtype != torch.float32 or not check_features(x).shape == x.shape:
+    y, train, val = (tensors[name] for name in PARTS)
+    if x.dtype != torch.float32:
         raise ValueError(f"x has type {x.dtype}")
+    check_features(x)
     if y.dtype != torch.int64 or not ((y >= UNLABELLED) & (y < num_classes)).all():
         raise ValueError("y holds other values than class numbers")
-    if any(tensors[name].dtype != torch.bool for name in PARTS[1:]):
+    if {train.dtype, val.dtype} != {torch.bool}:
         raise ValueError("its masks are not boolean")
-    train, val = (tensors[name] for name in PARTS[1:])
     if not train.any() or (train & val).any() or (y[train | val] == UNLABELLED).any():
         raise ValueError("its masks do not divide labelled nodes")
 

@@ -1,4 +1,4 @@
-"""How often the nodes agree that a model has joined."""
+"""How often nodes that a learned graph joins are of the same class."""
 
 from typing import Any, NamedTuple
 

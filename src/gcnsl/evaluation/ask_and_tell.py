@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -90,8 +90,8 @@ def _tell(study: optuna.Study, trial: optuna.Trial, means: Sequence[float] | Non
 
 def _medians(study: optuna.Study, runs: int) -> tuple[float, ...]:
     """For each run, the median of the complete trials' means up to it; -inf as long as these are few."""
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    values: list[Mapping[int, float]] = [trial.intermediate_values for trial in complete]
+    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    complete = [trial.intermediate_values for trial in trials]
     if len(complete) < PATIENT_TRIALS:
         return (-math.inf,) * runs
-    return tuple(median([means[run] for means in values if run in means] or [-math.inf]) for run in range(runs))
+    return tuple(median([means[run] for means in complete if run in means] or [-math.inf]) for run in range(runs))

@@ -16,9 +16,9 @@ from gcnsl.training.metrics import Ints
 DRAWN = 12
 """Number of neighbours that are shown of each graph, the most similar first."""
 FEATURES, FEATURED = 8, 24
-"""Number of features that are shown, and of nodes, the first ones, for which this is done: it takes long."""
+"""So many features are shown, and only of so many nodes, the first ones: finding them takes long."""
 FORWARD_PASSES = 100
-"""About how many times as long as predicting it takes to find the shares of a node's features."""
+"""Finding the shares of a node's features takes about as long as predicting so many times."""
 MOST_BYTES = 2_000_000
 """When explanations are as large as this, no more nodes are explained."""
 

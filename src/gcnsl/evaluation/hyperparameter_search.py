@@ -47,7 +47,10 @@ _WORST_LOSS = -100.0
 
 
 class _Grid(optuna.samplers.GridSampler):
-    """One that may be asked and told: after the last combination, Optuna's would stop an optimisation there is not."""
+    """A grid that can be asked and told.
+
+    After the last combination, Optuna's calls ``Study.stop``, which is an error unless ``Study.optimize`` is running.
+    """
 
     def after_trial(self, *trial: Any) -> None:
         with suppress(RuntimeError):
@@ -181,7 +184,37 @@ def search(
         check_number("seconds", seconds, above=0)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with _named(wanted.storage):
-        return _search(wanted, trials, seconds=seconds, executor=executor, on_trial=on_trial, on_epoch=on_epoch)
+        study, told = wanted.study(), -1
+        trials = int(min(trials, wanted.combinations))
+        if wanted.combinations == math.inf:
+            _enqueue_first(study, wanted)
+
+        def complete() -> list[optuna.trial.FrozenTrial]:
+            return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+
+        def look() -> None:
+            nonlocal told
+            if on_trial is not None and count(study, DONE) != told:
+                told = count(study, DONE)
+                best = max((trial.value for trial in complete() if trial.value is not None), default=None)
+                on_trial(told, None if best is None else wanted.gain(best))
+
+        look()
+        with watching(look, every=_POLL_SECONDS) if on_trial else nullcontext():
+            if count(study, DONE) < trials and executor is None:
+                enough = [optuna.study.MaxTrialsCallback(trials, states=states) for states in (DONE, FAILED)]
+                judge = partial(_judge_here, wanted=wanted, on_epoch=on_epoch)
+                study.optimize(judge, timeout=seconds, callbacks=enough, catch=torch.OutOfMemoryError)
+            elif executor is not None:
+                suggest, known = partial(_suggest, wanted=wanted), wanted.combinations
+                limits: dict[str, Any] = {"trials": trials, "combinations": known, "seconds": seconds}
+                share_trials(study, executor, partial(_judge_there, wanted=wanted), suggest, runs=wanted.runs, **limits)
+        if not complete():
+            raise InputError(
+                f"no trial was finished: allow more time than seconds({seconds}), or a device with more memory"
+            )
+        best, start = study.best_trial, _start(wanted, complete())
+        return Found(best.user_attrs["options"], wanted.gain(float(best.value or 0.0)), start, count(study, DONE))
 
 
 @contextmanager
@@ -195,48 +228,6 @@ def _named(storage: str | os.PathLike[str]) -> Iterator[None]:
             f"{storage} can't be used for trials ({reason}): free the disk or end the program that uses it, or give "
             "another file"
         ) from error
-
-
-def _search(
-    wanted: Search,
-    trials: int,
-    *,
-    seconds: float | None,
-    executor: Executor | None,
-    on_trial: Callable[[int, float | None], None] | None,
-    on_epoch: Callable[[int, Epoch], None] | None,
-) -> Found:
-    study, told = wanted.study(), -1
-    trials = int(min(trials, wanted.combinations))
-    if wanted.combinations == math.inf:
-        _enqueue_first(study, wanted)
-
-    def complete() -> list[optuna.trial.FrozenTrial]:
-        return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-
-    def look() -> None:
-        nonlocal told
-        if on_trial is not None and count(study, DONE) != told:
-            told = count(study, DONE)
-            best = max((trial.value for trial in complete() if trial.value is not None), default=None)
-            on_trial(told, None if best is None else wanted.gain(best))
-
-    look()
-    with watching(look, every=_POLL_SECONDS) if on_trial else nullcontext():
-        if count(study, DONE) < trials and executor is None:
-            enough = [optuna.study.MaxTrialsCallback(trials, states=states) for states in (DONE, FAILED)]
-            judge = partial(_judge_here, wanted=wanted, on_epoch=on_epoch)
-            study.optimize(judge, timeout=seconds, callbacks=enough, catch=torch.OutOfMemoryError)
-        elif executor is not None:
-            suggest, known = partial(_suggest, wanted=wanted), wanted.combinations
-            limits: dict[str, Any] = {"trials": trials, "combinations": known, "seconds": seconds}
-            share_trials(study, executor, partial(_judge_there, wanted=wanted), suggest, runs=wanted.runs, **limits)
-    if not complete():
-        raise InputError(
-            f"no trial was finished: allow more time than seconds({seconds}), or a device with more memory"
-        )
-    best, start = study.best_trial, _start(wanted, complete())
-    return Found(best.user_attrs["options"], wanted.gain(float(best.value or 0.0)), start, count(study, DONE))
 
 
 def _start(wanted: Search, complete: Sequence[optuna.trial.FrozenTrial]) -> float | None:

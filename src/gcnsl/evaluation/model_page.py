@@ -26,17 +26,8 @@ MISTAKES = 200
 MATRIX_NUMBERS = 12
 """With more classes than this, the cells of a matrix are too small for numbers."""
 _COLOURS = (
-    "#3b82c4",
-    "#e0803a",
-    "#3fa35b",
-    "#c9504e",
-    "#8f6cc4",
-    "#8c6d52",
-    "#d168a6",
-    "#a9a52f",
-    "#2fa8b5",
-    "#7f8a94",
-)
+    "#3b82c4", "#e0803a", "#3fa35b", "#c9504e", "#8f6cc4", "#8c6d52", "#d168a6", "#a9a52f", "#2fa8b5", "#7f8a94",
+)  # fmt: skip
 
 
 def write_model_page(

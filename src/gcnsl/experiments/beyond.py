@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.datasets.splits import GEOM_GCN_RUNS
+from gcnsl.experiments import paper
 from gcnsl.experiments.result_store import RunResult
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import Method, find_method, resolve
@@ -35,17 +36,13 @@ class Place(NamedTuple):
         return ", ".join(filter(None, (self.dataset, "directed" if self.directed else "", metric)))
 
 
-_UNDIRECTED = (
-    *("cora", "citeseer", "pubmed", "squirrel", "chameleon", "cornell-geomgcn", "texas", "wisconsin"),  # the paper's
-    "actor",
-)
 WIKIPEDIA = (Place("chameleon", "geom-gcn", directed=True), Place("squirrel", "geom-gcn", directed=True))
 FILTERED = (Place("chameleon-filtered", "stored", directed=True), Place("squirrel-filtered", "stored", directed=True))
 """The same without duplicates, in the same order."""
 PLACES = (
     *WIKIPEDIA,
     *FILTERED,
-    *(Place(name, "geom-gcn") for name in _UNDIRECTED),
+    *(Place(name, "geom-gcn") for name in (*paper.DATASETS, "actor")),
     Place("minesweeper", "stored", metric="roc-auc"),
     Place("debian", "random"),
 )

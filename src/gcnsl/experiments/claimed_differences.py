@@ -31,10 +31,10 @@ def _of_parts() -> Iterator[Comparison]:
         "-structure": "The structure branch",
         "-directions": "Keeping directions",
     }
+    source = "parts of GCN-SL+"
     without, neither = (f"{beyond.WHOLE} {part}" for part in ("-structure", "-links"))
     text = "The learned graph on neighbours alone, without the structure branch, helps on Chameleon and Squirrel"
-    columns = [place.column for place in beyond.WIKIPEDIA]
-    yield Comparison("parts of GCN-SL+", text, [without], [neither], columns, of_paper=False)
+    yield Comparison(source, text, [without], [neither], _WIKIPEDIA, of_paper=False)
     for part, name in parts.items():
         row = f"{beyond.WHOLE} {part}"
         for text, places, allow_equal in (
@@ -42,7 +42,6 @@ def _of_parts() -> Iterator[Comparison]:
             (f"{name} does not make GCN-SL+ worse on other graphs", beyond.OTHERS, True),
         ):
             columns = [place.column for place in places if row in dict(beyond.parts_of(beyond.WHOLE, place))]
-            source = "parts of GCN-SL+"
             yield Comparison(source, text, [beyond.WHOLE], [row], columns, allow_equal, of_paper=False)
 
 

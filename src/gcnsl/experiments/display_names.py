@@ -3,8 +3,7 @@
 from gcnsl.datasets.synthetic import synthetic_homophily
 from gcnsl.methods import METHODS
 
-_METHODS = {name: method.title for name, method in METHODS.items()}
-_METHODS |= {name: name.upper() for name in ["sc", "esc", "esc-anch"]}
+_METHODS = {name: method.title for name, method in METHODS.items()} | {"sc": "SC", "esc": "ESC", "esc-anch": "ESC-ANCH"}
 _ROWS = {
     "original": "original graph",
     "initial A*": "A* before training",

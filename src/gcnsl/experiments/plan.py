@@ -119,18 +119,14 @@ class Scope:
         if "geom-gcn" in (self.splits or ()):
             check_whole("runs", self.runs, least=1, most=GEOM_GCN_RUNS, why="there are no more geom-gcn splits")
 
-    @property
-    def compared(self) -> list[str]:
-        """The chosen methods in the order of the paper's table, followed by all others."""
-        return self._chosen(COMPARED)
-
-    def _chosen(self, usual: Iterable[str]) -> list[str]:
+    def chosen(self, usual: Iterable[str] = COMPARED) -> list[str]:
+        """The scope's methods, or else these, in the order of the paper's table, followed by all others."""
         chosen = usual if self.methods is None else [ALIASES.get(name, name) for name in self.methods]
         return sorted(dict.fromkeys(chosen), key=[*COMPARED, *METHODS].index)
 
     def among(self, *methods: str) -> list[str]:
         """Those of these methods that are chosen."""
-        return [name for name in methods if name in self.compared]
+        return [name for name in methods if name in self.chosen()]
 
     def places(self, *splits: str, datasets: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
         """Each kind of split with each graph that has it; the scope's choice goes before these splits."""
@@ -152,22 +148,6 @@ class Scope:
         runs = self.runs if split == "random" else min(self.runs, GEOM_GCN_RUNS)
         return tuple(RunSpec(name, dataset, split, run, self.seed, options, curves=curves) for run in range(runs))
 
-    def beyond_paper(self) -> Iterator[tuple[beyond.Place, str]]:
-        """Each graph of the experiment ``beyond`` with each method, or those of the scope."""
-        datasets = dict.fromkeys(self.datasets or (place.dataset for place in beyond.PLACES))
-        places = [place for dataset in datasets for place in beyond.places_of(dataset)]
-        methods = self._chosen(METHODS)
-        for place in places:
-            if self.splits is None or place.split in self.splits:
-                yield from ((place, method) for method in methods)
-
-    def searched_cell(self, row: str, method: str, place: beyond.Place, **fixed: Any) -> PlannedCell:
-        """A cell whose hyper-parameters are found by a search, apart from these fixed ones."""
-        search = beyond.search_spec(method, place, seed=self.seed, trials=self.trials, **fixed)
-        found = self.results.get(search.key)
-        runs = beyond.runs_after(found, self.runs) if found else ()
-        return PlannedCell(row, place.column, "usual", search.test_score, runs, search=search)
-
 
 def splits_of(dataset: str) -> tuple[str, ...]:
     """The kinds of split that a graph has and that allow several runs."""
@@ -176,7 +156,7 @@ def splits_of(dataset: str) -> tuple[str, ...]:
 
 
 def _accuracy(scope: Scope, datasets: Sequence[str] | None = None) -> Iterator[PlannedCell]:
-    for (split, dataset), method in product(scope.places("random", "geom-gcn", datasets=datasets), scope.compared):
+    for (split, dataset), method in product(scope.places("random", "geom-gcn", datasets=datasets), scope.chosen()):
         printed = paper.ACCURACY.get(method, {}).get(dataset)
         yield PlannedCell(method, dataset, split, "test", scope.run_specs(method, dataset, split), printed)
 
@@ -186,8 +166,8 @@ def _ablation(scope: Scope) -> Iterator[PlannedCell]:
     for (split, dataset), method in product(scope.places("random"), scope.among(*MERGES)):
         for variant, (adjacency, reconnected) in variants.items():
             runs = scope.run_specs(method, dataset, split, use_adjacency=adjacency, use_reconnected=reconnected)
-            printed = paper.ABLATION.get((method, adjacency, reconnected), {}).get(dataset)
-            yield PlannedCell(f"{method} {variant}", dataset, split, "test", runs, printed)
+            row = f"{method} {variant}"
+            yield PlannedCell(row, dataset, split, "test", runs, paper.ABLATION.get(row, {}).get(dataset))
 
 
 def _spectral(scope: Scope) -> Iterator[PlannedCell]:
@@ -236,10 +216,16 @@ def _runtime(scope: Scope) -> Iterator[PlannedCell]:
 
 
 def _beyond(scope: Scope) -> Iterator[PlannedCell]:
-    for place, method in scope.beyond_paper():
-        yield scope.searched_cell(method, method, place)
-        for row, fixed in beyond.parts_of(method, place):
-            yield scope.searched_cell(row, method, place, **fixed)
+    datasets = dict.fromkeys(scope.datasets or (place.dataset for place in beyond.PLACES))
+    places = [place for dataset in datasets for place in beyond.places_of(dataset)]
+    for place, method in product(places, scope.chosen(METHODS)):
+        if scope.splits is not None and place.split not in scope.splits:
+            continue
+        for row, fixed in {method: {}, **dict(beyond.parts_of(method, place))}.items():
+            search = beyond.search_spec(method, place, seed=scope.seed, trials=scope.trials, **fixed)
+            found = scope.results.get(search.key)
+            runs = beyond.runs_after(found, scope.runs) if found else ()
+            yield PlannedCell(row, place.column, "usual", search.test_score, runs, search=search)
 
 
 EXPERIMENTS: dict[str, tuple[str, Unit, Callable[[Scope], Iterator[PlannedCell]]]] = {

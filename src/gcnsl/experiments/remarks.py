@@ -6,7 +6,7 @@ from gcnsl.experiments.beyond import FILTERED, PARTS, SEARCH_SPLITS, WIKIPEDIA
 from gcnsl.experiments.display_names import column_label, row_label
 
 TWINS, PLAIN = "twins", "gcn"
-"""What duplicates alone give, and the method that leads are measured from."""
+"""The method that uses nothing but duplicates, and the one that leads are measured from."""
 
 Key = tuple[str, str]
 """Row and column of a cell. The arguments below have all planned cells, with ``None`` for those that are not run."""

@@ -36,7 +36,6 @@ _ALWAYS_NUMBERS = ("train", "val", "test", "train_nodes", "test_nodes", "epochs"
 """Metrics that are defined for every run that has them. Others may be ``None``."""
 _JSON_COLUMNS = ("spec", "metrics", "history")
 
-
 Answer = TypeVar("Answer")
 
 
@@ -50,8 +49,8 @@ class RunResult:
 
     Among the metrics are the accuracies ``train``, ``val`` and ``test``, ``train_nodes``, ``test_nodes``, ``epochs``,
     ``best_epoch`` and ``homophily``; those of a search are ``validation``, ``trials`` and the ``options`` that it has
-    found. The seconds are without preparing the graph, the hash is the beginning of the
-    SHA-256 of the run's three masks, and the history has curves if the specification asks for them.
+    found. The seconds are without preparing the graph, the hash is the beginning of the SHA-256 of the run's three
+    masks, and the history has curves if the specification asks for them.
     """
 
     spec: RunSpec
@@ -79,6 +78,7 @@ def checked(result: RunResult) -> RunResult:
         raise ValueError(f"metrics is {result.metrics!r}")
     if not certain.get("train_nodes", 1) > 0 or ("train_nodes" in certain) != ("test_nodes" in certain):
         raise ValueError(f"metrics has no numbers of nodes: {result.metrics!r}")
+    # Raises a `UnicodeEncodeError`, which is a `ValueError`, if a text in the file was not UTF-8.
     "".join((result.device, result.version, result.split_hash, result.error, result.finished)).encode()
     return result
 
@@ -127,9 +127,9 @@ class ResultStore(AbstractContextManager["ResultStore"]):
         if not read_only:
             with writing(self.path):
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-        pause = min(_PAUSE_SECONDS, _WAIT_SECONDS)
         try:
-            self._connection = sqlite3.connect(self.path, timeout=pause, isolation_level=None)
+            timeout = min(_PAUSE_SECONDS, _WAIT_SECONDS)
+            self._connection = sqlite3.connect(self.path, timeout=timeout, isolation_level=None)
             self._connection.text_factory = lambda text: text.decode(errors="surrogateescape")  # `checked` refuses it
         except sqlite3.Error as error:
             raise self._refusal(error) from error

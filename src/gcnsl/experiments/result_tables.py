@@ -114,13 +114,12 @@ class Table:
 
     def best(self, column: str) -> set[str]:
         """The rows with the best mean after rounding: the highest accuracy or the shortest time; none for homophily."""
-        means = {row: self.cells[row, column].mean for row in self.rows if (row, column) in self.cells}
-        known = {row: mean for row, mean in means.items() if mean is not None}
-        if not known or self.experiment.unit == "h":
+        unit, cells = self.experiment.unit, {row: self.cells.get((row, column)) for row in self.rows}
+        means = {row: cell.mean for row, cell in cells.items() if cell and cell.mean is not None}
+        if not means or unit == "h":
             return set()
-        shown = {row: number_text(mean, None, self.experiment.unit) for row, mean in known.items()}
-        first = (min if self.experiment.unit == "s" else max)(known, key=lambda row: known[row])
-        return {row for row, text in shown.items() if text == shown[first]}
+        best = number_text((min if unit == "s" else max)(means.values()), None, unit)
+        return {row for row, mean in means.items() if number_text(mean, None, unit) == best}
 
 
 def make_tables(experiment: Experiment, results: Mapping[str, RunResult]) -> list[Table]:
@@ -160,9 +159,10 @@ def to_markdown(table: Table) -> str:
     legend = "Ours, and below it in small print the paper's.\n\n" if printed else ""
     lines = ["| | " + " | ".join(map(column_label, table.columns)) + " |", "| --- |" + " ---: |" * len(table.columns)]
     for label, texts in _lines(table, bold="**{}**", above="{}<br><sub>{}</sub>"):
-        lines.append(f"| {label.replace('*', chr(92) + '*')} | " + " | ".join(texts) + " |")
+        lines.append(" | ".join(["| " + label.replace("*", r"\*"), *texts]) + " |")
     lines += ["", *(f"- {remark}" for remark in table.remarks)] if table.remarks else []
-    return f"### {table.title.replace('*', chr(92) + '*')}\n\n{legend}" + "\n".join(lines) + "\n"
+    title = table.title.replace("*", r"\*")
+    return f"### {title}\n\n{legend}" + "\n".join(lines) + "\n"
 
 
 def to_latex(table: Table) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from joblib import cpu_count
 from torch_geometric.data import Data
 
 from gcnsl.checks import check_number, check_whole
@@ -98,23 +99,23 @@ def execute(
     """Carry out runs and store their results; a run with a good result by the time it would start is skipped.
 
     Args:
+        jobs: The number of processes; ``None`` for one per core, or at most :data:`GPU_JOBS` on a GPU. With 1, this
+            process does the work itself, except for runs during which an earlier process was killed: they come last,
+            each in a process of its own, so that they can't end this one, too.
         runs_after_search: How many runs follow a search at once, in the same process.
         minutes: Begin no run, and no trial of a search, after so many minutes.
-        jobs: The number of processes; ``None`` for one per core, or at most :data:`GPU_JOBS` on a GPU. With 1, this
-            process does the work itself, except for runs in whose midst an earlier process was killed: they come last
-            and each in a process of its own, lest they end this one, too.
         on_result: Called with each finished run, in another thread.
     """
     end = math.inf if minutes is None else time.time() + 60 * check_number("minutes", minutes, above=0)
     work = Work(Path(store), choose_device(device), None if root is None else Path(root), runs_after_search, end)
-    cores = os.cpu_count() or 1
     if jobs is None:
+        cores = cpu_count()
         jobs = cores if work.device.type == "cpu" else min(GPU_JOBS, cores)
     check_whole("jobs", jobs, least=1)
     with _watch(specs, work.store, on_result):
         _in_processes([spec for spec in specs if spec.task != "features"], work, jobs)
-        timed = [spec for spec in specs if spec.task == "features"]
-        _one_by_one(timed, work)  # other processes would disturb the timing
+        # Other processes would disturb the timing.
+        _one_by_one([spec for spec in specs if spec.task == "features"], work)
 
 
 def cost(spec: RunSpec) -> float:
@@ -190,7 +191,8 @@ def run_group(group: Group, work: Work) -> None:
     following: Group = ()
     with ResultStore(work.store) as store:
         try:
-            measure = measure_on(load_graph(group, work.root), group[0], work)
+            data = load_graph(group[0], work.root, runs=max(spec.run for spec in group) + 1)
+            measure = measure_on(data, group[0], work)
         except Exception as error:  # it would happen to every run of the group
             store_or_rescue([failed_run(spec, error, device=work.device) for spec in group], store)
             return
@@ -224,17 +226,15 @@ def store_or_rescue(results: Sequence[RunResult], store: ResultStore) -> None:
         raise InputError(f"{error}; what is not stored is in {rescued}: --merge adds it") from error
 
 
-def load_graph(group: Group, root: Path | None) -> Data:
-    """The graph of some runs that share it, with the splits that they need."""
-    first = group[0]
-    least = dict(first.options)["search_splits"] if first.task == "search" else 1
+def load_graph(spec: RunSpec, root: Path | None, *, runs: int) -> Data:
+    """The graph of a run, with splits for so many runs like it, or for a search."""
     return load(
-        first.dataset,
-        split=None if first.split == "none" else first.split,
-        runs=max(least, *(spec.run + 1 for spec in group)),
-        seed=first.seed,
+        spec.dataset,
+        split=None if spec.split == "none" else spec.split,
+        runs=max(runs, dict(spec.options).get("search_splits", 0)),
+        seed=spec.seed,
         root=root,
-        directed=first.directed,
+        directed=spec.directed,
     )
 
 

@@ -46,7 +46,7 @@ def execute_elsewhere(
     choose_device(device)
     trained = [spec for spec in specs if spec.task != "features"]
     splits = max([runs_after_search, *(spec.run + 1 for spec in trained)])
-    laboratory = Laboratory(device, None if root is None else Path(root), splits, end)
+    runner = Runner(device, None if root is None else Path(root), splits, end)
     with ResultStore(store) as opened:
 
         def keep(result: RunResult) -> None:
@@ -54,11 +54,11 @@ def execute_elsewhere(
             if on_result is not None:
                 on_result(result.spec, result.status)
 
-        unread = _carry_out(trained, laboratory, executor, runs_after_search, keep)
+        unread = _carry_out(trained, runner, executor, runs_after_search, keep)
         for _, same in groupby(sorted(unread, key=_graph_key), key=_graph_key):
             several = list(same)
             try:
-                sent = replace(laboratory, graph=load_graph(laboratory.with_splits(several[0]), laboratory.root))
+                sent = replace(runner, graph=load_graph(several[0], runner.root, runs=splits))
             except Exception as error:  # it is not here either
                 for spec in several:
                     keep(failed_run(spec, error, device=choose_device(device)))
@@ -77,7 +77,7 @@ def _graph_key(spec: RunSpec) -> tuple[str, str, int, bool]:
 
 def _carry_out(
     specs: Iterable[RunSpec],
-    laboratory: Laboratory,
+    runner: Runner,
     executor: Executor,
     runs_after_search: int,
     keep: Callable[[RunResult], None],
@@ -85,7 +85,7 @@ def _carry_out(
     """Carry out runs, the most expensive first, and return those whose graph the workers don't have."""
     unread = []
     queue = deque(sorted(specs, key=lambda spec: (-cost(spec), spec.group.key, spec.run)))
-    for spec, result in executor.each(laboratory, queue):
+    for spec, result in executor.each(runner, queue):
         if isinstance(result, DownloadError):
             unread.append(spec)
         elif isinstance(result, WorkerLost):
@@ -97,14 +97,14 @@ def _carry_out(
 
 
 @dataclass
-class Laboratory:
-    """Where a worker carries out runs: a function of their specification.
+class Runner:
+    """The function that workers call with the specification of a run to carry it out.
 
     It keeps the prepared graph for further runs that use it, but that is not pickled with it.
 
     Args:
         device, root: As in :func:`execute_elsewhere`.
-        splits: The least number of splits that a graph is loaded with.
+        splits: The number of splits that a graph is loaded with, or more if a search needs them.
         end: Nothing is begun after this time, in seconds since 1970.
         graph: The graph of all runs, if the workers can't read it by its name.
     """
@@ -133,11 +133,7 @@ class Laboratory:
             return failed_run(spec, error, device=device)
 
     def _read(self, spec: RunSpec) -> Data:
-        return load_graph(self.with_splits(spec), self.root) if self.graph is None else self.graph
-
-    def with_splits(self, spec: RunSpec) -> list[RunSpec]:
-        """Runs like this one whose graph has all splits."""
-        return [spec, replace(spec, run=self.splits - 1)]
+        return load_graph(spec, self.root, runs=self.splits) if self.graph is None else self.graph
 
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_ready": None}

@@ -28,10 +28,10 @@ LATER_OPTIONS = {
     "norm": "none",
 }
 """Options that were introduced after runs had been committed: with these values, a run has the key that it had then."""
-EARLIER_NAMES = {("mixhop", "power_channels"): "hidden_channels"}
-"""Options that had another name when runs were committed: a run's key is computed with that name."""
 _LATER_FIELDS = {"directed": False, "metric": "accuracy"}
 """The same for fields of a specification."""
+EARLIER_NAMES = {("mixhop", "power_channels"): "hidden_channels"}
+"""Options that had another name when runs were committed: a run's key is computed with that name."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RunSpec:
     """The specification of a run; equal specifications give equal results on the same machine.
 
     The task is to train and test a method; or to time the computation of its spectral features, ``"sc"``, ``"esc"`` or
-    ``"esc-anch"``, with the split ``"none"``; or to search for the method's hyper-parameters on the first of the splits
+    ``"esc-anch"``, with the split ``"none"``; or to search for the method's hyper-parameters on the first splits
     (the options ``search_splits`` and ``search_trials`` say how), beginning with these options. The seed is that of the
     splits, the anchors, the shifted feature and the search.
 
@@ -68,7 +68,7 @@ class RunSpec:
 
     @property
     def group(self) -> RunSpec:
-        """A specification that all runs share that differ in their number only."""
+        """The specification of run 0, which is the same for all runs that differ in their number only."""
         return replace(self, run=0)
 
     @property

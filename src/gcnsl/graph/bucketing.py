@@ -31,7 +31,7 @@ def merge_edges(source: NDArray[np.int32], target: NDArray[np.int32], num_nodes:
     """Return both directions of the distinct edges, sorted (2 × E), and the number of distinct entries."""
     node_bits = max(1, int(num_nodes - 1).bit_length())
     wanted = min(_MOST_BUCKETS, max(1, 2 * len(source) // _BUCKET_ENTRIES))
-    local_bits = min(_LOCAL_BITS, max(0, node_bits - max(0, int(wanted).bit_length() - 1)))
+    local_bits = min(_LOCAL_BITS, max(0, node_bits - wanted.bit_length() + 1))
     buckets = ((num_nodes - 1) >> local_bits) + 1
     parts = np.linspace(0, len(source), _THREADS + 1).astype(np.int64)
     with ThreadPoolExecutor(_THREADS) as pool:

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 LEAST_VALUES = 6
-"""Fewer values have too few orders."""
+"""Fewer distinct values have too few orders to compare with."""
 MOST_EDGES = 20_000
-"""Of more edges, so many are drawn."""
+"""If there are more edges, this many are drawn at random."""
 ORDERS = 199
 LEAST_DEVIATION = 5.0
-"""E is more than chance if it exceeds it by so many standard deviations; edges of one node are not independent."""
+"""E is more than chance if it exceeds it by this many standard deviations: many, as edges are not independent."""
 LEVEL = 0.05
 """The order has a meaning if at most this share of random orders have a D as small."""
 
@@ -60,7 +60,7 @@ def _joins_equal_values(ranks: NDArray[np.int64]) -> bool:
 
 
 def _order_matters(ranks: NDArray[np.int64], count: int) -> bool:
-    """Return whether D is smaller than in random orders of so many values."""
+    """Return whether D is smaller than in random orders of the values, of which there are ``count``."""
     generator = np.random.default_rng(0)
     first, second = ranks[:, ranks[0] != ranks[1]]
     if len(first) == 0:

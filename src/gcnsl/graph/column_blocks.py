@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 MOST_VALUES = 2**20
-"""A block has at most so many values, unless it is a single column, so that it takes little memory."""
+"""The largest number of values in a block of several columns, so that it takes little memory."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,18 +17,18 @@ from gcnsl.graph.columns import USED, Columns
 from gcnsl.graph.table_reading import Table
 
 MOST_CODES, ROWS_PER_CODE = 100, 10
-"""Where edges do not tell, 3 to so many whole numbers look like codes, if there are so many rows for each or more."""
+"""If edges do not tell, 3 to MOST_CODES whole numbers look like codes, given at least ROWS_PER_CODE rows for each."""
 MOST_TESTED = 200
-"""In a table with more columns, the edges are not asked: it would take too long."""
+"""In a table with more columns, the edges are not looked at: it would take too long."""
 MOSTLY = 0.8
 """Text looks like numbers with a few mistakes if at least this share of the rows are numbers."""
 LEAST_IDS = 20
-"""Whole numbers look like ids if they are different in all rows, and there are at least so many rows."""
+"""Whole numbers look like ids if they are different in all rows, and there are at least this many rows."""
 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """One column of the table, all of which JSON can hold."""
+    """One column of the table, in values that JSON can hold."""
 
     name: str
     kind: str
@@ -41,7 +41,7 @@ class ColumnSummary:
     remark: str | None
     """What looks wrong with that, if anything does."""
     remedy: str | None
-    """The argument of :func:`gcnsl.from_tables` that changes it, if its name is given there."""
+    """The argument of :func:`gcnsl.from_tables` in which to name the column to change that."""
 
 
 def summarize_columns(data: Data) -> tuple[ColumnSummary, ...]:
@@ -66,7 +66,7 @@ def _summary(
         values = columns.numbers(name, kind)
         known = values[~np.isnan(values)]
         distinct = len(np.unique(known))
-        advice = (None, None) if kind == "date" else _advice(values, distinct, ends)
+        advice = (None, None) if kind == "date" else _advice_on_numbers(values, distinct, ends)
         treatment = "a number of days" if kind == "date" else "as it is"
         if len(known) < len(values):
             treatment += "; the median where missing"
@@ -81,7 +81,7 @@ def _summary(
 
 
 def _advice_on_text(kind: str, codes: NDArray[np.int64], texts: pa.Array) -> tuple[str | None, str | None]:
-    """The same for text, given as :meth:`Columns.levels` returns it."""
+    """A remark on a column of text, given as :meth:`Columns.levels` returns it, and the remedy."""
     is_number = (
         pc.match_substring_regex(texts, r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$").to_numpy(False).astype(bool)
     )
@@ -90,8 +90,10 @@ def _advice_on_text(kind: str, codes: NDArray[np.int64], texts: pa.Array) -> tup
     return ("text that is different in every row", "categorical") if kind == "id" else (None, None)
 
 
-def _advice(values: NDArray[np.float32], distinct: int, ends: NDArray[np.int64]) -> tuple[str | None, str | None]:
-    """A remark on a column of numbers, and the argument that changes what is done with it."""
+def _advice_on_numbers(
+    values: NDArray[np.float32], distinct: int, ends: NDArray[np.int64]
+) -> tuple[str | None, str | None]:
+    """A remark on a column of numbers, and the remedy."""
     known, rows = values[~np.isnan(values)], len(values)
     if distinct == 1 and len(known) == rows:
         return "the same in every row", "drop"

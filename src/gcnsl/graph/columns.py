@@ -72,7 +72,7 @@ class Columns:
 
     @classmethod
     def for_kinds(cls, table: Table, kinds: dict[str, str]) -> Columns:
-        """The columns of a table that are to be read as these kinds, those of a model."""
+        """The columns that a model was trained with, from another table; they are read as the kinds they had."""
         names = [name for name in kinds if name in table.columns]
         return cls(Table(table.arrow.select(names), table.name), kinds)
 
@@ -83,7 +83,7 @@ class Columns:
 
     @property
     def left_out(self) -> list[str]:
-        """The columns that do not."""
+        """The columns that do not become features."""
         return [name for name, kind in self.kinds.items() if kind not in USED]
 
     def __len__(self) -> int:
@@ -160,7 +160,7 @@ class Columns:
             yield name, (place[1:].astype(np.int64) - 1, distinct.dictionary.take(pa.array(present[1:])))
 
     def _kind(self, name: str, named: str | None) -> str:
-        """The kind of a column by its name and type."""
+        """The kind that the caller named for a column, else the one that follows from its type."""
         column = self._column(name)
         if column.null_count == len(column):
             return "empty"
@@ -182,7 +182,7 @@ class Columns:
         return "category"
 
     def _look_at_values(self, named: Collection[str]) -> None:
-        """Correct the kinds of numbers and texts by their values, but for columns whose kind the caller has named."""
+        """Correct the kinds of numbers and texts by their values, except where the caller has named the kind."""
         numbers, texts = (
             [name for name, its_kind in self.kinds.items() if its_kind == kind and name not in named]
             for kind in ("number", "category")
@@ -190,8 +190,8 @@ class Columns:
         for block in self._blocks(numbers):
             values = self._floats(block, "number").reshape(len(block.names), -1)
             missing = np.isnan(values)
-            for kind, share in {"binary": missing | (values == 0) | (values == 1), "empty": missing}.items():
-                self.kinds.update({block.names[k]: kind for k in np.flatnonzero(share.all(axis=1))})
+            for kind, fits in {"binary": missing | (values == 0) | (values == 1), "empty": missing}.items():
+                self.kinds.update({block.names[k]: kind for k in np.flatnonzero(fits.all(axis=1))})
         for name, (codes, found) in self.all_levels(texts).items():
             known = int((codes >= 0).sum())
             if len(found) == 0:

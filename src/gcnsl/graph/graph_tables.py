@@ -71,8 +71,8 @@ def from_tables(
         numeric: Features that are numbers even if they are text.
         unknown: Labels of nodes whose class is not known, besides those that are missing; by default -1, ``NA``,
             ``null`` and the like (:data:`gcnsl.graph.labels.UNKNOWN`).
-        encoder: The encoder of a model, for which the table is read: it has the columns and their kinds, and
-            ``features``, ``drop``, ``categorical`` and ``numeric`` are not looked at.
+        encoder: The encoder of a trained model, to read a table for it. The encoder knows the columns and their kinds,
+            so that ``features``, ``drop``, ``categorical`` and ``numeric`` are ignored.
         source: Column of ``edges`` with one end; by default ``source`` if there is one, else the first column.
         target: Column of ``edges`` with the other end; by default ``target`` if there is one, else the second column.
         weight: Column of ``edges`` with the weights, positive numbers; by default ``weight`` if there is one that holds

@@ -1,8 +1,8 @@
 """Homophily: how often neighbours have the same class.
 
-All take the edges of a checked graph (both directions of an edge, loops once; see :mod:`gcnsl.graph.simple_edges`), but
-for the homophily of arcs (:mod:`gcnsl.graph.arcs`). All ignore edges with an unlabelled end. Homophilies are NaN for a
-graph without edges between labelled nodes.
+All functions take the edges of a checked graph (both directions of an edge, loops once; see
+:mod:`gcnsl.graph.simple_edges`), except :func:`arc_homophily`, which takes its arcs (:mod:`gcnsl.graph.arcs`). Edges
+with an unlabelled end are ignored. Homophilies are NaN for a graph without edges between labelled nodes.
 """
 
 import math

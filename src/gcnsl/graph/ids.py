@@ -136,9 +136,7 @@ def _index(ids: pa.ChunkedArray) -> Callable[[pa.Array], Any] | None:
 
 def _find_dense(numbers: NDArray[np.int32], low: int, chunk: pa.Array) -> NDArray[np.int32]:
     place = (chunk.to_numpy() - low).view(np.uint64)  # ids below ``low`` wrap around to places beyond the last one
-    found: NDArray[np.int32] = numbers.take(
-        place, mode="clip"
-    )  # unlike numbers[place], this releases the interpreter's lock
+    found: NDArray[np.int32] = numbers.take(place, mode="clip")  # unlike numbers[place], it releases Python's lock
     if len(place) and place.max() >= len(numbers):
         found[place >= len(numbers)] = -1
     return found

@@ -43,7 +43,7 @@ def from_arrays(
         directed: Whether the direction of an edge, from its first to its second node, has a meaning and is kept too.
         edge_weight: A positive weight for each edge (E); see :mod:`gcnsl.graph.arcs` for edges that are repeated.
         class_names: Names of the classes, if ``y`` holds class numbers.
-        node_ids: The caller's names for the nodes, each another one. Integers stay integers, all else becomes text.
+        node_ids: The caller's names for the nodes, all different. Integers stay integers, all else becomes text.
         feature_names: Names of the columns of ``x``.
         train_mask: Training nodes (n or n × runs, boolean); likewise ``val_mask`` and ``test_mask``.
 

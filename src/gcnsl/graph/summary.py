@@ -22,7 +22,7 @@ LEAKAGE_LIMIT = 0.1
 
 @dataclass(frozen=True)
 class GraphSummary:
-    """Size, degrees, homophily and warnings, all of which JSON can hold."""
+    """Size, degrees, homophily and warnings, in values that JSON can hold."""
 
     name: str
     nodes: int

@@ -16,11 +16,11 @@ from gcnsl.graph.table_reading import Table
 
 
 def find_weights(table: Table, name: str | Literal[False] | None, ends: Collection[str]) -> str | None:
-    """Return the column with the weights, or ``None`` for none.
+    """Return the column with the weights, or ``None`` if the edges have none.
 
-    It is the one that the caller named, or by default the column ``weight`` if there is one; a :class:`GraphWarning`
-    says if that holds no numbers and is left out. ``ends`` are the columns with the ends of the edges; ``False`` stands
-    for no weights.
+    ``name`` is the column that the caller named, or ``False`` for no weights. By default it is ``weight`` if there is
+    such a column; if that holds no numbers, it is left out with a :class:`GraphWarning`. ``ends`` are the columns with
+    the ends of the edges.
     """
     if name is False or (name is None and ("weight" not in table.columns or "weight" in ends)):
         return None

@@ -92,8 +92,10 @@ class FeaturePreparation:
 
 def standardizes(config: ModelConfig, x: Tensor) -> bool:
     """Whether a model's columns are standardised, so that its inputs depend on the training nodes."""
-    if config.standardize != "auto" or x.layout != torch.strided:
-        return config.standardize == "always" and x.layout == torch.strided
+    if config.standardize == "never" or x.layout != torch.strided:
+        return False
+    if config.standardize == "always":
+        return True
     others = x[:, ~_is_binary(x)]
     return others.numel() > 0 and float((others != 0).float().mean()) >= FULL_SHARE
 
@@ -105,6 +107,6 @@ def _is_binary(x: Tensor) -> Tensor:
 
 def depends_on_split(config: ModelConfig, graph: Data) -> bool:
     """Whether a model's inputs are fitted to the training nodes, and so differ from split to split."""
-    if graph.num_features == 0:
-        return "columns" in graph or config.standardize != "never"
-    return "columns" in graph or standardizes(config, graph.x)
+    if "columns" in graph:
+        return True
+    return standardizes(config, graph.x) if graph.num_features else config.standardize != "never"

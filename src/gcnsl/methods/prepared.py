@@ -150,13 +150,11 @@ def prepare(
     with threads_for(_WIDTH * (stored_entries(graph.x) + graph.num_edges)):
         if state is None:
             features = FeaturePreparation.fit(config, graph, rows)
-            ready = _with_features(graph, features)
-            precomputed = method.precompute(config, ready, seed=seed, root=root)
+            precomputed = method.precompute(config, _with_features(graph, features), seed=seed, root=root)
         else:
             features = FeaturePreparation.from_state(config, state[2], graph)
-            ready = _with_features(graph, features)
-            precomputed = config.from_state(*state[:2], ready, seed=seed)
-        del ready  # or there would be two of it
+            precomputed = config.from_state(*state[:2], _with_features(graph, features), seed=seed)
+        # No name keeps the graph with these features, or there would be two of it when the inputs are made.
         prepared = Prepared(method, graph, features, precomputed, seed, device)
         assert prepared.inputs, "making them is a part of the preparation"
     return prepared

@@ -139,7 +139,6 @@ _OWN: Mapping[str, Mapping[str, Suggest]] = {
         "leaves": _one_of(4, 8, 16, 31),
         "leaf_nodes": _one_of(1, 2, 5, 10, 20),
     },
-    "twins": {"direction": _one_of("undirected", "out", "in")},
 }
 """Options that mean something else in one method than in others, or have another range there."""
 

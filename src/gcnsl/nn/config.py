@@ -45,8 +45,8 @@ class ModelConfig(Options, ABC):
     tells_new_nodes: ClassVar[bool] = False
     """Whether the forward pass takes ``known``, the number of nodes of the training graph."""
     node_columns: ClassVar[frozenset[int] | None] = None
-    """The numbers of those inputs whose columns stand for nodes, as their rows do; ``None`` if several processes can't
-    divide the nodes among them."""
+    """The numbers of the inputs whose columns, like their rows, stand for nodes; ``None`` if the nodes can't be divided
+    among several processes."""
 
     feature_norm: FeatureNorm = option(
         "row", "Divide each row of X by its sum of magnitudes (row) or its length (l2), or keep X as it is (none)."

@@ -54,6 +54,8 @@ def _draws(values: Tensor, first_entry: int | None) -> Tensor:
 
 def drop_entries(x: Matrix, rate: float, *, training: bool) -> Matrix:
     """Dropout on the entries of X; for a sparse X on the stored entries only, because the others are 0 anyway."""
+    if not training or rate == 0:
+        return x  # a sparse matrix keeps what it has stored for its products
     if isinstance(x, SparseMatrix):
         return x.with_values(dropout(x.values, rate, training=training, first_entry=x.first_entry))
     return dropout(x, rate, training=training)

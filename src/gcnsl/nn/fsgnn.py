@@ -42,15 +42,15 @@ class FSGNNConfig(DirectedConfig):
 
 
 class FSGNN(nn.Module):
-    r"""A linear map of X, of its powers over Â without loops and of those over Ã with loops, each with a learned scale.
+    r"""Linear maps of X, of Âᵏ X without loops and of Ãᵏ X with loops, each with a learned scale.
 
     .. math::
         S &= \big(X, \hat A X, \dots, \hat A^K X, \tilde A X, \dots, \tilde A^K X\big) \\
         H &= \mathrm{ReLU}\Big(\big\Vert_{m=0}^{2K} \mathrm{softmax}(a)_m \,\mathrm{norm}(S_m W_m + b_m)\Big) \\
         Z &= \mathrm{softmax}(H W_c + b_c)
 
-    Both are D^-1/2 A D^-1/2 with the sums of A's rows in D, even if A is not symmetric, as in the authors' code. norm
-    divides each row by its length. The authors compute S beforehand; here Âᵏ is multiplied by X W_m, which gives
+    Â and Ã are D^-1/2 A D^-1/2 with the sums of A's rows in D, even if A is not symmetric, as in the authors' code.
+    norm divides each row by its length. The authors compute S beforehand; here Âᵏ is multiplied by X W_m, which gives
     the same, is faster if there are many features, and needs no dense S. The forward pass returns the logits, Z before
     the softmax.
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv
+from torch_geometric.nn.inits import reset
 from torch_geometric.utils import add_remaining_self_loops
 
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
@@ -46,11 +47,6 @@ class GraphAttention(nn.Module):
         self.lin = FeatureLinear(in_channels, heads * out_channels, bias=False)
         self.attention = GATConv(heads * out_channels, out_channels, heads, dropout=dropout, add_self_loops=False)
         self.attention.lin = _Unchanged()
-
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        self.lin.reset_parameters()
-        self.attention.reset_parameters()
 
     def forward(self, x: Matrix, edge_index: Tensor) -> Tensor:
         """The heads side by side."""
@@ -97,8 +93,8 @@ class GAT(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw new weights."""
-        self.first.reset_parameters()
-        self.second.reset_parameters()
+        reset(self.first)
+        reset(self.second)
 
     def forward(self, x: Matrix, edge_index: Tensor) -> Tensor:
         """Logits of every node (n × C)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from gcnsl.checks import EPSILON_BOUNDS, check_whole
 from gcnsl.errors import InputError
 from gcnsl.nn.compared_rows import ComparedRows, unit_rows
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
-from gcnsl.nn.dropout import drop_entries
+from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.gated_branches import gated, gated_logits
 from gcnsl.nn.preprocessing import (
     AdjacencyNorm,
@@ -313,12 +313,13 @@ class GCNSL(nn.Module):
 
     def _first_products(self, x: Matrix) -> tuple[Tensor, Tensor]:
         """X W⁰_X with dropout on X (n × p), and X Q without (n × q); a single product if nothing is dropped."""
+        weight, dropped = self.lin_x.weight, drop_entries(x, self.dropout, training=self.training)
         if self.similarity is None:
-            return self._drop(x) @ self.lin_x.weight.T, self.gate.new_empty(0)
-        if self.training and self.dropout > 0:
-            return self._drop(x) @ self.lin_x.weight.T, x @ self.similarity.weight.T
-        both = x @ torch.cat([self.lin_x.weight, self.similarity.weight]).T
-        return both[:, : len(self.lin_x.weight)], both[:, len(self.lin_x.weight) :]
+            return dropped @ weight.T, self.gate.new_empty(0)
+        if dropped is not x:
+            return dropped @ weight.T, x @ self.similarity.weight.T
+        both = x @ torch.cat([weight, self.similarity.weight]).T
+        return both[:, : len(weight)], both[:, len(weight) :]
 
     def _merged(self, from_x: Tensor, spectral: Tensor | None) -> Tensor:
         """H, from X W⁰_X and F."""
@@ -327,7 +328,7 @@ class GCNSL(nn.Module):
         if spectral is None or spectral.shape != (len(from_x), self.spectral_channels):
             found = "is None" if spectral is None else f"has shape {tuple(spectral.shape)}"
             raise InputError(f"spectral {found}: give F ({len(from_x)} × {self.spectral_channels})")
-        from_spectral = self.lin_spectral(self._drop(spectral))
+        from_spectral = self.lin_spectral(dropout(spectral, self.dropout, training=self.training))
         merged = torch.cat([from_x, from_spectral], dim=1) if self.merge == "concat" else (from_x + from_spectral) / 2
         return functional.relu(merged)
 
@@ -375,13 +376,6 @@ class GCNSL(nn.Module):
             total = degree * reconnect(new, values, self.epsilon, keys=keys) + itself * own
             rows.append(total / torch.where(degree + itself > 0, degree + itself, 1.0))
         return torch.cat(rows)
-
-    @overload
-    def _drop(self, values: Tensor) -> Tensor: ...
-    @overload
-    def _drop(self, values: Matrix) -> Matrix: ...
-    def _drop(self, values: Matrix) -> Matrix:
-        return drop_entries(values, self.dropout, training=self.training)
 
     def __repr__(self) -> str:
         return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -35,7 +35,7 @@ from gcnsl.sparse import Matrix, fastest_form
 
 Directions = Literal["auto", "undirected", "out", "in", "both"]
 SHORTEST = 1e-6
-"""The length by which shorter rows of a branch are divided, too."""
+"""Rows of a branch that are shorter than this are divided by this instead of by their length."""
 
 
 @dataclass(frozen=True)
@@ -178,18 +178,15 @@ class GCNSLPlus(nn.Module):
         self.normalize_branches, self.link_decay, self.link_lr = normalize_branches, link_decay, link_lr
 
         def heads(number: int, columns: int) -> nn.ModuleList:
-            made = (
+            return nn.ModuleList(
                 SimilarityHead(columns, similarity_channels, mean_degree=mean_degree, epsilon=epsilon)
                 for _ in range(number)
             )
-            return nn.ModuleList(made)
 
         columns = self.sides * num_nodes
         self.lin_x = FeatureLinear(in_channels, hidden_channels, bias=False)
-        self.neighbours_heads, self.features_heads = (
-            heads(neighbours_heads, columns),
-            heads(features_heads, in_channels),
-        )
+        self.neighbours_heads = heads(neighbours_heads, columns)
+        self.features_heads = heads(features_heads, in_channels)
         self.lin_links = FeatureLinear(columns, hidden_channels, bias=False) if structure_branch else None
         self.gate = nn.Parameter(torch.ones(len(self.branch_names) * hidden_channels))
         self.lin_out = FeatureLinear(len(self.gate), out_channels, bias=False)
@@ -220,7 +217,7 @@ class GCNSLPlus(nn.Module):
 
     def forward(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> Tensor:
         """Logits of every node (n × C); of more than ``known`` nodes, the others are new."""
-        branches = self.branches(x, *self._matrices(x, links, adjacencies), known=known)
+        branches = self.branches(x, links, *adjacencies, known=known)
         return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.dropout, training=self.training)
 
     @property
@@ -233,13 +230,14 @@ class GCNSLPlus(nn.Module):
 
     def branches(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> list[Tensor]:
         """The blocks of H^cb, all of the same shape (n × p)."""
-        self._check(x, links, adjacencies)
+        links, *steps = self._matrices(x, links, adjacencies)
+        self._check(x, links, steps)
         h = self.lin_x(drop_entries(x, self.input_dropout, training=self.training)).relu()
         branches = [h]
-        for adjacency in adjacencies:
+        for one_step in steps:
             step = h
             for _ in range(self.rounds):
-                step = adjacency @ step
+                step = one_step @ step
                 branches.append(step)
         branches += [head(rows, h, known=known) for head, rows in self._described_heads(x, links)]
         if self.lin_links is not None:
@@ -273,6 +271,7 @@ class GCNSLPlus(nn.Module):
 
         A pair that several heads join is there several times.
         """
+        links, *_ = self._matrices(x, links, adjacencies)
         found = [head.edges(described, rows) for head, described in self._described_heads(x, links)]
         if not found:
             raise InputError("the model has no learned graph: build it with neighbours_heads or features_heads")
@@ -280,6 +279,7 @@ class GCNSLPlus(nn.Module):
 
     def comparisons(self, x: Matrix, links: Matrix, *adjacencies: Matrix) -> list[ComparedRows]:
         """What each head of the learned graph compares."""
+        links, *_ = self._matrices(x, links, adjacencies)
         described = zip(self._named_heads(), self._described_heads(x, links), strict=True)
         return [
             ComparedRows(
@@ -321,13 +321,12 @@ class GCNSLPlus(nn.Module):
         made = matrices_of(graph, self.direction, self_loops=self.self_loops, adjacency_norm=self.adjacency_norm)
         return tuple(matrix.to(links.device) for matrix in made)
 
-    def _check(self, x: Matrix, links: Matrix, adjacencies: tuple[Matrix, ...]) -> None:
+    def _check(self, x: Matrix, links: Matrix, adjacencies: Sequence[Matrix]) -> None:
         n, wanted = x.shape[0], self.lin_x.in_features
         if x.shape[1] != wanted:
             raise InputError(f"x has {x.shape[1]} columns, but the model was built for in_channels={wanted}")
-        columns = [part.in_features for part in (self.lin_links,) if part is not None]
-        columns += [head.similarity.in_features for head in self.neighbours_heads]  # type: ignore[union-attr,misc]
-        if columns and links.shape != (n, columns[0]):
-            raise InputError(f"links has shape {tuple(links.shape)}: give A ({n} × {columns[0]})")
+        for layer in self.node_layers:
+            if links.shape != (n, layer.in_features):
+                raise InputError(f"links has shape {tuple(links.shape)}: give A ({n} × {layer.in_features})")
         if len(adjacencies) != self.sides:
             raise InputError(f"there are {len(adjacencies)} matrices Â: give one for each direction ({self.sides})")

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
+from torch_geometric.nn.inits import reset
 
 from gcnsl.errors import InputError
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
@@ -80,10 +81,6 @@ class GeomConvolution(nn.Module):
         self.out_channels = out_channels
         self.lin = FeatureLinear(in_channels, DIVISIONS * out_channels, bias=False, maps=DIVISIONS)
 
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        self.lin.reset_parameters()
-
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Â_r X W_r for every division r."""
         mapped: Tensor = self.lin(x)
@@ -122,8 +119,8 @@ class GeomGCN(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw new weights."""
-        self.first.reset_parameters()
-        self.second.reset_parameters()
+        reset(self.first)
+        reset(self.second)
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""

@@ -57,11 +57,6 @@ class _GCN(nn.Module):
         self.first = GraphConvolution(in_channels, hidden_channels)
         self.second = GraphConvolution(hidden_channels, out_channels)
 
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        self.first.reset_parameters()
-        self.second.reset_parameters()
-
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """The embedding of every node (n × out_channels)."""
         hidden = dropout(self.first(x, adjacency).relu(), self.dropout, training=self.training)
@@ -115,7 +110,7 @@ class NLGNN(nn.Module):
         kind = MLP if embedding == "mlp" else _GCN
         self.embedding = kind(in_channels, hidden_channels, out_channels, dropout=dropout)
         self.score = FeatureLinear(out_channels, 1)
-        self.convs = nn.ModuleList(nn.Conv1d(out_channels, out_channels, kernel_size, padding="same") for _ in "12")
+        self.convs = nn.ModuleList(nn.Conv1d(out_channels, out_channels, kernel_size, padding="same") for _ in range(2))
         self.lin_out = FeatureLinear(2 * out_channels, out_channels)
 
     def reset_parameters(self) -> None:
@@ -125,8 +120,7 @@ class NLGNN(nn.Module):
 
     def forward(self, x: Matrix, adjacency: SparseMatrix | None = None) -> Tensor:
         """Logits of every node (n × C)."""
-        embedded, score = self._embed(x, adjacency)
-        order = torch.argsort(score.squeeze(1), stable=True)
+        embedded, score, order = self._embed(x, adjacency)
         first, second = self.convs
         line = (score * embedded)[order].T.unsqueeze(0)  # n × C → 1 × C × n
         line = dropout(first(line).relu(), self.conv_dropout, training=self.training)
@@ -143,8 +137,7 @@ class NLGNN(nn.Module):
         Returns:
             edge_index (2 × E) and weight (E).
         """
-        _, score = self._embed(x, adjacency)
-        order = torch.argsort(score.squeeze(1), stable=True)
+        _, score, order = self._embed(x, adjacency)
         reach = self.kernel_size // 2
         place = torch.argsort(order)[rows or slice(None)]
         source, step = torch.meshgrid(place, torch.arange(-reach, reach + 1, device=order.device), indexing="ij")
@@ -153,12 +146,13 @@ class NLGNN(nn.Module):
         edges = torch.stack([order[source[inside]], order[target[inside]]])
         return edges, torch.ones_like(edges[0], dtype=score.dtype)
 
-    def _embed(self, x: Matrix, adjacency: SparseMatrix | None) -> tuple[Tensor, Tensor]:
-        """B (n × C) and s (n × 1)."""
+    def _embed(self, x: Matrix, adjacency: SparseMatrix | None) -> tuple[Tensor, Tensor, Tensor]:
+        """B (n × C), s (n × 1), and the nodes in the order of s (n)."""
         if isinstance(self.embedding, MLP):
             embedded = self.embedding(x)
         elif adjacency is None:
             raise InputError("adjacency is None: give Â, or build the model with embedding='mlp'")
         else:
             embedded = self.embedding(x, adjacency)
-        return embedded, self.score(embedded)
+        score = self.score(embedded)
+        return embedded, score, torch.argsort(score.squeeze(1), stable=True)

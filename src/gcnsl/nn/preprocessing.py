@@ -63,9 +63,9 @@ def normalized_adjacency(
     """Â = D^-1/2 A D^-1/2 (``symmetric``) or D^-1 A (``row``), where A has loops at all nodes or at none.
 
     ``edge_index`` (2 × E) holds the places of A's entries, each undirected edge in both directions, and ``weight``
-    (E, positive) the entries, which are 1 without it; so is the weight of a loop that is added. D is diagonal and holds
-    the sums of A's rows; if A is not symmetric, the second D^-1/2 has those of its columns, or with ``row-sums``
-    those of its rows, too (1 for a row of zeros). Without loops, the row of a node that has no neighbours is zero.
+    (E, positive) the entries, which are 1 without it; an added loop always has weight 1. D is diagonal and holds the
+    sums of A's rows, or 1 for a sum of 0. If A is not symmetric, the second D^-1/2 of ``symmetric`` has the sums of its
+    columns; that of ``row-sums`` has those of its rows. Without loops, the row of a node without neighbours is zero.
 
     With ``known``, the nodes after the first ``known`` ones are new and seen by nobody but themselves, so that the rows
     of the others do not change when they are added.
@@ -137,8 +137,7 @@ def links_to_known(graph: Data, *directions: Direction) -> SparseMatrix:
 
 def known_nodes(graph: Data) -> int:
     """The number of nodes that were there in training; in a graph that has grown they are the first ones."""
-    known: int = graph.get("known_nodes", graph.num_nodes)
-    return known
+    return int(graph.get("known_nodes", graph.num_nodes))
 
 
 def relative_weights(graph: Data, of: str = "edge_weight") -> Tensor | None:

@@ -13,7 +13,7 @@ from gcnsl.sharding.node_rows import gathered
 from gcnsl.sparse import Matrix
 
 MOST_SHARE = 0.1
-"""The largest share of all nodes that a node has for neighbours on average, whatever degree is wanted."""
+"""The largest mean degree, as a share of the number of nodes."""
 
 
 class SimilarityHead(nn.Module):
@@ -54,7 +54,7 @@ class SimilarityHead(nn.Module):
         self.epsilon.fill_(self._initial_epsilon)
 
     def forward(self, described: Matrix, h: Tensor, *, known: int | None = None) -> Tensor:
-        """Averages over the neighbours of every node; those of nodes after the first ``known`` are known nodes."""
+        """Averages over the neighbours of every node; nodes after the first ``known`` have known neighbours only."""
         z = self.directions(described)
         everyone = gathered(z)
         if self.training and self.mean_degree is not None and len(everyone) > 1:

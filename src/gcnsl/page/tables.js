@@ -10,9 +10,8 @@ function element(name, text, className) {
 // Sorting: a button in each heading. Numbers begin with the largest, texts with the first; pressed again, the reverse.
 function sortBy(heading) {
   const row = heading.parentElement;
-  const column = Array.from(row.children).indexOf(heading);
   const body = heading.closest("table").tBodies[0];
-  const value = (line) => line.children[column].dataset.value;
+  const value = (line) => line.cells[heading.cellIndex].dataset.value;
   const lines = Array.from(body.rows);
   const known = lines.filter((line) => value(line) !== "");
   const unknown = lines.filter((line) => value(line) === "");

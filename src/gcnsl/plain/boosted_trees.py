@@ -18,14 +18,12 @@ from gcnsl.nn import Precomputed
 from gcnsl.nn.config import check_channels
 from gcnsl.options import option
 from gcnsl.plain.column_bins import BINS, column_bins, column_edges
-from gcnsl.plain.neighbour_columns import NeighbourColumnsConfig, Place, neighbour_blocks
+from gcnsl.plain.neighbour_columns import ABSENT, NeighbourColumnsConfig, Place, neighbour_blocks
 from gcnsl.plain.tree_walk import TreeWalk
 from gcnsl.sparse import Matrix, SparseMatrix, to_scipy
 
 ROUNDS = 10
 """Rounds of boosting in a stage."""
-ABSENT = -30.0
-"""Logit of a class without a training node."""
 
 
 @dataclass(frozen=True)

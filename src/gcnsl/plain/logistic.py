@@ -17,17 +17,15 @@ from torch import Tensor, nn
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.nn.config import check_channels
-from gcnsl.plain.neighbour_columns import PLACE_COLUMNS, VIEWS, NeighbourColumnsConfig, neighbour_blocks
+from gcnsl.plain.neighbour_columns import ABSENT, PLACE_COLUMNS, VIEWS, NeighbourColumnsConfig, neighbour_blocks
 from gcnsl.sparse import SPARSE_SHARE, Matrix, SparseMatrix, to_scipy
 
 Floats = NDArray[np.float64]
 FIRST, FACTOR = 0.1, 10**0.5
 """The inverse penalty C of the first stage, and by how much it grows from stage to stage."""
 PLACE_LENGTH = 0.1
-"""Root mean square of the lengths of P's rows, in units of that of X: the graph is to speak after the features, not
-before them. On validation nodes of six graphs, .03 to .3 did about as well, and 1 cost up to 7 points."""
-ABSENT = -30.0
-"""Logit of a class without a training node; those of the others have mean 0."""
+"""Root mean square of the lengths of P's rows, in units of that of X, so that features count for more than the place.
+On validation nodes of six graphs, .03 to .3 did about as well, and 1 cost up to 7 points."""
 LARGEST_GRAM = 4096
 """Up to so many training nodes, the matrix of the products between their rows is used."""
 
@@ -147,7 +145,7 @@ def _scaled_columns(inputs: Sequence[Matrix], rows: NDArray[np.int64], hops: int
 
 
 def _as_numpy(matrix: Matrix) -> Any:
-    """A dense or sparse matrix in float64, as it is."""
+    """A matrix in float64: a dense one as an array, a sparse one in SciPy's form."""
     if isinstance(matrix, Tensor) and matrix.layout == torch.strided:
         return matrix.cpu().double().numpy()
     return to_scipy(matrix).astype(np.float64)

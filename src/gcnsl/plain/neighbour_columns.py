@@ -21,6 +21,8 @@ from gcnsl.structure.structural_features import FEATURE_NAMES
 VIEWS: tuple[Direction, ...] = ("undirected", "out", "in")
 PLACE_COLUMNS = len(FEATURE_NAMES) + 2
 """Degrees and eigenvectors, out-degree and in-degree."""
+ABSENT = -30.0
+"""Logit of a class without a training node; those of the others have mean 0."""
 Block = TypeVar("Block")
 
 

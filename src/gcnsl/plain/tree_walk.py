@@ -18,17 +18,17 @@ BLOCK = 1 << 22
 
 
 class TreeWalk(nn.Module):
-    """Trees of which each adds the value of a leaf; there is room for a fixed number, and unused ones add nothing.
+    """Decision trees with a value in each leaf; there is room for a fixed number of them, of which the first are used.
 
-    In an inner node, the walk goes left if ``column[feature] <= threshold``. A leaf leads to itself, so that a tree
-    less deep than others waits for them. Columns are complete: there is no rule for missing values.
+    In an inner node, the walk goes left if ``column[feature] <= threshold``. A leaf leads to itself, so that all trees
+    can be walked equally far. Columns are complete: there is no rule for missing values.
 
     Args:
         trees: Number of trees (T).
         nodes: Largest number of nodes of a tree (M).
 
     Shapes:
-        columns (n × m) → values (n × T); all buffers are T × M.
+        columns (n × m) → values (n × used); the buffers of nodes are T × M.
     """
 
     feature: Tensor

@@ -1,4 +1,4 @@
-"""Nearest neighbours by whom a node links to: what nodes with the same neighbours alone give away."""
+"""Nearest neighbours by links: a node has the class of the training node that links to the same nodes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TwinsConfig(VotesConfig):
 
 
 class Twins(ClassVotes):
-    r"""The class of the other training node that links to the same nodes.
+    r"""The class of the training node whose links are most like a node's own.
 
     .. math:: v_{ic} = \sum_{j \in T_i} Y_{jc}, \qquad
         T_i = \operatorname{arg\,max}_{j \ne i, \, j \text{ in training}} \cos(a_i, a_j) > 0

@@ -28,8 +28,8 @@ class GroupSize(NamedTuple):
 def draw_groups(z: Floats, threshold: float, size: GroupSize, *, seed: int) -> NDArray[np.int64]:
     """Divide the rows of z into groups in which a row finds ``size.enough`` similar rows on average, if possible.
 
-    If random groups of that size would hold more, they are made smaller. If they would hold fewer, they are made by as
-    many splits as double the number often enough.
+    If random groups of ``size.most`` rows would hold more, they are made smaller. If they would hold fewer, rows are
+    split by direction, as often as the number of similar rows has to double.
 
     Args:
         z: Rows of norm 1, or zero (n × q).

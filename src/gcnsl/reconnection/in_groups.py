@@ -94,16 +94,17 @@ def _average_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, width:
     listed = Searched.of(searched, searched, threshold).listed(UNLIMITED, span=width)
     assert listed is not None
     pairs = Pairs(torch.from_numpy(listed.start), torch.from_numpy(listed.columns), torch.tensor(int(Regime.LISTED)))
-    memory.keep(searched, threshold, pairs)
+    memory.keep(searched, threshold, pairs)  # so that the call below does not search
     return reconnect(z, h, epsilon, loops=loops, backend="numba", memory=memory)
 
 
 def _same_groups(z: Tensor, threshold: float, size: GroupSize, seed: int) -> Tensor:
     """The groups of all rows (groups × rows), drawn by the first process: rounding may differ between machines."""
-    if process_group.rank() > 0:
+    division = node_rows()
+    if division is not None and division.rank > 0:
         return process_group.tensor_from_leader()
     groups = torch.from_numpy(draw_groups(z.to(computed_in(z.dtype)).numpy(), threshold, size, seed=seed))
-    return groups if node_rows() is None else process_group.tensor_from_leader(groups)
+    return groups if division is None else process_group.tensor_from_leader(groups)
 
 
 def _places(rows: Tensor, n: int) -> Tensor:
@@ -112,7 +113,7 @@ def _places(rows: Tensor, n: int) -> Tensor:
 
 
 def _taken(values: Tensor, rows: Tensor, back: Tensor) -> Tensor:
-    """The given rows; those that do not exist are 0. ``back`` are the rows of the result that restore the values."""
+    """The given rows, 0 for those that do not exist. ``back`` holds the place of every row of values in the result."""
     taken: Tensor = _Taken.apply(values, rows, back)  # type: ignore[no-untyped-call]
     return taken
 

@@ -36,7 +36,6 @@ def reconnected_edges(
     """
     check_flag("loops", loops)
     check_flag("normalize", normalize)
-    arguments.check_matrix("z", z)
     arguments.check_arguments(z, z if keys is None else keys, keys)
     threshold = arguments.threshold_of(epsilon, z.dtype)
     computed, tolerance = arguments.computed_in(z.dtype), arguments.UNIT_TOLERANCE[z.dtype]

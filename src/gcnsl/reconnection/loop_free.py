@@ -18,7 +18,7 @@ from gcnsl.reconnection.problem import Averages, Gradients, Problem
 
 def without_loops(problem: Problem, averages: Averages) -> Averages:
     """Return o' and d'; both are 0 for a row that keeps no other row."""
-    own, (own_h,) = _loops(problem), _own_keys(problem, problem.h)
+    own, own_h = _loops(problem), _own_keys(problem, problem.h)
     degree = averages.degree - own
     alone = degree < problem.threshold / 2  # another row would add at least the threshold: the rest is rounding
     total = averages.degree[:, None] * averages.out - own[:, None] * own_h
@@ -34,22 +34,22 @@ def gradients_without_loops(
     grad = torch.where(alone[:, None], 0.0, grad)
     averages = averages._replace(degree=torch.where(alone, 1.0, averages.degree))
     counted = backward(problem, averages, grad)
-    own, scaled = _loops(problem), grad / averages.degree[:, None]
-    (own_h,) = _own_keys(problem, problem.h)
+    own, own_h = _loops(problem), _own_keys(problem, problem.h)
+    scaled = grad / averages.degree[:, None]
     delta = (scaled * (own_h - averages.out)).sum(dim=1) * (own > 0)
     if problem.square:
         z = counted.z - 2 * delta[:, None] * problem.z  # z_i is on both sides of its pair
         return Gradients(z, z, counted.h - own[:, None] * scaled)
-    of_keys, of_h = _own_keys(problem, counted.keys, counted.h)
+    of_keys, of_h = _own_keys(problem, counted.keys), _own_keys(problem, counted.h)
     of_keys -= delta[:, None] * problem.z
     of_h -= own[:, None] * scaled
     return counted._replace(z=counted.z - delta[:, None] * problem.z)
 
 
-def _own_keys(problem: Problem, *of_keys: Tensor) -> list[Tensor]:
-    """Those rows of matrices with a row for every key that belong to the rows of z."""
+def _own_keys(problem: Problem, of_keys: Tensor) -> Tensor:
+    """Given a matrix with one row per key, return a view of the rows of those keys that are the rows of z."""
     assert problem.first_key is not None
-    return [values[problem.first_key : problem.first_key + len(problem.z)] for values in of_keys]
+    return of_keys[problem.first_key : problem.first_key + len(problem.z)]
 
 
 def _loops(problem: Problem) -> Tensor:

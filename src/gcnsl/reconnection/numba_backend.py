@@ -73,7 +73,7 @@ def _kept_pairs(problem: Problem) -> tuple[Listed | Searched | None, Pairs]:
     degree = searched.sampled_degree(SAMPLED_ROWS)
     if degree > DENSE_FRACTION * m:
         return None, reserve(problem.z, Regime.TILED)
-    room = capacity(problem.z, n)
+    room = capacity(problem.z)
     listed = searched.listed(limit=room) if degree * n <= 2 * room else None
     if listed is None:
         return searched, reserve(problem.z, Regime.STREAMED)

@@ -13,10 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from gcnsl.reconnection.numba_search import Floats, Ints, compiled
+from gcnsl.compiled import compiled
+from gcnsl.reconnection.numba_search import Floats, Ints
+
+ANY_ORDER = {"contract", "reassoc", "nsz"}
+"""Floating-point liberties of the compiler: it may fuse a multiplication and an addition, and reorder sums."""
 
 
-@compiled(reassociate=True)
+@compiled(fastmath=ANY_ORDER)
 def forward_rows(
     begin: int, end: int, start: Ints, columns: Ints, z: Floats, keys: Floats, h: Floats, out: Floats, degree: Floats
 ) -> None:
@@ -37,7 +41,7 @@ def forward_rows(
             out[i, c] = sums[c] / divisor
 
 
-@compiled(reassociate=True)
+@compiled(fastmath=ANY_ORDER)
 def scale_gradient_rows(
     begin: int, end: int, grad: Floats, out: Floats, degree: Floats, scaled: Floats, offset: Floats
 ) -> None:
@@ -49,7 +53,7 @@ def scale_gradient_rows(
         offset[i] = _dot(scaled, i, out, i)
 
 
-@compiled(reassociate=True)
+@compiled(fastmath=ANY_ORDER)
 def gradient_rows(
     begin: int, end: int, start: Ints, columns: Ints,
     z: Floats, h: Floats, grad: Floats, offset: Floats, grad_z: Floats, grad_h: Floats,
@@ -75,7 +79,7 @@ def gradient_rows(
         grad_h[i] = of_h
 
 
-@compiled(reassociate=True)
+@compiled(fastmath=ANY_ORDER)
 def query_gradient_rows(
     begin: int, end: int, start: Ints, columns: Ints,
     z: Floats, keys: Floats, h: Floats, grad: Floats, offset: Floats, grad_z: Floats,
@@ -92,7 +96,7 @@ def query_gradient_rows(
         grad_z[i] = of_z
 
 
-@compiled(reassociate=True)
+@compiled(fastmath=ANY_ORDER)
 def key_gradient_rows(
     begin: int, end: int, start: Ints, columns: Ints,
     z: Floats, keys: Floats, h: Floats, grad: Floats, offset: Floats, grad_keys: Floats, grad_h: Floats,
@@ -115,7 +119,7 @@ def key_gradient_rows(
         grad_h[j] = of_h
 
 
-@compiled(reassociate=True)
+@compiled(fastmath=ANY_ORDER)
 def _dot(a: Floats, i: int, b: Floats, j: int) -> Any:
     """Return a_i·b_j."""
     total = a.dtype.type(0)

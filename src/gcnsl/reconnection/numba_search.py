@@ -11,17 +11,17 @@ A similarity is summed DEPTH terms at a time, so its float32 error is at most (D
 Kernels release the interpreter's lock and work on a range of rows, so that the caller can run them in threads.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
 from numba.extending import intrinsic
 
+from gcnsl.compiled import compiled
+
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.integer]
-Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 WIDTH = 128
 DEPTH = 16
@@ -30,22 +30,11 @@ GROUP = 64
 BLOCK = 16
 """The number of rows compared with a tile while it is in the first-level cache."""
 UNLIMITED = 1 << 62
+IN_ORDER = {"contract"}
+"""Floating-point liberties of the compiler: it may fuse a multiplication and an addition, but not reorder sums."""
 
 
-def compiled(reassociate: bool) -> Callable[[Kernel], Kernel]:
-    """Compile on first use, with a cache on disk if possible; the compiler may reorder sums only if ``reassociate``."""
-    fastmath = {"contract", "reassoc", "nsz"} if reassociate else {"contract"}
-
-    def compile_later(kernel: Kernel) -> Kernel:
-        try:
-            return cast(Kernel, numba.njit(nogil=True, fastmath=fastmath, cache=True)(kernel))
-        except RuntimeError:  # numba finds no writable folder for its cache
-            return cast(Kernel, numba.njit(nogil=True, fastmath=fastmath)(kernel))
-
-    return compile_later
-
-
-@compiled(reassociate=False)
+@compiled(fastmath=IN_ORDER)
 def _similarities(row: Floats, tile: Floats, threshold: float, s: Floats) -> int:
     """Write the similarities of one row (q) with one tile of keys to ``s`` (WIDTH); return how many are kept."""
     for j in range(WIDTH):
@@ -80,7 +69,7 @@ def _lowest_bit(_: Any, bits: Any) -> Any:
     return bits(bits), generate
 
 
-@compiled(reassociate=False)
+@compiled(fastmath=IN_ORDER)
 def _append(s: Floats, threshold: float, left: int, lowest: int, columns: Ints, count: int) -> int:
     """Append the kept columns of the tile that starts at ``left``, if at least ``lowest``; return the new count."""
     one = np.uint64(1)
@@ -96,7 +85,7 @@ def _append(s: Floats, threshold: float, left: int, lowest: int, columns: Ints, 
     return count
 
 
-@compiled(reassociate=False)
+@compiled(fastmath=IN_ORDER)
 def _find_block(
     rows: Floats, tiles: Floats, threshold: float, first: int, last: int, upper: bool, span: int,
     neighbours: Ints, counts: Ints,
@@ -117,7 +106,7 @@ def _find_block(
                 counts[i - first] = _append(s, threshold, left, i if upper else 0, listed, counts[i - first])
 
 
-@compiled(reassociate=False)
+@compiled(fastmath=IN_ORDER)
 def count_rows(rows: Floats, tiles: Floats, threshold: float, begin: int, end: int) -> int:
     """Return the number of pairs that rows begin..end keep."""
     s = np.empty(WIDTH, rows.dtype)
@@ -128,7 +117,7 @@ def count_rows(rows: Floats, tiles: Floats, threshold: float, begin: int, end: i
     return total
 
 
-@compiled(reassociate=False)
+@compiled(fastmath=IN_ORDER)
 def find_rows(
     rows: Floats, tiles: Floats, threshold: float, begin: int, end: int, upper: bool, span: int,
     found: Ints, part: int, limit: int,
@@ -165,7 +154,7 @@ def find_rows(
     return counts, columns[:size]
 
 
-@compiled(reassociate=False)
+@compiled(fastmath=IN_ORDER)
 def mirrored(upper_start: Ints, upper: Ints) -> tuple[Ints, Ints]:
     """Given the pairs with i ≤ j, row after row, return the row starts (n + 1) and sorted columns of all pairs."""
     start = np.zeros_like(upper_start)

@@ -77,14 +77,13 @@ def reconnect(
     if BACKENDS[chosen].traceable and torch.compiler.is_compiling():
         problem = Problem(rows, rows if key_rows is None else key_rows, values, threshold, tolerance, None, first_key)
         return BACKENDS[chosen].forward(problem).out.to(h.dtype)
-    known = None
-    remembers = BACKENDS[chosen].remembers_pairs and keys is None and not torch.compiler.is_compiling()
-    if memory is not None and remembers:
-        known = memory.recall(rows, threshold)
+    if keys is not None or torch.compiler.is_compiling() or not BACKENDS[chosen].remembers_pairs:
+        memory = None
+    known = None if memory is None else memory.recall(rows, threshold)
     start, columns = (None, None) if known is None else (known.start, known.columns)
     operator: Any = torch.ops.gcnsl.reconnect if torch.compiler.is_compiling() else _Eager.apply
     out, _, *pairs = operator(rows, key_rows, values, threshold, tolerance, chosen, first_key, start, columns)
-    if memory is not None and remembers and known is None:
+    if memory is not None and known is None:
         memory.keep(rows, threshold, Pairs(*pairs))
     averages: Tensor = out.to(h.dtype)
     return averages
@@ -119,7 +118,7 @@ def _(
     out = h.new_empty(z.shape[0], h.shape[1])
     lists = BACKENDS[backend].lists_pairs and not any(part is not None for part in known)
     start = z.new_empty(z.shape[0] + 1 if lists else 0, dtype=torch.int64)
-    columns = z.new_empty(capacity(z, z.shape[0]) if lists else 0, dtype=torch.int32)
+    columns = z.new_empty(capacity(z) if lists else 0, dtype=torch.int32)
     return out, z.new_empty(z.shape[0]), start, columns, torch.empty((), dtype=torch.int64, device="cpu")
 
 

@@ -84,15 +84,14 @@ class PairMemory:
         self._kept = (z.detach().clone(), threshold, pairs) if listed else None  # a copy: z may change in place
 
 
-def capacity(z: Tensor, n: int) -> int:
-    """Return the largest number of pairs that are listed for n rows on the device of z."""
-    return n * PAIRS_PER_ROW[z.device.type]
+def capacity(z: Tensor) -> int:
+    """Return the largest number of pairs that are listed for the rows of z."""
+    return z.shape[0] * PAIRS_PER_ROW[z.device.type]
 
 
 def reserve(z: Tensor, regime: Regime) -> Pairs:
     """Return an empty list with room for the pairs of z."""
-    n = z.shape[0]
-    start, columns = _zeros(n + 1, z, torch.int64), _zeros(capacity(z, n), z, torch.int32)
+    start, columns = _zeros(z.shape[0] + 1, z, torch.int64), _zeros(capacity(z), z, torch.int32)
     return Pairs(start, columns, torch.tensor(int(regime)))
 
 

@@ -47,8 +47,9 @@ def in_threads(
     """Call work(part, begin, end) in threads, for each pair of consecutive bounds; return the results in order.
 
     The calling thread works too, and in the end waits only for parts that other threads have begun. On a busy machine
-    it may do everything itself before another thread gets a processor. Of much work, cut into more parts than usual, it
-    does none (``caller_works``), so that Ctrl-C ends its wait at once. After an error or Ctrl-C no part is begun.
+    it may do everything itself before another thread gets a processor. If there is so much work that it is cut into
+    more parts than usual, the calling thread only waits (``caller_works``), so that it answers Ctrl-C at once. After an
+    error or Ctrl-C no part is begun.
     """
     n_parts = len(bounds) - 1
     caller_works = n_parts <= _usual_shares() if caller_works is None else caller_works
@@ -88,7 +89,7 @@ def _usual_shares() -> int:
 
 
 def _unwrapped(error: BaseException) -> BaseException:
-    """Return the ``KeyboardInterrupt`` of a signal that numba has answered inside of its own call, or the error."""
+    """Return the error, or the ``KeyboardInterrupt`` that numba has wrapped in a ``SystemError``."""
     while isinstance(error, SystemError) and error.__cause__ is not None:
         error = error.__cause__
     return error

@@ -42,7 +42,7 @@ def forward(problem: Problem) -> Averages:
     """Return o, d and the candidate pairs, listed if they are few."""
     z, keys, h, threshold, tolerance = problem[:5]
     (n, q), (m, p) = z.shape, h.shape
-    room = min(capacity(z, n), MOST_CANDIDATES)
+    room = min(capacity(z), MOST_CANDIDATES)
     expected = min(EXPECTED_PER_ROW * n, room) if n <= SMALL_GRAPH else 0
     early = None
     with _device_of(z):

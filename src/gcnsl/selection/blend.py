@@ -5,11 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -18,6 +16,7 @@ from gcnsl.graph.arcs import edge_parts
 from gcnsl.methods import Fitted, Prepared
 from gcnsl.selection.ensemble import TINY, tempered
 from gcnsl.training import History
+from gcnsl.training.metrics import Floats
 
 
 class BlendWarning(UserWarning):
@@ -40,13 +39,13 @@ class Member:
     temperature: float
     fits: Sequence[Fitted]
 
-    def probabilities(self, logits: Callable[[Fitted], Tensor]) -> NDArray[np.floating[Any]]:
+    def probabilities(self, logits: Callable[[Fitted], Tensor]) -> Floats:
         """The mean over the models (n × C), whose logits are those that a function gives for each."""
         return tempered(
             np.mean([logits(fitted).softmax(dim=1).numpy() for fitted in self.fits], axis=0), self.temperature
         )
 
-    def grown_probabilities(self, graph: Data) -> NDArray[np.floating[Any]] | InputError:
+    def grown_probabilities(self, graph: Data) -> Floats | InputError:
         """Those of a graph whose first nodes are those of the training graph, or why they can't be computed."""
         try:
             return self.probabilities(lambda fitted: fitted.grown_logits(graph))
@@ -94,16 +93,16 @@ class Blend:
         predicted = [(member, member.grown_probabilities(graph)) for member in self.members]
         able = [(member, part) for member, part in predicted if not isinstance(part, InputError)]
         unable = {member: part for member, part in predicted if isinstance(part, InputError)}
-        why = next(iter(unable.values()), None)
-        if why is not None and not able:
-            raise why
-        if why is not None:
+        if unable:
+            why = next(iter(unable.values()))
+            if not able:
+                raise why
             share, names = sum(member.weight for member in unable), ", ".join(member.name for member in unable)
             are = f"{'is' if len(unable) == 1 else 'are'} left out of the ensemble, {share:.0%} of its weight"
             warnings.warn(f"{names} can't predict this graph and {are}: {why}", BlendWarning, stacklevel=4)
         return self._mean(able)
 
-    def _mean(self, parts: list[tuple[Member, NDArray[np.floating[Any]]]]) -> Tensor:
+    def _mean(self, parts: list[tuple[Member, Floats]]) -> Tensor:
         weights = np.array([member.weight for member, _ in parts])
         mean = np.tensordot(weights / weights.sum(), np.stack([part for _, part in parts]), 1)
         return log_probabilities(tempered(mean, self.temperature))
@@ -115,6 +114,6 @@ def _same_edges(graph: Data, other: Data) -> bool:
     return same and graph.num_nodes == other.num_nodes
 
 
-def log_probabilities(probabilities: NDArray[np.floating[Any]]) -> Tensor:
+def log_probabilities(probabilities: Floats) -> Tensor:
     """Logits of these probabilities (n × C)."""
     return torch.from_numpy(np.log(probabilities.clip(min=TINY))).float()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from gcnsl.selection.blend import Blend, Member, log_probabilities
@@ -17,11 +15,11 @@ from gcnsl.selection.leaderboard import ENSEMBLE, MAJORITY, leaderboard, majorit
 from gcnsl.selection.race import Race
 from gcnsl.selection.stored_member import StoredFits
 from gcnsl.training import History, choose_device
+from gcnsl.training.metrics import Floats
 
 LEAST_POOL, LARGEST_POOL = 3, 15
 """At least three contenders should be compared; more than 15 are not looked at."""
 ENOUGH_NODES = 1000
-Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -68,8 +66,8 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
         fits = StoredFits(stored, graph, choose_device(problem.device))
         members.append(Member(contender.candidate.name, weight, temperature, fits))
         mean = mean + weight * tempered(contender.probabilities(), temperature)
-    others: dict[str, Floats] = {MAJORITY: majority_probabilities(problem, len(mean))}
-    probabilities = others | {c.candidate.name: c.probabilities() for c in race.contenders.values() if c.fits}
+    probabilities: dict[str, Floats] = {MAJORITY: majority_probabilities(problem, len(mean))}
+    probabilities |= {c.candidate.name: c.probabilities() for c in race.contenders.values() if c.fits}
     probabilities[ENSEMBLE] = tempered(mean, temperature_of_mean)
     known = None if single else log_probabilities(probabilities[ENSEMBLE])
     blend = Blend(tuple(members), history, temperature_of_mean, known)
@@ -79,8 +77,8 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
 def _common_level(race: Race) -> int:
     """The number of folds that contenders are compared on; those that have completed fewer are left out.
 
-    It is what at least three of the better half have completed, as the first fold ranks them; but no more than what
-    gives enough nodes, as more contenders are then better than more nodes.
+    At least three contenders of the better half, as the first fold ranks them, have completed so many. If fewer folds
+    have enough nodes, it is these, as more contenders are then worth more than more nodes.
     """
     ranking, problem = race.ranking(), race.problem
     better = ranking[: max(LEAST_POOL, len(ranking) // 2)]

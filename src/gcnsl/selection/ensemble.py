@@ -8,16 +8,12 @@ their best models on the other halves, the best model stands alone.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from gcnsl.selection.judge import Judge, Merit
+from gcnsl.training.metrics import Floats, Ints
 
-Floats = NDArray[np.floating[Any]]
-Ints = NDArray[np.int64]
 BAGS, ROUNDS, LARGEST_BAG = 10, 15, 1000
 RANKING = ("roc-auc", "average-precision")
 """Metrics that take long to compute; models are added by the log loss instead, which they follow."""

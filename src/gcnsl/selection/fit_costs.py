@@ -1,4 +1,4 @@
-"""How long a candidate takes at least, judged by those that are finished: what can't end in time need not begin."""
+"""The least time that a candidate should take, judged by finished ones: none is begun that can't end in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One fit: a candidate on one fold, as a call that any worker can make; only the one who asked keeps its result."""
+"""Train a candidate on one fold, in any worker: it stores nothing, and the process that asked keeps the result."""
 
 from __future__ import annotations
 

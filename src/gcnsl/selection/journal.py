@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -95,14 +94,14 @@ class Journal:
             run.unlink(missing_ok=True)
         return self._read(file)
 
-    def read(self) -> Iterator[FoldFit]:
+    def read(self) -> list[FoldFit]:
         """All fits, those of the first fold first, and of each fold the earliest.
 
         Raises:
             InputError: If the folder holds something else, or the fits of another problem.
         """
-        found = [self._read(path) for path in self.path.glob("*.safetensors")]
-        yield from sorted(found, key=lambda fit: (fit.fold, fit.elapsed))
+        found = (self._read(path) for path in self.path.glob("*.safetensors"))
+        return sorted(found, key=lambda fit: (fit.fold, fit.elapsed))
 
     def model(self, candidate: Candidate, fold: int) -> Stored:
         """The trained model of a fit."""
@@ -117,7 +116,7 @@ class Journal:
         return file.read_bytes() if file.exists() else None
 
     def check_place(self) -> None:
-        """Raise an InputError if the folder is none of ours."""
+        """Raise an InputError if there is a file in place of the folder."""
         if self.path.is_file():
             raise self._refusal("is a file: it belongs to a run of a single method")
 

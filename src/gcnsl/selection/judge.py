@@ -1,17 +1,14 @@
-"""How good probabilities are on labelled nodes, as far as so many nodes can tell."""
+"""How good probabilities are on labelled nodes: by a metric or, on few nodes, by the log loss."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gcnsl.training import METRICS
+from gcnsl.training.metrics import METRICS, Floats, Ints
 
-Floats = NDArray[np.floating[Any]]
-Ints = NDArray[np.int64]
 FEW = 300
 """On fewer nodes, metrics that only count predictions are led by chance, and the log loss compares better."""
 COUNTING = ("accuracy", "balanced-accuracy", "macro-f1")

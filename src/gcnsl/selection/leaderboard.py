@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from gcnsl.selection.judge import Judge
 from gcnsl.selection.learning_problem import Problem
 from gcnsl.selection.race import Contender, Race
-from gcnsl.training.metrics import METRICS, class_shares
+from gcnsl.training.metrics import METRICS, Floats, Ints, class_shares
 
 COLUMNS = (
     "model",
@@ -28,7 +27,6 @@ COLUMNS = (
 )
 NUMBERS = ("validation", "test", "train_seconds", "predict_seconds", "weight")
 ENSEMBLE, MAJORITY = "ensemble", "majority class"
-Floats = NDArray[np.floating[Any]]
 
 
 def leaderboard(race: Race, weights: Mapping[Contender, float], ensemble: float | None) -> pd.DataFrame:
@@ -49,13 +47,11 @@ def leaderboard(race: Race, weights: Mapping[Contender, float], ensemble: float 
     table = pd.DataFrame([blank | row | {"metric": race.problem.metric} for row in rows], columns=list(COLUMNS))
     gain = table["validation"].map(METRICS[race.problem.metric].gain)
     predicts = (table["model"] == ENSEMBLE) | (table["weight"] == 1)
-    order = pd.DataFrame({"predicts": predicts, "gain": gain}).sort_values(
-        ["predicts", "gain"], ascending=False, kind="stable", na_position="last"
-    )
+    order = pd.DataFrame({"predicts": predicts, "gain": gain}).sort_values(["predicts", "gain"], ascending=False)
     return table.loc[order.index].reset_index(drop=True)
 
 
-def with_test(table: pd.DataFrame, probabilities: Mapping[str, Floats], y: NDArray[np.int64]) -> pd.DataFrame:
+def with_test(table: pd.DataFrame, probabilities: Mapping[str, Floats], y: Ints) -> pd.DataFrame:
     """The leaderboard with the metric on test nodes, by their probabilities by model (t × C) and classes (t)."""
     judge = Judge(table["metric"].iloc[0])
     tested = [judge.value(probabilities[name], y) if name in probabilities else np.nan for name in table["model"]]

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.ensemble import best_temperature, tempered
@@ -23,6 +22,7 @@ from gcnsl.selection.journal import FoldFit
 from gcnsl.selection.judge import Judge, Merit
 from gcnsl.selection.learning_problem import Problem
 from gcnsl.selection.proposals import Proposals
+from gcnsl.training.metrics import Floats
 
 PORTFOLIO_UNTIL, SEARCH_UNTIL = 0.5, 0.75
 """Shares of the time: at first only candidates of the portfolio are begun, and in the end no new ones."""
@@ -35,12 +35,12 @@ GRACE = 2.0
 LEAST_LIMIT = 0.2
 """Nor is it given up before it has taken this share of the time left: a linear model has no epochs to end with."""
 QUICK, WORTHWHILE = 0.2, 0.5
-"""Shares of the time left. A candidate that should need more than the second is not begun."""
+"""Shares of the time left: a candidate is quick if it should need no more than the first, and skipped if more than the
+second."""
 FOR_THE_END, LARGEST_END = 0.04, 0.3
 """Shares of the time that are kept for the end, at least and at most."""
 COMPLETED = 10
 """So many contenders complete their folds in the end, if time allows."""
-Floats = NDArray[np.float32]
 
 
 @dataclass(eq=False)
@@ -74,8 +74,8 @@ class Contender:
         """Whether the training of its last fold has not ended."""
         return self.level > 0 and self.fits[-1].is_cut
 
-    def rests_before(self, folds: int) -> bool:
-        """Whether its last fold could be continued, or a further one of so many begun."""
+    def is_waiting(self, folds: int) -> bool:
+        """Whether its last fold can be continued, or another of so many folds begun."""
         return (0 < self.level < folds or self.is_cut) and not self.is_running and not self.failure
 
     def out_of_fold(self, problem: Problem, folds: int) -> Floats:
@@ -127,7 +127,7 @@ class Race:
         """Time for training.
 
         The rest is for the end: one model is restored, and all is judged and saved. On a large graph this takes about
-        twice the time of the cheapest candidate, which does little more than to read the graph, too.
+        twice the time of the cheapest candidate, which also does little more than read the graph.
         """
         cheapest = min((each.fits[0].least_seconds for each in self.contenders.values() if each.fits), default=0.0)
         return self._total - min(max(FOR_THE_END * self._total, 2 * cheapest), LARGEST_END * self._total)
@@ -147,7 +147,7 @@ class Race:
         return None if chosen is None else self._begin(chosen, elapsed)
 
     def quick_job(self, elapsed: float) -> FoldJob | None:
-        """A new candidate that should take so little time that nobody need be able to give it up, if there is one."""
+        """A new candidate that should take so little time that it need not be given up; ``None`` if there is none."""
         if elapsed >= PORTFOLIO_UNTIL * self.seconds:
             return None
         most = QUICK * (self.seconds - elapsed)
@@ -231,11 +231,11 @@ class Race:
         return max(left / (1 + len(self._untried)), LEAST_SHARE * self.seconds)
 
     def _promotable(self) -> Contender | None:
-        """One that rests and is in the better half of those that have come as far; the farthest if there are some."""
+        """One that is waiting, in the better half of those that have come as far; the farthest if there are several."""
         for level in range(self.problem.folds - 1, 0, -1):
             ranking = self.ranking(level)
             for contender in ranking[: math.ceil(len(ranking) / 2)]:
-                if contender.level == level and contender.rests_before(self.problem.folds):
+                if contender.level == level and contender.is_waiting(self.problem.folds):
                     return contender
         return None
 
@@ -243,7 +243,7 @@ class Race:
         """The best one whose training was cut, unless it has had much time."""
         far = MOST_SHARE * self.seconds
         waiting = (each for each in self.ranking() if each.is_cut and each.fits[-1].seconds < far)
-        return next((each for each in waiting if each.rests_before(self.problem.folds)), None)
+        return next((each for each in waiting if each.is_waiting(self.problem.folds)), None)
 
     def _incomplete(self, left: float) -> Contender | None:
         """Of the best contenders, as many as can complete their folds in time, the one that is farthest behind.
@@ -254,7 +254,7 @@ class Race:
         costs = np.cumsum([each.seconds * (self.problem.folds - each.level) for each in ranking])
         finalists = max(1, int((costs <= left * self._processes).sum()))
         for group in (ranking[:finalists], ranking[finalists:]):
-            waiting = [each for each in group if each.rests_before(self.problem.folds) and each.seconds <= left]
+            waiting = [each for each in group if each.is_waiting(self.problem.folds) and each.seconds <= left]
             if waiting:
                 return min(waiting, key=lambda contender: contender.level)
         return None

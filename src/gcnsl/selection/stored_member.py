@@ -59,7 +59,10 @@ class StoredFits(Sequence[Fitted]):
 
 def restored_fits(stored: Sequence[Stored], graph: Data, device: torch.device) -> tuple[Fitted, ...]:
     """Models that share their inputs; raises a KeyError, TypeError, ValueError or RuntimeError if one is damaged."""
-    prepared = _prepared(stored[0], graph, device)
+    plain, tensors = stored[0]
+    method = find_method(plain["method"]).with_options(**plain["options"])
+    state = plain["precomputed"], below("precomputed", tensors), below("features", tensors)
+    prepared = prepare(method, graph, seed=plain["seed"], device=device, state=state)
     return tuple(_restored(each, prepared) for each in stored)
 
 
@@ -97,13 +100,6 @@ def restored_blend(stored: Stored, graph: Data, device: torch.device) -> Blend:
 
 def _temperature(plain: Mapping[str, Any]) -> float:
     return check_number("temperature", plain["temperature"], above=0)
-
-
-def _prepared(stored: Stored, graph: Data, device: torch.device) -> Prepared:
-    plain = stored.plain
-    method = find_method(plain["method"]).with_options(**plain["options"])
-    state = plain["precomputed"], below("precomputed", stored.tensors), below("features", stored.tensors)
-    return prepare(method, graph, seed=plain["seed"], device=device, state=state)
 
 
 def _restored(stored: Stored, prepared: Prepared) -> Fitted:

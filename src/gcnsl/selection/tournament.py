@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from joblib import cpu_count
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, Interrupted
@@ -91,10 +92,8 @@ def select(
         except KeyboardInterrupt:
             interruption.ignore_further()
             so_far = tournament.choose(graph, "interrupted") if tournament.race.ranking() else None
-            count = f"after {tournament.fits} models"
-            raise Interrupted(
-                f"interrupted {count if tournament.fits else 'before a model was finished'}", so_far
-            ) from None
+            when = f"after {tournament.fits} models" if tournament.fits else "before a model was finished"
+            raise Interrupted(f"interrupted {when}", so_far) from None
         return tournament.choose(graph, "complete" if tournament.is_complete else "minutes")
 
 
@@ -103,7 +102,7 @@ def _own_executor(problem: Problem, settings: AutoSettings, seconds: float) -> E
     if seconds < STARTING_PAYS:
         return ThisProcess()
     on_cpu = choose_device(problem.device).type == "cpu"
-    return Processes(settings.processes or ((os.cpu_count() or 1) if on_cpu else 1))
+    return Processes(settings.processes or (cpu_count() if on_cpu else 1))
 
 
 class _Tournament:
@@ -118,7 +117,7 @@ class _Tournament:
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
         self.problem, self._settings, self._journal, self._tell = problem, settings, journal, on_progress
-        finished = list(journal.read())
+        finished = journal.read()
         self._began = monotonic() - max((fit.elapsed for fit in finished), default=0.0)
         self._executor = executor
         self.race = Race(

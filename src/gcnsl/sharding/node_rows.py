@@ -1,6 +1,6 @@
 """Which nodes belong to which process, and how the rows of all nodes are put together.
 
-A model sees the rows of its own nodes only. What needs those of other nodes, asks for them here. In a single process,
+A model sees the rows of its own nodes only. Code that needs those of other nodes gets them here. In a single process,
 a function that puts rows together returns them as they are.
 """
 
@@ -54,14 +54,13 @@ class NodeRows:
         return len(range(self.n)[self.own])
 
     def times(self, repeats: int) -> NodeRows:
-        """The division of so many rows for each of these, which stay together."""
+        """The division if each of these rows stands for ``repeats`` rows, which stay together."""
         return NodeRows(self.n * repeats, self.size, self.rank, self.chunk * repeats)
 
     def by_process(self, columns: int) -> Tensor:
-        """The columns of a matrix, each block of n of which stands for the nodes, in the order of the processes.
+        """The column numbers of a matrix, ordered by process, if each block of n columns stands for the nodes.
 
-        Returns:
-            The column numbers; those of a process are ``times(columns / n).own``.
+        In this order, the columns of a process are ``times(columns / n).own``.
         """
         blocks = torch.arange(columns).view(-1, self.n)
         return torch.cat([part.flatten() for part in torch.split(blocks, self.chunk, dim=1)])
@@ -101,7 +100,7 @@ def number_of_nodes(rows: Tensor) -> int:
 def gathered(rows: Tensor, division: NodeRows | None = None) -> Tensor:
     """The rows of all processes, from those of this one (k × w, the same number for each of its nodes).
 
-    Every process uses them for a part of the loss of its own, so that the derivative is a sum over all processes.
+    Each process computes a part of the loss from them, so that the derivative is a sum over all processes.
     ``division`` says how the rows are divided, if not as the nodes are.
     """
     if _current is None:
@@ -112,7 +111,7 @@ def gathered(rows: Tensor, division: NodeRows | None = None) -> Tensor:
 
 
 def by_columns(function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
-    """What a function makes of the rows of this process (k × w), which it gathers, for some columns at a time.
+    """Apply a function, which gathers the rows of this process (k × w), to some of their columns at a time.
 
     In a large graph, the rows of all nodes with all columns would take more memory than everything else.
     """
@@ -124,9 +123,9 @@ def by_columns(function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
 
 
 def of_all_nodes(rows: Tensor) -> Tensor:
-    """The rows of all nodes (n × w), from those of this process, to compute the same of them in every process.
+    """The rows of all nodes (n × w), from those of this process, for a computation that every process repeats.
 
-    Since each process computes the whole loss, the derivative of its rows is there already.
+    Since each process computes the whole loss, it already has the derivative of its rows.
     """
     if _current is None:
         return rows

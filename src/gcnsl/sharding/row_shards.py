@@ -73,16 +73,16 @@ def whole_shape(value: Matrix) -> list[int]:
 
 
 def _own_rows(value: Matrix, rows: NodeRows) -> Matrix:
-    """The rows of this process; a dense copy, so that the whole matrix can be forgotten."""
-    begin, end = rows.own.start, rows.own.stop
+    """The rows of this process; dense ones are copied, so that the memory of the whole matrix can be freed."""
     if isinstance(value, Tensor):
-        return value[begin:end].clone()
-    part = SparseMatrix(slice_rows(value.csr, begin, end))
-    part.first_entry = int(value.csr.crow_indices()[begin])
+        return value[rows.own].clone()
+    part = SparseMatrix(slice_rows(value.csr, rows.own.start, rows.own.stop))
+    part.first_entry = int(value.csr.crow_indices()[rows.own.start])
     return part
 
 
 def _sharded_columns(value: Matrix, rows: NodeRows) -> ShardedMatrix:
+    """The rows of this process of a matrix whose columns stand for nodes; the columns are ordered by process."""
     n, columns = value.shape
     part = _own_rows(value, rows)
     first_entry = rows.own.start * columns if isinstance(part, Tensor) else part.first_entry

@@ -56,7 +56,7 @@ def leading_eigenpairs(
         found = _lanczos(multiply, size, count, block, device, most_products or 2 * size)
         if found is not None:
             values, vectors, error = found
-            first, last = values[: 1 - block or None], values[block - 1 :]
+            first, last = values[: 1 - block or None], values[block - 1 :]  # of ``block`` consecutive values
             copies = (first - last <= error) & (last - values[-1] > error) & (first > RANK_TOLERANCE * values[0])
             if bool(copies.any()) and most_products is None:
                 return leading_eigenpairs(matrix, size, count, device=device, block=count)

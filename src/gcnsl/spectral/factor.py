@@ -38,14 +38,10 @@ class Basis:
 
     def images(self, rows: Rows) -> Iterator[tuple[slice, Tensor]]:
         """X B (n × k) as dense float64 row blocks; it is never formed as a whole."""
-        if self.anchors is None:
-            for part in rows.slices(rows.shape[1]):
-                yield part, rows.block(part).to_dense()
-        else:
-            k = self.anchors.shape[0]
-            matrix = self.expand(torch.eye(k, dtype=torch.float64, device=rows.device))
-            for part in rows.slices(k):
-                yield part, rows.block(part) @ matrix
+        k = self.size(rows)
+        matrix = None if self.anchors is None else self.expand(torch.eye(k, dtype=torch.float64, device=rows.device))
+        for part in rows.slices(k):
+            yield part, rows.block(part).to_dense() if matrix is None else rows.block(part) @ matrix
 
     def squared_norms(self, rows: Rows) -> Tensor:
         """‖x B‖² of each row x (n)."""

@@ -147,22 +147,21 @@ class Rows:
         return result.numpy() if self.as_numpy else result
 
 
-def as_rows(x: Any, *, name: str = "X") -> Rows:
+def as_rows(x: Any) -> Rows:
     """Check a feature matrix and wrap it, without a copy where its layout allows.
 
-    Args:
-        x: NumPy array (or anything that converts to one), SciPy sparse matrix or array, or torch tensor, dense or
-            sparse.
-        name: What error messages call it.
+    It is a NumPy array (or anything that converts to one), a SciPy sparse matrix or array, or a torch tensor, dense or
+    sparse. Error messages call it X.
     """
     as_numpy = not isinstance(x, Tensor)
     if as_numpy and not scipy.sparse.issparse(x):
-        x = as_array(x, name)
+        x = as_array(x, "X")
     shape = tuple(x.shape)
     if len(shape) != 2 or 0 in shape:
-        raise InputError(f"{name} has shape {shape}: it must be two-dimensional with at least one row and one column")
-    if x.dtype.is_complex if not as_numpy else x.dtype.kind not in "biuf":
-        raise InputError(f"{name} has dtype {x.dtype}: features must be real numbers")
+        raise InputError(f"X has shape {shape}: it must be two-dimensional with at least one row and one column")
+    is_real = x.dtype.kind in "biuf" if as_numpy else not x.dtype.is_complex
+    if not is_real:
+        raise InputError(f"X has dtype {x.dtype}: features must be real numbers")
     if as_numpy:
         float_type = x.dtype.newbyteorder("=") if x.dtype.char in "efd" else np.dtype(np.float64)
         dtype = as_tensor(np.empty(0, float_type)).dtype
@@ -176,7 +175,7 @@ def as_rows(x: Any, *, name: str = "X") -> Rows:
         rows = Rows(_read(x), dtype=dtype, as_numpy=as_numpy)
         largest = _largest_magnitude(rows.x.values() if rows.sparse else rows.x)
     if not math.isfinite(largest):
-        raise InputError(f"{name} holds a NaN or an infinite entry: replace or remove such entries first")
+        raise InputError("X holds a NaN or an infinite entry: replace or remove such entries first")
     if largest and not _ORDINARY[0] <= largest <= _ORDINARY[1]:
         rows.magnitude = math.ldexp(1.0, math.frexp(largest)[1] - 1)
     return rows

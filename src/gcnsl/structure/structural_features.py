@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from typing_extensions import Self
 
-from gcnsl.spectral.conventions import column_signs, inverse, restored
+from gcnsl.spectral.conventions import column_signs, inverse, inverse_sqrt, padded, restored
 from gcnsl.spectral.eigen import leading_eigenpairs
 
 COMPONENTS = 32
@@ -18,8 +18,6 @@ COMPONENTS = 32
 EXACT_NODES, MOST_PRODUCTS = 50_000, 32
 """In graphs with more nodes, eigenvectors are approximate: so many products find those that stand out, and the others,
 whose eigenvalues lie close together, would take thousands."""
-
-
 FEATURE_NAMES = ("log degree", "mean log degree of neighbours", *(f"eigenvector {k + 1}" for k in range(COMPONENTS)))
 
 
@@ -52,7 +50,7 @@ class StructuralFeatures:
         """The features of a graph's nodes; ``edge_index`` (2 × E) holds each edge in both directions."""
         links = _links(edge_index, num_nodes, num_nodes)
         degree = torch.from_numpy(links.sum(axis=1))
-        root = torch.where(degree > 0, degree.clamp(min=1) ** -0.5, 0.0)
+        root = inverse_sqrt(degree)
 
         def multiply(columns: Tensor) -> Tensor:
             return root[:, None] * torch.from_numpy(links @ (root[:, None] * columns).numpy())
@@ -64,22 +62,15 @@ class StructuralFeatures:
         cpu = torch.device("cpu")
         values, vectors = leading_eigenpairs(twice, num_nodes, COMPONENTS, device=cpu, most_products=most)
         vectors = vectors * column_signs(vectors)
-        weight = root[:, None] * multiply(vectors) * (num_nodes**0.5 * inverse(values))
-        weight = torch.nn.functional.pad(weight, (0, COMPONENTS - weight.shape[1]))
-        unfinished = cls(torch.empty(0), degree.log1p(), weight)
-        return cls(unfinished._extended(links), unfinished.log_degree, weight)
+        weight = padded(root[:, None] * multiply(vectors) * (num_nodes**0.5 * inverse(values)), COMPONENTS)
+        log_degree = degree.log1p()
+        return cls(_features(links, log_degree, weight), log_degree, weight)
 
     def of(self, edge_index: Tensor, num_nodes: int) -> Tensor:
         """The features of a graph whose first nodes are those of the training graph (num_nodes × (c + 2), float32)."""
-        new = self._extended(_links(edge_index, num_nodes, len(self.weight))[len(self.weight) :])
+        known = len(self.weight)
+        new = _features(_links(edge_index, num_nodes, known)[known:], self.log_degree, self.weight)
         return torch.cat([self.features, new]).float()
-
-    def _extended(self, links: sp.csr_array) -> Tensor:
-        """The features of nodes with these links to the training nodes (k × n)."""
-        degree = torch.from_numpy(links.sum(axis=1))[:, None]
-        once = degree.clamp(min=1)
-        around = torch.from_numpy(links @ np.column_stack([self.log_degree.numpy(), self.weight.numpy()]))
-        return torch.cat([degree.log1p(), around[:, :1] / once, around[:, 1:] * once**-0.5], dim=1)
 
     def state(self) -> dict[str, Tensor]:
         """What was learned, as tensors by name."""
@@ -88,12 +79,17 @@ class StructuralFeatures:
     @classmethod
     def from_state(cls, tensors: dict[str, Tensor], num_nodes: int) -> Self:
         """The features with this state; raises a KeyError or ValueError if it is damaged."""
-        shapes = {
-            "features": (num_nodes, COMPONENTS + 2),
-            "log_degree": (num_nodes,),
-            "weight": (num_nodes, COMPONENTS),
-        }
+        n = num_nodes
+        shapes = {"features": (n, COMPONENTS + 2), "log_degree": (n,), "weight": (n, COMPONENTS)}
         return cls(*restored(tensors, shapes, torch.device("cpu")))
+
+
+def _features(links: sp.csr_array, log_degree: Tensor, weight: Tensor) -> Tensor:
+    """The features of nodes with these links to the training nodes (k × n)."""
+    degree = torch.from_numpy(links.sum(axis=1))[:, None]
+    once = degree.clamp(min=1)
+    around = torch.from_numpy(links @ np.column_stack([log_degree.numpy(), weight.numpy()]))
+    return torch.cat([degree.log1p(), around[:, :1] / once, around[:, 1:] * once**-0.5], dim=1)
 
 
 def _links(edge_index: Tensor, num_rows: int, num_columns: int) -> sp.csr_array:

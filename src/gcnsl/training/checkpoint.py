@@ -83,7 +83,7 @@ class Checkpoint:
             state.restore(tensors, plain)
 
     def _find(self, run: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
-        """The plain and the other values of the saved state, if there is one of this run."""
+        """The plain values and the tensors of the saved state; ``None`` if there is no file."""
         if not Path(self.path).exists():
             return None
         tensors, metadata = self._read()
@@ -95,7 +95,7 @@ class Checkpoint:
         return json.loads(metadata["plain"]), tensors
 
     def refuse_existing(self) -> None:
-        """Raise an InputError if there is a file: it belongs to a run of a method that can be continued."""
+        """Raise an InputError if the file exists: a method that can't be continued has none, so it is another's."""
         if Path(self.path).exists():
             raise self._refusal("belongs to a run of another method")
 

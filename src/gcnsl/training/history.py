@@ -128,7 +128,7 @@ class History:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> History:
-        """The inverse of :meth:`to_dict`; raises a TypeError, ValueError or AttributeError if no run has them."""
+        """The inverse of :meth:`to_dict`; raises a TypeError, ValueError or AttributeError for impossible values."""
         history = cls(**plain)
         columns = [np.asarray(values, dtype=np.float64) for values in history.values.values()]
         if any(column.shape != (len(history),) for column in columns):
@@ -140,7 +140,7 @@ class History:
 
 
 def _score(values: Mapping[str, float], monitor: Monitor) -> tuple[float, float]:
-    """What is compared between epochs; smaller is better, and a metric that is not defined leaves it to the loss."""
+    """What is compared between epochs; smaller is better. If the metric is not defined, the loss decides."""
     if monitor == "loss":
         return 0.0, values["val_loss"]
     value = values[f"val_{monitor}"]

@@ -69,13 +69,12 @@ def _accuracy(probabilities: Floats, y: Ints) -> float:
 
 
 def _balanced_accuracy(probabilities: Floats, y: Ints) -> float:
-    found: float = recall_score(y, probabilities.argmax(axis=1), labels=np.unique(y), average="macro", zero_division=0)
-    return found
+    predicted = probabilities.argmax(axis=1)
+    return float(recall_score(y, predicted, labels=np.unique(y), average="macro", zero_division=0))
 
 
 def _macro_f1(probabilities: Floats, y: Ints) -> float:
-    found: float = f1_score(y, probabilities.argmax(axis=1), average="macro", zero_division=0)
-    return found
+    return float(f1_score(y, probabilities.argmax(axis=1), average="macro", zero_division=0))
 
 
 def _one_against_rest(score: Callable[..., float]) -> Callable[[Floats, Ints], float]:
@@ -94,8 +93,7 @@ def _one_against_rest(score: Callable[..., float]) -> Callable[[Floats, Ints], f
 
 def _log_loss(probabilities: Floats, y: Ints) -> float:
     exact = probabilities.astype(np.float64)  # rounded to float32, rows do not sum to 1 closely enough
-    found: float = log_loss(y, exact / exact.sum(axis=1, keepdims=True), labels=np.arange(exact.shape[1]))
-    return found
+    return float(log_loss(y, exact / exact.sum(axis=1, keepdims=True), labels=np.arange(exact.shape[1])))
 
 
 def _calibration_error(probabilities: Floats, y: Ints) -> float:
@@ -126,7 +124,7 @@ METRICS: dict[str, Metric] = {
 
 
 def class_shares(y: Ints, num_classes: int, nodes: int) -> Floats:
-    """The shares of the classes among labelled nodes of these classes, as probabilities of so many nodes (k × C)."""
+    """The shares of the classes in ``y``, as the probabilities of every one of so many nodes (nodes × C)."""
     counts = np.bincount(y, minlength=num_classes)
     return np.tile(counts / counts.sum(), (nodes, 1))
 

@@ -37,12 +37,9 @@ class RunState:
         self._before_step: dict[str, dict[str, Tensor]] | None = None
         self.best = {name: value.detach().clone() for name, value in model.state_dict().items()}
         groups = getattr(model, "parameter_groups", None)
-        parameters = (
-            [{"params": list(model.parameters()), "weight_decay": settings.weight_decay}]
-            if groups is None
-            else groups(settings.weight_decay)
-        )
-        self.optimizer = OPTIMIZERS[settings.optimizer](parameters, lr=settings.lr, fused=True)  # type: ignore[call-arg]
+        kind, decay = OPTIMIZERS[settings.optimizer], settings.weight_decay
+        parameters = model.parameters() if groups is None else groups(decay)
+        self.optimizer = kind(parameters, lr=settings.lr, weight_decay=decay, fused=True)  # type: ignore[call-arg]
         self.scheduler = None
         if settings.plateau_factor is not None:
             self.scheduler = ReduceLROnPlateau(
@@ -88,18 +85,15 @@ class RunState:
         parts["generator"] = self._generators()
         if self.stepped is not None:
             parts["stepped"] = {"loss": self.stepped}
-        return {
-            f"{part}.{name}": all_columns(value) if self._is_split(part, name) else value
-            for part, values in parts.items()
-            for name, value in values.items()
-        }
+        tensors = {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
+        return {key: all_columns(value) if self._is_split(key) else value for key, value in tensors.items()}
 
     def own_part(self, key: str, value: Tensor) -> Tensor:
         """What this process has of a tensor that :meth:`tensors` returned."""
-        return own_columns(value) if self._is_split(*key.split(".", 1)) else value
+        return own_columns(value) if self._is_split(key) else value
 
     def shapes(self) -> dict[str, list[int]]:
-        """The shapes of all weights, those for all nodes included."""
+        """The shapes of all weights; of those that several processes divide among them, the whole shape."""
         split = split_names(self.model)
         return {n: whole_weight_shape(w) if n in split else list(w.shape) for n, w in self.best.items()}
 
@@ -112,7 +106,7 @@ class RunState:
         }
 
     def restore(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
-        """Restore the state from the results of :meth:`tensors`, of each this process's part, and :meth:`plain`."""
+        """Restore the state from this process's part of what :meth:`tensors` returned, and from :meth:`plain`."""
         parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
         for key, value in tensors.items():
             part, name = key.split(".", 1)
@@ -133,14 +127,14 @@ class RunState:
         self.stepped = parts["stepped"]["loss"].to(self.device) if "stepped" in parts else None
         self._set_generators(parts["generator"])
 
-    def _is_split(self, part: str, name: str) -> bool:
+    def _is_split(self, key: str) -> bool:
         """Whether a tensor has a column for every node, of which this process has its own."""
-        split = split_names(self.model)
+        split, (part, name) = split_names(self.model), key.split(".", 1)
         if not split or part in ("generator", "stepped"):
             return False
-        if not part.startswith("optimizer"):
+        if part != "optimizer":
             return name in split
-        number, slot = f"{part}.{name}".split(".")[1:]
+        number, slot = name.split(".")
         weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
         return slot != "step" and is_split(weights[int(number)])
 

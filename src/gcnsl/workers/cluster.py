@@ -18,8 +18,8 @@ from gcnsl.version import __version__
 from gcnsl.workers.executor import Executor, Item, Result, WorkerLost, check_by
 from gcnsl.workers.processes import Worker
 
-LOCAL = "local:"
-"""An address that begins so asks for a cluster of this machine, with so many workers."""
+_LOCAL = "local:"
+"""Addresses that begin with this ask for workers on this machine; their number follows."""
 _CONNECT_SECONDS = 10
 _WORKER_SECONDS = 60
 """How long to wait for the first worker."""
@@ -51,7 +51,7 @@ class Cluster(Executor):
             raise ArgumentError("cluster", address, "needs Dask: pip install 'gcnsl[cluster]'") from error
         with ExitStack() as opened:  # which closes everything if something below fails
             opened.enter_context(dask.config.set(_SETTINGS))
-            where = opened.enter_context(_local(address)) if address.startswith(LOCAL) else address
+            where = opened.enter_context(_local(address)) if address.startswith(_LOCAL) else address
             try:
                 client = distributed.Client(where, timeout=_CONNECT_SECONDS, set_as_default=False)
             except (OSError, ValueError) as error:
@@ -62,7 +62,7 @@ class Cluster(Executor):
             self._open = opened.pop_all()
 
     def _check_workers(self) -> None:
-        """Refuse workers that would compute something else."""
+        """Refuse workers with several threads or another version of this package."""
         try:
             self._client.wait_for_workers(1, timeout=_WORKER_SECONDS)
         except TimeoutError as error:
@@ -112,7 +112,7 @@ def _local(address: str) -> Any:
     """A scheduler and workers on this machine."""
     from distributed import LocalCluster
 
-    count = address.removeprefix(LOCAL)
+    count = address.removeprefix(_LOCAL)
     if not count.isdecimal() or int(count) < 1:
         raise ArgumentError("cluster", address, "must name the number of workers, such as local:4")
     return LocalCluster(

@@ -47,7 +47,7 @@ class Executor(AbstractContextManager["Executor"], ABC):
 
     @abstractmethod
     def _starter(self, call: Callable[[Item], Result]) -> Callable[[Item], Any]:
-        """Give the workers a function, once, and return what starts it on an item and gives a future."""
+        """Send the workers a function, once, and return another that starts it on an item and returns a future."""
 
     @abstractmethod
     def _finished(self, futures: Collection[Any], seconds: float) -> Iterator[tuple[Any, Any]]:
@@ -129,5 +129,5 @@ def check_wanted(*_: Any) -> None:
 
 
 def check_by(check: Callable[[], None]) -> None:
-    """Let :func:`check_wanted` call this function from now on; it is to be called by a worker, before its runs."""
+    """Let :func:`check_wanted` call this function from now on; a worker sets it before its runs."""
     _check.set(check)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from joblib import cpu_count
 from joblib.externals.loky import ProcessPoolExecutor, process_executor
 
 from gcnsl.checks import check_whole
@@ -34,11 +35,11 @@ class Worker:
     @classmethod
     def one_of(cls, jobs: int) -> Worker:
         """One of so many workers of this process, which share the cores."""
-        return cls(os.getpid(), max(1, (os.cpu_count() or 1) // jobs))
+        return cls(os.getpid(), max(1, cpu_count() // jobs))
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that keep libraries to the threads, which sleep while they wait; a process starts with them."""
+        """Variables that a process must start with: libraries keep to these threads, which sleep while they wait."""
         return {"OMP_WAIT_POLICY": "PASSIVE", **dict.fromkeys(_THREAD_VARIABLES, str(self.threads))}
 
     def begin(self) -> None:
@@ -47,7 +48,7 @@ class Worker:
         signal.signal(signal.SIGTERM, lambda *_: os._exit(1))  # not to be answered by the training we are at
         torch.set_num_threads(self.threads)
 
-    def stop_if_orphaned(self, *_: object) -> None:
+    def stop_if_orphaned(self) -> None:
         """End the worker if its parent was killed: whoever goes on would do the same work a second time."""
         if os.getppid() != self.parent:
             os._exit(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from gcnsl.workers.executor import Executor, Item, Result
@@ -18,18 +18,14 @@ class ThisProcess(Executor):
         return 1
 
     def _starter(self, call: Callable[[Item], Result]) -> Callable[[Item], Any]:
-        self._call, self._items = call, dict[Any, Any]()
-
-        def start(item: Item) -> Any:
-            future: Future[Result] = Future()
-            self._items[future] = item
-            return future
-
-        return start
+        return lambda item: partial(call, item)  # carried out when its result is asked for
 
     def _finished(self, futures: Collection[Any], seconds: float) -> Iterator[tuple[Any, Any]]:
         for future in futures:
-            yield future, self._call(self._items.pop(future))
+            yield future, future()
+
+    def _give_up(self, future: Any) -> None:
+        """It has not begun."""
 
     def __exit__(self, *_: object) -> None:
-        """There is nobody to send home."""
+        """There are no workers to end."""

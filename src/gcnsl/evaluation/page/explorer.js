@@ -52,22 +52,21 @@ function dotOf(node, x, y, radius) {
 function neighbourOf(entry, side, { x, y, room }) {
   const [place, similarity, arrows, , reasons] = entry;
   const node = nodes[place];
+  const text = described(node, similarity, reasons);
   const group = dotOf(node, x, y, 9);
   const label = drawn("text", { x: side * 16, y: 4, "text-anchor": side < 0 ? "end" : "start" });
   label.append(shortened(node.name, Math.floor(room / 7.4) - (arrows ? arrows.length + 1 : 0)));
   if (arrows) label.append(drawn("tspan", { class: "arrows", dx: 5 }, arrows));
   const area = { class: "area", x: side < 0 ? -room - 16 : -13, y: -14, width: room + 29, height: 28 }; // easy to hit
   group.prepend(drawn("rect", area));
-  group.append(label, drawn("title", {}, described(node, similarity, reasons)));
+  group.append(label, drawn("title", {}, text));
   group.setAttribute("class", node.view ? "neighbour" : "neighbour unexplored");
   group.setAttribute("role", "button");
   group.setAttribute("tabindex", "0");
-  group.setAttribute("aria-label", described(node, similarity, reasons));
+  group.setAttribute("aria-label", text);
   if (!node.view) group.setAttribute("aria-disabled", "true");
   Object.assign(group.dataset, { node: place, side });
-  for (const kind of ["focus", "pointerenter"]) {
-    group.addEventListener(kind, () => { hint.textContent = described(node, similarity, reasons); });
-  }
+  for (const kind of ["focus", "pointerenter"]) group.addEventListener(kind, () => { hint.textContent = text; });
   return group;
 }
 
@@ -166,7 +165,7 @@ function tellWhy(node) {
   const sentences = element("ul", undefined, "findings");
   sentences.append(element("li", `Given graph A: ${view.given.summary}.`));
   if (view.learned) sentences.append(element("li", `Learned graph A*: ${view.learned.summary}.`));
-  const reasons = (view.learned ? view.learned.nodes : []).filter((entry) => entry[4]);
+  const reasons = (view.learned?.nodes ?? []).filter((entry) => entry[4]);
   why.replaceChildren(boxes, element("h3", "Its neighbours"), sentences);
   if (reasons.length) {
     const list = element("ul", undefined, "reasons");
@@ -237,7 +236,7 @@ function suggest() {
 
 function activate(index) {
   const options = Array.from(found.querySelectorAll("[role=option]"));
-  active = options.length ? Math.max(-1, Math.min(index, options.length - 1)) : -1;
+  active = Math.max(-1, Math.min(index, options.length - 1));
   options.forEach((option, number) => option.setAttribute("aria-selected", String(number === active)));
   if (active >= 0) find.setAttribute("aria-activedescendant", `option-${active}`);
   else find.removeAttribute("aria-activedescendant");
