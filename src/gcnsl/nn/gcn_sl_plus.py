@@ -230,14 +230,14 @@ class GCNSLPlus(nn.Module):
 
     def branches(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> list[Tensor]:
         """The blocks of H^cb, all of the same shape (n × p)."""
-        links, *steps = self._matrices(x, links, adjacencies)
-        self._check(x, links, steps)
+        links, *given = self._matrices(x, links, adjacencies)
+        self._check(x, links, given)
         h = self.lin_x(drop_entries(x, self.input_dropout, training=self.training)).relu()
         branches = [h]
-        for one_step in steps:
+        for a_hat in given:
             step = h
             for _ in range(self.rounds):
-                step = one_step @ step
+                step = a_hat @ step
                 branches.append(step)
         branches += [head(rows, h, known=known) for head, rows in self._described_heads(x, links)]
         if self.lin_links is not None:
