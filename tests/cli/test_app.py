@@ -42,7 +42,7 @@ def test_every_command_shows_an_example(gcnsl, command) -> None:
 
 def test_help_tells_what_is_taken_by_default(gcnsl) -> None:
     out = " ".join(gcnsl("compare", "--help")[1].replace("│", " ").split())
-    assert "[default: mlp,gcn,h2gcn-2,gcn-sl-cc,gcn-sl-plus]" in out
+    assert "[default: mlp,gcn,h2gcn-2,gcn-sl-plus]" in out
     assert "The column of --nodes with the ids. [default: id, or the first]" in out
 
 

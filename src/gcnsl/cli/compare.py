@@ -20,7 +20,7 @@ from gcnsl.errors import InputError
 if TYPE_CHECKING:
     from gcnsl.evaluation import Comparison
 
-USUAL_MODELS = ("mlp", "gcn", "h2gcn-2", "gcn-sl-cc", "gcn-sl-plus")
+USUAL_MODELS = ("mlp", "gcn", "h2gcn-2", "gcn-sl-plus")
 """What is compared by default: without the graph, with it, made for disagreeing neighbours, and ours."""
 USUAL_RUNS = 10
 
