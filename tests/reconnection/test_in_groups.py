@@ -99,6 +99,13 @@ def test_training_steps_differ_and_evaluation_repeats(small_limit) -> None:
     assert torch.equal(state, torch.get_rng_state())
 
 
+def test_other_processes_are_asked_only_if_they_share_the_nodes(small_limit, monkeypatch) -> None:
+    case = make_case(501, m=None, q=5, p=3, kind="few", seed=0)
+    alone = reconnect_at_any_size(case.z, case.h, case.epsilon, training=False)
+    monkeypatch.setattr(in_groups.process_group, "rank", lambda: 1)  # as in a program that torchrun has started
+    assert torch.equal(reconnect_at_any_size(case.z, case.h, case.epsilon, training=False), alone)
+
+
 def test_half_precision(small_limit) -> None:
     case = make_case(501, m=None, q=5, p=3, kind="few", seed=0)
     z, h = case.leaves(torch.bfloat16)
