@@ -1,15 +1,16 @@
 """How time and memory grow with the graph: loading, preparing, an epoch, prediction, and `gcnsl train` from end to end.
 
     python bench/scale.py [20000 50000 200000 1000000] [--methods pyg,gcn-sl-cc,gcn-sl-plus] [--train gcn-sl-plus]
+    python bench/scale.py 200000 1000000 --train gcn-sl-plus --device cuda
     python bench/scale.py 200000 --methods gcn-sl-plus --ranks 0,1,2,4
 
 The graph has 10 communities, which are the classes, 10 edges per node (80 % of them inside of a community) and 64
-features, in Parquet files. Every measurement runs in a process of its own, on a CPU and with default settings. *PyG* is
+features, in Parquet files. Every measurement runs in a process of its own, with default settings. *PyG* is
 ``torch_geometric.nn.GCN`` with two layers, 64 hidden channels and dropout .5, trained on the same graph by the same
 loop. An epoch is a training step and an evaluation pass; the median is taken. ``--train`` also runs ``gcnsl train`` and
 ``gcnsl predict`` with a method. ``--ranks`` only measures the methods in so many processes (``bench/ranks.py``). Times
-are given by the clock and in seconds of all cores, which other work on the machine disturbs less. Prints a table and
-updates ``bench/results/scale.json``.
+are given by the clock and in seconds of all cores, which other work on the machine disturbs less; on a GPU epochs are
+compared by the clock. Prints a table and updates ``bench/results/scale.json``, or ``scale-cuda.json`` for a GPU.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from rich.table import Table
 
 import ranks
 
-RESULTS = Path(__file__).parent / "results" / "scale.json"
+RESULTS = Path(__file__).parent / "results"
 METHODS = ("pyg", "gcn-sl-cc", "gcn-sl-av", "gcn-sl-plus")
 CLASSES, EDGES, FEATURES, INSIDE, NOISE = 10, 10, 64, 0.8, 4.0
 WARM = 1
@@ -69,7 +70,7 @@ def clocked(times: dict[str, dict[str, float]], name: str) -> Iterator[None]:
     times[name] = {"clock": time.perf_counter() - began, "cores": time.process_time() - worked}
 
 
-def measure(method: str, folder: Path, epochs: int) -> dict[str, Any]:
+def measure(method: str, folder: Path, epochs: int, device: str) -> dict[str, Any]:
     """In the child: load, prepare, some epochs, and a prediction."""
     import torch
     from torch_geometric.nn import GCN
@@ -86,9 +87,9 @@ def measure(method: str, folder: Path, epochs: int) -> dict[str, Any]:
     with clocked(times, "prepare"):
         if method == "pyg":
             model: torch.nn.Module = GCN(data.num_features, 64, num_layers=2, out_channels=CLASSES, dropout=0.5)
-            inputs: tuple[Any, ...] = data.x, data.edge_index
+            model, inputs = model.to(device), (data.x.to(device), data.edge_index.to(device))
         else:
-            prepared = methods.prepare(methods.resolve(method), data, seed=0, device=torch.device("cpu"))
+            prepared = methods.prepare(methods.resolve(method), data, seed=0, device=torch.device(device))
             model, inputs = prepared.build(), prepared.inputs
     marks: list[tuple[float, float]] = []
     train(
@@ -105,26 +106,27 @@ def measure(method: str, folder: Path, epochs: int) -> dict[str, Any]:
     clock, cores = (statistics.median(step[k] for step in steps) for k in range(2))
     times["epoch"] = {"clock": clock, "cores": cores}
     with clocked(times, "predict"):
-        predict_logits(model, inputs)
+        predict_logits(model, inputs).cpu()
+    on_gpu = {"peak_gpu_gib": torch.cuda.max_memory_allocated() / 2**30} if device == "cuda" else {}
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return times | {"peak_gib": int(status["VmHWM"].split()[0]) / 2**20}
+    return times | {"peak_gib": int(status["VmHWM"].split()[0]) / 2**20} | on_gpu
 
 
-def ask(method: str, folder: Path, epochs: int) -> dict[str, Any]:
+def ask(method: str, folder: Path, epochs: int, device: str) -> dict[str, Any]:
     """Run one measurement in a process of its own."""
-    command = [sys.executable, __file__, "--child", method, str(folder), "--epochs", str(epochs)]
+    command = [sys.executable, __file__, "--child", method, str(folder), "--epochs", str(epochs), "--device", device]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 
-def end_to_end(method: str, folder: Path) -> dict[str, Any]:
+def end_to_end(method: str, folder: Path, device: str) -> dict[str, Any]:
     """`gcnsl train` and `gcnsl predict` as a user would run them."""
     graph = ["--nodes", str(folder / "nodes.parquet"), "--edges", str(folder / "edges.parquet")]
     model = str(folder / "model")
     commands = {
-        "train": ["train", *graph, "--method", method, "-o", model, "--device", "cpu", "--json"],
-        "predict": ["predict", model, "-o", str(folder / "predictions.parquet")],
+        "train": ["train", *graph, "--method", method, "-o", model, "--device", device, "--json"],
+        "predict": ["predict", model, "-o", str(folder / "predictions.parquet"), "--device", device],
     }
     results: dict[str, Any] = {}
     for name, command in commands.items():
@@ -143,8 +145,9 @@ def end_to_end(method: str, folder: Path) -> dict[str, Any]:
     return results
 
 
-def show(results: dict[str, Any], console: Console) -> None:
+def show(results: dict[str, Any], device: str, console: Console) -> None:
     """Print the tables."""
+    unit = "cores" if device == "cpu" else "clock"
     parts = ("load", "prepare", "epoch", "predict")
     table = Table(
         "nodes",
@@ -158,14 +161,14 @@ def show(results: dict[str, Any], console: Console) -> None:
     smallest: dict[str, tuple[int, float]] = {}
     for n, row in results.items():
         for method, found in row["methods"].items():
-            epoch = found["epoch"]["cores"]
-            ratio = epoch / row["methods"]["pyg"]["epoch"]["cores"] if "pyg" in row["methods"] else math.nan
+            epoch = found["epoch"][unit]
+            ratio = epoch / row["methods"]["pyg"]["epoch"][unit] if "pyg" in row["methods"] else math.nan
             start, before = smallest.setdefault(method, (int(n), epoch))
             growth = math.log(epoch / before) / math.log(int(n) / start) if int(n) > start else math.nan
-            cells = [f"{found[part]['clock']:.2f} ({found[part]['cores']:.2f})" for part in parts]
+            cells = [f"{found[part]['clock']:.3g} ({found[part]['cores']:.3g})" for part in parts]
             judged = [
                 f"[{'green' if ratio <= WANTED_RATIO else 'red'}]{ratio:.1f}[/]",
-                f"{found['peak_gib']:.1f}",
+                f"{found.get('peak_gpu_gib', found['peak_gib']):.1f}",
                 "" if math.isnan(growth) else f"[{'green' if growth <= WANTED_GROWTH else 'red'}]n^{growth:.2f}[/]",
             ]
             table.add_row(f"{int(n):,}", method, *cells, *judged)
@@ -182,10 +185,14 @@ def show(results: dict[str, Any], console: Console) -> None:
         console.print(whole)
 
 
-def write(known: dict[str, Any]) -> None:
+def write(known: dict[str, Any], device: str, path: Path) -> None:
     """Write all results so far: a measurement of a large graph takes long."""
     machine = f"{platform.machine()}, {os.cpu_count()} cores"
-    RESULTS.write_text(json.dumps({"machine": machine, "sizes": known}, indent=1) + "\n")
+    if device == "cuda":
+        import torch
+
+        machine = f"{torch.cuda.get_device_name()}, {machine}"
+    path.write_text(json.dumps({"machine": machine, "sizes": known}, indent=1) + "\n")
 
 
 def main() -> None:
@@ -196,12 +203,16 @@ def main() -> None:
     parser.add_argument("--train", default="", help="run these from end to end, separated by commas")
     parser.add_argument("--epochs", type=int, default=3, help="number of epochs to take the median of")
     parser.add_argument("--ranks", default="", help="only measure so many processes, separated by commas")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where to train and to predict")
     parser.add_argument("--child", nargs=2, metavar=("METHOD", "FOLDER"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        print(json.dumps(measure(arguments.child[0], Path(arguments.child[1]), arguments.epochs)))
+        method, folder = arguments.child
+        print(json.dumps(measure(method, Path(folder), arguments.epochs, arguments.device)))
         return
-    known = json.loads(RESULTS.read_text())["sizes"] if RESULTS.exists() else {}
+    device = arguments.device
+    path = RESULTS / ("scale.json" if device == "cpu" else "scale-cuda.json")
+    known = json.loads(path.read_text())["sizes"] if path.exists() else {}
     for n in arguments.sizes:
         row = known.setdefault(str(n), {"methods": {}, "end_to_end": {}})
         known = dict(sorted(known.items(), key=lambda item: int(item[0])))
@@ -211,15 +222,15 @@ def main() -> None:
             for method, size in itertools.product(names, map(int, filter(None, arguments.ranks.split(",")))):
                 found = ranks.ask(size, method, Path(folder), arguments.epochs)
                 row.setdefault("ranks", {}).setdefault(method, {})[str(size)] = found
-                write(known)
+                write(known, device, path)
             for method in names if not arguments.ranks else ():
-                row["methods"][method] = ask(method, Path(folder), arguments.epochs)
-                write(known)
+                row["methods"][method] = ask(method, Path(folder), arguments.epochs, device)
+                write(known, device, path)
             for method in filter(None, arguments.train.split(",")):
-                row["end_to_end"][method] = end_to_end(method, Path(folder))
-                write(known)
+                row["end_to_end"][method] = end_to_end(method, Path(folder), device)
+                write(known, device, path)
     console = Console(width=140) if not sys.stdout.isatty() else Console()
-    show(known, console)
+    show(known, device, console)
     ranks.show(known, console)
 
 
