@@ -21,12 +21,7 @@ def committed():
     return collect(read_results(ROOT / "results" / "results.jsonl"))
 
 
-AWAITED = ("accuracy", "spectral", "homophily", "synthetic")
-"""Experiments with runs that have yet to be made again, with corrected settings: `gcnsl reproduce` makes them."""
-AWAITING = pytest.mark.xfail(strict=True, reason="runs with corrected settings have yet to be made")
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=AWAITING if name in AWAITED else ()) for name in OF_PAPER])
+@pytest.mark.parametrize("name", OF_PAPER)
 def test_every_planned_run_is_there_and_went_well(committed, name) -> None:
     good = {result.spec.key for result in committed.results if result.status == "ok"}
     assert good >= {spec.key for spec in plan(name).specs}
