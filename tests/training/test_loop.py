@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from gcnsl.errors import TrainingDiverged
-from gcnsl.training import TrainingSettings, predict_logits, train
+from gcnsl.training import History, TrainingSettings, predict_logits, train
+from gcnsl.training.settings import SETTLED_EPOCHS
 
 from .cases import DATA, MASKS, TEST, TRAIN, VAL, Lookup, Net, fit, follow, gcn_sl, net, same_weights
 
@@ -62,6 +63,31 @@ def test_remaining_counts_down_from_the_best_epoch() -> None:
     script = [1, 2, 1, 1, 1]
     train(Lookup(script), [], DATA.y, settings=TrainingSettings(patience=3), seed=0, on_epoch=seen.append, **MASKS)
     assert [epoch.remaining for epoch in seen] == [3, 3, 2, 1, 0]
+
+
+def test_a_run_that_has_settled_ends() -> None:
+    script = [1, 4, *(4 + number / 1000 for number in range(1, 100))]
+    settled = follow(script, patience=90, epochs=100, tolerance=0.1)[1]
+    assert (len(settled), settled.best_epoch, settled.stopped) == (2 + SETTLED_EPOCHS, 2 + SETTLED_EPOCHS, "patience")
+    assert len(follow(script, patience=90, epochs=100)[1]) == 100  # the graph is small
+
+
+def test_the_monitored_metric_can_settle_too() -> None:
+    settings = TrainingSettings(patience=90, tolerance=0.1, monitor="accuracy")
+    values = {"val_loss": 1.0, "val_accuracy": 0.5}
+    history = History()
+    for number in range(20):
+        history.append(values | {"val_loss": 1 - number / 100}, settings.monitor)
+    assert (history.best_epoch, history.remaining(settings)) == (20, 1 + SETTLED_EPOCHS - 20)
+    history.append(values | {"val_accuracy": 0.7}, settings.monitor)
+    assert history.remaining(settings) == SETTLED_EPOCHS
+
+
+@pytest.mark.parametrize(
+    ("given", "nodes", "used"), [(None, 32_768, 0), (None, 32_769, 0.005), (0.0, 10**6, 0), (0.2, 9, 0.2)]
+)
+def test_only_large_graphs_have_a_tolerance_unless_it_is_given(given, nodes, used) -> None:
+    assert TrainingSettings(tolerance=given).for_nodes(nodes).tolerance == used
 
 
 @pytest.mark.parametrize("build", [net, lambda: gcn_sl(None)[0]])

@@ -58,6 +58,7 @@ class GCNSLClassifier(NodeClassifier):
         optimizer: Optimizer = _TRAINING.optimizer,
         plateau_factor: float | None = _TRAINING.plateau_factor,
         plateau_patience: int = _TRAINING.plateau_patience,
+        tolerance: float | None = _TRAINING.tolerance,
         class_weight: Mapping[str, float] | str | None = _TRAINING.class_weight,
         validation_fraction: float = 0.4,
         random_state: Any = 0,

@@ -11,7 +11,7 @@ import numpy as np
 
 from gcnsl.checks import check_choice, check_number, check_whole
 from gcnsl.training.metrics import METRICS
-from gcnsl.training.settings import Monitor, StageSettings
+from gcnsl.training.settings import SETTLED_EPOCHS, Monitor, StageSettings, TrainingSettings
 
 STOPPED = ("patience", "epochs", "minutes", "interrupted", "complete", "")
 """Why a run has ended."""
@@ -97,7 +97,17 @@ class History:
 
     def remaining(self, settings: StageSettings) -> int:
         """Number of epochs left if none of them improves."""
-        return min(settings.epochs, self.best_epoch + settings.patience) - len(self)
+        last = min(settings.epochs, self.best_epoch + settings.patience)
+        if isinstance(settings, TrainingSettings) and settings.tolerance and len(self):
+            last = min(last, self._first_within(settings.tolerance, settings.monitor) + SETTLED_EPOCHS)
+        return last - len(self)
+
+    def _first_within(self, tolerance: float, monitor: Monitor) -> int:
+        """Number of the first epoch that is nearly as good as the best."""
+        names = self.values.keys()
+        epochs = (dict(zip(names, values, strict=True)) for values in zip(*self.values.values(), strict=True))
+        enough = _monitored(self.best, monitor) + tolerance
+        return next(number for number, values in enumerate(epochs, 1) if _monitored(values, monitor) <= enough)
 
     def why_ended(self, settings: StageSettings) -> str:
         """Why a run has ended that was neither interrupted nor complete."""
@@ -141,7 +151,12 @@ class History:
 
 def _score(values: Mapping[str, float], monitor: Monitor) -> tuple[float, float]:
     """What is compared between epochs; smaller is better. If the metric is not defined, the loss decides."""
+    return (0.0 if monitor == "loss" else _monitored(values, monitor)), values["val_loss"]
+
+
+def _monitored(values: Mapping[str, float], monitor: Monitor) -> float:
+    """The loss, or the metric so that smaller is better."""
     if monitor == "loss":
-        return 0.0, values["val_loss"]
+        return values["val_loss"]
     value = values[f"val_{monitor}"]
-    return (math.inf if math.isnan(value) else -METRICS[monitor].gain(value)), values["val_loss"]
+    return math.inf if math.isnan(value) else -METRICS[monitor].gain(value)

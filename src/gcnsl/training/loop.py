@@ -44,9 +44,9 @@ def train(
     """Train a model with full-batch cross entropy; afterwards it has the weights of the best epoch.
 
     An epoch is a training step and an evaluation pass. The run ends after ``settings.patience`` epochs without a better
-    validation loss (or metric), after ``settings.epochs``, or when its time is over, with the model in evaluation
-    mode. On a CPU, the same seed, weights, inputs and number of threads give the same bits. The caller's random
-    generators are not changed.
+    validation loss (or metric), after ``settings.epochs``, when it has settled (``settings.tolerance``), or when its
+    time is over, with the model in evaluation mode. On a CPU, the same seed, weights, inputs and number of threads give
+    the same bits. The caller's random generators are not changed.
 
     Args:
         model: The model with its initial weights; ``model(*inputs)`` returns the logits of all nodes (n × C). It may
@@ -77,6 +77,7 @@ def train(
             in the midst of an epoch.
         InputError: If a mask is invalid, or the checkpoint belongs to another run.
     """
+    settings = settings.for_nodes(len(y))
     budget, state = TimeBudget(minutes), RunState(model, settings)
     objective = Objective(
         y,

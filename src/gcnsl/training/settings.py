@@ -1,6 +1,8 @@
 """The hyper-parameters of training."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gcnsl.options import Options, option
@@ -9,6 +11,10 @@ from gcnsl.training.metrics import MetricName
 
 Monitor = Literal["loss", MetricName]
 Optimizer = Literal["adam", "sgd"]
+
+SETTLED_EPOCHS = 50
+LARGE_GRAPH, LARGE_TOLERANCE = 1 << 15, 0.005
+"""In larger graphs validation nodes are so many that a short wait tells progress from noise; a long one takes hours."""
 
 
 @dataclass(frozen=True)
@@ -44,3 +50,16 @@ class TrainingSettings(StageSettings):
         None, "Factor for the learning rate after a plateau; none for a constant rate.", above=0, below=1
     )
     plateau_patience: int = option(50, "Number of epochs without improvement before the rate is reduced.", least=1)
+    tolerance: float | None = option(
+        None,
+        f"Training also ends {SETTLED_EPOCHS} epochs after the first one whose validation loss (or metric) is within "
+        f"this of the best; 0 for never, none for {LARGE_TOLERANCE} in graphs of more than {LARGE_GRAPH:,} nodes and "
+        "never in others.",
+        least=0,
+    )
+
+    def for_nodes(self, number: int) -> TrainingSettings:
+        """The same settings with the tolerance that they have in a graph of so many nodes."""
+        if self.tolerance is not None:
+            return self
+        return replace(self, tolerance=LARGE_TOLERANCE if number > LARGE_GRAPH else 0.0)
