@@ -109,7 +109,9 @@ def test_the_extra_loss_is_the_contrastive_term_of_every_head() -> None:
     model, inputs = built(data, features_heads=1, contrast=0.5, temperature=0.2)
     nodes = torch.arange(0, N, 2)
     expected = sum(
-        contrastive_loss(head.directions(rows)[nodes], data.y[nodes], temperature=0.2)
+        contrastive_loss(
+            head.directions(rows)[nodes], data.y[nodes], classes=model.lin_out.out_features, temperature=0.2
+        )
         for head, rows in ((model.neighbours_heads[0], inputs[1]), (model.features_heads[0], inputs[0]))
     )
     torch.testing.assert_close(model.extra_loss(*inputs, y=data.y, nodes=nodes), 0.5 * expected)

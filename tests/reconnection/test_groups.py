@@ -1,18 +1,22 @@
-import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from gcnsl.reconnection import groups, numba_search
 from gcnsl.reconnection.groups import GroupSize, draw_groups, split_groups
 
 
-def unit_rows(n: int, q: int = 6, seed: int = 0) -> np.ndarray:
-    z = np.random.default_rng(seed).normal(size=(n, q)).astype(np.float32)
-    return z / np.linalg.norm(z, axis=1, keepdims=True)
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
 
 
-def kept_per_row(z: np.ndarray, drawn: np.ndarray, threshold: float) -> float:
+def unit_rows(n: int, q: int = 6, seed: int = 0) -> Tensor:
+    return torch.nn.functional.normalize(torch.randn(n, q, generator=seeded(seed)), dim=1)
+
+
+def kept_per_row(z: Tensor, drawn: Tensor, threshold: float) -> float:
     """The mean number of similar rows in a row's group, counted group by group."""
     members = [z[group[group < len(z)]] for group in drawn]
     return sum(int((own @ own.T >= threshold).sum()) for own in members) / len(z)
@@ -21,29 +25,29 @@ def kept_per_row(z: np.ndarray, drawn: np.ndarray, threshold: float) -> float:
 @given(st.integers(1, 3000), st.integers(128, 700), st.integers(0, 6), st.integers(0, 2**31))
 @settings(max_examples=40, deadline=None)
 def test_each_row_is_in_one_group(n: int, most: int, splits: int, seed: int) -> None:
-    drawn = split_groups(unit_rows(n, q=3), most, splits, np.random.default_rng(seed))
-    assert np.array_equal(np.sort(drawn.ravel()), np.arange(drawn.size))
+    drawn = split_groups(unit_rows(n, q=3), most, splits, seeded(seed))
+    assert torch.equal(drawn.flatten().sort().values, torch.arange(drawn.numel()))
     assert drawn.shape[1] % 128 == 0
     assert drawn.shape[1] < most + 128
-    assert drawn.size - n < 128 * len(drawn)
+    assert drawn.numel() - n < 128 * len(drawn)
 
 
 def test_a_split_is_at_a_median_of_the_direction_between_two_rows() -> None:
-    z = np.repeat(np.eye(4, dtype=np.float32), 256, axis=0)
-    drawn = split_groups(z, 256, 2, np.random.default_rng(0))
+    z = torch.eye(4).repeat_interleave(256, dim=0)
+    drawn = split_groups(z, 256, 2, seeded(0))
     together = [len(set((group // 256).tolist())) for group in drawn]
     assert sum(together) < 3 * len(drawn), "random groups would have rows of all four directions"
 
 
 def test_groups_without_splits_are_random() -> None:
-    z = np.repeat(np.eye(4, dtype=np.float32), 256, axis=0)
-    for group in split_groups(z, 256, 0, np.random.default_rng(0)):
-        assert (np.bincount(group // 256, minlength=4) > 40).all()
+    z = torch.eye(4).repeat_interleave(256, dim=0)
+    for group in split_groups(z, 256, 0, seeded(0)):
+        assert (torch.bincount(group // 256, minlength=4) > 40).all()
 
 
 def test_splits_keep_similar_rows_together() -> None:
     z = unit_rows(8192)
-    found = [kept_per_row(z, split_groups(z, 256, splits, np.random.default_rng(1)), 0.95) for splits in (0, 2, 5)]
+    found = [kept_per_row(z, split_groups(z, 256, splits, seeded(1)), 0.95) for splits in (0, 2, 5)]
     assert found[1] - 1 > 2 * (found[0] - 1)
     assert found[2] - 1 > 2 * (found[1] - 1)
 
@@ -56,9 +60,9 @@ def test_a_group_holds_about_enough_similar_rows(threshold) -> None:
 
 
 def test_rows_that_are_all_equal_or_zero() -> None:
-    same = np.tile(unit_rows(1), (5000, 1))
+    same = unit_rows(1).repeat(5000, 1)
     assert draw_groups(same, 0.9, GroupSize(1024, 32), seed=0).shape[1] <= 256
-    nothing = np.zeros_like(same)
+    nothing = torch.zeros_like(same)
     assert draw_groups(nothing, 0.9, GroupSize(1024, 32), seed=0).shape[1] > 512
 
 
@@ -69,5 +73,5 @@ def test_groups_are_made_of_whole_tiles_of_the_search() -> None:
 def test_the_seed_decides() -> None:
     z = unit_rows(3000)
     one, again, other = (draw_groups(z, 0.9, GroupSize(512, 8), seed=seed) for seed in (1, 1, 2))
-    assert np.array_equal(one, again)
-    assert not np.array_equal(one, other)
+    assert torch.equal(one, again)
+    assert not torch.equal(one, other)

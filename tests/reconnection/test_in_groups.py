@@ -1,6 +1,5 @@
 from itertools import chain
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -20,10 +19,10 @@ SMALL = GroupSize(most=128, enough=4)
 
 def in_one_group(case: Case, seed: int, size: GroupSize = SMALL) -> torch.Tensor:
     """Which pairs of rows are compared (n × n)."""
-    groups = draw_groups(case.z.double().numpy(), case.epsilon, size, seed=seed)
-    number = np.empty(groups.size, dtype=int)
-    number[groups] = np.arange(len(groups))[:, None]
-    number = torch.from_numpy(number[: len(case.z)])
+    groups = draw_groups(case.z.double(), case.epsilon, size, seed=seed)
+    number = torch.empty(groups.numel(), dtype=torch.int64)
+    number[groups] = torch.arange(len(groups))[:, None]
+    number = number[: len(case.z)]
     return number[:, None] == number
 
 
@@ -51,6 +50,15 @@ def found(case: Case, *, loops: bool, seed: int, size: GroupSize = SMALL) -> lis
 def test_values_and_gradients_are_those_of_the_pairs_in_one_group(n: int, kind: str, loops: bool, seed: int) -> None:
     case = make_case(n, m=None, q=5, p=3, kind=kind, seed=seed % 1000, zero_rows=n // 50)
     assert_close(found(case, loops=loops, seed=seed), expected(case, in_one_group(case, seed), loops=loops), 1e-9)
+
+
+@pytest.mark.parametrize("loops", [True, False])
+@pytest.mark.parametrize("n", [1, 500, 1100])
+def test_so_they_are_as_a_gpu_computes_them(monkeypatch, n, loops) -> None:
+    monkeypatch.setattr(in_groups, "_average_groups", in_groups.average_dense_groups)
+    monkeypatch.setattr(in_groups, "DENSE_ENTRIES", 2 * 128**2)
+    case = make_case(n, m=None, q=5, p=3, kind="some", seed=n, zero_rows=n // 50)
+    assert_close(found(case, loops=loops, seed=n), expected(case, in_one_group(case, n), loops=loops), 1e-9)
 
 
 def test_one_group_is_the_whole_graph() -> None:
@@ -106,7 +114,9 @@ def test_other_processes_are_asked_only_if_they_share_the_nodes(small_limit, mon
     assert torch.equal(reconnect_at_any_size(case.z, case.h, case.epsilon, training=False), alone)
 
 
-def test_half_precision(small_limit) -> None:
+@pytest.mark.parametrize("average", [in_groups._average_groups, in_groups.average_dense_groups])
+def test_half_precision(small_limit, monkeypatch, average) -> None:
+    monkeypatch.setattr(in_groups, "_average_groups", average)
     case = make_case(501, m=None, q=5, p=3, kind="few", seed=0)
     z, h = case.leaves(torch.bfloat16)
     out = reconnect_at_any_size(z, h, 0.8, training=True)

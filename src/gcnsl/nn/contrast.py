@@ -9,7 +9,7 @@ from gcnsl.sharding.node_rows import total, work_shares
 MOST_ANCHORS, MOST_OTHERS = 1 << 12, 1 << 14
 
 
-def contrastive_loss(z: Tensor, y: Tensor, *, temperature: float) -> Tensor:
+def contrastive_loss(z: Tensor, y: Tensor, *, classes: int, temperature: float) -> Tensor:
     r"""How far each row is from the other rows of its class, compared with all other rows (Khosla et al., 2020).
 
     .. math::
@@ -22,14 +22,15 @@ def contrastive_loss(z: Tensor, y: Tensor, *, temperature: float) -> Tensor:
     Args:
         z: Unit rows of labelled nodes (m × q).
         y: Their classes (m).
+        classes: Number of classes.
         temperature: τ.
     """
     anchors, others = _some(z, MOST_ANCHORS), _some(z, MOST_OTHERS)
     anchors = anchors[work_shares(len(anchors)).own]
     # (s - 1) / τ instead of s / τ, which cancels in the quotient, so that no term of the sums exceeds 1
     exponents = torch.addmm(z.new_full((1,), -1 / temperature), z[anchors] / temperature, z[others].T)
-    exponents[_same(anchors, others, len(z))] = -torch.inf
-    by_class = exponents.exp() @ functional.one_hot(y[others]).to(z.dtype)
+    _leave_itself_out(exponents, anchors, others, len(z))
+    by_class = exponents.exp() @ functional.one_hot(y[others], classes).to(z.dtype)
     alike = by_class.gather(1, y[anchors][:, None])[:, 0]
     counted = alike > 0
     distance = torch.where(counted, by_class.sum(dim=1), 1.0).log() - torch.where(counted, alike, 1.0).log()
@@ -41,10 +42,10 @@ def _some(z: Tensor, most: int) -> Tensor:
     return torch.arange(n, device=z.device) if n <= most else torch.randperm(n, device=z.device)[:most]
 
 
-def _same(anchors: Tensor, others: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """The places (i, j) with ``anchors[i] == others[j]``."""
+def _leave_itself_out(exponents: Tensor, anchors: Tensor, others: Tensor, n: int) -> None:
+    """Set the exponents (i, j) with ``anchors[i] == others[j]`` to -∞; a GPU is not waited for."""
     place = torch.full((n,), -1, device=others.device)
     place[others] = torch.arange(len(others), device=others.device)
-    column = place[anchors]
-    row = (column >= 0).nonzero()[:, 0]
-    return row, column[row]
+    column = place[anchors][:, None]
+    added = exponents.new_zeros(column.shape).masked_fill(column >= 0, -torch.inf)
+    exponents.scatter_add_(1, column.clamp(min=0), added)

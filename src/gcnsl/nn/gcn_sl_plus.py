@@ -253,7 +253,12 @@ class GCNSLPlus(nn.Module):
             return self.gate.new_zeros(())
         links, *_ = self._matrices(x, links, adjacencies)
         terms = (
-            contrastive_loss(gathered(head.directions(rows))[nodes], y[nodes], temperature=self.temperature)
+            contrastive_loss(
+                gathered(head.directions(rows))[nodes],
+                y[nodes],
+                classes=self.lin_out.out_features,
+                temperature=self.temperature,
+            )
             for head, rows in self._described_heads(x, links)
         )
         return self.contrast * sum(terms, self.gate.new_zeros(()))

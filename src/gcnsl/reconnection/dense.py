@@ -17,11 +17,15 @@ def reconnect(z: Tensor, keys: Tensor, h: Tensor, threshold: float) -> Tensor:
 
 
 def forward(problem: Problem) -> Averages:
-    """Return Â* h and the row sums of A* (section 3.2): s_ij = z_i·k_j where it reaches the threshold, 0 elsewhere."""
-    similarity = problem.z @ problem.keys.T
+    """Return Â* h and the row sums of A* (section 3.2): s_ij = z_i·k_j where it reaches the threshold, 0 elsewhere.
+
+    Several graphs of the same size can be given at once, if all matrices have a first dimension for them.
+    """
+    similarity = problem.z @ problem.keys.mT
     graph = torch.where(similarity >= problem.threshold, similarity, 0.0)
     if problem.first_key is not None:
-        itself = torch.arange(len(graph), device=graph.device) + problem.first_key
-        graph = graph.scatter(1, itself[:, None], 0.0)
-    degree = graph.sum(dim=1)
-    return Averages((graph @ problem.h) / torch.where(degree > 0, degree, 1.0)[:, None], degree, unlisted(problem.z))
+        itself = torch.arange(graph.shape[-2], device=graph.device) + problem.first_key
+        graph = graph.scatter(-1, itself[:, None].expand(*graph.shape[:-1], 1), 0.0)
+    degree = graph.sum(dim=-1)
+    out = (graph @ problem.h) / torch.where(degree > 0, degree, 1.0)[..., None]
+    return Averages(out, degree, unlisted(problem.z))

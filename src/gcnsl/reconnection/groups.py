@@ -8,9 +8,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.floating]
+import torch
+from torch import Tensor
 
 WIDTH = 128
 """The size of a group is a multiple of this, since the compiled search compares a row with so many at a time."""
@@ -25,7 +24,7 @@ class GroupSize(NamedTuple):
     enough: int
 
 
-def draw_groups(z: Floats, threshold: float, size: GroupSize, *, seed: int) -> NDArray[np.int64]:
+def draw_groups(z: Tensor, threshold: float, size: GroupSize, *, seed: int) -> Tensor:
     """Divide the rows of z into groups in which a row finds ``size.enough`` similar rows on average, if possible.
 
     If random groups of ``size.most`` rows would hold more, they are made smaller. If they would hold fewer, rows are
@@ -38,19 +37,19 @@ def draw_groups(z: Floats, threshold: float, size: GroupSize, *, seed: int) -> N
         seed: Seed of everything that is drawn.
 
     Returns:
-        The row numbers of each group (groups × rows, a multiple of 128). Numbers from n on fill up the groups and stand
-        for no row.
+        The row numbers of each group (groups × rows, a multiple of 128), on the device of z. Numbers from n on fill up
+        the groups and stand for no row.
     """
-    rng = np.random.default_rng(seed)
-    rows, keys = (z[rng.integers(len(z), size=number)] for number in (SAMPLED_ROWS, SAMPLED_KEYS))
-    share = float((rows @ keys.T >= threshold).mean())
+    generator = torch.Generator(z.device).manual_seed(seed)
+    rows, keys = (z[_integers(len(z), (number,), generator)] for number in (SAMPLED_ROWS, SAMPLED_KEYS))
+    share = float((rows @ keys.T >= threshold).float().mean())
     if share * size.most >= size.enough:
-        return split_groups(z, max(WIDTH, int(size.enough / share)), 0, rng)
+        return split_groups(z, max(WIDTH, int(size.enough / share)), 0, generator)
     wanted = math.inf if share == 0 else math.ceil(math.log2(size.enough / (share * size.most)))
-    return split_groups(z, size.most, wanted, rng)
+    return split_groups(z, size.most, wanted, generator)
 
 
-def split_groups(z: Floats, most: int, splits: float, rng: np.random.Generator) -> NDArray[np.int64]:
+def split_groups(z: Tensor, most: int, splits: float, generator: torch.Generator) -> Tensor:
     """Divide the rows of z (n × q) into groups of at most ``most`` rows, at random first and then by direction.
 
     The rows are dealt at random into cells, and each cell is halved ``splits`` times, or as often as that is possible.
@@ -61,13 +60,23 @@ def split_groups(z: Floats, most: int, splits: float, rng: np.random.Generator) 
     halvings = max(0, math.ceil(math.log2(n / most)))
     rows_per_group = WIDTH * -(-n // (WIDTH << halvings))
     places = rows_per_group << halvings
-    padded = np.concatenate([z, np.zeros((places - n, z.shape[1]), z.dtype)])
+    padded = torch.cat([z, z.new_zeros(places - n, z.shape[1])])
     by_direction = int(min(splits, halvings))
-    cells = rng.permutation(places).reshape(1 << (halvings - by_direction), -1)
+    cells = torch.randperm(places, generator=generator, device=z.device).view(1 << (halvings - by_direction), -1)
     for _ in range(by_direction):
-        drawn = rng.integers(cells.shape[1], size=(2, len(cells)))
-        one, other = padded[cells[np.arange(len(cells)), drawn]]
+        drawn = _integers(cells.shape[1], (2, len(cells), 1), generator)
+        one, other = padded[cells.expand(2, -1, -1).gather(2, drawn)[:, :, 0]]
         along = (padded[cells] @ (one - other)[:, :, None])[:, :, 0]
-        half = cells.shape[1] // 2
-        cells = np.take_along_axis(cells, np.argpartition(along, half, axis=1), axis=1).reshape(-1, half)
+        cells = cells.gather(1, _halved(along)).view(-1, cells.shape[1] // 2)
     return cells
+
+
+def _integers(end: int, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    return torch.randint(end, shape, generator=generator, device=generator.device)
+
+
+def _halved(values: Tensor) -> Tensor:
+    """For each row the columns of the smaller half of its values, then those of the larger half."""
+    if values.device.type != "cpu":
+        return values.argsort(dim=1)
+    return torch.from_numpy(np.argpartition(values.numpy(), values.shape[1] // 2, axis=1))

@@ -1,4 +1,4 @@
-"""`reconnect` for graphs of any size: on a CPU, rows of a large graph are compared in groups of likely similar rows.
+"""`reconnect` for graphs of any size: rows of a large graph are compared in groups of likely similar rows.
 
 Comparing all pairs takes time that grows with n². In groups the time grows with n, and the average over the similar
 rows of a group estimates the average over all similar rows. Each row is in its own group, so that loops are never lost.
@@ -9,19 +9,24 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
 
+from gcnsl.reconnection import dense
 from gcnsl.reconnection.arguments import computed_in, threshold_of
 from gcnsl.reconnection.groups import GroupSize, draw_groups
 from gcnsl.reconnection.operator import reconnect
 from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime
+from gcnsl.reconnection.problem import Problem
 from gcnsl.sharding import process_group
 from gcnsl.sharding.node_rows import by_columns, gathered, node_rows, work_shares
 
-EXACT_NODES = 1 << 15
-"""Up to this many nodes, all pairs are compared."""
+EXACT_NODES, EXACT_NODES_ON_GPU = 1 << 15, 1 << 18
+"""Up to this many nodes, all pairs are compared: that takes less time than the other parts of an epoch."""
 IN_TRAINING, IN_EVALUATION = GroupSize(most=1 << 10, enough=32), GroupSize(most=1 << 12, enough=64)
 """The groups of larger graphs: large enough to lose little accuracy (``bench/groups.py``), and so small that A* takes
 less time than the other parts of an epoch."""
+DENSE_ENTRIES = 1 << 26
+"""The number of similarities that a GPU holds at a time."""
 
 
 def reconnect_at_any_size(
@@ -34,11 +39,11 @@ def reconnect_at_any_size(
     loops: bool = True,
     memory: PairMemory | None = None,
 ) -> Tensor:
-    """Average h over the reconnected graph, or over a part of it if the graph is large and on a CPU.
+    """Average h over the reconnected graph, or over a part of it if the graph is large.
 
-    Up to 32,768 nodes, and on a GPU, this is :func:`gcnsl.reconnect`. Beyond, the part is drawn anew by torch's
-    generator in every training step. In evaluation, a larger part is used, which depends on z and ε alone. In several
-    processes, rows are those of this process, and are compared with those of all.
+    Up to 32,768 nodes, on a GPU up to 262,144, this is :func:`gcnsl.reconnect`. Beyond, the part is drawn anew by
+    torch's generator in every training step. In evaluation, a larger part is used, which depends on z and ε alone. In
+    several processes, rows are those of this process, and are compared with those of all; on GPUs with all of them.
 
     Args:
         z: Rows of norm 1, or zero (n × q).
@@ -49,7 +54,8 @@ def reconnect_at_any_size(
         loops, memory: As for :func:`gcnsl.reconnect`.
     """
     division, keys = node_rows(), gathered(z) if keys is None else keys
-    if len(keys) <= EXACT_NODES or z.device.type != "cpu":
+    on_cpu = z.device.type == "cpu"
+    if len(keys) <= (EXACT_NODES if on_cpu else EXACT_NODES_ON_GPU) or (division is not None and not on_cpu):
         if division is None:
             return reconnect(z, h, epsilon, loops=loops, memory=memory)
         return reconnect(z, gathered(h), epsilon, keys=keys, loops=loops, first_key=division.own.start)
@@ -87,6 +93,8 @@ def reconnect_in_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, si
 
 def _average_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, width: int) -> Tensor:
     """Average h over the similar rows in each group of ``width`` consecutive rows."""
+    if z.device.type != "cpu":
+        return average_dense_groups(z, h, epsilon, loops=loops, width=width)
     from gcnsl.reconnection.numba_pairs import Searched  # here, because numba takes long to load
     from gcnsl.reconnection.numba_search import UNLIMITED
 
@@ -98,18 +106,36 @@ def _average_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, width:
     return reconnect(z, h, epsilon, loops=loops, backend="numba", memory=memory)
 
 
+def average_dense_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, width: int) -> Tensor:
+    """Average h over the similar rows in each group, from a matrix of all similarities in the group.
+
+    The matrices of a few groups are made at a time, and made again in the backward pass. This suits a GPU, for which
+    many small products are one operation.
+    """
+    threshold, first_key = threshold_of(epsilon, z.dtype), None if loops else 0
+
+    def average(rows: Tensor, values: Tensor) -> Tensor:
+        rows, averaged = (part.to(computed_in(part.dtype)) for part in (rows, values))
+        return dense.forward(Problem(rows, rows, averaged, threshold, first_key=first_key)).out.to(values.dtype)
+
+    at_a_time = max(1, DENSE_ENTRIES // width**2)
+    parts = zip(*(torch.split(rows.view(-1, width, rows.shape[1]), at_a_time) for rows in (z, h)), strict=True)
+    return torch.cat([checkpoint(average, *part, use_reentrant=False) for part in parts]).view(h.shape)
+
+
 def _same_groups(z: Tensor, threshold: float, size: GroupSize, seed: int) -> Tensor:
     """The groups of all rows (groups × rows), drawn by the first process: rounding may differ between machines."""
     division = node_rows()
     if division is not None and division.rank > 0:
         return process_group.tensor_from_leader()
-    groups = torch.from_numpy(draw_groups(z.to(computed_in(z.dtype)).numpy(), threshold, size, seed=seed))
+    groups = draw_groups(z.to(computed_in(z.dtype)), threshold, size, seed=seed)
     return groups if division is None else process_group.tensor_from_leader(groups)
 
 
 def _places(rows: Tensor, n: int) -> Tensor:
     """Where each of n rows is, in a list of some of them; beyond its end if it is not there."""
-    return torch.full((n,), len(rows)).scatter_(0, rows, torch.arange(len(rows)))
+    places = torch.arange(len(rows), device=rows.device)
+    return torch.full((n,), len(rows), device=rows.device).scatter_(0, rows, places)
 
 
 def _taken(values: Tensor, rows: Tensor, back: Tensor) -> Tensor:
