@@ -94,6 +94,24 @@ def test_a_graph_that_workers_do_not_have_is_sent(tmp_path, monkeypatch) -> None
     assert executor.calls_sent == 2, "first without the graph, then with it"
 
 
+def test_a_graph_that_is_sent_has_splits_for_a_search(tmp_path, monkeypatch) -> None:
+    sent = []
+    read = run_elsewhere.Runner._read
+
+    def only_if_sent(self, spec):
+        if self.graph is None:
+            raise DownloadError("no network")
+        sent.append(self.graph.train_mask.shape[1])
+        return read(self, spec)
+
+    monkeypatch.setattr(run_elsewhere.Runner, "_read", only_if_sent)
+    one_run = plan("accuracy", Scope(**{**vars(SCOPE), "datasets": ["debian"], "runs": 1})).specs
+    search = plan("beyond", Scope(methods=["mlp"], datasets=["debian"], runs=1, trials=2)).specs
+    execute_elsewhere([*one_run, *search], tmp_path / "r.db", FakeExecutor(), device="cpu", runs_after_search=1)
+    assert {result.status for result in read_results(tmp_path / "r.db")} == {"ok"}
+    assert min(sent) >= 2
+
+
 def test_a_graph_that_nobody_has_fails_its_runs(tmp_path, monkeypatch) -> None:
     def nowhere(*_, **__):
         raise DownloadError("no network")

@@ -27,8 +27,15 @@ def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path) -> No
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
 def test_no_cell_for_a_spreadsheet_is_a_formula(tmp_path, ending) -> None:
-    table = pa.table({"=id": ["=HYPERLINK()", "+1", "-1", "@a", "a=b", "b"], "number": [-1.5, 2, 3, 4, 5, 6]})
+    table = pa.table(
+        {
+            "=id": ["=HYPERLINK()", "+1", "-1", "@a", "a=b", "b"],
+            "number": [-1.5, 2, 3, 4, 5, 6],
+            "note": ["=1", None, None, None, None, "n"],
+        }
+    )
     write_table(table, tmp_path / f"p{ending}", for_spreadsheet=True)
     found = read_table(tmp_path / f"p{ending}", "table", verbatim="'=id").arrow.to_pydict()
     assert found["'=id"] == ["'=HYPERLINK()", "'+1", "'-1", "'@a", "a=b", "b"]
+    assert found["note"] == ["'=1", *[None] * 4, "n"]
     assert found["number"] == [-1.5, 2, 3, 4, 5, 6], "numbers stay numbers"

@@ -68,7 +68,10 @@ def column_option(option: str, *columns: str) -> str:
 app = typer.Typer(
     name="gcnsl",
     help="Node classification on graphs whose neighbours may disagree.",
-    epilog=f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} interrupted; 1 a bug.",
+    epilog=(
+        f"Exit codes: 0 done; {BAD_INPUT} something to fix, said in one line; {INTERRUPTED} interrupted; 1 a bug, or "
+        "some runs of reproduce failed."
+    ),
     cls=_Program,
     no_args_is_help=True,
     rich_markup_mode="rich",

@@ -45,7 +45,8 @@ def execute_elsewhere(
     end = math.inf if minutes is None else time.time() + 60 * check_number("minutes", minutes, above=0)
     choose_device(device)
     trained = [spec for spec in specs if spec.task != "features"]
-    splits = max([runs_after_search, *(spec.run + 1 for spec in trained)])
+    for_searches = (dict(spec.options).get("search_splits", 0) for spec in trained)
+    splits = max([runs_after_search, *(spec.run + 1 for spec in trained), *for_searches])
     runner = Runner(device, None if root is None else Path(root), splits, end)
     with ResultStore(store) as opened:
 
@@ -104,7 +105,7 @@ class Runner:
 
     Args:
         device, root: As in :func:`execute_elsewhere`.
-        splits: The number of splits that a graph is loaded with, or more if a search needs them.
+        splits: The number of splits that a graph is loaded with.
         end: Nothing is begun after this time, in seconds since 1970.
         graph: The graph of all runs, if the workers can't read it by its name.
     """

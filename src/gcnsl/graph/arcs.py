@@ -21,7 +21,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
-from gcnsl.graph.arrays import as_array
+from gcnsl.graph.arrays import LARGEST_FLOAT, as_array
 
 EDGE_FACTS = {
     "edge_weight": frozenset({"weights"}),
@@ -31,7 +31,6 @@ EDGE_FACTS = {
 """What the attributes of a graph tell of its edges besides ``edge_index``; a method may use some of it."""
 
 WEIGHT_RULE = "weights must be finite in float32 and > 0; change it, drop the edge, or load the graph without weights"
-_LARGEST = float(np.finfo(np.float32).max)
 
 
 def edge_parts(graph: Data) -> dict[str, Tensor]:
@@ -50,7 +49,7 @@ def arcs_and_weights(
     given = sp.coo_array((entries, (source, target)), shape=(num_nodes, num_nodes)).tocsr()
     parts: dict[str, Any] = {}
     if weight is not None:
-        if given.nnz and given.data.max() > _LARGEST:
+        if given.nnz and given.data.max() > LARGEST_FLOAT:
             raise InputError("the weights of repeated edges add up to more than float32 can hold: use a larger unit")
         parts["edge_weight"] = given.maximum(given.T.tocsr()).data.astype(np.float32)
     if directed:
@@ -80,4 +79,4 @@ def unusable_weights(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which weights (E) are not finite and positive in float32."""
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)
-    return ~((single > 0) & (single <= _LARGEST))
+    return ~((single > 0) & (single <= LARGEST_FLOAT))

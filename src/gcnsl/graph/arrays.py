@@ -11,6 +11,9 @@ from torch import Tensor
 from gcnsl.errors import InputError
 from gcnsl.sparse import from_scipy, to_scipy
 
+LARGEST_FLOAT = float(np.finfo(np.float32).max)
+"""Features and weights are stored as float32."""
+
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Convert anything array-like to a NumPy array; ``name`` is for the message if that fails."""

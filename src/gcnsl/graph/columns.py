@@ -24,13 +24,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gcnsl.errors import ColumnError, InputError
+from gcnsl.graph.arrays import LARGEST_FLOAT
 from gcnsl.graph.column_blocks import Block, blocks_of
 from gcnsl.graph.table_reading import MISSING, Table
 
 USED = ("number", "binary", "category", "date")
 """The kinds that become features."""
 
-LARGEST = float(np.finfo(np.float32).max)
 _PER_DAY = {unit: 86_400 * factor for unit, factor in {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.items()}
 _WHOLE_AS_FRACTION = r"^(-?\d+)\.0+$"
 
@@ -104,7 +104,7 @@ class Columns:
         for kind in dict.fromkeys(kinds.values()):
             for block in self._blocks(name for name, its_kind in kinds.items() if its_kind == kind):
                 values = self._floats(block, kind)
-                beyond = np.abs(values) > LARGEST
+                beyond = np.abs(values) > LARGEST_FLOAT
                 if beyond.any():
                     name, row = block.first(beyond)
                     place, value = self.table.place_in_row(row, name), self._column(name)[row].as_py()

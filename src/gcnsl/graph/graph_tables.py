@@ -19,8 +19,9 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError, InputError
+from gcnsl.graph.arrays import LARGEST_FLOAT
 from gcnsl.graph.column_encoder import ColumnEncoder
-from gcnsl.graph.columns import LARGEST, Columns
+from gcnsl.graph.columns import Columns
 from gcnsl.graph.ids import as_ids, find_ids
 from gcnsl.graph.label_column import label_classes
 from gcnsl.graph.masks import MASKS, PARTS
@@ -174,7 +175,7 @@ def _plain_features(table: Table, names: Sequence[str]) -> NDArray[np.float32] |
         if column.null_count or not any(is_kind(column.type) for is_kind in _NUMERIC):
             return None
         values = column.to_numpy()
-        if not np.isfinite(values.sum(dtype=np.float64)) or np.abs(values).max() > LARGEST:
+        if not np.isfinite(values.sum(dtype=np.float64)) or np.abs(values).max() > LARGEST_FLOAT:
             return None  # Columns finds out whether a value is missing or too large
         columns.append(values)
     x = np.empty((table.arrow.num_rows, len(names)), dtype=np.float32)

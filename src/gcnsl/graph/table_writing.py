@@ -44,7 +44,9 @@ def write_table(table: pa.Table, path: str | os.PathLike[str], *, for_spreadshee
 
 def _as_texts(column: pa.ChunkedArray) -> pa.Array:
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    return pa.array(map(_as_text, column.to_pylist())) if is_text else column
+    if not is_text:
+        return column
+    return pa.array([None if cell is None else _as_text(cell) for cell in column.to_pylist()], column.type)
 
 
 def _as_text(cell: str) -> str:

@@ -16,6 +16,9 @@ from gcnsl.selection.learning_problem import Problem
 from gcnsl.training import Checkpoint, choose_device
 from gcnsl.workers.executor import check_wanted
 
+_NO_MEMORY = ("out of memory", "allocate memory")
+"""What torch says on a GPU and on a CPU."""
+
 
 class FoldJob(NamedTuple):
     """Train a candidate on a fold, or continue with it.
@@ -59,7 +62,7 @@ class FoldFitter:
         except InputError as error:
             return str(error)
         except (MemoryError, RuntimeError) as error:
-            if not isinstance(error, MemoryError) and "memory" not in str(error):
+            if not isinstance(error, MemoryError) and not any(words in str(error) for words in _NO_MEMORY):
                 raise
             return "not enough memory"
 
