@@ -84,7 +84,7 @@ def test_the_monitored_metric_can_settle_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "nodes", "used"), [(None, 32_768, 0), (None, 32_769, 0.005), (0.0, 10**6, 0), (0.2, 9, 0.2)]
+    ("given", "nodes", "used"), [(None, 32_768, 0), (None, 32_769, 0.01), (0.0, 10**6, 0), (0.2, 9, 0.2)]
 )
 def test_only_large_graphs_have_a_tolerance_unless_it_is_given(given, nodes, used) -> None:
     assert TrainingSettings(tolerance=given).for_nodes(nodes).tolerance == used

@@ -13,7 +13,7 @@ Monitor = Literal["loss", MetricName]
 Optimizer = Literal["adam", "sgd"]
 
 SETTLED_EPOCHS = 50
-LARGE_GRAPH, LARGE_TOLERANCE = 1 << 15, 0.005
+LARGE_GRAPH, LARGE_TOLERANCE = 1 << 15, 0.01
 """In larger graphs validation nodes are so many that a short wait tells progress from noise; a long one takes hours."""
 
 
