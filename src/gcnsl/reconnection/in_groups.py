@@ -120,7 +120,8 @@ def average_dense_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, w
 
     at_a_time = max(1, DENSE_ENTRIES // width**2)
     parts = zip(*(torch.split(rows.view(-1, width, rows.shape[1]), at_a_time) for rows in (z, h)), strict=True)
-    return torch.cat([checkpoint(average, *part, use_reentrant=False) for part in parts]).view(h.shape)
+    averages = [checkpoint(average, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
+    return torch.cat(averages).view(h.shape)
 
 
 def _same_groups(z: Tensor, threshold: float, size: GroupSize, seed: int) -> Tensor:
