@@ -170,6 +170,21 @@ def test_other_values_reach_the_backward_pass() -> None:
     assert torch.allclose(right.grad, 2 * dense.T @ torch.ones(6, 5, dtype=torch.double))
 
 
+def test_places_are_shared_only_where_they_are_the_same() -> None:
+    dense = torch.tensor([[0.0, 2, 0], [3, 0, 4], [0, 0, 0]])
+    ones, other = (SparseMatrix(values.to_sparse_csr()) for values in ((dense > 0).float(), dense.T))
+    matrix = SparseMatrix(dense.to_sparse_csr())
+    shared = matrix.sharing_places(ones)
+    assert shared._pattern[1].data_ptr() == ones._pattern[1].data_ptr()
+    right = torch.randn(3, 2, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    (shared @ right).sum().backward()
+    assert torch.equal(shared @ right, dense @ right)
+    assert torch.equal(right.grad, dense.T @ torch.ones(3, 2))
+    assert torch.equal(ones.to_dense(), (dense > 0).float()), "the other is as before"
+    for different in (other, dense, SparseMatrix(dense[:, :2].to_sparse_csr())):
+        assert matrix.sharing_places(different) is matrix
+
+
 def test_from_edges() -> None:
     edges, weight = torch.tensor([[0, 0, 2], [1, 2, 0]]), torch.tensor([1.0, 2.0, 3.0])
     matrix = SparseMatrix.from_edges(edges, weight, 4)

@@ -156,12 +156,13 @@ class SparseMatrix:
         row = torch.repeat_interleave(torch.arange(n, device=matrix.device), start.diff())
         self.shape = n, m
         self.values = matrix.values()
-        self._order = torch.argsort(column, stable=True)
+        order = torch.argsort(column, stable=True)
         size = torch.bincount(column, minlength=m)
         transposed_start = torch.cat([size.new_zeros(1), size.cumsum(0)])
         # MKL reads 32-bit indices: torch would convert others for every product
         self._pattern = start.int(), column.int()
-        self._transposed_pattern = transposed_start.int(), row[self._order].int()
+        self._transposed_pattern = transposed_start.int(), row[order].int()
+        self._order = order.int()
 
     @classmethod
     def from_edges(cls, edge_index: Tensor, weight: Tensor, num_nodes: int) -> SparseMatrix:
@@ -181,6 +182,13 @@ class SparseMatrix:
     def with_values(self, values: Tensor) -> SparseMatrix:
         """A matrix with the same pattern and other values."""
         return self._copy(values, self._pattern, self._transposed_pattern, self._order)
+
+    def sharing_places(self, other: Matrix) -> SparseMatrix:
+        """The same matrix; if another one has its entries at the same places, the memory of these is shared."""
+        if not isinstance(other, SparseMatrix) or self.shape != other.shape:
+            return self
+        same = all(map(torch.equal, self._pattern, other._pattern))
+        return other.with_values(self.values) if same else self
 
     def to(self, device: torch.device | str) -> SparseMatrix:
         """The matrix on this device; the matrix itself if it is there already."""
@@ -218,7 +226,8 @@ class SparseMatrix:
 
     @cached_property
     def _transposed_blocks(self) -> list[Tensor]:
-        return _row_blocks(csr_tensor(*self._transposed_pattern, self.values[self._order], self.shape[::-1]))
+        values = self.values.index_select(0, self._order)
+        return _row_blocks(csr_tensor(*self._transposed_pattern, values, self.shape[::-1]))
 
     def _copy(self, values: Tensor, pattern: _Pattern, transposed_pattern: _Pattern, order: Tensor) -> SparseMatrix:
         other = object.__new__(SparseMatrix)

@@ -93,11 +93,12 @@ def matrices_of(
     """A, the links to known nodes, and Â for every direction along which a node sees others."""
     sides: list[Direction] = ["out", "in"] if direction == "both" else ["out" if direction == "auto" else direction]
     known = known_nodes(graph) if known_nodes(graph) < graph.num_nodes else None
+    links = fastest_form(links_to_known(graph, *sides))
     adjacencies = (
         graph_adjacency(graph, self_loops=self_loops, norm=adjacency_norm, direction=side, known=known)
         for side in sides
     )
-    return fastest_form(links_to_known(graph, *sides)), *adjacencies
+    return links, *(matrix.sharing_places(links) for matrix in adjacencies)
 
 
 class GCNSLPlus(nn.Module):

@@ -17,12 +17,12 @@ from gcnsl.reconnection.problem import Averages, Gradients, Problem
 
 
 def without_loops(problem: Problem, averages: Averages) -> Averages:
-    """Return o' and d'; both are 0 for a row that keeps no other row."""
+    """Return o', which takes the place of o in memory, and d'; both are 0 for a row that keeps no other row."""
     own, own_h = _loops(problem), _own_keys(problem, problem.h)
     degree = averages.degree - own
     alone = degree < problem.threshold / 2  # another row would add at least the threshold: the rest is rounding
-    total = averages.degree[:, None] * averages.out - own[:, None] * own_h
-    out = torch.where(alone[:, None], 0.0, total / torch.where(alone, 1.0, degree)[:, None])
+    out = averages.out.mul_(averages.degree[:, None]).addcmul_(own[:, None], own_h, value=-1)
+    out.div_(torch.where(alone, 1.0, degree)[:, None]).masked_fill_(alone[:, None], 0.0)
     return averages._replace(out=out, degree=torch.where(alone, 0.0, degree))
 
 
@@ -30,19 +30,17 @@ def gradients_without_loops(
     backward: Callable[[Problem, Averages, Tensor], Gradients], problem: Problem, averages: Averages, grad: Tensor
 ) -> Gradients:
     """Return the gradients, given a back end's backward pass, o', d' and g = ∂L/∂o'."""
-    alone = averages.degree == 0  # such a row passes nothing on; a back end would divide its gradient by 0
-    grad = torch.where(alone[:, None], 0.0, grad)
-    averages = averages._replace(degree=torch.where(alone, 1.0, averages.degree))
+    alone = averages.degree == 0  # such a row passes nothing on: its gradient is divided by d' = ∞
+    averages = averages._replace(degree=torch.where(alone, torch.inf, averages.degree))
     counted = backward(problem, averages, grad)
     own, own_h = _loops(problem), _own_keys(problem, problem.h)
     scaled = grad / averages.degree[:, None]
-    delta = (scaled * (own_h - averages.out)).sum(dim=1) * (own > 0)
+    delta = (own_h - averages.out).mul_(scaled).sum(dim=1) * (own > 0)
+    _own_keys(problem, counted.h).addcmul_(own[:, None], scaled, value=-1)
     if problem.square:
         z = counted.z - 2 * delta[:, None] * problem.z  # z_i is on both sides of its pair
-        return Gradients(z, z, counted.h - own[:, None] * scaled)
-    of_keys, of_h = _own_keys(problem, counted.keys), _own_keys(problem, counted.h)
-    of_keys -= delta[:, None] * problem.z
-    of_h -= own[:, None] * scaled
+        return Gradients(z, z, counted.h)
+    _own_keys(problem, counted.keys).sub_(delta[:, None] * problem.z)
     return counted._replace(z=counted.z - delta[:, None] * problem.z)
 
 

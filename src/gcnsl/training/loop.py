@@ -146,7 +146,8 @@ def _epoch(
         state.begin_step()
         loss = objective.loss(of_all_nodes(state.model.train()(*inputs)), "train")
         state.optimizer.zero_grad()
-        (loss + objective.extra_loss(state.model, inputs)).backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]
+        objective.differentiate_extra_loss(state.model, inputs)
         add_up_gradients(state.model)
         with interruption.whole():
             state.finish_step(loss)

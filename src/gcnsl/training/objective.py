@@ -72,10 +72,16 @@ class Objective:
             weights = functional.pad(weights, (0, logits.shape[1] - len(weights)), value=1.0)
         return functional.cross_entropy(logits[self._nodes[mask]], self._labels[mask], weights)
 
-    def extra_loss(self, model: nn.Module, inputs: Sequence[Matrix]) -> Tensor | float:
-        """What the model itself adds to the loss on the training nodes; 0 for most models."""
+    def differentiate_extra_loss(self, model: nn.Module, inputs: Sequence[Matrix]) -> None:
+        """Add the gradients of what the model itself adds to the loss on the training nodes, if it adds something.
+
+        They are computed after those of the cross entropy, when the memory of the forward pass is free again.
+        """
         term = getattr(model, "extra_loss", None)
-        return 0.0 if term is None else term(*inputs, y=self.y, nodes=self._nodes["train"])
+        if term is not None:
+            value = term(*inputs, y=self.y, nodes=self._nodes["train"])
+            if value.requires_grad:
+                value.backward()
 
     def read(self, train_loss: Tensor, logits: Tensor) -> dict[str, float]:
         """The values of an epoch by name.
