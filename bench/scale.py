@@ -10,7 +10,7 @@ features, in Parquet files. Every measurement runs in a process of its own, with
 loop. An epoch is a training step and an evaluation pass; the median is taken. ``--train`` also runs ``gcnsl train`` and
 ``gcnsl predict`` with a method. ``--ranks`` only measures the methods in so many processes (``bench/ranks.py``). Times
 are given by the clock and in seconds of all cores, which other work on the machine disturbs less; on a GPU epochs are
-compared by the clock. Prints a table and updates ``bench/results/scale.json``, or ``scale-cuda.json`` for a GPU.
+compared by the clock. Prints tables and updates ``bench/results/scale.json``, or ``scale-cuda.json`` for a GPU.
 """
 
 from __future__ import annotations
@@ -35,15 +35,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
-from rich.table import Table
-
-import ranks
 
 RESULTS = Path(__file__).parent / "results"
-METHODS = ("pyg", "gcn-sl-cc", "gcn-sl-av", "gcn-sl-plus")
+NAMES = {
+    "pyg": "GCN, torch_geometric",
+    "gcn-sl-cc": "GCN-SL<sub>cc</sub>",
+    "gcn-sl-av": "GCN-SL<sub>av</sub>",
+    "gcn-sl-plus": "GCN-SL+",
+}
 CLASSES, EDGES, FEATURES, INSIDE, NOISE = 10, 10, 64, 0.8, 4.0
 WARM = 1
-WANTED_RATIO, WANTED_GROWTH = 4, 1.15
+WANTED_RATIO, WANTED_GROWTH, WANTED_MINUTES, WANTED_GIB = 4, 1.15, {200_000: 15, 1_000_000: 60}, 8
 
 
 def write_graph(folder: Path, n: int) -> None:
@@ -145,44 +147,49 @@ def end_to_end(method: str, folder: Path, device: str) -> dict[str, Any]:
     return results
 
 
-def show(results: dict[str, Any], device: str, console: Console) -> None:
-    """Print the tables."""
+def table_of_epochs(sizes: dict[str, Any], device: str) -> str:
+    """What was measured of every method, as a table in Markdown; seconds are those of the clock.
+
+    Epochs are compared with PyG's and with those of the smallest graph by the seconds of all cores, on a GPU by the
+    clock.
+    """
     unit = "cores" if device == "cpu" else "clock"
-    parts = ("load", "prepare", "epoch", "predict")
-    table = Table(
-        "nodes",
-        "method",
-        *(f"{part}, s" for part in parts),
-        "× PyG's epoch",
-        "GiB",
-        "growth",
-        title="Seconds of the clock (of all cores)",
-    )
+    lines = [
+        "| nodes | | load | prepare | epoch | times PyG | growth | predict | GiB |",
+        "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
     smallest: dict[str, tuple[int, float]] = {}
-    for n, row in results.items():
+    for n, row in sizes.items():
         for method, found in row["methods"].items():
-            epoch = found["epoch"][unit]
-            ratio = epoch / row["methods"]["pyg"]["epoch"][unit] if "pyg" in row["methods"] else math.nan
-            start, before = smallest.setdefault(method, (int(n), epoch))
-            growth = math.log(epoch / before) / math.log(int(n) / start) if int(n) > start else math.nan
-            cells = [f"{found[part]['clock']:.3g} ({found[part]['cores']:.3g})" for part in parts]
-            judged = [
-                f"[{'green' if ratio <= WANTED_RATIO else 'red'}]{ratio:.1f}[/]",
-                f"{found.get('peak_gpu_gib', found['peak_gib']):.1f}",
-                "" if math.isnan(growth) else f"[{'green' if growth <= WANTED_GROWTH else 'red'}]n^{growth:.2f}[/]",
-            ]
-            table.add_row(f"{int(n):,}", method, *cells, *judged)
-    console.print(table)
-    whole = Table("nodes", "method", "command", "minutes (of all cores)", "GiB", "epochs", "test accuracy")
-    for n, row in results.items():
-        for method, commands in row.get("end_to_end", {}).items():
+            epoch, size = found["epoch"][unit], int(n)
+            start, before = smallest.setdefault(method, (size, epoch))
+            growth = f"n^{math.log(epoch / before) / math.log(size / start):.2f}" if size > start else ""
+            ratio = f"{epoch / row['methods']['pyg']['epoch'][unit]:.1f}" if "pyg" in row["methods"] else ""
+            load, prepare, clock, predict = (
+                seconds(found[part]["clock"]) for part in ("load", "prepare", "epoch", "predict")
+            )
+            memory = f"{found.get('peak_gpu_gib', found['peak_gib']):.1f}"
+            cells = [f"{size:,}", NAMES[method], load, prepare, clock, ratio, growth, predict, memory]
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def table_of_commands(sizes: dict[str, Any]) -> str:
+    """What the commands took, as a table in Markdown."""
+    lines = ["| nodes | | minutes | GiB | epochs | test accuracy |", "| ---: | --- | ---: | ---: | ---: | ---: |"]
+    for n, row in sizes.items():
+        for method, commands in row["end_to_end"].items():
             for name, found in commands.items():
-                minutes = f"{found['clock'] / 60:.1f} ({found['cores'] / 60:.1f})"
-                accuracy = f"{found['test_accuracy']:.1%}" if name == "train" else ""
-                cells = [minutes, f"{found['peak_gib']:.1f}", str(found.get("epochs", "")), accuracy]
-                whole.add_row(f"{int(n):,}", method, f"gcnsl {name}", *cells)
-    if whole.rows:
-        console.print(whole)
+                accuracy = f"{found['test_accuracy']:.1%}".replace("%", " %") if name == "train" else ""
+                command = f"`gcnsl {name}`, {NAMES[method]}"
+                cells = [f"{int(n):,}", command, f"{found['clock'] / 60:.1f}", f"{found['peak_gib']:.1f}"]
+                lines.append(f"| {' | '.join([*cells, str(found.get('epochs', '')), accuracy])} |")
+    return "\n".join(lines) + "\n"
+
+
+def seconds(value: float) -> str:
+    """A time in words, such as 3.2 s or 15 ms."""
+    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
 
 
 def write(known: dict[str, Any], device: str, path: Path) -> None:
@@ -197,9 +204,11 @@ def write(known: dict[str, Any], device: str, path: Path) -> None:
 
 def main() -> None:
     """Measure, print, write."""
+    import ranks  # beside this script, whose folder is on the path only if it is run
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", nargs="*", type=int, default=[20_000, 50_000, 200_000, 1_000_000])
-    parser.add_argument("--methods", default=",".join(METHODS), help="measure these, separated by commas")
+    parser.add_argument("--methods", default=",".join(NAMES), help="measure these, separated by commas")
     parser.add_argument("--train", default="", help="run these from end to end, separated by commas")
     parser.add_argument("--epochs", type=int, default=3, help="number of epochs to take the median of")
     parser.add_argument("--ranks", default="", help="only measure so many processes, separated by commas")
@@ -229,9 +238,8 @@ def main() -> None:
             for method in filter(None, arguments.train.split(",")):
                 row["end_to_end"][method] = end_to_end(method, Path(folder), device)
                 write(known, device, path)
-    console = Console(width=140) if not sys.stdout.isatty() else Console()
-    show(known, device, console)
-    ranks.show(known, console)
+    print(table_of_epochs(known, device), table_of_commands(known), sep="\n")
+    ranks.show(known, Console(width=140) if not sys.stdout.isatty() else Console())
 
 
 if __name__ == "__main__":

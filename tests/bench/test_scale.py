@@ -1,0 +1,32 @@
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from bench import scale
+
+SIZES = json.loads((scale.RESULTS / "scale.json").read_text(encoding="utf-8"))["sizes"]
+PAGE = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_the_measured_tables() -> None:
+    assert scale.table_of_epochs(SIZES, "cpu") in PAGE
+    assert scale.table_of_commands(SIZES) in PAGE
+
+
+@pytest.mark.parametrize("method", [name for name in scale.NAMES if name != "pyg"])
+def test_epochs_kept_to_their_bounds(method) -> None:
+    epochs = {int(n): row["methods"][method]["epoch"]["cores"] for n, row in SIZES.items() if row["methods"]}
+    for n, epoch in epochs.items():
+        assert epoch <= scale.WANTED_RATIO * SIZES[str(n)]["methods"]["pyg"]["epoch"]["cores"]
+    first, last = min(epochs), max(epochs)
+    assert (first, last) == (20_000, 1_000_000)
+    assert math.log(epochs[last] / epochs[first]) / math.log(last / first) <= scale.WANTED_GROWTH
+
+
+@pytest.mark.parametrize("n", scale.WANTED_MINUTES)
+def test_commands_kept_to_their_bounds(n) -> None:
+    training = SIZES[str(n)]["end_to_end"]["gcn-sl-plus"]["train"]
+    assert training["clock"] <= 60 * scale.WANTED_MINUTES[n]
+    assert training["peak_gib"] <= scale.WANTED_GIB
