@@ -11,6 +11,7 @@ from gcnsl.experiments.collect import collect
 from gcnsl.experiments.display_names import column_label, row_label
 from gcnsl.experiments.plan import COMPARED, OF_PAPER, plan
 from gcnsl.experiments.result_exports import read_results
+from gcnsl.experiments.result_store import by_key
 from gcnsl.experiments.result_tables import number_text, to_latex, to_markdown
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +24,7 @@ def committed():
 
 @pytest.mark.parametrize("name", OF_PAPER)
 def test_every_planned_run_is_there_and_went_well(committed, name) -> None:
-    good = {result.spec.key for result in committed.results if result.status == "ok"}
+    good = {key for key, result in by_key(committed.results).items() if result.status == "ok"}
     assert good >= {spec.key for spec in plan(name).specs}
 
 
