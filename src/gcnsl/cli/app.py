@@ -12,9 +12,9 @@ from gcnsl.cli.console import out, say
 from gcnsl.errors import ArgumentError, ColumnError, GcnslError
 from gcnsl.version import __version__
 
-# torch reads these variables when it is loaded, which no command has done yet. Its threads would wait for each other by
-# spinning, which makes small graphs several times slower on a busy machine. And it would take memory in small pages,
-# which makes an epoch of a large graph a quarter slower.
+# torch reads these variables when it is loaded, which no command has done yet. Without the first, its threads wait for
+# each other by spinning, which makes small graphs several times slower on a busy machine. Without the second, it takes
+# memory in small pages, and the system spends much of an epoch of a large graph on handing them out.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 

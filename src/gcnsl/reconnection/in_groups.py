@@ -43,7 +43,8 @@ def reconnect_at_any_size(
 
     Up to 32,768 nodes, on a GPU up to 262,144, this is :func:`gcnsl.reconnect`. Beyond, the part is drawn anew by
     torch's generator in every training step. In evaluation, a larger part is used, which depends on z and ε alone. In
-    several processes, rows are those of this process, and are compared with those of all; on GPUs with all of them.
+    several processes, rows are those of this process, and are compared with those of all. On several GPUs there are no
+    groups, whatever the size.
 
     Args:
         z: Rows of norm 1, or zero (n × q).

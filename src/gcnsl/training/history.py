@@ -104,10 +104,9 @@ class History:
 
     def _first_within(self, tolerance: float, monitor: Monitor) -> int:
         """Number of the first epoch that is nearly as good as the best."""
-        names = self.values.keys()
-        epochs = (dict(zip(names, values, strict=True)) for values in zip(*self.values.values(), strict=True))
-        enough = _monitored(self.best, monitor) + tolerance
-        return next(number for number, values in enumerate(epochs, 1) if _monitored(values, monitor) <= enough)
+        name, enough = f"val_{monitor}", _monitored(self.best, monitor) + tolerance
+        values = enumerate(self.values[name], start=1)
+        return next(number for number, value in values if _monitored({name: value}, monitor) <= enough)
 
     def why_ended(self, settings: StageSettings) -> str:
         """Why a run has ended that was neither interrupted nor complete."""
@@ -156,7 +155,7 @@ def _score(values: Mapping[str, float], monitor: Monitor) -> tuple[float, float]
 
 def _monitored(values: Mapping[str, float], monitor: Monitor) -> float:
     """The loss, or the metric so that smaller is better."""
-    if monitor == "loss":
-        return values["val_loss"]
     value = values[f"val_{monitor}"]
+    if monitor == "loss":
+        return value
     return math.inf if math.isnan(value) else -METRICS[monitor].gain(value)

@@ -13,6 +13,7 @@ Monitor = Literal["loss", MetricName]
 Optimizer = Literal["adam", "sgd"]
 
 SETTLED_EPOCHS = 50
+"""How long training goes on after the first epoch within the tolerance."""
 LARGE_GRAPH, LARGE_TOLERANCE = 1 << 15, 0.01
 """In larger graphs validation nodes are so many that a short wait tells progress from noise; a long one takes hours."""
 
@@ -52,9 +53,9 @@ class TrainingSettings(StageSettings):
     plateau_patience: int = option(50, "Number of epochs without improvement before the rate is reduced.", least=1)
     tolerance: float | None = option(
         None,
-        f"Training also ends {SETTLED_EPOCHS} epochs after the first one whose validation loss (or metric) is within "
-        f"this of the best; 0 for never, none for {LARGE_TOLERANCE} in graphs of more than {LARGE_GRAPH:,} nodes and "
-        "never in others.",
+        f"Training also ends {SETTLED_EPOCHS} epochs after the first one whose validation loss (or metric) is this "
+        f"close to the best. 0 turns this off; none is {LARGE_TOLERANCE} in graphs of more than {LARGE_GRAPH:,} nodes "
+        "and 0 in others.",
         least=0,
     )
 
