@@ -18,6 +18,8 @@ ROOMS = (
     "options",
     "compiled",
     "cores",
+    "memory",
+    "recording",
     "sparse",
     "sharding",
     "pictures",

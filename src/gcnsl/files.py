@@ -16,18 +16,26 @@ if TYPE_CHECKING:
 def atomic_write(path: str | os.PathLike[str], content: bytes | str) -> None:
     """Write a file so that, after a crash at any moment, it holds either the old content or the new one.
 
-    The content is written to a temporary file in the same folder, which is then renamed. If a killed process leaves a
-    temporary file behind, the next write replaces it. Missing folders are created; strings are encoded in UTF-8.
+    Missing folders are created; strings are encoded in UTF-8.
 
     Raises:
         WriteError: If the file can't be written. Nothing is left behind.
     """
-    path = Path(path)
+    with replacing(Path(path)) as temporary:
+        write_through(temporary, content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """The temporary file to write in this block, which then takes the place of the file, as in :func:`atomic_write`.
+
+    It is in the same folder. If a killed process leaves it behind, the next write replaces it.
+    """
     temporary = path.with_name(f".{path.name}.part")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            write_through(temporary, content)
+            yield temporary
             os.replace(temporary, path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -84,6 +92,35 @@ def write_through(path: Path, content: bytes | str) -> None:
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def write_tensors(path: Path, tensors: "Mapping[str, Tensor]", metadata: dict[str, str] | None = None) -> None:
+    """Write a safetensors file and wait until it is on the disk. Tensors on the CPU are not copied for this."""
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    own: dict[str, Tensor] = {}
+    places: set[int] = set()
+    for name, tensor in tensors.items():
+        part = tensor.detach().cpu().contiguous()
+        place = part.untyped_storage().data_ptr()
+        own[name] = part.clone() if place in places else part  # the format has no place for shared memory
+        places.add(place)
+    try:
+        save_file(own, path, metadata)
+    except SafetensorError as error:
+        raise OSError(str(error)) from error
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, read in parts."""
+    total = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            total.update(part)
+    return total.hexdigest()
 
 
 def sync_folder(path: Path) -> None:

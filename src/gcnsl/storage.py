@@ -9,9 +9,9 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import safetensors.torch
 import torch
@@ -19,13 +19,14 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from gcnsl.errors import InputError
-from gcnsl.files import sync_folder, write_through, writing
+from gcnsl.files import file_digest, sync_folder, write_tensors, write_through, writing
 from gcnsl.version import __version__
 
 KIND = "gcnsl-classifier"
 FORMAT = 2
 """Format 1, of version 0.1.0, could only store GCN-SL."""
 CONFIG, TENSORS = "config.json", "tensors.safetensors"
+T = TypeVar("T")
 
 
 def save_folder(
@@ -48,15 +49,12 @@ def save_folder(
     """
     path = _settled(path)
     check_place(path, overwrite=overwrite)
-    own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    content = safetensors.torch.save(own)
     document = {
         "kind": KIND,
         "format": FORMAT,
         "gcnsl": __version__,
         "config": json.loads(json.dumps(config)),  # as it will be read: tuples become lists, keys strings
-        "tensors": sorted(own),
-        "tensors_sha256": hashlib.sha256(content).hexdigest(),
+        "tensors": sorted(tensors),
     }
     new, old = _beside(path, "new"), _beside(path, "old")
     for left_by_a_killed_process in (new, old):
@@ -64,7 +62,8 @@ def save_folder(
     with writing(path):
         try:
             new.mkdir(parents=True)
-            write_through(new / TENSORS, content)
+            write_tensors(new / TENSORS, tensors)
+            document["tensors_sha256"] = file_digest(new / TENSORS)
             write_through(new / CONFIG, json.dumps(document | {"sha256": _checksum(document)}, indent=1))
             sync_folder(new)
             if path.exists():
@@ -104,12 +103,11 @@ def load_folder(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
     if not path.is_dir():
         raise InputError(f"{path} is not a folder: give the folder of a saved model")
     document = _read_config(path)
-    content = _read(path, TENSORS)
-    if hashlib.sha256(content).hexdigest() != document["tensors_sha256"]:
+    if _found(path, TENSORS, file_digest) != document["tensors_sha256"]:
         raise _damaged(path, f"{TENSORS} is not the file that was saved")
     try:
         # Copies have the alignment of other tensors. Without it, products can round differently.
-        tensors = {name: tensor.clone() for name, tensor in safetensors.torch.load(content).items()}
+        tensors = {name: tensor.clone() for name, tensor in safetensors.torch.load_file(path / TENSORS).items()}
     except (SafetensorError, ValueError, KeyError) as error:
         raise _damaged(path, f"{TENSORS} can't be read ({error})") from error
     if sorted(tensors) != document["tensors"]:
@@ -131,7 +129,7 @@ def unpack_strings(content: Tensor, ends: Tensor) -> list[str]:
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    content = _read(path, CONFIG)
+    content = _found(path, CONFIG, Path.read_bytes)
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -152,9 +150,10 @@ def _read_config(path: Path) -> dict[str, Any]:
     return document
 
 
-def _read(path: Path, name: str) -> bytes:
+def _found(path: Path, name: str, read: Callable[[Path], T]) -> T:
+    """What ``read`` returns of a file of the folder."""
     try:
-        return (path / name).read_bytes()
+        return read(path / name)
     except (FileNotFoundError, IsADirectoryError) as error:
         raise _damaged(path, f"it has no file {name}") from error
 

@@ -5,10 +5,10 @@ import torch
 from torch import nn
 
 from gcnsl.errors import TrainingDiverged
-from gcnsl.training import History, TrainingSettings, predict_logits, train
+from gcnsl.training import History, TrainingSettings, train
 from gcnsl.training.settings import SETTLED_EPOCHS
 
-from .cases import DATA, MASKS, TEST, TRAIN, VAL, Lookup, Net, fit, follow, gcn_sl, net, same_weights
+from .cases import DATA, MASKS, TEST, TRAIN, VAL, Lookup, fit, follow, gcn_sl, net, same_weights
 
 
 def test_it_learns_what_the_model_can_learn() -> None:
@@ -120,14 +120,6 @@ def test_a_diverging_run_ends_with_a_clear_message(poison) -> None:
 def test_divergence_in_the_step_is_noticed() -> None:
     with pytest.raises(TrainingDiverged, match="train_loss is nan in epoch 1"):
         train(net(), [DATA.x * float("nan")], DATA.y, settings=TrainingSettings(), seed=0, **MASKS)
-
-
-def test_predict_logits_neither_drops_nor_changes_the_mode() -> None:
-    model = Net()
-    logits = predict_logits(model, [DATA.x])
-    assert model.training
-    assert logits.equal(model.eval()(DATA.x))
-    assert not logits.requires_grad
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -54,10 +54,14 @@ def objective_of(settings, y=DATA.y, masks=MASKS, class_names=None) -> Objective
     return Objective(y, **masks, watch={"test": TEST}, settings=settings, class_names=class_names, device=cpu)
 
 
+def values_of(objective: Objective, logits: torch.Tensor) -> dict[str, float]:
+    return objective.named(objective.on_device(objective.loss(logits, "train"), logits), logits)
+
+
 def test_values_are_those_of_the_formulas() -> None:
     objective = objective_of(TrainingSettings())
     logits = torch.randn(60, 3, generator=torch.Generator().manual_seed(0))
-    values = objective.read(objective.loss(logits, "train"), logits)
+    values = values_of(objective, logits)
     masks = {"train": MASKS["train_mask"], "val": MASKS["val_mask"], "test": TEST}
     for name, mask in masks.items():
         hits = [int(logits[i].argmax() == DATA.y[i]) for i in mask.nonzero().flatten()]
@@ -70,11 +74,11 @@ def test_values_are_those_of_the_formulas() -> None:
 @pytest.mark.parametrize("metric", [name for name in METRICS if name != "accuracy"])
 def test_the_metric_that_chooses_is_read_on_validation_nodes(metric) -> None:
     objective, logits = objective_of(TrainingSettings(monitor=metric)), torch.randn(60, 3)
-    values = objective.read(objective.loss(logits, "train"), logits)
+    values = values_of(objective, logits)
     val = MASKS["val_mask"]
     expected = METRICS[metric](logits.softmax(1)[val].numpy(), DATA.y[val].numpy())
     assert values.pop(f"val_{metric}") == pytest.approx(expected, rel=1e-5)
-    assert values == objective_of(TrainingSettings()).read(objective.loss(logits, "train"), logits)
+    assert values == values_of(objective_of(TrainingSettings()), logits)
 
 
 @pytest.mark.parametrize("mask", ["train", "val"])

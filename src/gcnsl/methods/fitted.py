@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, Interrupted
+from gcnsl.memory import give_memory_back
 from gcnsl.methods.prepared import Prepared
 from gcnsl.methods.together import train_together
 from gcnsl.sharding.process_group import is_joined
@@ -24,6 +25,7 @@ from gcnsl.training import (
     seeded,
     train,
 )
+from gcnsl.training.settings import LARGE_GRAPH
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ def fit(
         "class_names": prepared.graph.class_names,
         "on_epoch": on_epoch,
     }
+    if prepared.graph.num_nodes > LARGE_GRAPH:
+        give_memory_back()
     with prepared.threads():
         model, known_logits = initial_model(prepared, seed), None
         try:
@@ -104,7 +108,7 @@ def fit(
                 if is_joined():
                     history, known_logits = train_together(model, prepared, **options)
                 else:
-                    history = train(model, prepared.inputs, prepared.graph.y, **options)
+                    history = train(model, prepared.inputs, prepared.graph.y, record=True, **options)
             else:
                 if checkpoint is not None:
                     checkpoint.refuse_existing()

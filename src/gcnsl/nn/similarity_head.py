@@ -59,7 +59,8 @@ class SimilarityHead(nn.Module):
         everyone = gathered(z)
         if self.training and self.mean_degree is not None and len(everyone) > 1:
             self.epsilon.copy_(epsilon_for_degree(everyone, min(self.mean_degree, MOST_SHARE * len(everyone))))
-        epsilon, training = float(self.epsilon), self.training
+        # on a GPU ε stays where it is, because reading it would make the host wait
+        epsilon, training = self.epsilon if z.is_cuda else float(self.epsilon), self.training
         if known is None or known == len(z):
             return reconnect_at_any_size(
                 z, h, epsilon, keys=everyone, loops=False, training=training, memory=self._memory

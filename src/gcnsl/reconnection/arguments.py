@@ -1,7 +1,7 @@
 """What the operator requires of its arguments, and the messages of the errors it raises."""
 
 import math
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gcnsl.checks import check_epsilon
 from gcnsl.errors import InputError
-from gcnsl.reconnection.problem import Problem
+from gcnsl.reconnection.problem import Problem, Threshold
 
 ROUNDING = {torch.bfloat16: 8e-3, torch.float16: 1e-3, torch.float32: 1e-6, torch.float64: 1e-14}
 """By dtype, how far below 1 rounding can leave the similarity of a normalised row with itself."""
@@ -22,10 +22,20 @@ def computed_in(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
 
-def threshold_of(epsilon: float, dtype: torch.dtype) -> float:
-    """Check ε and return the smallest similarity that is kept, given the dtype of the input z."""
+@overload
+def threshold_of(epsilon: float, dtype: torch.dtype) -> float: ...
+@overload
+def threshold_of(epsilon: float | Tensor, dtype: torch.dtype) -> Threshold: ...
+def threshold_of(epsilon: float | Tensor, dtype: torch.dtype) -> Threshold:
+    """Check ε and return the smallest similarity that is kept, given the dtype of the input z.
+
+    An ε on a GPU stays there, and is not checked, since that would make the host wait.
+    """
     least = torch.finfo(computed_in(dtype)).tiny  # not 0: a pair with a similarity of 0 has no weight
-    return min(max(check_epsilon(epsilon), least), 1 - ROUNDING[dtype])
+    most = 1 - ROUNDING[dtype]
+    if isinstance(epsilon, Tensor) and epsilon.is_cuda:
+        return epsilon.detach().clamp(least, most)
+    return min(max(check_epsilon(epsilon), least), most)
 
 
 def check_arguments(z: Tensor, h: Tensor, keys: Tensor | None) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gcnsl.reconnection.problem import Threshold
+
 WIDTH = 128
 """The size of a group is a multiple of this, since the compiled search compares a row with so many at a time."""
 SAMPLED_ROWS, SAMPLED_KEYS = 256, 1 << 13
@@ -24,7 +26,7 @@ class GroupSize(NamedTuple):
     enough: int
 
 
-def draw_groups(z: Tensor, threshold: float, size: GroupSize, *, seed: int) -> Tensor:
+def draw_groups(z: Tensor, threshold: Threshold, size: GroupSize, *, seed: int) -> Tensor:
     """Divide the rows of z into groups in which a row finds ``size.enough`` similar rows on average, if possible.
 
     If random groups of ``size.most`` rows would hold more, they are made smaller. If they would hold fewer, rows are

@@ -16,7 +16,7 @@ from gcnsl.reconnection.arguments import computed_in, threshold_of
 from gcnsl.reconnection.groups import GroupSize, draw_groups
 from gcnsl.reconnection.operator import reconnect
 from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime
-from gcnsl.reconnection.problem import Problem
+from gcnsl.reconnection.problem import Problem, Threshold
 from gcnsl.sharding import process_group
 from gcnsl.sharding.node_rows import by_columns, gathered, node_rows, work_shares
 
@@ -32,7 +32,7 @@ DENSE_ENTRIES = 1 << 26
 def reconnect_at_any_size(
     z: Tensor,
     h: Tensor,
-    epsilon: float,
+    epsilon: float | Tensor,
     *,
     keys: Tensor | None = None,
     training: bool,
@@ -64,7 +64,9 @@ def reconnect_at_any_size(
     return reconnect_in_groups(keys, h, epsilon, loops=loops, size=size, seed=seed)
 
 
-def reconnect_in_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, size: GroupSize, seed: int) -> Tensor:
+def reconnect_in_groups(
+    z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops: bool, size: GroupSize, seed: int
+) -> Tensor:
     """Average h (n × p) over those pairs of the reconnected graph that are in one group (:func:`draw_groups`).
 
     Rows and averages are put in the order of the groups, where the rows that are visited together lie side by side. In
@@ -92,14 +94,15 @@ def reconnect_in_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, si
     return by_columns(of_own_nodes, averages)
 
 
-def _average_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, width: int) -> Tensor:
+def _average_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops: bool, width: int) -> Tensor:
     """Average h over the similar rows in each group of ``width`` consecutive rows."""
     if z.device.type != "cpu":
         return average_dense_groups(z, h, epsilon, loops=loops, width=width)
     from gcnsl.reconnection.numba_pairs import Searched  # here, because numba takes long to load
     from gcnsl.reconnection.numba_search import UNLIMITED
 
-    threshold, memory, searched = threshold_of(epsilon, z.dtype), PairMemory(), z.detach().to(computed_in(z.dtype))
+    threshold, memory = threshold_of(float(epsilon), z.dtype), PairMemory()
+    searched = z.detach().to(computed_in(z.dtype))
     listed = Searched.of(searched, searched, threshold).listed(UNLIMITED, span=width)
     assert listed is not None
     pairs = Pairs(torch.from_numpy(listed.start), torch.from_numpy(listed.columns), torch.tensor(int(Regime.LISTED)))
@@ -107,7 +110,7 @@ def _average_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, width:
     return reconnect(z, h, epsilon, loops=loops, backend="numba", memory=memory)
 
 
-def average_dense_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, width: int) -> Tensor:
+def average_dense_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops: bool, width: int) -> Tensor:
     """Average h over the similar rows in each group, from a matrix of all similarities in the group.
 
     The matrices of a few groups are made at a time, and made again in the backward pass. This suits a GPU, for which
@@ -125,7 +128,7 @@ def average_dense_groups(z: Tensor, h: Tensor, epsilon: float, *, loops: bool, w
     return torch.cat(averages).view(h.shape)
 
 
-def _same_groups(z: Tensor, threshold: float, size: GroupSize, seed: int) -> Tensor:
+def _same_groups(z: Tensor, threshold: Threshold, size: GroupSize, seed: int) -> Tensor:
     """The groups of all rows (groups × rows), drawn by the first process: rounding may differ between machines."""
     division = node_rows()
     if division is not None and division.rank > 0:

@@ -29,7 +29,7 @@ def epsilon_for_degree(z: Tensor, mean_degree: float) -> Tensor:
     rows = _sample(n, SAMPLED_ROWS, z.device)
     keys = _sample(n, SAMPLED_KEYS, z.device)
     similarity = z[rows] @ z[keys].T
-    similarity[rows[:, None] == keys] = -1.0
+    similarity.masked_fill_(rows[:, None] == keys, -1.0)
     wanted = min(max(round(mean_degree * similarity.numel() / n), 1), similarity.numel())
     reached = similarity.flatten().topk(wanted, sorted=False).values.min()
     if node_rows() is not None:  # a pair that just reaches it is kept, however its similarity is rounded elsewhere

@@ -34,7 +34,7 @@ def forward(problem: Problem) -> Averages:
 
 def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     """Return the gradients, given ∂L/∂o."""
-    z, keys, h, threshold = problem[:4]
+    z, keys, h, threshold = *problem[:3], float(problem.threshold)
     out, degree, pairs = averages
     if pairs.regime == Regime.TILED:
         return tiled.backward(problem, averages, grad)
@@ -69,7 +69,7 @@ def _kept_pairs(problem: Problem) -> tuple[Listed | Searched | None, Pairs]:
     n, m = len(problem.z), len(problem.keys)
     if problem.known is not None:
         return _as_listed(problem.known, m), problem.known
-    searched = Searched.of(problem.z, problem.keys, problem.threshold)
+    searched = Searched.of(problem.z, problem.keys, float(problem.threshold))
     degree = searched.sampled_degree(SAMPLED_ROWS)
     if degree > DENSE_FRACTION * m:
         return None, reserve(problem.z, Regime.TILED)

@@ -18,12 +18,13 @@ from gcnsl.reconnection.backends import BACKENDS, BackendName, choose_backend
 from gcnsl.reconnection.loop_free import gradients_without_loops, without_loops
 from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime, capacity, unlisted
 from gcnsl.reconnection.problem import Averages, Problem
+from gcnsl.recording import is_recorded
 
 
 def reconnect(
     z: Tensor,
     h: Tensor,
-    epsilon: float,
+    epsilon: float | Tensor,
     *,
     keys: Tensor | None = None,
     loops: bool = True,
@@ -44,7 +45,8 @@ def reconnect(
             float32.
         epsilon: The smallest similarity that is kept, in [0, 1]. It is lowered to 1 minus the rounding error of z's
             dtype (1e-6 for float32), so that a row is always connected to itself and to its duplicates. With 0, all
-            positive similarities are kept: a similarity of 0 has no weight.
+            positive similarities are kept: a similarity of 0 has no weight. An ε that is a scalar on a GPU is neither
+            checked nor read by the host.
         keys: Compare the rows of z with these rows of norm 1 (m × q) instead of with each other, for instance new nodes
             with the nodes of a trained graph. A row of z without a similar key gets zero.
         loops: Whether a row of z counts itself. If not, a row that is similar to no other row gets zero. With ``keys``
@@ -79,12 +81,14 @@ def reconnect(
         return BACKENDS[chosen].forward(problem).out.to(h.dtype)
     if keys is not None or torch.compiler.is_compiling() or not BACKENDS[chosen].remembers_pairs:
         memory = None
-    known = None if memory is None else memory.recall(rows, threshold)
+    known = None if memory is None else memory.recall(rows, float(threshold))
     start, columns = (None, None) if known is None else (known.start, known.columns)
-    operator: Any = torch.ops.gcnsl.reconnect if torch.compiler.is_compiling() else _Eager.apply
+    operator: Any = _Eager.apply
+    if torch.compiler.is_compiling():
+        operator, threshold = torch.ops.gcnsl.reconnect, float(threshold)
     out, _, *pairs = operator(rows, key_rows, values, threshold, tolerance, chosen, first_key, start, columns)
     if memory is not None and known is None:
-        memory.keep(rows, threshold, Pairs(*pairs))
+        memory.keep(rows, float(threshold), Pairs(*pairs))
     averages: Tensor = out.to(h.dtype)
     return averages
 
@@ -93,11 +97,14 @@ def _forward(
     z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str, first_key: int | None,
     known_start: Tensor | None = None, known_columns: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Return the fields of `Averages` and of its `Pairs`. Pairs that are known are not returned."""
+    """Return the fields of `Averages` and of its `Pairs`. Pairs that are known are not returned.
+
+    Outside of `torch.compile`, the threshold may also be a scalar on the GPU.
+    """
     problem = Problem.of(z, keys, h, threshold, tolerance)
     if known_start is not None and known_columns is not None:
         problem = problem._replace(known=Pairs(known_start, known_columns, torch.tensor(int(Regime.LISTED))))
-    if not BACKENDS[backend].checks_values:
+    if not BACKENDS[backend].checks_values and not is_recorded():
         check_values(problem)
     with torch_threads_for(problem.work):
         averages = BACKENDS[backend].forward(problem)

@@ -1,10 +1,13 @@
 """What every back end is asked and what it returns: one form for all of them."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from torch import Tensor
 
 from gcnsl.reconnection.pairs import Pairs
+
+Threshold: TypeAlias = float | Tensor
+"""The smallest similarity that is kept: a number, or a scalar on the GPU, which the host never reads."""
 
 
 class Problem(NamedTuple):
@@ -20,13 +23,13 @@ class Problem(NamedTuple):
     z: Tensor
     keys: Tensor
     h: Tensor
-    threshold: float
+    threshold: Threshold
     tolerance: float = 1e-4
     known: Pairs | None = None
     first_key: int | None = None
 
     @classmethod
-    def of(cls, z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float) -> "Problem":
+    def of(cls, z: Tensor, keys: Tensor | None, h: Tensor, threshold: Threshold, tolerance: float) -> "Problem":
         """Return the problem with contiguous tensors, where None stands for keys that are z."""
         z = z.contiguous()
         # Detaching makes a new object: keys that a caller gives have a gradient of their own, even if they are z.

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from gcnsl.reconnection.pairs import unlisted
-from gcnsl.reconnection.problem import Averages, Gradients, Problem
+from gcnsl.reconnection.problem import Averages, Gradients, Problem, Threshold
 
 TILE_SIDE = {"cpu": 1024, "cuda": 4096}
 """The largest number of rows and columns of a tile: 4 MB, which fit a core's cache; on a GPU 64 MB, for fewer tiles."""
@@ -62,18 +62,26 @@ def find(z: Tensor, keys: Tensor, threshold: float) -> Tensor:
     return pairs[torch.argsort(pairs[:, 0] * keys.shape[0] + pairs[:, 1])].T.contiguous()
 
 
-def _occupied_tiles(z: Tensor, keys: Tensor, threshold: float) -> Iterator[tuple[slice, slice, Tensor, Tensor]]:
+def _occupied_tiles(z: Tensor, keys: Tensor, threshold: Threshold) -> Iterator[tuple[slice, slice, Tensor, Tensor]]:
     """Yield rows, columns, the tile of A* and its row sums, for each tile in which a pair is kept."""
     may_skip = z.device.type == "cpu"  # elsewhere, asking would make the host wait for the device at every tile
-    just_below = float(torch.nextafter(torch.tensor(threshold, dtype=z.dtype), torch.tensor(0, dtype=z.dtype)))
     side = TILE_SIDE.get(z.device.type, 1024)
     for rows in _blocks(z.shape[0], side):
         for columns in _blocks(keys.shape[0], side):
             similarity = torch.mm(z[rows], keys[columns].T)
-            graph = torch.threshold_(similarity, just_below, 0)  # keeps values > just_below, that is, >= threshold
+            graph = _kept(similarity, threshold)
             row_sums = graph.sum(dim=1)
             if not may_skip or row_sums.any():
                 yield rows, columns, graph, row_sums
+
+
+def _kept(similarity: Tensor, threshold: Threshold) -> Tensor:
+    """Set similarities below the threshold to 0, in place."""
+    if isinstance(threshold, Tensor):
+        return similarity.mul_(similarity >= threshold)
+    zero = torch.zeros((), dtype=similarity.dtype)
+    just_below = float(torch.nextafter(zero + threshold, zero))
+    return torch.threshold_(similarity, just_below, 0)  # keeps values > just_below, that is, >= threshold
 
 
 def _blocks(n: int, side: int) -> list[slice]:

@@ -13,7 +13,8 @@ from triton import cdiv, next_power_of_2
 
 from gcnsl.reconnection import arguments, tiled, triton_rows, triton_search, triton_tiles
 from gcnsl.reconnection.pairs import Pairs, Regime, capacity, reserve
-from gcnsl.reconnection.problem import Averages, Gradients, Problem
+from gcnsl.reconnection.problem import Averages, Gradients, Problem, Threshold
+from gcnsl.recording import is_recorded
 
 find = tiled.find
 SEARCH_ROWS = 64
@@ -40,8 +41,12 @@ BLOCK_ENTRIES = 4096
 
 def forward(problem: Problem) -> Averages:
     """Return o, d and the candidate pairs, listed if they are few."""
-    z, keys, h, threshold, tolerance = problem[:5]
+    z, keys, h, _, tolerance = problem[:5]
     (n, q), (m, p) = z.shape, h.shape
+    if is_recorded():  # the host can't learn how many candidates there are, nor whether the input is valid
+        with _device_of(z):
+            return _average_over_tiles(problem, SMALL_FORWARD_TILE if n * m <= FUSED_PAIRS else FORWARD_TILE)
+    problem = problem._replace(threshold=_in_memory(problem))
     room = min(capacity(z), MOST_CANDIDATES)
     expected = min(EXPECTED_PER_ROW * n, room) if n <= SMALL_GRAPH else 0
     early = None
@@ -53,7 +58,7 @@ def forward(problem: Problem) -> Averages:
             averages = _average_over_tiles(problem, SMALL_FORWARD_TILE)
             _read(report, problem)
             return averages
-        found = _start_search(rounded, rounded_keys, threshold, report, room=room, expected=expected)
+        found = _start_search(rounded, rounded_keys, problem.threshold, report, room=room, expected=expected)
         if expected:  # assume that these are all, and queue the next kernels while the device still searches
             early = _average_over_list(torch.sort(found[:expected]).values, problem)
         count = _read(report, problem)
@@ -68,7 +73,7 @@ def forward(problem: Problem) -> Averages:
 
 def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     """Return the gradients, given ∂L/∂o."""
-    z, keys, h, threshold = problem[:4]
+    z, keys, h, threshold = *problem[:3], _in_memory(problem)
     (q, p), (out, degree, pairs) = (z.shape[1], h.shape[1]), averages
     listed = pairs.regime == Regime.LISTED
     if not listed and max(q, p) > FUSED_WIDTH:
@@ -121,7 +126,9 @@ def _prepare_rows(rows: Tensor, h: Tensor | None, report: Tensor, tolerance: flo
     return rounded
 
 
-def _start_search(rows: Tensor, keys: Tensor, threshold: float, report: Tensor, *, room: int, expected: int) -> Tensor:
+def _start_search(
+    rows: Tensor, keys: Tensor, threshold: Threshold, report: Tensor, *, room: int, expected: int
+) -> Tensor:
     """Start the search for candidates among rounded rows and keys; return the tensor that the device will fill.
 
     Candidates are not sorted. If keys are the rows themselves, a pair comes in both orders. The first ``expected``
@@ -136,9 +143,9 @@ def _start_search(rows: Tensor, keys: Tensor, threshold: float, report: Tensor, 
     row_blocks, tiles = cdiv(n, SEARCH_ROWS), cdiv(m, triton_search.TILE_KEYS)
     each = cdiv(row_blocks * tiles, SEARCH_PROGRAMS)
     triton_search.search[(row_blocks, cdiv(tiles, each))](
-        rows, keys, n, m, threshold - triton_search.MARGIN, report, found, room, each,
+        rows, keys, n, m, threshold, report, found, room, each,
         SQUARE=square, NO_PAIR=no_pair,
-        Q=rows.shape[1], BLOCK=SEARCH_ROWS, TILE=triton_search.TILE_KEYS, num_warps=4,
+        Q=rows.shape[1], BLOCK=SEARCH_ROWS, TILE=triton_search.TILE_KEYS, LEEWAY=triton_search.MARGIN, num_warps=4,
     )  # fmt: skip
     return found
 
@@ -157,7 +164,7 @@ def _read(report: Tensor, problem: Problem) -> int:
 
 def _average_over_list(listed: Tensor, problem: Problem) -> Averages:
     """Return the averages over sorted candidates, which are listed for the backward pass."""
-    z, keys, h, threshold = problem[:4]
+    z, keys, h, threshold = *problem[:3], _in_memory(problem)
     (n, q), (m, p), count = z.shape, h.shape, listed.shape[0]
     out, degree, pairs = h.new_empty(n, p), z.new_empty(n), reserve(z, Regime.LISTED)
     triton_rows.forward_rows[(n,)](
@@ -169,7 +176,7 @@ def _average_over_list(listed: Tensor, problem: Problem) -> Averages:
 
 def _average_over_tiles(problem: Problem, tile: dict[str, int]) -> Averages:
     """Return the averages from fused tiles, or from matrix products if rows are wide."""
-    z, keys, h, threshold = problem[:4]
+    z, keys, h, threshold = *problem[:3], _in_memory(problem)
     (n, q), (m, p), pairs = z.shape, h.shape, reserve(z, Regime.TILED)
     if max(q, p) > FUSED_WIDTH:
         return tiled.forward(problem)._replace(pairs=pairs)
@@ -187,6 +194,13 @@ def _transposed(pairs: Pairs, m: int) -> Pairs:
     columns, order = torch.sort(pairs.columns[: rows.shape[0]], stable=True)
     start = torch.searchsorted(columns, torch.arange(m + 1, dtype=columns.dtype, device=columns.device))
     return pairs._replace(start=start, columns=rows[order].int())
+
+
+def _in_memory(problem: Problem) -> Tensor:
+    """Return the threshold in the device's memory (1), where kernels read it."""
+    if isinstance(problem.threshold, Tensor):
+        return problem.threshold
+    return torch.full((1,), problem.threshold, dtype=torch.float32, device=problem.z.device)
 
 
 def _padded(width: int) -> int:

@@ -4,7 +4,8 @@
 
 One program works on one row, BLOCK of its columns at a time, and writes that row only. There are no floating-point
 atomics, so the same list gives the same bits. Row i has the candidates ``columns[start[i] : start[i + 1]]``, and those
-whose similarity, summed in float32, is below the threshold are left out.
+whose similarity, summed in float32, is below the threshold are left out. The threshold is read from memory, so that it
+can be one that the device has computed.
 """
 
 import triton
@@ -22,6 +23,7 @@ def forward_rows(
     columns and where they start, for the backward pass.
     """
     i = tl.program_id(0).to(tl.int64)
+    least = tl.load(threshold)
     k, c = tl.arange(0, Q), tl.arange(0, P)
     row = tl.load(z + i * q + k, mask=k < q, other=0.0)
     total = tl.zeros([BLOCK], tl.float32)
@@ -38,7 +40,7 @@ def forward_rows(
         tl.store(columns + e, j.to(tl.int32), mask=e < end)
         key = tl.load(keys + j[:, None] * q + k[None, :], mask=valid & (k[None, :] < q), other=0.0)
         s = tl.sum(key * row[None, :], axis=1)
-        s = tl.where(s >= threshold, s, 0.0)
+        s = tl.where(s >= least, s, 0.0)
         total += s
         average += s[:, None] * tl.load(h + j[:, None] * p + c[None, :], mask=valid & (c[None, :] < p), other=0.0)
     d = tl.sum(total, axis=0)
@@ -72,6 +74,7 @@ def gradient_rows(
     With both, keys are the queries and each row has both roles.
     """
     r = tl.program_id(0).to(tl.int64)
+    least = tl.load(threshold)
     k, f = tl.arange(0, Q), tl.arange(0, P)
     x_r = tl.load(x + r * q + k, mask=k < q, other=0.0)
     x_sum = tl.zeros([BLOCK, Q], tl.float32)
@@ -90,7 +93,7 @@ def gradient_rows(
         c = tl.load(columns + e, mask=valid, other=0).to(tl.int64)
         y_c = tl.load(y + c[:, None] * q + k[None, :], mask=valid[:, None] & (k[None, :] < q), other=0.0)
         s = tl.sum(y_c * x_r[None, :], axis=1)
-        kept = s >= threshold
+        kept = s >= least
         entries = c[:, None] * p + f[None, :]
         in_row = kept[:, None] & (f[None, :] < p)
         delta = tl.zeros([BLOCK], tl.float32)

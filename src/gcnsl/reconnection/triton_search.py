@@ -52,13 +52,16 @@ def _report_first(report, i, n, good):
 def search(
     rows, keys, n, m, threshold, report, pairs, room, tiles_each,
     SQUARE: tl.constexpr, NO_PAIR: tl.constexpr, Q: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr,
+    LEEWAY: tl.constexpr,
 ):  # fmt: skip
-    """Write the pairs of rounded rows (n × Q) and keys (m × Q) that reach the threshold; count them in ``report[3]``.
+    """Write the pairs of rounded rows (n × Q) and keys (m × Q) that reach the threshold − LEEWAY.
 
-    One program compares BLOCK rows with ``tiles_each`` tiles of keys. With SQUARE it searches keys j ≥ i and writes a
-    pair in both orders. Once the count exceeds ``room``, a program stops after its current tile.
+    They are counted in ``report[3]``. One program compares BLOCK rows with ``tiles_each`` tiles of keys. With SQUARE it
+    searches keys j ≥ i and writes a pair in both orders. Once the count exceeds ``room``, a program stops after its
+    current tile.
     """
     count = report + 3
+    least = tl.load(threshold) - LEEWAY
     top = tl.program_id(0) * BLOCK
     i = top + tl.arange(0, BLOCK)
     k = tl.arange(0, Q)
@@ -74,8 +77,8 @@ def search(
             j = tile * TILE + tl.arange(0, TILE)
             key = tl.load(keys + j.to(tl.int64)[:, None] * Q + k[None, :], mask=j[:, None] < m, other=0.0)
             s = tl.dot(row, tl.trans(key))
-            if there_is_room and tl.max(s) >= threshold:
-                kept = (s >= threshold) & (i[:, None] < n) & (j[None, :] < m)
+            if there_is_room and tl.max(s) >= least:
+                kept = (s >= least) & (i[:, None] < n) & (j[None, :] < m)
                 if SQUARE:
                     kept = kept & (i[:, None] <= j[None, :])
                 there_is_room = _append(kept, i, m, tile * TILE, count, pairs, room, SQUARE, NO_PAIR, TILE)

@@ -35,13 +35,14 @@ def forward_tiles(
 ):  # fmt: skip
     """Write d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i over kept pairs; rows that keep nothing get 0."""
     i = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    least = tl.load(threshold)
     row = _rows(z, i, n, q, Q)
     total = tl.zeros([BLOCK_N], tl.float32)
     average = tl.zeros([BLOCK_N, P], tl.float32)
     for left in range(0, m, BLOCK_M):
         j = left + tl.arange(0, BLOCK_M)
         s = tl.dot(row, tl.trans(_rows(keys, j, m, q, Q)), input_precision="tf32x3")
-        s = tl.where(s >= threshold, s, 0.0)
+        s = tl.where(s >= least, s, 0.0)
         if tl.max(s) > 0:
             total += tl.sum(s, axis=1)
             average += tl.dot(s, _rows(h, j, m, p, P), input_precision="tf32x3")
@@ -74,6 +75,7 @@ def gradient_tiles(
     Here ``grad`` and ``offset`` are the results of `scale_gradient`, so that they are not computed for every tile.
     """
     r = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    least = tl.load(threshold)
     x_r = _rows(x, r, n, q, Q)
     x_sum = tl.zeros([BLOCK_N, Q], tl.float32)
     if QUERY:
@@ -86,7 +88,7 @@ def gradient_tiles(
         c = left + tl.arange(0, BLOCK_M)
         y_c = _rows(y, c, m, q, Q)
         s = tl.dot(x_r, tl.trans(y_c), input_precision="tf32x3")
-        s = tl.where(s >= threshold, s, 0.0)
+        s = tl.where(s >= least, s, 0.0)
         if tl.max(s) > 0:
             delta = tl.zeros([BLOCK_N, BLOCK_M], tl.float32)
             if QUERY:

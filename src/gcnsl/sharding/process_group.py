@@ -3,12 +3,11 @@
 All of them make the same calls in the same order. Tensors on a CPU travel by gloo, those on a GPU by NCCL.
 """
 
-import ctypes
 import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
 from types import FrameType
 from typing import Any
@@ -18,11 +17,10 @@ import torch.distributed as dist
 from torch import Tensor
 
 from gcnsl.errors import GcnslError
+from gcnsl.memory import give_memory_back
 
 PATIENCE = timedelta(minutes=30)
 """How long a process waits for another that is alive: the first one reads and prepares the graph for all."""
-_LEAST_RETURNED = -3
-"""glibc's number for the smallest block that is returned, ``M_MMAP_THRESHOLD``."""
 _others_ended = threading.Event()
 _gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor  # the older name is deprecated
 _reduce_scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
@@ -62,7 +60,7 @@ def is_joined() -> bool:
 @contextmanager
 def joined() -> Iterator[None]:
     """Be a member of the group in this block."""
-    _give_memory_back()
+    give_memory_back()
     with _telling_why():
         with _others_alive():
             dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=PATIENCE)
@@ -129,15 +127,6 @@ def receive() -> Any:
     with _others_alive():
         dist.recv_object_list(box, src=0)
     return box[0]
-
-
-def _give_memory_back() -> None:
-    """Have freed blocks returned to the system at once: glibc would keep more of them than the processes need.
-
-    By default it returns blocks above a bound that grows up to 32 MiB.
-    """
-    with suppress(AttributeError, OSError):  # other systems have no such function
-        ctypes.CDLL(None).mallopt(_LEAST_RETURNED, 4 << 20)
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 from gcnsl.training.checkpoint import Checkpoint
 from gcnsl.training.devices import choose_device, seeded
 from gcnsl.training.history import Epoch, History
-from gcnsl.training.loop import predict_logits, train
+from gcnsl.training.loop import train
 from gcnsl.training.metrics import METRICS, measure
+from gcnsl.training.passes import predict_logits
 from gcnsl.training.settings import StageSettings, TrainingSettings
 from gcnsl.training.stages import fit_in_stages
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError, WriteError
-from gcnsl.files import atomic_write, digest
+from gcnsl.files import digest, replacing, write_tensors
 from gcnsl.sharding import process_group
 from gcnsl.sharding.node_rows import node_rows
 from gcnsl.training.state import RunState
@@ -57,11 +56,11 @@ class Checkpoint:
         tensors = state.tensors()
         if process_group.rank() > 0:
             return True
-        own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
         metadata = {"kind": KIND, "run": _json({**run, **self.identity}), "plain": _json(state.plain())}
-        metadata["sha256"] = digest(own, metadata)
+        metadata["sha256"] = digest(tensors, metadata)
         try:
-            atomic_write(self.path, safetensors.torch.save(own, metadata))
+            with replacing(Path(self.path)) as temporary:
+                write_tensors(temporary, tensors, metadata)
         except WriteError as error:
             warnings.warn(f"the run is not saved: {error}", CheckpointWarning, stacklevel=3)
             return False

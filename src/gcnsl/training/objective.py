@@ -83,22 +83,26 @@ class Objective:
             if value.requires_grad:
                 value.backward()
 
-    def read(self, train_loss: Tensor, logits: Tensor) -> dict[str, float]:
-        """The values of an epoch by name.
+    def on_device(self, train_loss: Tensor, logits: Tensor) -> Tensor:
+        """The values of an epoch as one vector on the device: two losses, and the correct nodes of each mask.
 
         Args:
             train_loss: Loss of the training step.
             logits: Logits of the evaluation pass (n × C).
         """
         right = (logits.argmax(dim=1) == self.y).to(self._members.dtype)
-        losses = torch.stack([train_loss.detach(), self.loss(logits, "val")]).to(self._members.dtype)
-        train, val, *hits = torch.cat([losses, self._members @ right]).tolist()
+        losses = torch.stack([train_loss, self.loss(logits, "val")]).to(self._members.dtype)
+        return torch.cat([losses, self._members @ right])
+
+    def named(self, values: Tensor, logits: Tensor) -> dict[str, float]:
+        """The values of an epoch by name, from the vector of :meth:`on_device` and the same logits."""
+        train, val, *hits = values.tolist()
         shares = zip(self.masks, hits, self._sizes, strict=True)
-        values = {"train_loss": train, "val_loss": val} | {f"{name}_accuracy": hit / size for name, hit, size in shares}
+        named = {"train_loss": train, "val_loss": val} | {f"{name}_accuracy": hit / size for name, hit, size in shares}
         if self._metric is not None:
             probabilities = logits[self._nodes["val"]].softmax(dim=1).cpu().numpy()
-            values[f"val_{self._metric}"] = METRICS[self._metric](probabilities, self._val_labels)
-        return values
+            named[f"val_{self._metric}"] = METRICS[self._metric](probabilities, self._val_labels)
+        return named
 
 
 def _check_mask(name: str, mask: Tensor, y: Tensor) -> None:

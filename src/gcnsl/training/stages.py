@@ -12,8 +12,8 @@ from gcnsl.sparse import Matrix
 from gcnsl.training.devices import seeded
 from gcnsl.training.history import Epoch, History
 from gcnsl.training.interruption import Interruption
-from gcnsl.training.loop import predict_logits
 from gcnsl.training.objective import Objective
+from gcnsl.training.passes import predict_logits
 from gcnsl.training.settings import StageSettings
 from gcnsl.training.time_budget import TimeBudget
 
@@ -73,7 +73,7 @@ def fit_in_stages(
         try:
             for _ in _stages(model.eval(), inputs, objective):
                 logits = predict_logits(model, inputs)
-                values = objective.read(objective.loss(logits, "train"), logits)
+                values = objective.named(objective.on_device(objective.loss(logits, "train"), logits), logits)
                 with interruption.whole():
                     if history.append(values, settings.monitor):
                         best = {name: value.clone() for name, value in model.state_dict().items()}

@@ -62,7 +62,7 @@ class RunState:
     def finish_step(self, loss: Tensor) -> None:
         """Change the weights by their gradients."""
         self.optimizer.step()
-        self.stepped, self._before_step = loss.detach(), None
+        self.stepped, self._before_step = loss, None
 
     def undo_step(self) -> None:
         """Undo what a training step has changed, if one has begun and is not finished."""

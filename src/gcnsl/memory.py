@@ -1,0 +1,17 @@
+"""Memory that is no longer needed goes back to the system."""
+
+import ctypes
+from contextlib import suppress
+
+_LEAST_RETURNED = -3
+"""glibc's number for the smallest block that is returned to the system as soon as it is freed."""
+
+
+def give_memory_back() -> None:
+    """From now on, return freed blocks of 4 MiB or more to the system at once.
+
+    glibc returns blocks above a bound that grows up to 32 MiB, and keeps the others. In the training of a million nodes
+    these come to three gigabytes.
+    """
+    with suppress(AttributeError, OSError):  # other systems have no such function
+        ctypes.CDLL(None).mallopt(_LEAST_RETURNED, 4 << 20)

@@ -1,0 +1,74 @@
+import pytest
+import torch
+
+from gcnsl import synthetic
+from gcnsl.datasets import with_random_split
+from gcnsl.methods import METHODS, find_method, prepare
+from gcnsl.methods.fitted import fit
+from gcnsl.training import TrainingSettings, recorded_epoch, train
+from gcnsl.training.recorded_epoch import RecordedEpoch
+from gcnsl.training.state import RunState
+
+from .cases import DATA, MASKS, net
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+NETWORKS = [name for name, method in METHODS.items() if isinstance(method.training, TrainingSettings)]
+
+
+def test_nothing_is_recorded_on_a_cpu() -> None:
+    assert not RecordedEpoch.suits(RunState(net(), TrainingSettings()), 10)
+    train(net(), [DATA.x], DATA.y, settings=TrainingSettings(epochs=2), seed=0, record=True, **MASKS)
+
+
+@needs_gpu
+def test_large_graphs_are_not_recorded(monkeypatch) -> None:
+    state = RunState(net().cuda(), TrainingSettings())
+    assert RecordedEpoch.suits(state, recorded_epoch.MOST_NODES)
+    assert not RecordedEpoch.suits(state, recorded_epoch.MOST_NODES + 1)
+
+
+@needs_gpu
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network_learns_the_same_whether_recorded_or_not(name, monkeypatch) -> None:
+    """Kernels may differ, and so rounding; over a few epochs this stays small."""
+    graph = with_random_split(synthetic(n=300, h=0.3, classes=3, degree=6, features=40, seed=1), seed=0)
+    method = find_method(name).with_options(epochs=8, patience=8)
+    ready = prepare(method, graph, seed=0, device=torch.device("cuda"))
+    masks = {f"{part}_mask": graph[f"{part}_mask"][:, 0] for part in ("train", "val")}
+    recorded = fit(ready, **masks, seed=3)
+    monkeypatch.setattr(recorded_epoch, "MOST_NODES", 0)
+    one_by_one = fit(ready, **masks, seed=3)
+    for value in ("train_loss", "val_loss"):
+        assert recorded.history[value] == pytest.approx(one_by_one.history[value], rel=2e-3, abs=2e-3)
+
+
+@needs_gpu
+def test_dropout_draws_new_numbers_in_every_repetition() -> None:
+    history = train(
+        net().cuda(),
+        [DATA.x.cuda()],
+        DATA.y,
+        settings=TrainingSettings(epochs=12, lr=1e-9, weight_decay=0),
+        seed=0,
+        record=True,
+        **MASKS,
+    )
+    assert len(set(history["train_loss"])) == 12
+
+
+@needs_gpu
+def test_a_new_learning_rate_is_recorded_again() -> None:
+    options = {"epochs": 30, "plateau_factor": 0.5, "plateau_patience": 1, "lr": 0.3}
+    histories = [
+        train(
+            net().cuda(),
+            [DATA.x.cuda()],
+            DATA.y,
+            settings=TrainingSettings(**options),
+            seed=0,
+            record=record,
+            **MASKS,
+        )
+        for record in (True, False)
+    ]
+    assert histories[0]["val_loss"] == pytest.approx(histories[1]["val_loss"], rel=1e-3, abs=1e-3)
