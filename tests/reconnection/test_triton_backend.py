@@ -72,7 +72,7 @@ def test_without_loops_it_agrees_with_the_dense_matrix(
         z, h = case.leaves(device=DEVICE)
         out = reconnect(z, h, min(case.epsilon, 1 - 1e-6), loops=False, backend=backend)
         out.backward(case.upstream().to(DEVICE))
-        results.append([out.detach(), z.grad, h.grad])
+        results.append([tensor.detach().cpu() for tensor in (out, z.grad, h.grad)])
     assert_close(results[0], [tensor.double() for tensor in results[1]])
 
 
@@ -141,7 +141,7 @@ def test_ties_and_rows_that_keep_nothing() -> None:
 def test_registered_and_compiled() -> None:
     case = make_case(500, None, 16, 20, "few", seed=4)
     z, h = case.leaves(device=DEVICE)
-    torch.library.opcheck(torch.ops.gcnsl.reconnect, (z, None, h, case.epsilon, 1e-4, "triton"))
+    torch.library.opcheck(torch.ops.gcnsl.reconnect, (z, None, h, case.epsilon, 1e-4, "triton", None))
     step = torch.compile(
         lambda z, h: reconnect(z, h, case.epsilon, backend="triton"), fullgraph=True, backend="aot_eager"
     )

@@ -20,7 +20,7 @@ from gcnsl.reconnection.problem import Problem, Threshold
 from gcnsl.sharding import process_group
 from gcnsl.sharding.node_rows import by_columns, gathered, node_rows, work_shares
 
-EXACT_NODES, EXACT_NODES_ON_GPU = 1 << 15, 1 << 18
+EXACT_NODES, EXACT_NODES_ON_GPU = 1 << 15, 1 << 16
 """Up to this many nodes, all pairs are compared: that takes less time than the other parts of an epoch."""
 IN_TRAINING, IN_EVALUATION = GroupSize(most=1 << 10, enough=32), GroupSize(most=1 << 12, enough=64)
 """The groups of larger graphs: large enough to lose little accuracy (``bench/groups.py``), and so small that A* takes
@@ -41,7 +41,7 @@ def reconnect_at_any_size(
 ) -> Tensor:
     """Average h over the reconnected graph, or over a part of it if the graph is large.
 
-    Up to 32,768 nodes, on a GPU up to 262,144, this is :func:`gcnsl.reconnect`. Beyond, the part is drawn anew by
+    Up to 32,768 nodes, on a GPU up to 65,536, this is :func:`gcnsl.reconnect`. Beyond, the part is drawn anew by
     torch's generator in every training step. In evaluation, a larger part is used, which depends on z and ε alone. In
     several processes, rows are those of this process, and are compared with those of all. On several GPUs there are no
     groups, whatever the size.

@@ -66,14 +66,18 @@ def scale_gradient(grad, out, degree, scaled, offset, n, p, P: tl.constexpr, BLO
 
 @triton.jit
 def gradient_tiles(
-    x, y, h, grad, offset, grad_x, grad_h, n, m, q, p, threshold,
+    x, y, h, grad, offset, grad_x, grad_h, n, m, q, p, threshold, keys_each,
     QUERY: tl.constexpr, KEY: tl.constexpr,
     Q: tl.constexpr, P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of the rows r of x (n × q) from all rows c of y (m × q); see `triton_rows.gradient_rows`.
 
-    Here ``grad`` and ``offset`` are the results of `scale_gradient`, so that they are not computed for every tile.
+    Here ``grad`` and ``offset`` are the results of `scale_gradient`, so that they are not computed for every tile. A
+    second dimension of programs divides the rows of y, ``keys_each`` for each; each part has gradients of its own.
     """
+    first = tl.program_id(1) * keys_each
+    grad_x += tl.program_id(1).to(tl.int64) * n * q
+    grad_h += tl.program_id(1).to(tl.int64) * n * p
     r = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     least = tl.load(threshold)
     x_r = _rows(x, r, n, q, Q)
@@ -84,7 +88,7 @@ def gradient_tiles(
     if KEY:
         h_r = _rows(h, r, n, p, P)
         h_sum = tl.zeros([BLOCK_N, P], tl.float32)
-    for left in range(0, m, BLOCK_M):
+    for left in range(first, tl.minimum(first + keys_each, m), BLOCK_M):
         c = left + tl.arange(0, BLOCK_M)
         y_c = _rows(y, c, m, q, Q)
         s = tl.dot(x_r, tl.trans(y_c), input_precision="tf32x3")
