@@ -5,8 +5,8 @@
 On the paper's eight graphs, with the paper's hyper-parameters. An epoch is a training step and an evaluation pass, by
 the package's own loop for all four. *Dense* computes the same model from X, Â and A* as dense matrices; *PyG* is
 ``torch_geometric.nn.GCN`` with 64 hidden channels and dropout .5; GCN-SL+ has its defaults, and directions where the
-graph has some. On a CPU, every measurement runs in a process of its own: time is the median epoch, memory the peak above
-what was there when the inputs were ready. Prints a table; a full run writes ``bench/results/training.json`` and
+graph has some. On a CPU, every measurement runs in a process of its own: time is the median epoch, memory the peak
+above what was there when the inputs were ready. Prints a table; a full run writes ``bench/results/training.json`` and
 ``training.png``, by device.
 """
 
@@ -179,6 +179,24 @@ def show(rows: list[dict[str, Any]], console: Console) -> None:
             _judged(more, limit, good=limit is None or more <= limit, sign="≤"),
         )
     console.print(table)
+
+
+def to_markdown(rows: list[dict[str, Any]]) -> str:
+    """The milliseconds and what they are compared with, as a table in Markdown with one column per graph."""
+    titles = {"ours": "GCN-SL", "dense": "GCN-SL, dense", "pyg": "GCN, torch_geometric", "plus": "GCN-SL+"}
+    names = [row["dataset"].replace("-geomgcn", "").capitalize() for row in rows]
+    lines = [f"| | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
+    ratios = {"dense": ("", "against dense"), "plus": ("GCN-SL+, times GCN-SL", "plus against ours")}
+    for method, title in titles.items():
+        lines.append(f"| {title} | {' | '.join(_short(row[method]['ms']) for row in rows)} |")
+        if method in ratios:
+            name, key = ratios[method]
+            lines.append(f"| {name} | {' | '.join(f'{_short(row[key])}×' for row in rows)} |".replace("|  |", "| |", 1))
+    return "\n".join(lines) + "\n"
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
 
 
 def _judged(ratio: float, wanted: float | None, *, good: bool, sign: str) -> str:

@@ -10,9 +10,21 @@ SIZES = json.loads((scale.RESULTS / "scale.json").read_text(encoding="utf-8"))["
 PAGE = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
 
 
-def test_the_page_has_the_measured_tables() -> None:
-    assert scale.table_of_epochs(SIZES, "cpu") in PAGE
-    assert scale.table_of_commands(SIZES) in PAGE
+ON_GPU = json.loads((scale.RESULTS / "scale-cuda.json").read_text(encoding="utf-8"))["sizes"]
+
+
+@pytest.mark.parametrize(("sizes", "device"), [(SIZES, "cpu"), (ON_GPU, "cuda")])
+def test_the_page_has_the_measured_tables(sizes, device) -> None:
+    assert scale.table_of_epochs(sizes, device) in PAGE
+    assert scale.table_of_commands(sizes) in PAGE
+
+
+@pytest.mark.parametrize("n", scale.WANTED_MINUTES_ON_GPU)
+def test_a_gpu_kept_to_its_bounds(n) -> None:
+    row = ON_GPU[str(n)]
+    assert row["end_to_end"]["gcn-sl-plus"]["train"]["clock"] <= 60 * scale.WANTED_MINUTES_ON_GPU[n]
+    epochs = {name: found["epoch"]["clock"] for name, found in row["methods"].items()}
+    assert max(epochs.values()) <= scale.WANTED_RATIO * epochs["pyg"]
 
 
 @pytest.mark.parametrize("method", [name for name in scale.NAMES if name != "pyg"])

@@ -15,8 +15,9 @@ from gcnsl.training.objective import Objective
 from gcnsl.training.passes import differentiate, predict_logits
 from gcnsl.training.state import RunState
 
-MOST_NODES = 1 << 15
-"""In larger graphs the GPU works longer on an epoch than the host needs to start its operations."""
+MOST_NODES = 20_000
+"""In larger graphs the GPU works longer on an epoch than the host needs to start its operations. There it also pays
+that the host looks at the number of similar pairs, and lists them if they are few."""
 REHEARSALS = 2
 """The number of epochs before the recording: libraries load their kernels when these are first called."""
 
