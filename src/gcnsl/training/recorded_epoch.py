@@ -84,6 +84,7 @@ class RecordedEpoch:
                 group.update({name: True for name in ("capturable",) if name in group})
             self._state.optimizer.zero_grad()  # so that the recording has gradients of its own
             self._graph, self._rates = torch.cuda.CUDAGraph(), rates
-            with torch.cuda.graph(self._graph, stream=self._stream):
+            # other threads of the program may use the GPU meanwhile
+            with torch.cuda.graph(self._graph, stream=self._stream, capture_error_mode="thread_local"):
                 self._results = self._work()
         return self._graph, self._results
