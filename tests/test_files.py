@@ -1,11 +1,18 @@
+import hashlib
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.torch import load_file
 
 from gcnsl.errors import InputError, WriteError
-from gcnsl.files import atomic_write, digest, reserved
+from gcnsl.files import atomic_write, digest, file_digest, reserved, write_tensors
 
 
 def test_atomic_write_makes_folders_and_leaves_no_other_file(tmp_path) -> None:
@@ -99,3 +106,45 @@ def test_a_digest_tells_names_types_shapes_and_bits_apart(other) -> None:
 
 def test_a_digest_tells_strings_apart() -> None:
     assert len({digest({}, texts) for texts in ({}, {"a": "b"}, {"a": ""}, {"ab": ""}, {"a": "b", "c": ""})}) == 5
+
+
+KINDS = [
+    torch.float64, torch.float32, torch.float16, torch.bfloat16,
+    torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool,
+]  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.sampled_from(KINDS), st.lists(st.integers(0, 3), max_size=3)), max_size=8))
+def test_safetensors_reads_the_tensors_that_are_written(parts) -> None:
+    generator = torch.Generator().manual_seed(0)
+    tensors = {
+        f"tensor {number}": torch.randint(0, 2, shape, generator=generator).to(kind)
+        for number, (kind, shape) in enumerate(parts)
+    }
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        write_tensors(path, tensors, {"é": '"quoted"'})
+        with safe_open(path, framework="pt") as file:
+            assert file.metadata() == {"é": '"quoted"'}
+            assert sorted(file.keys()) == sorted(tensors)
+            for name, tensor in tensors.items():
+                found = file.get_tensor(name)
+                assert found.dtype == tensor.dtype
+                assert found.equal(tensor)
+        assert file_digest(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_views_and_shared_memory_are_written_as_what_they_show(tmp_path) -> None:
+    whole = torch.arange(12.0).reshape(3, 4)
+    write_tensors(tmp_path / "file", {"whole": whole, "part": whole[1:, ::2], "turned": whole.T})
+    found = load_file(tmp_path / "file")
+    assert found["whole"].equal(whole)
+    assert found["part"].equal(whole[1:, ::2])
+    assert found["turned"].equal(whole.T)
+    assert (tmp_path / "file").stat().st_mode == _plain_file(tmp_path).stat().st_mode
+
+
+def _plain_file(folder: Path) -> Path:
+    path = folder / "plain"
+    path.write_text("")
+    return path

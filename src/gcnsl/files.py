@@ -2,15 +2,30 @@
 
 import contextlib
 import hashlib
+import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gcnsl.errors import InputError, WriteError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+_SAFETENSORS_TYPES = {
+    "float64": "F64",
+    "float32": "F32",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "int64": "I64",
+    "int32": "I32",
+    "int16": "I16",
+    "int8": "I8",
+    "uint8": "U8",
+    "bool": "BOOL",
+}
+"""What the format calls the types of torch."""
 
 
 def atomic_write(path: str | os.PathLike[str], content: bytes | str) -> None:
@@ -94,24 +109,35 @@ def write_through(path: Path, content: bytes | str) -> None:
         os.fsync(file.fileno())
 
 
-def write_tensors(path: Path, tensors: "Mapping[str, Tensor]", metadata: dict[str, str] | None = None) -> None:
-    """Write a safetensors file and wait until it is on the disk. Tensors on the CPU are not copied for this."""
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
+def write_tensors(path: Path, tensors: "Mapping[str, Tensor]", metadata: Mapping[str, str] | None = None) -> None:
+    """Write a safetensors file and wait until it is on the disk.
 
-    own: dict[str, Tensor] = {}
-    places: set[int] = set()
-    for name, tensor in tensors.items():
-        part = tensor.detach().cpu().contiguous()
-        place = part.untyped_storage().data_ptr()
-        own[name] = part.clone() if place in places else part  # the format has no place for shared memory
-        places.add(place)
-    try:
-        save_file(own, path, metadata)
-    except SafetensorError as error:
-        raise OSError(str(error)) from error
-    with path.open("rb") as file:
+    The package safetensors reads what this writes. Its own writer copies tensors in some versions, makes the file
+    readable for its owner alone, and leaves a temporary file behind if it is killed.
+    """
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    ordered = sorted(tensors, key=lambda name: -tensors[name].element_size())  # so that every entry is aligned
+    end = 0
+    for name in ordered:
+        tensor = tensors[name]
+        begin, end = end, end + tensor.numel() * tensor.element_size()
+        kind = _SAFETENSORS_TYPES[str(tensor.dtype).removeprefix("torch.")]
+        header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name in ordered:
+            file.write(_bytes_of(tensors[name]))
+        file.flush()
         os.fsync(file.fileno())
+
+
+def _bytes_of(tensor: "Tensor") -> memoryview:
+    """The bytes of a tensor, without a copy if it is contiguous and on the CPU."""
+    import torch
+
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
 def file_digest(path: Path) -> str:
@@ -136,13 +162,11 @@ def sync_folder(path: Path) -> None:
 
 def digest(tensors: "Mapping[str, Tensor]", texts: Mapping[str, str] | None = None) -> str:
     """SHA-256 of tensors (names, types, shapes and bits) and of strings with their names."""
-    import torch
-
     total = hashlib.sha256()
     for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
+        tensor = tensors[name]
         total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        total.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+        total.update(_bytes_of(tensor))
     for name, text in sorted((texts or {}).items()):
         total.update(f"{name} {len(text)} {text}\n".encode())
     return total.hexdigest()

@@ -1,6 +1,7 @@
 """Memory that is no longer needed goes back to the system."""
 
 import ctypes
+import sys
 from contextlib import suppress
 
 _LEAST_RETURNED = -3
@@ -11,7 +12,8 @@ def give_memory_back() -> None:
     """From now on, return freed blocks of 4 MiB or more to the system at once.
 
     glibc returns blocks above a bound that grows up to 32 MiB, and keeps the others. In the training of a million nodes
-    these come to three gigabytes.
+    those that it keeps come to three gigabytes. Nothing happens on systems without glibc.
     """
-    with suppress(AttributeError, OSError):  # other systems have no such function
-        ctypes.CDLL(None).mallopt(_LEAST_RETURNED, 4 << 20)
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):
+            ctypes.CDLL(None).mallopt(_LEAST_RETURNED, 4 << 20)

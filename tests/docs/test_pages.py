@@ -45,7 +45,8 @@ def test_every_public_name_has_a_place_in_the_reference() -> None:
     for module, names in documented.items():
         assert all(hasattr(importlib.import_module(module), name) for name in names), module
     everywhere = set().union(*documented.values())
-    for module in ("gcnsl", "gcnsl.evaluation", "gcnsl.spectral", "gcnsl.reconnection"):
+    others = ("nn", "graph", "datasets", "evaluation", "spectral", "reconnection")
+    for module in ("gcnsl", *(f"gcnsl.{name}" for name in others)):
         assert set(importlib.import_module(module).__all__) <= everywhere
 
 

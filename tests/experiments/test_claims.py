@@ -241,7 +241,8 @@ def test_claims_without_runs_are_not_judged(claims) -> None:
         (["holds", "does not hold"], "hold in part"),
         (["holds so far"], "hold in part"),
         (["not shown", "not shown"], "can't be told from noise"),
-        (["not shown", "does not hold"], "hold in part"),
+        (["not shown", "does not hold"], "do not hold, or mostly not"),
+        (["not shown", "holds"], "hold in part"),
         (["mostly does not hold", "does not hold"], "do not hold, or mostly not"),
     ],
 )

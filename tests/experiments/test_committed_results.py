@@ -1,6 +1,7 @@
 """What the repository says of its own runs is what they say."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from gcnsl.experiments import paper
 from gcnsl.experiments.claims import to_markdown as claims_to_markdown
 from gcnsl.experiments.collect import collect
 from gcnsl.experiments.display_names import column_label, row_label
-from gcnsl.experiments.plan import COMPARED, OF_PAPER, plan
+from gcnsl.experiments.plan import COMPARED, OF_PAPER, Scope, plan
 from gcnsl.experiments.result_exports import read_results
 from gcnsl.experiments.result_store import by_key
 from gcnsl.experiments.result_tables import number_text, to_latex, to_markdown
@@ -79,6 +80,16 @@ def test_the_tables_beyond_the_paper_are_of_these_runs(committed) -> None:
                 assert number == ours + (f" (n = {len(cell.good)})" if is_partial else "")
     (missing,) = re.findall(r"^\d+ of \d+ cells", page, flags=re.MULTILINE)
     assert f"- {missing} are not run yet.\n" in (ROOT / "results" / "tables.md").read_text(encoding="utf-8")
+
+
+def test_the_page_on_the_paper_counts_these_runs(committed) -> None:
+    said = " ".join((ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8").split())
+    devices = Counter(result.device for result in committed.results)
+    known = by_key(committed.results)
+    beyond = {spec.key for spec in plan("beyond", Scope(results=known)).specs} & known.keys()
+    assert f"Of its {len(committed.results):,} runs, {len(beyond):,} of them for" in said
+    on_gpu, on_cpu = (sum(n for name, n in devices.items() if kind in name) for kind in ("H200", "CPU"))
+    assert f"{on_gpu:,} were on one H200 and {on_cpu:,} on two CPU cores." in said
 
 
 def test_what_the_readme_says_of_the_learned_graph_is_of_these_runs(committed) -> None:

@@ -75,3 +75,12 @@ def test_the_seed_decides() -> None:
     one, again, other = (draw_groups(z, 0.9, GroupSize(512, 8), seed=seed) for seed in (1, 1, 2))
     assert torch.equal(one, again)
     assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize("most", [1024, 4096])
+def test_groups_within_clusters_are_divided(most) -> None:
+    """All rows of a cluster are similar, so that a group by direction would hold as many similar rows as it has."""
+    z = torch.eye(64).repeat_interleave(512, dim=0)
+    drawn = draw_groups(z, 0.9, GroupSize(most, 32), seed=0)
+    assert torch.equal(drawn.flatten().sort().values, torch.arange(drawn.numel()))
+    assert 16 <= kept_per_row(z, drawn, 0.9) <= 128

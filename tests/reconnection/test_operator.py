@@ -8,6 +8,7 @@ from torch.nn.functional import normalize
 
 from gcnsl.errors import InputError
 from gcnsl.reconnection import PairMemory, reconnect
+from gcnsl.recording import recorded
 
 from .cases import Case, assert_close, cases, make_case
 
@@ -189,3 +190,15 @@ def test_second_derivatives_are_refused() -> None:
     (grad,) = torch.autograd.grad(out.square().sum(), z, create_graph=True)
     with pytest.raises(RuntimeError, match="differentiate twice"):
         grad.sum().backward()
+
+
+@pytest.mark.parametrize("backend", ["dense", "tiled"])
+def test_in_recorded_work_what_is_not_finite_shows_in_the_result(backend) -> None:
+    z = torch.nn.functional.normalize(torch.randn(9, 3, generator=torch.Generator().manual_seed(0)), dim=1)
+    h = torch.ones(9, 2)
+    with recorded():
+        assert reconnect(z, h, 0.5, backend=backend).isfinite().all()
+        z[4, 1] = torch.nan
+        assert reconnect(z, h, 0.5, backend=backend).isnan().all()
+    with pytest.raises(InputError, match="nan"):
+        reconnect(z, h, 0.5, backend=backend)

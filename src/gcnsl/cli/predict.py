@@ -46,7 +46,8 @@ def predict(
     evaluate: Annotated[
         bool,
         typer.Option(
-            "--evaluate", help="Say how good predictions are, by the graph's labels of nodes that were not trained on."
+            "--evaluate",
+            help="Say how good predictions are, by labels that neither training nor validation used.",
         ),
     ] = False,
     metric: shared.MetricOption = None,

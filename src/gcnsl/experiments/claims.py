@@ -122,6 +122,14 @@ def worst_first(claims: Iterable[Claim]) -> list[list[Claim]]:
     return sorted(together.values(), key=lambda same: -order.index(same[0].verdict))
 
 
+def by_origin(claims: Iterable[Claim]) -> dict[str, list[list[Claim]]]:
+    """The same by title: the paper's claims, then ours. A title without claims is left out."""
+    together = worst_first(claims)
+    of_paper, ours = ([same for same in together if same[0].of_paper is wanted] for wanted in (True, False))
+    titled = {"What the paper claims": of_paper, "What we measured beside it": ours}
+    return {title: found for title, found in titled.items() if found}
+
+
 def not_run(claims: Iterable[Claim]) -> list[str]:
     """The paper's claims that are not among the judged ones, because they have no runs yet."""
     judged = {claim.text for claim in claims}
@@ -132,33 +140,41 @@ def not_run(claims: Iterable[Claim]) -> list[str]:
 def tally(claims: Sequence[Claim]) -> dict[str, int]:
     """How many of the paper's claims hold, and so on; each claim is counted once.
 
-    A claim holds or does not hold if all of its variants agree on that, and otherwise holds in part.
+    A claim holds if all of its variants do. It does not hold if none of them does, not even in part, and one speaks
+    against it.
     """
-    clear: dict[str, set[Verdict]] = {
-        "hold": {"holds"},
-        "hold in part": set(),
-        "can't be told from noise": {"not shown"},
-        "do not hold, or mostly not": {"does not hold", "mostly does not hold"},
-    }
-    verdicts = [{claim.verdict for claim in same} for same in worst_first(claims) if same[0].of_paper]
-    counts = {text: sum(found <= agreed for found in verdicts) for text, agreed in clear.items()}
-    counts["hold in part"] = len(verdicts) - sum(counts.values())
+    kinds = ("hold", "hold in part", "can't be told from noise", "do not hold, or mostly not")
+    counts = dict.fromkeys(kinds, 0)
+    for same in worst_first(claims):
+        if same[0].of_paper:
+            counts[_kind({claim.verdict for claim in same})] += 1
     return counts | {"have no runs yet": len(not_run(claims))}
+
+
+def _kind(verdicts: set[Verdict]) -> str:
+    """How a claim with these verdicts on its variants is counted."""
+    if verdicts == {"holds"}:
+        return "hold"
+    if verdicts == {"not shown"}:
+        return "can't be told from noise"
+    unfavourable: set[Verdict] = {"not shown", "mostly does not hold", "does not hold"}
+    return "do not hold, or mostly not" if verdicts <= unfavourable else "hold in part"
 
 
 def to_markdown(claims: Iterable[Claim]) -> str:
     """The claims as a list in Markdown, with the findings against them; empty if there are none."""
-    claims = list(claims)
-    if not claims:
-        return ""
-    lines = ["### What the paper claims\n", f"{METHOD}\n"]
-    for same in worst_first(claims):
-        lines.append(f"- {same[0].text} ({same[0].origin}):")
-        for claim in same:
-            against = [finding.text for finding in claim.findings if finding.outcome is False]
-            lines.append(f"  - **{claim.verdict}**: {claim.summary}" + (". Against it:" if against else ""))
-            lines += [f"    - {text}" for text in against]
-    return "\n".join(line.replace("A*", r"A\*") for line in lines) + "\n"
+    lines, explained = [], f"{METHOD}\n\n"
+    for title, together in by_origin(claims).items():
+        lines.append(f"### {title}\n\n{explained}".rstrip("\n") + "\n")
+        explained = ""
+        for same in together:
+            lines.append(f"- {same[0].text} ({same[0].origin}):")
+            for claim in same:
+                against = [finding.text for finding in claim.findings if finding.outcome is False]
+                lines.append(f"  - **{claim.verdict}**: {claim.summary}" + (". Against it:" if against else ""))
+                lines += [f"    - {text}" for text in against]
+        lines.append("")
+    return "\n".join(line.replace("A*", r"A\*") for line in lines)
 
 
 def _compare(table: Table, claimed: Comparison) -> Claim:

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import PARTS, WHOLE
-from gcnsl.experiments.claims import METHOD, not_run, tally, worst_first
+from gcnsl.experiments.claims import METHOD, by_origin, not_run, tally
 from gcnsl.experiments.collect import Findings
 from gcnsl.experiments.display_names import column_label, graph_of, split_label
 from gcnsl.experiments.plan import MERGES
@@ -31,7 +31,7 @@ def render(findings: Findings) -> str:
         findings=findings,
         cards=list(_cards(findings)),
         method=METHOD,
-        claims=worst_first(findings.claims),
+        claims=by_origin(findings.claims),
         tally=tally(findings.claims),
         not_run=not_run(findings.claims),
         failures=by_error(findings.results),

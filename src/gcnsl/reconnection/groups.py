@@ -17,6 +17,8 @@ WIDTH = 128
 """The size of a group is a multiple of this, since the compiled search compares a row with so many at a time."""
 SAMPLED_ROWS, SAMPLED_KEYS = 256, 1 << 13
 """The pairs of rows from which the share of similar pairs is estimated."""
+SAMPLED_GROUPS = 64
+"""The groups from which the number of similar rows in a group is estimated, with one row of each."""
 
 
 class GroupSize(NamedTuple):
@@ -30,7 +32,8 @@ def draw_groups(z: Tensor, threshold: Threshold, size: GroupSize, *, seed: int) 
     """Divide the rows of z into groups in which a row finds ``size.enough`` similar rows on average, if possible.
 
     If random groups of ``size.most`` rows would hold more, they are made smaller. If they would hold fewer, rows are
-    split by direction, as often as the number of similar rows has to double.
+    split by direction, as often as the number of similar rows has to double. Where directions form clusters, a group
+    can then hold far more than enough, and is divided at random.
 
     Args:
         z: Rows of norm 1, or zero (n × q).
@@ -48,7 +51,7 @@ def draw_groups(z: Tensor, threshold: Threshold, size: GroupSize, *, seed: int) 
     if share * size.most >= size.enough:
         return split_groups(z, max(WIDTH, int(size.enough / share)), 0, generator)
     wanted = math.inf if share == 0 else math.ceil(math.log2(size.enough / (share * size.most)))
-    return split_groups(z, size.most, wanted, generator)
+    return _thinned(split_groups(z, size.most, wanted, generator), z, threshold, size.enough, generator)
 
 
 def split_groups(z: Tensor, most: int, splits: float, generator: torch.Generator) -> Tensor:
@@ -71,6 +74,20 @@ def split_groups(z: Tensor, most: int, splits: float, generator: torch.Generator
         along = (padded[cells] @ (one - other)[:, :, None])[:, :, 0]
         cells = cells.gather(1, _halved(along)).view(-1, cells.shape[1] // 2)
     return cells
+
+
+def _thinned(groups: Tensor, z: Tensor, threshold: Threshold, enough: int, generator: torch.Generator) -> Tensor:
+    """Halve all groups at random, as often as a row still finds enough similar rows in what remains."""
+    width, places = groups.shape[1], _integers(groups.shape[1], (SAMPLED_GROUPS, 1), generator)
+    members = groups[_integers(len(groups), (SAMPLED_GROUPS,), generator)]
+    rows = z[members.clamp(max=len(z) - 1)] * (members < len(z))[:, :, None]
+    row = rows.gather(1, places[:, :, None].expand(-1, -1, z.shape[1]))
+    found = float((rows @ row.mT >= threshold).sum()) / SAMPLED_GROUPS
+    halvings = int(math.log2(max(found / enough, 1)))
+    while width % (WIDTH << halvings):
+        halvings -= 1
+    order = torch.randperm(width, generator=generator, device=z.device)
+    return groups[:, order].view(-1, width >> halvings) if halvings else groups
 
 
 def _integers(end: int, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:

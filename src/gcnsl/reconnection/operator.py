@@ -45,8 +45,8 @@ def reconnect(
             float32.
         epsilon: The smallest similarity that is kept, in [0, 1]. It is lowered to 1 minus the rounding error of z's
             dtype (1e-6 for float32), so that a row is always connected to itself and to its duplicates. With 0, all
-            positive similarities are kept: a similarity of 0 has no weight. An ε that is a scalar on a GPU is neither
-            checked nor read by the host.
+            positive similarities are kept: a similarity of 0 has no weight. It may be a scalar on z's GPU, which is
+            neither checked nor read by the host.
         keys: Compare the rows of z with these rows of norm 1 (m × q) instead of with each other, for instance new nodes
             with the nodes of a trained graph. A row of z without a similar key gets zero.
         loops: Whether a row of z counts itself. If not, a row that is similar to no other row gets zero. With ``keys``
@@ -61,8 +61,8 @@ def reconnect(
         The averages (n × p), of h's dtype.
 
     Raises:
-        InputError: if an argument is not as described. While `torch.compile` traces the dense back end, values are not
-            checked.
+        InputError: if an argument is not as described. Values are not checked while `torch.compile` traces the dense
+            back end, or a GPU records the work.
     """
     check_arguments(z, h, keys)
     if check_flag("loops", loops):
@@ -108,6 +108,8 @@ def _forward(
         check_values(problem)
     with torch_threads_for(problem.work):
         averages = BACKENDS[backend].forward(problem)
+        if is_recorded():  # values can't be checked, but one that is not finite must not go unnoticed
+            averages.out.add_(0 * z.sum())
         if first_key is not None:
             averages = without_loops(problem._replace(first_key=first_key), averages)
     if problem.known is not None:  # an operator must not return its inputs

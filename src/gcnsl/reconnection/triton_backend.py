@@ -1,7 +1,8 @@
 """The operator on a GPU: if candidate pairs are few, they are listed and visited one by one, else tiles are fused.
 
 The host waits for the device once in a forward pass, for the report on the input and the number of candidates, and
-never in a backward pass. In small graphs launching a kernel takes longer than running it, so there are few kernels.
+never in the backward pass of a square problem. Recorded work is done in tiles, without waiting. In small graphs
+launching a kernel takes longer than running it, so there are few kernels.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -13,7 +14,7 @@ from triton import cdiv, next_power_of_2
 
 from gcnsl.reconnection import arguments, tiled, triton_rows, triton_search, triton_tiles
 from gcnsl.reconnection.pairs import Pairs, Regime, capacity, reserve
-from gcnsl.reconnection.problem import Averages, Gradients, Problem, Threshold
+from gcnsl.reconnection.problem import Averages, Gradients, Problem
 from gcnsl.recording import is_recorded
 
 find = tiled.find
@@ -32,7 +33,7 @@ FORWARD_TILE = {"BLOCK_N": 32, "BLOCK_M": 128, "num_warps": 4}
 SMALL_FORWARD_TILE = {"BLOCK_N": 16, "BLOCK_M": 128, "num_warps": 4}
 GRADIENT_TILE = {"BLOCK_N": 128, "BLOCK_M": 32, "num_warps": 8}
 GRADIENT_PROGRAMS = 128
-"""If there are fewer programs, each with BLOCK_N rows, the keys are divided among more, so that no processor idles."""
+"""If there are fewer programs, each with BLOCK_N rows, keys are divided among more, so that fewer processors idle."""
 FUSED_WIDTH = 64
 """The widest rows for which a fused tile fits the registers. For wider rows, the products of `tiled` are as fast."""
 ROW_ENTRIES = 256
@@ -48,7 +49,8 @@ def forward(problem: Problem) -> Averages:
     if is_recorded():  # the host can't learn how many candidates there are, nor whether the input is valid
         with _device_of(z):
             return _average_over_tiles(problem, SMALL_FORWARD_TILE if n * m <= FUSED_PAIRS else FORWARD_TILE)
-    problem = problem._replace(threshold=_in_memory(problem))
+    threshold = _in_memory(problem)
+    problem = problem._replace(threshold=threshold)
     room = min(capacity(z), MOST_CANDIDATES)
     expected = min(EXPECTED_PER_ROW * n, room) if n <= SMALL_GRAPH else 0
     early = None
@@ -60,7 +62,7 @@ def forward(problem: Problem) -> Averages:
             averages = _average_over_tiles(problem, SMALL_FORWARD_TILE)
             _read(report, problem)
             return averages
-        found = _start_search(rounded, rounded_keys, problem.threshold, report, room=room, expected=expected)
+        found = _start_search(rounded, rounded_keys, threshold, report, room=room, expected=expected)
         if expected:  # assume that these are all, and queue the next kernels while the device still searches
             early = _average_over_list(torch.sort(found[:expected]).values, problem)
         count = _read(report, problem)
@@ -132,9 +134,7 @@ def _prepare_rows(rows: Tensor, h: Tensor | None, report: Tensor, tolerance: flo
     return rounded
 
 
-def _start_search(
-    rows: Tensor, keys: Tensor, threshold: Threshold, report: Tensor, *, room: int, expected: int
-) -> Tensor:
+def _start_search(rows: Tensor, keys: Tensor, threshold: Tensor, report: Tensor, *, room: int, expected: int) -> Tensor:
     """Start the search for candidates among rounded rows and keys; return the tensor that the device will fill.
 
     Candidates are not sorted. If keys are the rows themselves, a pair comes in both orders. The first ``expected``

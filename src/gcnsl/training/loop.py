@@ -68,7 +68,8 @@ def train(
         checkpoint: Where to save the run. If the file exists, the run continues from it and gives the same bits. The
             finished run is saved too; remove the file once the model is in a safe place.
         record: Whether a GPU may repeat the epochs of a small graph without the host, which is several times as fast.
-            The model must never look at a value on the device, as ``float(tensor)`` does, and ``tensor.nonzero()``.
+            The model must not read values from the device (``float(tensor)``, ``tensor.nonzero()``), and what Python
+            decides in an epoch (shapes, counters, random numbers of the CPU) is decided once.
 
     In several processes (:mod:`gcnsl.sharding`), all call this with the rows of their own nodes as inputs, and with the
     same labels and masks of all nodes. They take the same decisions; the first one reads and writes the checkpoint.
@@ -156,7 +157,7 @@ def _epoch(
 def _repeated_epoch(
     state: RunState, repeated: RecordedEpoch, settings: TrainingSettings, interruption: Interruption
 ) -> None:
-    """The same on a GPU that has recorded an epoch. It can't be interrupted in between, but takes milliseconds."""
+    """The same on a GPU that has recorded an epoch. It can't be interrupted in between."""
     began = time.perf_counter()
     with interruption.whole():
         _end_epoch(state, repeated.run(), settings, began)

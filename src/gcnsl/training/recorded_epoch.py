@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,6 +22,8 @@ MOST_NODES = 20_000
 that the host looks at the number of similar pairs, and lists them if they are few."""
 REHEARSALS = 2
 """The number of epochs before the recording: libraries load their kernels when these are first called."""
+_one_at_a_time = threading.Lock()
+"""torch can record only one sequence of operations at a time."""
 
 
 class _Results(NamedTuple):
@@ -44,7 +48,7 @@ class RecordedEpoch:
 
     def __init__(self, state: RunState, inputs: Sequence[Matrix], objective: Objective) -> None:
         self._state, self._inputs, self._objective = state, inputs, objective
-        self._stream = torch.cuda.Stream(state.device)  # type: ignore[no-untyped-call]
+        self._stream = _stream(state.device)
         self._rehearsals = REHEARSALS
         self._graph: torch.cuda.CUDAGraph | None = None
         self._rates: list[float] = []
@@ -83,8 +87,15 @@ class RecordedEpoch:
             for group in groups:
                 group.update({name: True for name in ("capturable",) if name in group})
             self._state.optimizer.zero_grad()  # so that the recording has gradients of its own
-            self._graph, self._rates = torch.cuda.CUDAGraph(), rates
-            # other threads of the program may use the GPU meanwhile
-            with torch.cuda.graph(self._graph, stream=self._stream, capture_error_mode="thread_local"):
+            graph = torch.cuda.CUDAGraph()
+            # In this mode, other threads may start work on the GPU meanwhile, unless it draws random numbers.
+            with _one_at_a_time, torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
                 self._results = self._work()
+            self._graph, self._rates = graph, rates
         return self._graph, self._results
+
+
+@cache
+def _stream(device: torch.device) -> Any:
+    """The stream on which epochs are recorded and repeated: each stream would keep some memory of its own."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
