@@ -195,6 +195,6 @@ def _legend(explanation: Explanation, colors: Mapping[Any, Any]) -> list[Line2D]
     handles = [Line2D([], [], color=color, label=str(name), **dot) for name, color in colors.items()]
     handles.append(Line2D([], [], color="grey", label="class known to training", **dot))
     handles.append(Line2D([], [], color="white", markeredgecolor="grey", label="class predicted", **dot))
-    if explanation.reconnected is not None:
+    if any(other.reconnected for other in explanation.original):
         handles.append(Line2D([], [], color=_INK, linewidth=2.2, label="in both graphs"))
     return handles
