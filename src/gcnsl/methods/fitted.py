@@ -25,7 +25,9 @@ from gcnsl.training import (
     seeded,
     train,
 )
-from gcnsl.training.settings import LARGE_GRAPH
+
+MANY_NODES = 1 << 18
+"""In larger graphs freed memory is given back at once. In smaller ones it is little, and taking it again takes time."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def fit(
         "class_names": prepared.graph.class_names,
         "on_epoch": on_epoch,
     }
-    if prepared.graph.num_nodes > LARGE_GRAPH:
+    if prepared.graph.num_nodes > MANY_NODES:
         give_memory_back()
     with prepared.threads():
         model, known_logits = initial_model(prepared, seed), None
