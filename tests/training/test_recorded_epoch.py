@@ -27,12 +27,22 @@ def test_large_graphs_are_not_recorded(monkeypatch) -> None:
     assert not RecordedEpoch.suits(state, recorded_epoch.MOST_NODES + 1)
 
 
+UNUSUAL = [
+    ("gcn-sl-plus", {"hidden_channels": 128}),  # wide rows are averaged by plain products
+    ("gcn-sl-plus", {"direction": "both", "features_heads": 1, "link_dropout": 0.5, "normalize_branches": True}),
+    ("gcn-sl-plus", {"mean_degree": None, "contrast": 0.0}),
+    ("gcn-sl-av", {"hidden_channels": 128}),
+    ("gcn", {"norm": "batch", "num_layers": 4, "residual": True}),
+    ("mlp", {"monitor": "roc-auc"}),
+]
+
+
 @needs_gpu
-@pytest.mark.parametrize("name", NETWORKS)
-def test_every_network_learns_the_same_whether_recorded_or_not(name, monkeypatch) -> None:
+@pytest.mark.parametrize(("name", "options"), [*((name, {}) for name in NETWORKS), *UNUSUAL])
+def test_every_network_learns_the_same_whether_recorded_or_not(name, options, monkeypatch) -> None:
     """Kernels may differ, and so rounding; over a few epochs this stays small."""
     graph = with_random_split(synthetic(n=300, h=0.3, classes=3, degree=6, features=40, seed=1), seed=0)
-    method = find_method(name).with_options(epochs=8, patience=8)
+    method = find_method(name).with_options(epochs=8, patience=8, **options)
     ready = prepare(method, graph, seed=0, device=torch.device("cuda"))
     masks = {f"{part}_mask": graph[f"{part}_mask"][:, 0] for part in ("train", "val")}
     recorded = fit(ready, **masks, seed=3)
