@@ -34,18 +34,20 @@ from gcnsl.workers.executor import Executor
 from gcnsl.workers.processes import Processes
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"
-EPOCHS = 30
+EPOCHS = (30, 300)
+"""The lengths of short and of ordinary trainings."""
 
 
-def contest(epochs: int = EPOCHS) -> Contest:
+def contest(epochs: int) -> Contest:
     """Trainings of equal length."""
     quick = METHODS["gcn"].with_options(epochs=epochs, patience=epochs)
     return Contest(load("debian", runs=1), {"gcn": quick}, seed=0, device="cpu")
 
 
-def runs_per_second(executor: Executor, runs: int) -> float:
+def runs_per_second(executor: Executor, runs: int, epochs: int) -> float:
     """Speed after every worker has finished its first run."""
-    times = [time.perf_counter() for _ in executor.each(contest(), deque(Turn("gcn", run) for run in range(runs)))]
+    turns = deque(Turn("gcn", run) for run in range(runs))
+    times = [time.perf_counter() for _ in executor.each(contest(epochs), turns)]
     warm = executor.slots
     return (runs - warm) / (times[-1] - times[warm - 1])
 
@@ -108,21 +110,24 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     chosen = parser.parse_args()
     with Processes(chosen.workers) as processes:
-        here = runs_per_second(processes, chosen.runs)
+        here = {epochs: runs_per_second(processes, chosen.runs, epochs) for epochs in EPOCHS}
     with Cluster(f"local:{chosen.workers}") as cluster:
-        there = runs_per_second(cluster, chosen.runs)
+        there = {epochs: runs_per_second(cluster, chosen.runs, epochs) for epochs in EPOCHS}
         few, many = (bytes_of(cluster, runs) for runs in (10, 10 + chosen.runs))
         survived = survive(cluster, chosen.kills)
     measured = {
         "workers": chosen.workers,
-        "runs_per_second": {"processes": round(here, 3), "cluster": round(there, 3)},
-        "efficiency": round(there / here, 3),
-        "bytes_of_a_graph": len(pickle.dumps(contest())),
+        "runs_per_second": {
+            str(epochs): {"processes": round(here[epochs], 3), "cluster": round(there[epochs], 3)} for epochs in EPOCHS
+        },
+        "efficiency": {str(epochs): round(there[epochs] / here[epochs], 3) for epochs in EPOCHS},
+        "bytes_of_a_graph": len(pickle.dumps(contest(1))),
         "bytes_per_run": round((many - few) / chosen.runs),
     }
     table = Table("", "measured", title=f"{chosen.workers} workers over TCP")
-    table.add_row("runs per second, processes / cluster", f"{here:.2f} / {there:.2f}")
-    table.add_row("efficiency against processes", f"{measured['efficiency']:.0%}")
+    for epochs in EPOCHS:
+        speeds = f"{here[epochs]:.2f} / {there[epochs]:.2f} ({there[epochs] / here[epochs]:.0%})"
+        table.add_row(f"runs of {epochs} epochs per second, processes / cluster", speeds)
     table.add_row("bytes of the graph and the methods, once per worker", f"{measured['bytes_of_a_graph']:,}")
     table.add_row("bytes per run", f"{measured['bytes_per_run']:,}")
     table.add_row("workers killed, of runs", f"{survived['kills']}, {survived['runs']}")
