@@ -23,7 +23,7 @@ that the host looks at the number of similar pairs, and lists them if they are f
 REHEARSALS = 2
 """The number of epochs before the recording: libraries load their kernels when these are first called."""
 _one_at_a_time = threading.Lock()
-"""torch can record only one sequence of operations at a time."""
+"""torch can record only one sequence of operations at a time. Other threads must not use the GPU meanwhile."""
 
 
 class _Results(NamedTuple):
@@ -88,8 +88,7 @@ class RecordedEpoch:
                 group.update({name: True for name in ("capturable",) if name in group})
             self._state.optimizer.zero_grad()  # so that the recording has gradients of its own
             graph = torch.cuda.CUDAGraph()
-            # In this mode, other threads may start work on the GPU meanwhile, unless it draws random numbers.
-            with _one_at_a_time, torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
+            with _one_at_a_time, torch.cuda.graph(graph, stream=self._stream):
                 self._results = self._work()
             self._graph, self._rates = graph, rates
         return self._graph, self._results
