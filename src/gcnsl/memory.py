@@ -17,7 +17,7 @@ def give_memory_back() -> None:
     """From now on, return freed blocks of 4 MiB or more to the system at once.
 
     glibc returns blocks above a bound that grows up to 32 MiB, and keeps the others. In the training of a million nodes
-    those that it keeps come to three gigabytes.
+    those that it keeps come to gigabytes.
     """
     _set({_LEAST_RETURNED: 4 * _MIB})
 
@@ -25,8 +25,8 @@ def give_memory_back() -> None:
 def keep_memory() -> None:
     """From now on, keep freed blocks below 32 MiB.
 
-    Dask makes its workers return blocks of 128 KiB. An epoch of a small graph takes twice as long then, because the
-    system clears every block that it hands out again.
+    Dask makes its workers return blocks of 128 KiB. An epoch of a small graph takes much longer then, because
+    the system clears every block that it hands out again.
     """
     _set({_LEAST_RETURNED: 32 * _MIB, _LEAST_TRIMMED: 128 * _MIB})
 

@@ -85,7 +85,8 @@ class RecordedEpoch:
         rates = [group["lr"] for group in groups]
         if self._graph is None or rates != self._rates:
             for group in groups:
-                group.update({name: True for name in ("capturable",) if name in group})
+                if "capturable" in group:
+                    group["capturable"] = True
             self._state.optimizer.zero_grad()  # so that the recording has gradients of its own
             graph = torch.cuda.CUDAGraph()
             with _one_at_a_time, torch.cuda.graph(graph, stream=self._stream):
