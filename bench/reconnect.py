@@ -254,6 +254,40 @@ def plot(results: dict[str, Any], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def to_markdown(results: dict[str, Any]) -> str:
+    """Time and memory of both versions, with five pairs a row and with all of them, as a table in Markdown."""
+    lines = [
+        "| | n | pairs a row | dense | ours | | dense, memory | ours, memory |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for device, title in {"cpu": "2 CPU cores", "cuda": "one H200"}.items():
+        cells = {
+            (row["n"], row["degree"], row["method"]): row for row in results[device]["rows"] if row["work"] == "step"
+        }
+        for n, degree in sorted((n, degree) for n, degree, method in cells if method == "dense" and degree != "1000"):
+            dense, ours = cells[n, degree, "dense"], cells[n, degree, "ours"]
+            ran = "both" in dense
+            needed = dense["MiB"] if ran else n * n * DENSE_BYTES_PER_PAIR[device] / 2**20
+            lines.append(
+                f"| {title} | {n:,} | {degree} | {_milliseconds(dense['both']) if ran else 'cannot run'} "
+                f"| {_milliseconds(ours['both'])} | {_times(dense['both'] / ours['both']) if ran else ''} "
+                f"| {_memory(needed)} | {_memory(ours['MiB'])} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value / 1e3:.1f} s" if value >= 1e3 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
+
+
+def _memory(mebibytes: float) -> str:
+    return f"{mebibytes:,.0f} MiB" if mebibytes < 10_000 else f"{mebibytes / 1024:,.0f} GiB"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f}×" if ratio < 10 else f"{ratio:,.0f}×"
+
+
 def _fresh(kind: str, *arguments: object) -> dict[str, Any]:
     """Measure in a process of its own."""
     command = [sys.executable, __file__, "--one", kind, *map(str, arguments)]

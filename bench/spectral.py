@@ -187,6 +187,20 @@ def show(results: dict[str, Any], console: Console) -> None:
             console.print(f"{METHODS[method]}: time grows as n^{slope:.2f}")
 
 
+def to_markdown(rows: list[dict[str, Any]]) -> str:
+    """Seconds of the paper's methods, beside the paper's and scikit-learn's, as a table in Markdown."""
+    names = [row["dataset"] for row in rows]
+    titles = [name.replace("-geomgcn", "").capitalize() for name in names]
+    lines = [f"| | {' | '.join(titles)} |", f"| --- |{' ---: |' * len(names)}"]
+    for method in ("esc-anch", "esc", "sc", "sc-scipy", "sc-full", "truncated-svd-exact", "truncated-svd"):
+        cells = ["–" if "skipped" in row[method] else f"{row[method]['seconds']:.2g}" for row in rows]
+        lines.append(f"| {METHODS[method]} | {' | '.join(cells)} |")
+        if method in {"esc-anch", "esc", "sc"}:
+            printed = (getattr(PAPER[name], method.replace("-", "_")) for name in names)
+            lines.append(f"| *in the paper* | {' | '.join('–' if s is None else f'*{s:g}*' for s in printed)} |")
+    return "\n".join(lines) + "\n"
+
+
 def ratio_cell(entry: dict[str, float] | None) -> str:
     """A ratio, green where it is what was wanted."""
     if entry is None:

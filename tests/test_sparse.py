@@ -1,3 +1,5 @@
+import weakref
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -239,3 +241,12 @@ def test_a_product_in_parts_is_the_same(dense, longest) -> None:
 def test_rows(dense) -> None:
     matrix = SparseMatrix(dense.to_sparse_csr())
     assert all(matrix.row(i).equal(row) for i, row in enumerate(dense))
+
+
+def test_a_matrix_does_not_keep_the_tensor_that_it_was_made_from() -> None:
+    tensor = torch.eye(3).to_sparse_csr()
+    made_from = weakref.ref(tensor)
+    matrix = SparseMatrix(tensor)
+    del tensor
+    assert made_from() is None
+    assert matrix.to_dense().equal(torch.eye(3))

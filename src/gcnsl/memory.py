@@ -14,12 +14,15 @@ _MIB = 1 << 20
 
 
 def give_memory_back() -> None:
-    """From now on, return freed blocks of 4 MiB or more to the system at once.
+    """Return what has been freed to the system, and from now on freed blocks of 4 MiB or more at once.
 
     glibc returns blocks above a bound that grows up to 32 MiB, and keeps the others. In the training of a million nodes
     those that it keeps come to gigabytes.
     """
     _set({_LEAST_RETURNED: 4 * _MIB})
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def keep_memory() -> None:

@@ -155,7 +155,7 @@ class SparseMatrix:
         start, column = matrix.crow_indices(), matrix.col_indices()
         row = torch.repeat_interleave(torch.arange(n, device=matrix.device), start.diff())
         self.shape = n, m
-        self.values = matrix.values()
+        self.values = matrix.values().detach()  # not a view, which would keep the whole tensor
         order = torch.argsort(column, stable=True)
         size = torch.bincount(column, minlength=m)
         transposed_start = torch.cat([size.new_zeros(1), size.cumsum(0)])

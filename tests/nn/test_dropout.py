@@ -3,7 +3,7 @@ from itertools import chain
 import pytest
 import torch
 
-from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.dropout import drop_entries, dropout, scale_of_kept
 from gcnsl.sharding.node_rows import divided
 from gcnsl.sharding.row_shards import shard
 from gcnsl.sparse import SparseMatrix
@@ -85,3 +85,14 @@ def test_what_is_dropped_does_not_depend_on_the_number_of_processes() -> None:
         assert values.unique().tolist() == [0, 2]
         assert 0.7 < values.mean() < 1.3
         assert len(values.unique(dim=0)) > 2, "rows are not dropped alike"
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.99999])
+def test_in_place_the_same_entries_go(rate) -> None:
+    x, results = torch.rand(301, 77), []
+    for in_place in (False, True):
+        torch.manual_seed(0)
+        results.append(dropout(x.clone(), rate, training=True, in_place=in_place))
+    torch.testing.assert_close(*results)
+    kept = results[0] > 0
+    torch.testing.assert_close(results[0][kept], x[kept] * scale_of_kept(x, rate))

@@ -21,7 +21,9 @@ _SKIPPED_AT_ONCE = 16
 """The number of entries for which Philox draws 16 bits in one step."""
 
 
-def dropout(values: Tensor, rate: float, *, training: bool, first_entry: int | None = None) -> Tensor:
+def dropout(
+    values: Tensor, rate: float, *, training: bool, first_entry: int | None = None, in_place: bool = False
+) -> Tensor:
     """In training, set entries to zero with probability ``rate`` and scale the others to keep the expected value.
 
     The draws are seeded by torch's generator: the same seed gives the same bits.
@@ -31,14 +33,26 @@ def dropout(values: Tensor, rate: float, *, training: bool, first_entry: int | N
         rate: The rate of dropout.
         training: Whether to drop entries.
         first_entry: How many entries of a sparse matrix other processes have before these.
+        in_place: Whether to change the values themselves, of which no derivative may be wanted then.
     """
     if not training or rate == 0:
         return values
     if values.device.type != "cpu" and node_rows() is None:
-        return functional.dropout(values, rate)
-    dropped = min(round(rate * _STEPS), _STEPS - 1)
-    kept = (_draws(values, first_entry).to(values.device) >= dropped - _STEPS // 2).to(values.dtype).view(values.shape)
-    return values * kept.mul_(_STEPS / (_STEPS - dropped))
+        return functional.dropout(values, rate, inplace=in_place)
+    dropped, scale = _dropped_steps(rate), scale_of_kept(values, rate)
+    kept = (_draws(values, first_entry).to(values.device) >= dropped - _STEPS // 2).view(values.shape)
+    return values.mul_(kept).mul_(scale) if in_place else values * kept.to(values.dtype).mul_(scale)
+
+
+def scale_of_kept(values: Tensor, rate: float) -> float:
+    """The factor by which :func:`dropout` multiplies the entries of values that it keeps."""
+    if values.device.type != "cpu" and node_rows() is None:
+        return 1 / (1 - rate)
+    return _STEPS / (_STEPS - _dropped_steps(rate))
+
+
+def _dropped_steps(rate: float) -> int:
+    return min(round(rate * _STEPS), _STEPS - 1)
 
 
 def _draws(values: Tensor, first_entry: int | None) -> Tensor:

@@ -218,7 +218,7 @@ class GCNSLPlus(nn.Module):
 
     def forward(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> Tensor:
         """Logits of every node (n × C); of more than ``known`` nodes, the others are new."""
-        branches = self.branches(x, links, *adjacencies, known=known)
+        branches = self._each_branch(x, links, *adjacencies, known=known)
         return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.dropout, training=self.training)
 
     @property
@@ -231,22 +231,34 @@ class GCNSLPlus(nn.Module):
 
     def branches(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> list[Tensor]:
         """The blocks of H^cb, all of the same shape (n × p)."""
+        return list(self._each_branch(x, links, *adjacencies, known=known))
+
+    def _each_branch(
+        self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None
+    ) -> Iterator[Tensor]:
+        """The same, each made when it is asked for, so that a large graph needs less memory."""
+        made = self._unscaled_branches(x, links, *adjacencies, known=known)
+        if not self.normalize_branches:
+            return made
+        # What rounding leaves of a row of zeros must not become a row of length 1.
+        return (functional.normalize(branch, dim=1, eps=SHORTEST) for branch in made)
+
+    def _unscaled_branches(
+        self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None
+    ) -> Iterator[Tensor]:
         links, *given = self._matrices(x, links, adjacencies)
         self._check(x, links, given)
         h = self.lin_x(drop_entries(x, self.input_dropout, training=self.training)).relu()
-        branches = [h]
+        yield h
         for a_hat in given:
             step = h
             for _ in range(self.rounds):
                 step = a_hat @ step
-                branches.append(step)
-        branches += [head(rows, h, known=known) for head, rows in self._described_heads(x, links)]
+                yield step
+        for head, rows in self._described_heads(x, links):
+            yield head(rows, h, known=known)
         if self.lin_links is not None:
-            branches.append(self.lin_links(drop_entries(links, self.link_dropout, training=self.training)).relu())
-        if not self.normalize_branches:
-            return branches
-        # What rounding leaves of a row of zeros must not become a row of length 1.
-        return [functional.normalize(branch, dim=1, eps=SHORTEST) for branch in branches]
+            yield self.lin_links(drop_entries(links, self.link_dropout, training=self.training)).relu()
 
     def extra_loss(self, x: Matrix, links: Matrix, *adjacencies: Matrix, y: Tensor, nodes: Tensor) -> Tensor:
         """The contrastive term of all heads on the training nodes (m, with classes y (n)), times its weight."""

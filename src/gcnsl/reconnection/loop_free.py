@@ -34,9 +34,8 @@ def gradients_without_loops(
     averages = averages._replace(degree=torch.where(alone, torch.inf, averages.degree))
     counted = backward(problem, averages, grad)
     own, own_h = _loops(problem), _own_keys(problem, problem.h)
-    scaled = grad / averages.degree[:, None]
-    delta = (own_h - averages.out).mul_(scaled).sum(dim=1) * (own > 0)
-    _own_keys(problem, counted.h).addcmul_(own[:, None], scaled, value=-1)
+    delta = (own_h - averages.out).mul_(grad).sum(dim=1) / averages.degree * (own > 0)
+    _own_keys(problem, counted.h).addcmul_((own / averages.degree)[:, None], grad, value=-1)
     if problem.square:
         z = counted.z - 2 * delta[:, None] * problem.z  # z_i is on both sides of its pair
         return Gradients(z, z, counted.h)

@@ -15,8 +15,8 @@ from gcnsl.training.state import RunState
 
 def differentiate(state: RunState, inputs: Sequence[Matrix], objective: Objective) -> Tensor:
     """Compute the gradients of a training step; return its loss, the cross entropy alone."""
-    loss = objective.loss(of_all_nodes(state.model.train()(*inputs)), "train")
     state.optimizer.zero_grad()
+    loss = objective.loss(of_all_nodes(state.model.train()(*inputs)), "train")
     loss.backward()  # type: ignore[no-untyped-call]
     objective.differentiate_extra_loss(state.model, inputs)
     add_up_gradients(state.model)
