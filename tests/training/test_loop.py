@@ -1,11 +1,13 @@
+import gc
 import warnings
+import weakref
 
 import pytest
 import torch
 from torch import nn
 
 from gcnsl.errors import TrainingDiverged
-from gcnsl.training import History, TrainingSettings, train
+from gcnsl.training import History, TrainingSettings, loop, train
 from gcnsl.training.settings import SETTLED_EPOCHS
 
 from .cases import DATA, MASKS, TEST, TRAIN, VAL, Lookup, fit, follow, gcn_sl, net, same_weights
@@ -163,3 +165,23 @@ def test_a_model_may_add_to_its_loss_but_not_to_the_history() -> None:
     assert first["train_loss"][0] == second["train_loss"][0]
     assert second["train_loss"][-1] != first["train_loss"][-1]
     assert heavy.weight.norm() < plain.weight.norm()
+
+
+def test_garbage_of_the_first_epoch_is_collected_in_large_graphs(monkeypatch) -> None:
+    monkeypatch.setattr(loop, "LARGE_GRAPH", len(DATA.y) - 1)
+    model = net()
+    left_behind: list[weakref.ref[torch.Tensor]] = []
+
+    def leave(_module, _inputs, logits) -> None:
+        cycle = [logits.detach()]
+        cycle.append(cycle)
+        left_behind.append(weakref.ref(cycle[0]))
+
+    model.register_forward_hook(leave)
+    alive: list[bool] = []
+    gc.disable()
+    try:
+        fit(model, on_epoch=lambda _: alive.append(left_behind[0]() is not None))
+    finally:
+        gc.enable()
+    assert not alive[0]

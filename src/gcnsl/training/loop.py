@@ -1,5 +1,6 @@
 """The training loop."""
 
+import gc
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from gcnsl.training.interruption import Interruption
 from gcnsl.training.objective import Objective
 from gcnsl.training.passes import differentiate, predict_logits
 from gcnsl.training.recorded_epoch import RecordedEpoch
-from gcnsl.training.settings import TrainingSettings
+from gcnsl.training.settings import LARGE_GRAPH, TrainingSettings
 from gcnsl.training.state import RunState
 from gcnsl.training.time_budget import TimeBudget
 
@@ -104,7 +105,8 @@ def train(
                     _repeated_epoch(state, repeated, settings, interruption)
                 else:
                     _epoch(state, inputs, objective, settings, interruption)
-                budget.count_epoch()
+                if budget.count_epoch() == 1 and len(y) > LARGE_GRAPH:
+                    gc.collect()  # where numba has compiled, it leaves cycles that hold the arrays of its callers
                 if checkpoint is not None and len(state.history) % checkpoint.every == 0:
                     checkpoint.save(state, run)
                 if on_epoch is not None:

@@ -19,9 +19,10 @@ class TimeBudget:
         self._began, self._epochs = time.perf_counter(), 0
         self._seconds = math.inf if minutes is None else 60 * minutes
 
-    def count_epoch(self) -> None:
-        """To be called after each epoch."""
+    def count_epoch(self) -> int:
+        """To be called after each epoch; returns the number of epochs so far."""
         self._epochs += 1
+        return self._epochs
 
     @property
     def is_spent(self) -> bool:
