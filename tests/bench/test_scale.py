@@ -48,7 +48,6 @@ def test_commands_kept_to_their_time(n) -> None:
     assert SIZES[str(n)]["end_to_end"]["gcn-sl-plus"]["train"]["clock"] <= 60 * scale.WANTED_MINUTES[n]
 
 
-@pytest.mark.xfail(strict=True, reason="8.4 GiB, measured before large graphs gave freed memory back")
 def test_commands_kept_to_their_memory() -> None:
     assert all(
         row["end_to_end"]["gcn-sl-plus"]["train"]["peak_gib"] <= scale.WANTED_GIB
