@@ -1,6 +1,6 @@
 """What becomes of freed memory: it goes back to the system, or is kept for what comes next.
 
-Both are settings of glibc. Nothing happens on systems without it.
+Both are asked of glibc. Nothing happens on systems without it.
 """
 
 import ctypes
@@ -19,10 +19,8 @@ def give_memory_back() -> None:
     glibc returns blocks above a bound that grows up to 32 MiB, and keeps the others. In the training of a million nodes
     those that it keeps come to gigabytes.
     """
-    _set({_LEAST_RETURNED: 4 * _MIB})
-    if sys.platform == "linux":
-        with suppress(AttributeError, OSError):
-            ctypes.CDLL(None).malloc_trim(0)
+    _glibc("mallopt", _LEAST_RETURNED, 4 * _MIB)
+    _glibc("malloc_trim", 0)
 
 
 def keep_memory() -> None:
@@ -31,11 +29,11 @@ def keep_memory() -> None:
     Dask makes its workers return blocks of 128 KiB. An epoch of a small graph takes much longer then, because
     the system clears every block that it hands out again.
     """
-    _set({_LEAST_RETURNED: 32 * _MIB, _LEAST_TRIMMED: 128 * _MIB})
+    _glibc("mallopt", _LEAST_RETURNED, 32 * _MIB)
+    _glibc("mallopt", _LEAST_TRIMMED, 128 * _MIB)
 
 
-def _set(values: dict[int, int]) -> None:
+def _glibc(function: str, *arguments: int) -> None:
     if sys.platform == "linux":
         with suppress(AttributeError, OSError):
-            for number, value in values.items():
-                ctypes.CDLL(None).mallopt(number, value)
+            getattr(ctypes.CDLL(None), function)(*arguments)
