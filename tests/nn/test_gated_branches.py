@@ -8,14 +8,20 @@ from gcnsl.nn.gated_branches import gated, gated_logits
 
 N, P, CLASSES = 50, 4, 3
 
+DEVICES = [
+    "cpu",
+    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")),
+]
+
 pytestmark = pytest.mark.usefixtures("double")
 
 
-def parts() -> tuple[list[torch.Tensor], torch.Tensor, torch.Tensor]:
+def parts(device: str = "cpu") -> tuple[list[torch.Tensor], torch.Tensor, torch.Tensor]:
     """Three branches, a gate with both signs, and weights."""
     torch.manual_seed(0)
-    branches = [torch.rand(N, P, requires_grad=True) for _ in range(3)]
-    return branches, torch.randn(3 * P, requires_grad=True), torch.randn(CLASSES, 3 * P, requires_grad=True)
+    branches = [torch.rand(N, P, device=device, requires_grad=True) for _ in range(3)]
+    gate, weight = (torch.randn(*shape, device=device, requires_grad=True) for shape in ((3 * P,), (CLASSES, 3 * P)))
+    return branches, gate, weight
 
 
 def test_the_formula() -> None:
@@ -26,8 +32,9 @@ def test_the_formula() -> None:
     torch.testing.assert_close(logits, (gate * side_by_side).clamp(min=0) @ weight.T)
 
 
-def test_the_parts_of_a_large_graph_add_up_to_the_whole(monkeypatch) -> None:
-    branches, gate, weight = parts()
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_parts_of_a_large_graph_add_up_to_the_whole(monkeypatch, device) -> None:
+    branches, gate, weight = parts(device)
     results = []
     for limit in (N, N - 1):
         monkeypatch.setattr(gated_branches, "WHOLE_NODES", limit)
@@ -37,10 +44,11 @@ def test_the_parts_of_a_large_graph_add_up_to_the_whole(monkeypatch) -> None:
         torch.testing.assert_close(in_parts, whole)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("limit", [N, N - 1])
-def test_the_backward_pass_drops_the_same_entries(monkeypatch, limit) -> None:
+def test_the_backward_pass_drops_the_same_entries(monkeypatch, limit, device) -> None:
     monkeypatch.setattr(gated_branches, "WHOLE_NODES", limit)
-    branches, gate, weight = parts()
+    branches, gate, weight = parts(device)
 
     def value(branch: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         torch.manual_seed(1)
