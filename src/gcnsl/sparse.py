@@ -231,7 +231,7 @@ class SparseMatrix:
 
     def _copy(self, values: Tensor, pattern: _Pattern, transposed_pattern: _Pattern, order: Tensor) -> SparseMatrix:
         other = object.__new__(SparseMatrix)
-        other.shape, other.values = self.shape, values
+        other.shape, other.values, other.first_entry = self.shape, values, self.first_entry
         other._pattern, other._transposed_pattern, other._order = pattern, transposed_pattern, order
         return other
 

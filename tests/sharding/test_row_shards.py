@@ -1,10 +1,11 @@
+import pickle
 from itertools import chain
 
 import pytest
 import torch
 
 from gcnsl.sharding import node_rows
-from gcnsl.sharding.node_rows import divided
+from gcnsl.sharding.node_rows import NodeRows, divided
 from gcnsl.sharding.row_shards import ShardedMatrix, shard, whole_shape
 from gcnsl.sparse import SparseMatrix, stored_entries
 
@@ -60,6 +61,22 @@ def test_rows_of_features_know_how_many_entries_are_before_them() -> None:
     for answer, part in zip(in_group(2, own_rows_of_features), (m[:5], m[5:]), strict=True):
         assert answer == [part.tolist(), part.tolist(), before, [N, 6], [N, 6]]
         before += int(part.count_nonzero())
+
+
+@pytest.mark.parametrize("node_columns", [(), {0}], ids=["features", "adjacency"])
+@pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
+def test_a_part_does_not_keep_or_send_the_whole(sparse, node_columns) -> None:
+    n = 1000
+    whole = torch.ones(n, n)
+    (part,) = shard(
+        [SparseMatrix(whole.to_sparse_csr()) if sparse else whole], NodeRows.of(n, 100, 1), node_columns=node_columns
+    )
+    assert len(pickle.dumps(part)) < whole.nbytes / 10
+
+
+def test_rows_know_what_is_before_them_on_another_device() -> None:
+    (part,) = shard([SparseMatrix(matrix(6).to_sparse_csr())], NodeRows.of(N, 2, 1), node_columns=())
+    assert part.to("meta").first_entry == part.with_values(part.values).first_entry == part.first_entry > 0
 
 
 def test_a_sharded_matrix_counts_its_entries_and_moves() -> None:

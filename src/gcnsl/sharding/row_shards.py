@@ -73,10 +73,10 @@ def whole_shape(value: Matrix) -> list[int]:
 
 
 def _own_rows(value: Matrix, rows: NodeRows) -> Matrix:
-    """The rows of this process; dense ones are copied, so that the memory of the whole matrix can be freed."""
+    """A copy of the rows of this process: a view would keep the memory of the whole matrix, and be sent with it."""
     if isinstance(value, Tensor):
         return value[rows.own].clone()
-    part = SparseMatrix(slice_rows(value.csr, rows.own.start, rows.own.stop))
+    part = SparseMatrix(slice_rows(value.csr, rows.own.start, rows.own.stop).clone())
     part.first_entry = int(value.csr.crow_indices()[rows.own.start])
     return part
 
