@@ -4,6 +4,8 @@ import contextlib
 import hashlib
 import json
 import os
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,9 @@ from gcnsl.errors import InputError, WriteError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+BAD_ZIP = (zipfile.BadZipFile, zlib.error)
+"""What reading a damaged npz file raises, besides the errors of Python's own types."""
 
 _SAFETENSORS_TYPES = {
     "float64": "F64",

@@ -84,6 +84,8 @@ def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None
         return
     if not path.is_dir():
         raise InputError(f"{path} is a file: give the name of a folder for the model")
+    if path.is_mount():
+        raise InputError(f"{path} is a mounted disk, which can't be renamed: give a folder inside of it")
     names = {entry.name for entry in path.iterdir()}
     if not names:
         return

@@ -22,8 +22,14 @@ BAD_INPUT = 2
 """Exit code for what the user can fix: the same that wrong options have."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it, and after SIGTERM."""
-_PLURALS = {"method": "models", "dataset": "datasets", "split": "splits"}
-"""Options that take several of what the library takes one of."""
+_OTHER_NAMES = {
+    "method": ("models", "methods"),
+    "dataset": ("datasets",),
+    "split": ("splits",),
+    "experiment": ("experiments",),
+    "name": ("graph",),
+}
+"""What parameters of commands are called, most of which take several of what the library takes one of."""
 
 
 class _Program(typer.core.TyperGroup):
@@ -53,7 +59,7 @@ def as_option(error: ArgumentError | ColumnError, parameters: list[Any]) -> str:
         return f"{error.problem}; {column_option(error.argument, error.column)} {error.effect}"
     value = error.value if isinstance(error.value, str) else repr(error.value)
     for parameter in parameters:
-        if parameter.name in (error.argument, _PLURALS.get(error.argument)):
+        if parameter.name in (error.argument, *_OTHER_NAMES.get(error.argument, ())):
             name = parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.opts[0].upper()
             return f"{name} {error.rule}" if error.value is True else f"{name} {value} {error.rule}"
     is_hyperparameter = any(error.argument in method.options() for method in METHODS.values())

@@ -102,7 +102,7 @@ def compare(
     except ComparisonInterrupted as interruption:
         comparison, stopped = interruption.finished, interruption
     named = {"--split": split if split != "random" else None, "--metric": metric, "--class-weight": class_weight}
-    plain = named | {"--seed": str(seed) if seed else None}
+    plain = named | {"--seed": str(seed) if seed else None, "--root": None if root is None else str(root)}
     command = comparison.winner and _training_command(comparison.winner, source, options or [], settings, plain)
     if comparison.winner and plot is not None:
         from gcnsl.evaluation.comparison_picture import draw_comparison

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gcnsl.checks import UNLABELLED
 from gcnsl.cli.console import say
 from gcnsl.errors import InputError
 
@@ -139,7 +140,7 @@ class GraphSource:
             data = load(self.graph, split=wanted, directed=self.directed, seed=seed, runs=runs, root=root)
         else:
             data = self._read_tables(encoder)
-        if split is None or data.y is None:
+        if split is None or data.y is None or (data.y == UNLABELLED).all():
             return data
         if self.folds or self.fold_column:
             return with_folds(data, self.folds or data.fold, seed=seed)
@@ -174,14 +175,19 @@ class GraphSource:
         if self.weight is not None and (self.no_weight or self.graph is not None):
             column = f"--weight {self.weight} names a column of --edges"
             raise InputError(f"{column} and goes neither with GRAPH nor with --no-weight: leave one out")
-        named = {"--split-columns": self.split_columns, "--fold-column": self.fold_column, "--folds": self.folds}
-        given = [option for option, value in named.items() if value is not None]
+        splits = {"--split-columns": self.split_columns, "--fold-column": self.fold_column, "--folds": self.folds}
+        given = [option for option, value in splits.items() if value is not None]
         if len(given) > 1:
             raise InputError(f"{' and '.join(given)} both say how nodes are split: give one of them")
         if self.graph is not None and given not in ([], ["--folds"]):
             raise InputError(
                 f"{given[0]} names columns of --nodes, and {self.graph} has none: leave it out, or use --folds"
             )
+        columns = {"--id": self.id_column, "--label": self.label, "--drop": self.drop, "--unknown": self.unknown}
+        columns |= {"--categorical": self.categorical, "--numeric": self.numeric}
+        given = [option for option, value in columns.items() if value]
+        if self.graph is not None and given:
+            raise InputError(f"{given[0]} is about the table --nodes, and {self.graph} has none: leave it out")
 
     def like(self, graph: "Data") -> "GraphSource":
         """The same source, whose edges have directions and weights if those of a model's graph have."""
@@ -220,8 +226,8 @@ def say_unused(data: "Data", methods: "Iterable[Method]") -> None:
 
 def _name_of(nodes: Path) -> str:
     """What to call the graph of a table: the folder's name if the file's says no more than that it holds nodes."""
-    says_nothing = nodes.stem.lower() in ("nodes", "node", "vertices")
-    return (says_nothing and nodes.resolve().parent.name) or nodes.stem
+    stem = nodes.name.partition(".")[0] or nodes.name
+    return (stem.lower() in ("nodes", "node", "vertices") and nodes.resolve().parent.name) or stem
 
 
 def takes_graph(command: Callable[..., None], *, without: Container[str] = ()) -> Callable[..., None]:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_choice, check_flag
+from gcnsl.checks import UNLABELLED, check_choice, check_flag
 from gcnsl.datasets.benchmarks import BENCHMARKS, read_benchmark, read_npz
 from gcnsl.datasets.dataset_files import fetch, find
 from gcnsl.datasets.debian import load_debian
 from gcnsl.datasets.splits import draw_folds, fold_masks, geom_gcn_masks, geom_gcn_paths, random_masks
 from gcnsl.datasets.synthetic import NAMED_SEED, synthetic, synthetic_homophily
-from gcnsl.errors import ArgumentError
+from gcnsl.errors import ArgumentError, InputError
 from gcnsl.graph import from_arrays
 from gcnsl.graph.masks import MASKS
 
@@ -78,7 +78,7 @@ def is_known(name: str) -> bool:
 
 def with_random_split(data: Data, *, runs: int = 10, seed: int = 0) -> Data:
     """Return the graph with random masks: training, validation and test nodes are 48/32/20 % of each class."""
-    data = copy.copy(data)
+    data = _labelled_copy(data)
     data.update(random_masks(data.y, runs, seed))
     return data
 
@@ -92,10 +92,16 @@ def with_folds(data: Data, folds: Any, *, seed: int = 0) -> Data:
             ``data.fold``, a negative number for a node that is never tested.
         seed: Of the folds, if they are drawn, and of the validation nodes: 40 % of each class outside of the fold.
     """
-    data = copy.copy(data)
+    data = _labelled_copy(data)
     numbers = draw_folds(data.y, int(folds), seed) if isinstance(folds, Integral) else np.asarray(folds)
     data.update(fold_masks(data.y, numbers, seed))
     return data
+
+
+def _labelled_copy(data: Data) -> Data:
+    if data.y is None or (data.y == UNLABELLED).all():
+        raise InputError("the graph has no labels to split: name their column (label=...), or give y")
+    return copy.copy(data)
 
 
 def where(name: str, root: str | os.PathLike[str] | None = None) -> str | None:

@@ -9,7 +9,6 @@ import io
 import os
 import tempfile
 import warnings
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from gcnsl.datasets.dataset_files import fetch
 from gcnsl.datasets.social_networks import TWITCH_PARTS, read_facebook, read_twitch
 from gcnsl.datasets.splits import Masks, geom_gcn_paths
 from gcnsl.errors import InputError
+from gcnsl.files import BAD_ZIP
 from gcnsl.graph import from_arrays
 from gcnsl.graph.masks import MASKS
 
@@ -148,7 +148,7 @@ def read_npz(file: Any, name: str, *, masks: bool = False) -> dict[str, NDArray[
     try:
         with np.load(file, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, *BAD_ZIP) as error:
         why = "it holds Python objects" if "pickle" in str(error) else error
         raise InputError(f"{name} can't be read as an npz file ({why}): store plain arrays with np.savez") from error
     wanted = ["node_features", "node_labels", "edges"] + [f"{mask}s" for mask in MASKS if masks]

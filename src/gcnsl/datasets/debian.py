@@ -7,7 +7,6 @@ wrote the file.
 
 import json
 import os
-import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from gcnsl.errors import ArgumentError
+from gcnsl.files import BAD_ZIP
 from gcnsl.graph import from_arrays
 
 BUNDLED_FILE = Path(__file__).with_name("debian.npz")
@@ -70,6 +70,6 @@ def read_npz(path: Path) -> tuple[PackageGraph, Any]:
         entries = (np.ones(len(indices), dtype=np.float32), indices, indptr)
         x = sp.csr_array(entries, shape=(len(packages), len(words)))
         return PackageGraph(x, edges, y, classes, words, packages), json.loads(provenance)
-    except (OSError, ValueError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, KeyError, AttributeError, *BAD_ZIP) as error:
         rule = f"is not a graph of Debian packages ({error}): give a file that tools/debian_graph wrote"
         raise ArgumentError("path", str(path), rule) from error

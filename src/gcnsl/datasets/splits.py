@@ -45,7 +45,9 @@ def draw_folds(y: Tensor, count: int, seed: int) -> NDArray[np.int64]:
     """Draw stratified folds of the labelled nodes: the number of each node's fold (n), -1 for an unlabelled one."""
     labelled = np.flatnonzero(y.numpy() != UNLABELLED)
     most = int(torch.bincount(y[labelled]).max()) if len(labelled) else 0
-    check_whole("folds", count, least=2, most=max(2, most), why="every fold needs a node of the most frequent class")
+    if most < 2:
+        raise InputError("no class has two labelled nodes: cross-validation needs one in each fold")
+    check_whole("folds", count, least=2, most=most, why="every fold needs a node of the most frequent class")
     folds = np.full(len(y), UNLABELLED)
     generator = StratifiedKFold(count, shuffle=True, random_state=check_seed(seed))
     with warnings.catch_warnings():

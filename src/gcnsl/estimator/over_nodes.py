@@ -36,6 +36,8 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, nodes: Any, y: Any) -> Self:
         """Train with the labels ``y`` (k) of these nodes (numbers, k or k × 1) only."""
+        if self.X is None:
+            raise InputError("X is None, which does not say how many nodes there are: give an array of shape (n, 0)")
         n = int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
         numbers, labels = node_numbers(nodes, n), np.asarray(y)
         if labels.shape != numbers.shape:

@@ -57,12 +57,13 @@ def reason(classifier: NodeClassifier, compared: ComparedRows, node: int, other:
     parts = compared.parts(node, other).cpu()
     if compared.measure == "links":
         shared = (compared.row(node) != 0) & (compared.row(other) != 0)
-        parts = torch.where(shared.cpu(), parts, 0.0)
+        # with both directions, A has two columns for each node
+        parts = torch.where(shared.cpu(), parts, 0.0).view(-1, len(classifier.y_)).sum(dim=0)
     order = parts.argsort(descending=True, stable=True)[: int((parts > 0).sum())].tolist()
 
     def name(column: int) -> Any:
-        if compared.measure == "links":  # with both directions, A has two columns for each node
-            return node_name(classifier, column % len(classifier.y_))
+        if compared.measure == "links":
+            return node_name(classifier, column)
         return feature_names(classifier, len(parts))[column]
 
     named = {name(column): float(parts[column]) for column in order[:SHOWN]}

@@ -89,8 +89,8 @@ class Comparison:
         return fmean(self.values(name))
 
     def std(self, name: str) -> float:
-        """Standard deviation over the runs (n - 1); NaN for one."""
-        return stdev(self.values(name)) if len(self.values(name)) > 1 else math.nan
+        """Standard deviation over the runs (n - 1); NaN for one, or if the metric of one is not defined."""
+        return stdev(self.values(name)) if len(self.values(name)) > 1 and math.isfinite(self.mean(name)) else math.nan
 
     @property
     def differences(self) -> list[Difference]:

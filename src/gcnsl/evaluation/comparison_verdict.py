@@ -31,6 +31,8 @@ def verdict_on(best: str, leads: Sequence[Difference]) -> str:
     """Say what the best method's leads over all others come to."""
     if not leads:
         return f"{best} has nothing to be compared with."
+    if any(math.isnan(lead.mean) for lead in leads):
+        return "The metric is not defined on some splits, whose test nodes lack a class: choose another metric."
     if any(math.isnan(lead.p) for lead in leads):
         return f"{best} leads, but a single run can't tell a lead from noise: use more runs."
     clear, equal, undecided = (

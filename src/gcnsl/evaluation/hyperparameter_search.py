@@ -101,7 +101,8 @@ class Search:
     def space(self) -> dict[str, Suggest]:
         """What is searched for."""
         whole = space_of(self.method.name, grid=self.grid)
-        return {name: suggest for name, suggest in whole.items() if name not in self.fixed}
+        fixed = self.fixed if self.metric == "accuracy" else {*self.fixed, "monitor"}  # it is the metric then
+        return {name: suggest for name, suggest in whole.items() if name not in fixed}
 
     @property
     def combinations(self) -> float:
@@ -250,7 +251,11 @@ def _enqueue_first(study: optuna.Study, wanted: Search) -> None:
     ]
     for method in (base, *candidates, general, *starts):
         options = method.options()
-        first = {name: options[name] for name in wanted.space}
+        first = {  # a value that can't be suggested is left to the sampler
+            name: options[name]
+            for name, suggest in wanted.space.items()
+            if suggest.values is None or options[name] in suggest.values
+        }
         if first not in tried:
             study.enqueue_trial(first)
             tried.append(first)

@@ -24,6 +24,8 @@ class Imbalance(NamedTuple):
 def find_imbalance(y: Tensor, class_names: Sequence[str]) -> Imbalance | None:
     """Look at the class numbers of all nodes (n), -1 for unknown; ``None`` if the classes are even enough."""
     counts = torch.bincount(y[y != UNLABELLED], minlength=len(class_names))
+    if not counts.any():
+        return None
     most, least = int(counts.argmax()), int(torch.where(counts > 0, counts, counts.max()).argmin())
     share = counts / counts.sum()
     metric = "roc-auc" if len(class_names) == 2 else "balanced-accuracy"

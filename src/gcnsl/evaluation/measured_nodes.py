@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 from gcnsl.checks import UNLABELLED
 from gcnsl.estimator import NodeClassifier
 from gcnsl.evaluation.quality import Quality, node_labels, quality_of
+from gcnsl.selection import AUTO
 from gcnsl.training.metrics import Floats, Ints
 
 SURE = 0.9
@@ -37,6 +38,7 @@ class MeasuredNodes:
 
     Attributes:
         kind: ``"test"`` or, if no other node has a label, ``"validation"``.
+        were_learned: Whether models of the ensemble have learned from these nodes, each from those of the other folds.
         names: Their ids or numbers (m).
         places: Their numbers in the training graph (m); those of new nodes follow.
         truth: The numbers of their classes (m).
@@ -47,6 +49,7 @@ class MeasuredNodes:
     """
 
     kind: str
+    were_learned: bool
     names: NDArray[Any]
     places: Ints
     truth: Ints
@@ -79,6 +82,11 @@ class MeasuredNodes:
         return Confusion(int(counts.max()), names[of], names[taken_for]) if counts.any() else None
 
 
+def learned_validation(classifier: NodeClassifier) -> bool:
+    """Whether the validation nodes of a fitted classifier were for training, too, in other folds."""
+    return classifier.method == AUTO and not classifier.options.get("keep_validation")
+
+
 def measured_nodes(classifier: NodeClassifier, data: Data, *, nodes: Any = None) -> MeasuredNodes:
     """Measure on the nodes of a checked graph whose labels were used neither for training nor for validation.
 
@@ -100,6 +108,7 @@ def measured_nodes(classifier: NodeClassifier, data: Data, *, nodes: Any = None)
     ids, frequent = data.get("node_ids"), int(np.bincount(classifier.y_[classifier.train_mask_]).argmax())
     return MeasuredNodes(
         kind=kind,
+        were_learned=kind == "validation" and learned_validation(classifier),
         names=np.flatnonzero(counted) if ids is None else ids[counted],
         places=labels.place[counted],
         truth=truth[counted],

@@ -76,10 +76,11 @@ def paired_difference(differences: Sequence[float], test_share: float) -> Paired
         test_share: n_test / n_train, the number of test nodes per training node; 0 if all runs are on one split.
 
     Returns:
-        With all differences equal, the half-width is 0 and p is 1 if they are zero, else 0.
+        With all differences equal, the half-width is 0 and p is 1 if they are zero, else 0. With a single one, or if
+        one is not defined, all but the mean are NaN.
     """
     count, mean = len(differences), fmean(differences)
-    if count < 2:
+    if count < 2 or not math.isfinite(mean):
         return PairedDifference(mean, math.nan, math.nan, math.nan)
     std = stdev(differences)
     error = math.sqrt(1 / count + test_share) * std

@@ -6,8 +6,8 @@ corrected as in Nadeau and Bengio (2003),
     s² · (1/n + n_test / n_train),
 
 and a difference counts only if its 95 % interval excludes zero (:func:`gcnsl.evaluation.paired_difference`). "No worse"
-counts as shown only if that interval ends no more than :data:`EQUAL` points below zero: too few runs to see a
-difference are no proof that there is none.
+counts as shown only if that interval ends no more than :data:`EQUAL` points below zero and is not all below it: too few
+runs to see a difference are no proof that there is none.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FASTER = 1.1
 """A method is called faster if it is at least this many times as fast: times vary."""
 METHOD = (
     "Variants are compared run by run; a difference counts if its 95 % interval, corrected for overlapping training "
-    f"sets, excludes zero. “No worse” counts if that interval excludes a loss of more than {EQUAL:g} point, “faster” "
-    f"from {FASTER:g} times."
+    f"sets, excludes zero. “No worse” counts if that interval excludes a loss of more than {EQUAL:g} point and does "
+    f"not show a smaller one, “faster” from {FASTER:g} times."
 )
 """How claims are judged, for readers."""
 
@@ -220,8 +220,8 @@ def _reached(table: Table) -> Claim:
 def _faster(table: Table, claimed: Comparison) -> Claim:
     findings = []
     (fast,), (slow,) = claimed.more, claimed.less
-    for column in table.columns:
-        quick, long = (table.cells[row, column].mean for row in (fast, slow))
+    for column in claimed.columns:
+        quick, long = (cell.mean if (cell := table.cells.get((row, column))) else None for row in (fast, slow))
         if quick is not None and long is not None:
             seconds = " s against ".join(number_text(mean, None, "s") for mean in (quick, long))
             text = f"{column_label(column)}: {seconds} s, {long / quick:.3g} times"

@@ -48,11 +48,12 @@ def execute_elsewhere(
     for_searches = (dict(spec.options).get("search_splits", 0) for spec in trained)
     splits = max([runs_after_search, *(spec.run + 1 for spec in trained), *for_searches])
     runner = Runner(device, None if root is None else Path(root), splits, end)
+    asked = {spec.key for spec in specs}
     with ResultStore(store) as opened:
 
         def keep(result: RunResult) -> None:
             store_or_rescue([result], opened)
-            if on_result is not None:
+            if on_result is not None and result.spec.key in asked:  # not a run that follows a search
                 on_result(result.spec, result.status)
 
         unread = _carry_out(trained, runner, executor, runs_after_search, keep)

@@ -17,10 +17,12 @@ LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Convert anything array-like to a NumPy array; ``name`` is for the message if that fails."""
-    if isinstance(values, Tensor):
-        return values.detach().cpu().numpy()
     try:
-        return np.asarray(values)
+        if not isinstance(values, Tensor):
+            return np.asarray(values)
+        values = values.detach().cpu()
+        array: NDArray[Any] = (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+        return array
     except (ValueError, TypeError) as error:
         raise InputError(f"{name} is not an array ({error}): give NumPy, torch or SciPy data") from error
 

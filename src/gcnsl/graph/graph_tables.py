@@ -147,6 +147,9 @@ def _feature_columns(
             table.check_column(column, argument)
     used |= set(drop)
     names = [name for name in table.columns if name not in used] if features is None else list(features)
+    for name in names:
+        if name in used or names.count(name) > 1:
+            raise ArgumentError("features", name, "is an id, a label, a split, dropped or named twice: leave it out")
     for argument, columns in kinds.items():
         for column in columns:
             if column not in names:
@@ -219,10 +222,7 @@ def _check_labelled(table: Table, splits: Sequence[str], fields: Mapping[str, An
 
 def _parts(table: Table, name: str) -> dict[str, NDArray[np.bool_]]:
     """The nodes of each part (n) that one column names."""
-    try:
-        column = table.columns[name].cast(pa.string())
-    except pa.ArrowException as error:
-        raise InputError(f"{table.name}: column {name!r} can't be read as strings ({error})") from error
+    column = _as_text(table, name)
     known = pc.is_in(column, value_set=pa.array(PARTS))
     unknown = pc.and_(column.is_valid(), pc.and_(pc.invert(known), pc.not_equal(column, "")))
     if pc.any(unknown).as_py():
@@ -234,10 +234,18 @@ def _parts(table: Table, name: str) -> dict[str, NDArray[np.bool_]]:
     return chosen
 
 
+def _as_text(table: Table, name: str) -> pa.ChunkedArray:
+    try:
+        return table.columns[name].cast(pa.string())
+    except pa.ArrowException as error:
+        raise InputError(f"{table.name}: column {name!r} can't be read as strings ({error})") from error
+
+
 def _folds(table: Table, name: str) -> Tensor:
     """The number of each node's fold (n), -1 where there is none."""
     table.check_column(name, "fold")
-    column = table.columns[name].cast(pa.string())
+    column = _as_text(table, name)
+    column = pc.if_else(pc.equal(column, ""), None, column)
     bad = pc.fill_null(pc.invert(pc.match_substring_regex(column, r"^\d{1,9}(\.0)?$")), False)
     if pc.any(bad).as_py():
         value = column.filter(bad)[0].as_py()

@@ -13,6 +13,8 @@ from gcnsl.errors import InputError
 from gcnsl.graph.labels import NO_CLASS, UNKNOWN, is_no_class, number_classes, read_labels
 from gcnsl.graph.table_reading import Table
 
+_FLOAT_DIGITS = 15
+"""Integers of so many digits are exact as floats."""
 _NUMBER = r"^-?(0|[1-9]\d*)(\.\d*)?$"
 """A number as one would write it. With a leading zero it is text: ``007`` and ``7`` are two classes."""
 
@@ -51,11 +53,16 @@ def label_classes(table: Table, name: str, unknown: Sequence[Any] | None = None)
 
 
 def _as_numbers(texts: pa.Array, unknown: Sequence[str]) -> pa.Array:
-    """The labels of a text file as numbers if all known ones are; integers of too many digits stay text."""
+    """The labels of a text file as numbers if all known ones are; integers of too many digits stay text.
+
+    Beside unknown ones, NumPy makes floats of integers.
+    """
     known = pc.if_else(pc.is_in(texts, value_set=pa.array(unknown, texts.type)), None, texts)
     if not pc.all(pc.match_substring_regex(known, _NUMBER)).as_py():
         return texts
     fraction = pc.any(pc.match_substring(known, ".")).as_py()
+    if known.null_count and not fraction and (pc.max(pc.utf8_length(known)).as_py() or 0) > _FLOAT_DIGITS:
+        return texts
     try:
         return known.cast(pa.float64() if fraction else pa.int64())
     except pa.ArrowInvalid:

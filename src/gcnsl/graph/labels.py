@@ -21,6 +21,8 @@ from gcnsl.errors import InputError
 from gcnsl.graph.arrays import as_array
 from gcnsl.graph.table_reading import MISSING
 
+MOST_CLASSES = 1000
+"""Integer labels from here on are taken for codes if there are fewer nodes than that."""
 UNKNOWN = (str(UNLABELLED), *filter(None, MISSING))
 """The labels, as text, of nodes whose class is unknown, besides those that are missing."""
 NO_CLASS = "a class can't be a fraction or infinite, or have broken characters; give integers or names"
@@ -128,6 +130,12 @@ def check_labels(y: Any, num_nodes: int, class_names: Sequence[str] | None = Non
         raise InputError(f"y has shape {values.shape}: give one label for each of the {num_nodes} nodes")
     if values.dtype.kind in "iu":
         labels = values.astype(np.int64)
+        if class_names is None and labels.max() >= max(num_nodes, MOST_CLASSES):
+            node = int(labels.argmax())
+            raise InputError(
+                f"y[{node}] is {labels[node]}: integer labels are class numbers, which begin at 0 and leave none out; "
+                "gcnsl.graph.encode_labels numbers other integers"
+            )
         names = [str(c) for c in (range(labels.max() + 1) if class_names is None else class_names)]
     elif class_names is not None:
         raise InputError(f"y has dtype {values.dtype}: class_names is for integer labels only; leave it out")

@@ -90,7 +90,7 @@ def from_scipy(adjacency: Any, x: Any, y: Any = None, *, weighted: bool = False,
         raise InputError(
             f"adjacency has shape {adjacency.shape}: give a square matrix with one row and one column per node"
         )
-    x = check_features(x)
+    x = check_features(np.empty((rows, 0)) if x is None else x)
     if len(x) != rows:
         raise InputError(f"x has {len(x)} rows, but adjacency has {rows}: give one row per node")
     entries = sp.coo_array(adjacency)
@@ -144,7 +144,8 @@ def from_data(data: Data, *, directed: bool = False, weight: str | Literal[False
     """Make a checked graph from PyG Data. Attributes that :func:`from_arrays` does not know are left out.
 
     Args:
-        data: The graph. One that has been checked already and is directed (it has ``arc_index``) stays as it is.
+        data: The graph. If this package made it from directed edges, it has ``arc_index``, which is read instead of
+            ``edge_index``, whatever ``directed`` is.
         directed: Whether the directions of ``edge_index`` have a meaning and are kept too.
         weight: The attribute with the weights of the edges, which it may lack; ``"edge_attr"`` if that has a single
             column, for example. ``False`` ignores them.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from optuna import Trial
+from optuna.trial import BaseTrial
 
 from gcnsl.errors import ArgumentError
 from gcnsl.methods.registry import find_method
@@ -15,10 +15,10 @@ from gcnsl.methods.registry import find_method
 class Suggest:
     """What a trial suggests for an option, and all values that it may suggest if they can be listed."""
 
-    of_trial: Callable[[Trial, str], Any]
+    of_trial: Callable[[BaseTrial, str], Any]
     values: tuple[Any, ...] | None = None
 
-    def __call__(self, trial: Trial, name: str) -> Any:
+    def __call__(self, trial: BaseTrial, name: str) -> Any:
         """The trial's value for the option of this name."""
         return self.of_trial(trial, name)
 
@@ -234,7 +234,7 @@ _GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 
 def grid_of(method: str) -> Mapping[str, tuple[Any, ...]]:
     """The few values of a method's literature, by option."""
-    find_method(method)
+    method = find_method(method).name
     if method not in _GRIDS:
         rule = f"has no grid in its literature: leave out the grid, or use {', '.join(_GRIDS)}"
         raise ArgumentError("method", method, rule)
@@ -255,5 +255,6 @@ def space_of(method: str, *, grid: bool = False) -> dict[str, Suggest]:
     """The options of a method that are searched for, in their whole range or among the values of its literature."""
     if grid:
         return {name: _one_of(*choices) for name, choices in grid_of(method).items()}
+    method = find_method(method).name
     has, space = find_method(method).options(), {**_SPACE, **_OWN.get(method, {})}
     return {name: suggest for name, suggest in space.items() if name in has and (method, name) not in _FIXED}

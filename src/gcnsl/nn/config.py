@@ -103,8 +103,13 @@ class DirectedConfig(ModelConfig):
 
     @property
     def uses(self) -> frozenset[str]:
-        """The weights, and the directions unless the graph is seen as undirected."""
-        return frozenset({"weights"} if self.direction == "undirected" else {"weights", "directions"})
+        """What :func:`used_with` says of the direction."""
+        return used_with(self.direction)
+
+
+def used_with(direction: str) -> frozenset[str]:
+    """What a model uses of edges: their weights, and their directions unless it sees the graph as undirected."""
+    return frozenset({"weights"} if direction == "undirected" else {"weights", "directions"})
 
 
 def check_channels(**channels: int) -> None:

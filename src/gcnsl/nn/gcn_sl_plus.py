@@ -15,7 +15,7 @@ from torch_geometric.utils import to_undirected
 from gcnsl.checks import EPSILON_BOUNDS
 from gcnsl.errors import InputError
 from gcnsl.nn.compared_rows import ComparedRows
-from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.nn.config import ModelConfig, Precomputed, check_channels, used_with
 from gcnsl.nn.contrast import contrastive_loss
 from gcnsl.nn.dropout import drop_entries
 from gcnsl.nn.gated_branches import gated, gated_logits
@@ -67,15 +67,15 @@ class GCNSLPlusConfig(ModelConfig):
     input_dropout: float = option(0.5, "Dropout on X.", least=0, below=1)
     link_dropout: float = option(0.0, "Dropout on A in the branch ReLU(A W_A).", least=0, below=1)
     normalize_branches: bool = option(False, "Whether the rows of every branch are divided by their length.")
-    link_decay: float = option(1e-3, "Weight decay of the Q and of W_A, which have a row for every node.", least=0)
+    link_decay: float = option(1e-3, "Weight decay of the Q and of W_A, most with a row for every node.", least=0)
     link_lr: float | None = option(None, "Learning rate of the Q and of W_A; none for that of the others.", above=0)
     self_loops: bool = option(False, "Whether Â has a loop at every node.")
     adjacency_norm: AdjacencyNorm = option("row", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
 
     @property
     def uses(self) -> frozenset[str]:
-        """The weights, and the directions unless the graph is seen as undirected."""
-        return frozenset({"weights"} if self.direction == "undirected" else {"weights", "directions"})
+        """What :func:`used_with` says of the direction."""
+        return used_with(self.direction)
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, A (the links to known nodes) and Â, with the weights of the edges; with both directions two Â."""

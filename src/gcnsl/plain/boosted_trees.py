@@ -123,6 +123,8 @@ class BoostedTrees(nn.Module):
         target = y[rows].cpu().numpy()
         classes = np.unique(target)
         self.bias.fill_(ABSENT)
+        for earlier in (self.mixing, self.walk.used, self.walk.depth):
+            earlier.zero_()
         if len(classes) == 1:
             self.bias[target[0]] = 0
             yield

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_whole
+from gcnsl.checks import UNLABELLED, check_whole
 from gcnsl.nn import Precomputed
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.options import option
@@ -73,7 +73,7 @@ class LabelPropagation(ClassVotes):
 
     def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
         """Take one step after the other."""
-        self.remember(y, weight / weight.max())
+        self.remember(y, weight / weight[y != UNLABELLED].max())
         self.steps.zero_()
         while self.steps < MOST_STEPS:
             self.steps += 1

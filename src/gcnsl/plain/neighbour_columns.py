@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import degree
 
 from gcnsl.nn import ModelConfig, Precomputed
+from gcnsl.nn.config import used_with
 from gcnsl.nn.preprocessing import Direction, FeatureNorm, graph_adjacency, oriented_edges
 from gcnsl.options import option
 from gcnsl.sparse import Matrix, fastest_form
@@ -60,13 +61,16 @@ class NeighbourColumnsConfig(ModelConfig):
     graph with directions, means along out-arcs and along in-arcs are further columns.
     """
 
-    uses: ClassVar[frozenset[str]] = frozenset({"weights", "directions"})
-
     feature_norm: FeatureNorm = option("none", ModelConfig.described()[0].meaning)
     hops: int = option(2, "Means over neighbours are taken up to so many times in a row.", least=0, most=8)
     direction: Literal["undirected", "both"] = option(
         "both", "Whether means are also taken along out-arcs and in-arcs (both), if edges have directions."
     )
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """What :func:`used_with` says of the direction."""
+        return used_with(self.direction)
 
     def precompute(self, graph: Data, *, seed: int) -> Precomputed | None:
         """The places of the nodes in the graph."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.nn import Precomputed
+from gcnsl.nn.config import used_with
 from gcnsl.nn.preprocessing import Direction, links_to_known
 from gcnsl.options import option
 from gcnsl.plain.class_votes import ClassVotes, VotesConfig
@@ -30,11 +31,14 @@ TIE = 1e-9
 class TwinsConfig(VotesConfig):
     """Hyper-parameters of :class:`Twins`."""
 
-    uses: ClassVar[frozenset[str]] = frozenset({"weights", "directions"})
-
     direction: Direction = option(
         "out", "What is compared, if edges have directions: out-arcs, in-arcs, or all neighbours (undirected)."
     )
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """What :func:`used_with` says of the direction."""
+        return used_with(self.direction)
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """X, which is ignored, and the links of every node to the nodes of the training graph."""

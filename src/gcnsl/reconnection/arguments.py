@@ -35,7 +35,7 @@ def threshold_of(epsilon: float | Tensor, dtype: torch.dtype) -> Threshold:
     most = 1 - ROUNDING[dtype]
     if isinstance(epsilon, Tensor) and epsilon.is_cuda:
         return epsilon.detach().clamp(least, most)
-    return min(max(check_epsilon(epsilon), least), most)
+    return min(max(check_epsilon(epsilon.item() if isinstance(epsilon, Tensor) else epsilon), least), most)
 
 
 def check_arguments(z: Tensor, h: Tensor, keys: Tensor | None) -> None:

@@ -55,8 +55,9 @@ def draw_groups(z: Tensor, threshold: Threshold, size: GroupSize, *, seed: int) 
 
 
 def split_groups(z: Tensor, most: int, splits: float, generator: torch.Generator) -> Tensor:
-    """Divide the rows of z (n × q) into groups of at most ``most`` rows, at random first and then by direction.
+    """Divide the rows of z (n × q) into groups, at random first and then by direction.
 
+    A group has at most ``most`` rows, rounded up to a multiple of :data:`WIDTH`.
     The rows are dealt at random into cells, and each cell is halved ``splits`` times, or as often as that is possible.
     To halve a cell, two of its rows are drawn, and the cell is divided at the median of z·(z_a − z_b). This is a random
     projection tree (Dasgupta and Freund, 2008).

@@ -22,9 +22,10 @@ _DEEP = {"num_layers": 5, "hidden_channels": 128, "norm": "batch", "dropout": 0.
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method with those hyper-parameters that differ from its defaults, and a name to show.
+    """A method with some hyper-parameters, and a name to show.
 
-    Two candidates are equal if they train the same model, whatever their names.
+    Two candidates are equal if they train the same model: whatever their names, and whether or not an option is given
+    that has its default value.
     """
 
     name: str = field(compare=False)
@@ -33,7 +34,9 @@ class Candidate:
     key: str = field(init=False)
 
     def __post_init__(self) -> None:
-        text = json.dumps([self.method, self.options], sort_keys=True)
+        defaults = find_method(self.method).options()
+        other = {name: value for name, value in self.options.items() if value != defaults[name]}
+        text = json.dumps([self.method, other], sort_keys=True)
         object.__setattr__(self, "key", hashlib.sha256(text.encode()).hexdigest()[:16])
 
     @cached_property

@@ -58,7 +58,7 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
     chosen = {pool[number]: float(weights[number]) for number in order}
     together: Floats = np.tensordot(weights, stacked, 1)
     temperature_of_mean = best_temperature(together, y)
-    validation = race.judge.value(together, y) if len(chosen) > 1 else None
+    validation = race.judge.value(tempered(together, temperature_of_mean), y) if len(chosen) > 1 else None
     members, mean = [], np.zeros_like(pool[0].probabilities())
     for number in order:
         contender, weight, temperature = pool[number], float(weights[number]), temperatures[number]
@@ -68,6 +68,8 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
         mean = mean + weight * tempered(contender.probabilities(), temperature)
     probabilities: dict[str, Floats] = {MAJORITY: majority_probabilities(problem, len(mean))}
     probabilities |= {c.candidate.name: c.probabilities() for c in race.contenders.values() if c.fits}
+    if single:
+        probabilities[pool[0].candidate.name] = pool[0].fits[0].probabilities  # of the model that is kept
     probabilities[ENSEMBLE] = tempered(mean, temperature_of_mean)
     known = None if single else log_probabilities(probabilities[ENSEMBLE])
     blend = Blend(tuple(members), history, temperature_of_mean, known)

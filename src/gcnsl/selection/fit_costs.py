@@ -31,8 +31,8 @@ PER_ENTRY = {
 graph of 20,000 nodes with 64 features and 20 neighbours."""
 FIXED = 0.1
 """Seconds that a fit takes on any graph."""
-DEEP = 6.0
-"""How much longer it takes with many wide layers."""
+DEEP_LAYERS, DEEP = 5, 6.0
+"""From so many layers on, a fit takes so many times as long."""
 
 
 class FitCosts:
@@ -51,5 +51,5 @@ class FitCosts:
         return statistics.median(ratios) * self._usual(candidate) if ratios else 0.0
 
     def _usual(self, candidate: Candidate) -> float:
-        factor = PER_ENTRY[candidate.method] * (DEEP if "num_layers" in candidate.options else 1.0)
+        factor = PER_ENTRY[candidate.method] * (DEEP if candidate.options.get("num_layers", 0) >= DEEP_LAYERS else 1.0)
         return FIXED + factor * self._entries

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,5 +144,8 @@ class Journal:
 
 
 def remove_journal(path: str | os.PathLike[str]) -> None:
-    """Delete a journal, if there is one, once the model is in a safe place."""
-    shutil.rmtree(path, ignore_errors=True)
+    """Delete a journal, if there is one, once the model is in a safe place. What else is in the folder stays."""
+    with suppress(OSError):  # if the folder is not empty, for example
+        for file in [*Path(path).glob("*-*.safetensors"), *Path(path).glob("*-*.run")]:
+            file.unlink()
+        Path(path).rmdir()

@@ -29,6 +29,18 @@ class Proposals:
         self._studies: dict[str, optuna.Study] = {}
         self._open: dict[Candidate, tuple[optuna.Study, optuna.Trial]] = {}
 
+    def resume(self, tried: Sequence[tuple[Candidate, float]]) -> None:
+        """Go on after what an earlier command has proposed: the candidates, and how good each is."""
+        for candidate, merit in tried:
+            if not space_of(candidate.method).keys() <= candidate.options.keys():
+                continue  # it was in the portfolio of an earlier version
+            trial = optuna.trial.FixedTrial(candidate.options)
+            for name, suggest in space_of(candidate.method).items():
+                suggest(trial, name)
+            known = optuna.trial.create_trial(params=trial.params, distributions=trial.distributions, value=merit)
+            self._study(candidate.method).add_trial(known)
+            self._count = max(self._count, int(candidate.name.rpartition("#")[2]))
+
     def ask(self, ranking: Sequence[str]) -> Candidate | None:
         """A new candidate of one of the methods, the best first; ``None`` if there have been enough."""
         if self._count >= self._trials or not ranking:

@@ -121,6 +121,8 @@ class Race:
         for fit in fits:
             if fit.fold == self.contenders.get(fit.candidate, Contender(fit.candidate)).level:  # none is missing before
                 self.add(fit)
+        earlier = [each for each in self.contenders.values() if each.fits and each.candidate not in portfolio]
+        proposals.resume([(each.candidate, self.merit(each, 1).first) for each in earlier])
 
     @property
     def seconds(self) -> float:
@@ -139,8 +141,7 @@ class Race:
         if share >= PORTFOLIO_UNTIL or not self._untried:
             chosen = (self._promotable() or self._cut()) if share < SEARCH_UNTIL else self._incomplete(left)
         if chosen is None and share < SEARCH_UNTIL:
-            proposed = self._untried[0] if self._untried else self._proposals.ask(self._promising(left))
-            chosen = None if proposed is None else self._contender(proposed)
+            chosen = self._contender(self._untried[0]) if self._untried else self._proposed(left)
         chosen = chosen or self._incomplete(left)
         if chosen is None and self._untried and (left > 0 or not self.ranking()):  # one model is always made
             chosen = self._contender(self._untried[0])
@@ -229,6 +230,15 @@ class Race:
     def _share(self, elapsed: float) -> float:
         left = max(0.0, PORTFOLIO_UNTIL * self.seconds - elapsed) * self._processes
         return max(left / (1 + len(self._untried)), LEAST_SHARE * self.seconds)
+
+    def _proposed(self, left: float) -> Contender | None:
+        """A new contender; a proposal that is none is answered with what is known of it."""
+        while (candidate := self._proposals.ask(self._promising(left))) is not None:
+            known = self.contenders.get(candidate)
+            if known is None:
+                return self._contender(candidate)
+            self._proposals.tell(candidate, self.merit(known, 1).first if known.fits else None)
+        return None
 
     def _promotable(self) -> Contender | None:
         """One that is waiting, in the better half of those that have come as far; the farthest if there are several."""

@@ -5,7 +5,6 @@ import hashlib
 import io
 import os
 import warnings
-import zipfile
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from gcnsl.checks import check_choice
 from gcnsl.errors import ArgumentError
-from gcnsl.files import atomic_write
+from gcnsl.files import BAD_ZIP, atomic_write
 from gcnsl.sparse import adjacency_matrix
 from gcnsl.structure.isomap import isomap
 from gcnsl.structure.neighbourhood import Positions, StructuralNeighbourhood, as_tensors, neighbourhood
@@ -72,7 +71,7 @@ def structural_neighbourhood(
         return read_published(benchmark, adjacency, embedding, root=root)
     file = _cache_file(adjacency, embedding)
     # A missing or damaged file is written again. If that fails, the neighbourhood is computed again next time.
-    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, *BAD_ZIP):
         stored = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
         return as_tensors(stored["pairs"], stored["division"], str(stored["how"]))
     positions, how = embed(adjacency, embedding)

@@ -63,7 +63,7 @@ def _read(text: str) -> Any:
     try:
         if text.lstrip().startswith("{"):
             return json.loads(text)
-        pairs = (part.rpartition("=") for part in text.split(","))
-        return {name.strip(): float(weight) for name, _, weight in pairs}
+        pairs = [part.rpartition("=") for part in text.split(",")]
+        return {name.strip(): float(weight) for name, _, weight in pairs} if all(sign for _, sign, _ in pairs) else None
     except ValueError:
         return None

@@ -65,8 +65,8 @@ class History:
             ``NAME_accuracy`` for each mask of ``watch``, and ``val_METRIC`` if another metric chooses the best epoch.
         best_epoch: Number of the best epoch, whose weights the trained model has; 0 before the first epoch.
         seconds: Time spent.
-        stopped: Why the run ended: ``"patience"``, ``"epochs"``, ``"minutes"`` or ``"interrupted"``, or ``"complete"``
-            if the method has no more epochs to offer; ``""`` if it has not ended.
+        stopped: Why the run ended: ``"patience"`` (or it has settled), ``"epochs"``, ``"minutes"`` or
+            ``"interrupted"``, or ``"complete"`` if the method has no more epochs to offer; ``""`` if it has not ended.
     """
 
     values: dict[str, list[float]] = field(default_factory=dict)
@@ -104,6 +104,8 @@ class History:
 
     def _first_within(self, tolerance: float, monitor: Monitor) -> int:
         """Number of the first epoch that is nearly as good as the best."""
+        if _monitored(self.best, monitor) == math.inf:  # the metric is not defined, and the loss decides
+            monitor = "loss"
         name, enough = f"val_{monitor}", _monitored(self.best, monitor) + tolerance
         values = enumerate(self.values[name], start=1)
         return next(number for number, value in values if _monitored({name: value}, monitor) <= enough)
