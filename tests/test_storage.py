@@ -2,6 +2,7 @@ import errno
 import json
 import os
 import pickle
+from pathlib import Path
 
 import pytest
 import safetensors.torch
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import gcnsl.storage
 from gcnsl import InputError
 from gcnsl.errors import WriteError
-from gcnsl.storage import CONFIG, FORMAT, TENSORS, load_folder, pack_strings, save_folder, unpack_strings
+from gcnsl.storage import CONFIG, FORMAT, TENSORS, check_place, load_folder, pack_strings, save_folder, unpack_strings
 
 MODEL_CONFIG = {"rounds": 2, "epsilon": 0.1 + 0.2, "classes": ["é", "b"], "nested": {"10": None, "9": True}}
 MODEL_TENSORS = {
@@ -217,3 +218,9 @@ def test_strings_come_back(texts) -> None:
     assert len(ends) == len(texts) + 1
     stored = safetensors.torch.load(safetensors.torch.save({"content": content, "ends": ends}))
     assert unpack_strings(stored["content"], stored["ends"]) == texts
+
+
+def test_a_mounted_disk_is_refused_before_any_work(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(Path, "is_mount", lambda path: path == tmp_path)
+    with pytest.raises(InputError, match="is a mounted disk, which can't be renamed: give a folder inside of it"):
+        check_place(tmp_path)

@@ -2,6 +2,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from gcnsl import InputError, from_arrays
@@ -214,6 +215,16 @@ def test_tables_without_labels_have_no_masks(pets) -> None:
     assert "train_mask" not in data
 
 
+def test_a_column_without_a_known_label_is_no_label(pets) -> None:
+    frame = pd.read_csv(pets["nodes"])
+    frame["kind"] = ""
+    frame.to_csv(pets["nodes"], index=False)
+    source = GraphSource(**pets, **NAMED)
+    assert "train_mask" not in source.read(split="random", root=None)
+    with pytest.raises(InputError, match="the graph has no labels: name the column that holds the classes"):
+        source.read_labelled(split="random", root=None)
+
+
 @pytest.mark.parametrize(
     ("given", "is_given"),
     [
@@ -271,15 +282,18 @@ def test_given_splits_and_folds(with_columns, chosen, test_nodes) -> None:
             {"fold_column": "a"},
             "--fold-column names columns of --nodes, and debian has none: leave it out, or use --folds",
         ),
+        ({"label": "class"}, "--label is about the table --nodes, and debian has none: leave it out"),
+        ({"categorical": ["a"]}, "--categorical is about the table --nodes, and debian has none: leave it out"),
     ],
 )
-def test_splits_that_contradict_are_refused(given, message) -> None:
+def test_options_that_contradict_are_refused(given, message) -> None:
     with pytest.raises(InputError, match=message):
         GraphSource("debian", **given).read(split="random", root=None)
 
 
 @pytest.mark.parametrize(
-    ("file", "name"), [("school/nodes.csv", "school"), ("school/pupils.csv", "pupils"), ("/nodes.csv", "nodes")]
+    ("file", "name"),
+    [("school/nodes.csv", "school"), ("school/pupils.csv", "pupils"), ("/nodes.csv", "nodes"), ("a/b.csv.gz", "b")],
 )
 def test_a_graph_is_called_by_what_says_more(file, name) -> None:
     assert _name_of(Path(file)) == name

@@ -111,3 +111,13 @@ def test_only_graphs_loaded_by_name_are_benchmarks(arrays, tmp_path, data_root) 
     tables = gcnsl.from_tables(nodes, pd.DataFrame({"source": [0], "target": [1]}))
     for data in (by_path, load(str(tmp_path / "cora.npz"), split="stored"), gcnsl.synthetic(), tables):
         assert "benchmark" not in data
+
+
+def test_a_flipped_byte_is_noticed(tmp_path) -> None:
+    path = tmp_path / "damaged.npz"
+    np.savez_compressed(path, node_features=np.zeros((50, 50)), node_labels=np.arange(50) % 2, edges=np.zeros((9, 2)))
+    content = bytearray(path.read_bytes())
+    content[80] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="can't be read as an npz file"):
+        load(path, split=None)

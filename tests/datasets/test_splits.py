@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from gcnsl import InputError, load
-from gcnsl.datasets import with_folds
+from gcnsl import InputError, from_arrays, load
+from gcnsl.datasets import with_folds, with_random_split
 from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.datasets.splits import draw_folds, fold_masks, random_masks, with_validation
 from gcnsl.graph.masks import MASKS
@@ -117,3 +117,15 @@ def test_validation_nodes_are_drawn_only_where_there_are_none() -> None:
     assert masks["train_mask"][:, 1].equal(train[:, 1])
     assert (masks["train_mask"] | masks["val_mask"])[:, 0].equal(train[:, 0])
     assert [int(masks["val_mask"][y == c, 0].sum()) for c in (0, 1)] == [2, 2], "40 % of each class"
+
+
+def test_folds_need_two_nodes_of_a_class() -> None:
+    with pytest.raises(InputError, match="no class has two labelled nodes"):
+        draw_folds(torch.tensor([0, 1, -1]), 2, 0)
+
+
+@pytest.mark.parametrize("y", [None, [-1, -1]])
+@pytest.mark.parametrize("split", [with_random_split, lambda data: with_folds(data, 2)])
+def test_a_graph_without_labels_can_not_be_split(y, split) -> None:
+    with pytest.raises(InputError, match="the graph has no labels to split"):
+        split(from_arrays(np.eye(2), np.array([[0], [1]]), y))

@@ -82,3 +82,9 @@ def test_when_guessing_is_best_it_is_said() -> None:
 def test_p_values_as_statisticians_write_them(value, text) -> None:
     assert p_text(value) == text
     assert p_text(0.03, equals=True) == "= .03"
+
+
+def test_a_metric_that_is_not_defined_everywhere_is_named() -> None:
+    comparison = Comparison(0.4, scores={"a": {"accuracy": A}, "b": {"accuracy": [0.8, math.nan, 0.7, 0.7]}})
+    assert comparison.verdict().startswith("The metric is not defined on some splits")
+    assert math.isnan(comparison.std("b"))

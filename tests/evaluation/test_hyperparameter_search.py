@@ -295,3 +295,15 @@ def test_no_time(wanted) -> None:
 def test_no_trials(wanted) -> None:
     with pytest.raises(InputError, match=r"trials\(0\) must be >= 1"):
         search(wanted, trials=0)
+
+
+def test_another_metric_decides_in_training_and_is_not_searched_for(wanted) -> None:
+    method = find_method("gcn-sl-plus").with_options(monitor="macro-f1", epochs=4)
+    assert "monitor" in space_of("gcn-sl-plus")
+    assert "monitor" not in replace(wanted, method=method, metric="macro-f1").space
+
+
+def test_a_value_that_can_not_be_suggested_is_left_to_the_sampler(wanted) -> None:
+    method = find_method("gcn-sl-plus").with_options(hidden_channels=100, epochs=4)
+    found = search(replace(wanted, method=method), trials=1)
+    assert found.options["hidden_channels"] in space_of("gcn-sl-plus")["hidden_channels"].values

@@ -20,3 +20,8 @@ from gcnsl.evaluation import find_imbalance
 def test_what_is_remarked_on(counts, expected) -> None:
     y = torch.tensor([-1, *(c for c, count in enumerate(counts) for _ in range(count)), -1])
     assert find_imbalance(y, "abcdefghijklmnopqrstuvwxyz"[: len(counts)]) == expected
+
+
+def test_without_labels_nothing_is_uneven() -> None:
+    assert find_imbalance(torch.tensor([-1, -1]), ["a", "b"]) is None
+    assert find_imbalance(torch.tensor([-1, -1]), []) is None

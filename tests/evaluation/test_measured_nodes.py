@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from gcnsl.evaluation.measured_nodes import SURE, measured_nodes
+from gcnsl import NodeClassifier
+from gcnsl.evaluation.measured_nodes import SURE, learned_validation, measured_nodes
 
 from .page_cases import trained
 
@@ -78,3 +79,11 @@ def test_nothing_stands_out_if_all_is_right_and_unsure(known) -> None:
     quality = quality_of(probabilities, measured.truth, classifier.classes_.tolist())
     perfect = replace(measured, probabilities=probabilities, quality=quality)
     assert (perfect.mistakes.tolist(), perfect.sure, perfect.most_confused) == ([], None, None)
+
+
+@pytest.mark.parametrize(
+    ("method", "keeps", "learned"), [("auto", False, True), ("auto", True, False), ("mlp", 0, False)]
+)
+def test_folds_of_an_ensemble_have_learned_its_validation_nodes(method, keeps, learned) -> None:
+    options = {"keep_validation": True} if keeps else {}
+    assert learned_validation(NodeClassifier(method, **options)) is learned

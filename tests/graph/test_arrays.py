@@ -50,3 +50,9 @@ def test_nodes_may_have_no_features() -> None:
 def test_bad_features_are_named(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
         from_arrays(**{"x": X, "edge_index": EDGES, "y": Y, **arguments})
+
+
+def test_tensors_of_any_kind_are_read_or_refused() -> None:
+    assert as_array(torch.ones(2, dtype=torch.bfloat16), "x").tolist() == [1, 1]
+    with pytest.raises(InputError, match="y is not an array"):
+        as_array(torch.eye(2).to_sparse(), "y")

@@ -163,6 +163,9 @@ def test_folds_are_kept_with_the_graph(write, missing) -> None:
             {"numeric": ["f"]},
             r"n\.csv, row 2, column 'f' is 'tall', which is not a number.*; categorical=\['f'\] makes it a category",
         ),
+        (GOOD_NODES, GOOD_EDGES, {"features": ["f", "label"]}, r"features\('label'\) is an id, a label, a split"),
+        (GOOD_NODES, GOOD_EDGES, {"features": ["f", "f"]}, r"features\('f'\) is .* named twice"),
+        (GOOD_NODES, GOOD_EDGES, {"features": ["f"], "drop": ["f"]}, r"features\('f'\) is .* dropped"),
         (GOOD_NODES, GOOD_EDGES, {"target": "source"}, "source and target are both 'source'"),
         ("id,f,label,split\n1,0,a,train\n2,0,b,dev\n", GOOD_EDGES, {}, r"row 2, column 'split' is 'dev': write train"),
         ("id,f,label,split\n1,0,a,val\n2,0,b,test\n", GOOD_EDGES, {}, "marks no node as train"),
@@ -303,3 +306,10 @@ def test_a_split_of_rows_without_labels_is_named_by_row_and_column() -> None:
         from_tables(nodes, edges, split="fold")
     with pytest.raises(InputError, match="nodes has a split in column 'fold' but no labels"):
         from_tables(nodes.drop(columns="label"), edges, split="fold")
+
+
+def test_a_fold_may_be_an_empty_text() -> None:
+    nodes = pd.DataFrame({"id": [0, 1, 2], "f": [0.0, 1.0, 2.0], "fold": ["0", "1", ""]})
+    assert from_tables(nodes, pd.DataFrame({"source": [0], "target": [1]}), fold="fold").fold.tolist() == [0, 1, -1]
+    with pytest.raises(InputError, match="column 'fold' can't be read as strings"):
+        from_tables(nodes.assign(fold=[[0], [1], [2]]), pd.DataFrame({"source": [0], "target": [1]}), fold="fold")

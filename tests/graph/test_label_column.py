@@ -7,7 +7,7 @@ from gcnsl import InputError, from_tables
 from gcnsl.graph import read_labels
 from gcnsl.graph.label_column import label_classes
 from gcnsl.graph.labels import UNKNOWN
-from gcnsl.graph.table_reading import Table
+from gcnsl.graph.table_reading import Table, read_table
 
 EDGES = pd.DataFrame({"source": [1], "target": [2]})
 LARGE = 2**62 + 1
@@ -98,3 +98,12 @@ def test_a_fraction_in_a_text_file_is_named_with_its_row(write) -> None:
     with pytest.raises(InputError, match=message):
         classes_in_csv(write, ["1", "2", "", "2.50", "1"])
     assert classes_in_csv(write, ["1", "2", "", "2.50", "1"], ["2.50"]) == (["1", "2"], [0, 1, -1, -1, 0])
+
+
+def test_long_integers_beside_unknown_labels_stay_apart(tmp_path) -> None:
+    file = tmp_path / "nodes.csv"
+    file.write_text("id,label\n1,9007199254740992\n2,9007199254740993\n3,-1\n")
+    table = read_table(file, "nodes", text=[("label", None)])
+    numbers, classes = label_classes(table, "label", None)
+    assert classes == ["9007199254740992", "9007199254740993"]
+    assert numbers.tolist() == [0, 1, -1]

@@ -5,7 +5,7 @@ import torch
 
 from gcnsl import InputError, from_arrays
 from gcnsl.graph import encode_labels, read_labels
-from gcnsl.graph.labels import number_classes
+from gcnsl.graph.labels import check_labels, number_classes
 
 from .cases import EDGES, X, Y
 
@@ -120,3 +120,9 @@ def test_bad_labels_are_named(arguments, message) -> None:
 def test_labels_that_no_file_can_keep_are_refused(labels) -> None:
     with pytest.raises(InputError, match=r"y holds .*: a class must be an integer, a truth value or text; convert it"):
         number_classes(labels)
+
+
+def test_codes_are_not_taken_for_class_numbers() -> None:
+    with pytest.raises(InputError, match=r"y\[1\] is 2000000000: integer labels are class numbers"):
+        check_labels(np.array([1_000_000_000, 2_000_000_000]), 2)
+    assert check_labels(np.array([0, 900]), 2)[1][-1] == "900"

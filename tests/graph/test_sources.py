@@ -125,3 +125,8 @@ def test_bad_sources_are_named() -> None:
 def test_bad_names_are_named(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
         from_arrays(**{"x": X, "edge_index": EDGES, "y": Y, **arguments})
+
+
+def test_a_matrix_without_features() -> None:
+    data = from_scipy(sp.csr_array(np.ones((3, 3))), None, [0, 1, 0])
+    assert data.x.shape == (3, 0)

@@ -71,3 +71,8 @@ def test_combinations_are_counted_where_values_can_be_listed() -> None:
     assert combinations({}) == 1
     assert combinations(listed | {"c": _log(0.1, 1.0)}) == math.inf
     assert combinations(space_of("h2gcn-1", grid=True)) == 8
+
+
+def test_another_name_of_a_method_has_its_space() -> None:
+    assert space_of("h2gcn").keys() == space_of("h2gcn-2").keys()
+    assert grid_of("h2gcn") == grid_of("h2gcn-2")

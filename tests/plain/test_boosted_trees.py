@@ -4,6 +4,7 @@ import torch
 from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from gcnsl.graph import from_arrays
 from gcnsl.plain import BoostedTreesConfig
 from gcnsl.plain.column_bins import column_bins, column_edges
 
@@ -71,3 +72,19 @@ def test_one_class_is_learned_without_a_fit() -> None:
     model, inputs = setup(BoostedTreesConfig(**SMALL), data)
     fit(model, inputs, torch.where(trained_on(data.y) == 1, 1, -1))
     assert (model(*inputs).argmax(dim=1) == 1).all()
+
+
+def test_a_graph_whose_nodes_have_the_same_degree_can_be_stored() -> None:
+    ring = torch.stack([torch.arange(N), (torch.arange(N) + 1) % N])
+    data = from_arrays(graph().x, ring, graph().y)
+    model, inputs = setup(BoostedTreesConfig(**SMALL), data)
+    fit(model, inputs, trained_on(data.y))
+    assert model.walk.threshold.isfinite().all()
+
+
+def test_it_can_be_fitted_again() -> None:
+    data = graph()
+    model, inputs = setup(BoostedTreesConfig(**SMALL), data)
+    first = fit(model, inputs, trained_on(data.y), stages=2)(*inputs)
+    fit(model, inputs, trained_on(data.y.flip(0)), stages=3)
+    torch.testing.assert_close(fit(model, inputs, trained_on(data.y), stages=2)(*inputs), first)

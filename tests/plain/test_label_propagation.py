@@ -53,3 +53,11 @@ def test_weights_of_classes_are_relative() -> None:
     fit(model, inputs, y, weight=torch.where(y == 1, 50.0, 10.0))
     assert model.labels.max() == 1
     assert model.labels[y == 0].sum(dim=1).unique().tolist() == pytest.approx([0.2])
+
+
+def test_the_largest_weight_of_a_labelled_node_becomes_one() -> None:
+    data = graph()
+    model, inputs = setup(LabelPropagationConfig(), data)
+    y = trained_on(data.y)
+    fit(model, inputs, y, weight=torch.where(y == 1, 0.5, torch.where(y < 0, 1.0, 0.1)))
+    assert model.labels.max() == 1

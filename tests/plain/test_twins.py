@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl.graph import from_arrays
-from gcnsl.plain import TwinsConfig, twins
+from gcnsl.plain import BoostedTreesConfig, LogisticConfig, TwinsConfig, twins
 
 from .cases import fit, graph, setup, trained_on
 
@@ -53,3 +53,9 @@ def test_a_node_without_links_has_the_frequencies_of_the_classes() -> None:
     model, inputs = setup(TwinsConfig(), data)
     fit(model, inputs, trained_on(data.y))
     torch.testing.assert_close(model(*inputs)[-1].softmax(dim=0), model.prior)
+
+
+@pytest.mark.parametrize("config", [TwinsConfig, LogisticConfig, BoostedTreesConfig])
+def test_directions_are_used_unless_the_graph_is_seen_as_undirected(config) -> None:
+    assert config().uses == {"weights", "directions"}
+    assert config(direction="undirected").uses == {"weights"}

@@ -30,7 +30,7 @@ def test_an_epsilon_of_zero_averages_over_all_positive_similarities(backend: str
     assert torch.allclose(reconnect(z, h, 0, backend=backend), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("epsilon", ["0.5", None, True, torch.tensor(0.5)])
+@pytest.mark.parametrize("epsilon", ["0.5", None, True])
 def test_epsilon_of_another_type(epsilon: Any) -> None:
     with pytest.raises(InputError, match=r"epsilon\(.*\) must be a number >= 0 and <= 1"):
         reconnect(rows(), torch.ones(300, 2), epsilon)
@@ -94,3 +94,10 @@ def test_large_finite_values_pass(backend: str) -> None:
 def test_shapes_types_and_devices(z: Any, h: torch.Tensor, keys: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         reconnect(z, h, 0.5, keys=keys)
+
+
+def test_epsilon_may_be_a_tensor() -> None:
+    z, h = rows(), torch.arange(600.0).view(300, 2)
+    assert reconnect(z, h, torch.tensor(0.5)).equal(reconnect(z, h, 0.5))
+    with pytest.raises(ArgumentError, match="epsilon"):
+        reconnect(z, h, torch.tensor(1.5))

@@ -2,7 +2,7 @@ import torch
 from torch_geometric.data import Data
 
 from gcnsl import from_arrays, synthetic
-from gcnsl.methods import METHODS
+from gcnsl.methods import METHODS, find_method
 from gcnsl.methods.search_space import space_of
 from gcnsl.selection import candidates
 from gcnsl.selection.candidates import Candidate, pairs_in_two_steps, portfolio
@@ -51,3 +51,9 @@ def test_walks_of_two_steps_are_counted() -> None:
     dense = torch.zeros(30, 30)
     dense[tuple(data.edge_index)] = 1
     assert pairs_in_two_steps(data) == float((dense @ dense).sum())
+
+
+def test_an_option_at_its_default_makes_no_other_candidate() -> None:
+    default = find_method("gcn").options()["lr"]
+    assert Candidate("one", "gcn") == Candidate("other", "gcn", {"lr": default})
+    assert Candidate("one", "gcn") != Candidate("one", "gcn", {"lr": 2 * default})

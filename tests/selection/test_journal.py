@@ -72,3 +72,12 @@ def test_it_is_removed(tmp_path) -> None:
     remove_journal(tmp_path / "journal")
     remove_journal(tmp_path / "journal")
     assert not (tmp_path / "journal").exists()
+
+
+def test_nothing_else_is_removed_with_it(written, tmp_path) -> None:
+    folder = shutil.copytree(written[0], tmp_path / "folder")
+    (folder / "model").mkdir()
+    for own in (folder / "notes.txt", folder / "model" / "tensors.safetensors"):
+        own.write_text("mine")
+    remove_journal(folder)
+    assert sorted(path.name for path in folder.rglob("*")) == ["model", "notes.txt", "tensors.safetensors"]

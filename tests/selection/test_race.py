@@ -180,3 +180,29 @@ def test_a_quick_one_needs_nobody_who_could_give_it_up() -> None:
     quick = [job.candidate.method for job in iter(lambda: it.quick_job(10.0), None)]
     assert quick == ["mlp", "sage", "linkx", "gpr-gnn"]
     assert it.contenders[PORTFOLIO[4]].failure == ""
+
+
+def test_a_proposal_that_is_a_contender_already_is_not_trained_again() -> None:
+    problem, twins = small_problem(n=120), Candidate("twins", "twins", {"direction": "out"})
+    it = Race(problem, [twins], Proposals(8, seed=0), seconds=100, processes=2)
+    begun = []
+    for _ in range(20):  # there are few settings of twins, so that proposals repeat
+        job = it.next_job(60.0)
+        if job is None:
+            break
+        begun.append((job.candidate, job.fold))
+        if len(begun) % 2:
+            it.add(fake_fit(problem, job.candidate, job.fold, skill=0.9, seconds=0.1))
+    assert len(begun) == len(set(begun)) > 3
+
+
+def test_proposals_go_on_after_those_of_an_earlier_command() -> None:
+    before = race(trials=4, seconds=200)
+    play(before, seconds_each=2)
+    fits = [fit for contender in before.contenders.values() for fit in contender.fits]
+    names = {fit.candidate.name for fit in fits}
+    assert {name.rpartition("#")[2] for name in names if "#" in name} == set("1234")
+    after = race(trials=6, seconds=200, fits=sorted(fits, key=lambda fit: fit.fold))
+    new = [after._proposals.ask(["gcn"]) for _ in range(3)]
+    assert [candidate and candidate.name for candidate in new] == ["GCN #5", "GCN #6", None]
+    assert len(after._proposals._study("gcn").trials) > 2, "it knows what was tried before"

@@ -23,7 +23,9 @@ def test_a_table_as_people_write_it() -> None:
     assert json.loads(check_class_weight({1: 2})) == {"1": 2}
 
 
-@pytest.mark.parametrize("value", ["yes", "yes=", "yes=0", "yes=-1", "yes=nan", "{}", "{", {}, [1], 5, {"a": "b"}])
+@pytest.mark.parametrize(
+    "value", ["yes", "5", "yes=5,3", "yes=", "yes=0", "yes=-1", "yes=nan", "{}", "{", {}, [1], 5, {"a": "b"}]
+)
 def test_anything_else_is_refused_in_one_sentence(value) -> None:
     with pytest.raises(ArgumentError, match="must be none, balanced, or positive weights by class, such as yes=5,no=1"):
         check_class_weight(value)

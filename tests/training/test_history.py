@@ -70,3 +70,10 @@ def test_where_the_metric_is_not_defined_the_loss_decides() -> None:
         history.append({"val_loss": loss, "val_roc-auc": value}, "roc-auc")
         found.append(history.best_epoch)
     assert found == [1, 2, 2, 4, 4]
+
+
+def test_where_the_metric_is_not_defined_the_loss_says_whether_it_has_settled() -> None:
+    history, settings = History(), TrainingSettings(tolerance=0.01, monitor="roc-auc")
+    for epoch in range(60):
+        history.append({"val_loss": 2.0 - epoch / 50, "val_roc-auc": math.nan}, "roc-auc")
+    assert history.remaining(settings) > 0
