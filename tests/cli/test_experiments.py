@@ -191,7 +191,7 @@ def test_a_negative_seed_is_refused_before_anything_is_run(gcnsl, tmp_path) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["speed"], "EXPERIMENT speed must be one of"),
+        (["speed"], "EXPERIMENTS speed must be one of"),
         (["accuracy", "--methods", "gnc"], "--methods gnc must be one of"),
         (["accuracy", "--datasets", "corra"], "--datasets corra must be one of"),
         (["accuracy", "--datasets", "debian", "--splits", "geom-gcn"], "--splits geom-gcn does not exist for debian"),

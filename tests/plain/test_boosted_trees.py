@@ -84,7 +84,7 @@ def test_a_graph_whose_nodes_have_the_same_degree_can_be_stored() -> None:
 
 def test_it_can_be_fitted_again() -> None:
     data = graph()
-    model, inputs = setup(BoostedTreesConfig(**SMALL), data)
-    first = fit(model, inputs, trained_on(data.y), stages=2)(*inputs)
+    (model, inputs), (other, _) = (setup(BoostedTreesConfig(**SMALL), data) for _ in range(2))
     fit(model, inputs, trained_on(data.y.flip(0)), stages=3)
-    torch.testing.assert_close(fit(model, inputs, trained_on(data.y), stages=2)(*inputs), first)
+    again, anew = (fit(each, inputs, trained_on(data.y), stages=2) for each in (model, other))
+    torch.testing.assert_close(again(*inputs), anew(*inputs))

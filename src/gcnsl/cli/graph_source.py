@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gcnsl.checks import UNLABELLED
 from gcnsl.cli.console import say
 from gcnsl.errors import InputError
 
@@ -128,6 +127,7 @@ class GraphSource:
         encoder: "ColumnEncoder | None" = None,
     ) -> "Data":
         """The graph, with masks if it has labels, unless ``split`` is None; ``encoder`` is that of a model."""
+        from gcnsl.checks import UNLABELLED
         from gcnsl.datasets import load, with_folds, with_random_split
         from gcnsl.datasets.splits import with_validation
         from gcnsl.graph.masks import MASKS
