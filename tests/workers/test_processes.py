@@ -109,3 +109,33 @@ def test_what_is_slow_is_killed_and_the_others_go_on() -> None:
         crew.submit("slow")
         assert dict(crew.wait(0.1)) == {}
         assert crew.running == ["slow"], "which is not awaited when the workers are left"
+
+
+class KillsWhoReadsIt:
+    """A function; so many processes that read it are killed."""
+
+    def __init__(self, folder, count: int) -> None:
+        self.folder, self.count = folder, count
+
+    def __setstate__(self, state) -> None:
+        self.__dict__ = state
+        for number in range(self.count):
+            try:
+                (self.folder / str(number)).touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def __call__(self, item: int) -> int:
+        return 2 * item
+
+
+def test_a_process_that_is_killed_while_it_starts_is_replaced(tmp_path) -> None:
+    with Processes(2) as processes:
+        found = dict(processes.each(KillsWhoReadsIt(tmp_path, 3), deque([1, 2, 3])))
+    assert found == {1: 2, 2: 4, 3: 6}
+
+
+def test_if_all_are_killed_while_they_start_it_is_said(tmp_path) -> None:
+    with Processes(2) as processes, pytest.raises(InputError, match=r"killed while they started.*: use fewer of them"):
+        list(processes.each(KillsWhoReadsIt(tmp_path, 100), deque([1])))

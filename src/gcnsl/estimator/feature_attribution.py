@@ -4,12 +4,14 @@ For the features x of one node, as the model reads them, and f, the logit of one
 is given
 
 .. math::
-    a_j = x_j \int_0^1 \frac{\partial f}{\partial x_j}(\alpha x) \, d\alpha, \qquad \sum_j a_j = f(x) - f(0),
+    a_j = (x_j - b_j) \int_0^1 \frac{\partial f}{\partial x_j}(b + \alpha (x - b)) \, d\alpha, \qquad
+    \sum_j a_j = f(x) - f(b),
 
 where everything else is held fixed: the other nodes' features, the graph, spectral features, and the learned graph A*
-(but not the order in which NLGNN lines up the nodes; its jumps are given to no feature). Since a logit is a logarithm
-of a probability up to a constant, f and all a_j are log-odds of the first class against the second. The features 0 are
-those of a node that has none; where columns are standardised, they are the means of the training nodes.
+(but neither the order in which NLGNN lines up the nodes nor an A* over features in GCN-SL+; their jumps are given to no
+feature). Since a logit is a logarithm of a probability up to a constant, f and all a_j are log-odds of the first class
+against the second. The features b are those of a node that has none: zeros, as the model reads them. Where columns are
+standardised, these are the means of the training nodes.
 
 Sundararajan, Taly, Yan: Axiomatic Attribution for Deep Networks. ICML 2017.
 """

@@ -71,7 +71,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes:
         classes_: The classes, sorted, of the type that the labels had.
         n_features_in_: Number of features per node.
-        fitted_: The trained model with the graph as it reads it, a :class:`gcnsl.methods.Fitted`.
+        fitted_: The trained model with the graph as it reads it, a :class:`gcnsl.methods.Fitted`; with ``"auto"`` the
+            ensemble, a :class:`gcnsl.selection.Blend`.
         model_: The trained model, a ``torch.nn.Module``; with ``"auto"`` that of the ensemble's heaviest member.
         history_: Losses and accuracies of every epoch, a :class:`gcnsl.training.History`.
         graph_: The training graph, a checked ``Data``.

@@ -126,7 +126,7 @@ class GCNSLPlus(nn.Module):
         out_channels: Number of classes (C).
         num_nodes: Number of nodes of the training graph (n). New nodes are seen through their links to these.
         hidden_channels: Number of columns of W_X and of W_A (p).
-        direction: Whom a node sees; with ``"both"``, A and the sum over Â have two parts.
+        direction: Whom a node sees; with ``"both"``, A has two blocks of columns, and there are two Â.
         rounds: Number of rounds of aggregation over Â (K).
         neighbours_heads, features_heads: Number of heads that compare links and features.
         similarity_channels, mean_degree, epsilon: See the heads.

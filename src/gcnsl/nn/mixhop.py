@@ -84,7 +84,8 @@ class MixHop(nn.Module):
     .. math::
         H^{(l)} &= \mathrm{ReLU}\,\mathrm{BN}\Big(\big\Vert_{j \in P} \hat A^j H^{(l-1)} W^{(l)}_j + b^{(l)}\Big),
             \quad H^{(0)} = X \\
-        Z &= \mathrm{softmax}\Big(\sum_{j \in P} \mathrm{softmax}(q)_j\, \hat A^j H^{(L-1)} W^{(L)}_j + b^{(L)}_j\Big)
+        Z &= \mathrm{softmax}\Big(\sum_{j \in P} \mathrm{softmax}(q)_j
+            \big(\hat A^j H^{(L-1)} W^{(L)}_j + b^{(L)}_j\big)\Big)
 
     The forward pass returns the logits, Z before the softmax.
 

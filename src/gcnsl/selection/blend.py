@@ -57,7 +57,7 @@ class Member:
 class Blend:
     """The weighted mean of the members' probabilities; the heaviest member comes first.
 
-    It has what :class:`gcnsl.methods.Fitted` has. ``prepared`` and ``model`` are those of the heaviest member.
+    It predicts as :class:`gcnsl.methods.Fitted` does. ``prepared`` and ``model`` are those of the heaviest member.
     """
 
     members: tuple[Member, ...]

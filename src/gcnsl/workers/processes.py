@@ -19,6 +19,7 @@ from joblib import cpu_count
 from joblib.externals.loky import ProcessPoolExecutor, process_executor
 
 from gcnsl.checks import check_whole
+from gcnsl.errors import InputError
 from gcnsl.workers.executor import Executor, Item, Result, WorkerLost
 
 warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
@@ -54,6 +55,10 @@ class Worker:
             os._exit(1)
 
 
+MOST_KILLED = 8
+"""After so many processes were killed while they started, there is no sense in starting others."""
+
+
 @dataclass(eq=False)
 class _Process:
     """A pool of one process, so that it can be killed alone; ``ready`` is finished once it has the function."""
@@ -62,16 +67,25 @@ class _Process:
     ready: Future[None]
 
     @property
+    def was_killed(self) -> bool:
+        """Whether it was killed while it was starting."""
+        return self.ready.done() and isinstance(self.ready.exception(), BrokenProcessPool)
+
+    @property
     def is_ready(self) -> bool:
-        """Whether it can begin; raises what kept it from getting ready."""
-        return self.ready.done() and self.ready.result() is None
+        """Whether it can begin; raises what kept it from getting ready, unless it was killed."""
+        return self.ready.done() and not self.was_killed and self.ready.result() is None
 
     def kill(self) -> None:
         self.pool.shutdown(wait=False, kill_workers=True)
 
 
 class Processes(Executor):
-    """So many processes of this machine; one that dies, or is killed because a run is too slow, is replaced."""
+    """So many processes of this machine; one that dies, or is killed because a run is too slow, is replaced.
+
+    Raises:
+        InputError: If :data:`MOST_KILLED` processes are killed while they start.
+    """
 
     gives_up_at_once = True
 
@@ -80,6 +94,7 @@ class Processes(Executor):
         self._new: Callable[[], _Process]
         self._processes: list[_Process] = []
         self._busy: dict[Any, _Process] = {}
+        self._killed = 0
 
     @property
     def slots(self) -> int:
@@ -108,7 +123,12 @@ class Processes(Executor):
         return start
 
     def _finished(self, futures: Collection[Any], seconds: float) -> Iterator[tuple[Any, Any]]:
-        self._processes += [self._new() for _ in range(self._jobs - len(self._processes))]
+        alive = [process for process in self._processes if not process.was_killed]
+        self._killed += len(self._processes) - len(alive)
+        if self._killed >= MOST_KILLED:
+            why = "were killed while they started, perhaps for lack of memory"
+            raise InputError(f"{self._killed} processes {why}: use fewer of them")
+        self._processes = alive + [self._new() for _ in range(self._jobs - len(alive))]
         starting = [process.ready for process in self._processes if not process.ready.done()]
         wait([*futures, *starting], seconds, FIRST_COMPLETED)
         for future in [future for future in futures if future.done()]:
