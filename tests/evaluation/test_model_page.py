@@ -59,6 +59,13 @@ def test_hostile_names_are_data(tmp_path, method) -> None:
     assert "<!--<" not in page
 
 
+def test_that_an_ensemble_has_learned_its_validation_nodes_is_said(tmp_path) -> None:
+    classifier, _ = trained()
+    assert "They helped to choose the model" in page_of(classifier, tmp_path)
+    classifier.method = "auto"
+    assert "Models of the ensemble have learned from them" in page_of(classifier, tmp_path)
+
+
 def test_nothing_is_loaded(tmp_path) -> None:
     page = page_of(trained()[0], tmp_path)
     assert set(re.findall(r"https?://[^\s\"']+", page)) == {"http://www.w3.org/2000/svg"}, "the name of a format"

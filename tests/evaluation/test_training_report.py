@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsl import GCNSLClassifier, InputError, synthetic
+from gcnsl import GCNSLClassifier, InputError, NodeClassifier, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.evaluation.training_report import report_on
 from gcnsl.graph import edge_homophily
@@ -90,3 +90,10 @@ def test_a_split_without_validation_or_test_nodes() -> None:
 def test_what_can_not_be_trained_on() -> None:
     with pytest.raises(InputError, match=r"run\(2\) must be from 0 to 1: the graph has 2 split"):
         trained(run=2)
+
+
+def test_the_accuracy_on_nodes_that_an_ensemble_has_learned_is_not_told() -> None:
+    classifier = NodeClassifier("auto", minutes=0.01, device="cpu").fit_graph(DATA)
+    report = report_on(classifier, DATA)
+    assert report.accuracy["val"] is None
+    assert report.accuracy["test"] is not None

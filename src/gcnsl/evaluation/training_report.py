@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 from gcnsl.checks import UNLABELLED
 from gcnsl.estimator import NodeClassifier
 from gcnsl.evaluation.agreement import learned_agreement
+from gcnsl.evaluation.measured_nodes import learned_validation
 from gcnsl.evaluation.quality import Quality, quality_of
 from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.selection import AUTO, Blend
@@ -48,7 +49,8 @@ class TrainingReport:
 
     Attributes:
         nodes: How many nodes were for ``"train"``, ``"val"`` and ``"test"``.
-        accuracy: The shares of them that are classified correctly; ``None`` where there are none.
+        accuracy: The shares of them that are classified correctly; ``None`` where there are none, and for validation
+            nodes that models of an ensemble have learned from: the leaderboard has that of the other models.
         features: What was made of the graph's features, in words.
         test: All metrics on the test nodes, each class and the confusion matrix; ``None`` if there are no such nodes.
         epochs, best_epoch, stopped, seconds: See :class:`gcnsl.training.History`.
@@ -81,6 +83,9 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
     parts = {"train": classifier.train_mask_, "val": classifier.val_mask_, "test": held_back}
     probabilities, y = classifier.predict_proba(), data.y.numpy()
     correct = probabilities.argmax(axis=1) == y
+    accuracy = {name: float(correct[mask].mean()) if mask.any() else None for name, mask in parts.items()}
+    if learned_validation(classifier):
+        accuracy["val"] = None
     edges, homophily = data.edge_report.edges, edge_homophily(data.edge_index, data.y)
     learned = learned_agreement(classifier.model_, prepared.inputs, data.y)
     joined = 0 if learned is None else round(learned.degree * n / 2)
@@ -92,7 +97,7 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
         run=run,
         device=str(prepared.device),
         nodes={name: int(mask.sum()) for name, mask in parts.items()},
-        accuracy={name: float(correct[mask].mean()) if mask.any() else None for name, mask in parts.items()},
+        accuracy=accuracy,
         features=prepared.features.in_words(prepared.graph),
         test=quality_of(probabilities[held_back], y[held_back], data.class_names) if held_back.any() else None,
         epochs=len(history),
