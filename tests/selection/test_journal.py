@@ -77,7 +77,7 @@ def test_it_is_removed(tmp_path) -> None:
 def test_nothing_else_is_removed_with_it(written, tmp_path) -> None:
     folder = shutil.copytree(written[0], tmp_path / "folder")
     (folder / "model").mkdir()
-    for own in (folder / "notes.txt", folder / "model" / "tensors.safetensors"):
+    for own in (folder / "my-notes.run", folder / "model" / "tensors.safetensors"):
         own.write_text("mine")
     remove_journal(folder)
-    assert sorted(path.name for path in folder.rglob("*")) == ["model", "notes.txt", "tensors.safetensors"]
+    assert sorted(path.name for path in folder.rglob("*")) == ["model", "my-notes.run", "tensors.safetensors"]

@@ -147,7 +147,7 @@ def _feature_columns(
             table.check_column(column, argument)
     used |= set(drop)
     names = [name for name in table.columns if name not in used] if features is None else list(features)
-    for name in names:
+    for name in features or ():
         if name in used or names.count(name) > 1:
             raise ArgumentError("features", name, "is an id, a label, a split, dropped or named twice: leave it out")
     for argument, columns in kinds.items():

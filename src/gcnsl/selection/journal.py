@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.stored_member import Stored, stored_fit
 
 KIND = "gcnsl-fold-1"
+_FILE_NAME = re.compile(r"[0-9a-f]{16}-\d+\.(safetensors|run)")
+"""The key of a candidate and the number of a fold."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,7 @@ class Journal:
 def remove_journal(path: str | os.PathLike[str]) -> None:
     """Delete a journal, if there is one, once the model is in a safe place. What else is in the folder stays."""
     with suppress(OSError):  # if the folder is not empty, for example
-        for file in [*Path(path).glob("*-*.safetensors"), *Path(path).glob("*-*.run")]:
-            file.unlink()
+        for file in list(Path(path).iterdir()):
+            if _FILE_NAME.fullmatch(file.name):
+                file.unlink()
         Path(path).rmdir()
