@@ -5,6 +5,7 @@ than reading it. Messages name the table, the row and the column; the first row 
 """
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
@@ -147,8 +148,8 @@ def _feature_columns(
             table.check_column(column, argument)
     used |= set(drop)
     names = [name for name in table.columns if name not in used] if features is None else list(features)
-    for name in features or ():
-        if name in used or names.count(name) > 1:
+    for name, count in Counter(features or ()).items():
+        if name in used or count > 1:
             raise ArgumentError("features", name, "is an id, a label, a split, dropped or named twice: leave it out")
     for argument, columns in kinds.items():
         for column in columns:
