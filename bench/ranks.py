@@ -19,9 +19,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 MIB = 1024
 """KiB in a MiB: the units of /proc and of the tables."""
 
@@ -85,19 +82,19 @@ def kib(field: str) -> int:
     return int(status[field].split()[0])
 
 
-def show(results: dict[str, Any], console: Console) -> None:
-    """Print the table."""
-    table = Table("nodes", "method", "processes", "epoch, s", "first one in training, MiB", "others, all in all, MiB")
-    for n, row in results.items():
-        for method, sizes in row.get("ranks", {}).items():
-            for size, found in sizes.items():
-                others = "" if found["followers"] is None else f"{found['followers']:.0f}"
-                processes = "1, without torchrun" if size == "0" else size
-                table.add_row(
-                    f"{int(n):,}", method, processes, f"{found['epoch']:.2f}", f"{found['training']:.0f}", others
-                )
-    if table.rows:
-        console.print(table)
+def to_markdown(sizes: dict[str, Any]) -> str:
+    """Time and memory of the first process and of another one, as a table in Markdown; empty if nothing is known."""
+    lines = [
+        "| nodes | processes | epoch | first process | each other process |",
+        "| ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for n, row in sizes.items():
+        for by_size in row.get("ranks", {}).values():
+            for size, found in sorted(by_size.items(), key=lambda each: int(each[0])):
+                memory = [f"{found[name]:,.0f} MiB" if found[name] else "" for name in ("training", "followers")]
+                cells = [f"{int(n):,}", "1, without torchrun" if size == "0" else size, f"{found['epoch']:.1f} s"]
+                lines.append(f"| {' | '.join([*cells, *memory])} |")
+    return "\n".join(lines) + "\n" if len(lines) > 2 else ""
 
 
 if __name__ == "__main__":

@@ -34,7 +34,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.console import Console
 
 RESULTS = Path(__file__).parent / "results"
 NAMES = {
@@ -243,8 +242,7 @@ def main() -> None:
             for method in filter(None, arguments.train.split(",")):
                 row["end_to_end"][method] = end_to_end(method, Path(folder), device)
                 write(known, device, path)
-    print(table_of_epochs(known, device), table_of_commands(known), sep="\n")
-    ranks.show(known, Console(width=140) if not sys.stdout.isatty() else Console())
+    print(table_of_epochs(known, device), table_of_commands(known), ranks.to_markdown(known), sep="\n")
 
 
 if __name__ == "__main__":
