@@ -1,0 +1,29 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from bench import edge_choice
+from gcnsl.nn import similarity_head
+from gcnsl.nn.similarity_head import SimilarityHead
+
+PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+
+
+def test_the_page_has_the_measured_table() -> None:
+    measured = json.loads(edge_choice.RESULTS.read_text(encoding="utf-8"))
+    assert edge_choice.to_markdown(measured) in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", edge_choice.VARIANTS)
+def test_variants_change_the_edges_and_nothing_afterwards(name) -> None:
+    torch.manual_seed(0)
+    head, x, h = SimilarityHead(5, 4, mean_degree=3, epsilon=0.5), torch.randn(60, 5), torch.randn(60, 2)
+    before = (SimilarityHead.forward, similarity_head.epsilon_for_degree, similarity_head.reconnect_at_any_size)
+    usual = head(x, h)
+    with edge_choice.variant(name) as options:
+        changed = head(x, h)
+    assert torch.equal(changed, usual) == (name in ("mean degree", "two heads"))
+    assert options == ({"neighbours_heads": 2} if name == "two heads" else {})
+    assert before == (SimilarityHead.forward, similarity_head.epsilon_for_degree, similarity_head.reconnect_at_any_size)
