@@ -20,7 +20,7 @@ def test_a_block_has_the_values_of_its_columns_one_after_the_other(columns) -> N
     assert len(blocks) == len({column.type for column in table.values()})
     for block in blocks:
         expected = [value for name in block.names for value in table[name].to_pylist()]
-        assert pa.array(block.values.to_pylist(), block.values.type).equals(pa.array(expected, block.values.type))
+        assert repr(block.values.to_pylist()) == repr(expected)  # as text, where NaN is equal to itself
 
 
 @given(any_columns())
