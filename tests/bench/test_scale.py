@@ -46,14 +46,15 @@ def growth_of(method: str) -> float:
     return math.log(last / first) / math.log(50)
 
 
-@pytest.mark.parametrize("method", [name for name in scale.NAMES if name != "pyg"])
+TOO_FAST_A_GROWTH = pytest.mark.xfail(reason="it grew like n^1.17 beside PyG's n^1.21", strict=True)
+
+
+@pytest.mark.parametrize("method", [pytest.param("gcn-sl-cc", marks=TOO_FAST_A_GROWTH), "gcn-sl-av", "gcn-sl-plus"])
 def test_epochs_kept_to_their_bounds(method) -> None:
     for row in SIZES.values():
         for epoch in (row["methods"][method]["epoch"]["cores"],) if row["methods"] else ():
             assert epoch <= scale.WANTED_RATIO * row["methods"]["pyg"]["epoch"]["cores"]
-    # or like the GCN without a learned graph, where the memory of the machine is the limit
-    assert growth_of(method) <= max(scale.WANTED_GROWTH, growth_of("pyg"))
-    assert growth_of("gcn-sl-plus") <= scale.WANTED_GROWTH
+    assert growth_of(method) <= scale.WANTED_GROWTH
 
 
 @pytest.mark.parametrize("n", scale.WANTED_MINUTES)
