@@ -6,8 +6,8 @@ corrected as in Nadeau and Bengio (2003),
     s² · (1/n + n_test / n_train),
 
 and a difference counts only if its 95 % interval excludes zero (:func:`gcnsl.evaluation.paired_difference`). "No worse"
-counts as shown only if that interval ends no more than :data:`EQUAL` points below zero and is not all below it: too few
-runs to see a difference are no proof that there is none.
+counts as shown only if that interval reaches zero and excludes a loss of more than :data:`EQUAL` points: too few runs
+to see a difference are no proof that there is none.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FASTER = 1.1
 """A method is called faster if it is at least this many times as fast: times vary."""
 METHOD = (
     "Variants are compared run by run; a difference counts if its 95 % interval, corrected for overlapping training "
-    f"sets, excludes zero. “No worse” counts if that interval excludes a loss of more than {EQUAL:g} point and does "
-    f"not show a smaller one, “faster” from {FASTER:g} times."
+    f"sets, excludes zero. “No worse” counts if that interval reaches zero and excludes a loss of more than "
+    f"{EQUAL:g} point, “faster” from {FASTER:g} times."
 )
 """How claims are judged, for readers."""
 

@@ -103,7 +103,7 @@ class DirectedConfig(ModelConfig):
 
     @property
     def uses(self) -> frozenset[str]:
-        """What :func:`used_with` says of the direction."""
+        """The weights, and the directions unless the graph is seen as undirected."""
         return used_with(self.direction)
 
 

@@ -69,7 +69,7 @@ class NeighbourColumnsConfig(ModelConfig):
 
     @property
     def uses(self) -> frozenset[str]:
-        """What :func:`used_with` says of the direction."""
+        """The weights, and the directions unless the graph is seen as undirected."""
         return used_with(self.direction)
 
     def precompute(self, graph: Data, *, seed: int) -> Precomputed | None:

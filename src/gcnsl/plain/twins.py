@@ -37,7 +37,7 @@ class TwinsConfig(VotesConfig):
 
     @property
     def uses(self) -> frozenset[str]:
-        """What :func:`used_with` says of the direction."""
+        """The weights, and the directions unless the graph is seen as undirected."""
         return used_with(self.direction)
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:

@@ -232,7 +232,7 @@ class Race:
         return max(left / (1 + len(self._untried)), LEAST_SHARE * self.seconds)
 
     def _proposed(self, left: float) -> Contender | None:
-        """A new contender; a proposal that is none is answered with what is known of it."""
+        """The next proposal that has not been tried; of one that has, the proposals are told how good it was."""
         while (candidate := self._proposals.ask(self._promising(left))) is not None:
             known = self.contenders.get(candidate)
             if known is None:
