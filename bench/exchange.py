@@ -3,8 +3,8 @@
     python bench/exchange.py [--method gcn-sl-plus]
 
 A matrix with a row for each node and w columns that is *gathered* brings a process (N − 1) / N · n · w numbers of the N
-processes. In the backward pass, the derivative takes as many the other way. An epoch is a training step and an
-evaluation pass. ``tests/bench/test_exchange.py`` compares the model with the bytes of a real run.
+processes. In the backward pass, the derivative takes as many the other way. An epoch is a training step and, once in
+five epochs, an evaluation pass. ``tests/bench/test_exchange.py`` compares the model with the bytes of a real run.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rich.table import Table
 from gcnsl.methods import find_method
 from gcnsl.nn import GCNConfig, GCNSLConfig, GCNSLPlusConfig, ModelConfig
 from gcnsl.sharding.node_rows import LEAST_COLUMNS
+from gcnsl.training.settings import LARGE_INTERVAL
 
 NODES, PROCESSES = (10**6, 10**7, 10**8, 10**9), (1, 2, 4, 8, 16, 32, 64)
 CLASSES, SHARED_WEIGHTS, FLOAT, PLACE = 10, 10_000, 4, 8
@@ -32,6 +33,7 @@ class Gathered(NamedTuple):
     training: int
     evaluation: int
     places: int
+    """In one pass."""
     directions: int
     """Columns of z, which every process has of all nodes while it works on A*."""
 
@@ -53,14 +55,20 @@ def gathered(config: ModelConfig, classes: int, *, in_groups: bool) -> Gathered:
     else:
         p, q, heads = (config.hidden_channels if isinstance(config, GCNConfig) else 0), 0, 0
         training = every_pass = (config.num_layers - 1) * p + classes if isinstance(config, GCNConfig) else 0
-    return Gathered(training, every_pass, 2 * heads if in_groups else 0, q)
+    return Gathered(training, every_pass, heads if in_groups else 0, q)
 
 
-def bytes_per_epoch(found: Gathered, classes: int, shared_weights: int, n: int, size: int) -> float:
-    """Bytes that each of ``size`` processes receives in an epoch; ``shared_weights`` is a number of weights."""
+def bytes_per_epoch(
+    found: Gathered, classes: int, shared_weights: int, n: int, size: int, *, interval: int = LARGE_INTERVAL
+) -> float:
+    """Bytes that each of ``size`` processes receives in an epoch, of which one in ``interval`` is evaluated.
+
+    ``shared_weights`` is a number of weights.
+    """
     others = (size - 1) * -(-n // size)
-    columns = 2 * found.training + found.evaluation + 2 * classes  # logits have no backward pass, but are in both
-    from_first = PLACE * n * found.places if size > 1 else 0
+    # The logits are gathered in both passes, and have no backward pass.
+    columns = 2 * found.training + classes + (found.evaluation + classes) / interval
+    from_first = PLACE * n * found.places * (1 + 1 / interval) if size > 1 else 0
     return FLOAT * (others * columns + 2 * shared_weights * (size - 1) / size) + from_first
 
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
-from itertools import pairwise
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +44,7 @@ def in_rank(method: str, folder: Path, epochs: int) -> None:
     from gcnsl.methods.together import follow, leading
     from gcnsl.reconnection import numba_backend  # noqa: F401 - it would count as memory of the first epoch
     from gcnsl.sharding import process_group
+    from scale import mean_epoch
 
     torch.set_num_threads(1)
     at_start, used = kib("VmRSS"), {}
@@ -59,20 +59,18 @@ def in_rank(method: str, folder: Path, epochs: int) -> None:
                 Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
             marks.append(time.perf_counter())
 
-        def fit() -> None:
+        def fit() -> Any:
             data = with_random_split(gcnsl.from_tables(folder / "nodes.parquet", folder / "edges.parquet"), seed=0)
             found = methods.resolve(method, options={"epochs": epochs + 1, "patience": epochs + 1})
             prepared = methods.prepare(found, data, seed=0, device=torch.device("cpu"))
             masks = {f"{part}_mask": data[f"{part}_mask"][:, 0] for part in ("train", "val")}
             methods.fit(prepared, **masks, seed=0, on_epoch=mark)
+            return found.training.for_nodes(data.num_nodes)
 
-        if process_group.launched():
-            with leading():
-                fit()
-        else:
-            fit()
+        with leading() if process_group.launched() else nullcontext():
+            settings = fit()
         used["training"] = (kib("VmHWM") - at_start) / MIB
-        used["epoch"] = statistics.median(after - before for before, after in pairwise(marks))
+        used["epoch"] = mean_epoch(marks, settings)
     (folder / f"rank{process_group.rank():03}.json").write_text(json.dumps(used))
 
 

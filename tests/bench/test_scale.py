@@ -1,3 +1,4 @@
+import itertools
 import json
 import math
 from pathlib import Path
@@ -5,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench import ranks, scale
+from gcnsl.training import TrainingSettings
 
 SIZES = json.loads((scale.RESULTS / "scale.json").read_text(encoding="utf-8"))["sizes"]
 PAGE = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
@@ -39,6 +41,14 @@ def test_a_gpu_kept_to_its_bounds(n) -> None:
     assert row["end_to_end"]["gcn-sl-plus"]["train"]["clock"] <= 60 * scale.WANTED_MINUTES_ON_GPU[n]
     epochs = {name: found["epoch"]["clock"] for name, found in row["methods"].items()}
     assert max(epochs.values()) <= scale.WANTED_RATIO * epochs["pyg"]
+
+
+def test_the_mean_of_epochs_counts_evaluations_as_often_as_they_occur() -> None:
+    steps = [9.0, 1.0, 1.5, 1.0, 2.0, 4.0]  # epochs 5 and 6, the last one, are evaluated
+    ends = list(itertools.accumulate(steps))
+    settings = TrainingSettings(epochs=6)
+    assert scale.mean_epoch(ends, settings.for_nodes(10**6)) == pytest.approx((4 * 1.0 + 3.0) / 5)
+    assert scale.mean_epoch(ends, settings.for_nodes(100)) == pytest.approx(1.5)
 
 
 def growth_of(method: str) -> float:

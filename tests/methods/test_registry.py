@@ -52,7 +52,7 @@ def test_texts_are_read_as_what_the_option_is(name, text, value) -> None:
             {"epsilom": 0.5},
             "^epsilom: gcn-sl-cc has no such option; did you mean epsilon[?] There are feature_norm",
         ),
-        ({"zzz": 0.5}, "^zzz: gcn-sl-cc has no such option; there are feature_norm, .*, tolerance$"),
+        ({"zzz": 0.5}, "^zzz: gcn-sl-cc has no such option; there are feature_norm, .*, evaluate_every$"),
         ({"tells_new_nodes": True}, "^tells_new_nodes: gcn-sl-cc has no such option"),
         ({"rounds": "many"}, r"^rounds\('many'\) must be a whole number from 1 to 64$"),
         ({"self_loops": "perhaps"}, r"^self_loops\('perhaps'\) must be true or false$"),

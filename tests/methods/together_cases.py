@@ -19,7 +19,7 @@ HEADS = {"neighbours_heads": 1, "features_heads": 1, "epsilon": 0.6, "mean_degre
 DRY = {"dropout": 0.0, "input_dropout": 0.0}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "gcn-sl-plus": ("gcn-sl-plus", HEADS | {"direction": "both", "link_lr": 0.01, "link_dropout": 0.3}),
-    "gcn-sl-plus by degree": ("gcn-sl-plus", HEADS | {"mean_degree": 8.0}),
+    "gcn-sl-plus by degree": ("gcn-sl-plus", HEADS | {"mean_degree": 8.0, "evaluate_every": 3}),
     "gcn-sl-plus, dry": ("gcn-sl-plus", HEADS | DRY | {"direction": "both"}),
     "gcn-sl-cc": ("gcn-sl-cc", {"epsilon": 0.7, "n_components": 5}),
     "gcn-sl-cc, dry": ("gcn-sl-cc", {"epsilon": 0.7, "n_components": 5, "dropout": 0.0}),

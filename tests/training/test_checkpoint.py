@@ -26,6 +26,7 @@ SETTINGS = [
     TrainingSettings(epochs=25),
     TrainingSettings(epochs=25, optimizer="sgd", lr=0.5, monitor="accuracy"),
     TrainingSettings(epochs=40, patience=6, plateau_factor=0.5, plateau_patience=2, lr=0.1),
+    TrainingSettings(epochs=25, evaluate_every=4, plateau_factor=0.5, plateau_patience=2),
 ]
 
 

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl.errors import Interrupted
-from gcnsl.training import Checkpoint, seeded
+from gcnsl.training import Checkpoint, TrainingSettings, seeded
 from gcnsl.training.interruption import Interruption
 from gcnsl.training.state import RunState
 
 from .cases import Net, fit, net, same_weights, stop_at
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
+RARELY = TrainingSettings(epochs=20, evaluate_every=3)
 POINTS = ["before", "after", "backward"]
 
 
@@ -60,6 +61,12 @@ def undisturbed():
     return model, fit(model)
 
 
+@pytest.fixture(scope="module")
+def rarely_evaluated():
+    model = net()
+    return model, fit(model, settings=RARELY)
+
+
 def without_seconds(history):
     return {**history.to_dict(), "seconds": 0}
 
@@ -75,6 +82,20 @@ def test_a_run_interrupted_anywhere_ends_with_the_bits_of_an_undisturbed_one(und
         resumed = net()
         history = fit(resumed, checkpoint=checkpoint)
     model, expected = undisturbed
+    assert same_weights(model, resumed)
+    assert without_seconds(history) == without_seconds(expected)
+
+
+@given(st.lists(st.tuples(st.integers(1, 27), st.sampled_from(POINTS)), min_size=1, max_size=3))
+def test_so_does_one_that_is_not_evaluated_in_every_epoch(rarely_evaluated, moments) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = Checkpoint(Path(folder) / "run")
+        for at, point in moments:
+            with suppress(Interrupted):
+                fit(pressing(at, point), checkpoint=checkpoint, settings=RARELY)
+        resumed = net()
+        history = fit(resumed, checkpoint=checkpoint, settings=RARELY)
+    model, expected = rarely_evaluated
     assert same_weights(model, resumed)
     assert without_seconds(history) == without_seconds(expected)
 

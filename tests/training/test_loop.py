@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from gcnsl.errors import TrainingDiverged
-from gcnsl.training import History, TrainingSettings, loop, train
+from gcnsl.training import History, TrainingSettings, loop, time_budget, train
 from gcnsl.training.settings import SETTLED_EPOCHS
 
 from .cases import DATA, MASKS, TEST, TRAIN, VAL, Lookup, fit, follow, gcn_sl, net, same_weights
@@ -83,6 +83,46 @@ def test_the_monitored_metric_can_settle_too() -> None:
     assert (history.best_epoch, history.remaining(settings)) == (20, 1 + SETTLED_EPOCHS - 20)
     history.append(values | {"val_accuracy": 0.7}, settings.monitor)
     assert history.remaining(settings) == SETTLED_EPOCHS
+
+
+def test_some_epochs_are_not_evaluated_and_have_the_values_of_the_last_that_was() -> None:
+    model, history, weights = follow([1, 3, 2, 4], patience=8, epochs=8, evaluate_every=3)
+    assert model.passes == 4  # epochs 1, 3, 6 and 8, the last one
+    every_epoch = follow([1] * 8, patience=8, epochs=8)[1]
+    assert history["train_loss"] == every_epoch["train_loss"]
+    changes = [number for number in range(2, 9) if history["val_loss"][number - 1] != history["val_loss"][number - 2]]
+    assert changes == [3, 6, 8]
+    assert (len(history), history.best_epoch, model.weight.item()) == (8, 8, weights[7])
+
+
+def test_patience_ends_with_an_epoch_that_is_evaluated() -> None:
+    model, history, weights = follow([1, 3, 2, 2, 9], patience=4, epochs=80, evaluate_every=3)
+    assert (len(history), history.best_epoch, history.stopped) == (9, 3, "patience")  # not 7
+    assert (model.passes, model.weight.item()) == (4, weights[2])
+    seen = []
+    settings = TrainingSettings(patience=1, evaluate_every=5)
+    train(Lookup([1, 1]), [], DATA.y, settings=settings, seed=0, on_epoch=seen.append, **MASKS)
+    assert [epoch.remaining for epoch in seen] == [4, 3, 2, 1, 0]
+
+
+def test_the_last_epoch_that_fits_into_the_time_is_evaluated(monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time_budget.time, "perf_counter", lambda: now[0])
+    seen = []
+
+    def on_epoch(epoch) -> None:
+        now[0] += 10
+        seen.append(epoch)
+
+    settings = TrainingSettings(evaluate_every=50)
+    history = train(Lookup([1, 2, 9]), [], DATA.y, settings=settings, seed=0, minutes=1, on_epoch=on_epoch, **MASKS)
+    assert (len(history), history.best_epoch, history.stopped) == (6, 6, "minutes")
+    assert [epoch.improved for epoch in seen] == [True, False, False, False, False, True]
+
+
+@pytest.mark.parametrize(("given", "nodes", "used"), [(None, 32_768, 1), (None, 32_769, 5), (1, 10**6, 1), (7, 9, 7)])
+def test_large_graphs_are_evaluated_less_often_unless_it_is_said_how_often(given, nodes, used) -> None:
+    assert TrainingSettings(evaluate_every=given).for_nodes(nodes).evaluate_every == used
 
 
 @pytest.mark.parametrize(

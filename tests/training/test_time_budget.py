@@ -33,6 +33,7 @@ def test_the_last_epoch_is_the_last_that_fits(clock) -> None:
     budget = TimeBudget(minutes=1)
     epochs = 0
     while not budget.is_spent:
+        assert budget.is_almost_spent == (epochs == 1)
         clock.now += 25
         budget.count_epoch()
         epochs += 1

@@ -59,6 +59,7 @@ class GCNSLClassifier(NodeClassifier):
         plateau_factor: float | None = _TRAINING.plateau_factor,
         plateau_patience: int = _TRAINING.plateau_patience,
         tolerance: float | None = _TRAINING.tolerance,
+        evaluate_every: int | None = _TRAINING.evaluate_every,
         class_weight: Mapping[str, float] | str | None = _TRAINING.class_weight,
         validation_fraction: float = 0.4,
         random_state: Any = 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -24,7 +25,8 @@ class Epoch:
     Attributes:
         number: Number of the epoch, counted from 1; a resumed run continues the count.
         train_loss: Loss of the training step, with dropout.
-        val_loss: Loss on the validation nodes after the step.
+        val_loss: Loss on the validation nodes after the step. If an epoch is not evaluated
+            (``TrainingSettings.evaluate_every``), this and what follows are the values of the last one that was.
         accuracy: Accuracy after the step, by mask: ``"train"``, ``"val"`` and those of ``watch``.
         metric: The metric that chooses the best epoch; accuracy if the loss does.
         score: Its value on the validation nodes.
@@ -63,6 +65,8 @@ class History:
     Attributes:
         values: One value per epoch, by name: ``train_loss``, ``val_loss``, ``train_accuracy``, ``val_accuracy``, and
             ``NAME_accuracy`` for each mask of ``watch``, and ``val_METRIC`` if another metric chooses the best epoch.
+            Epochs that are not evaluated have a ``train_loss`` of their own, and otherwise the values of the last one
+            that was.
         best_epoch: Number of the best epoch, whose weights the trained model has; 0 before the first epoch.
         seconds: Time spent.
         stopped: Why the run ended: ``"patience"`` (or it has settled), ``"epochs"``, ``"minutes"`` or
@@ -85,6 +89,11 @@ class History:
         """The values of the best epoch, by name."""
         return {name: values[self.best_epoch - 1] for name, values in self.values.items()}
 
+    @property
+    def last(self) -> dict[str, float]:
+        """The values of the last epoch, by name."""
+        return {name: values[-1] for name, values in self.values.items()}
+
     def append(self, values: Mapping[str, float], monitor: Monitor) -> bool:
         """Add an epoch; return whether it is the best so far."""
         score = _score(values, monitor)
@@ -97,10 +106,12 @@ class History:
 
     def remaining(self, settings: StageSettings) -> int:
         """Number of epochs left if none of them improves."""
-        last = min(settings.epochs, self.best_epoch + settings.patience)
-        if isinstance(settings, TrainingSettings) and settings.tolerance and len(self):
-            last = min(last, self._first_within(settings.tolerance, settings.monitor) + SETTLED_EPOCHS)
-        return last - len(self)
+        last = self.best_epoch + settings.patience
+        if isinstance(settings, TrainingSettings):
+            if settings.tolerance and len(self):
+                last = min(last, self._first_within(settings.tolerance, settings.monitor) + SETTLED_EPOCHS)
+            last = next(number for number in itertools.count(last) if settings.evaluates(number))
+        return min(last, settings.epochs) - len(self)
 
     def _first_within(self, tolerance: float, monitor: Monitor) -> int:
         """Number of the first epoch that is nearly as good as the best."""
@@ -118,7 +129,7 @@ class History:
 
     def last_epoch(self, masks: Iterable[str], settings: StageSettings, seconds_left: float) -> Epoch:
         """The last epoch, with the accuracy on the nodes of these masks, for ``on_epoch``."""
-        values = {name: of_all[-1] for name, of_all in self.values.items()}
+        values = self.last
         metric = "accuracy" if settings.monitor == "loss" else settings.monitor
         return Epoch(
             number=len(self),

@@ -45,7 +45,8 @@ def train(
 ) -> History:
     """Train a model with full-batch cross entropy; afterwards it has the weights of the best epoch.
 
-    An epoch is a training step and an evaluation pass. The run ends after ``settings.patience`` epochs without a better
+    An epoch is a training step and an evaluation pass, which most epochs of large graphs leave out
+    (``settings.evaluate_every``). The run ends after ``settings.patience`` epochs without a better
     validation loss (or metric), after ``settings.epochs``, when it has settled (``settings.tolerance``), or when its
     time is over, with the model in evaluation mode. On a CPU, the same seed, weights, inputs and number of threads give
     the same bits. The caller's random generators are not changed.
@@ -62,7 +63,7 @@ def train(
         settings: Hyper-parameters of training.
         seed: Seed of dropout.
         minutes: Begin no epoch that would end later than so many minutes from now; ``None`` for no limit. One epoch is
-            always made.
+            always made, and the last one that fits is evaluated.
         watch: Further masks by name, whose accuracy is recorded but decides nothing.
         class_names: The names by which ``settings.class_weight`` calls the classes; by default their numbers.
         on_epoch: Called after each epoch.
@@ -93,18 +94,23 @@ def train(
         class_names=class_names,
         device=state.device,
     )
-    repeated = RecordedEpoch(state, inputs, objective) if record and RecordedEpoch.suits(state, len(y)) else None
+    repeats = record and settings.evaluate_every == 1 and RecordedEpoch.suits(state, len(y))
+    repeated = RecordedEpoch(state, inputs, objective) if repeats else None
     run = {} if checkpoint is None else _fingerprint(state, inputs, objective, settings, seed)
     together = node_rows() is not None
     with seeded(seed, state.device), Interruption(at_once=not together) as interruption:
         if checkpoint is not None:
             checkpoint.restore(state, run)
         try:
-            while state.history.remaining(settings) > 0 and not _is_over(budget, interruption):
+            while state.history.remaining(settings) > 0:
+                is_over, is_last = _time(budget, interruption)
+                if is_over:
+                    break
                 if repeated is not None and state.stepped is None:
                     _repeated_epoch(state, repeated, settings, interruption)
                 else:
-                    _epoch(state, inputs, objective, settings, interruption)
+                    evaluate = is_last or settings.evaluates(len(state.history) + 1)
+                    _epoch(state, inputs, objective, settings, interruption, evaluate=evaluate)
                 if budget.count_epoch() == 1 and len(y) > LARGE_GRAPH:
                     gc.collect()  # where numba has compiled, it leaves cycles that hold the arrays of its callers
                 if checkpoint is not None and len(state.history) % checkpoint.every == 0:
@@ -123,14 +129,19 @@ def train(
     return _finish(state, state.history.why_ended(settings))
 
 
-def _is_over(budget: TimeBudget, interruption: Interruption) -> bool:
-    """Whether the time is over, for one process and thus for all; an interruption that was only noted is raised."""
+def _time(budget: TimeBudget, interruption: Interruption) -> tuple[bool, bool]:
+    """Whether the time is over, and whether it will be after the next epoch, for one process and thus for all.
+
+    An interruption that was only noted is raised.
+    """
     if node_rows() is None:
-        return budget.is_spent
-    is_spent, is_interrupted = any_says(budget.is_spent, interruption.is_requested)
+        return budget.is_spent, budget.is_almost_spent
+    is_spent, is_almost_spent, is_interrupted = any_says(
+        budget.is_spent, budget.is_almost_spent, interruption.is_requested
+    )
     if is_interrupted:
         raise KeyboardInterrupt
-    return is_spent
+    return is_spent, is_almost_spent
 
 
 def _epoch(
@@ -139,8 +150,10 @@ def _epoch(
     objective: Objective,
     settings: TrainingSettings,
     interruption: Interruption,
+    *,
+    evaluate: bool,
 ) -> None:
-    """Make a training step, unless an interrupted run has made it, and an evaluation pass, and update the state."""
+    """Make a training step, unless an interrupted run has made it, and evaluate it, or not; update the state."""
     began, history = time.perf_counter(), state.history
     if state.stepped is None:
         state.begin_step()
@@ -150,8 +163,11 @@ def _epoch(
             stepped = time.perf_counter()
             history.seconds, began = history.seconds + stepped - began, stepped
     assert state.stepped is not None
-    logits = predict_logits(state.model, inputs)
-    values = objective.named(objective.on_device(state.stepped, logits), logits)
+    if evaluate:
+        logits = predict_logits(state.model, inputs)
+        values = objective.named(objective.on_device(state.stepped, logits), logits)
+    else:
+        values = history.last | {"train_loss": float(state.stepped)}
     with interruption.whole():
         _end_epoch(state, values, settings, began)
 

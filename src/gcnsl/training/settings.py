@@ -14,8 +14,10 @@ Optimizer = Literal["adam", "sgd"]
 
 SETTLED_EPOCHS = 50
 """How long training goes on after the first epoch within the tolerance."""
-LARGE_GRAPH, LARGE_TOLERANCE = 1 << 15, 0.01
+LARGE_GRAPH = 1 << 15
 """In larger graphs validation nodes are so many that a short wait tells progress from noise; a long one takes hours."""
+LARGE_TOLERANCE, LARGE_INTERVAL = 0.01, 5
+"""What ``tolerance`` and ``evaluate_every`` are there, unless they are given."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,22 @@ class TrainingSettings(StageSettings):
         "and 0 in others.",
         least=0,
     )
+    evaluate_every: int | None = option(
+        None,
+        "Number of epochs from one evaluation to the next. Only evaluated epochs can be the best. None is "
+        f"{LARGE_INTERVAL} in graphs of more than {LARGE_GRAPH:,} nodes and 1 in others.",
+        least=1,
+    )
 
     def for_nodes(self, number: int) -> TrainingSettings:
-        """The same settings with the tolerance that they have in a graph of so many nodes."""
-        if self.tolerance is not None:
-            return self
-        return replace(self, tolerance=LARGE_TOLERANCE if number > LARGE_GRAPH else 0.0)
+        """The same settings with the tolerance and the evaluations that they have in a graph of so many nodes."""
+        tolerance, interval = (LARGE_TOLERANCE, LARGE_INTERVAL) if number > LARGE_GRAPH else (0.0, 1)
+        return replace(
+            self,
+            tolerance=tolerance if self.tolerance is None else self.tolerance,
+            evaluate_every=self.evaluate_every or interval,
+        )
+
+    def evaluates(self, epoch: int) -> bool:
+        """Whether the epoch of this number is evaluated: the first one, every so many, and the last one."""
+        return epoch in (1, self.epochs) or epoch % (self.evaluate_every or 1) == 0

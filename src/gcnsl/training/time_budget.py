@@ -27,7 +27,12 @@ class TimeBudget:
     @property
     def is_spent(self) -> bool:
         """Whether another epoch would end too late, if it takes as long as those so far."""
-        return self._epochs > 0 and self.elapsed + self._per_epoch > self._seconds
+        return self._epochs > 0 and not self._has_time_for(1)
+
+    @property
+    def is_almost_spent(self) -> bool:
+        """Whether there is time for at most one more epoch."""
+        return not self._has_time_for(2)
 
     def seconds_left(self, epochs: int) -> float:
         """An estimate for so many more epochs, from the mean time of those so far."""
@@ -37,6 +42,9 @@ class TimeBudget:
     def elapsed(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self._began
+
+    def _has_time_for(self, epochs: int) -> bool:
+        return self.elapsed + epochs * self._per_epoch <= self._seconds
 
     @property
     def _per_epoch(self) -> float:
