@@ -143,6 +143,11 @@ def test_every_fold_is_tested(gcnsl, people, own_splits) -> None:
     assert answer["methods"][0]["options"]["epochs"] == 3 or answer["methods"][0]["name"] == "majority"
 
 
+def test_the_command_names_the_folder_of_the_data(gcnsl, people, tmp_path) -> None:
+    answer = json.loads(gcnsl("compare", *people, *MLP, "--runs", 1, "--root", tmp_path, "--json")[1])
+    assert f"--root {tmp_path}" in answer["next"]
+
+
 def test_the_metric_ranks_and_chooses_epochs(gcnsl, people) -> None:
     command = ("compare", *people, *BOTH, *QUICK, "--runs", 2, "--metric", "log-loss", "--class-weight", "balanced")
     answer = json.loads(gcnsl(*command, "--json")[1])

@@ -91,12 +91,15 @@ def test_time_is_limited_and_what_is_left_is_said(gcnsl, store) -> None:
     ]
 
 
-def test_beyond_the_paper_is_run_only_if_it_is_asked_for(gcnsl, store) -> None:
-    def planned(*names) -> int:
-        part = ("--methods", "mlp", "--datasets", "debian", "--splits", "random", "--runs", 1, "--minutes", 1e-9)
+def test_what_is_run_only_if_it_is_named(gcnsl, store) -> None:
+    def planned(*names, on=("--datasets", "debian")) -> int:
+        part = ("--methods", "mlp,gcn", *on, "--splits", "random", "--runs", 1, "--minutes", 1e-9)
         return int(gcnsl("reproduce", *names, *part, "--store", store)[2].split()[0])
 
-    assert planned("all") == planned() + planned("beyond")
+    on_other_graphs = planned("depth") + planned("synthetic")
+    assert planned("depth") > 0 < planned("synthetic")
+    assert planned("all") == planned() + on_other_graphs + planned("beyond")
+    assert planned(on=()) == planned("accuracy", "runtime", on=()) + on_other_graphs
 
 
 def test_ctrl_c_says_how_to_go_on(gcnsl, store, monkeypatch) -> None:

@@ -46,6 +46,18 @@ def test_those_that_are_not_joined_have_no_reason(classifier) -> None:
             assert bool(other.reasons) == other.reconnected
 
 
+def test_a_neighbour_that_is_shared_in_both_directions_is_named_once() -> None:
+    there = torch.tensor([[i, 10 + i % 2] for i in range(10)]).T
+    data = from_arrays(torch.eye(12), torch.cat([there, there.flip(0)], 1), [i % 2 for i in range(12)], directed=True)
+    data.train_mask = data.val_mask = torch.ones(12, 1, dtype=torch.bool)
+    options = {"direction": "both", "mean_degree": None, "epsilon": 0.5, "epochs": 3, "device": "cpu"}
+    told = explain(NodeClassifier("gcn-sl-plus", **options).fit_graph(data), 0)
+    twin = next(other for other in told.reconnected if other.id == 2)
+    (links,) = twin.reasons
+    assert (set(links.parts), links.others) == ({10}, 0)
+    assert links.parts[10] == pytest.approx(1, abs=1e-5), "the parts of both directions"
+
+
 def test_in_words() -> None:
     assert str(Reason("A*", 0.9, "features", {"tall": 0.5, "old": 0.1}, 1200)) == "features tall, old and 1,200 more"
     assert str(Reason("A*", 0.9, "links", {}, 0)).startswith("no shared neighbours, but neighbours that count alike")

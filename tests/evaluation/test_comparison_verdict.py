@@ -61,6 +61,12 @@ def test_how_many_runs_would_settle_it(leads, sentence) -> None:
     assert verdict_on("a", leads) == sentence
 
 
+def test_where_splits_have_several_runs_there_are_too_few_splits() -> None:
+    scores = {"a": {"accuracy": [0.8, 0.85, 0.9] * 2}, "b": {"accuracy": [0.78, 0.83, 0.84] * 2}}
+    assert "so few splits; about " in Comparison(0.01, splits=3, scores=scores).verdict()
+    assert "so few splits" not in Comparison(0.01, splits=6, scores=scores).verdict()
+
+
 def test_with_one_split_more_seeds_always_settle_it() -> None:
     noisy = [0.83, 0.76, 0.85, 0.75]
     assert "no number of runs" in verdict(0.4, a=A, c=noisy)

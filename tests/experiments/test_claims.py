@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
+from gcnsl.experiments.claimed_differences import COMPARISONS
 from gcnsl.experiments.claims import (
     Claim,
     Finding,
@@ -210,6 +211,17 @@ def test_a_little_faster_is_no_faster(claims, seconds, verdict) -> None:
         return {"seconds": seconds if spec.method == "esc" else 1.0}
 
     assert find(claims(times, names=["runtime"]), "ESC is faster than SC", "").verdict == verdict
+
+
+def test_only_the_graphs_of_the_claim_say_what_is_faster(claims, monkeypatch) -> None:
+    (esc,) = [each for each in COMPARISONS["runtime"] if "ESC is faster than SC" in each.text]
+    monkeypatch.setitem(COMPARISONS, "runtime", [esc._replace(columns=["texas"])])
+
+    def times(spec, metrics):
+        return {"seconds": 0.1 if (spec.method == "esc") == (spec.dataset == "texas") else 1.0}
+
+    (claim,) = claims(times, names=["runtime"])
+    assert (claim.verdict, claim.summary) == ("holds", "1 for it (of 1)")
 
 
 def test_means_are_of_the_runs_that_are_compared(claims) -> None:

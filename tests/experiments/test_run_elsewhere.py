@@ -56,7 +56,11 @@ def test_a_run_that_kills_its_workers_has_failed(tmp_path) -> None:
 
 def test_a_search_is_followed_by_its_runs_and_leaves_no_file(tmp_path) -> None:
     scope, store = Scope(methods=["mlp"], datasets=["debian"], runs=3, trials=2), tmp_path / "r.db"
-    execute_elsewhere(plan("beyond", scope).specs, store, FakeExecutor(), device="cpu", runs_after_search=3)
+    specs, told = plan("beyond", scope).specs, []
+    execute_elsewhere(
+        specs, store, FakeExecutor(), device="cpu", runs_after_search=3, on_result=lambda spec, _: told.append(spec)
+    )
+    assert told == list(specs), "progress counts what was asked for"
     with ResultStore(store) as opened:
         scope = Scope(**{**vars(scope), "results": by_key(opened.results())})
     assert {result.spec for result in read_results(store)} == set(plan("beyond", scope).specs)

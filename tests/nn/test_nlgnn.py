@@ -48,7 +48,7 @@ def test_is_the_equation(embedding, kernel_size) -> None:
 def test_only_an_mlp_drops_features(embedding) -> None:
     data, seen = small_graph(), []
     model = NLGNN(D, P, CLASSES, embedding=embedding).train()
-    first = model.embedding.lins[0] if embedding == "mlp" else model.embedding.first
+    first = model.embedding.lins[0] if embedding == "mlp" else model.embedding.convs[0]
     first.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     model(data.x, *(() if embedding == "mlp" else (normalized_adjacency(data.edge_index, N),)))
     assert seen[0].equal(data.x) == (embedding == "gcn")

@@ -5,11 +5,13 @@ import pytest
 
 from gcnsl.selection import choice
 from gcnsl.selection.choice import choose
+from gcnsl.selection.ensemble import tempered
 from gcnsl.selection.fold_fit import FoldJob
 from gcnsl.selection.journal import Journal
+from gcnsl.selection.judge import Judge
 from gcnsl.selection.proposals import Proposals
 from gcnsl.selection.race import Race
-from gcnsl.training import History
+from gcnsl.training import METRICS, History
 
 from .cases import QUICK, small_problem, written_fit
 
@@ -68,3 +70,21 @@ def test_a_single_one_has_one_model(race) -> None:
     it, journal = race
     selected = choose(it, journal, it.problem.graph, History(), single=True)
     assert [len(member.fits) for member in selected.blend.members] == [1]
+    (best,) = [each for each in it.contenders.values() if each.candidate.name == selected.blend.members[0].name]
+    assert len(best.fits) > 1
+    assert (selected.probabilities[best.candidate.name] == best.fits[0].probabilities).all(), "those of the kept model"
+
+
+def test_the_ensemble_is_validated_with_the_temperature_that_it_predicts_with(race, monkeypatch) -> None:
+    it, journal = race
+    monkeypatch.setattr(it, "judge", Judge("log-loss"))
+    monkeypatch.setattr(choice, "best_temperature", lambda *_: 2.0)
+    monkeypatch.setattr(choice, "ensemble_weights", lambda stacked, *_, **__: np.eye(len(stacked))[:2].mean(axis=0))
+    selected = choose(it, journal, it.problem.graph, History(), single=False)
+    problem, level = it.problem, choice._common_level(it)
+    pool = {contender.candidate.name: contender for contender in it.contenders.values()}
+    given = [pool[member.name].out_of_fold(problem, level) for member in selected.blend.members]
+    together = tempered((tempered(given[0], 2.0) + tempered(given[1], 2.0)) / 2, 2.0)
+    expected = METRICS["log-loss"](together, problem.graph.y[problem.validated(level)].numpy())
+    board = selected.leaderboard.set_index("model")
+    assert board.loc["ensemble", "validation"] == pytest.approx(expected)

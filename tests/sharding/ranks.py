@@ -18,7 +18,8 @@ import gcnsl.methods.together  # noqa: F401 - the server imports it, so that the
 from gcnsl.sharding import process_group
 
 SECONDS = 60
-_context = multiprocessing.get_context("forkserver")
+# CUDA, which torch asks for its state in every step, does not survive a fork either.
+_context = multiprocessing.get_context("spawn" if torch.cuda.is_available() else "forkserver")
 _context.set_forkserver_preload([__name__])
 
 

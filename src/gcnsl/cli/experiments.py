@@ -50,7 +50,11 @@ def reproduce(
     ] = None,
     methods: Annotated[str | None, typer.Option(help="Run only these methods, such as mlp,gcn-sl-cc.")] = None,
     datasets: Annotated[
-        str | None, typer.Option(help="Run on these graphs instead of the paper's eight, such as texas,debian.")
+        str | None,
+        typer.Option(
+            help="Run on these graphs instead of the paper's eight, such as texas,debian. The experiments depth and "
+            "synthetic have graphs of their own, and are then run only if they are named."
+        ),
     ] = None,
     splits: Annotated[str | None, typer.Option(help="Use only these kinds of split, such as random,geom-gcn.")] = None,
     runs: Annotated[int, typer.Option(min=1, help="The number of runs per cell of a table.")] = 10,
@@ -91,7 +95,7 @@ def reproduce(
 
     Example: [bold]gcnsl reproduce beyond --methods linkx,gcn --datasets squirrel --trials 16 --minutes 30[/]
     """
-    from gcnsl.experiments.plan import EXPERIMENTS, OF_PAPER, Scope, plan, specs_of
+    from gcnsl.experiments.plan import EXPERIMENTS, OF_PAPER, ON_ANY_GRAPH, Scope, plan, specs_of
     from gcnsl.experiments.result_store import by_error
     from gcnsl.experiments.result_tables import make_tables
     from gcnsl.experiments.run import execute, missing_runs
@@ -99,7 +103,8 @@ def reproduce(
 
     parts: dict[str, Any] = {"methods": _names(methods), "datasets": _names(datasets), "splits": _names(splits)}
     scope = Scope(**parts, runs=runs, seed=seed, paper_hparams=paper_hparams, settings=settings, trials=trials)
-    names = EXPERIMENTS if "all" in (experiments or ()) else experiments or OF_PAPER
+    usual = OF_PAPER if datasets is None else ON_ANY_GRAPH
+    names = EXPERIMENTS if "all" in (experiments or ()) else experiments or usual
     results = _stored(store, merge or ())
     planned = [plan(name, replace(scope, results=results)) for name in names]
     specs = specs_of(planned)

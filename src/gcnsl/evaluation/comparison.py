@@ -105,7 +105,7 @@ class Comparison:
     def _difference(self, better: str, worse: str) -> Difference:
         gain, pairs = METRICS[self.metric].gain, zip(self.values(better), self.values(worse), strict=False)
         leads = [gain(a) - gain(b) for a, b in pairs]
-        if 1 < self.splits < len(leads):  # more seeds on the same splits are no evidence about other splits
+        if self._repeats_splits(len(leads)):  # more seeds on the same splits are no evidence about other splits
             leads = [fmean(leads[split :: self.splits]) for split in range(self.splits)]
         found = paired_difference(leads, self.test_share)
         needed = found.runs_needed(self.test_share) if found.verdict == "undecided" else None
@@ -114,7 +114,12 @@ class Comparison:
     def verdict(self) -> str:
         """The comparison in a few sentences."""
         best, *others = self.ranking
-        return verdict_on(best, [self._difference(best, name) for name in others])
+        counted = "splits" if self._repeats_splits(len(self.values(best))) else "runs"
+        return verdict_on(best, [self._difference(best, name) for name in others], counted=counted)
+
+    def _repeats_splits(self, runs: int) -> bool:
+        """Whether several splits have more than one run."""
+        return 1 < self.splits < runs
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, the methods by rank."""

@@ -15,7 +15,8 @@ class Difference:
     """The mean difference between two methods, on the runs that both have finished; it is positive for a lead.
 
     Interval, p-value and verdict are explained in :mod:`gcnsl.evaluation.statistics`; the first two are NaN for a
-    single run. ``runs_needed`` estimates how many runs would decide what is undecided; ``None`` if no number would.
+    single run. ``runs_needed`` estimates how many runs, each on a split of its own, would decide what is undecided;
+    ``None`` if no number would.
     """
 
     better: str
@@ -27,8 +28,8 @@ class Difference:
     runs_needed: int | None
 
 
-def verdict_on(best: str, leads: Sequence[Difference]) -> str:
-    """Say what the best method's leads over all others come to."""
+def verdict_on(best: str, leads: Sequence[Difference], *, counted: str = "runs") -> str:
+    """Say what the best method's leads over all others come to; ``counted`` is what there can be too few of."""
     if not leads:
         return f"{best} has nothing to be compared with."
     if any(math.isnan(lead.mean) for lead in leads):
@@ -47,7 +48,7 @@ def verdict_on(best: str, leads: Sequence[Difference]) -> str:
         sentences.append(f"{_listed(lead.worse for lead in equal)} {_is(equal)} within a point of it.")
     if possible:
         needed = _listed(f"{lead.runs_needed:,}" for lead in possible)
-        unclear = f"{_with_p(possible)} {_is(possible)} not distinguishable from it with so few runs"
+        unclear = f"{_with_p(possible)} {_is(possible)} not distinguishable from it with so few {counted}"
         sentences.append(f"{unclear}; about {needed} would settle it.")
     if hopeless:
         unclear = f"{_with_p(hopeless)} {_is(hopeless)} not distinguishable from it"

@@ -240,6 +240,8 @@ EXPERIMENTS: dict[str, tuple[str, Unit, Callable[[Scope], Iterator[PlannedCell]]
 }
 OF_PAPER = tuple(name for name in EXPERIMENTS if name != "beyond")
 """What is run if nothing is named: ``beyond`` takes many times as long as all others."""
+ON_ANY_GRAPH = tuple(name for name in OF_PAPER if name not in ("depth", "synthetic"))
+"""What is run if nothing but graphs is named: the others have graphs of their own."""
 
 
 def plan(name: str, scope: Scope | None = None) -> Experiment:

@@ -1,6 +1,8 @@
 """NLGNN (Liu et al., 2020), a convolution over the nodes sorted by a learned score."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -11,7 +13,7 @@ from torch_geometric.nn.inits import reset
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
 from gcnsl.nn.dropout import dropout
-from gcnsl.nn.gcn import GraphConvolution
+from gcnsl.nn.gcn import GCN
 from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.mlp import MLP
 from gcnsl.nn.preprocessing import normalized_adjacency
@@ -46,22 +48,6 @@ class NLGNNConfig(ModelConfig):
     def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "NLGNN":
         """The model for this number of features and classes."""
         return self.make(NLGNN, in_channels=in_channels, out_channels=out_channels)
-
-
-class _GCN(nn.Module):
-    """Two graph convolutions with ReLU and dropout between them; unlike :class:`~gcnsl.nn.GCN` it reads all of X."""
-
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *, dropout: float) -> None:
-        super().__init__()
-        self.dropout = dropout
-        self.first = GraphConvolution(in_channels, hidden_channels)
-        self.second = GraphConvolution(hidden_channels, out_channels)
-
-    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
-        """The embedding of every node (n × out_channels)."""
-        hidden = dropout(self.first(x, adjacency).relu(), self.dropout, training=self.training)
-        embedded: Tensor = self.second(hidden, adjacency)
-        return embedded
 
 
 class NLGNN(nn.Module):
@@ -107,8 +93,8 @@ class NLGNN(nn.Module):
         NLGNNConfig.check(hidden_channels=hidden_channels, embedding=embedding)
         NLGNNConfig.check(kernel_size=kernel_size, dropout=dropout, conv_dropout=conv_dropout)
         self.kernel_size, self.conv_dropout = kernel_size, conv_dropout
-        kind = MLP if embedding == "mlp" else _GCN
-        self.embedding = kind(in_channels, hidden_channels, out_channels, dropout=dropout)
+        embed: Callable[..., nn.Module] = MLP if embedding == "mlp" else partial(GCN, drop_features=False)
+        self.embedding = embed(in_channels, hidden_channels, out_channels, dropout=dropout)
         self.score = FeatureLinear(out_channels, 1)
         self.convs = nn.ModuleList(nn.Conv1d(out_channels, out_channels, kernel_size, padding="same") for _ in range(2))
         self.lin_out = FeatureLinear(2 * out_channels, out_channels)
