@@ -12,9 +12,6 @@ from __future__ import annotations
 import argparse
 from typing import NamedTuple
 
-from rich.console import Console
-from rich.table import Table
-
 from gcnsl.methods import find_method
 from gcnsl.nn import GCNConfig, GCNSLConfig, GCNSLPlusConfig, ModelConfig
 from gcnsl.sharding.node_rows import LEAST_COLUMNS
@@ -82,18 +79,28 @@ def memory(found: Gathered, classes: int, own_bytes: int, n: int, size: int) -> 
     return n * (own_bytes / size + FLOAT * columns + 4 * PLACE)
 
 
+def to_markdown(method: str) -> str:
+    """Gigabytes received in an epoch / gigabytes of memory, as a table in Markdown."""
+    found = gathered(find_method(method).config, CLASSES, in_groups=True)
+    lines = [f"| processes | {' | '.join(f'{n:,} nodes' for n in NODES)} |", "| ---: |" + " ---: |" * len(NODES)]
+    for size in PROCESSES:
+        received = (gigabytes(bytes_per_epoch(found, CLASSES, SHARED_WEIGHTS, n, size)) for n in NODES)
+        used = (gigabytes(memory(found, CLASSES, OWN_BYTES[method], n, size)) for n in NODES)
+        cells = [f"{a} / {b}" for a, b in zip(received, used, strict=True)]
+        lines.append(f"| {size} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def gigabytes(number: float) -> str:
+    """A number of bytes in gigabytes, to two digits or more."""
+    return f"{number / 1e9:.1f}" if 0 < number < 9.95e9 else f"{number / 1e9:,.0f}"
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--method", default="gcn-sl-plus", choices=list(OWN_BYTES))
-    name = parser.parse_args().method
-    found = gathered(find_method(name).config, CLASSES, in_groups=True)
-    table = Table("processes", *(f"{n:,} nodes" for n in NODES), title=f"{name}: GB received per epoch / GB of memory")
-    for size in PROCESSES:
-        received = (bytes_per_epoch(found, CLASSES, SHARED_WEIGHTS, n, size) for n in NODES)
-        used = (memory(found, CLASSES, OWN_BYTES[name], n, size) for n in NODES)
-        table.add_row(str(size), *(f"{a / 1e9:,.1f} / {b / 1e9:,.1f}" for a, b in zip(received, used, strict=True)))
-    Console(width=120).print(table)
+    print(to_markdown(parser.parse_args().method))
 
 
 if __name__ == "__main__":

@@ -79,9 +79,8 @@ def mean_epoch(marks: list[float], settings: Any) -> float:
     The first of them only warm up. Of all epochs, one in ``settings.evaluate_every`` is evaluated.
     """
     taken: dict[bool, list[float]] = {True: [], False: []}
-    for number, (before, after) in enumerate(itertools.pairwise(marks), start=2):
-        if number > WARM:
-            taken[settings.evaluates(number)].append(after - before)
+    for number, (before, after) in enumerate(itertools.pairwise(marks[WARM - 1 :]), start=WARM + 1):
+        taken[settings.evaluates(number)].append(after - before)
     interval = settings.evaluate_every
     evaluated = statistics.median(taken[True])
     return (evaluated + (interval - 1) * statistics.median(taken[False])) / interval if interval > 1 else evaluated
@@ -229,7 +228,7 @@ def main() -> None:
     parser.add_argument("sizes", nargs="*", type=int, default=[20_000, 50_000, 200_000, 1_000_000])
     parser.add_argument("--methods", default=",".join(NAMES), help="measure these, separated by commas")
     parser.add_argument("--train", default="", help="run these from end to end, separated by commas")
-    parser.add_argument("--epochs", type=int, default=5, help="number of epochs to measure")
+    parser.add_argument("--epochs", type=int, default=5, help="number of epochs to measure, at least 2")
     parser.add_argument("--ranks", default="", help="only measure so many processes, separated by commas")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where to train and to predict")
     parser.add_argument("--child", nargs=2, metavar=("METHOD", "FOLDER"), help=argparse.SUPPRESS)

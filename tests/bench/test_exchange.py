@@ -1,8 +1,9 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from bench.exchange import bytes_per_epoch, gathered, memory
+from bench.exchange import bytes_per_epoch, gathered, memory, to_markdown
 
 from gcnsl import methods
 from gcnsl.methods.together import follow, leading
@@ -79,6 +80,11 @@ def test_the_model_agrees_with_the_bytes_of_a_real_run(name: str, in_groups: boo
         assert modelled < counted < 2 * modelled
     else:
         assert counted == pytest.approx(modelled, rel=0.01)
+
+
+def test_the_page_has_the_table() -> None:
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "many-processes.md"
+    assert to_markdown("gcn-sl-plus") in page.read_text(encoding="utf-8")
 
 
 def test_memory_shrinks_to_what_is_gathered() -> None:

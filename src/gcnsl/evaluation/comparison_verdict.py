@@ -29,7 +29,13 @@ class Difference:
 
 
 def verdict_on(best: str, leads: Sequence[Difference], *, counted: str = "runs") -> str:
-    """Say what the best method's leads over all others come to; ``counted`` is what there can be too few of."""
+    """Say what the best method's leads over all others come to.
+
+    Args:
+        best: The name of the best method.
+        leads: Its leads over the others.
+        counted: ``"runs"`` or ``"splits"``, whichever would have to be more to settle what is undecided.
+    """
     if not leads:
         return f"{best} has nothing to be compared with."
     if any(math.isnan(lead.mean) for lead in leads):

@@ -46,10 +46,10 @@ def train(
     """Train a model with full-batch cross entropy; afterwards it has the weights of the best epoch.
 
     An epoch is a training step and an evaluation pass, which most epochs of large graphs leave out
-    (``settings.evaluate_every``). The run ends after ``settings.patience`` epochs without a better
-    validation loss (or metric), after ``settings.epochs``, when it has settled (``settings.tolerance``), or when its
-    time is over, with the model in evaluation mode. On a CPU, the same seed, weights, inputs and number of threads give
-    the same bits. The caller's random generators are not changed.
+    (``settings.evaluate_every``). The run ends after ``settings.patience`` epochs without a better validation loss (or
+    metric), after ``settings.epochs``, when it has settled (``settings.tolerance``), or when its time is over, with the
+    model in evaluation mode. On a CPU, the same seed, weights, inputs and number of threads give the same bits. The
+    caller's random generators are not changed.
 
     Args:
         model: The model with its initial weights; ``model(*inputs)`` returns the logits of all nodes (n × C). It may
@@ -63,7 +63,7 @@ def train(
         settings: Hyper-parameters of training.
         seed: Seed of dropout.
         minutes: Begin no epoch that would end later than so many minutes from now; ``None`` for no limit. One epoch is
-            always made, and the last one that fits is evaluated.
+            always made, and the last one that is expected to fit is evaluated.
         watch: Further masks by name, whose accuracy is recorded but decides nothing.
         class_names: The names by which ``settings.class_weight`` calls the classes; by default their numbers.
         on_epoch: Called after each epoch.
@@ -103,7 +103,7 @@ def train(
             checkpoint.restore(state, run)
         try:
             while state.history.remaining(settings) > 0:
-                is_over, is_last = _time(budget, interruption)
+                is_over, is_last = _is_over_or_last(budget, interruption)
                 if is_over:
                     break
                 if repeated is not None and state.stepped is None:
@@ -129,7 +129,7 @@ def train(
     return _finish(state, state.history.why_ended(settings))
 
 
-def _time(budget: TimeBudget, interruption: Interruption) -> tuple[bool, bool]:
+def _is_over_or_last(budget: TimeBudget, interruption: Interruption) -> tuple[bool, bool]:
     """Whether the time is over, and whether it will be after the next epoch, for one process and thus for all.
 
     An interruption that was only noted is raised.
@@ -153,7 +153,7 @@ def _epoch(
     *,
     evaluate: bool,
 ) -> None:
-    """Make a training step, unless an interrupted run has made it, and evaluate it, or not; update the state."""
+    """Make a training step, unless an interrupted run has made it; evaluate it if so asked; update the state."""
     began, history = time.perf_counter(), state.history
     if state.stepped is None:
         state.begin_step()

@@ -62,7 +62,8 @@ class TrainingSettings(StageSettings):
     )
     evaluate_every: int | None = option(
         None,
-        "Number of epochs from one evaluation to the next. Only evaluated epochs can be the best. None is "
+        "Number of epochs from one evaluation to the next; the first and the last epoch are evaluated, too. Only "
+        "evaluated epochs can be the best. None is "
         f"{LARGE_INTERVAL} in graphs of more than {LARGE_GRAPH:,} nodes and 1 in others.",
         least=1,
     )
