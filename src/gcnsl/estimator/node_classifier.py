@@ -245,7 +245,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         test_mask: Tensor | None = None,
         executor: Executor | None = None,
     ) -> Self:
-        """Find the best ensemble for a checked graph; the labels of test nodes are not looked at before it is chosen."""
+        """Find the best ensemble for a checked graph; labels of test nodes are not looked at before it is chosen."""
         minutes = None if self.minutes is None else check_number("minutes", self.minutes, above=0)
         found, interruption = select_for_graph(
             encode_columns(data, train_mask | val_mask),
