@@ -12,6 +12,7 @@ SRC = Path(__file__).parents[1] / "src" / "gcnsl"
 TESTS = Path(__file__).parent
 ROOMS = (
     "version",
+    "lazy",
     "errors",
     "files",
     "checks",
@@ -25,6 +26,7 @@ ROOMS = (
     "pictures",
     "pages",
     "graph",
+    "identity",
     "datasets",
     "spectral",
     "reconnection",

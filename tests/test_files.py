@@ -1,6 +1,8 @@
 import hashlib
+import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,8 +13,17 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from gcnsl.errors import InputError, WriteError
-from gcnsl.files import atomic_write, digest, file_digest, reserved, write_tensors
+from gcnsl.errors import WriteError
+from gcnsl.files import (
+    LEFT_AFTER,
+    atomic_write,
+    check_writable,
+    digest,
+    file_digest,
+    new_folder,
+    parse_tensors,
+    save_tensors,
+)
 
 
 def test_atomic_write_makes_folders_and_leaves_no_other_file(tmp_path) -> None:
@@ -38,6 +49,77 @@ def test_a_file_is_whole_whenever_its_writer_is_killed(tmp_path) -> None:
         content = path.read_bytes()
         assert len(content) == size
         assert len(set(content)) == 1
+    for left in tmp_path.glob(".file.*"):  # if there is any
+        os.utime(left, (0, 0))
+    atomic_write(path, "later")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_many_processes_may_write_the_same_file(tmp_path) -> None:
+    script = (
+        "import sys; from gcnsl.files import atomic_write\n"
+        "for _ in range(50): atomic_write(sys.argv[1], sys.argv[2] * 2**18)"
+    )
+    path = tmp_path / "new" / "file"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", script, path, letter], stderr=subprocess.PIPE, text=True)
+        for letter in "abcd"
+    ]
+    while any(writer.poll() is None for writer in writers):
+        if path.exists():
+            content = path.read_text()
+            assert len(content) == 2**18
+            assert len(set(content)) == 1
+    assert [writer.communicate()[1] for writer in writers] == [""] * 4
+    assert [entry.name for entry in path.parent.iterdir()] == ["file"]
+
+
+def test_what_others_are_writing_stays(tmp_path) -> None:
+    for name, age in ((".file.new.part", 0), (".file.old.part", LEFT_AFTER + 60), (".other.old.part", LEFT_AFTER + 60)):
+        (tmp_path / name).mkdir()
+        then = (tmp_path / name).stat().st_mtime - age
+        os.utime(tmp_path / name, (then, then))
+    atomic_write(tmp_path / "file", "")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".file.new.part", ".other.old.part", "file"]
+
+
+def test_a_link_stays_a_link(tmp_path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    for content in ("first", "second"):
+        atomic_write(tmp_path / "link", content)
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "file").read_text() == content
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such pipes")
+def test_a_pipe_is_written_to_and_stays_one(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        atomic_write(tmp_path / "pipe", "content")
+        assert reader.stdout.read() == b"content"
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_files_have_the_permissions_that_the_umask_gives(tmp_path) -> None:
+    before = os.umask(0o027)
+    try:
+        atomic_write(tmp_path / "file", "content")
+        save_tensors(tmp_path / "tensors", {"a": torch.ones(3)})
+    finally:
+        os.umask(before)
+    for name in ("file", "tensors"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o640
+
+
+def test_new_folders_that_stay_empty_are_removed(tmp_path) -> None:
+    (tmp_path / "a").mkdir()
+    with suppress(ZeroDivisionError), new_folder(tmp_path / "a" / "b" / "c"):
+        assert (tmp_path / "a" / "b" / "c").is_dir()
+        raise ZeroDivisionError
+    assert list(tmp_path.rglob("*")) == [tmp_path / "a"]
+    with new_folder(tmp_path / "a" / "b" / "c"):
+        (tmp_path / "a" / "b" / "file").touch()
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "file"]
 
 
 def test_a_failed_write_leaves_the_old_content(tmp_path, monkeypatch) -> None:
@@ -48,7 +130,7 @@ def test_a_failed_write_leaves_the_old_content(tmp_path, monkeypatch) -> None:
         raise OSError("the disk is full")
 
     monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(WriteError, match=r"file can't be written \(the disk is full\): free the disk"):
+    with pytest.raises(WriteError, match=r"^cannot write .*file: the disk is full$"):
         atomic_write(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path], "nothing is left behind"
@@ -56,31 +138,27 @@ def test_a_failed_write_leaves_the_old_content(tmp_path, monkeypatch) -> None:
 
 def test_a_file_where_a_folder_is_needed_is_named(tmp_path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(WriteError, match=r"file/new.txt can't be written"):
+    with pytest.raises(WriteError, match=r"cannot write .*file/new.txt: Not a directory"):
         atomic_write(tmp_path / "file" / "new.txt", "new")
-    with pytest.raises(WriteError, match="file/model can't be written"), reserved(tmp_path / "file" / "model"):
-        pass
+    for path in (tmp_path / "file" / "model", tmp_path / "file" / "deeper" / "model"):
+        with pytest.raises(WriteError, match=r"cannot write .*/model: Not a directory"):
+            check_writable(path)
+    with pytest.raises(WriteError, match=r"cannot write .*: Is a directory"):
+        atomic_write(tmp_path, "new")
 
 
-HOLDER = (
-    "import sys, time; from pathlib import Path; from gcnsl.files import reserved\n"
-    "with reserved(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
-)
-
-
-def test_a_place_is_reserved_until_its_process_has_ended(tmp_path) -> None:
-    path = tmp_path / "new" / "model"
-    with subprocess.Popen([sys.executable, "-c", HOLDER, path], stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout.readline() == "held\n"
-        with pytest.raises(InputError, match="model is being written by another process: wait"), reserved(path):
-            pass
-        holder.kill()
-    with reserved(path), reserved(path.with_name("other")):
-        pass
-    assert list(path.parent.iterdir()) == []
+def test_whether_a_place_can_be_written_is_found_without_writing_there(tmp_path) -> None:
+    check_writable(tmp_path)
+    check_writable(tmp_path / "new" / "model")
+    assert list(tmp_path.iterdir()) == []
+    if sys.platform == "linux":
+        with pytest.raises(WriteError, match="cannot write /proc/model: "):
+            check_writable(Path("/proc/model"))
 
 
 TENSORS = {"a": torch.arange(6.0), "empty": torch.empty(0, 3), "number": torch.tensor(7), "mask": torch.tensor([True])}
+STRANGE = {"no columns": torch.empty(5, 0), "of rows": torch.empty(0, 3).T, "of a view": torch.ones(4, 3)[:, 3:]}
+"""Empty tensors that torch can't show as bytes."""
 
 
 def test_a_digest_is_that_of_content_not_of_order_or_memory() -> None:
@@ -88,6 +166,7 @@ def test_a_digest_is_that_of_content_not_of_order_or_memory() -> None:
     same["a"] = torch.arange(12.0)[::2] / 2
     assert digest(same, {"x": "1", "y": "2"}) == digest(TENSORS, {"y": "2", "x": "1"})
     assert digest(TENSORS, {}) == digest(TENSORS)
+    assert digest(STRANGE) == digest({name: torch.empty(tensor.shape) for name, tensor in STRANGE.items()})
 
 
 @pytest.mark.parametrize(
@@ -115,7 +194,7 @@ KINDS = [
 
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.lists(st.integers(0, 3), max_size=3)), max_size=8))
-def test_safetensors_reads_the_tensors_that_are_written(parts) -> None:
+def test_tensors_come_back(parts) -> None:
     generator = torch.Generator().manual_seed(0)
     tensors = {
         f"tensor {number}": torch.randint(0, 2, shape, generator=generator).to(kind)
@@ -123,7 +202,7 @@ def test_safetensors_reads_the_tensors_that_are_written(parts) -> None:
     }
     with TemporaryDirectory() as folder:
         path = Path(folder) / "file"
-        write_tensors(path, tensors, {"é": '"quoted"'})
+        save_tensors(path, tensors, {"é": '"quoted"'})
         with safe_open(path, framework="pt") as file:
             assert file.metadata() == {"é": '"quoted"'}
             assert sorted(file.keys()) == sorted(tensors)
@@ -132,19 +211,37 @@ def test_safetensors_reads_the_tensors_that_are_written(parts) -> None:
                 assert found.dtype == tensor.dtype
                 assert found.equal(tensor)
         assert file_digest(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+        parsed, metadata = parse_tensors(path.read_bytes())
+        assert metadata == {"é": '"quoted"'}
+        assert parsed.keys() == tensors.keys()
+        assert all(
+            parsed[name].dtype == tensor.dtype and parsed[name].equal(tensor) for name, tensor in tensors.items()
+        )
 
 
 def test_views_and_shared_memory_are_written_as_what_they_show(tmp_path) -> None:
     whole = torch.arange(12.0).reshape(3, 4)
-    write_tensors(tmp_path / "file", {"whole": whole, "part": whole[1:, ::2], "turned": whole.T})
+    save_tensors(tmp_path / "file", {"whole": whole, "part": whole[1:, ::2], "turned": whole.T, **STRANGE})
     found = load_file(tmp_path / "file")
     assert found["whole"].equal(whole)
     assert found["part"].equal(whole[1:, ::2])
     assert found["turned"].equal(whole.T)
-    assert (tmp_path / "file").stat().st_mode == _plain_file(tmp_path).stat().st_mode
+    assert {name: found[name].shape for name in STRANGE} == {name: tensor.shape for name, tensor in STRANGE.items()}
 
 
-def _plain_file(folder: Path) -> Path:
-    path = folder / "plain"
-    path.write_text("")
-    return path
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="it is a place where nobody can write")
+def test_the_reason_is_told_as_an_error_of_the_system() -> None:
+    with pytest.raises(OSError, match=r"\[Errno \d+\] "):
+        save_tensors(Path("/proc/file"), {"a": torch.ones(3)})
+
+
+def test_a_full_disk_is_told_as_one(tmp_path) -> None:
+    script = (
+        "import resource, signal, torch\nfrom pathlib import Path\nfrom gcnsl.files import replacing, save_tensors\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "with replacing(Path('file')) as temporary: save_tensors(temporary, {'a': torch.ones(10_000)})"
+    )
+    run = [sys.executable, "-c", script]
+    ended = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.stderr.endswith("gcnsl.errors.WriteError: cannot write file: File too large\n")
+    assert list(tmp_path.iterdir()) == []

@@ -3,7 +3,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from gcnsl import InputError
-from gcnsl.pictures import FORMATS, LITERAL_TEXT, check_picture, save_picture
+from gcnsl.pictures import FORMATS, check_picture, save_picture, text_style
 
 BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
@@ -23,10 +23,22 @@ def test_an_unknown_ending_is_refused() -> None:
 
 @pytest.mark.parametrize("text", ["$x_$", "$", r"\$a$", "$\\frac{"])
 def test_dollar_signs_are_no_formulas(tmp_path, text) -> None:
-    with mpl.rc_context(LITERAL_TEXT):
+    with mpl.rc_context(text_style()):
         figure = Figure()
         axes = figure.subplots()
         axes.set(title=text, xlabel=text)
         axes.set_xticks([0], [text])
         save_picture(figure, tmp_path / "p.svg")
     assert (tmp_path / "p.svg").exists()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_characters_that_no_font_has_are_drawn_without_a_word(tmp_path, kind, caplog, recwarn) -> None:
+    with mpl.rc_context(text_style()):
+        figure = Figure(layout="constrained")
+        axes = figure.subplots()
+        axes.set(title="東京 😀 \x07 \t عربي हिन्दी", xlabel="naïve")
+        axes.set_xticks([0], ["🦊"])
+        assert save_picture(figure, tmp_path / f"p{kind}").stat().st_size > 1000
+    assert not caplog.records
+    assert not recwarn.list

@@ -1,8 +1,13 @@
 import errno
+import hashlib
 import json
 import os
 import pickle
-from pathlib import Path
+import random
+import re
+import subprocess
+import sys
+import time
 
 import pytest
 import safetensors.torch
@@ -13,7 +18,19 @@ from hypothesis import strategies as st
 import gcnsl.storage
 from gcnsl import InputError
 from gcnsl.errors import WriteError
-from gcnsl.storage import CONFIG, FORMAT, TENSORS, check_place, load_folder, pack_strings, save_folder, unpack_strings
+from gcnsl.storage import (
+    CONFIG,
+    FORMAT,
+    LOCK,
+    READABLE,
+    TENSORS_OF_FORMAT_2,
+    UNFINISHED,
+    check_place,
+    load_folder,
+    pack_strings,
+    save_folder,
+    unpack_strings,
+)
 
 MODEL_CONFIG = {"rounds": 2, "epsilon": 0.1 + 0.2, "classes": ["é", "b"], "nested": {"10": None, "9": True}}
 MODEL_TENSORS = {
@@ -21,8 +38,19 @@ MODEL_TENSORS = {
     "half": torch.tensor([1.5, -2.0], dtype=torch.bfloat16),
     "start": torch.arange(5),
     "empty": torch.empty(0, 2),
+    "no columns": torch.empty(5, 0),
     "number": torch.tensor(7),
 }
+CHECKSUM = re.compile(r"tensors-([0-9a-f]{16})\.safetensors")
+
+
+def tensors_file(folder):
+    (found,) = folder.glob("tensors*")
+    return found
+
+
+def entries(folder) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir() if entry.name != LOCK)
 
 
 @pytest.fixture
@@ -42,7 +70,10 @@ def same(loaded) -> bool:
 
 def test_a_round_trip_keeps_every_bit(folder) -> None:
     assert same(load_folder(folder))
-    assert sorted(entry.name for entry in folder.iterdir()) == [CONFIG, TENSORS]
+    assert entries(folder) == [CONFIG, tensors_file(folder).name]
+    assert (
+        CHECKSUM.fullmatch(tensors_file(folder).name)[1] in json.loads((folder / CONFIG).read_text())["tensors_sha256"]
+    )
     assert [entry.name for entry in folder.parent.iterdir()] == ["model"], "nothing is left beside it"
 
 
@@ -68,34 +99,40 @@ def other_folder(tmp_path_factory):
 
 
 @settings(max_examples=500)
-@given(st.sampled_from([CONFIG, TENSORS]), st.floats(0, 1, exclude_max=True), st.integers(1, 255))
+@given(st.sampled_from([CONFIG, "tensors"]), st.floats(0, 1, exclude_max=True), st.integers(1, 255))
 def test_a_changed_byte_is_noticed_or_changes_nothing(other_folder, name, where, change) -> None:
-    content = (other_folder / name).read_bytes()
+    file = other_folder / name if name == CONFIG else tensors_file(other_folder)
+    content = file.read_bytes()
     changed = bytearray(content)
     changed[int(where * len(content))] ^= change
-    (other_folder / name).write_bytes(changed)
+    file.write_bytes(changed)
     refusal, loaded = None, None
     try:
         loaded = load_folder(other_folder)
     except InputError as error:
         refusal = str(error)
-    (other_folder / name).write_bytes(content)
+    file.write_bytes(content)
     assert str(other_folder) in refusal if refusal else same(loaded)
 
 
-@pytest.mark.parametrize("name", [CONFIG, TENSORS])
+@pytest.mark.parametrize("name", [CONFIG, "tensors"])
 @pytest.mark.parametrize("share", [0, 0.3, 0.99])
 def test_a_truncated_file_is_refused(folder, name, share) -> None:
-    content = (folder / name).read_bytes()
-    (folder / name).write_bytes(content[: int(share * len(content))])
-    with pytest.raises(InputError, match=rf"{folder} is not a complete model: {name} .*; restore it from a copy"):
+    file = folder / name if name == CONFIG else tensors_file(folder)
+    content = file.read_bytes()
+    file.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(InputError, match=rf"{folder} is not a complete model: {file.name} .*; restore it from a copy"):
         load_folder(folder)
 
 
-@pytest.mark.parametrize("name", [CONFIG, TENSORS])
+@pytest.mark.parametrize("name", [CONFIG, "tensors"])
 def test_a_missing_file_is_named(folder, name) -> None:
-    (folder / name).unlink()
-    with pytest.raises(InputError, match=f"{folder} is not a complete model: it has no file {name}"):
+    file = folder / name if name == CONFIG else tensors_file(folder)
+    file.unlink()
+    with pytest.raises(InputError, match=f"{folder} is not a complete model: it has no file {file.name}"):
+        load_folder(folder)
+    file.mkdir()
+    with pytest.raises(InputError, match=f"{folder} is not a complete model: .*{file.name}"):
         load_folder(folder)
 
 
@@ -109,7 +146,7 @@ def test_what_is_no_model_is_refused(folder, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "remedy"), [(FORMAT + 1, "install a newer gcnsl"), (FORMAT - 1, "train and save the model again")]
+    ("number", "remedy"), [(FORMAT + 1, "install a newer gcnsl"), (min(READABLE) - 1, "train and save the model again")]
 )
 def test_another_format_has_its_remedy(folder, number, remedy) -> None:
     document = json.loads((folder / CONFIG).read_text()) | {"format": number, "gcnsl": "9.1"}
@@ -129,9 +166,10 @@ def test_other_tensors_than_listed_are_refused(folder) -> None:
     rewrite(folder, tensors=sorted({*MODEL_TENSORS, "extra"} - {"empty"}))
     with pytest.raises(InputError, match=r"the tensors in .* are not those listed in config\.json"):
         load_folder(folder)
-    rewrite(folder, tensors=...)
-    with pytest.raises(InputError, match=r"config\.json is incomplete"):
-        load_folder(folder)
+    for change in ({"tensors": ...}, {"tensors_file": ...}, {"tensors_file": "../other/tensors.safetensors"}):
+        rewrite(folder, **change)
+        with pytest.raises(InputError, match=r"config\.json is incomplete"):
+            load_folder(folder)
 
 
 def test_a_pickle_in_place_of_the_tensors_is_not_run(folder, tmp_path) -> None:
@@ -140,9 +178,9 @@ def test_a_pickle_in_place_of_the_tensors_is_not_run(folder, tmp_path) -> None:
             return os.mkdir, (str(tmp_path / "harm"),)
 
     content = pickle.dumps(Harm())
-    (folder / TENSORS).write_bytes(content)
-    rewrite(folder, tensors_sha256=gcnsl.storage.hashlib.sha256(content).hexdigest())
-    with pytest.raises(InputError, match=f"{TENSORS} can't be read"):
+    tensors_file(folder).write_bytes(content)
+    rewrite(folder, tensors_sha256=hashlib.sha256(content).hexdigest())
+    with pytest.raises(InputError, match=f"{tensors_file(folder).name} can't be read"):
         load_folder(folder)
     assert not (tmp_path / "harm").exists()
 
@@ -168,47 +206,136 @@ def test_a_model_is_replaced_and_nothing_else(folder, tmp_path) -> None:
 
 
 def test_a_damaged_model_can_be_written_over(folder) -> None:
-    (folder / TENSORS).write_bytes(b"")
+    tensors_file(folder).write_bytes(b"")
     save_folder(folder, MODEL_CONFIG, MODEL_TENSORS)
     assert same(load_folder(folder))
 
 
+def as_version_0_2_0_wrote_it(folder) -> None:
+    tensors_file(folder).rename(folder / TENSORS_OF_FORMAT_2)
+    (folder / LOCK).unlink()
+    rewrite(folder, format=2, tensors_file=...)
+
+
+def test_a_model_of_version_0_2_0_is_read_and_replaced(folder) -> None:
+    as_version_0_2_0_wrote_it(folder)
+    assert entries(folder) == [CONFIG, TENSORS_OF_FORMAT_2]
+    assert same(load_folder(folder))
+    save_folder(folder, {"new": 1}, {})
+    assert load_folder(folder) == ({"new": 1}, {})
+    assert TENSORS_OF_FORMAT_2 not in entries(folder)
+
+
 @pytest.mark.parametrize("failing", [1, 2])
 def test_a_crash_while_replacing_leaves_the_old_model(folder, monkeypatch, failing) -> None:
-    calls, rename = [], os.rename
+    calls, replace = [], os.replace
 
     def crash(*names) -> None:
         calls.append(names)
         if len(calls) == failing:
             raise OSError("the plug was pulled")
-        rename(*names)
+        replace(*names)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "rename", crash)
-        with pytest.raises(OSError, match="plug"):
+        patch.setattr(os, "replace", crash)
+        with pytest.raises(WriteError, match=rf"^cannot write {folder}: the plug was pulled$"):
             save_folder(folder, {"new": 1}, {})
-    assert [entry.name for entry in folder.parent.iterdir()] == ["model"], "nothing is left behind"
-    assert same(load_folder(folder))
-
-
-def test_what_a_killed_process_left_is_settled_by_the_next(folder) -> None:
-    folder.rename(folder.with_name(".model.old"))
-    folder.with_name(".model.new").mkdir()
     assert same(load_folder(folder))
     save_folder(folder, {"new": 1}, {})
-    assert [entry.name for entry in folder.parent.iterdir()] == ["model"]
+    assert load_folder(folder) == ({"new": 1}, {})
+    assert len(entries(folder)) == 2, "what the crash left is gone"
 
 
-def test_a_full_disk_is_named_and_leaves_the_old_model(folder, monkeypatch) -> None:
+def test_what_a_killed_process_left_is_no_obstacle(tmp_path) -> None:
+    folder = tmp_path / "model"
+    (folder / UNFINISHED / "deeper").mkdir(parents=True)
+    for name in (LOCK, "tensors-0123456789abcdef.safetensors", f"{UNFINISHED}/.tmpAbc"):
+        (folder / name).write_text("killed")
+    save_folder(folder, MODEL_CONFIG, MODEL_TENSORS, overwrite=False)
+    assert same(load_folder(folder))
+    assert entries(folder) == [CONFIG, tensors_file(folder).name]
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
     def full(*_) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        with pytest.raises(WriteError, match=r"model can't be written \(No space left on device\): free the disk"):
-            save_folder(folder, {"new": 1}, {})
-    assert [entry.name for entry in folder.parent.iterdir()] == ["model"]
+    monkeypatch.setattr(os, "fsync", full)
+
+
+def test_a_full_disk_is_named_and_leaves_the_old_model(folder, full_disk) -> None:
+    with pytest.raises(WriteError, match=rf"^cannot write {folder}: No space left on device$"):
+        save_folder(folder, {"new": 1}, {})
+    assert len(entries(folder)) == 2
     assert same(load_folder(folder))
+
+
+def test_a_full_disk_leaves_no_new_folder(tmp_path, full_disk) -> None:
+    (tmp_path / "empty").mkdir()
+    for place in ("model", "new/deeper/model", "empty"):
+        with pytest.raises(WriteError, match=rf"cannot write {tmp_path / place}: No space"):
+            save_folder(tmp_path / place, {}, {})
+    assert list(tmp_path.rglob("*")) == [tmp_path / "empty"]
+
+
+def test_a_link_stays_a_link(tmp_path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "target")
+    for number in range(3):
+        save_folder(link, {"number": number}, MODEL_TENSORS)
+        assert link.is_symlink()
+        assert load_folder(link)[0] == load_folder(tmp_path / "target")[0] == {"number": number}
+
+
+SAVER = """
+import random, sys, time, torch
+from gcnsl.storage import save_folder
+for number in range(int(sys.argv[2])):
+    size = random.randrange(1, 100_000)
+    save_folder(sys.argv[1], {"size": size}, {"weight": torch.full((size,), float(size)), "empty": torch.empty(3, 0)})
+    print(number, flush=True)
+"""
+
+
+def saver(folder, number: int) -> subprocess.Popen:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-c", SAVER, folder, str(number)], text=True, **pipes)
+
+
+def check_whole(folder) -> None:
+    config, tensors = load_folder(folder)
+    assert tensors["weight"].shape == (config["size"],)
+    assert (tensors["weight"] == config["size"]).all()
+
+
+def test_processes_may_save_in_one_folder_while_others_read(tmp_path) -> None:
+    folder, reads = tmp_path / "model", 0
+    savers = [saver(folder, 30) for _ in range(3)]
+    while any(process.poll() is None for process in savers):
+        if reads or (folder / CONFIG).exists():
+            check_whole(folder)
+            reads += 1
+    assert [process.communicate()[1] for process in savers] == ["", "", ""]
+    assert reads > 100
+    assert entries(folder) == [CONFIG, tensors_file(folder).name]
+
+
+def test_a_model_is_whole_whenever_its_saver_is_killed(tmp_path) -> None:
+    folder, generator = tmp_path / "model", random.Random(0)
+    with saver(folder, 1) as first:
+        assert first.communicate()[1] == ""
+    for _ in range(4):
+        with saver(folder, 10_000) as process:
+            for _ in range(generator.randrange(1, 5)):
+                process.stdout.readline()
+            time.sleep(generator.uniform(0, 0.03))
+            process.kill()
+        check_whole(folder)
+        check_place(folder)
+    save_folder(folder, MODEL_CONFIG, MODEL_TENSORS)
+    assert same(load_folder(folder))
+    assert entries(folder) == [CONFIG, tensors_file(folder).name], "nothing of the killed ones is left"
 
 
 @given(st.lists(st.text(st.characters())))
@@ -218,9 +345,3 @@ def test_strings_come_back(texts) -> None:
     assert len(ends) == len(texts) + 1
     stored = safetensors.torch.load(safetensors.torch.save({"content": content, "ends": ends}))
     assert unpack_strings(stored["content"], stored["ends"]) == texts
-
-
-def test_a_mounted_disk_is_refused_before_any_work(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(Path, "is_mount", lambda path: path == tmp_path)
-    with pytest.raises(InputError, match="is a mounted disk, which can't be renamed: give a folder inside of it"):
-        check_place(tmp_path)

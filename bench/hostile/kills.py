@@ -1,4 +1,6 @@
-"""Commands that are killed at any moment and given again: nothing finished is lost or done twice, and results agree.
+"""`reproduce` and `search`, killed at any moment and given again: nothing finished is lost or done twice.
+
+:mod:`bench.hostile.faults` does this and more to ``train``.
 
 Each case is a command that is killed four times, and begins in a new folder whenever it ends before it is killed. A
 process that has imported everything is forked for each attempt, so that a kill hits the command rather than its
@@ -29,7 +31,6 @@ from bench.hostile.cases import Case
 import gcnsl
 from gcnsl import cli
 from gcnsl.experiments.result_exports import read_results
-from gcnsl.storage import load_folder
 
 ENDLESS = True
 SECONDS = 900
@@ -42,8 +43,6 @@ class Command(ABC):
     """A command, what it has finished at any moment, and what it leaves in the end."""
 
     arguments: str
-    share: int = 3
-    """How often it is tried, in relation to the others."""
     database: str = ""
     """The SQLite file that it writes to."""
 
@@ -61,38 +60,6 @@ class Ended(NamedTuple):
 
     code: int
     output: str
-
-
-class Train(Command):
-    """One method, with checkpoints: the same bits."""
-
-    arguments = f"train {GRAPH} --method mlp --set epochs=60 --set patience=60 --checkpoint-every 3 -o model"
-    share = 10
-
-    def finished(self, folder: Path) -> dict[str, Any]:
-        """Nothing: an older checkpoint may be replaced."""
-        return {}
-
-    def result(self, folder: Path) -> Any:
-        """The weights, and all files."""
-        weights = {name: tensor.numpy().tobytes() for name, tensor in load_folder(folder / "model")[1].items()}
-        return weights, sorted(path.name for path in folder.iterdir())
-
-
-class Auto(Command):
-    """The selection of the best model: finished fits are kept until the model is there."""
-
-    arguments = f"train {GRAPH} --minutes 0.1 --quality fast -o model"
-    share = 3
-
-    def finished(self, folder: Path) -> dict[str, Any]:
-        """The files of finished fits."""
-        return {path.name: path.read_bytes() for path in folder.glob("model.checkpoint/*.safetensors")}
-
-    def result(self, folder: Path) -> Any:
-        """All files and the shape of predictions: how far it gets depends on the time that is left."""
-        shape = gcnsl.NodeClassifier.load(folder / "model", device="cpu").predict_proba().shape
-        return shape, sorted(path.name for path in folder.iterdir())
 
 
 class Reproduce(Command):
@@ -115,7 +82,7 @@ class Search(Command):
     """Trials of a search: as many as were asked for, and settings in the end."""
 
     arguments = f"search {GRAPH} --method mlp --trials 5 --runs 1 --study study.db -o found.toml"
-    share, database = 5, "study.db"
+    database = "study.db"
 
     def finished(self, folder: Path) -> dict[str, Any]:
         """The finished trials."""
@@ -129,10 +96,15 @@ class Search(Command):
 
     def result(self, folder: Path) -> Any:
         """The number of trials, and all files."""
-        return len(self.finished(folder)), sorted(path.name for path in folder.iterdir())
+        return len(self.finished(folder)), _names(folder)
 
 
-COMMANDS: tuple[Command, ...] = (Train(), Reproduce(), Search(), Auto())
+COMMANDS: tuple[Command, ...] = (Reproduce(), Search())
+
+
+def _names(folder: Path) -> list[str]:
+    """All files, except for what was being written when a command was killed: others may be writing it still."""
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".part")
 
 
 LOADED_LATE = ("gcnsl.evaluation.hyperparameter_search", "gcnsl.evaluation.training_report", "gcnsl.experiments.run")
@@ -145,7 +117,7 @@ def cases(rng: random.Random) -> Iterator[Case]:
         import_module(module)
     known: dict[Command, tuple[float, Any]] = {}
     while True:
-        (command,) = rng.choices(COMMANDS, [command.share for command in COMMANDS])
+        command = rng.choice(COMMANDS)
         if command not in known:
             known[command] = undisturbed(command)
         name, seed = type(command).__name__.lower(), rng.randrange(2**31)

@@ -26,7 +26,7 @@ from bench.hostile.damage import damaged_bytes, damaged_document
 import gcnsl
 from gcnsl.cli import app
 from gcnsl.datasets import with_random_split
-from gcnsl.storage import CONFIG, TENSORS
+from gcnsl.storage import CONFIG, LOCK
 
 ENDLESS = True
 METHODS = ("gcn-sl", "gcn-sl-plus", "mlp", "logistic", "boosted-trees", "twins", "auto")
@@ -91,7 +91,8 @@ def fault(expected: Any, result: tuple[Any, bool]) -> str:
 
 
 def _spoilt(files: dict[str, bytes], how: str, rng: random.Random, canary: str) -> dict[str, bytes]:
-    files, name = dict(files), rng.choice([CONFIG, TENSORS])
+    files, name = dict(files), rng.choice(sorted(files))
+    (tensors,) = files.keys() - {CONFIG}
     if how == "bytes":
         if rng.random() < 0.1:
             del files[name]
@@ -106,9 +107,9 @@ def _spoilt(files: dict[str, bytes], how: str, rng: random.Random, canary: str) 
         if how == "config":
             document["config"] = damaged_document(document["config"], rng)
         else:
-            files[TENSORS] = _spoilt_tensors(files[TENSORS], rng)
-            document["tensors"] = sorted(safetensors.torch.load(files[TENSORS]))
-            document["tensors_sha256"] = hashlib.sha256(files[TENSORS]).hexdigest()
+            files[tensors] = _spoilt_tensors(files[tensors], rng)
+            document["tensors"] = sorted(safetensors.torch.load(files[tensors]))
+            document["tensors_sha256"] = hashlib.sha256(files[tensors]).hexdigest()
         del document["sha256"]
         document["sha256"] = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
         files[CONFIG] = json.dumps(document).encode()
@@ -164,5 +165,5 @@ def _trained(method: str) -> tuple[dict[str, bytes], Any]:
     classifier.fit_graph(with_random_split(gcnsl.from_tables(*_tables())))
     with tempfile.TemporaryDirectory() as folder:
         classifier.save(Path(folder, "model"))
-        files = {name: Path(folder, "model", name).read_bytes() for name in (CONFIG, TENSORS)}
+        files = {path.name: path.read_bytes() for path in Path(folder, "model").iterdir() if path.name != LOCK}
     return files, classifier.predict_proba()

@@ -1,4 +1,4 @@
-"""Commands on a disk that is full or read-only, or with files that another process has locked.
+"""`reproduce` and `search` on a disk that is full or read-only, or with files that another process has locked.
 
 They end in one line, keep what was finished, and complete their work once the disturbance is over. The disks are
 mounted in a namespace of this program, so Linux with ``unshare`` is needed.
@@ -20,11 +20,9 @@ from typing import Any
 
 from bench.hostile.cases import LONGEST_MESSAGE, Case
 from bench.hostile.kills import (
+    COMMANDS,
     SECONDS,
     Command,
-    Reproduce,
-    Search,
-    Train,
     attempt,
     completed,
     is_lost,
@@ -34,10 +32,8 @@ from bench.hostile.kills import (
 
 from gcnsl.evaluation import hyperparameter_search
 from gcnsl.experiments import result_store
-from gcnsl.files import reserved
 
 ENDLESS = True
-COMMANDS: tuple[Command, ...] = (Train(), Reproduce(), Search())
 PLACES = ("full", "read-only", "locked")
 SMALLEST, LARGEST = 24, 400
 """Sizes of a disk that becomes full, in kB; the tables need 12."""
@@ -117,10 +113,6 @@ def _disturbance(how: str, command: Command, folder: Path, rng: random.Random) -
 
 @contextmanager
 def _lock(command: Command, folder: Path) -> Iterator[None]:
-    if isinstance(command, Train):
-        with reserved(folder / "model"):
-            yield
-        return
     with closing(sqlite3.connect(folder / command.database, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         yield

@@ -3,9 +3,9 @@
 The names below are loaded when they are first used, so that ``import gcnsl`` costs nothing.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from gcnsl.lazy import lazy
 from gcnsl.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -15,24 +15,8 @@ if TYPE_CHECKING:
     from gcnsl.graph import from_arrays, from_data, from_networkx, from_scipy, from_tables
     from gcnsl.reconnection import reconnect, reconnected_edges
     from gcnsl.spectral import SpectralFeatures
-
-_HOME = {
-    "DownloadError": "gcnsl.errors",
-    "GCNSLClassifier": "gcnsl.estimator",
-    "GcnslError": "gcnsl.errors",
-    "InputError": "gcnsl.errors",
-    "NodeClassifier": "gcnsl.estimator",
-    "SpectralFeatures": "gcnsl.spectral",
-    "from_arrays": "gcnsl.graph",
-    "from_data": "gcnsl.graph",
-    "from_networkx": "gcnsl.graph",
-    "from_scipy": "gcnsl.graph",
-    "from_tables": "gcnsl.graph",
-    "load": "gcnsl.datasets",
-    "reconnect": "gcnsl.reconnection",
-    "reconnected_edges": "gcnsl.reconnection",
-    "synthetic": "gcnsl.datasets",
-}
+else:
+    __getattr__, __dir__ = lazy(__name__)
 
 __all__ = [
     "DownloadError",
@@ -51,13 +35,3 @@ __all__ = [
     "reconnected_edges",
     "synthetic",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])

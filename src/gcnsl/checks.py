@@ -1,6 +1,8 @@
 """Checks of single arguments. A value that is refused gets one sentence with its name, the value and the bounds."""
 
+import difflib
 import math
+import re
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -12,17 +14,26 @@ from gcnsl.errors import ArgumentError
 UNLABELLED = -1
 """The label of a node whose class is not known, as in scikit-learn's semi-supervised classifiers."""
 
-EPSILON_BOUNDS = {"least": 0.0, "most": 1.0}
+EPSILON_BOUNDS: dict[str, Any] = {"least": 0.0, "most": 1.0}
 """The bounds of ε, which is a cosine."""
 LARGEST = 2**31 - 1
 """The largest whole number, unless a check says otherwise: torch fails on larger ones with an error of its own."""
+
+
+def did_you_mean(value: Any, choices: Iterable[str]) -> str:
+    """The end of a message, ``"; did you mean X?"``, if one of the choices is spelled much like the value."""
+    wanted, known = str(value).lower(), {choice.lower(): choice for choice in choices}
+    inside = [choice for choice in known if len(wanted) > 1 and wanted in choice]
+    near = difflib.get_close_matches(wanted, known, n=1) or inside
+    return f"; did you mean {known[near[0]]}?" if near else ""
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str], *, or_else: str = "") -> Any:
     """Return a value that is one of the choices; ``or_else`` is added to the message, for what else is allowed."""
     choices = tuple(choices)
     if not isinstance(value, str) or value not in choices:
-        raise ArgumentError(name, value, f"must be one of {', '.join(choices)}{or_else}")
+        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+        raise ArgumentError(name, value, f"must be one of {', '.join(choices)}{or_else}{hint}")
     return value
 
 
@@ -42,6 +53,13 @@ def check_whole(name: str, value: Any, *, least: int = 0, most: int | None = Non
 def check_seed(value: Any, name: str = "seed") -> int:
     """Return a seed that all generators of random numbers take."""
     return check_whole(name, value, most=2**32 - 1)
+
+
+def check_device(value: Any) -> Any:
+    """Return the name of a device, or another value that torch may take for one; whether it is there, torch knows."""
+    if isinstance(value, str) and not re.fullmatch(r"auto|(cpu|cuda)(:\d+)?", value):
+        raise ArgumentError("device", value, "must be auto, cpu, cuda or cuda:N")
+    return value
 
 
 def check_generator(value: Any, name: str = "random_state") -> Any:

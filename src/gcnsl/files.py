@@ -1,66 +1,86 @@
-"""Files that are written completely or not at all, places that one process has to itself, and checksums."""
+"""Files that are written completely or not at all, and checksums."""
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
+import re
+import shutil
+import tempfile
+import time
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gcnsl.errors import InputError, WriteError
+from gcnsl.errors import WriteError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 BAD_ZIP = (zipfile.BadZipFile, zlib.error)
 """What reading a damaged npz file raises, besides the errors of Python's own types."""
-
-_SAFETENSORS_TYPES = {
-    "float64": "F64",
-    "float32": "F32",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "int64": "I64",
-    "int32": "I32",
-    "int16": "I16",
-    "int8": "I8",
-    "uint8": "U8",
-    "bool": "BOOL",
-}
-"""What the format calls the types of torch."""
+LEFT_AFTER = 3600.0
+"""Seconds after which a temporary folder must be that of a killed process, as nobody writes a file for so long."""
 
 
 def atomic_write(path: str | os.PathLike[str], content: bytes | str) -> None:
     """Write a file so that, after a crash at any moment, it holds either the old content or the new one.
 
-    Missing folders are created; strings are encoded in UTF-8.
+    Missing folders are created; strings are encoded in UTF-8. Any number of processes may write the same file at the
+    same time: the last one wins. A device or a pipe is written to, not replaced.
 
     Raises:
         WriteError: If the file can't be written. Nothing is left behind.
     """
-    with replacing(Path(path)) as temporary:
-        write_through(temporary, content)
+    path, content = Path(path), content.encode() if isinstance(content, str) else content
+    if path.is_char_device() or path.is_fifo():
+        with writing(path):
+            path.write_bytes(content)
+        return
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+        sync(temporary)
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """The temporary file to write in this block, which then takes the place of the file, as in :func:`atomic_write`.
 
-    It is in the same folder. If a killed process leaves it behind, the next write replaces it.
+    It is alone in a folder beside the file, so that a library may have temporary files of its own. If the path is a
+    link, it stays one.
     """
-    temporary = path.with_name(f".{path.name}.part")
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            yield temporary
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
+    target = Path(os.path.realpath(path))
+    with writing(path), new_folder(target.parent):
+        remove_leftovers(target, seconds=LEFT_AFTER)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".part", dir=target.parent) as folder:
+            yield Path(folder, "file")
+            os.replace(Path(folder, "file"), target)
+        sync(target.parent)
+
+
+def remove_leftovers(path: Path, *, seconds: float = 0.0) -> None:
+    """Remove what processes that were killed while they wrote a file have left, unless it is younger than so long."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        with contextlib.suppress(FileNotFoundError):  # another process was faster
+            if left.stat().st_mtime <= time.time() - seconds:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[None]:
+    """Make a folder and its parents for this block; those that were not there and are empty in the end are removed."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        if missing:
+            path.mkdir(parents=True, exist_ok=True)
+        yield
+    finally:
+        for folder in missing:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 @contextlib.contextmanager
@@ -68,81 +88,61 @@ def writing(path: Path) -> Iterator[None]:
     """Say which file or folder could not be written, and why, if an ``OSError`` is raised in this block."""
     try:
         yield
+    except WriteError:
+        raise
     except OSError as error:
-        reason = error.strerror or error
-        raise WriteError(
-            f"{path} can't be written ({reason}): free the disk, or give a place that allows it"
-        ) from error
+        raise WriteError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-@contextlib.contextmanager
-def reserved(path: Path) -> Iterator[None]:
-    """Reserve a place while this block runs, by a lock on a hidden file beside it.
+def check_writable(path: Path) -> None:
+    """Raise a WriteError if nothing can be written in a folder, which need not be there yet."""
+    with writing(path):
+        nearest = next(folder for folder in (path, *path.parents) if folder.exists())
+        with tempfile.TemporaryFile(dir=nearest) as file:
+            file.write(bytes(4096))  # a full disk takes empty files
 
-    Other processes that reserve the place get an error. The operating system releases the lock of a killed process.
+
+def save_tensors(path: Path, tensors: "Mapping[str, Tensor]", metadata: Mapping[str, str] | None = None) -> None:
+    """Write a safetensors file, and wait until it is on the disk; use it inside of :func:`replacing`.
+
+    Tensors may be on any device, be views, and share memory. The file has the permissions that new files have.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    path.touch()
+    mode = path.stat().st_mode  # the library's file is for its owner alone
+    try:
+        save_file(unshared(tensors), path, None if metadata is None else dict(metadata))
+    except SafetensorError as error:
+        number = re.search(r"(?:os error|code:) (\d+)", str(error))
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) if number else OSError(str(error)) from error
+    path.chmod(mode)
+    sync(path)
+
+
+def unshared(tensors: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
+    """The tensors as safetensors wants them: on the CPU, contiguous, and no two in the same memory."""
+    found: dict[str, Tensor] = {}
+    places = set[int]()
+    for name, tensor in tensors.items():
+        plain = tensor.detach().cpu().contiguous()
+        found[name] = plain.clone() if plain.untyped_storage().data_ptr() in places else plain
+        places.add(found[name].untyped_storage().data_ptr())
+    return found
+
+
+def parse_tensors(content: bytes) -> "tuple[dict[str, Tensor], dict[str, str]]":
+    """The tensors and the metadata of a safetensors file's content.
 
     Raises:
-        InputError: If another process has reserved the place.
-        WriteError: If nothing can be written there.
+        SafetensorError: If it is not the content of such a file.
     """
-    if os.name != "posix":  # other systems have no such locks
-        yield
-        return
-    import fcntl
+    from safetensors.torch import load
 
-    lock = path.with_name(f".{path.name}.lock")
-    with writing(path):
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("w")
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            message = f"{path} is being written by another process: wait until it has ended, or give another place"
-            raise InputError(message) from None
-        try:
-            yield
-        finally:
-            lock.unlink(missing_ok=True)
-
-
-def write_through(path: Path, content: bytes | str) -> None:
-    """Write a file and wait until it is on the disk."""
-    with path.open("wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def write_tensors(path: Path, tensors: "Mapping[str, Tensor]", metadata: Mapping[str, str] | None = None) -> None:
-    """Write a safetensors file and wait until it is on the disk.
-
-    The package safetensors reads what this writes. Its own writer copies tensors in some versions, makes the file
-    readable for its owner alone, and leaves a temporary file behind if it is killed.
-    """
-    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
-    ordered = sorted(tensors, key=lambda name: -tensors[name].element_size())  # so that every entry is aligned
-    end = 0
-    for name in ordered:
-        tensor = tensors[name]
-        begin, end = end, end + tensor.numel() * tensor.element_size()
-        kind = _SAFETENSORS_TYPES[str(tensor.dtype).removeprefix("torch.")]
-        header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [begin, end]}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for name in ordered:
-            file.write(_bytes_of(tensors[name]))
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _bytes_of(tensor: "Tensor") -> memoryview:
-    """The bytes of a tensor, without a copy if it is contiguous and on the CPU."""
-    import torch
-
-    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+    tensors = load(content)  # which checks the header
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return {name: tensor.clone() for name, tensor in tensors.items()}, header.get("__metadata__", {})
 
 
 def file_digest(path: Path) -> str:
@@ -154,15 +154,15 @@ def file_digest(path: Path) -> str:
     return total.hexdigest()
 
 
-def sync_folder(path: Path) -> None:
-    """Wait until the file names of a folder are on the disk; otherwise a power cut can lose a new file's name."""
-    if os.name != "posix":  # other systems can't open a folder, and don't need it
+def sync(path: Path) -> None:
+    """Wait until a file is on the disk, or the names in a folder; a power cut could lose them otherwise."""
+    if os.name != "posix" and path.is_dir():  # other systems can't open a folder, and don't need it
         return
-    folder = os.open(path, os.O_RDONLY)
+    opened = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
     try:
-        os.fsync(folder)
+        os.fsync(opened)
     finally:
-        os.close(folder)
+        os.close(opened)
 
 
 def digest(tensors: "Mapping[str, Tensor]", texts: Mapping[str, str] | None = None) -> str:
@@ -175,3 +175,12 @@ def digest(tensors: "Mapping[str, Tensor]", texts: Mapping[str, str] | None = No
     for name, text in sorted((texts or {}).items()):
         total.update(f"{name} {len(text)} {text}\n".encode())
     return total.hexdigest()
+
+
+def _bytes_of(tensor: "Tensor") -> memoryview:
+    """The bytes of a tensor, without a copy if it is contiguous and on the CPU."""
+    import torch
+
+    if not tensor.numel():  # torch can't view some of these as bytes
+        return memoryview(b"")
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data

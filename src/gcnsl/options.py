@@ -1,8 +1,8 @@
-"""Hyper-parameters that document and check themselves: type, range and meaning are stated once, in the declaration.
+"""Hyper-parameters that document and check themselves: all that is known of one is stated once, in its declaration.
 
     @dataclass(frozen=True)
     class Settings(Options):
-        lr: float = option(0.01, "Learning rate.", above=0)
+        lr: float = option(0.01, "Learning rate.", above=0, search=Log(0.001, 0.05))
 
 ``Settings(lr="fast")`` and ``Settings(lr=0)`` raise an error, and ``Settings.described()`` lists the hyper-parameters.
 """
@@ -14,23 +14,77 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from typing_extensions import Self
 
-from gcnsl.checks import check_choice, check_flag, check_number, check_whole
+from gcnsl.checks import check_choice, check_flag, check_number, check_whole, did_you_mean
 from gcnsl.errors import ArgumentError, InputError
+
+if TYPE_CHECKING:
+    from optuna.trial import BaseTrial
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-__all__ = ["NONE", "Option", "Options", "option", "read_assignments", "tomllib"]
-
+parse_toml = tomllib.loads
 NONE = "none"
 """Stands for ``None`` where a value is written as text, because TOML has no word for it."""
+
+
+class OneOf:
+    """A search range: these values."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values: tuple[Any, ...] | None = values
+
+    def __call__(self, trial: BaseTrial, name: str) -> Any:
+        """What a trial of Optuna suggests for the option of this name."""
+        return trial.suggest_categorical(name, self.values or ())
+
+    def __str__(self) -> str:
+        return ", ".join(in_words(value) for value in self.values or ())
+
+
+class Steps(OneOf):
+    """A search range: numbers in equal steps, both ends included; integers if the ends and the step are."""
+
+    def __init__(self, low: float, high: float, step: float = 1) -> None:
+        super().__init__(*(round(low + step * number, 6) for number in range(round((high - low) / step) + 1)))
+        self.low, self.high, self.step = low, high, step
+
+    def __call__(self, trial: BaseTrial, name: str) -> float:
+        """What a trial suggests."""
+        if isinstance(self.low, int) and isinstance(self.high, int) and isinstance(self.step, int):
+            return trial.suggest_int(name, self.low, self.high, step=self.step)
+        return round(trial.suggest_float(name, self.low, self.high, step=self.step), 6)
+
+    def __str__(self) -> str:
+        return f"{self.low:g} to {self.high:g}" + ("" if self.step == 1 else f" in steps of {self.step:g}")
+
+
+class Log:
+    """A search range: numbers of two digits whose logarithm is uniform, too many to be listed as ``values``."""
+
+    values = None
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+
+    def __call__(self, trial: BaseTrial, name: str) -> float:
+        """What a trial suggests."""
+        return float(f"{trial.suggest_float(name, self.low, self.high, log=True):.2g}")
+
+    def __str__(self) -> str:
+        return f"{self.low:g} to {self.high:g} on a logarithmic scale"
+
+
+Search = OneOf | Log
+ALL = OneOf()
+"""A search range: all values of an option that is a truth value or has some to choose from."""
 
 
 def option(
@@ -41,11 +95,21 @@ def option(
     most: float | None = None,
     above: float | None = None,
     below: float | None = None,
+    search: Search | None = None,
 ) -> Any:
-    """Declare a field of :class:`Options`: its default, a sentence about it and, for a number, its bounds."""
+    """Declare a field of :class:`Options`: its default, a sentence about it, the bounds of a number, and search range.
+
+    Without a search range, a search leaves the option as it is.
+    """
     bounds = {"least": least, "above": above, "most": most, "below": below}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
-    return field(default=default, metadata={"meaning": meaning, "bounds": given})
+    return field(default=default, metadata={"meaning": meaning, "bounds": given, "search": search})
+
+
+def redeclared(owner: type[Options], name: str, default: Any, **changes: Any) -> Any:
+    """The same option as in a parent class, with another default and, if it is given, another search range."""
+    inherited = next(each for each in fields(owner) if each.name == name)
+    return field(default=default, metadata={**inherited.metadata, **changes})
 
 
 class Option(NamedTuple):
@@ -56,6 +120,7 @@ class Option(NamedTuple):
     range: str
     """In words, e.g. ``"whole number >= 1"``."""
     default: Any
+    search: Search | None = None
 
 
 @dataclass(frozen=True)
@@ -78,11 +143,15 @@ class Options:
     @classmethod
     def described(cls) -> list[Option]:
         """Every hyper-parameter, in the order of declaration."""
-        declared = cls._declared()
-        return [
-            Option(each.name, each.metadata["meaning"], _range_in_words(*declared[each.name]), each.default)
-            for each in fields(cls)
-        ]
+        described = []
+        for each in fields(cls):
+            kinds, bounds = cls._declared()[each.name]
+            search = each.metadata["search"]
+            if search is ALL:
+                search = OneOf(True, False) if kinds == (bool,) else OneOf(*get_args(kinds[0]))
+            words = _range_in_words(kinds, bounds)
+            described.append(Option(each.name, each.metadata["meaning"], words, each.default, search))
+        return described
 
     @classmethod
     def names(cls) -> list[str]:
@@ -93,7 +162,8 @@ class Options:
         """A copy with other values."""
         for name in values:
             if name not in self.names():
-                raise InputError(f"{name}: there is no such option; there are {', '.join(self.names())}")
+                hint = did_you_mean(name, self.names())
+                raise InputError(f"{name}: there is no such option; there are {', '.join(self.names())}{hint}")
         return replace(self, **values)
 
     @classmethod
@@ -133,7 +203,7 @@ def read_assignments(texts: Mapping[str, str]) -> dict[str, Any]:
 
 def _read(text: str) -> Any:
     try:
-        document = tomllib.loads(f"value = {text}")
+        document = parse_toml(f"value = {text}")
     except (ValueError, RecursionError):
         return text
     return document["value"] if len(document) == 1 else text
@@ -149,6 +219,13 @@ def _whole_numbers(name: str, value: Any, bounds: Mapping[str, Any]) -> tuple[in
     if not isinstance(value, tuple | list):
         raise ArgumentError(name, value, "must be a list of whole numbers, such as [0, 1, 2]")
     return tuple(check_whole(name, each, **bounds) for each in value)
+
+
+def in_words(value: Any) -> str:
+    """A value as ``--set`` takes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return NONE if value is None else str(value)
 
 
 def _range_in_words(kinds: tuple[Any, ...], bounds: Mapping[str, float]) -> str:

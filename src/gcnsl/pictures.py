@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gcnsl.errors import ArgumentError
 from gcnsl.files import atomic_write
@@ -14,8 +15,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
-LITERAL_TEXT = {"text.parse_math": False}
-"""For ``mpl.rc_context``: users' names are shown as they are, though Matplotlib takes dollar signs for formulas."""
+FONTS = (
+    "DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Noto Sans Arabic",
+    "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Emoji", "WenQuanYi Zen Hei",
+    "WenQuanYi Micro Hei", "Droid Sans Fallback", "Microsoft YaHei", "SimHei", "Yu Gothic", "MS Gothic",
+    "Malgun Gothic", "PingFang SC", "Hiragino Sans", "Apple SD Gothic Neo", "Arial Unicode MS", "Segoe UI Symbol",
+)  # fmt: skip
+"""Where glyphs are looked for, as far as the machine has these fonts."""
+
+
+def text_style() -> dict[str, Any]:
+    """For ``mpl.rc_context``: users' names are shown as they are, in whatever script.
+
+    Matplotlib would take dollar signs for formulas, and warn of every font that is not there.
+    """
+    from matplotlib.font_manager import fontManager
+
+    there = set(fontManager.get_font_names())
+    return {"text.parse_math": False, "font.family": [font for font in FONTS if font in there]}
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:
@@ -29,6 +46,8 @@ def save_picture(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write a figure in the format given by the file's ending, and return the path."""
     path = check_picture(path)
     content = io.BytesIO()
-    figure.savefig(content, format=path.suffix[1:].lower())
+    with warnings.catch_warnings():  # a character that no font has is drawn as a box, which says enough
+        warnings.simplefilter("ignore", UserWarning)
+        figure.savefig(content, format=path.suffix[1:].lower())
     atomic_write(path, content.getvalue())
     return path

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.utils import add_remaining_self_loops, coalesce, remove_self_loops
+from torch_geometric.utils import add_remaining_self_loops, coalesce, degree, remove_self_loops, scatter
 
 SPARSE_SHARE = 0.15
 """Up to this share of nonzero entries, a sparse product is faster than a dense one."""
@@ -26,14 +26,15 @@ _Pattern = tuple[Tensor, Tensor]
 
 
 def csr_tensor(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The torch CSR tensor of this shape, from row pointers (n + 1) and a column and a value per stored entry.
+    """The torch CSR tensor of this shape, from row pointers (n + 1) and a column and a value per stored entry."""
+    return torch.sparse_csr_tensor(start, column, values, size=shape)
 
-    torch's warnings that the layout is in beta and that its invariants are not checked are suppressed: the parts come
-    from code that keeps the invariants.
-    """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)
-        return torch.sparse_csr_tensor(start, column, values, size=shape)
+
+# torch warns once in a process that the layout is in beta and that its invariants are not checked. It is made to do so
+# here, where nobody sees it, so that no later tensor does, in whatever thread; our parts keep the invariants.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", UserWarning)
+    csr_tensor(torch.tensor([0, 0]), torch.tensor([], dtype=torch.int64), torch.tensor([]), (1, 1))
 
 
 def as_tensor(array: NDArray[Any]) -> Tensor:
@@ -137,6 +138,13 @@ def adjacency_matrix(edge_index: Tensor, num_nodes: int, *, self_loops: bool) ->
     return sp.csr_array((ones, target, start), shape=(num_nodes, num_nodes))
 
 
+def pairs_in_two_steps(edge_index: Tensor, num_nodes: int) -> int:
+    """The most pairs of nodes that can be two steps apart: a node's walks of two steps, at most n, over all nodes."""
+    source, target = edge_index
+    walks = scatter(degree(source, num_nodes, dtype=torch.float64)[target], source, dim_size=num_nodes)
+    return int(walks.clamp(max=num_nodes).sum())
+
+
 class SparseMatrix:
     """A constant sparse matrix M (n × m) for products M·B. It also stores Mᵀ, for the backward pass.
 
@@ -152,17 +160,15 @@ class SparseMatrix:
 
     def __init__(self, matrix: Tensor) -> None:
         n, m = matrix.shape
-        start, column = matrix.crow_indices(), matrix.col_indices()
-        row = torch.repeat_interleave(torch.arange(n, device=matrix.device), start.diff())
+        # MKL reads 32-bit indices: torch would convert others for every product
+        start, column = matrix.crow_indices().int(), matrix.col_indices().int()
         self.shape = n, m
         self.values = matrix.values().detach()  # not a view, which would keep the whole tensor
-        order = torch.argsort(column, stable=True)
-        size = torch.bincount(column, minlength=m)
-        transposed_start = torch.cat([size.new_zeros(1), size.cumsum(0)])
-        # MKL reads 32-bit indices: torch would convert others for every product
-        self._pattern = start.int(), column.int()
-        self._transposed_pattern = transposed_start.int(), row[order].int()
-        self._order = order.int()
+        number = np.arange(len(column), dtype=np.int32)
+        swapped = sp.csr_array((number, column.cpu().numpy(), start.cpu().numpy()), shape=(n, m)).tocsc()
+        parts = (torch.from_numpy(part).int().to(matrix.device) for part in (swapped.indptr, swapped.indices))
+        self._pattern, self._transposed_pattern = (start, column), (next(parts), next(parts))
+        self._order = torch.from_numpy(swapped.data).to(matrix.device)
 
     @classmethod
     def from_edges(cls, edge_index: Tensor, weight: Tensor, num_nodes: int) -> SparseMatrix:

@@ -38,13 +38,18 @@ def test_a_model_that_was_interrupted_is_named(values, told, capsys) -> None:
 
 def test_the_best_so_far_is_saved_unless_an_older_model_is_spared(tmp_path) -> None:
     classifier, interruption = Saved(History(stopped="interrupted")), Interrupted("after 3 models; what", "so far")
-    told = save_so_far(classifier, interruption, tmp_path / "model", spared=False)
+    output, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
+    asked = SimpleNamespace(output=output, checkpoint=lambda: checkpoint)
+    told = save_so_far(classifier, interruption, asked, spared=False)
     assert told.startswith(f"after 3 models; {tmp_path / 'model'} is the best model so far. This begins anew:\n  gcnsl")
-    (tmp_path / "model.checkpoint").mkdir()
-    told = save_so_far(classifier, interruption, tmp_path / "model", spared=True)
-    assert "is still the older model. This continues:" in told
+    checkpoint.mkdir()
+    assert "is still the older model. This continues:" in save_so_far(classifier, interruption, asked, spared=True)
+    asked = SimpleNamespace(output=output, checkpoint=lambda: None)
+    told = save_so_far(classifier, interruption, asked, spared=True)
+    assert "This begins anew" in told, "the checkpoint is that of another command"
     assert classifier.places == [tmp_path / "model"]
-    assert "nothing was saved: -o FOLDER" in save_so_far(classifier, interruption, None, spared=False)
+    asked = SimpleNamespace(output=None, checkpoint=lambda: None)
+    assert "nothing was saved: -o FOLDER" in save_so_far(classifier, interruption, asked, spared=False)
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_ctrl_c_anywhere_is_one_line(gcnsl, monkeypatch) -> None:
     assert gcnsl("train", "debian") == (cli.INTERRUPTED, "", "Interrupted: before anything was finished\n")
 
 
-def test_warnings_of_others_say_where_they_come_from(gcnsl, monkeypatch) -> None:
+def test_warnings_of_others_are_for_developers(gcnsl, monkeypatch, capsys) -> None:
     def read(self, **_):
         warnings.warn("odd", UserWarning, stacklevel=1)
         raise InputError("and wrong")
@@ -62,10 +62,12 @@ def test_warnings_of_others_say_where_they_come_from(gcnsl, monkeypatch) -> None
     monkeypatch.setattr(GraphSource, "read", read)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        _, _, err = gcnsl("inspect", "debian")
+        assert gcnsl("inspect", "debian")[2] == "Error: and wrong\n"
+        with pytest.raises(InputError):
+            gcnsl("--debug", "inspect", "debian")
+    err = capsys.readouterr().err
     assert err.startswith(f"Warning: {__file__}:")
     assert "UserWarning: odd" in err
-    assert err.endswith("Error: and wrong\n")
 
 
 @pytest.mark.parametrize(

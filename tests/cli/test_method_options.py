@@ -4,6 +4,7 @@ import pytest
 
 from gcnsl import cli
 from gcnsl.methods import METHODS
+from gcnsl.methods.search_space import space_of
 from gcnsl.training import METRICS
 
 
@@ -17,6 +18,8 @@ def test_every_option_is_listed_with_meaning_range_and_default(gcnsl, method) ->
         assert name in out
         assert option["meaning"].endswith(".")
         assert option["range"]
+    searched = {name for name, option in answer.items() if option["search"] is not None}
+    assert searched == space_of(method).keys()
 
 
 def test_all_methods_and_metrics_are_listed(gcnsl) -> None:

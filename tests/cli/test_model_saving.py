@@ -6,14 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from filelock import FileLock
 
 from gcnsl import NodeClassifier
-from gcnsl.files import reserved
 
 from .cases import TRAIN
 
 PROGRAM = (sys.executable, "-m", "gcnsl")
+SPACE = "No space left on device"
 
 
 @pytest.fixture
@@ -26,42 +28,55 @@ def command(people, tmp_path, monkeypatch):
 
 @pytest.fixture
 def full_disk(monkeypatch):
-    """Let nothing be written below some folders, as on a disk without space."""
+    """Let nothing be written below some folders, as on a disk without space, until it is called again."""
+    fsync, full = os.fsync, []
+
+    def fail(descriptor: int) -> None:
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        if any(path.startswith(str(folder)) for folder in full):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
 
     def fill(*folders: Path) -> None:
-        fsync = os.fsync
+        full[:] = folders
 
-        def fail(descriptor: int) -> None:
-            path = os.readlink(f"/proc/self/fd/{descriptor}")
-            if any(path.startswith(str(folder)) for folder in folders):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            fsync(descriptor)
-
-        monkeypatch.setattr(os, "fsync", fail)
-
+    monkeypatch.setattr(os, "fsync", fail)
     return fill
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks at /proc")
 
 
-def test_a_model_without_a_place_is_rescued(gcnsl, command, tmp_path, full_disk) -> None:
-    full_disk(tmp_path / ".model.new")
-    code, _, err = gcnsl(*command)
+def auto(command) -> tuple:
+    """The same for a short search of the best model."""
+    at = command.index("--method")
+    return (*command[:at], "--minutes", "0.05", "--quality", "fast", *command[command.index("--quiet") :])
+
+
+@pytest.mark.parametrize("kind", [tuple, auto])
+def test_a_model_without_a_place_is_rescued(gcnsl, command, tmp_path, full_disk, kind) -> None:
+    full_disk(tmp_path / "model" / ".saving")
+    code, _, err = gcnsl(*kind(command))
     assert code == 2
-    assert f"Error: {tmp_path / 'model'} can't be written (No space left on device): free the disk" in err
+    assert f"Error: cannot write {tmp_path / 'model'}: {SPACE}; the model is in " in err
     (rescued,) = tmp_path.glob("rescued/*/model")
-    assert f"the model is in {rescued}: move it" in err
+    assert err.endswith(f"the model is in {rescued}: move it to where you want it\n")
     assert len(NodeClassifier.load(rescued).predict()) == 90
     assert (tmp_path / "model.checkpoint").exists()
+    assert not (tmp_path / "model").exists()
 
 
-def test_without_any_place_the_same_command_saves_what_was_trained(gcnsl, command, tmp_path, full_disk) -> None:
-    full_disk(tmp_path / ".model.new", tmp_path / "rescued")
-    code, _, err = gcnsl(*command)
+@pytest.mark.parametrize("kind", [tuple, auto])
+def test_without_any_place_the_same_command_saves_what_was_trained(gcnsl, command, tmp_path, full_disk, kind) -> None:
+    full_disk(tmp_path / "model" / ".saving", tmp_path / "rescued")
+    code, _, err = gcnsl(*kind(command))
     assert code == 2
     assert err.endswith(f"the run is in {tmp_path / 'model.checkpoint'}, and the same command continues it\n")
-    assert not list(tmp_path.glob(".model*")), "no part of a model is left"
+    assert not list(tmp_path.glob("*model*/.saving")), "no part of a model is left"
+    assert list((tmp_path / "rescued").iterdir()) == []
+    full_disk()
+    assert gcnsl(*kind(command))[0] == 0
+    assert sorted(path.name for path in tmp_path.glob("*model*")) == ["model"]
 
 
 @pytest.mark.filterwarnings("always")
@@ -69,24 +84,88 @@ def test_nothing_at_all_can_be_written(gcnsl, command, tmp_path, full_disk) -> N
     full_disk(tmp_path)
     code, _, err = gcnsl(*command)
     assert code == 2
-    assert "Warning: the run is not saved: " in err
+    assert f"Warning: the run is not saved: cannot write {tmp_path / 'model.checkpoint'}: {SPACE}" in err
     assert err.endswith("the model is lost\n")
     assert not list(tmp_path.glob("*model*"))
 
 
+@pytest.mark.filterwarnings("always")
+def test_models_that_cannot_be_written_make_an_ensemble(gcnsl, command, tmp_path, full_disk) -> None:
+    full_disk(tmp_path / "model.checkpoint")
+    code, _, err = gcnsl(*auto(command))
+    assert code == 0
+    assert err.count("Warning: cannot write ") == 1
+    assert f"{SPACE}; what is in {tmp_path / 'model.checkpoint'} stays, but the rest can't be resumed" in err
+    assert len(NodeClassifier.load(tmp_path / "model").leaderboard_) > 3
+    assert sorted(path.name for path in tmp_path.glob("*model*")) == ["model"]
+
+
 def test_a_place_that_cannot_be_written_is_refused_before_training(gcnsl, command, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("gcnsl.estimator.node_classifier.fit", None)
-    (tmp_path / "model").write_text("mine")
-    code, _, err = gcnsl(*command[:-1], tmp_path / "model" / "inner")
-    assert code == 2
-    assert "inner can't be written (" in err
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "notes.txt").write_text("mine")
+    refusals = {
+        tmp_path / "file": "file is a file: give the name of a folder",
+        tmp_path / "file" / "inner": f"cannot write {tmp_path}/file/inner: Not a directory",
+        tmp_path / "folder": "folder holds something other than a model: give another folder",
+        Path("/proc/model"): "cannot write /proc/model: ",
+    }
+    for place, refusal in refusals.items():
+        code, _, err = gcnsl(*command[:-1], place)
+        assert code == 2
+        assert refusal in err
 
 
-def test_a_second_training_with_the_same_output_is_told_so(command, tmp_path) -> None:
-    with reserved(tmp_path / "model"):
-        second = subprocess.run([*PROGRAM, *map(str, command)], capture_output=True, text=True, check=False)
-    assert second.returncode == 2
-    assert second.stderr == (
-        f"Error: {tmp_path / 'model'} is being written by another process: wait until it has ended, or give another "
-        "place\n"
+def test_a_second_training_with_the_same_output_says_that_it_cannot_be_resumed(gcnsl, command, tmp_path) -> None:
+    checkpoint, lock = tmp_path / "model.checkpoint", tmp_path / ".model.checkpoint.lock"
+    with FileLock(lock):
+        checkpoint.write_text("what another command has reached")
+        code, _, err = gcnsl(*command)
+    assert (code, err) == (0, f"Note: another command is using {checkpoint}, so this run can't be resumed\n")
+    assert checkpoint.read_text() == "what another command has reached"
+    assert len(NodeClassifier.load(tmp_path / "model").predict()) == 90
+    checkpoint.unlink()
+    assert gcnsl(*command)[::2] == (0, "")
+    assert not list(tmp_path.glob("*.lock")), "what a killed command has left is no obstacle, and goes"
+
+
+def test_two_trainings_at_once_both_save(command, tmp_path) -> None:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    runs = [subprocess.Popen([*PROGRAM, *map(str, command)], text=True, **pipes) for _ in range(2)]
+    told = [run.communicate()[1] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0]
+    note = f"Note: another command is using {tmp_path / 'model.checkpoint'}, so this run can't be resumed\n"
+    assert set(told) <= {"", note}
+    assert len(NodeClassifier.load(tmp_path / "model").predict()) == 90
+    assert sorted(path.name for path in tmp_path.glob("*model*")) == ["model"]
+
+
+@pytest.mark.parametrize("columns", [{}, {"colour": ["red", "blue", "red"], "shape": ["round", "flat", "flat"]}])
+@pytest.mark.parametrize("how", [TRAIN, ("--minutes", "0.05", "--quality", "fast")])
+def test_tables_without_a_number_go_all_the_way(gcnsl, tmp_path, columns, how) -> None:
+    names = [f"n{i}" for i in range(30)]
+    nodes = pd.DataFrame(
+        {"id": names, **{name: 10 * values for name, values in columns.items()}, "label": [*"abc"] * 10}
     )
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    pd.DataFrame({"source": names, "target": names[3:] + names[:3]}).to_csv(tmp_path / "edges.csv", index=False)
+    tables, model = ("--nodes", tmp_path / "nodes.csv", "--edges", tmp_path / "edges.csv"), tmp_path / "model"
+    assert gcnsl("train", *tables, *how, "--quiet", "-o", model)[0] == 0
+    assert gcnsl("predict", model, *tables, "--quiet", "-o", tmp_path / "predictions.csv")[0] == 0
+    assert gcnsl("report", model, "--quiet", "--seconds", "0.1", "-o", tmp_path / "page.html")[0] == 0
+    assert pd.read_csv(tmp_path / "predictions.csv")["id"].tolist() == names
+
+
+def test_a_link_to_a_folder_stays_one(gcnsl, command, tmp_path) -> None:
+    (tmp_path / "model").symlink_to(tmp_path / "target")
+    for _ in range(2):
+        assert gcnsl(*command)[0] == 0
+        assert (tmp_path / "model").is_symlink()
+    assert len(NodeClassifier.load(tmp_path / "target").predict()) == 90
+
+
+def test_a_folder_that_this_command_has_made_goes_if_nothing_is_in_it(gcnsl, tmp_path) -> None:
+    missing = ("train", "--nodes", "missing.csv", "--edges", "missing.csv", "--quiet", "-o")
+    assert gcnsl(*missing, tmp_path / "new" / "model")[0] == 2
+    assert not (tmp_path / "new").exists()

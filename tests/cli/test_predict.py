@@ -54,7 +54,7 @@ def test_a_value_that_is_no_feature_is_named_without_options_that_training_had(g
     nodes.to_csv(tmp_path / "nodes.csv", index=False)
     code, _, err = gcnsl("predict", model, *people)
     assert code == cli.BAD_INPUT
-    assert err.endswith("row 1, column 'f0' is 1e+300: features must be finite in float32; clip it\n")
+    assert err.endswith("row 1, column 'f0' is far beyond the values of the training rows: correct or clip it\n")
 
 
 def test_probabilities_of_all_classes_as_parquet(gcnsl, model, tmp_path) -> None:
@@ -230,3 +230,30 @@ def test_predictions_for_a_spreadsheet_hold_no_formulas(gcnsl, people, tmp_path,
         assert code == 0, err
         found.append(set(pd.read_csv(tmp_path / "p.csv")["predicted"]))
     assert found[1] == {name.replace("=1+1", "'=1+1") for name in found[0]}
+
+
+@pytest.mark.parametrize("labels", [[3, 1, 7], [1, -1, 1], [True, False, True]])
+def test_labels_keep_their_type_from_the_table_to_the_predictions(gcnsl, frames, people, tmp_path, labels) -> None:
+    nodes = frames[0].assign(label=[labels[i % 3] for i in range(90)])
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    assert gcnsl("train", *people, "--method", "logistic", "-o", tmp_path / "model", "--quiet")[0] == 0
+    assert gcnsl("predict", tmp_path / "model", *people, "-o", tmp_path / "out.csv")[0] == 0
+    found = pd.read_csv(tmp_path / "out.csv")["predicted"]
+    assert found.dtype == nodes["label"].dtype == NodeClassifier.load(tmp_path / "model").predict().dtype
+    assert (found == nodes["label"]).mean() > 0.3
+
+
+def test_the_model_remembers_which_labels_are_unknown(gcnsl, frames, people, tmp_path) -> None:
+    regions = np.array(["NA", "EU", "AS"])
+    frames[0].assign(label=regions[np.arange(90) % 3]).to_csv(tmp_path / "nodes.csv", index=False)
+    train = ("train", *people, "--method", "logistic", "-o", tmp_path / "model")
+    code, out, err = gcnsl(*train)
+    assert code == 0
+    assert "Warning: 30 rows have the label NA, which counts as unknown: --unknown '' keeps it as a class" in err
+    code, out, err = gcnsl(*train, "--unknown", "")
+    assert (code, err) == (0, "")
+    assert NodeClassifier.load(tmp_path / "model").classes_.tolist() == ["AS", "EU", "NA"]
+    code, out, err = gcnsl("predict", tmp_path / "model", *people, "--evaluate", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["evaluation"]["unknown"] == 0
+    assert json.loads(out)["evaluation"]["quality"]["nodes"] == 18, "a fifth of the 90, those with NA among them"

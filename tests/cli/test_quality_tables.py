@@ -23,7 +23,7 @@ def test_every_class_is_a_row_whatever_it_is_called(capsys, monkeypatch) -> None
     print_classes(QUALITY)
     rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "│ [red] │ 2 │ 100.0% │ 50.0% │ 66.7% │" in rows
-    assert "│ green │ 0 │ 0.0% │ 0.0% │ 0.0% │" in rows
+    assert "│ green │ 0 │ – │ – │ – │" in rows
 
 
 def test_even_classes_need_no_remark(capsys) -> None:

@@ -12,7 +12,7 @@ def test_a_model_without_a_graph_is_measured_on_validation_nodes(gcnsl, model, t
     code, out, err = gcnsl("report", model, "-o", tmp_path / "page.html", "--seconds", 0)
     assert (code, err) == (0, "")
     assert f"Page: {tmp_path / 'page.html'} (" in out
-    assert "measured on validation nodes" in out
+    assert "measured on 26 validation nodes" in out
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<h1>model</h1>" in page
     assert "Measured on validation nodes" in page
@@ -47,7 +47,7 @@ def test_without_labels_validation_nodes_are_measured(gcnsl, model, people, tmp_
     frames[0].drop(columns="label").to_csv(tmp_path / "nodes.csv", index=False)
     code, out, err = gcnsl("report", model, *people, "-o", tmp_path / "page.html", "--seconds", 0)
     assert (code, err) == (0, "")
-    assert "measured on validation nodes" in out
+    assert "measured on 26 validation nodes" in out
 
 
 def test_training_writes_the_page_too(gcnsl, people, tmp_path) -> None:

@@ -4,12 +4,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gcnsl import NodeClassifier
-from gcnsl.selection import tournament
+from gcnsl.selection import fold_fit, tournament
 
 from ..selection.cases import make_quick
 
@@ -33,7 +34,7 @@ def test_the_best_is_found_shown_saved_and_used(gcnsl, people, tmp_path) -> None
         "for comparison",
         "verdict",
         "test accuracy",
-        "each judged by models that had not learned from it",
+        "each predicted by models that had not learned from it",
         "recall",
         f"gcnsl predict {model} -o predictions.csv",
     ):
@@ -44,6 +45,26 @@ def test_the_best_is_found_shown_saved_and_used(gcnsl, people, tmp_path) -> None
     code, out, err = gcnsl("explain", model, "p12")
     assert (code, err) == (0, "")
     assert "Probabilities: " in out
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_fails_is_named_and_with_debug_it_is_shown(gcnsl, people, monkeypatch) -> None:
+    fit = fold_fit.fit
+
+    def fails(prepared, **options):
+        if prepared.method.name == "mlp":
+            raise ArithmeticError("a mistake")
+        return fit(prepared, **options)
+
+    monkeypatch.setattr(fold_fit, "fit", fails)
+    code, out, err = gcnsl("train", *people, *FAST)
+    assert (code, err) == (0, "")
+    assert "failed: ArithmeticError: a mistake" in out
+    code, _, err = gcnsl("--debug", "train", *people, *FAST)
+    assert code == 0
+    assert err.startswith("Debug: MLP, fold 1, has failed\nTraceback (most recent call last):")
+    assert "in fails\n" in err
+    assert gcnsl("train", *people, *FAST)[2] == ""
 
 
 @pytest.mark.usefixtures("quick")
@@ -103,6 +124,67 @@ def test_an_interruption_saves_the_best_so_far_and_the_same_command_goes_on(
     code, _, err = gcnsl(*command)
     assert (code, err) == (0, f"Continuing: from {tmp_path / 'model.checkpoint'}\n")
     assert NodeClassifier.load(tmp_path / "model").history_.stopped == "complete"
+
+
+def wait_until(holds, process) -> None:
+    deadline = time.monotonic() + 240
+    while not holds() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("when", "numbers"),
+    [
+        ("loading", [signal.SIGINT]),
+        ("reading", [signal.SIGINT] * 2),
+        ("starting", [signal.SIGINT] * 2),
+        ("starting", [signal.SIGTERM]),
+        ("working", [signal.SIGINT] * 3),
+        ("saving", [signal.SIGTERM] * 2),
+    ],
+)
+def test_whenever_ctrl_c_is_pressed_it_ends_with_one_line(people, tmp_path, when, numbers) -> None:
+    """As a terminal does it: the whole group of processes gets the signals."""
+    folder, model = tmp_path / "temporary", tmp_path / "model"
+    folder.mkdir()
+    journal = tmp_path / "model.checkpoint"
+    command = [sys.executable, "-m", "gcnsl", "train", *people, "--quality", "fast", "-o", str(model)]
+    process = subprocess.Popen(
+        [*command, "--minutes", "0.01" if when == "saving" else "10"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(folder)},
+        start_new_session=True,
+    )
+    reached = {
+        "loading": lambda: True,
+        "reading": lambda: "torch" in Path(f"/proc/{process.pid}/maps").read_text(),
+        "starting": lambda: any(folder.glob("gcnsl-*")),
+        "working": lambda: any(journal.glob("*.safetensors")),
+        "saving": lambda: any(tmp_path.glob(".model*new*")) or model.exists(),
+    }[when]
+    if when == "loading":
+        time.sleep(0.2)
+    wait_until(reached, process)
+    for number in numbers:
+        os.killpg(process.pid, number)
+        time.sleep(0.05)
+    out, err = process.communicate(timeout=120)
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+    if when == "saving" and process.returncode == 0:  # it was too late
+        assert "Leaderboard" in out
+    else:
+        assert process.returncode == 130, err
+        told = [line for line in err.splitlines() if line.startswith("Interrupted: ")]
+        assert len([line for line in told if "saving" not in line]) == 1
+        kept = [words for words in ("is the best model so far", "is the finished model") if words in told[-1]]
+        assert model.exists() == bool(kept)
+        assert kept or when != "saving"
+    assert [path.name for path in folder.iterdir() if not path.name.startswith("torch")] == []
+    assert not list(tmp_path.glob(".*.lock"))
 
 
 def test_killed_with_real_processes_it_goes_on_and_leaves_none_behind(people, tmp_path) -> None:

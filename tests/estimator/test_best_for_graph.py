@@ -2,21 +2,38 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsl import InputError, NodeClassifier, synthetic
+from gcnsl import InputError, NodeClassifier, from_arrays, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import Interrupted
+from gcnsl.estimator import best_for_graph
 from gcnsl.estimator.explanation import explain
-from gcnsl.methods import Fitted
-from gcnsl.selection import Blend
+from gcnsl.evaluation.measured_nodes import measured_nodes
+from gcnsl.methods import Fitted, Prepared, prepare
+from gcnsl.selection import Blend, choice, stored_member
+from gcnsl.selection.blend import BlendWarning
+from gcnsl.selection.ensemble import Weighted
+from gcnsl.storage import load_folder, save_folder
 
 from ..selection.cases import QUICK, make_quick
 
 OPTIONS = {"quality": "fast", "minutes": 5}
+grown_inputs = Prepared.grown_inputs
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, single_thread):
     make_quick(monkeypatch)
+
+
+@pytest.fixture
+def ensemble(monkeypatch):
+    """The best two make an ensemble, whether or not it is better."""
+
+    def two(probabilities, *_, **__):
+        weights = np.array([0.6, 0.4, *[0.0] * (len(probabilities) - 2)])
+        return Weighted(weights, np.tensordot(weights, probabilities, 1))
+
+    monkeypatch.setattr(choice, "weigh_models", two)
 
 
 @pytest.fixture
@@ -59,6 +76,65 @@ def test_test_nodes_are_scored_in_the_leaderboard_and_change_nothing(data) -> No
     assert NodeClassifier("auto", **OPTIONS).fit_graph(data, all_labels=True).leaderboard_["test"].isna().all()
 
 
+@pytest.mark.usefixtures("ensemble")
+def test_what_is_known_is_not_prepared_again(data, monkeypatch, tmp_path) -> None:
+    classifier = NodeClassifier("auto", **OPTIONS).fit_graph(data)
+    classifier.save(tmp_path / "model")
+    prepared, grown = [], []
+    monkeypatch.setattr(stored_member, "prepare", lambda *a, **k: prepared.append(a[0]) or prepare(*a, **k))
+    monkeypatch.setattr(Prepared, "grown_inputs", lambda *a: grown.append(a[0].method) or grown_inputs(*a))
+    again = NodeClassifier.load(tmp_path / "model")
+    assert (again.predict_proba() == classifier.predict_proba()).all()
+    assert (again.predict_proba_graph(data) == classifier.predict_proba()).all()
+    assert measured_nodes(again, data).quality.metrics == measured_nodes(classifier, data).quality.metrics
+    again.save(tmp_path / "copy")
+    assert (prepared, grown) == ([], []), "the ensemble's predictions are stored with it"
+    members = again.fitted_.members
+    assert len(members) > 1
+    assert max(len(member.fits) for member in members) > 1
+    more = from_arrays(torch.cat([data.x, data.x[:1]]), torch.cat([data.edge_index, torch.tensor([[90], [0]])], dim=1))
+    again.predict_proba_graph(more)
+    again.predict_proba_graph(more)
+    assert len(prepared) == len(members), "once each, for all folds"
+    assert len(grown) == 2 * len(members)
+
+
+def as_saved_before(path) -> None:
+    """A model as version 0.2.0 has saved it."""
+    config, tensors = load_folder(path)
+    del config["chosen_by"]
+    for row in config["leaderboard"]:
+        del row["first_fold"]
+    save_folder(path, config, {name: part for name, part in tensors.items() if not name.startswith("out_of_fold.")})
+
+
+@pytest.mark.parametrize("options", [{}, {"single": True}])
+def test_older_models_predict_but_are_measured_on_no_learned_labels(data, options, tmp_path) -> None:
+    classifier = NodeClassifier("auto", **OPTIONS, **options).fit_graph(data)
+    classifier.save(tmp_path / "model")
+    as_saved_before(tmp_path / "model")
+    older = NodeClassifier.load(tmp_path / "model")
+    assert (older.predict_proba() == classifier.predict_proba()).all()
+    assert not hasattr(older, "leaderboard_")
+    assert not older.val_mask_.any()
+    assert measured_nodes(older, data).kind == "test"
+    with pytest.raises(InputError, match="there is no node to measure on"):
+        measured_nodes(older, older.graph_)
+
+
+@pytest.mark.usefixtures("ensemble")
+def test_a_member_that_can_not_be_restored_is_left_out_of_predictions(data, tmp_path) -> None:
+    NodeClassifier("auto", **OPTIONS).fit_graph(data).save(tmp_path / "model")
+    config, tensors = load_folder(tmp_path / "model")
+    tensors = {name: part for name, part in tensors.items() if not name.startswith("member.0.1.")}
+    save_folder(tmp_path / "model", config, tensors)
+    damaged = NodeClassifier.load(tmp_path / "model")
+    assert damaged.predict().shape == (90,)
+    grown = torch.cat([data.edge_index, torch.tensor([[90], [0]])], dim=1)
+    with pytest.warns(BlendWarning, match=r"left out of the ensemble.*can't be restored \(.*: train and save it again"):
+        damaged.predict(torch.cat([data.x, data.x[:1]]), edge_index=grown)
+
+
 @pytest.mark.parametrize("options", [{"single": True}, {"distil": "mlp"}])
 def test_one_model_in_place_of_the_ensemble(data, options, tmp_path) -> None:
     classifier = NodeClassifier("auto", **OPTIONS, **options).fit_graph(data)
@@ -67,7 +143,52 @@ def test_one_model_in_place_of_the_ensemble(data, options, tmp_path) -> None:
     again = NodeClassifier.load(tmp_path / "model")
     assert again.method in ({"mlp"} if "distil" in options else {candidate.method for candidate in QUICK})
     assert (again.predict_proba() == classifier.predict_proba()).all()
-    assert len(again.leaderboard_) == len(classifier.leaderboard_)
+    assert again.leaderboard_.equals(classifier.leaderboard_)
+    assert again.chosen_by_ == classifier.chosen_by_
+    row, test = again.leaderboard_.iloc[0], data.test_mask[:, 0].numpy()
+    right = again.predict_proba().argmax(axis=1) == data.y.numpy()
+    assert row["test"] == pytest.approx(right[test].mean()), "the first row is what is kept"
+    assert row["first_fold"] == pytest.approx(right[again.val_mask_].mean())
+    assert (again.train_mask_ | again.val_mask_ == (data.train_mask | data.val_mask)[:, 0].numpy()).all()
+    assert again.history_.seconds > 0.1, "the time of the whole selection"
+
+
+@pytest.mark.usefixtures("ensemble")
+def test_if_the_ensemble_can_not_be_distilled_it_is_kept(data, monkeypatch, tmp_path) -> None:
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(best_for_graph, "distil", fail)
+    with pytest.warns(UserWarning, match="mlp could not learn from the ensemble, which is kept instead: not enough m"):
+        classifier = NodeClassifier("auto", **OPTIONS, distil="mlp").fit_graph(data)
+    assert isinstance(classifier.fitted_, Blend)
+    assert classifier.leaderboard_["model"].iloc[0] == "ensemble"
+
+
+def test_the_ensemble_is_kept_if_distillation_is_interrupted(data, monkeypatch, tmp_path) -> None:
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(best_for_graph, "distil", interrupt)
+    classifier = NodeClassifier("auto", **OPTIONS, distil="mlp", checkpoint=tmp_path / "journal")
+    with pytest.raises(Interrupted, match="before the ensemble was distilled"):
+        classifier.fit_graph(data)
+    classifier.save(tmp_path / "model")
+    assert (tmp_path / "journal").is_dir(), "the same call goes on from there"
+    assert isinstance(NodeClassifier.load(tmp_path / "model").fitted_, Blend)
+
+
+def test_an_interrupted_single_model_can_be_continued(data, tmp_path) -> None:
+    def interrupt(progress) -> None:
+        if progress.fits == 4:
+            raise KeyboardInterrupt
+
+    classifier = NodeClassifier("auto", **OPTIONS, single=True, on_epoch=interrupt, checkpoint=tmp_path / "journal")
+    with pytest.raises(Interrupted):
+        classifier.fit_graph(data)
+    classifier.save(tmp_path / "model")
+    assert classifier.history_.stopped == "interrupted"
+    assert (tmp_path / "journal").is_dir()
 
 
 def test_an_explanation_says_whose_reasons_it_gives(data) -> None:

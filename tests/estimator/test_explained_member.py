@@ -2,7 +2,8 @@ from types import SimpleNamespace
 
 from gcnsl.estimator.explained_member import explained_member
 from gcnsl.nn import MLP
-from gcnsl.plain import BoostedTrees, LabelPropagation
+from gcnsl.plain.boosted_trees import BoostedTrees
+from gcnsl.plain.label_propagation import LabelPropagation
 from gcnsl.selection import Blend
 from gcnsl.selection.blend import Member
 from gcnsl.training import History
@@ -14,8 +15,8 @@ def of(*models) -> tuple[object, str]:
     members = tuple(
         Member(type(model).__name__, 1 / len(models), 1.0, (SimpleNamespace(model=model),)) for model in models
     )
-    found, words = explained_member(SimpleNamespace(fitted_=Blend(members, History()), model_=None))
-    return found.model_, words
+    found, words = explained_member(SimpleNamespace(fitted_=Blend(members, History(), None)))
+    return found.fitted_.model, words
 
 
 def test_the_heaviest_that_has_reasons_speaks() -> None:

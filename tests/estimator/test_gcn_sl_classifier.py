@@ -112,7 +112,7 @@ def test_two_classes_as_booleans() -> None:
         (np.where(HIDDEN, -1, 4), "y has only one class"),
         (Y[:-1], r"y has shape \(89,\): give one label for each of the 90 nodes"),
         (Y[:, None], r"y has shape \(90, 1\): give one label for each node"),
-        (Y + 0.5, "a class can't be a fraction"),
+        (np.arange(N) + 0.5, "90 different numbers among 90 labels, .* are a quantity"),
     ],
 )
 def test_bad_labels_are_refused(y, message) -> None:
@@ -275,7 +275,7 @@ def test_the_learned_graph_has_the_similarities_as_weights() -> None:
         fitted(use_reconnected=False, epochs=1).learned_graph()
 
 
-def test_progress_is_told_and_an_unfinished_run_goes_on(tmp_path) -> None:
+def test_progress_is_told_and_an_unfinished_run_goes_on(tmp_path, monkeypatch) -> None:
     path, seen = tmp_path / "run.safetensors", []
 
     def stop(epoch) -> None:
@@ -289,6 +289,10 @@ def test_progress_is_told_and_an_unfinished_run_goes_on(tmp_path) -> None:
         fitted(checkpoint=path, epsilon=0.7)
     with pytest.raises(InputError, match=r"belongs to another run: graph is '\w+' there"):
         fitted(X + 1, checkpoint=path)
+    with monkeypatch.context() as patch:
+        patch.setattr("gcnsl.estimator.node_classifier.__version__", "9.9")
+        with pytest.raises(InputError, match=r"another run: gcnsl is '.*' there and '9\.9'"):
+            fitted(checkpoint=path)
     resumed = fitted(checkpoint=path, on_epoch=lambda epoch: seen.append(epoch.number))
     assert seen == [*range(1, 13), *range(11, 26)]
     assert same_weights(resumed, fitted())

@@ -5,7 +5,7 @@ import torch
 
 from gcnsl import InputError, from_arrays
 from gcnsl.estimator.explanation import explain
-from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.estimator.grown_graph import first_change, in_training_order
 from gcnsl.graph.arcs import edge_parts
 
 from .cases import EDGES, TRUTH, N, X, fitted
@@ -47,7 +47,7 @@ def test_arcs_and_weights_are_reordered_with_the_nodes() -> None:
     model = fitted(fit={"node_ids": IDS, "directed": True, "edge_weight": weight[: EDGES.shape[1]]})
     arcs = {"directed": True, "edge_weight": weight}
     other = from_arrays(GROWN_X[ORDER], np.argsort(ORDER)[GROWN_EDGES], node_ids=GROWN_IDS[ORDER], **arcs)
-    ordered, place = in_training_order(model.fitted_.prepared, other)
+    ordered, place = in_training_order(model.graph_, other)
     expected = from_arrays(GROWN_X, place[np.argsort(ORDER)][GROWN_EDGES], **arcs)
     assert list(edge_parts(ordered)) == ["edge_index", "edge_weight", "arc_index", "arc_weight"]
     for name, part in edge_parts(ordered).items():
@@ -63,10 +63,21 @@ def test_without_new_nodes_the_bits_are_those_of_the_training_graph(named) -> No
 
 
 def test_the_order_is_what_predict_needs(named) -> None:
-    ordered, place = in_training_order(named.fitted_.prepared, shuffled())
+    ordered, place = in_training_order(named.graph_, shuffled())
     assert ordered.x[:N].equal(named.graph_.x)
     assert (GROWN_IDS[ORDER][np.argsort(place)[:N]] == IDS).all()
     assert (np.sort(place) == np.arange(N + NEW)).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_first_change_is_found(sparse) -> None:
+    layout = sp.csr_array if sparse else np.asarray
+    trained, x = from_arrays(layout(X), EDGES), GROWN_X.copy()
+    assert first_change(trained, from_arrays(layout(x), EDGES)) is None
+    x[7, 2] += 1
+    x[7, 5] += 2
+    x[9, 0] = 3
+    assert first_change(trained, from_arrays(layout(x), EDGES)) == (7, 2)
 
 
 def test_without_ids_the_first_nodes_are_the_training_nodes(nameless, named) -> None:

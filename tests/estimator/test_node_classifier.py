@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import torch
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
+from torch_geometric.data import Data
 
 from gcnsl import InputError, NodeClassifier, from_tables, synthetic
 from gcnsl.datasets import with_random_split
@@ -239,3 +240,17 @@ def test_a_graph_without_features_is_learned_saved_and_grown(tmp_path) -> None:
     edges = np.concatenate([data.edge_index.numpy(), [[150, 150], [0, 1]]], axis=1)
     assert len(loaded.predict(np.empty((151, 0)), edge_index=edges)) == 151
     assert {feature.name for feature in explain(loaded, 0).features} <= set(FEATURE_NAMES)
+
+
+@pytest.mark.parametrize("with_masks", [True, False])
+def test_any_data_of_pyg_can_be_fitted(with_masks) -> None:
+    generator = torch.Generator().manual_seed(0)
+    y, train = torch.tensor([1, 2] * 20), torch.arange(40) < 20
+    edges = torch.randint(0, 40, (2, 90), generator=generator)
+    data = Data(x=torch.randn(40, 5, generator=generator), edge_index=edges, y=y)
+    if with_masks:
+        data.train_mask, data.val_mask = train, ~train
+    classifier = NodeClassifier("gcn", epochs=2).fit_graph(data)
+    assert classifier.classes_.tolist() == [1, 2]
+    assert set(classifier.predict().tolist()) <= {1, 2}
+    assert int(classifier.train_mask_.sum()) == (20 if with_masks else 24), "else two fifths are for validation"

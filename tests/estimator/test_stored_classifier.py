@@ -11,6 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 from gcnsl import GCNSLClassifier, InputError, from_tables
 from gcnsl.datasets import with_random_split
+from gcnsl.selection import ChosenBy
+from gcnsl.selection.leaderboard import COLUMNS, NUMBERS
 from gcnsl.storage import load_folder, save_folder
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted, same_weights
@@ -99,6 +101,15 @@ def forge_tensors(**changes):
     return forge
 
 
+CHOSEN_BY = ChosenBy("accuracy", 9, 20, 9, False)._asdict()
+ROW = {name: 0.5 if name in NUMBERS else {} if name == "options" else "mlp" for name in COLUMNS}
+
+
+def test_the_same_without_forgery_is_read(tmp_path, content) -> None:
+    save_folder(tmp_path / "model", content[0] | {"leaderboard": [ROW], "chosen_by": CHOSEN_BY}, content[1])
+    assert GCNSLClassifier.load(tmp_path / "model").chosen_by_._asdict() == CHOSEN_BY
+
+
 FORGERIES = {
     "columns": forge_tensors(x__column=lambda t: t + 10**6),
     "starts": forge_tensors(x__start=lambda t: t * 3),
@@ -142,7 +153,10 @@ FORGERIES = {
     "names of features": lambda config, tensors: config.update(feature_names=["age"]),
     "types of names": lambda config, tensors: config.update(feature_names=[None] * 20),
     "name of a column": lambda config, tensors: config.update(weight_column=["weight"]),
-    "leaderboard": lambda config, tensors: config.update(leaderboard=[{"model": "mlp"}]),
+    "leaderboard": lambda config, tensors: config.update(leaderboard=[{"model": "mlp"}], chosen_by=CHOSEN_BY),
+    "metric": lambda config, tensors: config.update(leaderboard=[ROW], chosen_by=CHOSEN_BY | {"metric": "mood"}),
+    "number of nodes": lambda config, tensors: config.update(leaderboard=[ROW], chosen_by=CHOSEN_BY | {"nodes": "9"}),
+    "no number of nodes": lambda config, tensors: config.update(leaderboard=[ROW], chosen_by={"metric": "accuracy"}),
 }
 
 

@@ -8,7 +8,7 @@ from torch import nn
 from gcnsl.errors import TrainingDiverged
 from gcnsl.methods import METHODS, Method
 from gcnsl.nn import ModelConfig
-from gcnsl.options import option
+from gcnsl.options import OneOf, Steps, option
 from gcnsl.training import TrainingSettings
 
 
@@ -17,11 +17,11 @@ class FakeConfig(ModelConfig):
     """A linear classifier with the options that experiments and searches change; it obeys none but ``fails``."""
 
     num_layers: int = option(2, "Not used.")
-    hidden_channels: int = option(8, "Not used.")
+    hidden_channels: int = option(8, "Not used.", search=OneOf(8, 16))
     power_channels: int = option(8, "Not used.")
     conv_dropout: float = option(0.5, "Not used.")
-    dropout: float = option(0.5, "Not used.")
-    relu: bool = option(True, "Not used.")
+    dropout: float = option(0.5, "Not used.", search=Steps(0.0, 0.8, 0.1))
+    relu: bool = option(True, "Not used.", search=OneOf(True, False))
     kernel_size: int = option(3, "Not used.")
     fails: bool = option(False, "Whether the model can't be trained.")
 
@@ -56,7 +56,7 @@ class ChainNet(nn.Linear):
 
 def fake(name: str, **options) -> Method:
     """A method of this name that trains for three epochs."""
-    return Method(name, FakeConfig(**options), TrainingSettings(epochs=3))
+    return Method(name, FakeConfig(**options), TrainingSettings(epochs=3), METHODS[name].search)
 
 
 def fake_methods() -> dict[str, Method]:

@@ -14,5 +14,5 @@ def trained(
     data = synthetic(n=n, h=0.6, classes=len(names), degree=4, features=max(8, len(names)), seed=0, signal=0.7)
     truth = np.array(names, dtype=object)[data.y.numpy()]
     known = np.where(np.arange(n) < unlabelled, None, truth)
-    classifier = NodeClassifier(method, device="cpu", **{"epochs": 5} | options)
+    classifier = NodeClassifier(method, device="cpu", **({} if method == "auto" else {"epochs": 5}) | options)
     return classifier.fit(data.x, known, edge_index=data.edge_index, node_ids=ids), truth

@@ -3,22 +3,25 @@ import json
 import math
 import os
 import signal
+from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 import torch
 
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
-from gcnsl.errors import Interrupted, TrainingDiverged
+from gcnsl.errors import GcnslError, Interrupted, TrainingDiverged
 from gcnsl.evaluation import paired_difference, run_split
 from gcnsl.evaluation.comparison import Comparison, ComparisonInterrupted, compare
+from gcnsl.evaluation.statistics import paired_differences
 from gcnsl.graph import split_masks
 from gcnsl.graph.masks import MASKS
 from gcnsl.methods import prepare
 from gcnsl.training import METRICS
 
 from ..workers.fake_executor import FakeExecutor
-from .fake_methods import fake
+from .fake_methods import FakeConfig, fake
 
 DATA = with_random_split(synthetic(n=90, h=0.8, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=4)
 TWO = {"mlp": fake("mlp"), "gcn": fake("gcn").with_options(epochs=6, lr=0.5)}
@@ -52,20 +55,22 @@ def test_ranking_and_differences() -> None:
     assert result.mean("a") == pytest.approx(0.71)
     assert result.std("a") == pytest.approx(0.01)
     assert [(d.better, d.worse) for d in result.differences] == [("b", "c"), ("b", "a"), ("c", "a")]
-    lead = result.against_best("a")
-    assert lead.mean == pytest.approx(0.12)
-    assert lead.p == pytest.approx(paired_difference([0.10, 0.12, 0.14], 0.25).p)
-    assert result.against_best("b") is None
+    assert [*result.leads] == ["c", "a"]
+    assert result.leads["a"].mean == pytest.approx(0.12)
+    pairs = [[0.0, 0.04, 0.05], [0.10, 0.12, 0.14], [0.10, 0.08, 0.09]]
+    corrected = [found.p for found in paired_differences(pairs, 0.25)]
+    assert [d.p for d in result.differences] == pytest.approx(corrected)
+    assert result.leads["a"].p > paired_difference(pairs[1], 0.25).p
 
 
 def test_one_split_says_nothing_about_noise() -> None:
     result = comparison(a=[0.7], b=[0.8])
     assert math.isnan(result.std("a"))
-    assert math.isnan(result.against_best("a").p)
+    assert math.isnan(result.leads["a"].p)
 
 
 def test_methods_with_fewer_runs_are_compared_on_those() -> None:
-    lead = comparison(a=[0.7, 0.7], b=[0.8, 0.9, 0.1]).against_best("b")
+    lead = comparison(a=[0.7, 0.7], b=[0.8, 0.9, 0.1]).leads["b"]
     assert (lead.better, lead.worse) == ("a", "b")
     assert lead.mean == pytest.approx(-0.15)
 
@@ -99,9 +104,38 @@ def test_a_method_that_diverges_is_left_out() -> None:
         compare(DATA, failing, runs=2, device="cpu")
 
 
+class Broken(FakeConfig):
+    """A method whose inputs can't be made."""
+
+    error: ClassVar[Exception] = InputError("too many pairs; use another method")
+
+    def inputs(self, graph, precomputed, *, seed):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "why"),
+    [
+        (InputError("too many pairs; use another method"), InputError, "too many pairs; use another method"),
+        (RuntimeError("not\nenough memory"), GcnslError, "RuntimeError: not enough memory"),
+        (MemoryError(), GcnslError, "MemoryError"),
+    ],
+)
+def test_a_method_that_fails_for_any_reason_is_left_out(monkeypatch, error, kind, why) -> None:
+    monkeypatch.setattr(Broken, "error", error)
+    broken = {"gat": replace(fake("gat"), config=Broken())}
+    for executor in (None, FakeExecutor(slots=2)):
+        result = compare(DATA, {**broken, **TWO}, runs=2, device="cpu", executor=executor)
+        assert result.failures == {"gat": f"run 0: {why}"}
+        assert {name: len(result.values(name)) for name in result.scores} == {"majority": 2, "mlp": 2, "gcn": 2}
+    with pytest.raises(GcnslError, match=f"gat, run 0: {why}") as raised:
+        compare(DATA, broken, runs=2, device="cpu")
+    assert type(raised.value) is kind
+
+
 def test_a_method_that_diverges_late_leaves_no_runs_behind() -> None:
     result = compare(DATA, TWO, runs=1, device="cpu")
-    result.leave_out("gcn", "run 1: too late")
+    result.leave_out("gcn", 1, TrainingDiverged("too late"))
     assert set(result.ranking) == {"mlp", "majority"}
     assert result.winner == "mlp"
     assert set(result.seconds) == set(result.epochs) == set(result.options) == {"mlp"}
@@ -122,10 +156,10 @@ def test_with_fewer_splits_than_runs_they_are_used_again_with_other_seeds() -> N
 
 def test_more_seeds_on_the_same_splits_are_no_further_evidence() -> None:
     scores = {"a": {"accuracy": [0.9, 0.7, 0.8, 0.6]}, "b": {"accuracy": [0.8, 0.5, 0.5, 0.6]}}
-    by_split = Comparison(0.25, splits=2, scores=scores).against_best("b")
+    by_split = Comparison(0.25, splits=2, scores=scores).leads["b"]
     expected = paired_difference([(0.1 + 0.3) / 2, (0.2 + 0.0) / 2], 0.25)
     assert (by_split.mean, by_split.p) == pytest.approx((expected.mean, expected.p))
-    by_seed = Comparison(0.0, splits=1, scores=scores).against_best("b")
+    by_seed = Comparison(0.0, splits=1, scores=scores).leads["b"]
     assert by_seed.p == pytest.approx(paired_difference([0.1, 0.2, 0.3, 0.0], 0.0).p)
 
 
@@ -147,7 +181,7 @@ def test_any_metric_ranks_in_its_own_direction() -> None:
     assert Comparison(0.25, scores=scores).ranking == ["a", "b"]
     by_loss = Comparison(0.25, "log-loss", scores=scores)
     assert by_loss.ranking == ["b", "a"]
-    assert by_loss.against_best("a").mean == pytest.approx(0.25), "a lead is positive"
+    assert by_loss.leads["a"].mean == pytest.approx(0.25), "a lead is positive"
     undefined = Comparison(0.25, scores={"a": {"accuracy": [math.nan]}, "b": {"accuracy": [0.1]}})
     assert undefined.ranking == ["b", "a"]
     with pytest.raises(InputError, match=r"metric\('auc'\) must be one of accuracy"):

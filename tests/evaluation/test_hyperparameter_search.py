@@ -2,10 +2,12 @@ import math
 from dataclasses import replace
 from itertools import product
 
+import optuna
+import pandas as pd
 import pytest
 import torch
 
-from gcnsl import InputError, synthetic
+from gcnsl import InputError, from_tables, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import TrainingDiverged
 from gcnsl.evaluation import hyperparameter_search as module
@@ -180,19 +182,58 @@ def test_nothing_fits_into_memory(wanted, monkeypatch) -> None:
         search(wanted, trials=2)
 
 
-def test_searches_on_other_graphs_or_splits_are_others(wanted) -> None:
+def changed(**attributes):
     data = DATA.clone()
-    data.y = data.y.roll(1)
-    others = [wanted, replace(wanted, data=data), replace(wanted, runs=1), replace(wanted, seed=1)]
-    others += [
+    data.update(attributes)
+    return data
+
+
+def test_searches_with_other_data_splits_or_options_are_others(wanted, monkeypatch) -> None:
+    method, x, y = wanted.method, DATA.x.clone(), DATA.y.roll(1)
+    x[3, 4] += 1
+    others = [
+        wanted,
+        replace(wanted, data=changed(x=x)),
+        replace(wanted, data=changed(x=DATA.x[:, 1:])),
+        replace(wanted, data=changed(feature_names=list("abcdefghijkl"))),
+        replace(wanted, data=changed(y=y)),
+        replace(wanted, data=changed(edge_index=DATA.edge_index[:, 1:])),
+        replace(wanted, data=changed(train_mask=DATA.val_mask, val_mask=DATA.train_mask)),
+        replace(wanted, runs=1),
+        replace(wanted, seed=1),
         replace(wanted, metric="macro-f1"),
-        replace(wanted, method=wanted.method.with_options(class_weight="a=2")),
+        replace(wanted, method=method.with_options(monitor="accuracy")),
+        replace(wanted, method=method.with_options(class_weight="a=2")),
+        replace(wanted, method=method.with_options(patience=7)),
+        replace(wanted, fixed=["lr"]),
+        replace(wanted, method=METHODS["gcn"]),
     ]
-    assert len({other.study().study_name for other in others}) == 6
+    names = [other.study().study_name for other in others]
+    assert len(set(names)) == len(others)
+    searched = replace(wanted, method=method.with_options(lr=0.123), candidates=[{"lr": 0.1}], data=DATA.clone())
+    assert searched.study().study_name == names[0], "where it begins does not matter"
+    monkeypatch.setattr("gcnsl.identity.__version__", "9.9")
+    assert wanted.study().study_name not in names
 
 
-def test_test_nodes_are_never_looked_at(wanted, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(Search, "_graph", "one")
+def test_trials_with_another_table_do_not_count(tmp_path) -> None:
+    colours, edges = ["red", "blue", "rare", "red", "blue", "red"] * 10, [(i, (i + 7) % 60) for i in range(60)]
+    nodes = pd.DataFrame({"id": range(60), "colour": colours, "size": range(60), "label": ["a", "b", "c"] * 20})
+    other = nodes.assign(colour=["red" if colour == "rare" else colour for colour in colours])
+
+    def found(nodes, **options):
+        data = with_random_split(from_tables(nodes, pd.DataFrame(edges, columns=["source", "target"]), **options))
+        wanted = Search(find_method("mlp"), data, "own", runs=1, device="cpu", storage=tmp_path / "search.db")
+        return search(wanted, trials=2), len(wanted.study().trials)
+
+    first = found(nodes)
+    assert first[1] == 2
+    assert [found(nodes, drop=["colour"])[1], found(nodes, drop=["size"])[1], found(other)[1]] == [2, 2, 2]
+    assert found(nodes) == first, "and those of this one are still there"
+    assert len(optuna.study.get_all_study_names(f"sqlite:///{tmp_path}/search.db")) == 4
+
+
+def test_test_nodes_are_never_looked_at(wanted, tmp_path) -> None:
     data, test = DATA.clone(), DATA.test_mask[:, 0]
     data.y = DATA.y.clone()
     data.y[test] = (data.y[test] + 1) % 3

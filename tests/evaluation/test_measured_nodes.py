@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from gcnsl import NodeClassifier
-from gcnsl.evaluation.measured_nodes import SURE, learned_validation, measured_nodes
+from gcnsl.evaluation.measured_nodes import SURE, measured_nodes
 
+from ..selection.cases import make_quick
 from .page_cases import trained
 
 
@@ -81,9 +82,50 @@ def test_nothing_stands_out_if_all_is_right_and_unsure(known) -> None:
     assert (perfect.mistakes.tolist(), perfect.sure, perfect.most_confused) == ([], None, None)
 
 
+@pytest.fixture(scope="module")
+def coin_flips():
+    """Labels that nothing tells, but that can be learned by heart: whoever gets most of them right has seen them."""
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(240, 200)).astype(np.float32), generator.integers(2, size=240)
+    return x, y, np.stack([np.arange(240), (np.arange(240) + 1) % 240])
+
+
 @pytest.mark.parametrize(
-    ("method", "keeps", "learned"), [("auto", False, True), ("auto", True, False), ("mlp", 0, False)]
+    ("options", "kind"),
+    [
+        ({}, "out-of-fold"),
+        ({"single": True}, "validation"),
+        ({"distil": "mlp"}, "validation"),
+        ({"keep_validation": True}, "validation"),
+        ({"keep_validation": True, "single": True}, "validation"),
+    ],
 )
-def test_folds_of_an_ensemble_have_learned_its_validation_nodes(method, keeps, learned) -> None:
-    options = {"keep_validation": True} if keeps else {}
-    assert learned_validation(NodeClassifier(method, **options)) is learned
+def test_nothing_is_measured_on_labels_that_were_learned(coin_flips, options, kind, monkeypatch, tmp_path) -> None:
+    make_quick(monkeypatch)
+    x, y, edges = coin_flips
+    classifier = NodeClassifier("auto", quality="fast", minutes=5, **options).fit(x, y, edge_index=edges)
+    if not options:
+        assert (classifier.predict() == y).mean() > 0.75, "it has learned them by heart"
+    classifier.save(tmp_path / "model")
+    for each in (classifier, NodeClassifier.load(tmp_path / "model")):
+        measured = measured_nodes(each, each.graph_)
+        assert measured.kind == kind
+        assert 0.35 < measured.quality.metrics["accuracy"] < 0.65
+        if kind == "out-of-fold":
+            assert not each.val_mask_.any()
+            assert each.train_mask_.all()
+            assert measured.in_words.endswith("each predicted by models that had not learned from it")
+        else:
+            assert measured.places.tolist() == np.flatnonzero(each.val_mask_).tolist()
+        board = each.leaderboard_.iloc[0]
+        if not (options.keys() & {"single", "distil"}):
+            assert board["validation"] == pytest.approx(measured.quality.metrics["accuracy"])
+        else:
+            assert board["first_fold"] == pytest.approx(measured.quality.metrics["accuracy"])
+        scores = each.leaderboard_[["validation", "first_fold"]].to_numpy()
+        assert np.nanmax(scores) < 0.7
+    if "distil" in options:
+        assert board["model"] == "MLP, distilled"
+        assert board["weight"] == 1
+        assert each.leaderboard_["weight"].sum() == 1
+        assert board["verdict"].startswith("chosen, taught by the ")

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from gcnsl import NodeClassifier
 from gcnsl.evaluation.model_page import class_colour, write_model_page
+from gcnsl.selection import ChosenBy
 
+from ..selection.cases import make_quick
 from .page_cases import HOSTILE, trained
 
 
@@ -59,11 +61,28 @@ def test_hostile_names_are_data(tmp_path, method) -> None:
     assert "<!--<" not in page
 
 
-def test_that_an_ensemble_has_learned_its_validation_nodes_is_said(tmp_path) -> None:
+def test_what_an_ensemble_is_measured_on_is_said(tmp_path, monkeypatch) -> None:
     classifier, _ = trained()
-    assert "They helped to choose the model" in page_of(classifier, tmp_path)
-    classifier.method = "auto"
-    assert "Models of the ensemble have learned from them" in page_of(classifier, tmp_path)
+    assert "It has not learned from\nthese, but they helped to choose it" in page_of(classifier, tmp_path)
+    make_quick(monkeypatch)
+    ensemble, _ = trained("auto", quality="fast", minutes=5)
+    page = page_of(ensemble, tmp_path)
+    assert "each is predicted only by those of its models\nthat had not learned from it" in page
+    accuracy = ensemble.leaderboard_["validation"].iloc[0]
+    words = "of 80 labelled nodes right, each predicted by models that had not learned from it."
+    assert f"<b>auto</b> gets <b>{100 * accuracy:.1f}%</b> {words}" in page
+    assert f"Chosen by {ensemble.chosen_by_}: these are the nodes" in page
+    assert "of them, which every finished model has been measured on." in page
+
+
+def test_a_class_without_nodes_has_no_shares(tmp_path) -> None:
+    classifier, _ = trained()
+    data = classifier.graph_.clone()
+    data.y[:10] = 0
+    page = page_of(classifier, tmp_path, data)
+    rows = page[page.index('id="classes"') : page.index("</tbody>", page.index('id="classes"'))]
+    assert rows.count('<td data-value="">–</td>') >= 6
+    assert "A dash: there are no nodes to tell it by." in page
 
 
 def test_nothing_is_loaded(tmp_path) -> None:
@@ -81,9 +100,9 @@ def test_the_leaderboard(tmp_path) -> None:
     ]
     columns = ("model", "validation", "test", "train_seconds", "weight", "verdict")
     board = pd.DataFrame(rows, columns=columns).assign(
-        metric="accuracy", method="mlp", options=None, predict_seconds=[0.001, 0.0]
+        metric="accuracy", method="mlp", options=None, predict_seconds=[0.001, 0.0], first_fold=[0.9, np.nan]
     )
-    classifier.leaderboard_ = board
+    classifier.leaderboard_, classifier.chosen_by_ = board, ChosenBy("accuracy", 20, 80, 20, False)
     page = page_of(classifier, tmp_path)
     section = page[page.index('id="leaderboard"') : page.index('id="classes"')]
     assert "best &lt;b&gt;" in section
@@ -93,7 +112,7 @@ def test_the_leaderboard(tmp_path) -> None:
     assert "would take too long" in section
     assert "nan" not in section
     assert section.count("&lt; 0.01 s") == 1, "what was skipped took no time"
-    classifier.leaderboard_ = board.assign(validation=np.nan, test=np.nan)
+    classifier.leaderboard_ = board.assign(validation=np.nan, test=np.nan, first_fold=np.nan)
     assert 'id="leaderboard"' not in page_of(classifier, tmp_path)
 
 

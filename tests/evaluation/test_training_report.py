@@ -10,6 +10,8 @@ from gcnsl.datasets import with_random_split
 from gcnsl.evaluation.training_report import report_on
 from gcnsl.graph import edge_homophily
 
+from ..selection.cases import make_quick
+
 DATA = with_random_split(synthetic(n=90, h=0.7, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=2)
 DATA.y[:6] = -1
 for part in ("train", "val", "test"):
@@ -92,8 +94,19 @@ def test_what_can_not_be_trained_on() -> None:
         trained(run=2)
 
 
-def test_the_accuracy_on_nodes_that_an_ensemble_has_learned_is_not_told() -> None:
-    classifier = NodeClassifier("auto", minutes=0.01, device="cpu").fit_graph(DATA)
+def test_an_ensemble_of_several_folds_has_no_validation_nodes(monkeypatch) -> None:
+    make_quick(monkeypatch)
+    classifier = NodeClassifier("auto", quality="fast", minutes=5, device="cpu").fit_graph(DATA)
     report = report_on(classifier, DATA)
     assert report.accuracy["val"] is None
+    assert report.nodes["val"] == 0
+    assert report.nodes["train"] == int((DATA.train_mask | DATA.val_mask)[:, 0].sum())
     assert report.accuracy["test"] is not None
+
+
+def test_one_of_a_single_fold_has_some() -> None:
+    classifier = NodeClassifier("auto", minutes=0.001, device="cpu").fit_graph(DATA)
+    report = report_on(classifier, DATA)
+    right = (classifier.predict() == LABELS)[classifier.val_mask_].mean()
+    assert report.accuracy["val"] == pytest.approx(right)
+    assert classifier.leaderboard_["first_fold"].iloc[0] == pytest.approx(right)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gcnsl.datasets.synthetic import synthetic_homophily
+from gcnsl.datasets.benchmarks import synthetic_homophily
 from gcnsl.experiments import paper
 from gcnsl.experiments.plan import EXPERIMENTS, MERGES, Scope, plan, specs_of
 from gcnsl.experiments.result_store import RunResult, by_key

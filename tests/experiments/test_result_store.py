@@ -188,6 +188,14 @@ def test_a_run_that_lacks_a_newer_option_counts_as_one_with_its_default() -> Non
     assert list(by_key([result(of=old)])) == [new.key]
 
 
+def test_and_not_as_one_with_a_default_that_has_changed_since(monkeypatch) -> None:
+    old, method = spec(options=as_options({"lr": 0.02})), METHODS["gcn-sl-cc"]
+    (before,) = by_key([result(of=old)])
+    monkeypatch.setitem(METHODS, "gcn-sl-cc", method.with_options(standardize="never"))
+    assert list(by_key([result(of=old)])) == [before]
+    assert before != spec(options=as_options(METHODS["gcn-sl-cc"].options())).key
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_failure_never_hides_a_good_result_of_the_same_run(order) -> None:
     old, new = spec(options=as_options({"lr": 0.02})), spec(options=as_options(METHODS["gcn-sl-cc"].options()))

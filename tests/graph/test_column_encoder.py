@@ -130,9 +130,34 @@ def test_a_table_without_usable_columns_has_no_features() -> None:
     assert encoder.feature_names == []
 
 
-def test_large_numbers_stay_finite() -> None:
-    largest = float(np.finfo(np.float32).max)
-    assert encoded([largest, largest, None], [None]) == [[largest, 1]]
+@pytest.mark.parametrize(
+    "values",
+    [
+        1.7e9 + np.arange(3600.0),  # seconds, of which float32 knows 22
+        1e300 * np.arange(1.0, 100),
+        1e-300 * np.arange(1.0, 100),
+        np.array([-1.7e308, 0.0, 1.7e308]),
+        2.0**60 + np.arange(0, 2.0**20, 2.0**10),
+        np.array([1e31, 1e31]),
+        19_700 + np.arange(86_400) / 86_400,
+    ],
+)
+def test_values_that_float32_cannot_hold_stay_apart(values) -> None:
+    columns = column_of([*values, None])
+    encoder = ColumnEncoder.fit(columns)
+    x = encoder.transform(columns).numpy()
+    assert np.isfinite(x).all()
+    assert len(np.unique(x[:-1, 0])) == len(np.unique(values))
+    assert (np.diff(x[:-1, 0]) >= 0).all()
+    back = encoder.own_units(x[-2])
+    assert back[0] == pytest.approx(values[-1], rel=1e-5)
+    assert back[1] == 0, "the mark of a missing value has no unit"
+
+
+def test_values_that_float32_can_hold_stay_as_they_are() -> None:
+    values = [2024.0, 1999.0, 2001.5, None]
+    x = ColumnEncoder.fit(column_of(values)).transform(column_of(values))
+    assert x[:, 0].tolist() == [2024.0, 1999.0, 2001.5, 2001.5]
 
 
 def forge(**changes):

@@ -29,7 +29,11 @@ REMARKS = {
     "quantities": (np.sqrt(np.arange(N)), None, None),
     "the same number": (np.ones(N) * 5, "the same in every row", "drop"),
     "text that differs": ([f"p{i}" for i in range(N)], "text that is different in every row", "categorical"),
-    "numbers with a mistake": (["?", *map(str, range(N - 1))], "mostly numbers, but '\\?' is none", "numeric"),
+    "numbers with a mistake": (
+        ["?", *map(str, range(N - 1))],
+        "mostly numbers, but '\\?' is none: leave such cells.*",
+        None,
+    ),
     "text": (["a", "b", "c"] * (N // 3), None, None),
 }
 

@@ -61,7 +61,7 @@ def test_columns_of_any_type_can_be_used(columns) -> None:
             assert codes.max() < len(texts)
         else:
             values = columns.numbers(name, kind)
-            assert values.dtype == np.float32
+            assert values.dtype == np.float64
             assert not np.isinf(values).any()
 
 
@@ -96,7 +96,7 @@ def test_names_decide() -> None:
 )
 def test_numbers(values, kind, expected) -> None:
     assert np.array_equal(
-        column_of(values, kind).numbers("c", kind), np.array(expected, dtype=np.float32), equal_nan=True
+        column_of(values, kind).numbers("c", kind), np.array(expected, dtype=np.float64), equal_nan=True
     )
 
 
@@ -106,7 +106,7 @@ def test_numbers(values, kind, expected) -> None:
         (["b", "a", None, "b", "NA"], ["b", "a", None, "b", None]),
         ([7, 3, None], ["7", "3", None]),
         ([7.0, 3.0, float("nan")], ["7", "3", None]),
-        (["7.0", "7", "007"], ["7", "7", "007"]),
+        (["7.0", "7", "007", "7.00"], ["7.0", "7", "007", "7.00"]),
         ([2.5, 3.0], ["2.5", "3"]),
         ([True, False], ["true", "false"]),
         ([date(2020, 1, 1)], ["2020-01-01"]),
@@ -128,8 +128,11 @@ def test_levels(values, expected) -> None:
         ([None, date(2020, 1, 1)], "number", "row 2, column 'c' is '2020-01-01', which is not a number"),
         (["2020-01-01", "soon"], "date", "row 2, column 'c' is 'soon', which is not a date"),
         ([None, 5], "date", "row 2, column 'c' is '5', which is not a date"),
-        ([1.0, float("inf")], "number", r"row 2, column 'c' is inf: features must be finite.*; drop=\['c'\] leaves it"),
-        ([1e300], "number", r"row 1, column 'c' is 1e\+300"),
+        (
+            [1.0, float("inf")],
+            "number",
+            r"row 2, column 'c' is inf: a feature must be finite.*; drop=\['c'\] leaves it",
+        ),
         ([None, [1, 2]], "category", r"row 2, column 'c' is '\[1, 2\]', which is not a category"),
     ],
 )
@@ -148,5 +151,5 @@ def test_values_that_are_no_feature_are_named_with_the_argument_that_helps() -> 
     with pytest.raises(ColumnError, match=r"row 2, column 'c' is \[1, 2\]: .*; drop=\['c'\] leaves it out$"):
         column_of([None, [1, 2]])
     table = Table(pa.table({"c": ["1", "tall"]}), "nodes.csv")
-    with pytest.raises(ColumnError, match=r"row 2, column 'c' is 'tall', .*; categorical=\['c'\] makes it a category$"):
+    with pytest.raises(InputError, match=r"row 2, column 'c' is 'tall', which is not a number: correct it or leave it"):
         Columns.read(table, ["c"], numeric=["c"])

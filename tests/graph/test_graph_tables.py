@@ -74,14 +74,15 @@ def test_columns_by_name_and_position(write) -> None:
     assert from_tables(nodes, edges, features=["b"], label="kind").feature_names == ["b"]
 
 
+@pytest.mark.filterwarnings("ignore::gcnsl.graph.labels.UnknownLabelsWarning")
 def test_label_types() -> None:
     edges = pd.DataFrame({"source": [1], "target": [2]})
     for labels, y, names in [
-        ([3, 1, -1], [1, 0, -1], ["1", "3"]),
-        ([3.0, np.nan, 1.0], [1, -1, 0], ["1", "3"]),
-        ([10, 9, 10], [1, 0, 1], ["9", "10"]),
+        ([3, 1, -1], [1, 0, -1], [1, 3]),
+        ([3.0, np.nan, 1.0], [1, -1, 0], [1, 3]),
+        ([10, 9, 10], [1, 0, 1], [9, 10]),
         (["10", "9", None], [0, 1, -1], ["10", "9"]),
-        ([True, False, None], [1, 0, -1], ["false", "true"]),
+        ([True, False, None], [1, 0, -1], [False, True]),
         (["x", "-1", "y"], [0, -1, 1], ["x", "y"]),
         ([None, None, None], [-1, -1, -1], []),
     ]:
@@ -137,9 +138,7 @@ def test_folds_are_kept_with_the_graph(write, missing) -> None:
         ),
         ("id,f\n1,0\n2,0\n1,3\n", GOOD_EDGES, {}, r"n\.csv, row 3: an earlier row has the id '1' too"),
         ("id,f\n1,0\n2,inf\n", GOOD_EDGES, {}, r"n\.csv, row 2, column 'f' is inf"),
-        ("id,f\n1,0\n2,1e300\n", GOOD_EDGES, {}, r"n\.csv, row 2, column 'f' is 1e\+300"),
         ("id,f,label\n1,0,a\n2,0,a\n", GOOD_EDGES, {}, r"n\.csv: column 'label' has only one class \('a'\)"),
-        ("id,f,label\n1,0,1.5\n2,0,2\n", GOOD_EDGES, {}, r"n\.csv, row 1, column 'label' is 1\.5: a class can't be"),
         ("id,f\n", GOOD_EDGES, {}, r"n\.csv has no rows: the graph is empty"),
         ("", GOOD_EDGES, {}, r"n\.csv can't be read as a csv table"),
         ("id,f,f\n1,0,0\n2,0,0\n", GOOD_EDGES, {}, r"n\.csv has several columns 'f'"),
@@ -161,7 +160,7 @@ def test_folds_are_kept_with_the_graph(write, missing) -> None:
             "id,f\n1,0\n2,tall\n",
             GOOD_EDGES,
             {"numeric": ["f"]},
-            r"n\.csv, row 2, column 'f' is 'tall', which is not a number.*; categorical=\['f'\] makes it a category",
+            r"n\.csv, row 2, column 'f' is 'tall', which is not a number: correct it or leave",
         ),
         (GOOD_NODES, GOOD_EDGES, {"features": ["f", "label"]}, r"features\('label'\) is an id, a label, a split"),
         (GOOD_NODES, GOOD_EDGES, {"features": ["f", "f"]}, r"features\('f'\) is .* named twice"),

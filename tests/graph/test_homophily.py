@@ -14,23 +14,22 @@ from .cases import TWIN_Y as Y
 
 
 def test_by_hand() -> None:
-    # edges 0-1 (agree), 1-2, 2-3, loop 2-2 (agrees), 3-4 (4 unlabelled: counts for nothing)
+    # edges 0-1 (agree), 1-2, 2-3; the loop 2-2 and 3-4 (4 unlabelled) count for nothing
     data = from_arrays(torch.eye(6), [[0, 1, 2, 2, 3], [1, 2, 3, 2, 4]], [0, 0, 1, 2, -1, 0])
-    assert edge_homophily(data.edge_index, data.y) == pytest.approx(2 / 4)
-    # node 0: 1/1, node 1: 1/2, node 2: 1/3, node 3: 0/1; 4 is unlabelled, 5 has no neighbour
-    assert node_homophily(data.edge_index, data.y) == pytest.approx((1 + 1 / 2 + 1 / 3 + 0) / 4)
-    # edge ends: class 0 has 1 + 2 = 3, class 1 has 1 + 1 + 2 = 4, class 2 has 1
-    chance = (3**2 + 4**2 + 1**2) / 8**2
-    assert adjusted_homophily(data.edge_index, data.y) == pytest.approx((1 / 2 - chance) / (1 - chance))
+    assert edge_homophily(data.edge_index, data.y) == pytest.approx(1 / 3)
+    assert edge_homophily(data.edge_index, data.y, loops=True) == pytest.approx(2 / 4), "as in the paper"
+    # node 0: 1/1, node 1: 1/2, node 2: 0/2, node 3: 0/1; 4 is unlabelled, 5 has no neighbour
+    assert node_homophily(data.edge_index, data.y) == pytest.approx((1 + 1 / 2 + 0 + 0) / 4)
+    # edge ends: class 0 has 1 + 2 = 3, class 1 has 1 + 1 = 2, class 2 has 1
+    chance = (3**2 + 2**2 + 1**2) / 6**2
+    assert adjusted_homophily(data.edge_index, data.y) == pytest.approx((1 / 3 - chance) / (1 - chance))
 
 
 def test_arcs_by_hand() -> None:
-    # arcs 0→1 (agree), 1→2, 2→1, loop 2→2 (agrees), 3→4 (4 unlabelled: counts for nothing)
+    # arcs 0→1 (agree), 1→2, 2→1; the loop 2→2 and 3→4 (4 unlabelled) count for nothing
     data = from_arrays(torch.eye(6), [[0, 1, 2, 2, 3], [1, 2, 1, 2, 4]], [0, 0, 1, 2, -1, 0], directed=True)
-    # out: node 0 1/1, node 1 0/1, node 2 1/2; in: node 1 1/2, node 2 1/2
-    assert arc_homophily(data.arc_index, data.y) == pytest.approx(
-        {"arc": 2 / 4, "out": (1 + 0 + 1 / 2) / 3, "in": 1 / 2}
-    )
+    # out: node 0 1/1, node 1 0/1, node 2 0/1; in: node 1 1/2, node 2 0/1
+    assert arc_homophily(data.arc_index, data.y) == pytest.approx({"arc": 1 / 3, "out": 1 / 3, "in": 1 / 4})
     assert all(map(math.isnan, arc_homophily(torch.empty(2, 0, dtype=torch.long), data.y).values()))
 
 
@@ -67,5 +66,5 @@ def test_adjusted_is_zero_for_random_edges() -> None:
 def test_class_compatibility() -> None:
     data = from_arrays(X, EDGES, Y)
     shares = class_compatibility(data.edge_index, data.y, 2)
-    # class a: its four edge ends all reach b; class b: four reach a, two lie on 3-4, one is the loop
-    assert torch.allclose(shares, torch.tensor([[0, 1], [4 / 7, 3 / 7]], dtype=torch.double))
+    # class a: its four edge ends all reach b; class b: four reach a, two lie on 3-4; the loop is no neighbour
+    assert torch.allclose(shares, torch.tensor([[0, 1], [4 / 6, 2 / 6]], dtype=torch.double))

@@ -5,7 +5,7 @@ import torch
 
 from gcnsl import InputError, from_arrays
 from gcnsl.graph import encode_labels, read_labels
-from gcnsl.graph.labels import check_labels, number_classes
+from gcnsl.graph.labels import number_classes, unknown_in_words
 
 from .cases import EDGES, X, Y
 
@@ -51,7 +51,7 @@ def test_a_graph_has_the_same_numbers(kind) -> None:
     y, classes = LABELS[kind]
     data = from_arrays(X, EDGES, y)
     assert data.y.tolist() == [1, -1, 0, 1]
-    assert data.class_names == [str(c) for c in classes]
+    assert data.class_names == list(classes)
 
 
 def test_booleans() -> None:
@@ -67,12 +67,14 @@ def test_booleans() -> None:
         ([None, None], "y has no label"),
         ([[0], [1]], r"y has shape \(2, 1\): give one label for each node"),
         ([[0], [1, 2]], "y is not an array"),
-        ([0.5, 1], r"y holds 0\.5: a class can't be a fraction"),
+        (
+            np.arange(60) + 0.5,
+            r"60 different numbers among 60 labels, such as 30\.5, are a quantity, .* predicts classes",
+        ),
+        (np.arange(100), "100 different numbers among 100 labels, .* cut it into a few ranges"),
         (np.array(["a", "a\0"], dtype=object), r"y holds 'a\\x00': a class can't .*broken characters"),
         (["a", "\ud800"], r"y holds '\\ud800': a class can't .*broken characters"),
-        (np.array([0.5, None, 1], dtype=object), r"y holds 0\.5: a class can't be a fraction"),
-        ([1e19, 1], r"y holds 1e\+19"),
-        ([np.inf, 1], "y holds inf"),
+        ([np.inf, 1], "y holds inf: a class can't be infinite"),
     ],
 )
 def test_labels_that_cannot_be_encoded(y, message) -> None:
@@ -80,13 +82,43 @@ def test_labels_that_cannot_be_encoded(y, message) -> None:
         encode_labels(y)
 
 
-def test_integers_are_class_numbers_and_others_are_encoded() -> None:
-    encode = lambda y: (from_arrays(X, EDGES, y).y.tolist(), from_arrays(X, EDGES, y).class_names)  # noqa: E731
-    assert encode([1, -1, 0, 2]) == ([1, -1, 0, 2], ["0", "1", "2"])
-    assert encode([1.0, float("nan"), 3.0, 1.0]) == ([0, -1, 1, 0], ["1", "3"])
-    assert encode(np.array([7, -1, None, 5], dtype=object)) == ([1, -1, -1, 0], ["5", "7"])
-    assert encode(np.array([2, "a", None, 1], dtype=object)) == ([1, 2, -1, 0], ["1", "2", "a"])
-    assert encode([True, False, True, False]) == ([1, 0, 1, 0], ["False", "True"])
+@pytest.mark.parametrize(
+    ("y", "numbers", "classes"),
+    [
+        ([1, -1, 0, 2], [1, -1, 0, 2], [0, 1, 2]),
+        ([1, 2, 1, 2], [0, 1, 0, 1], [1, 2]),
+        ([1_000_000, -2, -1, -2], [1, 0, -1, 0], [-2, 1_000_000]),
+        ([1.0, float("nan"), 3.0, 1.0], [0, -1, 1, 0], [1, 3]),
+        ([0.5, float("nan"), 3.0, 0.5], [0, -1, 1, 0], [0.5, 3.0]),
+        (np.array([7, -1, None, 5], dtype=object), [1, -1, -1, 0], [5, 7]),
+        (np.array([2, "a", None, 1], dtype=object), [1, 2, -1, 0], ["1", "2", "a"]),
+        ([True, False, True, False], [1, 0, 1, 0], [False, True]),
+    ],
+)
+def test_a_graph_keeps_the_classes_as_they_are_and_has_no_others(y, numbers, classes) -> None:
+    data = from_arrays(X, EDGES, y)
+    assert (data.y.tolist(), data.class_names) == (numbers, classes)
+    assert [type(c) for c in data.class_names] == [type(c) for c in classes]
+
+
+@pytest.mark.parametrize("y", [[1, -1, 1, -1], [1.0, -1.0, None, -1.0], np.array(["1", "-1", "-1", ""])])
+def test_one_and_minus_one_are_two_classes(y) -> None:
+    found = number_classes(y)
+    assert [str(c) for c in found.classes] == ["-1", "1"]
+    assert found.counted_unknown == {}
+    assert "-1" not in found.unknown
+    assert number_classes(y, unknown=[-1]).counted_unknown == {"-1": sum(str(c).startswith("-1") for c in y)}
+
+
+def test_labels_that_count_as_unknown_are_counted() -> None:
+    found = number_classes(["a", "NA", "b", "-1", "NA", None, ""])
+    assert found.counted_unknown == {"NA": 2, "-1": 1}
+    assert unknown_in_words(found.counted_unknown, "unknown=[]") == (
+        "2 rows have the label NA and 1 the label -1, which count as unknown: unknown=[] keeps them as a class"
+    )
+    assert unknown_in_words({"NA": 989}, "--unknown ''") == (
+        "989 rows have the label NA, which counts as unknown: --unknown '' keeps it as a class"
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,10 +126,8 @@ def test_integers_are_class_numbers_and_others_are_encoded() -> None:
     [
         ({"y": [0, 1]}, r"y has shape \(2,\): give one label for each of the 4 nodes"),
         ({"y": [0, 0, 0, -1]}, "y has only one class"),
-        ({"y": [0, 1, -2, 0]}, r"y\[2\] is -2: labels must be from 0 to 1"),
-        ({"y": [0, 1, 2, 0], "class_names": ["a", "b"]}, r"y\[2\] is 2: labels must be from 0 to 1"),
-        ({"y": [0.5, 1, 2, 3]}, "y holds 0.5"),
-        ({"y": ["a", "b", "a", "b"], "class_names": ["a", "b"]}, "class_names is for integer labels only"),
+        ({"y": [0, 1, 2, 0], "class_names": ["a", "b"]}, r"y\[2\] is 2: class numbers are from 0 to 1"),
+        ({"y": ["a", "b", "a", "b"], "class_names": ["a", "b"]}, "with class_names, give class numbers"),
     ],
 )
 def test_bad_labels_are_named(arguments, message) -> None:
@@ -118,11 +148,5 @@ def test_bad_labels_are_named(arguments, message) -> None:
     ],
 )
 def test_labels_that_no_file_can_keep_are_refused(labels) -> None:
-    with pytest.raises(InputError, match=r"y holds .*: a class must be an integer, a truth value or text; convert it"):
+    with pytest.raises(InputError, match=r"y holds .*: a class must be a number, a truth value or text; convert it"):
         number_classes(labels)
-
-
-def test_codes_are_not_taken_for_class_numbers() -> None:
-    with pytest.raises(InputError, match=r"y\[1\] is 2000000000: integer labels are class numbers"):
-        check_labels(np.array([1_000_000_000, 2_000_000_000]), 2)
-    assert check_labels(np.array([0, 900]), 2)[1][-1] == "900"

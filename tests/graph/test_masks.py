@@ -9,7 +9,7 @@ from .cases import EDGES, X, Y
 
 
 def test_untrained_class_warns() -> None:
-    with pytest.warns(GraphWarning, match="class '1' has no training node in run 0: it can't be learnt"):
+    with pytest.warns(GraphWarning, match="class 1 has no training node in run 0: it can't be learnt"):
         from_arrays(X, EDGES, Y, train_mask=[1, 0, 0, 0])
 
 
@@ -31,7 +31,7 @@ def test_bad_masks_are_named(arguments, message) -> None:
 
 
 def test_a_class_that_no_run_trains_on() -> None:
-    with pytest.warns(GraphWarning, match="class '1' has no training node in any run"):
+    with pytest.warns(GraphWarning, match="class 1 has no training node in any run"):
         from_arrays(X, EDGES, Y, train_mask=[[1, 1], [0, 0], [0, 0], [0, 0]])
 
 
@@ -96,3 +96,9 @@ def test_bad_shares_of_validation_nodes() -> None:
             draw_validation(numbers, fraction, seed=0)
     with pytest.raises(InputError, match=r"validation_fraction\(0.4\) of 3 labelled nodes leaves none for validation"):
         draw_validation(numbers, 0.4, seed=0)
+
+
+def test_masks_that_cannot_be_written_to_are_copied() -> None:
+    mask = np.array([True, True, False, False])
+    mask.setflags(write=False)
+    assert from_arrays(X, EDGES, Y, train_mask=mask).train_mask[:, 0].tolist() == mask.tolist()

@@ -32,7 +32,7 @@ def test_every_source_gives_the_same_graph() -> None:
         assert data.x.dtype == torch.float32
         assert data.x.tolist() == X.tolist()
         assert data.y.tolist() == Y
-        assert data.class_names == ["0", "1"]
+        assert data.class_names == [0, 1]
     assert same[2].node_ids.tolist() == [10, 20, 30, 40]
 
 

@@ -29,7 +29,8 @@ def test_by_hand(x) -> None:
     assert summary.split == {"runs": 1, "train": 2, "test": 2, "left_out": 3}
     assert summary.leakage == 0.5
     assert any("50% of the test nodes have a twin" in warning for warning in summary.warnings)
-    assert json.loads(json.dumps(asdict(summary)))["homophily"]["edge"] == pytest.approx(2 / 6)
+    assert json.loads(json.dumps(asdict(summary)))["homophily"]["edge"] == pytest.approx(1 / 5)
+    assert summary.labelled_edges == 5
 
 
 def test_a_graph_without_labels_or_edges() -> None:
@@ -52,8 +53,8 @@ def test_directions_and_weights_by_hand() -> None:
     assert summary.arcs == 6
     assert summary.reciprocity == 0
     assert summary.weights == {"min": 2, "mean": pytest.approx(28 / 6), "max": 8}, "0→2 is repeated"
-    assert summary.arc_homophily["arc"] == pytest.approx(2 / 6)
-    assert summary.arc_homophily["out"] == pytest.approx((0 + 0 + 1 + 1) / 4)
+    assert summary.arc_homophily["arc"] == pytest.approx(1 / 5)
+    assert summary.arc_homophily["out"] == pytest.approx((0 + 0 + 1) / 3)
     assert json.loads(json.dumps(asdict(summary)))["arcs"] == 6
     both = summarize(from_arrays(X, [[0, 1, 2, 3], [1, 0, 3, 3]], Y, directed=True))
     assert both.reciprocity == pytest.approx(2 / 3)

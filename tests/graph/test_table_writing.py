@@ -35,7 +35,7 @@ def test_no_cell_for_a_spreadsheet_is_a_formula(tmp_path, ending) -> None:
         }
     )
     write_table(table, tmp_path / f"p{ending}", for_spreadsheet=True)
-    found = read_table(tmp_path / f"p{ending}", "table", verbatim="'=id").arrow.to_pydict()
+    found = read_table(tmp_path / f"p{ending}", "table", text=[("'=id", None)]).arrow.to_pydict()
     assert found["'=id"] == ["'=HYPERLINK()", "'+1", "'-1", "'@a", "a=b", "b"]
     assert found["note"] == ["'=1", *[None] * 4, "n"]
     assert found["number"] == [-1.5, 2, 3, 4, 5, 6], "numbers stay numbers"

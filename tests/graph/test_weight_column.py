@@ -92,3 +92,10 @@ def test_a_column_weight_may_hold_the_ends(graph) -> None:
 def test_bad_weights_are_named(graph, edges, weight, message) -> None:
     with pytest.raises(InputError, match=message):
         graph(f"source,target,weight\n{edges}\n", weight=weight)
+
+
+def test_a_table_without_edges_may_have_a_column_of_weights(tmp_path) -> None:
+    (tmp_path / "e.csv").write_text("source,target,amount\n")
+    data = from_tables(pd.DataFrame({"id": [1, 2], "f": [0, 1]}), tmp_path / "e.csv", weight="amount")
+    assert data.edge_index.shape == (2, 0)
+    assert data.edge_weight.shape == (0,)

@@ -1,8 +1,6 @@
 import pytest
 
 from gcnsl import InputError, load
-from gcnsl.methods import METHODS
-from gcnsl.methods.registry import find_neighbourhood
 from gcnsl.nn import GeomGCNConfig
 from gcnsl.structure import structural_neighbourhood
 
@@ -12,22 +10,21 @@ from .cases import small_graph
 @pytest.mark.parametrize("embedding", ["isomap", "struc2vec"])
 def test_they_are_computed_as_the_configuration_says(embedding) -> None:
     data = small_graph()
-    found = find_neighbourhood(GeomGCNConfig(embedding=embedding), data, seed=0, root=None)
+    found = GeomGCNConfig(embedding=embedding).precompute(data, seed=0)
     expected = structural_neighbourhood(data.edge_index, 30, embedding=embedding)
     assert found.edge_index.equal(expected.edge_index)
     assert found.division.equal(expected.division)
-    assert METHODS["geom-gcn"].precompute is find_neighbourhood
 
 
 def test_a_graph_of_ones_own_has_no_published_ones() -> None:
     data = small_graph()
     data.name = "cora"  # a file may have any name
     with pytest.raises(InputError, match=r"source\('published'\) .*use 'computed'"):
-        find_neighbourhood(GeomGCNConfig(source="published"), data, seed=0, root=None)
+        GeomGCNConfig(source="published").precompute(data, seed=0)
 
 
 def test_those_of_a_benchmark_are_read(data_root) -> None:
     data = load("texas", root=data_root)
-    found = find_neighbourhood(GeomGCNConfig(source="published", embedding="poincare"), data, seed=0, root=data_root)
+    found = GeomGCNConfig(source="published", embedding="poincare").precompute(data, seed=0, root=data_root)
     assert "published" in found.how
     assert int(found.edge_index.max()) < data.num_nodes

@@ -8,7 +8,7 @@ from gcnsl.graph import from_arrays
 from gcnsl.methods import METHODS, prepare
 from gcnsl.nn import normalized_adjacency
 
-from .cases import CPU, prepared, small_graph, weighted_graph, with_features
+from .cases import CPU, prepared, small_graph, weighted_graph
 
 
 @pytest.mark.parametrize("norm", ["none", "row", "l2"])
@@ -81,19 +81,6 @@ def test_a_grown_graph_needs_the_weights_that_training_used_and_no_others() -> N
         ready = prepared(name, {}, graph)
         for same in (weighted, plain) if name != "gcn" else (weighted,):
             assert ready.grown_inputs(same)[0] is ready.inputs, "what was not used is left out"
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_the_first_change_is_found(sparse) -> None:
-    data = small_graph()
-    layout = torch.Tensor.to_sparse_csr if sparse else torch.clone
-    ready = prepared("mlp", {}, with_features(data, layout(data.x)))
-    x = torch.cat([data.x, torch.ones(2, 9)])
-    assert ready.first_change(with_features(data, layout(x))) is None
-    x[7, 2] += 1
-    x[7, 5] = 0
-    x[9, 0] = 3
-    assert ready.first_change(with_features(data, layout(x))) == (7, 2)
 
 
 def test_forgotten_inputs_are_made_again() -> None:

@@ -7,7 +7,8 @@ from gcnsl import InputError
 from gcnsl.experiments import paper
 from gcnsl.methods import METHODS
 from gcnsl.methods.resolver import published_path, read_settings
-from gcnsl.methods.search_space import _GRIDS, _log, _one_of, _steps, _whole, combinations, grid_of, space_of, starts_of
+from gcnsl.methods.search_space import _GRIDS, combinations, grid_of, space_of, starts_of
+from gcnsl.options import Log, OneOf, Steps
 
 PUBLISHED = sorted(published_path("cora").parent.glob("*.toml"))
 
@@ -64,12 +65,12 @@ def test_a_method_without_a_grid_says_which_have_one() -> None:
 
 
 def test_combinations_are_counted_where_values_can_be_listed() -> None:
-    listed = {"a": _one_of("x", "y", "z"), "b": _whole(2, 8, 2)}
+    listed = {"a": OneOf("x", "y", "z"), "b": Steps(2, 8, 2)}
     assert listed["b"].values == (2, 4, 6, 8)
     assert combinations(listed) == 12
-    assert _steps(0.0, 0.3, 0.1).values == (0.0, 0.1, 0.2, 0.3)
+    assert Steps(0.0, 0.3, 0.1).values == (0.0, 0.1, 0.2, 0.3)
     assert combinations({}) == 1
-    assert combinations(listed | {"c": _log(0.1, 1.0)}) == math.inf
+    assert combinations(listed | {"c": Log(0.1, 1.0)}) == math.inf
     assert combinations(space_of("h2gcn-1", grid=True)) == 8
 
 

@@ -8,11 +8,10 @@ import torch
 from gcnsl.errors import InputError
 from gcnsl.methods import Method, fit, prepare
 from gcnsl.nn import ModelConfig, SAGEConfig
-from gcnsl.nn.config import check_channels
 from gcnsl.options import option
 from gcnsl.training import TrainingSettings
 
-from .cases import CLASSES, D, N, small_graph
+from .cases import CLASSES, N, small_graph
 
 
 @dataclass(frozen=True)
@@ -55,16 +54,9 @@ def test_a_class_variable_is_no_option() -> None:
         LinearConfig.check(tells_new_nodes=True)
 
 
-def test_an_unfinished_configuration_can_not_be_made() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        ModelConfig()
-
-
-@pytest.mark.parametrize(("value", "rule"), [(0, "must be >= 1"), (2.0, "must be a whole number >= 1")])
-def test_channels_are_whole_numbers(value, rule) -> None:
-    check_channels(in_channels=D, out_channels=CLASSES)
-    with pytest.raises(InputError, match=rf"out_channels\({value}\) {rule}"):
-        check_channels(in_channels=D, out_channels=value)
+def test_an_unfinished_configuration_has_no_inputs() -> None:
+    with pytest.raises(NotImplementedError):
+        ModelConfig().inputs(small_graph(), None, seed=0)
 
 
 def test_by_default_a_node_without_features_has_a_row_of_zeros() -> None:

@@ -5,8 +5,8 @@ from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from gcnsl.graph import from_arrays
-from gcnsl.plain import BoostedTreesConfig
 from gcnsl.plain.column_bins import column_bins, column_edges
+from gcnsl.plain.plain_config import BoostedTreesConfig
 
 from .cases import CLASSES, N, fit, graph, setup, trained_on
 from .test_neighbour_columns import means, views_of

@@ -3,6 +3,8 @@ import torch
 
 from gcnsl.errors import InputError
 from gcnsl.plain.class_votes import ClassVotes
+from gcnsl.plain.label_propagation import LabelPropagation
+from gcnsl.plain.twins import Twins
 
 
 def test_votes_become_probabilities_of_which_none_is_zero() -> None:
@@ -23,6 +25,7 @@ def test_labels_of_an_earlier_fit_are_forgotten() -> None:
     assert model.labels.tolist() == [[0, 0], [1, 0]]
 
 
-def test_sizes_are_checked() -> None:
+@pytest.mark.parametrize("model", [LabelPropagation, Twins])
+def test_sizes_are_checked(model) -> None:
     with pytest.raises(InputError, match=r"num_nodes\(0\) must be"):
-        ClassVotes(0, 2)
+        model(0, 2)

@@ -5,8 +5,8 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
-from gcnsl.plain import LabelPropagationConfig
 from gcnsl.plain.class_votes import ClassVotes
+from gcnsl.plain.plain_config import LabelPropagationConfig
 
 from .cases import CLASSES, N, fit, graph, setup, trained_on
 

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
-from gcnsl.plain import LogisticConfig, logistic
+from gcnsl.errors import InputError
+from gcnsl.graph import from_arrays
+from gcnsl.nn.preprocessing import graph_adjacency
+from gcnsl.plain import logistic
+from gcnsl.plain.plain_config import LogisticConfig
+from gcnsl.sparse import SparseMatrix, from_scipy
 
 from .cases import CLASSES, fit, graph, setup, trained_on
 from .test_neighbour_columns import means, views_of
@@ -63,3 +68,17 @@ def test_one_class_is_learned_without_a_fit() -> None:
     fit(model, inputs, torch.where(trained_on(data.y) == 1, 1, -1))
     assert (model(*inputs).argmax(dim=1) == 1).all()
     assert len(list(model.stages(inputs, torch.where(data.y == 1, 1, -1), torch.ones(len(data.y))))) == 1
+
+
+def test_means_that_fill_sparse_features_are_refused_before_they_are_computed() -> None:
+    n = 60_000
+    x = sp.random_array((n, 2000), density=0.005, format="csr", rng=np.random.default_rng(0), dtype=np.float32)
+    centre, leaves = np.zeros(n - 1, int), np.arange(1, n)
+    star = from_arrays(from_scipy(x), np.stack([centre, leaves]), np.arange(n) % 2)
+    model = LogisticConfig().build(2000, 2, n)
+    inputs = SparseMatrix(star.x), torch.zeros(n, 36), graph_adjacency(star, self_loops=False, norm="row")
+    with pytest.raises(InputError, match=r"2,000 sparse features .* take 3 GiB.* set hops below 2, or use another"):
+        fit(model, inputs, star.y)
+    few = torch.where(torch.arange(n) < 500, star.y, -1)
+    fit(model, inputs, few)
+    assert model(*inputs).isfinite().all()

@@ -1,20 +1,13 @@
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 import torch
 
 from gcnsl.graph import from_arrays
-from gcnsl.plain.neighbour_columns import PLACE_COLUMNS, NeighbourColumnsConfig, Place, neighbour_blocks
+from gcnsl.plain.neighbour_columns import PLACE_COLUMNS, Place, neighbour_blocks
+from gcnsl.plain.plain_config import NeighbourColumnsConfig as Config
 from gcnsl.structure import StructuralFeatures
 
 from .cases import N, dense, graph, means
-
-
-@dataclass(frozen=True)
-class Config(NeighbourColumnsConfig):
-    def build(self, in_channels, out_channels, num_nodes):
-        raise NotImplementedError
 
 
 def views_of(data) -> list[np.ndarray]:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl.graph import from_arrays
-from gcnsl.plain import BoostedTreesConfig, LogisticConfig, TwinsConfig, twins
+from gcnsl.plain import twins
+from gcnsl.plain.plain_config import TwinsConfig
 
 from .cases import fit, graph, setup, trained_on
 
@@ -36,6 +37,17 @@ def test_the_nearest_training_nodes_vote(seed, known, new, weighted, block) -> N
     np.testing.assert_allclose(found, slow_votes(links, labels))
 
 
+def test_many_nodes_with_the_same_links_are_compared_once() -> None:
+    """The leaves of a star are all twins of each other: five billion pairs here."""
+    n = 70_000
+    links = sp.csr_array((np.ones(n - 1), (np.arange(1, n), np.zeros(n - 1, int))), shape=(n, n))
+    labels = np.eye(2)[np.arange(n) % 2] * (np.arange(n) < 1000)[:, None]
+    votes = twins.nearest_votes(links, labels)
+    np.testing.assert_array_equal(votes[0], [0, 0])
+    np.testing.assert_array_equal(votes[1], [499, 499])
+    np.testing.assert_array_equal(votes[1001:], np.tile([499, 500], (n - 1001, 1)))
+
+
 @pytest.mark.parametrize("direction", ["out", "in", "undirected"])
 def test_the_direction_decides_what_is_compared(direction) -> None:
     arcs = torch.tensor([[0, 1, 3, 4], [2, 2, 0, 1]])  # 0 and 1 point to the same node; 3 and 4 to nothing shared
@@ -53,9 +65,3 @@ def test_a_node_without_links_has_the_frequencies_of_the_classes() -> None:
     model, inputs = setup(TwinsConfig(), data)
     fit(model, inputs, trained_on(data.y))
     torch.testing.assert_close(model(*inputs)[-1].softmax(dim=0), model.prior)
-
-
-@pytest.mark.parametrize("config", [TwinsConfig, LogisticConfig, BoostedTreesConfig])
-def test_directions_are_used_unless_the_graph_is_seen_as_undirected(config) -> None:
-    assert config().uses == {"weights", "directions"}
-    assert config(direction="undirected").uses == {"weights"}

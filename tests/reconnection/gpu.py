@@ -30,7 +30,7 @@ def run(case: Case) -> tuple[Regime, list[torch.Tensor]]:
     """The regime of a case; its output and gradients."""
     z, h, *keys = (tensor.detach() for tensor in case.leaves(device=DEVICE))
     found = torch.ops.gcnsl.reconnect(
-        z, keys[0] if keys else None, h, min(case.epsilon, 1 - 1e-6), 1e-4, "triton", None
+        z, keys[0] if keys else None, h, min(case.epsilon, 1 - 1e-6), 1e-4, None, True, "triton"
     )
     return Regime(int(found[4])), case.run("triton", DEVICE)
 

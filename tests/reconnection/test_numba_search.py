@@ -30,7 +30,8 @@ def test_keys_and_entries_beside_a_full_tile(m: int, q: int, dtype: torch.dtype)
     z, keys, _, threshold, *_ = case.problem(dtype)
     searched = Searched.of(z, keys, threshold)
     found = np.zeros(1, np.int64)
-    counts, columns = find_rows(searched.rows, searched.tiles, threshold, 5, 33, False, UNLIMITED, found, 0, UNLIMITED)
+    search = searched.rows, searched.tiles, threshold, 5, 33, False, UNLIMITED, UNLIMITED, True
+    counts, columns = find_rows(*search, found, 0, UNLIMITED)
     rows, expected = (z[5:33].double() @ keys.double().T >= threshold).nonzero().T
     assert torch.equal(torch.from_numpy(columns).long(), expected)
     assert torch.equal(torch.from_numpy(counts), torch.bincount(rows, minlength=28))
@@ -42,6 +43,7 @@ def test_the_search_stops_at_its_limit() -> None:
     z = normalize(torch.ones(1000, 4), dim=1)
     searched = Searched.of(z, z, 0.5)
     found = np.zeros(1, np.int64)
-    counts, _ = find_rows(searched.rows, searched.tiles, searched.threshold, 0, 1000, False, UNLIMITED, found, 0, 5000)
+    search = searched.rows, searched.tiles, searched.threshold, 0, 1000, False, UNLIMITED, 0, True
+    counts, _ = find_rows(*search, found, 0, 5000)
     assert 5000 < found[0] < 100_000
     assert counts[-1] == 0

@@ -44,13 +44,13 @@ def test_gradcheck(backend: str, m: int | None, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["few", "all"])
 def test_opcheck(m: int | None, name: str, kind: str) -> None:
     z, h, *keys = make_case(n=40, m=m, q=6, p=5, kind=kind, seed=2).leaves()
-    arguments = (z, keys[0] if keys else None, h, 0.7, 1e-4, name, None)
+    arguments = (z, keys[0] if keys else None, h, 0.7, 1e-4, None, True, name)
     torch.library.opcheck(torch.ops.gcnsl.reconnect, arguments)
 
 
 def test_opcheck_with_known_pairs() -> None:
     z, h = make_case(n=40, m=None, q=6, p=5, kind="few", seed=2).leaves()
-    arguments = (z, None, h, 0.7, 1e-4, "numba", None)
+    arguments = (z, None, h, 0.7, 1e-4, None, True, "numba")
     known = torch.ops.gcnsl.reconnect(*arguments)[2:4]
     torch.library.opcheck(torch.ops.gcnsl.reconnect, (*arguments, *known))
 

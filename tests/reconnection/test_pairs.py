@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import pytest
 import torch
 
@@ -15,9 +18,9 @@ def searches(monkeypatch):
     seen = []
     original = numba_backend.Searched.of
 
-    def counted(*arguments):
+    def counted(*arguments, **options):
         seen.append(arguments)
-        return original(*arguments)
+        return original(*arguments, **options)
 
     monkeypatch.setattr(numba_backend.Searched, "of", counted)
     return seen
@@ -45,6 +48,22 @@ def test_another_z_or_threshold_is_searched_anew(searches) -> None:
         remembered = reconnect(rows, h, epsilon, backend="numba", memory=memory)
         assert remembered.equal(reconnect(rows, h, epsilon, backend="numba"))
     assert len(searches) == 8
+
+
+def test_pairs_with_loops_are_not_taken_for_pairs_without() -> None:
+    memory = PairMemory()
+    for loops in (True, False, True):
+        remembered = reconnect(CASE.z, CASE.h, 0.9, loops=loops, backend="numba", memory=memory)
+        assert remembered.equal(reconnect(CASE.z, CASE.h, 0.9, loops=loops, backend="numba"))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda memory: pickle.loads(pickle.dumps(memory))])
+def test_a_copy_does_not_carry_the_pairs(copied) -> None:
+    memory = PairMemory()
+    reconnect(CASE.z, CASE.h, 0.9, backend="numba", memory=memory)
+    assert memory.recall(CASE.z, 0.9) is not None
+    assert copied(memory).recall(CASE.z, 0.9) is None
+    assert len(pickle.dumps(memory)) < 200
 
 
 def test_z_may_change_in_place() -> None:

@@ -40,5 +40,6 @@ def test_results_do_not_depend_on_reduced_precision_switches() -> None:
 @pytest.mark.parametrize("m", [None, 350])
 def test_finds_the_kept_pairs_in_order(m: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiled, "TILE_SIDE", {"cpu": 64})
-    z, keys, _, threshold, *_ = make_case(n=500, m=m, q=7, p=1, kind="few", seed=1, zero_rows=3).problem()
-    assert torch.equal(tiled.find(z, keys, threshold), (z.double() @ keys.double().T >= threshold).nonzero().T)
+    problem = make_case(n=500, m=m, q=7, p=1, kind="few", seed=1, zero_rows=3).problem()
+    z, keys, _, threshold, *_ = problem
+    assert torch.equal(tiled.find(problem), (z.double() @ keys.double().T >= threshold).nonzero().T)

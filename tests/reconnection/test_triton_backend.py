@@ -13,6 +13,7 @@ from gcnsl.reconnection.pairs import Regime
 
 from .cases import assert_close, make_case
 from .gpu import DEVICE, LARGE, RUNS_KERNELS, needs_kernels, run, use
+from .test_loops import by_pairs, random_problem
 
 
 @pytest.mark.skipif(RUNS_KERNELS, reason="the kernels run in this process")
@@ -60,20 +61,36 @@ def test_agrees_with_the_oracle(  # noqa: PLR0917
 
 
 @needs_kernels
-@pytest.mark.parametrize("kind", ["diagonal", "few", "some"])
+@pytest.mark.parametrize("loops", [True, False])
 @pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
-def test_without_loops_it_agrees_with_the_dense_matrix(
-    kind: str, regime: Regime, monkeypatch: pytest.MonkeyPatch
+def test_loops_are_kept_or_left_out(loops: bool, regime: Regime, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(regime, monkeypatch)
+    made = [random_problem(seed, torch.float32) for seed in range(300 if LARGE else 40)]
+    for z, h, epsilon, grad in (problem for problem in made if problem is not None):
+        least = min(epsilon, 1 - 1e-6)
+        expected = by_pairs(z.double().numpy(), h.double().numpy(), least, grad.numpy(), loops=loops)
+        leaves = [tensor.to(DEVICE).requires_grad_() for tensor in (z, h)]
+        out = reconnect(*leaves, epsilon, loops=loops, backend="triton")
+        out.backward(grad.float().to(DEVICE))
+        assert_close([out, *(leaf.grad for leaf in leaves)], [torch.from_numpy(array) for array in expected])
+
+
+@needs_kernels
+@pytest.mark.parametrize("loops", [True, False])
+@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
+def test_some_rows_against_all_know_which_key_they_are(
+    loops: bool, regime: Regime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(regime, monkeypatch)
-    case = make_case(14, None, 4, 3, kind, seed=5, zero_rows=1)
-    results = []
-    for backend in ("triton", "dense"):
+    case, rows, results = make_case(30, None, 4, 3, "some", seed=5, zero_rows=1), slice(13, 27), []
+    for some in (True, False):
         z, h = case.leaves(device=DEVICE)
-        out = reconnect(z, h, min(case.epsilon, 1 - 1e-6), loops=False, backend=backend)
-        out.backward(case.upstream().to(DEVICE))
-        results.append([tensor.detach().cpu() for tensor in (out, z.grad, h.grad)])
-    assert_close(results[0], [tensor.double() for tensor in results[1]])
+        options = {"keys": z, "first_key": rows.start} if some else {}
+        out = reconnect(z[rows] if some else z, h, case.epsilon, loops=loops, backend="triton", **options)
+        own = out if some else out[rows]
+        own.backward(case.upstream().to(DEVICE)[rows])
+        results.append([own.detach().cpu().double(), z.grad.cpu().double(), h.grad.cpu().double()])
+    assert_close(*results)
 
 
 @needs_kernels
@@ -141,7 +158,7 @@ def test_ties_and_rows_that_keep_nothing() -> None:
 def test_registered_and_compiled() -> None:
     case = make_case(500, None, 16, 20, "few", seed=4)
     z, h = case.leaves(device=DEVICE)
-    torch.library.opcheck(torch.ops.gcnsl.reconnect, (z, None, h, case.epsilon, 1e-4, "triton", None))
+    torch.library.opcheck(torch.ops.gcnsl.reconnect, (z, None, h, case.epsilon, 1e-4, None, True, "triton"))
     step = torch.compile(
         lambda z, h: reconnect(z, h, case.epsilon, backend="triton"), fullgraph=True, backend="aot_eager"
     )

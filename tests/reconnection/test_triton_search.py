@@ -4,6 +4,7 @@ from torch.nn.functional import normalize
 
 from gcnsl.reconnection import pairs
 from gcnsl.reconnection.pairs import Regime
+from gcnsl.reconnection.problem import Problem
 
 from .cases import assert_close, make_case
 from .gpu import DEVICE, LARGE, needs_kernels, run, use
@@ -21,8 +22,8 @@ def test_candidates_are_the_pairs_near_the_threshold_or_above(m: int | None) -> 
     report = torch.zeros(4, dtype=torch.int32, device=DEVICE)
     rows = triton_backend._prepare_rows(z, None, report, 1e-4, are_keys=False)
     key_rows = rows if m is None else triton_backend._prepare_rows(keys, None, report, 1e-4, are_keys=True)
-    threshold = torch.tensor([0.3], device=DEVICE)
-    found = triton_backend._start_search(rows, key_rows, threshold, report, room=66 * len(keys) + 66, expected=0)
+    problem = Problem.of(z, None if m is None else keys, keys, torch.tensor([0.3], device=DEVICE))
+    found = triton_backend._start_search(problem, rows, key_rows, report, room=66 * len(keys) + 66, expected=0)
     listed = found[: int(report[3])].long()
     listed = listed[listed < 66 * len(keys)]  # the diagonal is counted twice and written once
     assert len(listed.unique()) == len(listed)

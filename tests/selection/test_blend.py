@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.selection.blend import Blend, BlendWarning, Member
@@ -26,10 +27,10 @@ class FakeFit:
 
 
 def blend(monkeypatch, *, refuses: tuple[str, ...] = ()) -> Blend:
-    monkeypatch.setattr("gcnsl.selection.blend.Fitted", FakeFit)
+    monkeypatch.setattr("gcnsl.selection.blend.grown_logits", lambda fits, graph: [f.grown_logits(graph) for f in fits])
     fits = {name: FakeFit(name, refuses=name in refuses) for name in LOGITS}
     members = (Member("A", 0.75, 2.0, (fits["one"], fits["two"])), Member("B", 0.25, 1.0, (fits["three"],)))
-    return Blend(members, History())
+    return Blend(members, History(), Data())
 
 
 def of(name: str) -> np.ndarray:

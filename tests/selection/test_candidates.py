@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import torch
 from torch_geometric.data import Data
 
@@ -5,8 +7,9 @@ from gcnsl import from_arrays, synthetic
 from gcnsl.methods import METHODS, find_method
 from gcnsl.methods.search_space import space_of
 from gcnsl.selection import candidates
-from gcnsl.selection.candidates import Candidate, pairs_in_two_steps, portfolio
+from gcnsl.selection.candidates import Candidate, portfolio
 from gcnsl.selection.fit_costs import PER_ENTRY
+from gcnsl.sparse import pairs_in_two_steps
 
 
 def graph(*, features: int = 4, directed: bool = False) -> Data:
@@ -50,10 +53,17 @@ def test_walks_of_two_steps_are_counted() -> None:
     data = synthetic(n=30, h=0.5, classes=2, degree=4, features=3, seed=0)
     dense = torch.zeros(30, 30)
     dense[tuple(data.edge_index)] = 1
-    assert pairs_in_two_steps(data) == float((dense @ dense).sum())
+    assert pairs_in_two_steps(data.edge_index, 30) == int((dense @ dense).sum(dim=1).clamp(max=30).sum())
 
 
 def test_an_option_at_its_default_makes_no_other_candidate() -> None:
     default = find_method("gcn").options()["lr"]
     assert Candidate("one", "gcn") == Candidate("other", "gcn", {"lr": default})
     assert Candidate("one", "gcn") != Candidate("one", "gcn", {"lr": 2 * default})
+
+
+def test_another_default_makes_another_candidate(monkeypatch) -> None:
+    before, gcn = Candidate("one", "gcn"), METHODS["gcn"]
+    monkeypatch.setitem(METHODS, "gcn", replace(gcn, training=gcn.training.changed(lr=2 * gcn.training.lr)))
+    assert Candidate("one", "gcn") != before
+    assert Candidate("one", "gcn", {"lr": gcn.training.lr}) == before

@@ -1,17 +1,20 @@
 import pickle
 
+import numpy as np
 import pytest
 
-from gcnsl.errors import InputError, TrainingDiverged
+from gcnsl.errors import InputError, Interrupted, TrainingDiverged
 from gcnsl.methods import fit, prepare
 from gcnsl.selection import fold_fit
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.fold_fit import FoldFitter, FoldJob, method_for
 from gcnsl.selection.journal import Journal
 from gcnsl.training import choose_device
+from gcnsl.training.state import RunState
 
 from .cases import small_problem, written_fit
 
+tensors = RunState.tensors
 GCN = Candidate("GCN", "gcn", {"epochs": 5})
 
 
@@ -62,29 +65,47 @@ def test_a_fit_that_was_cut_is_continued_to_the_bits_of_an_undisturbed_one(tmp_p
     assert [fit.is_cut for fit in journal.read()] == [False]
 
 
+def test_the_state_is_kept_only_if_training_was_cut(monkeypatch) -> None:
+    written, fitter = [], FoldFitter(small_problem())
+    monkeypatch.setattr(RunState, "tensors", lambda state: written.append(state) or tensors(state))
+    monkeypatch.setattr("tempfile.mkdtemp", None)  # nothing is written on a disk, which a killed worker could leave
+    whole = fitter(FoldJob(GCN, 0, 60.0, 60.0, 0.0))
+    assert (whole.run, written) == (None, [])
+    cut = fitter(FoldJob(GCN, 0, 0.0, 1.0, 0.0))
+    assert len(written) == 1
+    continued = fitter(FoldJob(GCN, 0, 60.0, 60.0, 0.0, 1.0, cut.run))
+    assert (continued.run, len(written)) == (None, 1)
+
+
 @pytest.mark.parametrize(
     ("error", "why"),
     [
         (TrainingDiverged("loss"), "training diverged"),
         (MemoryError(), "not enough memory"),
         (RuntimeError("CUDA out of memory"), "not enough memory"),
+        (RuntimeError("std::bad_alloc"), "not enough memory"),
         (InputError("why"), "why"),
+        (np.linalg.LinAlgError("Singular matrix"), "LinAlgError: Singular matrix"),
+        (KeyError("a mistake"), "KeyError: 'a mistake'"),
     ],
 )
-def test_what_fails_says_why(error, why, monkeypatch) -> None:
+@pytest.mark.parametrize("where", ["fit", "prepare"])
+def test_what_fails_says_why(error, why, where, monkeypatch) -> None:
     def failing(*_, **__):
         raise error
 
-    monkeypatch.setattr(fold_fit, "fit", failing)
-    assert FoldFitter(small_problem())(FoldJob(GCN, 0, 60.0, 60.0, 0.0)) == why
+    monkeypatch.setattr(fold_fit, where, failing)
+    failed = FoldFitter(small_problem())(FoldJob(GCN, 0, 60.0, 60.0, 0.0))
+    assert failed.why == why
+    assert "in failing" in failed.traceback
 
 
-def test_other_errors_are_ours(monkeypatch) -> None:
-    def failing(*_, **__):
-        raise RuntimeError("a mistake")
+def test_an_interruption_is_no_failure(monkeypatch) -> None:
+    def interrupted(*_, **__):
+        raise Interrupted("interrupted")
 
-    monkeypatch.setattr(fold_fit, "fit", failing)
-    with pytest.raises(RuntimeError, match="a mistake"):
+    monkeypatch.setattr(fold_fit, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         FoldFitter(small_problem())(FoldJob(GCN, 0, 60.0, 60.0, 0.0))
 
 

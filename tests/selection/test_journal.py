@@ -1,11 +1,14 @@
+import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from gcnsl.errors import InputError
+from gcnsl.methods import METHODS
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.fold_fit import FoldJob
-from gcnsl.selection.journal import Journal, remove_journal
+from gcnsl.selection.journal import Journal, JournalWarning, remove_journal
 
 from .cases import small_problem, written_fit
 
@@ -39,8 +42,62 @@ def test_what_was_written_is_read(written) -> None:
 
 
 def test_another_problem_is_refused(written) -> None:
-    with pytest.raises(InputError, match="belongs to another selection"):
+    with pytest.raises(InputError, match=r"belongs to another selection: .*version of gcnsl differ; delete it to"):
         list(Journal(written[0], "another").read())
+
+
+def test_fits_with_other_defaults_are_refused(written, monkeypatch) -> None:
+    path, problem, _ = written
+    mlp = METHODS["mlp"]
+    monkeypatch.setitem(METHODS, "mlp", replace(mlp, training=mlp.training.changed(lr=0.5)))
+    with pytest.raises(InputError, match="belongs to another selection"):
+        list(Journal(path, problem.identity).read())
+
+
+def test_without_a_folder_all_is_in_memory(written) -> None:
+    _, problem, fits = written
+    journal = Journal(None, problem.identity)
+    kept = [written_fit(problem, journal, FoldJob(MLP, fold, 60.0, 60.0, 5.0 * fold)) for fold in (0, 1)]
+    assert all((one.probabilities == other.probabilities).all() for one, other in zip(kept, fits, strict=True))
+    assert_same_models(journal, Journal(written[0], problem.identity))
+    assert journal.read() == []
+    journal.check_place()
+
+
+def assert_same_models(journal: Journal, other: Journal) -> None:
+    for fold in (0, 1):
+        model, same = journal.model(MLP, fold), other.model(MLP, fold)
+        assert model.tensors.keys() == same.tensors.keys()
+        assert all(tensor.equal(same.tensors[name]) for name, tensor in model.tensors.items())
+
+
+def test_what_cannot_be_written_is_kept_in_memory(written, tmp_path, monkeypatch) -> None:
+    _, problem, fits = written
+    journal, jobs = Journal(tmp_path / "j", problem.identity), [FoldJob(MLP, k, 60.0, 60.0, 0.0) for k in range(4)]
+    written_fit(problem, journal, jobs[0])
+
+    def full(*_) -> None:
+        raise OSError(28, os.strerror(28))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.warns(JournalWarning) as warned:
+            kept = [written_fit(problem, journal, job) for job in jobs[1:3]]
+        cut = written_fit(problem, journal, FoldJob(Candidate("GCN", "gcn"), 0, 0.0, 1.0, 0.0))
+    (told,) = [str(each.message) for each in warned]
+    assert told.startswith(f"cannot write {tmp_path}/j/{MLP.key}-1.safetensors: No space left on device; what is in ")
+    assert told.endswith("j stays, but the rest can't be resumed if this is killed")
+    assert (kept[0].probabilities == fits[1].probabilities).all()
+    assert_same_models(journal, Journal(written[0], problem.identity))
+    assert cut.is_cut
+    assert journal.run(cut.candidate, 0) is not None
+    assert [path.name for path in (tmp_path / "j").iterdir()] == [f"{MLP.key}-0.safetensors"]
+
+    written_fit(problem, journal, jobs[3])
+    written_fit(problem, journal, FoldJob(cut.candidate, 0, 0.0, 1.0, 0.0))
+    again = Journal(tmp_path / "j", problem.identity)
+    assert {(fit.candidate.name, fit.fold) for fit in again.read()} == {("MLP", 0), ("GCN", 0), ("MLP", 3)}
+    assert again.run(cut.candidate, 0) is not None, "once there is room again, fits are written"
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:50], lambda content: b"no model"])
@@ -56,8 +113,12 @@ def test_damage_is_noticed(written, tmp_path, damage) -> None:
 def test_an_unfinished_file_is_not_read(written, tmp_path) -> None:
     path, problem, _ = written
     copy = shutil.copytree(path, tmp_path / "copy")
-    (copy / ".x.safetensors.part").write_bytes(b"killed while writing")
+    left = copy / f".{MLP.key}-2.safetensors.abc.part"
+    left.mkdir()
+    (left / "file").write_bytes(b"killed while writing")
     assert len(list(Journal(copy, problem.identity).read())) == 2
+    remove_journal(copy)
+    assert not copy.exists()
 
 
 def test_a_file_is_no_journal(tmp_path) -> None:

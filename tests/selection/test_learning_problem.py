@@ -2,7 +2,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsl.selection.learning_problem import deal_folds
+from gcnsl import synthetic
+from gcnsl.selection import AutoSettings
+from gcnsl.selection.learning_problem import deal_folds, make_problem
 
 from .cases import small_problem
 
@@ -46,10 +48,17 @@ def test_few_labels_make_few_folds() -> None:
     assert small_problem(n=24, held_back=21).folds == 2
 
 
-def test_the_identity_tells_problems_apart() -> None:
+def test_the_identity_tells_problems_apart(monkeypatch) -> None:
     identities = [
         small_problem(**options).identity
         for options in ({}, {"metric": "roc-auc"}, {"class_weight": "balanced"}, {"quality": "best"}, {"n": 61})
     ]
-    assert len(set(identities)) == 5
     assert identities[0] == small_problem().identity
+    data = synthetic(n=60, h=0.8, classes=3, degree=4, features=8, seed=0, signal=0.9)
+    every, settings = torch.arange(60) % 4 == 0, AutoSettings()
+    for names in (None, list("abcdefgh"), list("bacdefgh")):
+        data.class_names, data.feature_names = ["a", "b", "c"], names
+        identities.append(make_problem(data, ~every, every, settings, seed=0, device="cpu").identity)
+    monkeypatch.setattr("gcnsl.identity.__version__", "9.9")
+    identities.append(small_problem().identity)
+    assert len(set(identities)) == 9

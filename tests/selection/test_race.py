@@ -92,7 +92,7 @@ def test_one_that_fails_is_given_up() -> None:
     it = race()
     job = it.next_job(0.0)
     assert job is not None
-    it.fail(job, "failed: why")
+    it.fail(job.candidate, "failed: why")
     done = play(it, seconds_each=1)
     assert "gcn" not in {name for name, _ in done}
     assert it.contenders[job.candidate].failure == "failed: why"
@@ -159,7 +159,7 @@ def test_what_cannot_end_in_time_is_skipped_and_says_so() -> None:
     skipped = {c.candidate.method: c.failure for c in it.contenders.values() if c.failure}
     assert set(begun) == {"mlp", "sage", "linkx", "gpr-gnn"}
     assert skipped.keys() == {"fsgnn"}, "it takes eleven times as long as the first"
-    assert re.fullmatch(r"skipped: would take 113 s or more, and 6\d s were left", skipped["fsgnn"])
+    assert re.fullmatch(r"skipped: needs about 113 s, more than half of the 6\d s left", skipped["fsgnn"])
 
 
 @given(least=st.floats(0, 1e4))

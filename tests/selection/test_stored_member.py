@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from gcnsl.methods import fit, prepare
-from gcnsl.selection.blend import Blend, Member
+from gcnsl.selection.blend import Blend, Member, OutOfFold
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.fit_costs import PER_ENTRY
 from gcnsl.selection.stored_member import below, restored_blend, restored_fits, stored_blend, stored_fit
@@ -33,14 +33,17 @@ def test_models_are_restored_bit_for_bit(method) -> None:
 
 def test_an_ensemble_is_restored_bit_for_bit() -> None:
     problem = small_problem()
+    nodes = problem.validated(2).nonzero().flatten()
+    judged = OutOfFold(nodes, torch.rand(len(nodes), 3))
     members = (Member("x", 0.7, 1.5, fits(problem, "logistic")), Member("y", 0.3, 0.8, fits(problem, "gcn")))
-    blend = Blend(members, History(seconds=3.0, stopped="minutes"), temperature=0.9)
+    blend = Blend(members, History(seconds=3.0, stopped="minutes"), problem.graph, 0.9, None, judged)
     stored = stored_blend(blend, {"quality": "fast"})
     assert not any(name.startswith(("member.0.1.features", "member.0.1.precomputed")) for name in stored.tensors)
     again = restored_blend(stored, problem.graph, CPU)
     assert torch.equal(again.logits(), blend.logits())
     assert [(m.name, m.weight, m.temperature) for m in again.members] == [("x", 0.7, 1.5), ("y", 0.3, 0.8)]
     assert again.history == blend.history
+    assert all(map(torch.equal, again.out_of_fold, judged))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_an_ensemble_is_restored_bit_for_bit() -> None:
 )
 def test_a_damaged_ensemble_is_refused(damage) -> None:
     problem = small_problem()
-    blend = Blend((Member("x", 1.0, 1.0, fits(problem, "logistic")),), History(stopped="minutes"))
+    blend = Blend((Member("x", 1.0, 1.0, fits(problem, "logistic")),), History(stopped="minutes"), problem.graph)
     stored = stored_blend(blend, {"quality": "fast"})
     damage(stored.plain)
     with pytest.raises(ValueError, match="must be"):

@@ -8,11 +8,14 @@ import pytest
 import torch
 
 from gcnsl.errors import Interrupted
-from gcnsl.selection import AutoSettings, tournament
+from gcnsl.selection import AutoSettings, fold_fit, tournament
 from gcnsl.selection.candidates import Candidate
+from gcnsl.selection.fold_fit import Failed
 from gcnsl.selection.journal import Journal
-from gcnsl.selection.race import LARGEST_END
+from gcnsl.selection.proposals import Proposals
+from gcnsl.selection.race import LARGEST_END, Race
 from gcnsl.selection.tournament import select
+from gcnsl.workers import processes
 from gcnsl.workers.executor import TooSlow, WorkerLost
 from gcnsl.workers.processes import Processes
 from gcnsl.workers.this_process import ThisProcess
@@ -98,7 +101,7 @@ def test_an_interruption_leaves_the_best_so_far(number, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("result", "verdict"),
     [
-        ("training diverged", "failed: training diverged"),
+        (Failed("LinAlgError: singular", "Traceback"), "failed: LinAlgError: singular"),
         (WorkerLost("its process was killed"), "failed: its process was killed"),
         (TooSlow("it took too long"), "skipped: not finished within"),
     ],
@@ -113,6 +116,110 @@ def test_what_fails_is_named(result, verdict, monkeypatch) -> None:
     table = select(problem, FAST, problem.graph, minutes=5).leaderboard.set_index("model")
     assert table.loc["MLP", "verdict"].startswith(verdict)
     assert np.isnan(table.loc["MLP", "validation"])
+
+
+MLP = next(candidate for candidate in QUICK if candidate.method == "mlp")
+
+
+def failing_fit(monkeypatch) -> None:
+    fit = fold_fit.fit
+
+    def fails(prepared, **options):
+        if prepared.method.name == "mlp":
+            raise KeyError("a mistake")
+        return fit(prepared, **options)
+
+    monkeypatch.setattr(fold_fit, "fit", fails)
+
+
+def unreadable_file(monkeypatch) -> None:
+    write = Journal.write
+
+    def fails(journal, trained, candidate, fold):
+        content = b"cut off" if candidate == MLP else trained.content
+        return write(journal, trained._replace(content=content), candidate, fold)
+
+    monkeypatch.setattr(Journal, "write", fails)
+
+
+def useless_probabilities(monkeypatch) -> None:
+    write = Journal.write
+
+    def fails(journal, trained, candidate, fold):
+        found = write(journal, trained, candidate, fold)
+        return replace(found, probabilities=found.probabilities[:3]) if candidate == MLP else found
+
+    monkeypatch.setattr(Journal, "write", fails)
+
+
+@pytest.mark.parametrize(
+    ("fails", "why"),
+    [
+        (failing_fit, "failed: KeyError: 'a mistake'"),
+        (unreadable_file, "failed: SafetensorError"),
+        (useless_probabilities, "failed: IndexError"),
+    ],
+)
+def test_whatever_happens_to_one_contender_the_others_go_on(fails, why, monkeypatch, caplog) -> None:
+    fails(monkeypatch)
+    problem = small_problem(quality="fast")
+    with caplog.at_level("DEBUG", "gcnsl"):
+        selected = select(problem, FAST, problem.graph, minutes=5)
+    table = selected.leaderboard.set_index("model")
+    assert table.loc["MLP", "verdict"].startswith(why)
+    assert table.loc["MLP", ["validation", "first_fold"]].isna().all()
+    assert table["first_fold"].notna().sum() >= 4
+    assert selected.blend.history.stopped == "complete"
+    assert "Traceback" in caplog.text
+
+
+def test_a_journal_with_a_useless_fit_is_no_end(tmp_path) -> None:
+    problem = small_problem(quality="fast")
+    select(problem, FAST, problem.graph, minutes=5, checkpoint=tmp_path / "j")
+    journal = Journal(tmp_path / "j", problem.identity)
+    fits = [
+        replace(fit, probabilities=fit.probabilities[:3]) if fit.candidate == MLP else fit for fit in journal.read()
+    ]
+    it = Race(problem, QUICK, Proposals(0, seed=0), seconds=10, processes=1, fits=fits)
+    assert it.contenders[MLP].failure.startswith("failed: IndexError")
+    assert len(it.ranking()) == len(QUICK) - 1
+
+
+def test_killed_workers_cost_nothing_but_time(monkeypatch) -> None:
+    """More of them than may fail in a row; each is killed when it has begun, or is idle."""
+    monkeypatch.setattr(tournament, "_own_executor", lambda *_: executor)
+    monkeypatch.setattr(processes, "MOST_FAILED", 3)
+    monkeypatch.setattr(Race, "quick_job", lambda *_: None)
+    problem, killed = small_problem(quality="fast"), []
+
+    def kill(progress) -> None:
+        started = [process for process in executor._processes if process.has_started]
+        if len(killed) < 6 and started and progress.fits > len(killed):
+            started[0]._popen.kill()
+            killed.append(started[0])
+
+    executor = processes.Processes(2)
+    selected = select(problem, FAST, problem.graph, minutes=5, on_progress=kill)
+    assert len(killed) == 6
+    assert selected.blend.history.stopped == "complete"
+    verdicts = selected.leaderboard["verdict"]
+    assert not verdicts.str.contains("failed").all()
+    lost = verdicts[verdicts.str.contains("failed")]
+    assert lost.str.endswith("failed: its process was killed twice, perhaps for lack of memory").all()
+
+
+def test_an_interruption_while_the_ensemble_is_chosen_leaves_it(monkeypatch) -> None:
+    choose = tournament.choose
+
+    def pressed(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+        return choose(*arguments, **options)
+
+    monkeypatch.setattr(tournament, "choose", pressed)
+    problem = small_problem(quality="fast")
+    with pytest.raises(Interrupted, match="after 16 models") as caught:
+        select(problem, FAST, problem.graph, minutes=5)
+    assert caught.value.so_far.blend.history.stopped == "interrupted"
 
 
 def test_others_can_do_the_work_and_this_process_keeps_the_journal(tmp_path) -> None:

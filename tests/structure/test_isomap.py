@@ -1,5 +1,6 @@
 import networkx as nx
 import numpy as np
+import pytest
 from sklearn.manifold import Isomap
 
 from gcnsl.structure.isomap import isomap
@@ -23,6 +24,27 @@ def test_many_nodes_are_placed_like_few() -> None:
     """More than 200 go another way through the linear algebra."""
     graph = nx.path_graph(300)
     np.testing.assert_allclose(distances(isomap(csr(graph))), nx.floyd_warshall_numpy(graph), atol=1e-4)
+
+
+KINDS = {
+    "star": nx.star_graph,
+    "clique": nx.complete_graph,
+    "path": nx.path_graph,
+    "edgeless": nx.empty_graph,
+    "bipartite": lambda n: nx.complete_bipartite_graph(n // 2 + 1, n // 2),
+    "two stars": lambda n: nx.disjoint_union(nx.star_graph(n // 2), nx.star_graph(n // 3)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_graphs_whose_eigenvalues_coincide(kind) -> None:
+    for n in (*range(2, 31), 75, 150, 210):
+        graph = KINDS[kind](n)
+        positions = isomap(csr(graph))
+        assert positions.shape == (len(graph), 2)
+        assert np.isfinite(positions).all()
+        if kind == "star":  # leaves are two steps apart, and two dimensions can only show a part of that
+            assert distances(positions).max() < 2.1
 
 
 def test_components_lie_apart() -> None:

@@ -3,6 +3,7 @@ import json
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,3 +104,13 @@ def test_does_not_grow() -> None:
         InputError, match=r"^can't take new nodes or other edges: its latent .*, or use another method$"
     ):
         found.grown(None)
+
+
+def test_many_nodes_at_one_place_take_neither_time_nor_memory() -> None:
+    """40,000 nodes at one place are 1.6 billion pairs, more than the graph has."""
+    n = 40_000
+    path = sp.diags_array([np.ones(n - 1)], offsets=[1], shape=(n, n), format="csr")
+    positions = np.zeros((n, 2))
+    positions[:5, 0] = 3 * np.arange(1, 6)
+    pairs, division = neighbourhood((path + path.T).tocsr(), positions)
+    assert pairs.shape[1] == len(division) == 2 * (n - 1)

@@ -16,7 +16,7 @@ from torch import nn
 
 from gcnsl import InputError
 from gcnsl.errors import Interrupted, TrainingDiverged
-from gcnsl.training import Checkpoint, TrainingSettings
+from gcnsl.training import Checkpoint, CutRun, TrainingSettings
 from gcnsl.training.checkpoint import CheckpointWarning
 
 from . import cases
@@ -68,7 +68,7 @@ def test_a_run_that_cannot_be_saved_goes_on_and_is_saved_later(path, monkeypatch
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", full_at_first)
-    with pytest.warns(CheckpointWarning, match=r"the run is not saved: .*run.safetensors can't be written \(no space"):
+    with pytest.warns(CheckpointWarning, match=r"the run is not saved: cannot write .*run.safetensors: no space"):
         fit(model, checkpoint=Checkpoint(path, every=4))
     assert same_weights(undisturbed, model)
     assert list(path.parent.iterdir()) == [path]
@@ -215,3 +215,28 @@ def test_identities_may_hold_numbers_of_numpy(path) -> None:
     fit(resumed, checkpoint=Checkpoint(path, identity={"epsilon": 0.5, "runs": 3}))
     fit(undisturbed)
     assert same_weights(undisturbed, resumed)
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_a_cut_run_continues_in_memory(settings) -> None:
+    undisturbed, resumed = net(), net()
+    expected = fit(undisturbed, settings=settings)
+    first = CutRun()
+    fit(net(), settings=settings, checkpoint=first, minutes=0)
+    assert first.content is not None
+    second = CutRun(content=first.content)
+    history = fit(resumed, settings=settings, checkpoint=second)
+    assert same_weights(undisturbed, resumed)
+    assert without_seconds(history) == without_seconds(expected)
+    assert second.content == first.content, "a run that has ended is not kept"
+    with pytest.raises(InputError, match="checkpoint in memory belongs to another run: seed is 0 there and 1 here"):
+        fit(net(), settings=settings, checkpoint=second, seed=1)
+    with pytest.raises(InputError, match="checkpoint in memory can't be read"):
+        fit(net(), settings=settings, checkpoint=CutRun(content=b"damaged"))
+
+
+def test_what_killed_writers_left_goes_with_the_file(path) -> None:
+    fit(net(), checkpoint=Checkpoint(path))
+    (path.parent / f".{path.name}.abc.part").mkdir()
+    Checkpoint(path).remove()
+    assert list(path.parent.iterdir()) == []

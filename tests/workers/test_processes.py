@@ -1,31 +1,38 @@
 import os
+import pickle
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections import deque
+from pathlib import Path
 
 import pytest
 import torch
 
 from gcnsl import InputError
+from gcnsl.workers import processes
 from gcnsl.workers.executor import Crew, TooSlow, WorkerLost
-from gcnsl.workers.processes import Processes, Worker, watching
+from gcnsl.workers.processes import Processes, WorkerWarning, thread_environment, threads_of_each, watching
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path, monkeypatch):
+    """A folder for temporary files, which must be empty afterwards."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert list(folder.iterdir()) == []
 
 
 def test_workers_share_the_cores(monkeypatch) -> None:
     monkeypatch.setattr("gcnsl.workers.processes.cpu_count", lambda: 16)
-    assert [Worker.one_of(jobs).threads for jobs in (1, 4, 5, 32)] == [16, 4, 3, 1]
-    assert Worker.one_of(1).parent == os.getpid()
-
-
-def test_an_orphan_ends_itself(monkeypatch) -> None:
-    def exited(code: int) -> None:
-        raise SystemExit(code)
-
-    monkeypatch.setattr(os, "_exit", exited)
-    Worker(os.getppid(), 1).stop_if_orphaned()
-    with pytest.raises(SystemExit):
-        Worker(os.getppid() + 1, 1).stop_if_orphaned()
+    assert [threads_of_each(jobs) for jobs in (1, 4, 5, 32)] == [16, 4, 3, 1]
+    assert thread_environment(3)["OMP_NUM_THREADS"] == "3"
 
 
 def test_one_looks_now_and_then_and_once_more_at_the_end() -> None:
@@ -53,44 +60,84 @@ def test_a_look_follows_an_error_too() -> None:
 class Counting:
     """Remembers how often it was called, and where."""
 
-    def __init__(self) -> None:
-        self.calls = 0
+    def __init__(self, folder: Path | None = None) -> None:
+        self.calls, self.folder = 0, folder
 
     def __call__(self, item: str) -> tuple[int, int, int]:
         self.calls += 1
-        if item == "grow":
-            self.memory = bytearray(os.urandom(1)) * 400_000_000
-            time.sleep(1.1)  # loky looks at the memory of its processes every second
+        tempfile.mkdtemp()  # which nobody removes
+        print("not an answer")
         if item == "slow":
             time.sleep(600)
-        if item == "die":
+        if item == "die" or (item == "die once" and not self._is_second()):
             os.kill(os.getpid(), signal.SIGKILL)
+        if item == "refuse":
+            raise Unusual("this", "that")
         return os.getpid(), self.calls, torch.get_num_threads()
 
+    def _is_second(self) -> bool:
+        try:
+            (self.folder / "first").touch(exist_ok=False)
+        except FileExistsError:
+            return True
+        return False
 
-def test_processes_keep_what_they_were_given_and_are_replaced_if_they_die() -> None:
+
+class Unusual(Exception):  # noqa: N818
+    """Can be pickled, but not read again."""
+
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one} and {other}")
+
+
+def test_processes_keep_what_they_were_given_and_are_replaced_if_they_die(tmp_path) -> None:
     with Processes(2) as executor:
         assert executor.slots == 2
         found = dict(executor.each(Counting(), deque(["a", "b", "c", "d", "e"])))
-        assert {threads for _, _, threads in found.values()} == {Worker.one_of(2).threads}
+        assert {threads for _, _, threads in found.values()} == {threads_of_each(2)}
         assert len({process for process, _, _ in found.values()}) <= 2
         assert max(calls for _, calls, _ in found.values()) >= 3, "the same function serves one item after another"
-        items = deque(["die"])
-        for item, result in executor.each(Counting(), items):
+        items = deque(["die", "die once"])
+        found = {}
+        for item, result in executor.each(Counting(tmp_path), items):
+            found[item] = result
             if item == "die":
-                assert isinstance(result, WorkerLost)
-                assert "killed" in str(result)
                 items.append("go on")
-        assert result[1] == 1
+        assert str(found["die"]) == "its process was killed twice, perhaps for lack of memory"
+        assert isinstance(found["die"], WorkerLost)
+        assert {found["die once"][1], found["go on"][1]} <= {1, 2}
     with pytest.raises(InputError, match=r"jobs\(0\) must be >= 1"):
         Processes(0)
 
 
-def test_a_process_that_has_grown_keeps_what_it_was_given() -> None:
-    with Processes(1) as executor:
-        found = dict(executor.each(Counting(), deque(["a", "grow", "b"])))
-    assert [calls for _, calls, _ in found.values()] == [1, 2, 3]
-    assert len({process for process, _, _ in found.values()}) == 1
+def test_errors_are_raised_here() -> None:
+    with Processes(1) as executor, pytest.raises(RuntimeError, match="Unusual: this and that"):
+        list(executor.each(Counting(), deque(["refuse"])))
+    with Processes(1) as executor, pytest.raises(ZeroDivisionError) as caught:
+        list(executor.each(divide, deque([0])))
+    assert "in divide" in str(caught.value.__cause__), "the traceback of the worker"
+
+
+def divide(item: int) -> float:
+    return 1 / item
+
+
+def test_idle_processes_that_are_killed_are_replaced(monkeypatch) -> None:
+    monkeypatch.setattr(processes, "MOST_FAILED", 2)
+    with Processes(2) as executor, Crew(executor, Counting()) as crew:
+        seen = set()
+        for round_ in range(4):
+            while not crew.has_room:
+                list(crew.wait(1))
+            crew.submit(f"item {round_}")
+            while crew.running:
+                for _, result in crew.wait(1):
+                    assert result[0] not in seen
+                    seen.add(result[0])
+            for process in executor._processes:
+                process._popen.kill()
+                process._popen.wait()
+        assert len(seen) == 4, "more than may be killed while they start"
 
 
 def test_what_is_slow_is_killed_and_the_others_go_on() -> None:
@@ -126,16 +173,110 @@ class KillsWhoReadsIt:
                 continue
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def __call__(self, item: int) -> int:
-        return 2 * item
+    def __call__(self, item: int) -> tuple[int, int]:
+        return 2 * item, os.getpid()
 
 
 def test_a_process_that_is_killed_while_it_starts_is_replaced(tmp_path) -> None:
-    with Processes(2) as processes:
-        found = dict(processes.each(KillsWhoReadsIt(tmp_path, 3), deque([1, 2, 3])))
-    assert found == {1: 2, 2: 4, 3: 6}
+    with Processes(2) as executor:
+        found = dict(executor.each(KillsWhoReadsIt(tmp_path, 3), deque([1, 2, 3])))
+    assert {item: double for item, (double, _) in found.items()} == {1: 2, 2: 4, 3: 6}
+    assert os.getpid() not in {process for _, process in found.values()}
 
 
-def test_if_all_are_killed_while_they_start_it_is_said(tmp_path) -> None:
-    with Processes(2) as processes, pytest.raises(InputError, match=r"killed while they started.*: use fewer of them"):
-        list(processes.each(KillsWhoReadsIt(tmp_path, 100), deque([1])))
+@pytest.mark.parametrize("why", ["killed, perhaps for lack of memory", "No room", "OSError: unreadable"])
+def test_if_no_process_can_start_this_one_does_the_work(tmp_path, monkeypatch, why) -> None:
+    call = KillsWhoReadsIt(tmp_path, 100)
+    if why == "No room":
+
+        def refuse(*_, **__):
+            raise BlockingIOError(why)
+
+        monkeypatch.setattr(processes.subprocess, "Popen", refuse)
+    elif "unreadable" in why:
+        call = Unreadable()
+    with Processes(2) as executor:
+        with pytest.warns(WorkerWarning, match=rf"^8 processes could not start \(.*{why}\): this one does all"):
+            found = dict(executor.each(call, deque([1, 2])))
+        assert not executor.gives_up_at_once
+        assert executor.slots == executor.ready == 1
+    assert found == {1: (2, os.getpid()), 2: (4, os.getpid())}
+
+
+class Unreadable(KillsWhoReadsIt):
+    """A function that other processes can't read."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __reduce__(self):
+        return complain, ()
+
+
+def complain() -> None:
+    raise OSError("unreadable")
+
+
+def test_when_others_can_not_start_those_that_have_go_on(tmp_path, monkeypatch) -> None:
+    with Processes(2) as executor, Crew(executor, Counting()) as crew:
+        while executor.ready < 2:
+            list(crew.wait(1))
+        executor._given = pickle.dumps(KillsWhoReadsIt(tmp_path, 100))
+        executor._processes[0]._popen.kill()
+        crew.submit("a")
+        with pytest.warns(WorkerWarning, match="1 others go on"):
+            wait_until(lambda: list(crew.wait(1)) is None or executor.slots == 1)
+        crew.submit("b")
+        while crew.running:
+            for _, result in crew.wait(1):
+                assert result[0] != os.getpid()
+
+
+SCRIPT = """
+from collections import deque
+from gcnsl.workers.processes import Processes
+from sleeping import sleep
+
+with Processes(2) as executor:  # without a guard
+    list(executor.each(sleep, deque([1, 2])))
+"""
+SLEEPING = """
+import time
+
+def sleep(item):
+    open(f"{item}.tmp", "w").close()
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("when", ["starting", "working"])
+def test_processes_end_with_the_one_they_work_for(tmp_path, temporary, number, when) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "sleeping.py").write_text(SLEEPING)
+    main = subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True)
+    wait_until(lambda: len(children(main.pid)) == 2 and (when == "starting" or len(list(tmp_path.glob("*.tmp"))) == 2))
+    workers = children(main.pid)
+    os.killpg(main.pid, number)
+    told = main.communicate(timeout=30)[1].decode()
+    wait_until(lambda: not any(map(is_running, workers)))
+    wait_until(lambda: not list(temporary.iterdir()))
+    assert told.count("Traceback") == (number == signal.SIGINT), "that of the script itself"
+
+
+def children(parent: int) -> list[int]:
+    return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until(holds, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,6 +1,7 @@
 """The command line: parses, calls, prints. Everything it can do, the library can do without it.
 
-Modules that load torch are imported inside the commands, so that ``--help`` answers at once.
+Modules that load torch are imported inside the commands, after all that can be checked without them, so that ``--help``
+and whoever has mistyped something are answered at once.
 """
 
 # In the order in which --help lists the commands.

@@ -1,6 +1,5 @@
 """What follows training on the command line: what is saved after Ctrl-C, what is printed, and the next commands."""
 
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from gcnsl.cli.console import busy, out, print_facts, say
+from gcnsl.cli.console import busy, in_shell, out, print_facts, say
 from gcnsl.cli.model_saving import save_model
 from gcnsl.cli.page_writing import write_page
 from gcnsl.cli.quality_tables import metric_facts, print_classes
@@ -47,18 +46,39 @@ def saved_if_interrupted(classifier: "NodeClassifier", asked: TrainRequest, numb
         yield
     except Interrupted as interruption:
         with busy("Saving the best model so far", quiet=asked.quiet):
-            told = save_so_far(classifier, interruption, output, spared=spared)
+            told = save_so_far(classifier, interruption, asked, spared=spared, number=number)
         raise Interrupted(told) from None
 
 
-def save_so_far(classifier: "NodeClassifier", interruption: Interrupted, output: Path | None, *, spared: bool) -> str:
+@contextmanager
+def finishing(output: Path | None) -> Iterator[None]:
+    """While what follows training is done: if it is interrupted, say what has been saved."""
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        saved = "nothing was saved: -o FOLDER saves the model" if output is None else f"{output} is the finished model"
+        raise interruption if str(interruption) else Interrupted(f"interrupted after training; {saved}") from None
+
+
+def save_finished(classifier: "NodeClassifier", output: Path) -> None:
+    """Save a model whose training has ended; an interruption waits until it is saved."""
+    from gcnsl.training.interruption import Interruption
+
+    with finishing(output), Interruption() as interruption, interruption.whole():
+        save_model(classifier, output)
+
+
+def save_so_far(
+    classifier: "NodeClassifier", interruption: Interrupted, asked: TrainRequest, *, spared: bool, number: int = 0
+) -> str:
     """Save the best model so far, unless an older one is to be spared; say so, and how to continue."""
     from gcnsl.training.interruption import Interruption
 
-    when = str(interruption).partition(";")[0]
+    when, output, checkpoint = str(interruption).partition(";")[0], asked.output, asked.checkpoint()
     if output is None:
         return f"{when}; nothing was saved: -o FOLDER saves the best model so far"
-    saved = f"{output} is still the older model" if spared else "there is no model yet"
+    older = "that of the first run" if number else "still the older model"
+    saved = f"{output} is {older}" if spared else "there is no model yet"
     if interruption.so_far is not None and not spared:
         say("Interrupted", "saving the best model so far", "yellow")
         with Interruption() as further:
@@ -66,8 +86,8 @@ def save_so_far(classifier: "NodeClassifier", interruption: Interrupted, output:
             save_model(classifier, output)
         epoch = classifier.history_.best_epoch
         saved = f"{output} is the best model so far{f', of epoch {epoch}' if epoch else ''}"
-    again = "This continues" if output.with_name(f"{output.name}.checkpoint").exists() else "This begins anew"
-    return f"{when}; {saved}. {again}:\n  {shlex.join(['gcnsl', *sys.argv[1:]])}"
+    again = "This continues" if checkpoint is not None and checkpoint.exists() else "This begins anew"
+    return f"{when}; {saved}. {again}:\n  {in_shell(['gcnsl', *sys.argv[1:]])}"
 
 
 def write_picture_and_page(
@@ -103,14 +123,15 @@ def print_result(
     if asked.page is not None:
         say("Page", asked.page, where=out)
     if asked.output is not None:
-        _print_next(classifier, shlex.quote(str(asked.output)))
+        _print_next(classifier, asked.output)
 
 
-def _print_next(classifier: "NodeClassifier", model: str) -> None:
+def _print_next(classifier: "NodeClassifier", model: Path) -> None:
     """Name the commands that come next, ready to be copied."""
     from gcnsl.graph import UNLABELLED
 
     unknown = int((classifier.y_ == UNLABELLED).argmax())
-    node = unknown if classifier.node_ids_ is None else classifier.node_ids_[unknown]
-    commands = (f"predict {model} -o predictions.csv", f"explain {model} {shlex.quote(str(node))}")
-    say("Next", "".join(f"\n  gcnsl {command}" for command in commands), "bold", where=out)
+    node = str(unknown if classifier.node_ids_ is None else classifier.node_ids_[unknown])
+    after_options = ["--"] if node.startswith("-") else []
+    commands = (["predict", model, "-o", "predictions.csv"], ["explain", model, *after_options, node])
+    say("Next", "".join(f"\n  gcnsl {in_shell(command)}" for command in commands), "bold", where=out)

@@ -1,14 +1,16 @@
 """The program and what holds for all of its commands: ``--debug``, Ctrl-C, and errors in one line."""
 
+import logging
 import os
-import shlex
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 import typer.core
 
-from gcnsl.cli.console import out, say
+from gcnsl.cli.console import in_shell, out, say
 from gcnsl.errors import ArgumentError, ColumnError, GcnslError
 from gcnsl.version import __version__
 
@@ -17,11 +19,15 @@ from gcnsl.version import __version__
 # memory in small pages, and the system spends much of an epoch of a large graph on handing them out.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+# Processes that a command starts for its runs show no warnings of libraries, as the command itself does not.
+os.environ.setdefault("PYTHONWARNINGS", "ignore")
 
 BAD_INPUT = 2
 """Exit code for what the user can fix: the same that wrong options have."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it, and after SIGTERM."""
+LAUNCHED = "TORCHELASTIC_RUN_ID"
+"""The variable that ``torchrun`` sets; torch, which could tell, is not loaded for it."""
 _OTHER_NAMES = {
     "method": ("models", "methods"),
     "dataset": ("datasets",),
@@ -35,18 +41,29 @@ _OTHER_NAMES = {
 class _Program(typer.core.TyperGroup):
     """Commands that end with a line after Ctrl-C, and whose errors speak of options."""
 
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with _one_line_if_interrupted():
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt as interruption:
-            finished = str(interruption).removeprefix("interrupted ") or "before anything was finished"
-            say("Interrupted", finished, "yellow")
-            raise typer.Exit(INTERRUPTED) from None
+            with _one_line_if_interrupted():
+                return super().invoke(ctx)
         except (ArgumentError, ColumnError) as error:
             if _settings["debug"]:
                 raise
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             raise GcnslError(as_option(error, getattr(command, "params", []))) from error
+
+
+@contextmanager
+def _one_line_if_interrupted() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        finished = str(interruption).removeprefix("interrupted ") or "before anything was finished"
+        say("Interrupted", finished, "yellow")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def as_option(error: ArgumentError | ColumnError, parameters: list[Any]) -> str:
@@ -69,8 +86,12 @@ def as_option(error: ArgumentError | ColumnError, parameters: list[Any]) -> str:
 
 def column_option(option: str, *columns: str) -> str:
     """An option with the names of columns, ready to be copied into a shell."""
-    names = ('"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in columns)
-    return f"--{option} {shlex.quote(','.join(names))}"
+    names = (name if name == name.strip() and not set(name) & set(',"\r\n') else _quoted(name) for name in columns)
+    return f"--{option} {in_shell([','.join(names)])}"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 app = typer.Typer(
@@ -103,12 +124,19 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: Any) -> None:
-    """Our own warnings are for users, and one line; others are for developers, and say where they come from."""
+    """Our own warnings are for users, and one line; others are for developers, and are shown with ``--debug`` only."""
     ours = category.__module__.startswith("gcnsl.")
     text = str(message) if ours else warnings.formatwarning(message, category, *place[:2]).strip()
-    if text not in _settings["warned"]:  # Python tells only warnings of one line of code apart
+    if text not in _settings["warned"] and (ours or _settings["debug"]):  # Python tells those of one line of code apart
         _settings["warned"].add(text)
         say("Warning", text, "yellow")
+
+
+class _Lines(logging.Handler):
+    """What --debug tells of failures that end nothing, with their tracebacks."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say("Debug", self.format(record))
 
 
 def _show_version(wanted: bool) -> None:
@@ -120,13 +148,16 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     context: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the tracebacks of errors.")] = False,
     _: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     _settings["debug"] = debug
-    if "TORCHELASTIC_RUN_ID" in os.environ and context.invoked_subcommand not in (None, "train"):
+    logger = logging.getLogger("gcnsl")
+    logger.handlers = [_Lines()] if debug else []
+    logger.setLevel(logging.DEBUG if debug else logging.NOTSET)
+    if LAUNCHED in os.environ and context.invoked_subcommand not in (None, "train"):
         from gcnsl.cli.torchrun import refuse
 
         refuse(str(context.invoked_subcommand))

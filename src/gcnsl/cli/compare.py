@@ -1,6 +1,5 @@
 """``gcnsl compare``."""
 
-import shlex
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -11,7 +10,7 @@ import typer
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, resolve_all, with_class_weight
-from gcnsl.cli.console import busy, finished_runs_shown, out, print_json, print_table, runs_shown, say
+from gcnsl.cli.console import busy, finished_runs_shown, in_shell, out, print_json, print_table, runs_shown, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.quality_tables import remark_on_imbalance
 from gcnsl.cli.worker_options import ClusterOption, workers
@@ -55,10 +54,10 @@ def compare(
 ) -> None:
     """Train several methods on the same splits of a graph and say which suits it, and whether that is more than luck.
 
-    The p-values are those of a paired t-test with Nadeau and Bengio's correction for training sets that overlap. A
-    method is "≈ best" if the 95 % interval of the difference lies within ±1 point. With a single given split, runs
-    differ in the seeds of the weights, and say nothing about other splits. The method "majority" always guesses the
-    most frequent class.
+    The p-values are those of a paired t-test with Nadeau and Bengio's correction for training sets that overlap, and
+    with Holm's for the number of methods. A method is "≈ best" if the interval of the difference lies within ±1 point.
+    With a single given split, runs differ in the seeds of the weights, and say nothing about other splits. The method
+    "majority" always guesses the most frequent class. A method that fails is left out, and the others are compared.
 
     A hyper-parameter is set for all models, or for one by --set MODEL.KEY=VALUE. After Ctrl-C the finished runs are
     shown. The last line is the command that trains the winner.
@@ -71,14 +70,14 @@ def compare(
     """
     chosen = with_class_weight(read_options(options), class_weight)
     with busy("Reading the graph", quiet=quiet):
-        from gcnsl.evaluation.comparison import ComparisonInterrupted
-        from gcnsl.evaluation.comparison import compare as compare_methods
-        from gcnsl.graph import split_count
-
         names = [name.strip() for name in models.split(",") if name.strip()]
         if not names:
             raise InputError(f"--models {models!r} names none: separate some with commas, for example mlp,gcn-sl")
         methods = resolve_all(names, source.benchmark, settings, chosen, metric)
+        from gcnsl.evaluation.comparison import ComparisonInterrupted
+        from gcnsl.evaluation.comparison import compare as compare_methods
+        from gcnsl.graph import split_count
+
         data = source.read_labelled(split=split, seed=seed, runs=runs or USUAL_RUNS, root=root)
         runs = runs or (split_count(data) if split_count(data) > 1 else USUAL_RUNS)
     remark_on_imbalance(data, metric, quiet=quiet)
@@ -136,7 +135,7 @@ def _training_command(
         whose, _, option = key.rpartition(".")
         parts += ["--set", f"{option}={value}"] if ALIASES.get(whose, whose) in ("", best) else []
     parts += ["--settings", str(settings)] if settings and best in read_settings(settings) else []
-    return shlex.join([*parts, "-o", "model"])
+    return in_shell([*parts, "-o", "model"])
 
 
 def _print_comparison(comparison: "Comparison", graph: str) -> None:
@@ -148,9 +147,9 @@ def _print_comparison(comparison: "Comparison", graph: str) -> None:
     complete = len(counts) == 1
     runs = f"{max(counts)} run{'s' if max(counts) > 1 else ''}" if complete else "the runs that are finished"
     remarks = {"equal": " [dim]≈ best[/]", "undecided": " [dim]undecided[/]", "clear": ""}
-    rows = []
+    rows, leads = [], comparison.leads
     for name in comparison.ranking:
-        lead, epochs = comparison.against_best(name), comparison.epochs.get(name)
+        lead, epochs = leads.get(name), comparison.epochs.get(name)
         row = (
             name if lead is None else name + remarks[lead.verdict],
             f"{number(comparison.mean(name))} ± {number(comparison.std(name))}".removesuffix(" ± –"),

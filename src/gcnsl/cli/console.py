@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -185,6 +186,16 @@ def say(what: str, sentence: object, style: str = "", *, where: Console | None =
     """Print one line that can be copied, on stderr unless told otherwise."""
     line = Text.assemble((f"{what}:", style), f" {sentence}")  # at once, or a bar would be drawn in between
     (where or err).print(line, highlight=False, soft_wrap=True)
+
+
+def in_shell(words: Iterable[object]) -> str:
+    """A command or a part of it, ready to be copied into a shell; control characters are written as bash reads them."""
+    return " ".join(shlex.quote(word) if word.isprintable() else _with_escapes(word) for word in map(str, words))
+
+
+def _with_escapes(word: str) -> str:
+    plain = (c if c.isprintable() and c not in "\\'" else f"\\U{ord(c):08x}" for c in word)
+    return f"$'{''.join(plain)}'"
 
 
 def print_json(value: Any) -> None:

@@ -16,7 +16,7 @@ from rich.text import Text
 from gcnsl.cli.app import INTERRUPTED, app
 from gcnsl.cli.console import ProgressBar, busy, err, out, print_in_parts, progress
 from gcnsl.cli.shared_options import DeviceOption, JsonOption, QuietOption, RootOption
-from gcnsl.cli.worker_options import ClusterOption, workers
+from gcnsl.cli.worker_options import ClusterOption, check_workers, workers
 
 if TYPE_CHECKING:
     from gcnsl.experiments.result_store import RunResult, Status
@@ -98,9 +98,8 @@ def reproduce(
     from gcnsl.experiments.plan import EXPERIMENTS, OF_PAPER, ON_ANY_GRAPH, Scope, plan, specs_of
     from gcnsl.experiments.result_store import by_error
     from gcnsl.experiments.result_tables import make_tables
-    from gcnsl.experiments.run import execute, missing_runs
-    from gcnsl.experiments.run_elsewhere import execute_elsewhere
 
+    check_workers(cluster, (jobs or 1) if cluster else 1)
     parts: dict[str, Any] = {"methods": _names(methods), "datasets": _names(datasets), "splits": _names(splits)}
     scope = Scope(**parts, runs=runs, seed=seed, paper_hparams=paper_hparams, settings=settings, trials=trials)
     usual = OF_PAPER if datasets is None else ON_ANY_GRAPH
@@ -108,6 +107,9 @@ def reproduce(
     results = _stored(store, merge or ())
     planned = [plan(name, replace(scope, results=results)) for name in names]
     specs = specs_of(planned)
+    from gcnsl.experiments.run import execute, missing_runs
+    from gcnsl.experiments.run_elsewhere import execute_elsewhere
+
     missing = missing_runs(specs, results, retry=retry)
     err.print(f"{len(specs)} runs, {len(specs) - len(missing)} of them already done", highlight=False)
     if missing:
@@ -154,16 +156,18 @@ def report_on_paper(
     as_json: bool,
 ) -> None:
     """Write the page with all results beside the paper's, and whatever else is asked for."""
-    from gcnsl.experiments import claims
-    from gcnsl.experiments.collect import collect
-    from gcnsl.experiments.paper_report import render
     from gcnsl.experiments.result_exports import export_lines, read_results
-    from gcnsl.experiments.result_figures import draw, standalone
-    from gcnsl.experiments.result_tables import to_latex, to_markdown
-    from gcnsl.files import atomic_write
 
     with busy("Reading the results"):
-        findings = collect(read_results(store), seed=seed, settings=settings)
+        results = read_results(store)
+        from gcnsl.experiments import claims
+        from gcnsl.experiments.collect import collect
+        from gcnsl.experiments.paper_report import render
+        from gcnsl.experiments.result_figures import draw, standalone
+        from gcnsl.experiments.result_tables import to_latex, to_markdown
+        from gcnsl.files import atomic_write
+
+        findings = collect(results, seed=seed, settings=settings)
     files = {}
     with busy("Drawing"):
         if markdown is not None:

@@ -3,6 +3,8 @@
 import csv
 import functools
 import inspect
+import io
+import warnings
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gcnsl.cli.console import say
-from gcnsl.errors import InputError
+from gcnsl.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from gcnsl.graph import ColumnEncoder
     from gcnsl.methods import Method
 
+KEEP = "--unknown ''"
+"""The option by which no label but an empty cell means that the class is unknown."""
 IN_A_MODEL = ("drop", "categorical", "numeric", "directed", "split_columns", "fold_column", "folds")
 """What a model knows of its columns and edges, or does not need any more."""
 
@@ -117,6 +121,39 @@ class GraphSource:
         given += [(flag,) for flag, is_set in flags.items() if is_set]
         return [*filter(None, [self.graph]), *(str(part) for parts in given for part in parts)]
 
+    def check(self, split: str | None) -> None:
+        """Refuse what can be refused before torch is loaded: options, names of graphs, files and columns."""
+        from gcnsl.checks import check_choice
+        from gcnsl.datasets.benchmarks import SPLITS, check_graph
+
+        if (self.graph is None) == (self.nodes is None) or (self.nodes is None) != (self.edges is None):
+            raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
+        self._check_options()
+        if split is not None:
+            check_choice("split", split, SPLITS)
+        if self.nodes is not None and self.edges is not None:
+            self._check_columns(self.nodes, self.edges)
+        else:
+            check_graph(self.graph, split=None if self.folds else split, directed=self.directed)
+
+    def _check_columns(self, nodes: Path, edges: Path) -> None:
+        """Columns that an option names must be there; only the first rows of the tables are read."""
+        from gcnsl.graph.table_reading import read_head
+
+        node_table, edge_table = read_head(nodes, "nodes"), read_head(edges, "edges")
+        if not node_table.arrow.num_rows:
+            raise InputError(f"{nodes} has no rows: the graph is empty; give at least one node")
+        edge_table.find_column(None, "target", 1)
+        named = {name: [getattr(self, name)] for name in ("id_column", "label", "fold_column")}
+        named["split_columns"] = names_in(None if self.split_columns is None else [self.split_columns])
+        named |= {name: names_in(getattr(self, name)) for name in ("drop", "categorical", "numeric")}
+        for option, columns in named.items():
+            for column in columns:
+                if column is not None:
+                    node_table.check_column(column, option)
+        if self.weight is not None:
+            edge_table.check_column(self.weight, "weight")
+
     def read(
         self,
         *,
@@ -132,9 +169,6 @@ class GraphSource:
         from gcnsl.datasets.splits import with_validation
         from gcnsl.graph.masks import MASKS
 
-        if (self.graph is None) == (self.nodes is None) or (self.nodes is None) != (self.edges is None):
-            raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
-        self._check_options()
         if self.graph is not None:
             wanted = None if self.folds else split
             data = load(self.graph, split=wanted, directed=self.directed, seed=seed, runs=runs, root=root)
@@ -151,8 +185,16 @@ class GraphSource:
 
     def _read_tables(self, encoder: "ColumnEncoder | None") -> "Data":
         from gcnsl.graph import from_tables
+        from gcnsl.graph.labels import UnknownLabelsWarning
 
-        data = from_tables(
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknownLabelsWarning)  # commands say it with their own option
+            data = self._from_tables(from_tables, encoder)
+        data.name = None if self.nodes is None else _name_of(self.nodes)
+        return data
+
+    def _from_tables(self, from_tables: "Callable[..., Data]", encoder: "ColumnEncoder | None") -> "Data":
+        return from_tables(
             self.nodes,
             self.edges,
             id=self.id_column,
@@ -167,8 +209,6 @@ class GraphSource:
             weight=False if self.no_weight else self.weight,
             directed=self.directed,
         )
-        data.name = None if self.nodes is None else _name_of(self.nodes)
-        return data
 
     def _check_options(self) -> None:
         """Options must not contradict each other, and a dataset has no columns to be named."""
@@ -190,19 +230,44 @@ class GraphSource:
             raise InputError(f"{given[0]} is about the table --nodes, and {self.graph} has none: leave it out")
 
     def like(self, graph: "Data") -> "GraphSource":
-        """The same source, whose edges have directions and weights if those of a model's graph have."""
+        """The same source, read as a model's graph was: directions, weights, and which labels count as unknown."""
         weight = self.weight or (graph.get("weight_column") if self.nodes is not None and not self.no_weight else None)
         without = self.no_weight or (weight is None and "edge_weight" not in graph)
-        return replace(self, directed="arc_index" in graph, weight=weight, no_weight=without)
+        unknown = self.unknown
+        if unknown is None and self.nodes is not None and "unknown" in graph:
+            unknown = [_listed(graph.unknown)]
+        return replace(self, directed="arc_index" in graph, weight=weight, no_weight=without, unknown=unknown)
 
     def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
         """The graph with labels and masks; an error if it has no labels. Says which columns are not used."""
         data = self.read(split=split, root=root, seed=seed, runs=runs)
+        for note in data.get("notes") or ():
+            say("Note", one_line(note), "cyan")
+        if self.unknown is None and data.y is not None:
+            _warn_of_unknown(data)
         if "columns" in data and data.columns.left_out:
-            say("Left out", f"{', '.join(data.columns.left_out)} (`gcnsl inspect` says why)", "yellow")
+            names = one_line(", ".join(data.columns.left_out))
+            say("Left out", f"{names} (`gcnsl inspect` says why)", "yellow")
         if "train_mask" not in data:
             raise InputError("the graph has no labels: name the column that holds the classes (--label), and fill it")
         return data
+
+
+def _warn_of_unknown(data: "Data") -> None:
+    """Warn if many nodes have a label that counts as unknown."""
+    from gcnsl.checks import UNLABELLED
+    from gcnsl.graph.labels import is_often_unknown, unknown_in_words
+
+    counts = data.get("counted_unknown") or {}
+    if is_often_unknown(counts, int((data.y != UNLABELLED).sum())):
+        say("Warning", unknown_in_words(counts, KEEP), "yellow")
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names as :func:`names_in` reads them."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 def names_in(values: list[str] | None) -> list[str]:
@@ -241,6 +306,8 @@ def takes_graph(command: Callable[..., None], *, without: Container[str] = ()) -
     @functools.wraps(command)
     def gathered(**given: Any) -> None:
         source = GraphSource(**{name: given.pop(name) for name in options})
+        if source.is_given or not without:  # a model has its graph with it
+            source.check(given.get("split"))
         command(source=source, **given)
 
     gathered.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]

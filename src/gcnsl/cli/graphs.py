@@ -11,13 +11,15 @@ from rich.markup import escape
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app, column_option
 from gcnsl.cli.console import busy, out, print_facts, print_json, print_table, say
-from gcnsl.cli.graph_source import GraphSource, takes_graph
+from gcnsl.cli.graph_source import KEEP, GraphSource, takes_graph
 
 if TYPE_CHECKING:
     from gcnsl.graph import ColumnSummary, GraphSummary
 
 _COLUMNS_SHOWN = 30
 _NAMES_SHOWN = 20
+FEW_EDGES = 100
+"""Shares of fewer edges say of how many."""
 _NUMBERS = {"nodes": "{:,}", "edges": "{:,}", "features": "{:,}", "classes": "{:,}", "homophily": "{:.2f}"}
 
 
@@ -38,7 +40,7 @@ def datasets(root: shared.RootOption = None, as_json: shared.JsonOption = False)
         if row["paper"]:
             numbers = (form.format(row["paper"][key]) for key, form in _NUMBERS.items())
             cells.append([f"[dim]{cell}[/]" for cell in ("  in the paper", *numbers)])
-    caption = "Edges are distinct and undirected, loops counted."
+    caption = "Edges are distinct and undirected; as in the paper, loops count as edges, also in the homophily."
     print_table(("name", *_NUMBERS), cells, title="Graphs by name", caption=caption, right=_NUMBERS)
     for place in dict.fromkeys(row["where"] for row in rows):
         names = ", ".join(row["name"] for row in rows if row["where"] == place)
@@ -60,7 +62,7 @@ def _dataset_rows(root: Path | None) -> Iterator[dict[str, Any]]:
                 "edges": data.edge_report.edges,
                 "features": data.num_features,
                 "classes": len(data.class_names),
-                "homophily": round(edge_homophily(data.edge_index, data.y), 4),
+                "homophily": round(edge_homophily(data.edge_index, data.y, loops=True), 4),
             }
         yield row
 
@@ -115,6 +117,14 @@ def _shares(values: dict[str, float | None]) -> str:
     return "  ".join(f"{name} –" if value is None else f"{name} {value:.3f}" for name, value in values.items())
 
 
+def _counted(summary: "GraphSummary") -> str:
+    """Of how many edges homophilies are shares, if not of all, or of few."""
+    edges, counted = summary.edges - summary.loops, summary.labelled_edges
+    if counted == 0 or (counted == edges and counted >= FEW_EDGES):
+        return ""
+    return f" [dim](over {counted:,} of {edges:,} edges: those between two labelled nodes)[/]"
+
+
 def _print_summary(summary: "GraphSummary") -> None:
     back, of_arcs = summary.reciprocity, _shares(summary.arc_homophily)
     facts = {
@@ -125,7 +135,7 @@ def _print_summary(summary: "GraphSummary") -> None:
         "weights": "  ".join(f"{name} {value:,.4g}" for name, value in summary.weights.items()),
         "features": f"{summary.features:,}",
         "neighbours": "  ".join(f"{name} {value:,.1f}".removesuffix(".0") for name, value in summary.degree.items()),
-        "homophily": _shares(summary.homophily),
+        "homophily": _shares(summary.homophily) + _counted(summary),
         "homophily of arcs": of_arcs and f"{of_arcs} [dim](out: where a node points; in: what points to it)[/]",
         "isolated nodes": f"{summary.isolated_nodes:,}",
         "feature rows": f"{summary.zero_feature_rows:,} empty, {summary.repeated_feature_rows:,} equal to another's",
@@ -143,6 +153,10 @@ def _print_summary(summary: "GraphSummary") -> None:
         sizes = summary.classes | ({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})
         bars = ((escape(name), f"{size:,}", "█" * min(30, round(30 * size / largest))) for name, size in sizes.items())
         print_table(("class", "nodes", ""), bars, title="Classes")
+    if summary.counted_unknown:
+        from gcnsl.graph.labels import unknown_in_words
+
+        out.print(f"[yellow]![/] {escape(unknown_in_words(summary.counted_unknown, KEEP))}", highlight=False)
     for warning in summary.warnings:
         out.print(f"[yellow]![/] {escape(warning)}", highlight=False)
 

@@ -17,11 +17,14 @@ def options(
     ] = None,
     as_json: shared.JsonOption = False,
 ) -> None:
-    """List methods and metrics, or every hyper-parameter of one method with its meaning, range and default, for --set.
+    """List methods and metrics, or every hyper-parameter of one method with default, range and meaning, for --set.
+
+    `gcnsl search` and auto look for a hyper-parameter within its search range, and leave those without one as they are.
 
     Example: [bold]gcnsl options h2gcn-2[/]
     """
     from gcnsl.methods import ALIASES, METHODS, find_method
+    from gcnsl.options import in_words
     from gcnsl.training import METRICS
 
     if method is None:
@@ -33,9 +36,13 @@ def options(
         rows = [[name, models[name], ", ".join(aliases)] for name, aliases in answer.items()]
     else:
         found = find_method(method)
-        headings, title = ["option", "default", "range", "meaning"], f"Options of {found.name}, for --set"
-        answer = {option.name: option._asdict() for option in found.described()}
-        rows = [[escape(str(part[heading])) for heading in ("name", *headings[1:])] for part in answer.values()]
+        headings, title = ["option", "default", "range", "search", "meaning"], f"Options of {found.name}, for --set"
+        answer = {
+            option.name: option._asdict() | {"search": None if option.search is None else str(option.search)}
+            for option in found.described()
+        }
+        rows = [[part["name"], *(in_words(part[heading]) for heading in headings[1:])] for part in answer.values()]
+        rows = [[escape(cell) for cell in row] for row in rows]
     if as_json:
         print_json(answer)
         return

@@ -68,8 +68,12 @@ def predict(
 
     Example: [bold]gcnsl predict model --nodes nodes.csv --edges edges.csv -o predictions.parquet --evaluate[/]
     """
+    from gcnsl.checks import check_choice
     from gcnsl.graph.table_writing import check_table, write_table
+    from gcnsl.training import METRICS
 
+    if metric is not None:
+        check_choice("metric", metric, METRICS)
     if output is not None:
         check_table(output)
     if evaluate and not source.is_given:
@@ -77,14 +81,10 @@ def predict(
     if plot is not None and not evaluate:
         raise InputError("--plot draws what --evaluate finds: give --evaluate too")
     with busy("Predicting", quiet=quiet):
-        from gcnsl.checks import check_choice
         from gcnsl.estimator import NodeClassifier
         from gcnsl.estimator.predictions import prediction_table
         from gcnsl.evaluation.quality import quality_on_unseen
-        from gcnsl.training import METRICS
 
-        if metric is not None:
-            check_choice("metric", metric, METRICS)
         classifier = NodeClassifier.load(model, device=device)
         like = source.like(classifier.graph_)
         data = like.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None

@@ -20,14 +20,7 @@ from gcnsl.errors import InputError
 @app.command()
 @partial(takes_graph, without=IN_A_MODEL)
 def report(
-    model: Annotated[
-        Path | None,
-        typer.Argument(
-            help="The folder that `gcnsl train -o` wrote; without it, the page is about the paper's experiments.",
-            metavar="[MODEL]",
-            show_default=False,
-        ),
-    ] = None,
+    model: shared.OptionalModelArgument = None,
     *,
     source: GraphSource,
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the page to this file.")] = Path("report.html"),
@@ -61,7 +54,8 @@ def report(
 
     With MODEL it shows the graph, how good the model is, each class, the mistakes made with confidence, and the
     neighbours of nodes with the reasons for their classes. With a GRAPH, that of training or one that has grown since,
-    it measures on nodes whose labels were used neither for training nor for validation, otherwise on validation nodes.
+    it measures on nodes whose labels were used neither for training nor for validation; otherwise on validation nodes
+    or, where an ensemble has learned from all labels, on what its models predict for nodes they had not learned from.
 
     Without MODEL it shows all results of `gcnsl reproduce` beside the paper's. With --json the numbers are printed
     instead.
@@ -91,6 +85,8 @@ def report(
     name = model.resolve().name if data is None else None
     measured = write_page(classifier, output, data, name=name, seconds=seconds, quiet=quiet)
     if as_json:
-        print_json({"measured_on": measured.kind, **asdict(measured.quality), "page": str(output)})
+        chosen_by = getattr(classifier, "chosen_by_", None)
+        told = {"measured_on": measured.kind, **asdict(measured.quality), "page": str(output)}
+        print_json(told if chosen_by is None else told | {"chosen_by": str(chosen_by)})
         return
-    say("Page", f"{output} ({output.stat().st_size / 1000:,.0f} kB), measured on {measured.kind} nodes", where=out)
+    say("Page", f"{output} ({output.stat().st_size / 1000:,.0f} kB), measured on {measured.in_words}", where=out)

@@ -12,7 +12,7 @@ from gcnsl.cli.assignments import with_class_weight
 from gcnsl.cli.console import busy, out, print_json, print_table, progress, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.quality_tables import remark_on_imbalance
-from gcnsl.cli.worker_options import ClusterOption, workers
+from gcnsl.cli.worker_options import ClusterOption, check_workers, workers
 
 if TYPE_CHECKING:
     from gcnsl.evaluation.hyperparameter_search import Found
@@ -34,7 +34,14 @@ def search(
     split: shared.SplitOption = "random",
     metric: shared.MetricOption = None,
     class_weight: shared.ClassWeightOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the search, of the random splits and of training.")] = 42,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Seed of the search, of the random splits and of training.",
+            callback=shared.refused_by("gcnsl.checks:check_seed"),
+        ),
+    ] = 42,
     jobs: Annotated[int, typer.Option(min=1, help="Work in so many processes.")] = 1,
     cluster: ClusterOption = None,
     device: shared.DeviceOption = "auto",
@@ -61,17 +68,21 @@ def search(
 
     Example: [bold]gcnsl search --nodes nodes.csv --edges edges.csv -o mine.toml[/]
     """
+    check_workers(cluster, jobs)
     with busy("Reading the graph", quiet=quiet):
-        from gcnsl.datasets.splits import GEOM_GCN_RUNS
-        from gcnsl.evaluation.hyperparameter_search import Search
-        from gcnsl.evaluation.hyperparameter_search import search as run_search
+        from gcnsl.datasets.benchmarks import GEOM_GCN_RUNS
         from gcnsl.methods import resolve
         from gcnsl.methods.resolver import settings_like, write_settings
+        from gcnsl.methods.search_space import space_of
         from gcnsl.training import METRICS
         from gcnsl.version import __version__
 
         weighted = with_class_weight({}, class_weight)
         base = resolve(method, benchmark=source.benchmark, options=weighted, metric=metric)
+        space_of(base.name, grid=grid)  # not every method has a grid
+        from gcnsl.evaluation.hyperparameter_search import Search
+        from gcnsl.evaluation.hyperparameter_search import search as run_search
+
         data = source.read_labelled(split=split, seed=seed, runs=max(runs, GEOM_GCN_RUNS), root=root)
         target = output or Path(f"{data.name}.toml")
         wanted = Search(

@@ -1,13 +1,28 @@
 """Options that several commands share; those that name a graph are in :mod:`gcnsl.cli.graph_source`."""
 
+import pkgutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from gcnsl.pages import check_page
-from gcnsl.pictures import check_picture
 
+def refused_by(check: str) -> Callable[[Any], Any]:
+    """A callback for Typer that refuses what a function refuses, before anything else is done.
+
+    The function is loaded only then, or ``--help`` would have to wait for it.
+    """
+
+    def checked(value: Any) -> Any:
+        if value is not None:
+            pkgutil.resolve_name(check)(value)
+        return value
+
+    return checked
+
+
+_IS_MODEL = refused_by("gcnsl.storage:check_model")
 MethodOption = Annotated[
     str, typer.Option(help="The method to use; `gcnsl options` lists them. Example: --method h2gcn-2.")
 ]
@@ -35,7 +50,14 @@ ClassWeightOption = Annotated[
         "such as yes=5,no=1."
     ),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random splits, and of training if there is any.")]
+SeedOption = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="Seed of the random splits, and of training if there is any.",
+        callback=refused_by("gcnsl.checks:check_seed"),
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -45,13 +67,15 @@ SetOption = Annotated[
 SettingsOption = Annotated[
     Path | None, typer.Option(help="Take hyper-parameters from this TOML file, which `gcnsl search` wrote.")
 ]
-DeviceOption = Annotated[str, typer.Option(help="Where to train: auto, cpu, cuda or cuda:N.")]
+DeviceOption = Annotated[
+    str,
+    typer.Option(help="Where to train: auto, cpu, cuda or cuda:N.", callback=refused_by("gcnsl.checks:check_device")),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 PlotOption = Annotated[
     Path | None,
     typer.Option(
-        help="Draw a picture into this file (.png, .svg or .pdf).",
-        callback=lambda path: path and check_picture(path),  # before any work is done
+        help="Draw a picture into this file (.png, .svg or .pdf).", callback=refused_by("gcnsl.pictures:check_picture")
     ),
 ]
 PageOption = Annotated[
@@ -59,9 +83,26 @@ PageOption = Annotated[
     typer.Option(
         "--report",
         help="Write a page (.html) about the graph and the model: how good it is, its mistakes, and reasons for them.",
-        callback=lambda path: path and check_page(path),
+        callback=refused_by("gcnsl.pages:check_page"),
     ),
 ]
-ModelArgument = Annotated[Path, typer.Argument(help="The folder that `gcnsl train -o` wrote.", show_default=False)]
-RootOption = Annotated[Path | None, typer.Option(help="Look for dataset files in this folder first.")]
+ModelArgument = Annotated[
+    Path, typer.Argument(help="The folder that `gcnsl train -o` wrote.", show_default=False, callback=_IS_MODEL)
+]
+OptionalModelArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        help="The folder that `gcnsl train -o` wrote; without it, the page is about the paper's experiments.",
+        metavar="[MODEL]",
+        show_default=False,
+        callback=_IS_MODEL,
+    ),
+]
+RootOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Look for dataset files in this folder first.",
+        callback=refused_by("gcnsl.datasets.dataset_files:check_root"),
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]

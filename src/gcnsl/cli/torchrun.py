@@ -1,10 +1,11 @@
 """``torchrun -m gcnsl train``: the same command in several processes, of which the first one leads and prints."""
 
+import os
 from typing import NoReturn
 
 import typer
 
-from gcnsl.cli.app import BAD_INPUT
+from gcnsl.cli.app import BAD_INPUT, LAUNCHED
 from gcnsl.errors import ArgumentError, GcnslError
 
 
@@ -23,11 +24,11 @@ def take_part(context: typer.Context, method: str, device: str) -> str | None:
     Returns:
         The device of this process, if it leads or is alone; ``None`` if it has followed and is done.
     """
-    from gcnsl.methods.together import check_divisible, follow, leading
-    from gcnsl.sharding.process_group import launched, own_device, rank
-
-    if not launched():
+    if LAUNCHED not in os.environ:
         return device
+    from gcnsl.methods.together import check_divisible, follow, leading
+    from gcnsl.sharding.process_group import own_device, rank
+
     try:
         check_divisible(method)
     except ArgumentError:

@@ -102,7 +102,7 @@ def train(
 
     Example: [bold]gcnsl train debian --method h2gcn-2 -o model[/]
 
-    Example: [bold]gcnsl train --nodes nodes.csv --edges edges.csv -o model --metric roc-auc --class-weight balanced[/]
+    Example: [bold]gcnsl train --nodes nodes.csv --edges edges.csv -o model --metric average-precision[/]
 
     Example: [bold]torchrun --nproc-per-node 4 -m gcnsl train --nodes n.csv --edges e.csv --method gcn-sl-plus[/]
 
@@ -111,10 +111,9 @@ def train(
     own_device = take_part(context, method, device)
     if own_device is None:
         return
-    if output is not None:
-        reserve(context, output)
     request: dict[str, Any] = {
         "output": output,
+        "resumable": output is not None and reserve(context, output),
         "split": split,
         "run": run,
         "all_labels": all_labels,

@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from gcnsl.cli.after_training import print_result, saved_if_interrupted, write_picture_and_page
+from gcnsl.cli.after_training import (
+    finishing,
+    print_result,
+    save_finished,
+    saved_if_interrupted,
+    write_picture_and_page,
+)
 from gcnsl.cli.console import busy, duration, print_json, print_table, progress
 from gcnsl.cli.graph_source import GraphSource
-from gcnsl.cli.model_saving import save_model
 from gcnsl.cli.quality_tables import remark_on_imbalance
 from gcnsl.cli.train_request import TrainRequest
 from gcnsl.cli.worker_options import workers
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
 
     from gcnsl.estimator import NodeClassifier
     from gcnsl.evaluation.training_report import TrainingReport
-    from gcnsl.selection import Progress
+    from gcnsl.selection import ChosenBy, Progress
     from gcnsl.workers.executor import Executor
 
 SHOWN = 15
@@ -44,11 +49,12 @@ class AutoRequest(TrainRequest):
 def train_best(source: GraphSource, asked: AutoRequest) -> None:
     """Find the best model on each split, save that of the first, and print what came of it."""
     with busy("Reading the graph", quiet=asked.quiet):
-        from gcnsl.estimator import NodeClassifier
         from gcnsl.selection import AutoSettings
-        from gcnsl.selection.journal import remove_journal
 
         metric = AutoSettings().changed(**asked.settings).metric
+        from gcnsl.estimator import NodeClassifier
+        from gcnsl.selection.journal import remove_journal
+
         runs = max(asked.run + asked.runs, 10)
         data = source.read_labelled(split=asked.split, seed=asked.seed, runs=runs, root=asked.root)
     remark_on_imbalance(data, asked.settings.get("metric"), quiet=asked.quiet)
@@ -66,16 +72,17 @@ def train_best(source: GraphSource, asked: AutoRequest) -> None:
             reports.append(_train(classifier, data, asked, number, executor))
             if number == 0:
                 first = classifier
-    for number in range(asked.runs):
-        journal = asked.checkpoint(number)
-        if journal is not None:
-            remove_journal(journal)
-    write_picture_and_page(first, data, reports[0], asked, title=f"the best ensemble on {reports[0].graph}")
-    if asked.as_json:
-        _print_json(first, reports, asked)
-        return
-    _print_leaderboard(first.leaderboard_)
-    print_result(first, reports[0], asked, _facts(first, reports, metric), metric)
+    with finishing(asked.output):
+        for number in range(asked.runs):
+            journal = asked.checkpoint(number)
+            if journal is not None:
+                remove_journal(journal)
+        write_picture_and_page(first, data, reports[0], asked, title=f"{reports[0].method} on {reports[0].graph}")
+        if asked.as_json:
+            _print_json(first, reports, asked)
+            return
+        _print_leaderboard(first.leaderboard_, first.chosen_by_)
+        print_result(first, reports[0], asked, _facts(first, reports, metric), metric)
 
 
 def _train(
@@ -91,8 +98,9 @@ def _train(
         classifier.fit_graph(data, run=run, all_labels=asked.all_labels, root=asked.root, executor=executor)
     if asked.output is not None and number == 0:
         classifier.checkpoint = None  # the journals are kept until the last run is finished
-        save_model(classifier, asked.output)
-    return report_on(classifier, data, run=run)
+        save_finished(classifier, asked.output)
+    with finishing(asked.output):
+        return report_on(classifier, data, run=run)
 
 
 @contextmanager
@@ -104,51 +112,56 @@ def _progress_shown(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
         def show(news: Progress) -> None:
             best = "" if news.best is None else f"  best {news.best} {METRICS[news.metric].text(news.score)}"
-            text = f"{news.fits} models{best}  now {', '.join(news.now)}"
+            now = f"  now {', '.join(news.now)}" if news.now else ""
+            text = f"{news.fits} models{best}{now}"
             total = news.seconds + news.seconds_left
             bar.update(completed=news.seconds, total=total, text=text, seconds_left=news.seconds_left)
 
         yield show
 
 
-def _print_leaderboard(table: pd.DataFrame) -> None:
+def _print_leaderboard(table: pd.DataFrame, chosen_by: ChosenBy) -> None:
+    from gcnsl.selection.leaderboard import shown_scores
     from gcnsl.training import METRICS
 
-    text = METRICS[table["metric"].iloc[0]].text
+    text, scores = METRICS[table["metric"].iloc[0]].text, shown_scores(table)
     rows = (
         (
             escape(row.model),
-            text(row.validation),
-            text(row.test),
+            *(text(getattr(row, name)) for name in scores),
             f"{row.train_seconds:.1f} s",
             f"{1000 * row.predict_seconds:.0f} ms",
             escape(row.verdict),
         )
         for row in table.head(SHOWN).itertuples()
     )
-    more = f"and {len(table) - SHOWN} more: --json shows all" if len(table) > SHOWN else None
-    headings = ("model", "valid.", "test", "train", "predict", "verdict")
+    short = {"validation": "valid.", "first_fold": "fold 1", "test": "test"}
+    headings = ("model", *(short[name] for name in scores), "train", "predict", "verdict")
+    caption = f"valid. is on {chosen_by.nodes:,} nodes"
+    caption += f", fold 1 on {chosen_by.first_fold:,} of them" if "first_fold" in scores else ""
+    caption += f"; {chosen_by.metric} has chosen" if chosen_by.metric != table["metric"].iloc[0] else ""
+    more = f"; {len(table) - SHOWN} more: --json shows all" if len(table) > SHOWN else ""
     title = f"Leaderboard, {table['metric'].iloc[0]}"
-    print_table(headings, rows, title=title, caption=more, right=headings[1:5])
+    print_table(headings, rows, title=title, caption=caption + more, right=headings[1:-1])
 
 
 def _facts(classifier: NodeClassifier, reports: list[TrainingReport], metric: str) -> dict[str, str]:
     """What is told about the ensemble, beside the metrics on the test nodes of the first split."""
+    from gcnsl.training import METRICS
+
     facts, values = {}, [report.test.metrics[metric] for report in reports if report.test is not None]
+    if not values:
+        first, is_blend = classifier.leaderboard_.iloc[0], reports[0].method == "auto"
+        nodes = classifier.chosen_by_.nodes if is_blend else classifier.chosen_by_.first_fold
+        how = "each by models that had not learned from it" if is_blend else "which it has not learned from"
+        score = METRICS[metric].text(first["validation" if is_blend else "first_fold"])
+        facts[f"validation {metric}"] = f"{score} [dim]on {nodes:,} nodes, {how}[/]"
     if len(values) > 1:
         spread = f"{fmean(values):.3f} ± {stdev(values):.3f} [dim](one standard deviation)[/]"
         facts[f"test {metric} on {len(reports)} splits"] = spread
-    facts["chosen by"] = chosen_by(classifier, metric)
+    facts["chosen by"] = str(classifier.chosen_by_)
     facts["time"] = f"{duration(reports[0].seconds)} [dim]on {reports[0].device}[/]"
     return facts
-
-
-def chosen_by(classifier: NodeClassifier, metric: str) -> str:
-    """Which nodes the choice was made on, in words."""
-    if classifier.options.get("keep_validation"):
-        return f"{metric} on the {classifier.val_mask_.sum():,} validation nodes, which no model has learned from"
-    nodes = int((classifier.train_mask_ | classifier.val_mask_).sum())
-    return f"{metric} on {nodes:,} training and validation nodes, each judged by models that had not learned from it"
 
 
 def _print_json(classifier: NodeClassifier, reports: list[TrainingReport], asked: AutoRequest) -> None:
@@ -158,7 +171,7 @@ def _print_json(classifier: NodeClassifier, reports: list[TrainingReport], asked
         "leaderboard": table.to_dict("records"),
         "saved": asked.output and str(asked.output),
         "page": asked.page and str(asked.page),
-        "chosen_by": chosen_by(classifier, metric),
+        "chosen_by": str(classifier.chosen_by_),
     }
     if len(reports) > 1:
         answer["runs"] = [None if each.test is None else each.test.metrics[metric] for each in reports]

@@ -4,10 +4,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gcnsl.cli.after_training import print_result, saved_if_interrupted, write_picture_and_page
+from gcnsl.cli.after_training import (
+    finishing,
+    print_result,
+    save_finished,
+    saved_if_interrupted,
+    write_picture_and_page,
+)
 from gcnsl.cli.console import busy, epochs_shown, percent, print_json
 from gcnsl.cli.graph_source import GraphSource, say_unused
-from gcnsl.cli.model_saving import save_model
 from gcnsl.cli.quality_tables import remark_on_imbalance
 from gcnsl.cli.train_request import TrainRequest
 
@@ -37,10 +42,6 @@ def train_one(source: GraphSource, asked: OneRequest) -> None:
     """Train a method on one split, save it, and print what came of it."""
     output, quiet = asked.output, asked.quiet
     with busy("Reading the graph", quiet=quiet):
-        from gcnsl.checks import LARGEST
-        from gcnsl.estimator import NodeClassifier
-        from gcnsl.evaluation.training_report import report_on
-        from gcnsl.graph import split_count
         from gcnsl.methods import resolve
 
         resolved = resolve(
@@ -50,6 +51,11 @@ def train_one(source: GraphSource, asked: OneRequest) -> None:
             options=asked.options,
             metric=asked.metric,
         )
+        from gcnsl.checks import LARGEST
+        from gcnsl.estimator import NodeClassifier
+        from gcnsl.evaluation.training_report import report_on
+        from gcnsl.graph import split_count
+
         data = source.read_labelled(split=asked.split, seed=asked.seed, runs=max(asked.run + 1, 10), root=asked.root)
         run = asked.run % split_count(data)
     remark_on_imbalance(data, asked.metric, quiet=quiet)
@@ -68,13 +74,14 @@ def train_one(source: GraphSource, asked: OneRequest) -> None:
         classifier.set_params(on_epoch=show)
         classifier.fit_graph(data, run=run, all_labels=asked.all_labels, root=asked.root)
     if output is not None:
-        save_model(classifier, output)
-    report = report_on(classifier, data, run=run)
-    write_picture_and_page(classifier, data, report, asked, title=f"{report.method} on {report.graph}")
-    if asked.as_json:
-        print_json(asdict(report) | {"saved": output and str(output), "page": asked.page and str(asked.page)})
-        return
-    print_result(classifier, report, asked, _facts(report), asked.metric)
+        save_finished(classifier, output)
+    with finishing(output):
+        report = report_on(classifier, data, run=run)
+        write_picture_and_page(classifier, data, report, asked, title=f"{report.method} on {report.graph}")
+        if asked.as_json:
+            print_json(asdict(report) | {"saved": output and str(output), "page": asked.page and str(asked.page)})
+            return
+        print_result(classifier, report, asked, _facts(report), asked.metric)
 
 
 def _facts(report: "TrainingReport") -> dict[str, str]:

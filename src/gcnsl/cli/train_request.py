@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from gcnsl.cli.model_saving import checkpoint_of
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainRequest:
@@ -20,7 +22,8 @@ class TrainRequest:
     root: Path | None
     as_json: bool
     quiet: bool
+    resumable: bool = True
 
     def checkpoint(self, number: int = 0) -> Path | None:
-        """Where a run is kept until the model is saved; ``number`` counts the runs of this command."""
-        return self.output and self.output.with_name(f"{self.output.name}.checkpoint{number or ''}")
+        """Where a run is kept until the model is saved, if it is; ``number`` counts the runs of this command."""
+        return None if self.output is None or not self.resumable else checkpoint_of(self.output, number)

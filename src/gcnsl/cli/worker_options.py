@@ -23,11 +23,16 @@ ClusterOption = Annotated[
 ]
 
 
+def check_workers(cluster: str | None, jobs: int) -> None:
+    """Refuse two answers to who does the work."""
+    if cluster is not None and jobs > 1:
+        raise InputError(f"--cluster {cluster} and --jobs {jobs} both say who does the work: give one of them")
+
+
 @contextmanager
 def workers(cluster: str | None, jobs: int = 1, *, quiet: bool) -> Iterator["Executor | None"]:
     """The workers of the cluster at an address, or several processes; ``None`` if this process does the work."""
-    if cluster is not None and jobs > 1:
-        raise InputError(f"--cluster {cluster} and --jobs {jobs} both say who does the work: give one of them")
+    check_workers(cluster, jobs)
     if cluster is not None:
         with busy("Asking the cluster", quiet=quiet):
             from gcnsl.workers.cluster import Cluster

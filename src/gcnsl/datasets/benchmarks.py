@@ -1,37 +1,19 @@
-"""Reads graphs of the literature from their original files.
+"""The graphs that are known by name, and the files of those of the literature. Nothing here loads torch."""
 
-torch_geometric parses the features and labels. The edges are read here, with repeats and loops, so that the same rule
-(:mod:`gcnsl.graph.simple_edges`) applies to all graphs.
-"""
-
-import contextlib
-import io
+import math
 import os
-import tempfile
-import warnings
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch_geometric.data import Data
-from torch_geometric.datasets import Actor, WebKB
-from torch_geometric.io import read_planetoid_data
+from gcnsl.checks import check_choice, check_flag, did_you_mean
+from gcnsl.datasets.dataset_files import find
+from gcnsl.errors import ArgumentError
 
-from gcnsl.datasets.array_pickles import load_arrays
-from gcnsl.datasets.dataset_files import fetch
-from gcnsl.datasets.social_networks import TWITCH_PARTS, read_facebook, read_twitch
-from gcnsl.datasets.splits import Masks, geom_gcn_paths
-from gcnsl.errors import InputError
-from gcnsl.files import BAD_ZIP
-from gcnsl.graph import from_arrays
-from gcnsl.graph.masks import MASKS
-
+GEOM_GCN_RUNS = 10
 _PLANETOID_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
-_NODES, _EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
+_NODES, EDGES_FILE = "out1_node_feature_label.txt", "out1_graph_edges.txt"
+_TWITCH_PARTS = ("edges.csv", "features.json", "target.csv")
 
 _CITESEER_NOTES = (
     "15 nodes have neither features nor a label in the original files; as usual in the literature, they "
@@ -52,6 +34,11 @@ _FACEBOOK_NOTE = "The class is the gender, which 97 nodes do not tell; the featu
 _MISSING_CLASS_NOTE = (
     "One class has a single node (25): it can't be learnt in geom-gcn splits where that is not a training node"
 )
+
+
+def geom_gcn_paths(stem: str) -> list[str]:
+    """Return the paths of Geom-GCN's ten splits. They are 48/32/20 % splits, in spite of the numbers in their names."""
+    return [f"splits/{stem}_split_0.6_0.2_{run}.npz" for run in range(GEOM_GCN_RUNS)]
 
 
 @dataclass(frozen=True)
@@ -76,8 +63,8 @@ class Benchmark:
         if self.family == "facebook":
             return [f"practice/facebook100-{self.stem}.mat"]
         if self.family == "twitch":
-            return [f"practice/twitch-{self.stem}/musae_{self.stem}_{part}" for part in TWITCH_PARTS]
-        return [*(f"geom-gcn/{self.stem}/{name}" for name in (_NODES, _EDGES)), *geom_gcn_paths(self.split_stem)]
+            return [f"practice/twitch-{self.stem}/musae_{self.stem}_{part}" for part in _TWITCH_PARTS]
+        return [*(f"geom-gcn/{self.stem}/{name}" for name in (_NODES, EDGES_FILE)), *geom_gcn_paths(self.split_stem)]
 
     @property
     def split_stem(self) -> str:
@@ -114,61 +101,64 @@ BENCHMARKS = {
     "twitch-ptbr": Benchmark("twitch", "PTBR"),
 }
 
+NAMES = (*BENCHMARKS, "debian")
+"""The real graphs that :func:`gcnsl.load` knows by name."""
 
-def read_benchmark(
-    benchmark: Benchmark, root: str | os.PathLike[str] | None = None, *, directed: bool = False
-) -> tuple[Data, Masks]:
-    """Read a checked graph, and the masks that its files hold: a public or a stored split, or none."""
-    files = {Path(path).name: content for path, content in fetch(benchmark.paths, root).items()}
-    stem = benchmark.stem
-    if benchmark.family in ("npz", "masked-npz"):
-        arrays = read_npz(io.BytesIO(files[f"{stem}.npz"]), stem)
-        data = from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"], directed=directed)
-        return data, {name: torch.from_numpy(arrays[f"{name}s"].T) for name in MASKS}  # stored as runs × n
-    if benchmark.family == "facebook":
-        return read_facebook(*files.values()), {}
-    if benchmark.family == "twitch":
-        return read_twitch(*files.values()), {}
-    if benchmark.family == "planetoid":
-        pickles = {name: load_arrays(files[name], name) for name in files if not name.endswith(".index")}
-        with _on_disk(files) as folder:  # they are pickles of arrays, which may be unpickled anywhere
-            raw = read_planetoid_data(folder, stem)
-        lists: dict[int, list[int]] = pickles[f"ind.{stem}.graph"]
-        edges = [(node, neighbour) for node, neighbours in lists.items() for neighbour in neighbours]
-        return from_arrays(raw.x, np.array(edges).T, raw.y), {name: raw[name][:, None] for name in MASKS}
-    nested = "raw" if benchmark.family == "actor" else f"{stem}/raw"
-    with _on_disk({f"{nested}/{name}": content for name, content in files.items()}) as folder:
-        raw = (Actor(folder) if benchmark.family == "actor" else WebKB(folder, stem))[0]
-    arcs = np.loadtxt(io.BytesIO(files[_EDGES]), dtype=np.int64, skiprows=1)
-    return from_arrays(raw.x, arcs.T, raw.y, directed=directed), {}
+SPLITS = ("random", "geom-gcn", "public", "stored")
+
+_BY_NAME = "synthetic-h"
+NAMED_SEED = 42
+"""The seed of synthetic graphs that are loaded by name, so that a name always means the same graph."""
 
 
-def read_npz(file: Any, name: str, *, masks: bool = False) -> dict[str, NDArray[Any]]:
-    """Read the heterophilous format: ``node_features``, ``node_labels``, ``edges`` (m × 2), ``train_masks`` etc."""
+def synthetic_name(h: float) -> str:
+    """Return the name by which :func:`gcnsl.load` loads the graph with homophily h and otherwise default arguments."""
+    return f"{_BY_NAME}{h + 0:g}"  # + 0 turns -0.0 into 0.0
+
+
+def synthetic_homophily(name: str) -> float | None:
+    """Return the homophily in a name made by :func:`synthetic_name`; ``None`` for any other name."""
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, *BAD_ZIP) as error:
-        why = "it holds Python objects" if "pickle" in str(error) else error
-        raise InputError(f"{name} can't be read as an npz file ({why}): store plain arrays with np.savez") from error
-    wanted = ["node_features", "node_labels", "edges"] + [f"{mask}s" for mask in MASKS if masks]
-    missing = [key for key in wanted if key not in arrays]
-    if missing:
-        raise InputError(f"{name} has no array {missing[0]!r}, only {sorted(arrays)}: add {', '.join(missing)}")
-    return arrays
+        h = float(name.removeprefix(_BY_NAME)) if name.startswith(_BY_NAME) else math.nan
+    except ValueError:
+        return None
+    return h if 0 <= h <= 1 and name == synthetic_name(h) else None
 
 
-@contextlib.contextmanager
-def _on_disk(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Write verified contents to a temporary folder, for readers that take paths.
+def is_known(name: str) -> bool:
+    """Return whether :func:`load` knows a graph by this name."""
+    return name in NAMES or synthetic_homophily(name) is not None
 
-    The readers print to stderr and use deprecated names of NumPy and SciPy; both are hidden from the user.
-    """
-    with tempfile.TemporaryDirectory(prefix="gcnsl-") as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore", category=DeprecationWarning)
-        for path, content in files.items():
-            target = Path(folder, path)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-        with contextlib.redirect_stderr(io.StringIO()):
-            yield folder
+
+def check_graph(name: Any, *, split: str | None, directed: bool) -> None:
+    """Raise the error that :func:`gcnsl.load` would raise for these arguments."""
+    if split is not None:
+        check_choice("split", split, SPLITS, or_else=", or None")
+    if not isinstance(name, str | os.PathLike):
+        raise ArgumentError("name", name, f"must be one of {', '.join(NAMES)}, or the path of an npz file")
+    check_flag("directed", directed)
+    name = os.fspath(name)
+    has: tuple[str, ...] = ("stored",)
+    with_directions = [other for other, benchmark in BENCHMARKS.items() if benchmark.has_directions]
+    if Path(name).suffix != ".npz":
+        if not is_known(name):
+            known = f"{', '.join(NAMES)}, synthetic-hH with H from 0 to 1, and paths of npz files"
+            raise ArgumentError("name", name, f"is not a known graph; known are {known}{did_you_mean(name, NAMES)}")
+        has = BENCHMARKS[name].splits if name in BENCHMARKS else ()
+        if directed and name not in with_directions:
+            rule = f"is not possible: the edges of {name} have no directions, unlike {', '.join(with_directions)}"
+            raise ArgumentError("directed", True, rule)
+    elif not Path(name).is_file():
+        raise ArgumentError("name", name, "does not exist: give the path of an npz file")
+    if split not in (None, "random", *has):
+        others = ", ".join(repr(s) for s in ("random", *has))
+        raise ArgumentError("split", split, f"does not exist for {name}: use one of {others}, or None")
+
+
+def where(name: str, root: str | os.PathLike[str] | None = None) -> str | None:
+    """Return the folder with the files of a graph, ``"bundled"``, or ``None`` if they must be downloaded."""
+    if name == "debian":
+        return "bundled"
+    paths = BENCHMARKS[name].paths
+    first, *others = (find(path, root) for path in paths)
+    return None if first is None or None in others else str(first.parents[paths[0].count("/")])

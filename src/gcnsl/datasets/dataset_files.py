@@ -59,9 +59,14 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("gcnsl"))
 
 
-def _folders(root: str | os.PathLike[str] | None) -> Iterator[Path]:
+def check_root(root: str | os.PathLike[str] | None) -> None:
+    """Check that a folder for dataset files is one."""
     if root is not None and not Path(root).is_dir():
         raise ArgumentError("root", str(root), "is not a folder: give one with dataset files, or leave it out")
+
+
+def _folders(root: str | os.PathLike[str] | None) -> Iterator[Path]:
+    check_root(root)
     yield from (Path(folder) for folder in (root, os.environ.get(DATA_VARIABLE)) if folder)
     yield cache_folder()
 

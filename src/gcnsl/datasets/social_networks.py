@@ -15,8 +15,6 @@ from gcnsl.graph import from_arrays, from_scipy
 FACEBOOK_COLUMNS = ("status", "gender", "major", "minor", "dorm", "year", "school")
 """The columns of a college's table, which hold codes; 0 stands for an unknown value."""
 
-TWITCH_PARTS = ("edges.csv", "features.json", "target.csv")
-
 
 def read_facebook(content: bytes) -> Data:
     """Read a MATLAB file with ``A`` (n × n) and ``local_info`` (n × 7): the class is the gender, 1 or 2.

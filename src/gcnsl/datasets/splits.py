@@ -17,8 +17,6 @@ from gcnsl.graph.masks import MASKS, draw_validation
 SHARES = (0.48, 0.32, 0.20)
 """Shares of training, validation and test nodes per class, in the paper and in Geom-GCN's files."""
 
-GEOM_GCN_RUNS = 10
-
 Masks = dict[str, Tensor]
 
 
@@ -85,11 +83,6 @@ def with_validation(masks: Mapping[str, Tensor], y: Tensor, seed: int) -> Masks:
         val[:, run] = torch.from_numpy(chosen)
         train[:, run] &= ~val[:, run]
     return {**masks, "train_mask": train, "val_mask": val}
-
-
-def geom_gcn_paths(stem: str) -> list[str]:
-    """Return the paths of Geom-GCN's ten splits. They are 48/32/20 % splits, in spite of the numbers in their names."""
-    return [f"splits/{stem}_split_0.6_0.2_{run}.npz" for run in range(GEOM_GCN_RUNS)]
 
 
 def geom_gcn_masks(files: list[bytes]) -> Masks:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import logging
 import os
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import torch
@@ -15,22 +17,37 @@ from torch_geometric.data import Data
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import Interrupted
 from gcnsl.methods import Fitted
-from gcnsl.selection import AutoSettings, Blend, Progress, Selected, select
+from gcnsl.selection import AutoSettings, Blend, ChosenBy, Progress, Selected, select
 from gcnsl.selection.distillation import distil
-from gcnsl.selection.leaderboard import with_test
-from gcnsl.selection.learning_problem import make_problem
+from gcnsl.selection.fold_fit import reason
+from gcnsl.selection.leaderboard import with_distilled, with_test
+from gcnsl.selection.learning_problem import Problem, make_problem
 from gcnsl.workers.executor import Executor
 
 FOR_DISTILLATION = 0.2
 """Share of the time that is kept for distillation, if it is asked for."""
+_LOGGER = logging.getLogger("gcnsl")
+
+
+class DistillationWarning(UserWarning):
+    """The model that was to take the place of the ensemble could not be trained."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What predicts from now on, and all that was tried."""
+    """What predicts from now on, and all that was tried.
+
+    Attributes:
+        fitted: The ensemble, or the model in its place.
+        train_mask, val_mask: The nodes whose labels it has learned from, and those that decided when to stop only (n).
+        leaderboard, chosen_by: All that was tried, and what it was compared by.
+    """
 
     fitted: Fitted | Blend
+    train_mask: Tensor
+    val_mask: Tensor
     leaderboard: pd.DataFrame
+    chosen_by: ChosenBy
 
 
 def select_for_graph(
@@ -65,15 +82,46 @@ def select_for_graph(
         selected, interruption = error.so_far, error
     if selected is None:
         return None, interruption
-    fitted: Fitted | Blend = selected.blend
-    if interruption is None and settings.distil is not None:
-        left = max(FOR_DISTILLATION / 2 * minutes, minutes - selected.blend.history.seconds / 60)
-        fitted = distil(selected.blend, settings.distil, train_mask, val_mask, minutes=left)
-    elif settings.single:
-        fitted = selected.blend.members[0].fits[0]
-    table = selected.leaderboard
+    blend, probabilities, table = selected.blend, selected.probabilities, selected.leaderboard
+    fitted: Fitted | Blend = blend
+    if settings.single:
+        fitted = _in_place_of(blend, blend.members[0].fits[0])
+    elif settings.distil is not None and interruption is None:
+        left = max(FOR_DISTILLATION / 2 * minutes, minutes - blend.history.seconds / 60)
+        fitted, interruption = _distilled(problem, selected, settings.distil, left)
+        if isinstance(fitted, Fitted):
+            table, own = with_distilled(table, problem, fitted)
+            probabilities = probabilities | own
+            fitted = _in_place_of(blend, fitted, more=fitted.history.seconds)
     if test_mask is not None and test_mask.any():  # all choices are made by now
         tested = test_mask.numpy()
-        probabilities = {name: values[tested] for name, values in selected.probabilities.items()}
-        table = with_test(table, probabilities, graph.y.numpy()[tested])
-    return Found(fitted, table), interruption
+        of_tested = {name: values[tested] for name, values in probabilities.items()}
+        table = with_test(table, of_tested, graph.y.numpy()[tested])
+    masks = problem.masks(0)
+    if isinstance(fitted, Blend) and any(len(member.fits) > 1 for member in fitted.members):
+        masks = problem.learned, torch.zeros_like(val_mask)  # what is for validation in a fold is learned in others
+    return Found(fitted, *masks, table, selected.chosen_by), interruption
+
+
+def _distilled(
+    problem: Problem, selected: Selected, method: str, minutes: float
+) -> tuple[Fitted | Blend, Interrupted | None]:
+    """A model in place of the ensemble or, if it fails or is interrupted, the ensemble; and the interruption."""
+    blend, said = selected.blend, torch.from_numpy(selected.of_first_fold).argmax(dim=1)
+    try:
+        return distil(problem, blend.graph, said, method, minutes=minutes), None
+    except KeyboardInterrupt:
+        blend.history.stopped = "interrupted"
+        return blend, Interrupted("interrupted before the ensemble was distilled", selected)
+    except Exception as error:
+        _LOGGER.debug("%s could not be distilled", method, exc_info=True)
+        told = f"{method} could not learn from the ensemble, which is kept instead: {reason(error)}"
+        warnings.warn(told, DistillationWarning, stacklevel=2)
+        return blend, None
+
+
+def _in_place_of(blend: Blend, fitted: Fitted, more: float = 0.0) -> Fitted:
+    """A model whose history has the time of the whole selection and some more and, if it was interrupted, says so."""
+    stopped = "interrupted" if blend.history.stopped == "interrupted" else fitted.history.stopped
+    history = replace(fitted.history, seconds=blend.history.seconds + more, stopped=stopped)
+    return replace(fitted, history=history)

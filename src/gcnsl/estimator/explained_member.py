@@ -24,7 +24,7 @@ def explained_member(classifier: NodeClassifier) -> tuple[NodeClassifier, str]:
     members = classifier.fitted_.members
     member = next((each for each in members if _has_reasons(each)), members[0])
     alone = copy.copy(classifier)
-    alone.fitted_, alone.model_ = member.fits[0], member.fits[0].model
+    alone.fitted_ = member.fits[0]
     return alone, f"{member.name}, {member.weight:.0%} of the ensemble," if len(members) > 1 else member.name
 
 

@@ -21,6 +21,7 @@ from gcnsl.estimator.similarity_reasons import Reason, feature_names, node_name,
 from gcnsl.methods import Fitted
 from gcnsl.nn.compared_rows import ComparedRows
 from gcnsl.sparse import slice_rows
+from gcnsl.training.metrics import most_probable
 
 CROWD, CROWDED_SHARE = 1000, 0.5
 """From so many neighbours on, or with more than this share of all nodes, the learned graph tells nothing of a node."""
@@ -231,6 +232,8 @@ def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) ->
     shares = attribute_features(fitted, node, one=one, other=other)
     given = slice_rows(classifier.graph_.x, node, node + 1).to_dense()[0]
     values = given if len(given) == len(shares) else own_features(fitted, node)  # the method's own
+    if values is given and classifier.encoder_ is not None:
+        values = classifier.encoder_.own_units(given.numpy())
     names = feature_names(classifier, len(shares))
     order = [column for column in np.argsort(-np.abs(shares), kind="stable").tolist() if shares[column] != 0]
     return [Feature(names[column], float(values[column]), float(shares[column])) for column in order]
@@ -238,7 +241,7 @@ def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) ->
 
 def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) -> Node:
     number, classes = int(classifier.y_[node]), classifier.classes_.tolist()
-    best = int(probabilities[node].argmax())
+    best = int(most_probable(probabilities[node]))
     uses = {"training": classifier.train_mask_, "validation": classifier.val_mask_}
     return Node(
         id=node_name(classifier, node),

@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
 from gcnsl.estimator.explanation import Explanation, Neighbour
-from gcnsl.pictures import LITERAL_TEXT, save_picture
+from gcnsl.pictures import save_picture, text_style
 
 _INK, _PALE, _FOR, _AGAINST = "#24292f", "#c5cad1", "#57606a", "#b0b7c0"
 _MOST = 48
@@ -70,7 +70,7 @@ class _Side:
 
 def draw_explanation(explanation: Explanation, path: str | os.PathLike[str]) -> Path:
     """Write the picture (format by the file's ending) and return its path."""
-    with mpl.rc_context({"font.size": 10} | LITERAL_TEXT):
+    with mpl.rc_context({"font.size": 10} | text_style()):
         return save_picture(_figure(explanation), path)
 
 

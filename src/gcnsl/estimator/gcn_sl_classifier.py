@@ -10,10 +10,15 @@ from gcnsl.errors import InputError
 from gcnsl.estimator.documented import options_of, with_options_of
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.methods import METHODS
-from gcnsl.nn import GCNSLConfig
-from gcnsl.nn.config import Standardize
-from gcnsl.nn.gcn_sl import Merge, SpectralMethod, SpectralScale
-from gcnsl.nn.preprocessing import AdjacencyNorm, FeatureNorm
+from gcnsl.nn.config import (
+    AdjacencyNorm,
+    FeatureNorm,
+    GCNSLConfig,
+    Merge,
+    SpectralMethod,
+    SpectralScale,
+    Standardize,
+)
 from gcnsl.training import Checkpoint, Epoch, TrainingSettings
 from gcnsl.training.settings import Monitor, Optimizer
 

@@ -13,17 +13,17 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.graph.column_encoder import with_encoder
-from gcnsl.methods import Prepared
-from gcnsl.sparse import take_rows
+from gcnsl.sparse import slice_rows, take_rows, to_scipy
 
 Ints = NDArray[np.int64]
 
 
-def in_training_order(trained: Prepared, data: Data) -> tuple[Data, Ints]:
-    """The checked graph ``data`` with the training nodes first, as they were in training, and then the new ones.
+def in_training_order(trained: Data, data: Data) -> tuple[Data, Ints]:
+    """The checked graph ``data`` with the nodes of the training graph first, as they were, and then the new ones.
 
-    If both graphs have ids, the training nodes are found by them; if not, they are the first nodes of ``data``. Columns
-    of a table are encoded as in training.
+    If both graphs have ids, the training nodes are found by them, and new nodes are sorted by them, so that predictions
+    do not depend on the order of rows; if not, the training nodes are the first nodes of ``data``. Columns of a table
+    are encoded as in training.
 
     Returns:
         The graph (its ``x`` and edges, with arcs and weights), and the place in it of each node of ``data``.
@@ -31,27 +31,34 @@ def in_training_order(trained: Prepared, data: Data) -> tuple[Data, Ints]:
     Raises:
         InputError: If the training nodes are not all there, with the features they had; it names what differs.
     """
-    encoder = trained.graph.get("encoder")
+    encoder = trained.get("encoder")
     if encoder is not None and data.get("columns") is not None and data.encoder is not encoder:
         data = with_encoder(data, encoder)
-    known, features = trained.graph.num_nodes, trained.graph.num_features
+    known, features = trained.num_nodes, trained.num_features
     if data.num_features != features:
-        encoded = "encoder" in trained.graph and "columns" not in data
+        encoded = "encoder" in trained and "columns" not in data
         hint = "; read tables with from_tables(..., encoder=classifier.encoder_)" if encoded else ""
         raise _mismatch(f"its nodes have {data.num_features:,} features, and those in training had {features:,}{hint}")
-    node_ids, ids = trained.graph.get("node_ids"), data.get("node_ids")
+    node_ids, ids = trained.get("node_ids"), data.get("node_ids")
     if node_ids is None or ids is None:
         if data.num_nodes < known:
             raise _mismatch(f"it has {data.num_nodes:,} nodes, and training had {known:,}")
         ordered, place = data, np.arange(data.num_nodes)
     else:
         found = _find(node_ids, ids)
-        order = np.concatenate([found, np.setdiff1d(np.arange(data.num_nodes), found)])
+        order = np.concatenate([found, _by_id(np.setdiff1d(np.arange(data.num_nodes), found), ids)])
         ordered, place = _reordered(data, order)
-    changed = trained.first_change(ordered)
+    changed = first_change(trained, ordered)
     if changed is not None:
         raise _mismatch(_what_changed(*changed, trained, ordered))
     return ordered, place
+
+
+def first_change(trained: Data, data: Data) -> tuple[int, int] | None:
+    """Node and feature of the first value that differs from the training graph; ``None`` if all are the same."""
+    now = to_scipy(slice_rows(data.x, 0, trained.num_nodes))
+    nodes, columns = (to_scipy(trained.x) != now).nonzero()
+    return (int(nodes[0]), int(columns[0])) if len(nodes) else None
 
 
 def _reordered(data: Data, order: Ints) -> tuple[Data, Ints]:
@@ -69,6 +76,11 @@ def _reordered(data: Data, order: Ints) -> tuple[Data, Ints]:
     return ordered, place
 
 
+def _by_id(nodes: Ints, ids: NDArray[Any]) -> Ints:
+    """Some nodes in the order of their ids as strings, whatever their type."""
+    return nodes[np.argsort(ids[nodes].astype(str), kind="stable")]
+
+
 def _find(wanted: NDArray[Any], ids: NDArray[Any]) -> Ints:
     """Where each of the wanted ids is; they are compared as strings if only one side has numbers."""
     if (wanted.dtype.kind in "iu") != (ids.dtype.kind in "iu"):
@@ -84,9 +96,9 @@ def _find(wanted: NDArray[Any], ids: NDArray[Any]) -> Ints:
     return places
 
 
-def _what_changed(node: int, column: int, trained: Prepared, data: Data) -> str:
-    was, is_now = (float(graph.x[node].to_dense()[column]) for graph in (trained.graph, data))
-    name = trained.graph.node_ids.tolist()[node] if "node_ids" in trained.graph else node
+def _what_changed(node: int, column: int, trained: Data, data: Data) -> str:
+    was, is_now = (float(graph.x[node].to_dense()[column]) for graph in (trained, data))
+    name = trained.node_ids.tolist()[node] if "node_ids" in trained else node
     feature = data.feature_names[column] if "feature_names" in data else column
     return (
         f"feature {feature!r} of node {name!r} is {is_now:g}, and was {was:g} in training; a grown graph holds the "

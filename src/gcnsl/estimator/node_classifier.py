@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
+from torch.nn import Module
 from torch_geometric.data import Data
 from typing_extensions import Self
 
@@ -26,16 +27,24 @@ from gcnsl.estimator.best_for_graph import select_for_graph
 from gcnsl.estimator.documented import option_lines, with_options_of
 from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.estimator.over_nodes import ClassifierOverNodes, labelled_nodes
-from gcnsl.files import digest
-from gcnsl.graph import draw_validation, encode_columns, encode_labels, from_arrays, split_masks
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph import (
+    draw_validation,
+    encode_columns,
+    encode_labels,
+    from_arrays,
+    from_data,
+    split_count,
+    split_masks,
+)
 from gcnsl.graph.masks import check_masks
+from gcnsl.identity import graph_digest
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
-from gcnsl.methods.registry import Folder
+from gcnsl.nn.config import Folder
 from gcnsl.selection import AUTO, AutoSettings, Blend
 from gcnsl.selection.journal import remove_journal
-from gcnsl.sparse import stored_parts
 from gcnsl.training import Checkpoint, choose_device, measure
+from gcnsl.training.metrics import most_probable
+from gcnsl.version import __version__
 from gcnsl.workers.executor import Executor
 
 
@@ -77,12 +86,25 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         history_: Losses and accuracies of every epoch, a :class:`gcnsl.training.History`.
         graph_: The training graph, a checked ``Data``.
         y_: Class numbers of its nodes, -1 for unlabelled ones (n).
-        train_mask_, val_mask_: The nodes that were learned from, and those that decided when to stop (n).
+        train_mask_, val_mask_: The nodes whose labels were learned from, and those that only decided when to stop (n).
+            In an ensemble of several folds the former are all, as each is learned from in some of the folds.
         node_ids_: The caller's names for the nodes, if they were given, else ``None``.
         encoder_: How the columns of a table become features, a :class:`gcnsl.graph.ColumnEncoder`; ``None`` if the
             graph is not from a table.
-        leaderboard_: With ``"auto"`` all that was tried, the best first, a ``pandas.DataFrame``. ``validation`` and
-            ``test`` are values of ``metric``; test nodes are those of the graph's test mask.
+        leaderboard_: With ``"auto"`` all that was tried, a ``pandas.DataFrame``. The first row is what is kept: the
+            ensemble, or the model that stands alone. The columns:
+
+            - ``model``, ``method``, ``options``: its name in the table, and what was trained;
+            - ``validation``: ``metric`` on the nodes of ``chosen_by_``, each predicted by a model that has not learned
+              from it, and by weights of the ensemble that were chosen without it; NaN for those that have not
+              completed all of these folds, or have learned from these nodes. The rows are in this order;
+            - ``first_fold``: the same on the nodes of the first fold, which all that are finished have completed;
+            - ``test``: the same on the graph's test nodes;
+            - ``metric``: the name of the metric;
+            - ``train_seconds``, ``predict_seconds``: the time of all its folds;
+            - ``weight``: its share in what is kept;
+            - ``verdict``: what became of it, in words.
+        chosen_by_: With ``"auto"``, the metric and the nodes by which that was chosen; as a string, in words.
     """
 
     def __init__(
@@ -125,6 +147,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.options = self.options | others
         return self
 
+    @property
+    def model_(self) -> Module:
+        """The trained model."""
+        check_is_fitted(self)
+        return self.fitted_.model
+
     def resolved_method(self) -> Method:
         """The method with its hyper-parameters."""
         return find_method(self.method).with_options(**self.options)
@@ -155,7 +183,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed, (numbers, classes) = _seed(self.random_state), encode_labels(y)
         if val_mask is None:
             val_mask = draw_validation(numbers, self.validation_fraction, seed=seed)
-        names = [str(c) for c in classes]
+        names = classes.tolist()
         edges = {"edge_index": edge_index, "edge_weight": edge_weight, "directed": directed}
         data = from_arrays(X, y=numbers, class_names=names, node_ids=node_ids, val_mask=val_mask, **edges)
         if data.val_mask.shape[1] != 1:
@@ -176,21 +204,27 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         root: Folder = None,
         executor: Executor | None = None,
     ) -> Self:
-        """Train on a graph that is checked already, as the functions of :mod:`gcnsl.graph` and ``gcnsl.load`` make it.
+        """Train on a graph: any PyG ``Data``, or one that :mod:`gcnsl.graph` or ``gcnsl.load`` has made.
 
         The classes are the graph's ``class_names``. Columns of a table are encoded as the training nodes teach it.
 
         Args:
-            data: A graph with labels and masks (n × runs). Labels of nodes in neither the training nor the validation
-                mask are not looked at. Without validation nodes some of the training nodes are drawn.
+            data: A graph with labels. If it has masks (n or n × runs), the labels of nodes in neither the training nor
+                the validation mask are not looked at; without masks, all labels are for training. Without validation
+                nodes some of the training nodes are drawn.
             run: Which of the splits.
             all_labels: Whether to learn from every label that is not for validation, those of test nodes included.
             root: A folder with dataset files, searched first; only Geom-GCN's published neighbourhoods need any.
             executor: With ``"auto"``, who trains the models, such as a :class:`gcnsl.workers.cluster.Cluster`;
                 ``None`` for processes of this machine.
         """
-        seed, masks = _seed(self.random_state), split_masks(data, run, need=("train",))
+        data = data if "edge_report" in data else from_data(data)
+        if data.y is None:
+            raise InputError("the graph has no labels: give it y, one label for each node")
+        seed, masks = _seed(self.random_state), split_masks(data, run, need=("train",) if split_count(data) else ())
         train_mask, val_mask = masks["train"], masks["val"]
+        if not split_count(data):
+            train_mask = data.y != UNLABELLED
         if check_flag("all_labels", all_labels):
             train_mask = (data.y != UNLABELLED) & ~val_mask
         if not val_mask.any():
@@ -214,8 +248,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known.y = torch.where(train_mask | val_mask, data.y, UNLABELLED)
         prepared = prepare(method, known, rows=train_mask, seed=seed, device=choose_device(self.device), root=root)
         if self.checkpoint is not None:
-            graph = digest(stored_parts(data.x, "x") | edge_parts(data))[:16]
-            identity = {"method": method.name, **method.options(), "graph": graph}
+            facts = {"graph": graph_digest(data)[:16], "gcnsl": __version__}
+            identity = {"method": method.name, **method.options(), **facts}
             checkpoint = Checkpoint(self.checkpoint, self.checkpoint_every, identity)
         try:
             fitted = fit(
@@ -261,8 +295,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             on_progress=self.on_epoch,
         )
         if found is not None:
-            self._keep(found.fitted, classes, train_mask, val_mask)
-            self.leaderboard_ = found.leaderboard
+            self._keep(found.fitted, classes, found.train_mask, found.val_mask)
+            self.leaderboard_, self.chosen_by_ = found.leaderboard, found.chosen_by
         if interruption is not None:
             raise interruption
         return self
@@ -279,8 +313,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         no node is new and the edges are the same, predictions are those without arguments, bit for bit. Not all methods
         can take new nodes.
         """
-        numbers = self._logits(X, edge_index, edge_weight).argmax(dim=1).numpy()
-        labels: NDArray[Any] = self.classes_[numbers]
+        probabilities = self.predict_proba(X, edge_index=edge_index, edge_weight=edge_weight)
+        labels: NDArray[Any] = self.classes_[most_probable(probabilities)]
         return labels
 
     def predict_proba(self, X: Any = None, *, edge_index: Any = None, edge_weight: Any = None) -> NDArray[Any]:
@@ -306,7 +340,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             nodes: Count only these: a mask (n) or node numbers, of nodes held back from training, for example.
         """
         predicted = self.predict(X, edge_index=edge_index, edge_weight=edge_weight)
-        counted, truth = labelled_nodes(y, nodes, len(predicted))
+        counted, truth = labelled_nodes(y, nodes, len(predicted), self.classes_)
         return float((predicted[counted] == truth).mean())
 
     def evaluate(
@@ -317,7 +351,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> classifier.evaluate(None, y, nodes=test)["roc-auc"]                           # doctest: +SKIP
         """
         probabilities = self.predict_proba(X, edge_index=edge_index, edge_weight=edge_weight)
-        counted, truth = labelled_nodes(y, nodes, len(probabilities))
+        counted, truth = labelled_nodes(y, nodes, len(probabilities), self.classes_)
         numbers = pd.Index(self.classes_).get_indexer(pd.Index(truth))
         if (numbers < 0).any():
             unknown = truth[numbers < 0].tolist()[0]
@@ -343,10 +377,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return ClassifierOverNodes(self, X, edge_index, edge_weight=edge_weight, directed=directed)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-        """Write the fitted classifier to a folder: ``config.json`` and ``tensors.safetensors``, nothing pickled.
+        """Write the fitted classifier to a folder: ``config.json`` and ``tensors-….safetensors``, nothing pickled.
 
-        The training graph is saved with it. An older model there is replaced once the new one is complete. Then the
-        checkpoint is removed, unless training was interrupted.
+        The training graph is saved with it. An older model there is replaced once the new one is complete; of several
+        processes that save in one folder, the last one wins. Then the checkpoint is removed, unless training was
+        interrupted.
         """
         check_is_fitted(self)
         stored_classifier.save(self, path, overwrite=overwrite)
@@ -362,8 +397,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, fitted: Fitted | Blend, classes: NDArray[Any], train_mask: Tensor, val_mask: Tensor) -> None:
         """Set what a fitted classifier has."""
-        graph = fitted.prepared.graph
-        self.fitted_, self.model_, self.history_ = fitted, fitted.model, fitted.history
+        graph = fitted.graph
+        self.fitted_, self.history_ = fitted, fitted.history
         self.graph_, self.classes_, self.n_features_in_ = graph, classes, graph.num_features
         self.y_, self.train_mask_, self.val_mask_ = (part.numpy() for part in (graph.y, train_mask, val_mask))
         self.node_ids_, self.encoder_ = graph.get("node_ids"), graph.get("encoder")
@@ -378,7 +413,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._grown_logits(from_arrays(X, edge_index, edge_weight=edge_weight, directed=directed))
 
     def _grown_logits(self, data: Data) -> Tensor:
-        ordered, place = in_training_order(self.fitted_.prepared, data)
+        ordered, place = in_training_order(self.graph_, data)
         return self.fitted_.grown_logits(ordered)[place]
 
 

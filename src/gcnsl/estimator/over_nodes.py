@@ -10,6 +10,7 @@ from typing_extensions import Self
 
 from gcnsl.errors import InputError
 from gcnsl.graph import read_labels
+from gcnsl.graph.labels import UNKNOWN
 
 
 class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -79,9 +80,9 @@ def node_numbers(nodes: Any, n: int) -> NDArray[np.int64]:
     return given
 
 
-def labelled_nodes(y: Any, nodes: Any, n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The numbers of those nodes that have a label, all or some of n, and their labels."""
-    truth, labelled = read_labels(y)
+def labelled_nodes(y: Any, nodes: Any, n: int, classes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """The numbers of those nodes that have a label, all or some of n, and their labels; a class is never unknown."""
+    truth, labelled = read_labels(y, unknown=[text for text in UNKNOWN if text not in set(map(str, classes.tolist()))])
     if len(truth) != n:
         raise InputError(f"y has {len(truth)} entries: give one label for each of the {n} nodes")
     counted = np.arange(n) if nodes is None else node_numbers(nodes, n)

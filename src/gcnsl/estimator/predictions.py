@@ -7,6 +7,7 @@ import pyarrow as pa
 from torch_geometric.data import Data
 
 from gcnsl.estimator.node_classifier import NodeClassifier
+from gcnsl.training.metrics import most_probable
 
 
 def prediction_table(classifier: NodeClassifier, data: Data | None = None, *, by_class: bool = False) -> pa.Table:
@@ -21,7 +22,7 @@ def prediction_table(classifier: NodeClassifier, data: Data | None = None, *, by
         probabilities, ids = classifier.predict_proba(), classifier.node_ids_
     else:
         probabilities, ids = classifier.predict_proba_graph(data), data.get("node_ids")
-    best = probabilities.argmax(axis=1)
+    best = most_probable(probabilities)
     columns: dict[str, Any] = {
         "id": np.arange(len(best)) if ids is None else ids,
         "predicted": classifier.classes_[best],

@@ -21,12 +21,12 @@ from gcnsl.graph.arrays import check_features
 from gcnsl.graph.ids import check_ids
 from gcnsl.graph.labels import number_classes
 from gcnsl.graph.simple_edges import check_edges
-from gcnsl.selection import AUTO, Blend
+from gcnsl.selection import AUTO, Blend, ChosenBy
 from gcnsl.selection.leaderboard import COLUMNS, NUMBERS
 from gcnsl.selection.stored_member import Stored, below, restored_blend, restored_fits, stored_blend, stored_fit
 from gcnsl.sparse import from_parts, stored_parts
 from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings
-from gcnsl.training import choose_device
+from gcnsl.training import METRICS, choose_device
 
 if TYPE_CHECKING:
     from gcnsl.estimator.node_classifier import NodeClassifier
@@ -49,9 +49,11 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
         "node_ids": None if ids is None else "integers" if ids.dtype.kind in "iu" else "strings",
         "feature_names": graph.get("feature_names"),
         "weight_column": graph.get("weight_column"),
+        "unknown": graph.get("unknown"),
         "encoder": encoder,
     }
-    config |= {} if table is None else {"leaderboard": table.to_dict("records")}
+    if table is not None:
+        config |= {"leaderboard": table.to_dict("records"), "chosen_by": classifier.chosen_by_._asdict()}
     tensors = stored.tensors | stored_parts(graph.x, "x") | edge_parts(graph)
     tensors |= {name: torch.from_numpy(getattr(classifier, f"{name}_")) for name in PARTS}
     tensors |= {f"encoder.{name}": value for name, value in learned.items()}
@@ -68,7 +70,12 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         graph, stored = _graph(config, tensors), Stored(config, tensors)
         is_blend = config["method"] == AUTO
         fitted = restored_blend(stored, graph, chosen) if is_blend else restored_fits([stored], graph, chosen)[0]
-        classes, table = _classes(config["classes"]), _leaderboard(config)
+        classes, train, val = _classes(config["classes"]), tensors["train_mask"], tensors["val_mask"]
+        table = chosen_by = None
+        if "chosen_by" in config:
+            table, chosen_by = _leaderboard(config["leaderboard"]), _chosen_by(config["chosen_by"])
+        elif "leaderboard" in config:  # before 0.3.0 its models may have learned from all labels
+            train, val = train | val, torch.zeros_like(val)
         parameters = {name: config["parameters"].pop(name) for name in _KEPT_PARAMETERS}
         if config["parameters"]:
             raise ValueError(f"it has parameters {', '.join(config['parameters'])}")
@@ -78,28 +85,35 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         ) from error
     classifier.method, classifier.options = config["method"], config["options"]
     classifier.set_params(**parameters, random_state=config["seed"], device=device)
-    classifier._keep(fitted, classes, tensors["train_mask"], tensors["val_mask"])
-    if table is not None:
-        classifier.leaderboard_ = table
+    classifier._keep(fitted, classes, train, val)
+    if table is not None and chosen_by is not None:
+        classifier.leaderboard_, classifier.chosen_by_ = table, chosen_by
 
 
 def _classes(found: list[Any]) -> NDArray[Any]:
     """The classes (C), in the order in which they are numbered."""
-    numbers, classes = number_classes(found, unknown=())
+    numbers, classes, *_ = number_classes(found, unknown=())
     if len(classes) < len(found):
         raise ValueError(f"its classes are {found}")
     return classes[numbers]
 
 
-def _leaderboard(config: dict[str, Any]) -> pd.DataFrame | None:
-    """What was tried by an automatic selection, if the model comes from one."""
-    if "leaderboard" not in config:
-        return None
-    table = pd.DataFrame(config["leaderboard"])
+def _leaderboard(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """What was tried by an automatic selection."""
+    table = pd.DataFrame(rows)
     kinds = {name: dict if name == "options" else Real if name in NUMBERS else str for name in COLUMNS}
     if (*table,) != COLUMNS or not all(isinstance(cell, kinds[name]) for name in table for cell in table[name]):
         raise ValueError("its leaderboard has columns or values that no leaderboard has")
     return table
+
+
+def _chosen_by(given: dict[str, Any]) -> ChosenBy:
+    """What that was compared by."""
+    found = ChosenBy(**given)
+    kinds = (str, int, int, int, bool)
+    if found.metric not in METRICS or not all(map(isinstance, found, kinds)):
+        raise ValueError(f"chosen_by is {given}")
+    return found
 
 
 def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
@@ -111,7 +125,9 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
             raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {size}")
     _check_values(x, tensors, len(config["classes"]))
     graph = Data(x=x, y=tensors["y"], **_edges(tensors, n))
-    graph.class_names = [str(c) for c in config["classes"]]
+    graph.class_names = list(config["classes"])
+    if config.get("unknown") is not None:
+        graph.unknown = [str(label) for label in config["unknown"]]
     if config["node_ids"] is not None:
         ids = np.array(unpack_strings(tensors["node_ids"], tensors["node_ids.ends"]))
         graph.node_ids = check_ids(ids.astype(np.int64) if config["node_ids"] == "integers" else ids, n)

@@ -18,10 +18,10 @@ from gcnsl.errors import GcnslError, InputError, Interrupted, TrainingDiverged
 from gcnsl.evaluation.comparison_verdict import Difference, verdict_on
 from gcnsl.evaluation.contest import Contest, Reached, Turn
 from gcnsl.evaluation.majority import MAJORITY, measure_majority
-from gcnsl.evaluation.statistics import LEVEL, paired_difference
+from gcnsl.evaluation.statistics import LEVEL, PairedDifference, paired_differences
 from gcnsl.graph import split_count, split_masks
 from gcnsl.methods import Method
-from gcnsl.methods.registry import Folder
+from gcnsl.nn.config import Folder
 from gcnsl.training import METRICS, Epoch, choose_device
 from gcnsl.workers.executor import Executor
 
@@ -39,7 +39,7 @@ class Comparison:
         epochs: Number of epochs, one per run; like the following, for trained methods only.
         seconds: Of training, all runs together.
         options: Hyper-parameters.
-        failures: Why a method was left out after a run diverged; it is in none of the others.
+        failures: Why a method was left out after a run failed; it is in none of the others.
     """
 
     test_share: float
@@ -50,6 +50,7 @@ class Comparison:
     seconds: dict[str, float] = field(default_factory=dict)
     options: dict[str, dict[str, Any]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    errors: list[type[GcnslError]] = field(default_factory=list, repr=False)
 
     def add(self, name: str, reached: Reached) -> None:
         """Record what a method reached in its next run."""
@@ -63,11 +64,12 @@ class Comparison:
         for metric, value in measured.items():
             self.scores.setdefault(name, {}).setdefault(metric, []).append(value)
 
-    def leave_out(self, name: str, why: str) -> None:
+    def leave_out(self, name: str, run: int, error: GcnslError) -> None:
         """Forget a method's runs, because there won't be one for every split."""
         for results in (self.scores, self.seconds, self.epochs, self.options):
             results.pop(name, None)
-        self.failures[name] = why
+        self.failures[name] = f"run {run}: {error}"
+        self.errors.append(type(error))
 
     def values(self, name: str) -> list[float]:
         """The metric that ranks, one value per run."""
@@ -94,28 +96,36 @@ class Comparison:
 
     @property
     def differences(self) -> list[Difference]:
-        """Between every two methods."""
-        return [self._difference(better, worse) for better, worse in itertools.combinations(self.ranking, 2)]
+        """Between every two methods, judged together (:func:`gcnsl.evaluation.statistics.paired_differences`)."""
+        pairs = [*itertools.combinations(self.ranking, 2)]
+        judged = paired_differences([self._leads(*pair) for pair in pairs], self.test_share)
+        return [
+            Difference(*pair, found.mean, found.half_width, found.p, found.verdict, self._runs_needed(found))
+            for pair, found in zip(pairs, judged, strict=True)
+        ]
 
-    def against_best(self, name: str) -> Difference | None:
-        """The best method's lead over this one; None for the best itself."""
-        best = self.ranking[0]
-        return None if name == best else self._difference(best, name)
+    @property
+    def leads(self) -> dict[str, Difference]:
+        """The best method's leads over the others, by their names, best first."""
+        best = self.ranking[:1]
+        return {difference.worse: difference for difference in self.differences if [difference.better] == best}
 
-    def _difference(self, better: str, worse: str) -> Difference:
+    def _leads(self, better: str, worse: str) -> list[float]:
+        """By how much one method is better than another, one value per split, or per seed on a single split."""
         gain, pairs = METRICS[self.metric].gain, zip(self.values(better), self.values(worse), strict=False)
         leads = [gain(a) - gain(b) for a, b in pairs]
         if self._repeats_splits(len(leads)):  # more seeds on the same splits are no evidence about other splits
             leads = [fmean(leads[split :: self.splits]) for split in range(self.splits)]
-        found = paired_difference(leads, self.test_share)
-        needed = found.runs_needed(self.test_share) if found.verdict == "undecided" else None
-        return Difference(better, worse, found.mean, found.half_width, found.p, found.verdict, needed)
+        return leads
+
+    def _runs_needed(self, found: PairedDifference) -> int | None:
+        return found.runs_needed(self.test_share) if found.verdict == "undecided" else None
 
     def verdict(self) -> str:
         """The comparison in a few sentences."""
-        best, *others = self.ranking
+        best = self.ranking[0]
         counted = "splits" if self._repeats_splits(len(self.values(best))) else "runs"
-        return verdict_on(best, [self._difference(best, name) for name in others], counted=counted)
+        return verdict_on(best, [*self.leads.values()], counted=counted, one_split=self.test_share == 0)
 
     def _repeats_splits(self, runs: int) -> bool:
         """Whether several splits have more than one run."""
@@ -170,7 +180,7 @@ def compare(
 
     Run r is on split r, and begins again with the first split if there are fewer: with a single split, only the seeds
     differ. All methods begin a run before the next one, so that what is finished at any time can be compared. A method
-    that diverges is left out.
+    that fails, whatever the reason, is left out.
 
     Args:
         data: A graph with labels and masks (n × splits).
@@ -186,7 +196,7 @@ def compare(
 
     Raises:
         ComparisonInterrupted: On Ctrl-C, with what is finished.
-        TrainingDiverged: If all methods do.
+        GcnslError: If all methods fail; a TrainingDiverged or InputError if that is the reason of all.
     """
     check_whole("runs", runs, least=1)
     check_seed(seed)
@@ -204,7 +214,9 @@ def compare(
         done = sum(map(len, result.epochs.values()))
         raise ComparisonInterrupted(f"interrupted after {done} of {runs * len(methods)} runs", result) from None
     if not result.epochs:
-        raise TrainingDiverged("; ".join(f"{name}, {why}" for name, why in result.failures.items()))
+        reasons = "; ".join(f"{name}, {why}" for name, why in result.failures.items())
+        kinds = (kind for kind in (TrainingDiverged, InputError) if all(issubclass(e, kind) for e in result.errors))
+        raise next(kinds, GcnslError)(reasons)
     return result
 
 
@@ -251,7 +263,7 @@ def _record(result: Comparison, turn: Turn, reached: Reached | GcnslError, turns
     if isinstance(reached, Reached):
         result.add(turn.name, reached)
         return
-    result.leave_out(turn.name, f"run {turn.run}: {reached}")
+    result.leave_out(*turn, reached)
     for other in [other for other in turns if other.name == turn.name]:
         turns.remove(other)
 

@@ -16,8 +16,9 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
 from gcnsl.evaluation.comparison import Comparison
+from gcnsl.evaluation.comparison_verdict import Difference
 from gcnsl.evaluation.majority import MAJORITY
-from gcnsl.pictures import LITERAL_TEXT, save_picture
+from gcnsl.pictures import save_picture, text_style
 from gcnsl.training import METRICS
 
 FAR = 0.5
@@ -30,11 +31,12 @@ _INK, _BEST, _OTHER = "#24292f", "#1f6f8b", "#9aa5b1"
 def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, graph: str) -> Path:
     """Write the picture of at least one run (format by the file's ending), titled with the graph's name."""
     ranking, metric = comparison.ranking, METRICS[comparison.metric]
-    with mpl.rc_context({"font.size": 10} | LITERAL_TEXT):
+    with mpl.rc_context({"font.size": 10} | text_style()):
         figure = Figure(figsize=(8.5, 1.5 + 0.55 * len(ranking)), layout=ConstrainedLayoutEngine(h_pad=0.1), dpi=120)
         axes = figure.subplots()
         _draw_runs(axes, comparison)
-        axes.set_yticks(range(len(ranking)), [_label(comparison, name) for name in ranking])
+        leads = comparison.leads
+        axes.set_yticks(range(len(ranking)), [_label(name, leads.get(name)) for name in ranking])
         axes.invert_yaxis()
         axes.set_ylim(len(ranking) - 0.5, -0.5)
         axes.set_xlabel(f"test {comparison.metric}{' (%)' if metric.is_share else ''}")
@@ -47,9 +49,8 @@ def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, gra
         return save_picture(figure, path)
 
 
-def _label(comparison: Comparison, name: str) -> str:
+def _label(name: str, lead: Difference | None) -> str:
     """The method's name, and what can't be told apart from the best."""
-    lead = comparison.against_best(name)
     return name if lead is None else name + {"equal": " ≈ best", "undecided": " (undecided)", "clear": ""}[lead.verdict]
 
 

@@ -14,9 +14,9 @@ from gcnsl.evaluation.statistics import Verdict
 class Difference:
     """The mean difference between two methods, on the runs that both have finished; it is positive for a lead.
 
-    Interval, p-value and verdict are explained in :mod:`gcnsl.evaluation.statistics`; the first two are NaN for a
-    single run. ``runs_needed`` estimates how many runs, each on a split of its own, would decide what is undecided;
-    ``None`` if no number would.
+    Interval, p-value and verdict are explained in :mod:`gcnsl.evaluation.statistics`: they are corrected for the number
+    of methods, and the first two are NaN for a single run. ``runs_needed`` estimates how many runs, each on a split of
+    its own, would decide what is undecided; ``None`` if no number would.
     """
 
     better: str
@@ -28,13 +28,14 @@ class Difference:
     runs_needed: int | None
 
 
-def verdict_on(best: str, leads: Sequence[Difference], *, counted: str = "runs") -> str:
+def verdict_on(best: str, leads: Sequence[Difference], *, counted: str = "runs", one_split: bool = False) -> str:
     """Say what the best method's leads over all others come to.
 
     Args:
         best: The name of the best method.
         leads: Its leads over the others.
         counted: ``"runs"`` or ``"splits"``, whichever would have to be more to settle what is undecided.
+        one_split: Whether all runs are on one split, so that noise is what seeds do.
     """
     if not leads:
         return f"{best} has nothing to be compared with."
@@ -47,7 +48,8 @@ def verdict_on(best: str, leads: Sequence[Difference], *, counted: str = "runs")
     )
     possible = [lead for lead in undecided if lead.runs_needed is not None]
     hopeless = [lead for lead in undecided if lead.runs_needed is None]
-    sentences = [f"{best} leads; its lead over {_with_p(clear)} is more than noise." if clear else f"{best} leads."]
+    noise = "noise between seeds" if one_split else "noise"
+    sentences = [f"{best} leads; its lead over {_with_p(clear)} is more than {noise}." if clear else f"{best} leads."]
     if best == MAJORITY:
         sentences[0] = "No method does better than always guessing the most frequent class."
     if equal:

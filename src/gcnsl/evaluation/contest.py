@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from torch_geometric.data import Data
 
-from gcnsl.errors import TrainingDiverged
+from gcnsl.errors import GcnslError
 from gcnsl.evaluation.outcome import Preparations, run_split
 from gcnsl.graph import split_count
 from gcnsl.methods import Method
-from gcnsl.methods.registry import Folder
+from gcnsl.nn.config import Folder
 from gcnsl.training import Epoch, choose_device
 from gcnsl.workers.executor import check_wanted
 
@@ -46,19 +46,22 @@ class Contest:
         self._device, self._root = device, root
         self._prepared: dict[str, Preparations] = {}
 
-    def __call__(
-        self, turn: Turn, on_epoch: Callable[[Epoch], None] | None = check_wanted
-    ) -> Reached | TrainingDiverged:
-        """Carry out a run."""
+    def __call__(self, turn: Turn, on_epoch: Callable[[Epoch], None] | None = check_wanted) -> Reached | GcnslError:
+        """Carry out a run; what it raises is returned, since it is no reason to end the other methods' runs."""
+        try:
+            return self._run(turn, on_epoch)
+        except GcnslError as error:
+            return error
+        except Exception as error:
+            return GcnslError(": ".join(filter(None, (type(error).__name__, str(error)))))
+
+    def _run(self, turn: Turn, on_epoch: Callable[[Epoch], None] | None) -> Reached:
         if turn.name not in self._prepared:
             where = {"seed": self._seed, "device": choose_device(self._device), "root": self._root}
             self._prepared[turn.name] = Preparations(self._methods[turn.name], self.data, **where)
         split = turn.run % split_count(self.data)
-        try:
-            prepared = self._prepared[turn.name].on(split)
-            outcome = run_split(prepared, run=split, seed=self._seed + turn.run, on_epoch=on_epoch)
-        except TrainingDiverged as error:
-            return error
+        prepared = self._prepared[turn.name].on(split)
+        outcome = run_split(prepared, run=split, seed=self._seed + turn.run, on_epoch=on_epoch)
         fitted = outcome.fitted
         scores = fitted.measure(outcome.masks["test"])
         return Reached(scores, fitted.history.seconds, len(fitted.history), fitted.prepared.method.options())

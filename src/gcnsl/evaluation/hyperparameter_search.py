@@ -25,16 +25,17 @@ from optuna.trial import TrialState
 from sqlalchemy.exc import SQLAlchemyError
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_choice, check_flag, check_number, check_seed, check_whole
+from gcnsl.checks import UNLABELLED, check_choice, check_flag, check_number, check_seed, check_whole
 from gcnsl.errors import InputError, TrainingDiverged, WriteError
 from gcnsl.evaluation.ask_and_tell import DONE, FAILED, PATIENT_TRIALS, Asked, count, share_trials
 from gcnsl.evaluation.outcome import Preparations, run_split
-from gcnsl.files import digest, writing
+from gcnsl.files import writing
 from gcnsl.graph import split_count, split_masks
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.identity import identity
 from gcnsl.methods import Method, Prepared, find_method
-from gcnsl.methods.registry import Folder
-from gcnsl.methods.search_space import Suggest, combinations, space_of, starts_of
+from gcnsl.methods.search_space import combinations, space_of, starts_of
+from gcnsl.nn.config import Folder
+from gcnsl.options import Search as SearchRange
 from gcnsl.training import METRICS, Epoch, choose_device
 from gcnsl.workers.executor import Executor, check_wanted
 from gcnsl.workers.processes import watching
@@ -98,7 +99,7 @@ class Search:
         choose_device(self.device)
 
     @property
-    def space(self) -> dict[str, Suggest]:
+    def space(self) -> dict[str, SearchRange]:
         """What is searched for."""
         whole = space_of(self.method.name, grid=self.grid)
         fixed = self.fixed if self.metric == "accuracy" else {*self.fixed, "monitor"}  # it is the metric then
@@ -115,11 +116,8 @@ class Search:
         with writing(Path(self.storage)):
             Path(self.storage).parent.mkdir(parents=True, exist_ok=True)
         patient = {"connect_args": {"timeout": _WAIT_SECONDS}}
-        name = f"{self.method.name} on {self.name}, {self.runs} runs, seed {self.seed}, graph {self._graph}"
-        weights = self.method.training.class_weight
-        special = {", grid": self.grid, f", {self.metric}": self.metric != "accuracy", f", weights {weights}": weights}
         study = optuna.create_study(
-            study_name=name + "".join(text for text, applies in special.items() if applies),
+            study_name=f"{self.method.name} on {self.name}, {self.metric}, {self.runs} runs, {self.identity[:16]}",
             storage=RDBStorage(f"sqlite:///{self.storage}", engine_kwargs=patient),
             direction="maximize",
             load_if_exists=True,
@@ -138,10 +136,25 @@ class Search:
         return METRICS[self.metric].gain(value)
 
     @property
-    def _graph(self) -> str:
-        """Tells graphs apart that have the same name."""
-        parts = {name: self.data[name] for name in ("y", "train_mask", "val_mask")}
-        return digest(parts | edge_parts(self.data))[:8]
+    def identity(self) -> str:
+        """Tells searches apart: a trial of another one says nothing about this one.
+
+        The options to begin with are not a part of it, only those that are not searched for.
+        """
+        masks = {name: self.data[name] for name in ("train_mask", "val_mask")}
+        looked_at = (masks["train_mask"] | masks["val_mask"]).reshape(len(self.data.y), -1).any(dim=1)
+        constant = {name: value for name, value in self.method.options().items() if name not in self.space}
+        return identity(
+            self.data,
+            {**masks, "y": torch.where(looked_at, self.data.y, UNLABELLED)},
+            method=self.method.name,
+            options=constant,
+            searched=sorted(self.space),
+            grid=self.grid,
+            metric=self.metric,
+            runs=self.runs,
+            seed=self.seed,
+        )
 
 
 class Found(NamedTuple):

@@ -1,7 +1,7 @@
-"""Whether some classes are so frequent, or so rare, that accuracy says little."""
+"""Whether one class is so frequent that accuracy says little, and which metric says more."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -9,9 +9,7 @@ from torch import Tensor
 from gcnsl.checks import UNLABELLED
 
 FREQUENT = 2 / 3
-"""A class with at least this share of the labelled nodes is remarked on."""
-RARE = 1 / 10
-"""So is a class with a smaller share than this of the most frequent class's nodes."""
+"""A class with at least this share of the labelled nodes: always to predict it gets as many right."""
 
 
 class Imbalance(NamedTuple):
@@ -21,16 +19,15 @@ class Imbalance(NamedTuple):
     metric: str
 
 
-def find_imbalance(y: Tensor, class_names: Sequence[str]) -> Imbalance | None:
-    """Look at the class numbers of all nodes (n), -1 for unknown; ``None`` if the classes are even enough."""
+def find_imbalance(y: Tensor, class_names: Sequence[Any]) -> Imbalance | None:
+    """Look at the class numbers of all nodes (n), -1 for unknown; ``None`` if accuracy tells enough.
+
+    With two classes the metric is the average precision of the rarer one, otherwise the balanced accuracy.
+    """
     counts = torch.bincount(y[y != UNLABELLED], minlength=len(class_names))
-    if not counts.any():
+    occurring = int((counts > 0).sum())
+    if occurring < 2 or counts.max() < FREQUENT * counts.sum():
         return None
-    most, least = int(counts.argmax()), int(torch.where(counts > 0, counts, counts.max()).argmin())
-    share = counts / counts.sum()
-    metric = "roc-auc" if len(class_names) == 2 else "balanced-accuracy"
-    if share[most] >= FREQUENT:
-        return Imbalance(f"{share[most]:.0%} of the labelled nodes are {class_names[most]!r}", metric)
-    if counts[least] < RARE * counts[most]:
-        return Imbalance(f"only {share[least]:.1%} of the labelled nodes are {class_names[least]!r}", metric)
-    return None
+    share, name = counts.max() / counts.sum(), class_names[int(counts.argmax())]
+    metric = "average-precision" if occurring == 2 else "balanced-accuracy"
+    return Imbalance(f"{share:.0%} of the labelled nodes are {name!r}", metric)

@@ -19,7 +19,10 @@ from gcnsl.graph import simple_undirected, summarize
 from gcnsl.graph.homophily import class_compatibility
 from gcnsl.graph.simple_edges import check_edges
 from gcnsl.pages import find_template
+from gcnsl.selection import AUTO, Blend
+from gcnsl.selection.leaderboard import shown_scores
 from gcnsl.training import METRICS
+from gcnsl.training.metrics import most_probable
 
 MISTAKES = 200
 """Number of mistakes that are listed, the most confident first."""
@@ -47,7 +50,8 @@ def write_model_page(
         path: The file to write.
         data: A checked graph: the training graph with labels that training did not know, or one that has grown since.
             The page measures on nodes whose labels were used neither for training nor for validation. If there are
-            none, it measures on the validation nodes, and says so.
+            none, it measures on the validation nodes or, if an ensemble has learned from all labels, on what its models
+            predict for nodes they had not learned from; it says so.
         nodes: Measure only on these of them (n, boolean), those of a test mask for example.
         name: What to call the graph; by default what ``data`` calls it.
         seconds: Time for explaining nodes. The most confident mistakes come first, then their neighbours, then a random
@@ -66,7 +70,7 @@ def write_model_page(
     graph = _with_report(graph)
     page = find_template("gcnsl.evaluation", "model.html.j2").render(
         name=name or graph.get("name") or "Your graph",
-        method=classifier.method,
+        method=AUTO if isinstance(classifier.fitted_, Blend) else classifier.fitted_.prepared.method.name,
         summary=summarize(graph),
         imbalance=find_imbalance(graph.y, graph.class_names) if _is_labelled(graph) else None,
         compatibility=_compatibility(graph),
@@ -108,7 +112,7 @@ def _compatibility(graph: Data) -> dict[str, list[float]] | None:
     if not _is_labelled(graph):
         return None
     shares = class_compatibility(graph.edge_index, graph.y, len(graph.class_names))
-    return dict(zip(graph.class_names, shares.tolist(), strict=True)) if shares.any() else None
+    return dict(zip(map(str, graph.class_names), shares.tolist(), strict=True)) if shares.any() else None
 
 
 def _mistake(measured: MeasuredNodes, node: int, explored: ExploredNodes, known: int) -> dict[str, Any]:
@@ -116,18 +120,25 @@ def _mistake(measured: MeasuredNodes, node: int, explored: ExploredNodes, known:
     return {
         "name": str(measured.names[node]),
         "truth": int(measured.truth[node]),
-        "predicted": int(probabilities.argmax()),
+        "predicted": int(most_probable(probabilities)),
         "probability": float(probabilities.max()),
         "explored": explored.place(place) if place < known else None,
     }
 
 
 def _leaderboard(classifier: NodeClassifier) -> dict[str, Any] | None:
-    """The rows of the leaderboard, the metric, and the range of all scores; ``None`` if there is no leaderboard."""
+    """The rows of the leaderboard, its columns of scores, the metric, and the range of all scores.
+
+    ``None`` if there is no leaderboard.
+    """
     table = getattr(classifier, "leaderboard_", None)
-    if table is None or table[["validation", "test"]].isna().all(axis=None):
+    if table is None:
         return None
-    name, scores = table["metric"].iloc[0], table[["validation", "test"]].astype(float)
+    columns = shown_scores(table)
+    if not columns:
+        return None
+    name, scores = table["metric"].iloc[0], table[columns].astype(float)
     rows = table.astype(object).where(table.notna(), None).to_dict("records")
     low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
-    return {"metric": name, "text": METRICS[name].text, "low": low, "high": high, "rows": rows}
+    found = {"metric": name, "text": METRICS[name].text, "low": low, "high": high, "rows": rows, "columns": columns}
+    return found | {"chosen_by": classifier.chosen_by_}

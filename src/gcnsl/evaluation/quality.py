@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import confusion_matrix
 from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.estimator import NodeClassifier
 from gcnsl.estimator.grown_graph import in_training_order
-from gcnsl.training.metrics import Floats, Ints, calibration_bins, measure
+from gcnsl.training.metrics import Floats, Ints, calibration_bins, measure, most_probable
 
 Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class ClassQuality:
-    """A class: its number of nodes, and how well it is found (0 where a share has no nodes to be a share of)."""
+    """A class: its number of nodes, and how well it is found.
+
+    All shares are ``None`` for a class without nodes, and so is the precision of one that is never predicted.
+    """
 
     name: str
     nodes: int
-    precision: float
-    recall: float
-    f1: float
+    precision: float | None
+    recall: float | None
+    f1: float | None
 
 
 @dataclass(frozen=True)
@@ -50,19 +54,25 @@ class Quality:
     calibration: dict[str, list[float]]
 
 
-def quality_of(probabilities: Floats, y: Ints, class_names: Sequence[str]) -> Quality:
+def quality_of(probabilities: Floats, y: Ints, class_names: Sequence[Any]) -> Quality:
     """Judge the probabilities (n × C) of nodes by their class numbers (n)."""
-    predicted, numbers = probabilities.argmax(axis=1), np.arange(len(class_names))
-    precision, recall, f1, nodes = precision_recall_fscore_support(y, predicted, labels=numbers, zero_division=0)
-    columns = zip(class_names, nodes.tolist(), precision.tolist(), recall.tolist(), f1.tolist(), strict=True)
-    bins = calibration_bins(probabilities, y)
+    predicted, numbers = most_probable(probabilities), np.arange(len(class_names))
+    confusion, bins = confusion_matrix(y, predicted, labels=numbers), calibration_bins(probabilities, y)
+    counts = zip(*(each.tolist() for each in (confusion.diagonal(), confusion.sum(1), confusion.sum(0))), strict=True)
     return Quality(
         nodes=len(y),
         metrics=measure(probabilities, y),
-        classes=[ClassQuality(*values) for values in columns],
-        confusion=confusion_matrix(y, predicted, labels=numbers).tolist(),
+        classes=[_class_quality(name, *count) for name, count in zip(map(str, class_names), counts, strict=True)],
+        confusion=confusion.tolist(),
         calibration={name: values.tolist() for name, values in bins._asdict().items()},
     )
+
+
+def _class_quality(name: str, right: int, nodes: int, called: int) -> ClassQuality:
+    """A class of so many nodes, of which some are right, and so many that are called so."""
+    if not nodes:
+        return ClassQuality(name, 0, None, None, None)
+    return ClassQuality(name, nodes, right / called if called else None, right / nodes, 2 * right / (nodes + called))
 
 
 @dataclass(frozen=True)
@@ -92,9 +102,9 @@ def node_labels(classifier: NodeClassifier, data: Data) -> NodeLabels:
     """Read the labels of the training graph, or of one that has grown since, as a classifier numbers its classes."""
     y = np.full(data.num_nodes, UNLABELLED) if data.y is None else data.y.numpy()
     names = [str(c) for c in classifier.classes_]
-    given = (data.get("class_names") or []) if data.y is not None else []
+    given = [str(c) for c in data.get("class_names") or ()] if data.y is not None else []
     number = np.array([names.index(name) if name in names else UNLABELLED for name in (*given, None)])
-    _, place = in_training_order(classifier.fitted_.prepared, data)
+    _, place = in_training_order(classifier.graph_, data)
     used = np.append(classifier.train_mask_ | classifier.val_mask_, np.zeros(len(place), dtype=bool))[place]
     return NodeLabels(number[y], y != UNLABELLED, used, place)  # -1 selects the last entry
 

@@ -12,7 +12,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import PercentFormatter
 
 from gcnsl.evaluation.quality import Quality
-from gcnsl.pictures import LITERAL_TEXT, save_picture
+from gcnsl.pictures import save_picture, text_style
 from gcnsl.training import METRICS
 from gcnsl.training.metrics import BINS
 
@@ -24,7 +24,7 @@ _MOST_NUMBERS = 12
 def draw_quality(quality: Quality, path: str | os.PathLike[str], *, title: str) -> Path:
     """Write the picture (format by the file's ending)."""
     side = float(np.clip(0.45 * len(quality.classes) + 2.2, 4.0, 9.0))
-    with mpl.rc_context({"font.size": 9} | LITERAL_TEXT):
+    with mpl.rc_context({"font.size": 9} | text_style()):
         layout = ConstrainedLayoutEngine(h_pad=0.12, w_pad=0.12)
         figure = Figure(figsize=(side + 5.0, side + 1.2), layout=layout, dpi=120)
         matrix, calibration = figure.subplots(1, 2, width_ratios=(side, 4.0))

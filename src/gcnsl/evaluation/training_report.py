@@ -10,10 +10,10 @@ from torch_geometric.data import Data
 from gcnsl.checks import UNLABELLED
 from gcnsl.estimator import NodeClassifier
 from gcnsl.evaluation.agreement import learned_agreement
-from gcnsl.evaluation.measured_nodes import learned_validation
 from gcnsl.evaluation.quality import Quality, quality_of
 from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.selection import AUTO, Blend
+from gcnsl.training.metrics import most_probable
 
 CROWDED = 0.1
 """A learned graph that joins a larger share of all pairs than this tells little."""
@@ -48,9 +48,9 @@ class TrainingReport:
     """What came of training.
 
     Attributes:
-        nodes: How many nodes were for ``"train"``, ``"val"`` and ``"test"``.
-        accuracy: The shares of them that are classified correctly; ``None`` where there are none, and for validation
-            nodes that models of an ensemble have learned from: the leaderboard has that of the other models.
+        nodes: How many nodes were for ``"train"``, ``"val"`` and ``"test"``. An ensemble of several folds has learned
+            from all that decided anything; the leaderboard has what its models say of nodes they had not learned from.
+        accuracy: The shares of them that are classified correctly; ``None`` where there are none.
         features: What was made of the graph's features, in words.
         test: All metrics on the test nodes, each class and the confusion matrix; ``None`` if there are no such nodes.
         epochs, best_epoch, stopped, seconds: See :class:`gcnsl.training.History`.
@@ -82,10 +82,8 @@ def report_on(classifier: NodeClassifier, data: Data, *, run: int = 0) -> Traini
     held_back = split_masks(data, run, need=())["test"].numpy() & (classifier.y_ == UNLABELLED)
     parts = {"train": classifier.train_mask_, "val": classifier.val_mask_, "test": held_back}
     probabilities, y = classifier.predict_proba(), data.y.numpy()
-    correct = probabilities.argmax(axis=1) == y
+    correct = most_probable(probabilities) == y
     accuracy = {name: float(correct[mask].mean()) if mask.any() else None for name, mask in parts.items()}
-    if learned_validation(classifier):
-        accuracy["val"] = None
     edges, homophily = data.edge_report.edges, edge_homophily(data.edge_index, data.y)
     learned = learned_agreement(classifier.model_, prepared.inputs, data.y)
     joined = 0 if learned is None else round(learned.degree * n / 2)

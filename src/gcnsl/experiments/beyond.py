@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from gcnsl.datasets.benchmarks import BENCHMARKS
-from gcnsl.datasets.splits import GEOM_GCN_RUNS
+from gcnsl.datasets.benchmarks import BENCHMARKS, GEOM_GCN_RUNS
 from gcnsl.experiments import paper
 from gcnsl.experiments.result_store import RunResult
 from gcnsl.experiments.spec import RunSpec, as_options

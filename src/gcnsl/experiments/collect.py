@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gcnsl.datasets import NAMES
-from gcnsl.datasets.splits import GEOM_GCN_RUNS
+from gcnsl.datasets.benchmarks import GEOM_GCN_RUNS
 from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import PLACES
 from gcnsl.experiments.claims import Claim, judge
@@ -16,7 +16,7 @@ from gcnsl.experiments.result_store import RunResult, by_key
 from gcnsl.experiments.result_tables import Table, make_tables
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.methods import METHODS
-from gcnsl.methods.registry import Folder
+from gcnsl.nn.config import Folder
 
 
 @dataclass(frozen=True)

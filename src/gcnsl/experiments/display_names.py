@@ -1,6 +1,6 @@
 """The names of methods, rows and graphs in tables, figures and texts."""
 
-from gcnsl.datasets.synthetic import synthetic_homophily
+from gcnsl.datasets.benchmarks import synthetic_homophily
 from gcnsl.methods import METHODS
 
 _METHODS = {name: method.title for name, method in METHODS.items()} | {"sc": "SC", "esc": "ESC", "esc-anch": "ESC-ANCH"}

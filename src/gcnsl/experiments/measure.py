@@ -87,7 +87,7 @@ def _graph_metrics(prepared: Prepared, model: Any, initial: Any, nodes: Tensor) 
     """Homophily and degree of the graphs among some nodes (n, boolean); ``None`` where there are no edges."""
     graph = prepared.graph
     learned, before = (learned_agreement(each, prepared.inputs, graph.y, among=nodes) for each in (model, initial))
-    original = edge_homophily(graph.edge_index[:, nodes[graph.edge_index].all(dim=0)], graph.y)
+    original = edge_homophily(graph.edge_index[:, nodes[graph.edge_index].all(dim=0)], graph.y, loops=True)
     return {
         "homophily": learned and learned.homophily,
         "degree": learned and learned.degree,

@@ -11,15 +11,13 @@ from typing import Any, Literal
 
 from gcnsl.checks import check_choice, check_seed, check_whole
 from gcnsl.datasets import NAMES, is_known
-from gcnsl.datasets.benchmarks import BENCHMARKS
-from gcnsl.datasets.splits import GEOM_GCN_RUNS
-from gcnsl.datasets.synthetic import synthetic_name
+from gcnsl.datasets.benchmarks import BENCHMARKS, GEOM_GCN_RUNS, synthetic_name
 from gcnsl.errors import ArgumentError
 from gcnsl.experiments import beyond, paper
 from gcnsl.experiments.result_store import RunResult
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import ALIASES, METHODS, Method, find_method, resolve
-from gcnsl.methods.registry import Folder
+from gcnsl.nn.config import Folder
 
 COMPARED = ("mlp", "gcn", "gat", "geom-gcn", "mixhop", "h2gcn-1", "h2gcn-2", "nlgnn", "gcn-sl-cc", "gcn-sl-av")
 """The methods that are compared, in the order of the paper's table."""

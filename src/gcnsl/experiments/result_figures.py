@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from gcnsl.datasets.synthetic import synthetic_homophily
+from gcnsl.datasets.benchmarks import synthetic_homophily
 from gcnsl.experiments.beyond import PARTS, WHOLE
 from gcnsl.experiments.display_names import column_label
 from gcnsl.experiments.measure import CURVE_STEP

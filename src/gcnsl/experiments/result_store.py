@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 
 from gcnsl.errors import InputError, one_line
 from gcnsl.experiments.field_types import check_fields, fits
-from gcnsl.experiments.spec import RunSpec
+from gcnsl.experiments.spec import LATER_OPTIONS, RunSpec
 from gcnsl.files import writing
 from gcnsl.methods import METHODS
 
@@ -86,14 +86,16 @@ def checked(result: RunResult) -> RunResult:
 def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
     """Results by the key that their specification has in this version of the package.
 
-    Runs from before an option was introduced are taken as runs with the option's default. If a run has several
+    Runs from before an option was introduced are taken as runs with the default that it had then. If a run has several
     results, a good one is preferred to a failure.
     """
     found: dict[str, RunResult] = {}
     for result in results:
         spec = result.spec
         if spec.task != "features" and spec.method in METHODS:
-            spec = spec.with_defaults(METHODS[spec.method].options())
+            options = METHODS[spec.method].options()
+            then = {name: value for name, value in LATER_OPTIONS.items() if name in options}
+            spec = spec.with_defaults({**options, **then})
         if spec.key not in found or found[spec.key].status == "failed":
             found[spec.key] = result
     return found

@@ -4,17 +4,24 @@ The result is a ``torch_geometric.data.Data`` with finite float32 features, simp
 directions and weights that were given), class numbers as labels, and disjoint masks with one column per run.
 """
 
-from gcnsl.checks import UNLABELLED
-from gcnsl.graph.column_encoder import ColumnEncoder, encode_columns
-from gcnsl.graph.column_report import ColumnSummary
-from gcnsl.graph.columns import Columns
-from gcnsl.graph.graph_tables import from_tables
-from gcnsl.graph.homophily import adjusted_homophily, arc_homophily, edge_homophily, node_homophily
-from gcnsl.graph.labels import encode_labels, read_labels
-from gcnsl.graph.masks import GraphWarning, draw_validation, split_count, split_masks
-from gcnsl.graph.simple_edges import EdgeReport, simple_undirected
-from gcnsl.graph.sources import from_arrays, from_data, from_networkx, from_scipy
-from gcnsl.graph.summary import GraphSummary, summarize
+from typing import TYPE_CHECKING
+
+from gcnsl.lazy import lazy
+
+if TYPE_CHECKING:
+    from gcnsl.checks import UNLABELLED
+    from gcnsl.graph.column_encoder import ColumnEncoder, encode_columns
+    from gcnsl.graph.column_report import ColumnSummary
+    from gcnsl.graph.columns import Columns
+    from gcnsl.graph.graph_tables import from_tables
+    from gcnsl.graph.homophily import adjusted_homophily, arc_homophily, edge_homophily, node_homophily
+    from gcnsl.graph.labels import encode_labels, read_labels
+    from gcnsl.graph.masks import GraphWarning, draw_validation, split_count, split_masks
+    from gcnsl.graph.simple_edges import EdgeReport, simple_undirected
+    from gcnsl.graph.sources import from_arrays, from_data, from_networkx, from_scipy
+    from gcnsl.graph.summary import GraphSummary, summarize
+else:
+    __getattr__, __dir__ = lazy(__name__)
 
 __all__ = [
     "UNLABELLED",

@@ -1,13 +1,13 @@
 """Turns the columns of a table into features, as it learned from the training rows.
 
-- Numbers, booleans and dates stay one feature each, in their own unit. Where a value is missing it is the median of the
-  training rows, and if values are missing in training rows, another feature marks them.
+- Numbers, booleans and dates stay one feature each, in their own unit where float32 can tell their values apart; else
+  (timestamps, very large or small numbers) as their distance from an origin, in a unit that fits. Where a value is
+  missing it is the median of the training rows, and if values are missing in training rows, another feature marks them.
 - A category becomes one feature of 0 and 1 per level that at least :data:`MIN_FREQUENCY` training rows have, for up to
   :data:`MOST_LEVELS` of them. Other levels are rare and share one feature, and so do rows without a value. A level that
   no training row has counts as rare; if no training row has a rare level, all features of the category are 0 for it.
 
-scikit-learn's ``SimpleImputer`` and ``OneHotEncoder`` do the work. Both are made from a few plain values, which are
-what is saved with a model.
+What is learned is a few plain values, which are saved with a model.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,17 +26,28 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gcnsl.errors import ColumnError
+from gcnsl.graph.arrays import LARGEST_FLOAT
 from gcnsl.graph.column_blocks import MOST_VALUES
-from gcnsl.graph.columns import USED, Columns
+from gcnsl.graph.columns import QUANTITIES, USED, Columns
 from gcnsl.sparse import SPARSE_SHARE, from_scipy
-
-if TYPE_CHECKING:
-    from sklearn.impute import SimpleImputer
 
 MIN_FREQUENCY = 3
 """A level that fewer training rows have is rare: one or two rows can't tell what it means."""
 MOST_LEVELS = 255
 """Of more levels, the most frequent are kept and the others are rare, so that features stay few enough to be dense."""
+FINEST = 2.0**12
+"""float32 must tell at least so many values apart between the smallest and the largest value of a column."""
+SMALLEST_SPREAD, LARGEST_VALUE = 1e-30, 1e30
+"""Columns with a smaller spread or larger values, squares of which float32 can't hold, are given in another unit."""
+
+
+def fits_float32(low: float, high: float) -> bool:
+    """Whether float32 can hold values of this range and tell them apart."""
+    largest, spread = max(abs(low), abs(high)), high - low
+    if largest == 0:
+        return True
+    return largest <= LARGEST_VALUE and (spread == 0 or spread >= max(SMALLEST_SPREAD, largest * FINEST * 2.0**-24))
 
 
 @dataclass(frozen=True)
@@ -84,15 +94,18 @@ class ColumnEncoder:
 
     Attributes:
         kinds: The kinds of the columns that become features.
-        medians: The median of each column that is not a category.
+        medians: The median of each column that is not a category, in its own unit.
         gaps: Which of these columns have missing values in training rows.
         levels: The levels of each category.
+        origins, units: A value v of these columns is the feature (v - origin) / unit.
     """
 
     kinds: dict[str, str]
-    medians: NDArray[np.float32]
+    medians: NDArray[np.float64]
     gaps: NDArray[np.bool_]
     levels: dict[str, Levels]
+    origins: NDArray[np.float64]
+    units: NDArray[np.float64]
 
     @classmethod
     def fit(cls, columns: Columns, rows: NDArray[np.bool_] | None = None) -> ColumnEncoder:
@@ -101,12 +114,14 @@ class ColumnEncoder:
         numbers = columns.matrix({name: kind for name, kind in columns.used.items() if kind != "category"})[chosen]
         categories = columns.all_levels(name for name, kind in columns.used.items() if kind == "category")
         levels = {name: Levels.learn(codes[chosen], texts) for name, (codes, texts) in categories.items()}
-        return cls(columns.used, _medians(numbers), np.isnan(numbers).any(axis=0), levels)
+        medians = _medians(numbers)
+        return cls(columns.used, medians, np.isnan(numbers).any(axis=0), levels, *_scales(numbers, medians))
 
     @classmethod
     def for_numbers(cls, names: Sequence[str], x: NDArray[np.float32]) -> ColumnEncoder:
-        """The encoder of a table in which all columns are complete numbers, from its training rows (k × d)."""
-        return cls(dict.fromkeys(names, "number"), _medians(x), np.zeros(len(names), dtype=bool), {})
+        """The encoder of a table of complete numbers that float32 can hold, from its training rows (k × d)."""
+        none, ones = np.zeros(len(names)), np.ones(len(names))
+        return cls(dict.fromkeys(names, "number"), _medians(x), none.astype(bool), {}, none, ones)
 
     def transform(self, columns: Columns) -> Tensor:
         """Encode all rows (n × d, float32) in a dense tensor, or in CSR if most entries are 0 and none is a quantity.
@@ -118,10 +133,10 @@ class ColumnEncoder:
         """
         blocks: list[Any] = []
         if self._numeric:
-            blocks.append(self._imputer.transform(columns.matrix({name: self.kinds[name] for name in self._numeric})))
+            blocks.append(self._numbers(columns))
         if self.levels:
             blocks.append(self._one_hot(columns))
-        quantities = not {"number", "date"}.isdisjoint(self.kinds.values())
+        quantities = not set(QUANTITIES).isdisjoint(self.kinds.values())
         if self.levels and not quantities and len(self.kinds) <= SPARSE_SHARE * len(self.feature_names):
             return from_scipy(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
         dense = [block.toarray() if sp.issparse(block) else block for block in blocks]
@@ -154,7 +169,8 @@ class ColumnEncoder:
         """What was learned, as plain values and tensors."""
         levels = {name: asdict(levels) for name, levels in self.levels.items()}
         plain = {"kinds": self.kinds, "levels": levels}
-        return plain, {"medians": torch.from_numpy(self.medians), "gaps": torch.from_numpy(self.gaps)}
+        learned = {"medians": self.medians, "gaps": self.gaps, "origins": self.origins, "units": self.units}
+        return plain, {name: torch.from_numpy(values) for name, values in learned.items()}
 
     @classmethod
     def from_state(cls, plain: dict[str, Any], tensors: dict[str, Tensor]) -> ColumnEncoder:
@@ -166,14 +182,21 @@ class ColumnEncoder:
         levels = {name: Levels(**parts) for name, parts in plain["levels"].items()}
         if not all(map(Levels.is_valid, levels.values())):
             raise ValueError("the levels of its encoder are not distinct texts")
-        encoder = cls(plain["kinds"], tensors["medians"].numpy(), tensors["gaps"].numpy(), levels)
+        medians = tensors["medians"].double().numpy()
+        scales = (
+            tensors["origins"].numpy() if "origins" in tensors else np.zeros_like(medians),  # version 0.2 had none
+            tensors["units"].numpy() if "units" in tensors else np.ones_like(medians),
+        )
+        encoder = cls(plain["kinds"], medians, tensors["gaps"].numpy(), levels, *scales)
         categories = [name for name, kind in encoder.kinds.items() if kind == "category"]
         shape = (len(encoder.kinds) - len(categories),)
         if categories != list(levels) or not set(encoder.kinds.values()) <= set(USED):
             raise ValueError("the columns of its encoder are not of known kinds")
         if encoder.medians.shape != shape or encoder.gaps.shape != shape or encoder.gaps.dtype != bool:
             raise ValueError("the medians of its encoder are not those of its columns")
-        if not np.isfinite(encoder.medians).all():
+        if any(part.shape != shape or part.dtype != np.float64 for part in scales) or not (encoder.units > 0).all():
+            raise ValueError("the units of its encoder are not those of its columns")
+        if not all(np.isfinite(part).all() for part in (encoder.medians, *scales)):
             raise ValueError("the medians of its encoder are not finite")
         return encoder
 
@@ -181,42 +204,62 @@ class ColumnEncoder:
     def _numeric(self) -> list[str]:
         return [name for name, kind in self.kinds.items() if kind != "category"]
 
-    @cached_property
-    def _imputer(self) -> SimpleImputer:
-        """Fitted to two rows that have these medians and these gaps."""
-        from sklearn.impute import SimpleImputer  # it takes long to load, and most graphs don't need it
+    def own_units(self, features: NDArray[Any]) -> NDArray[np.float64]:
+        """Features of a node (d) in the units of their columns."""
+        values = features.astype(np.float64)
+        count = len(self._numeric)
+        values[:count] = values[:count] * self.units + self.origins
+        return values
 
-        medians = self.medians.astype(np.float64)
-        rows = np.stack([medians, np.where(self.gaps, np.nan, medians)])
-        return SimpleImputer(strategy="median", add_indicator=True).fit(rows)
+    def _numbers(self, columns: Columns) -> NDArray[np.float32]:
+        """The features of the columns that are no categories, and after them the marks of missing values (n × d')."""
+        values = columns.matrix({name: self.kinds[name] for name in self._numeric})
+        missing = np.isnan(values)
+        values = np.where(missing, self.medians, values)
+        with np.errstate(over="ignore"):
+            values = (values - self.origins) / self.units
+        beyond = np.argwhere(np.abs(values) > LARGEST_FLOAT)
+        if len(beyond):
+            row, column = beyond[0].tolist()
+            name = self._numeric[column]
+            place = columns.table.place_in_row(row, name)
+            problem = f"{place} is far beyond the values of the training rows: correct or clip it"
+            raise ColumnError(problem, "drop", name)
+        return np.hstack([values, missing[:, self.gaps]]).astype(np.float32)
 
     def _one_hot(self, columns: Columns) -> sp.csr_array:
-        """The features of the categories (n × d').
-
-        Every cell of the table is a row for scikit-learn, which would otherwise check each column on its own. As a row
-        has a single 1 or none, the rows of a node are brought together by leaving out the limits between them.
-        """
-        from sklearn.preprocessing import OneHotEncoder
-
-        found, coded = [], columns.all_levels(self.levels)
-        first = 0
+        """The features of the categories (n × d'): a 1 for each category that has a feature for the row's level."""
+        coded, first, ones = columns.all_levels(self.levels), 0, []
         for name, levels in self.levels.items():
             places = levels.features(*coded[name])
-            found.append(np.where(places < 0, -1, places + first))
+            ones.append(np.where(places < 0, -1, places + first))
             first += len(levels)
-        cells = np.column_stack(found).reshape(-1, 1)
-        encoder = OneHotEncoder(categories=[np.arange(first)], handle_unknown="ignore", dtype=np.float32)
-        rows = encoder.fit(np.zeros((1, 1), dtype=np.int64)).transform(cells)
-        return sp.csr_array((rows.data, rows.indices, rows.indptr[:: len(found)]), shape=(len(columns), first))
+        cells = np.column_stack(ones)
+        there = cells >= 0
+        ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return sp.csr_array((np.ones(ends[-1], dtype=np.float32), cells[there], ends), shape=(len(columns), first))
 
 
-def _medians(x: NDArray[np.float32]) -> NDArray[np.float32]:
+def _medians(x: NDArray[Any]) -> NDArray[np.float64]:
     """The median of the known values of each column (d) of a matrix (n × d), 0 if there is none."""
-    medians = np.zeros(x.shape[1], dtype=np.float32)
+    medians = np.zeros(x.shape[1])
     known = np.flatnonzero(~np.isnan(x).all(axis=0))
     for part in np.array_split(known, 1 + x.size // MOST_VALUES):
-        medians[part] = np.nanmedian(x[:, part].astype(np.float64), axis=0)  # a sum of two must not overflow
+        medians[part] = 2 * np.nanmedian(0.5 * x[:, part].astype(np.float64), axis=0)  # a sum of two must not overflow
     return medians
+
+
+def _scales(x: NDArray[np.float64], medians: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The origin and the unit of each column (d each) of a matrix (n × d): 0 and 1 where float32 holds it as it is."""
+    origins, units = np.zeros(x.shape[1]), np.ones(x.shape[1])
+    for column in np.flatnonzero(~np.isnan(x).all(axis=0)).tolist():
+        least, most = float(np.nanmin(x[:, column])), float(np.nanmax(x[:, column]))
+        if not fits_float32(least, most):
+            largest, spread = max(abs(least), abs(most)), most - least
+            origins[column] = medians[column]
+            is_usual = SMALLEST_SPREAD <= spread <= LARGEST_VALUE
+            units[column] = 1.0 if is_usual or spread == 0 else spread if np.isfinite(spread) else largest
+    return origins, units
 
 
 def encode_columns(data: Data, train_mask: Tensor) -> Data:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
@@ -15,6 +15,7 @@ from gcnsl.graph.code_evidence import are_codes, some_edges
 from gcnsl.graph.column_encoder import ColumnEncoder
 from gcnsl.graph.columns import USED, Columns
 from gcnsl.graph.table_reading import Table
+from gcnsl.graph.written_numbers import written_number
 
 MOST_CODES, ROWS_PER_CODE = 100, 10
 """If edges do not tell, 3 to MOST_CODES whole numbers look like codes, given at least ROWS_PER_CODE rows for each."""
@@ -82,16 +83,15 @@ def _summary(
 
 def _advice_on_text(kind: str, codes: NDArray[np.int64], texts: pa.Array) -> tuple[str | None, str | None]:
     """A remark on a column of text, given as :meth:`Columns.levels` returns it, and the remedy."""
-    is_number = (
-        pc.match_substring_regex(texts, r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$").to_numpy(False).astype(bool)
-    )
+    is_number = np.array([not math.isnan(written_number(text)) for text in texts.to_pylist()], dtype=bool)
     if len(codes) and MOSTLY <= is_number[codes].mean() < 1:
-        return f"mostly numbers, but {texts.filter(pa.array(~is_number))[0].as_py()!r} is none", "numeric"
+        other = texts.filter(pa.array(~is_number))[0].as_py()
+        return f"mostly numbers, but {other!r} is none: leave such cells empty, and it is a number", None
     return ("text that is different in every row", "categorical") if kind == "id" else (None, None)
 
 
 def _advice_on_numbers(
-    values: NDArray[np.float32], distinct: int, ends: NDArray[np.int64]
+    values: NDArray[np.float64], distinct: int, ends: NDArray[np.int64]
 ) -> tuple[str | None, str | None]:
     """A remark on a column of numbers, and the remedy."""
     known, rows = values[~np.isnan(values)], len(values)

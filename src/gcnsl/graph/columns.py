@@ -2,7 +2,8 @@
 
 The kind of a column follows from its type and its values, or from its name in ``categorical`` or ``numeric``:
 
-- ``number``: integers, decimals and fractions.
+- ``number``: integers, decimals and fractions, also in text as people write them: ``1,234``, ``45.3%``, ``$5.00``.
+- ``number, decimal comma``: text such as ``1.234,5``.
 - ``binary``: booleans, and numbers that are all 0 or 1.
 - ``category``: text, and the categories of pandas and Arrow.
 - ``date``: dates, timestamps, times of day and durations, all of which become a number of days.
@@ -24,11 +25,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gcnsl.errors import ColumnError, InputError
-from gcnsl.graph.arrays import LARGEST_FLOAT
 from gcnsl.graph.column_blocks import Block, blocks_of
 from gcnsl.graph.table_reading import MISSING, Table
+from gcnsl.graph.written_numbers import Decimal, decimal_of, is_plain, written_number
 
-USED = ("number", "binary", "category", "date")
+DECIMAL_COMMA = "number, decimal comma"
+QUANTITIES = ("number", DECIMAL_COMMA, "date")
+USED = (*QUANTITIES, "binary", "category")
 """The kinds that become features."""
 
 _PER_DAY = {unit: 86_400 * factor for unit, factor in {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.items()}
@@ -89,26 +92,26 @@ class Columns:
     def __len__(self) -> int:
         return int(self.table.arrow.num_rows)
 
-    def numbers(self, name: str, kind: str) -> NDArray[np.float32]:
+    def numbers(self, name: str, kind: str) -> NDArray[np.float64]:
         """The values of a column of this kind (n); see :meth:`matrix`."""
         return self.matrix({name: kind})[:, 0]
 
-    def matrix(self, kinds: Mapping[str, str]) -> NDArray[np.float32]:
+    def matrix(self, kinds: Mapping[str, str]) -> NDArray[np.float64]:
         """The values of columns of these kinds (n × k), NaN where they are missing; dates in days since 1970.
 
         Raises:
-            InputError: If a value is not of its kind, or not finite in float32.
+            InputError: If a value is not of its kind, or infinite.
         """
         places = {name: k for k, name in enumerate(kinds)}
-        matrix = np.empty((len(self), len(kinds)), dtype=np.float32)
+        matrix = np.empty((len(self), len(kinds)))
         for kind in dict.fromkeys(kinds.values()):
             for block in self._blocks(name for name, its_kind in kinds.items() if its_kind == kind):
                 values = self._floats(block, kind)
-                beyond = np.abs(values) > LARGEST_FLOAT
-                if beyond.any():
-                    name, row = block.first(beyond)
+                infinite = np.isinf(values)
+                if infinite.any():
+                    name, row = block.first(infinite)
                     place, value = self.table.place_in_row(row, name), self._column(name)[row].as_py()
-                    raise ColumnError(f"{place} is {value}: features must be finite in float32; clip it", "drop", name)
+                    raise ColumnError(f"{place} is {value}: a feature must be finite; clip it", "drop", name)
                 matrix[:, [places[name] for name in block.names]] = values.reshape(len(block.names), -1).T
         return matrix
 
@@ -119,7 +122,8 @@ class Columns:
     def all_levels(self, names: Iterable[str]) -> dict[str, CodedTexts]:
         """The values of columns as text, by name.
 
-        The number 3.0 is the text ``3``, so that a column of codes is the same whether or not some are missing.
+        The number 3.0 is the text ``3``, so that a column of codes is the same whether or not some are missing. Text
+        is compared as it is.
         """
         names = list(names)
         for block in self._blocks(name for name in names if name not in self._levels):
@@ -133,7 +137,7 @@ class Columns:
         """The values of a block (k · n), NaN where they are missing."""
         values = block.values
         if _is_string(values.type):
-            values = self._parsed(block, pa.timestamp("us") if kind == "date" else pa.float64())
+            values = self._parsed(block, kind)
         if not (_is_date if kind == "date" else _is_number)(values.type):
             raise self._wrong(block, values.is_valid(), kind)
         if kind == "date":
@@ -148,7 +152,9 @@ class Columns:
         if not any(is_kind(values.type) for is_kind in (_is_string, _is_number, _is_date)):
             raise self._wrong(block, values.is_valid(), "category")
         coded = pa.chunked_array(values.dictionary_encode().chunks).combine_chunks()
-        texts = pc.replace_substring_regex(coded.dictionary.cast(pa.large_string()), _WHOLE_AS_FRACTION, r"\1")
+        texts = coded.dictionary.cast(pa.large_string())
+        if not _is_string(values.type):
+            texts = pc.replace_substring_regex(texts, _WHOLE_AS_FRACTION, r"\1")
         distinct = _known(texts).dictionary_encode()
         number = np.append(distinct.indices.fill_null(-1).to_numpy(), -1)
         codes = number[coded.indices.fill_null(-1).to_numpy()].astype(np.int64)
@@ -167,10 +173,8 @@ class Columns:
         if _is_date(column.type) and named != "category":
             return "date"
         if named == "number" and is_text(column.type):
-            try:
-                self.numbers(name, named)
-            except InputError as error:
-                raise ColumnError(str(error), "categorical", name, "makes it a category") from error
+            named = {",": DECIMAL_COMMA}.get(decimal_of(self.levels(name)[1].to_pylist()) or "", named)
+            self.numbers(name, named)  # which refuses text that is not a number
         if named is not None:
             return named
         if _is_number(column.type):
@@ -194,7 +198,10 @@ class Columns:
                 self.kinds.update({block.names[k]: kind for k in np.flatnonzero(fits.all(axis=1))})
         for name, (codes, found) in self.all_levels(texts).items():
             known = int((codes >= 0).sum())
-            if len(found) == 0:
+            decimal = _decimal(found.to_pylist())
+            if decimal is not None:
+                self.kinds[name] = "number" if decimal == "." else DECIMAL_COMMA
+            elif len(found) == 0:
                 self.kinds[name] = "empty"
             elif len(found) == 1 and known == len(codes):
                 self.kinds[name] = "constant"
@@ -206,14 +213,22 @@ class Columns:
             raise InputError(f"{self.table.name} has no column {name!r}, which the model was trained with: add it")
         return self.table.columns[name]
 
-    def _parsed(self, block: Block, wanted: pa.DataType) -> pa.ChunkedArray:
-        """Read text as values of another type."""
-        texts = _known(pc.utf8_trim_whitespace(block.values))
+    def _parsed(self, block: Block, kind: str) -> pa.Array | pa.ChunkedArray:
+        """Read text as values of a kind."""
+        texts, wanted = _known(pc.utf8_trim_whitespace(block.values)), pa.timestamp("us")
+        if kind != "date":
+            coded = pa.chunked_array(texts.dictionary_encode().chunks).combine_chunks()
+            decimal: Decimal = "," if kind == DECIMAL_COMMA else "."
+            numbers = [written_number(text, decimal) for text in coded.dictionary.to_pylist()]
+            values = np.array([*numbers, np.nan], dtype=np.float64)[coded.indices.fill_null(-1).to_numpy()]
+            bad = np.isnan(values) & texts.is_valid().to_numpy()
+            if bad.any():
+                raise self._wrong(block, bad, kind)
+            return pa.array(values)
         try:
             return texts.cast(wanted)
         except pa.ArrowInvalid:
-            bad = pa.array([not _can_be(text, wanted) for text in texts.to_pylist()])
-            raise self._wrong(block, bad, "date" if pa.types.is_timestamp(wanted) else "number") from None
+            raise self._wrong(block, [not _can_be(text, wanted) for text in texts.to_pylist()], kind) from None
 
     def _wrong(self, block: Block, bad: Any, kind: str) -> InputError:
         name, row = block.first(bad)
@@ -252,6 +267,14 @@ def _days(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def _known(texts: Any) -> Any:
     """The texts, with those that stand for a missing value as null."""
     return pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING, texts.type)), None, texts)
+
+
+def _decimal(texts: Sequence[str]) -> str | None:
+    """How decimals are written in a column of text that is one of numbers; ``None`` if it is not.
+
+    If every program would read all of them as numbers, then whoever stored them as text meant text.
+    """
+    return None if all(map(is_plain, texts)) else decimal_of(texts)
 
 
 def _can_be(text: str | None, wanted: pa.DataType) -> bool:

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from gcnsl.graph.homophily import class_compatibility
 from gcnsl.graph.summary import GraphSummary, neighbour_counts
-from gcnsl.pictures import LITERAL_TEXT, check_picture, save_picture
+from gcnsl.pictures import check_picture, save_picture, text_style
 
 _INK, _FILL = "#1f3b57", "#4c8dae"
 
@@ -18,7 +18,7 @@ _INK, _FILL = "#1f3b57", "#4c8dae"
 def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
     """Write the picture in the format that the ending of the path names, and return the path."""
     path = check_picture(path)
-    with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False} | LITERAL_TEXT):
+    with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False} | text_style()):
         figure = Figure(figsize=(13.5, 4.4), layout="constrained", dpi=120)
         degrees, classes, compatibility = figure.subplots(1, 3)
         _draw_degrees(degrees, neighbour_counts(data))
@@ -31,6 +31,8 @@ def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
         _draw_compatibility(compatibility, data, list(summary.classes))
         edge = summary.homophily["edge"]
         agreement = "" if edge is None else f", edge homophily {edge:.2f}"
+        if edge is not None and summary.labelled_edges < summary.edges - summary.loops:
+            agreement += f" (over {summary.labelled_edges:,} edges between labelled nodes)"
         figure.suptitle(f"{summary.name}: {summary.nodes:,} nodes, {summary.edges:,} edges{agreement}", weight="bold")
         return save_picture(figure, path)
 

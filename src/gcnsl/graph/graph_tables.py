@@ -4,7 +4,9 @@ Columns stay in Arrow from the file to the last check, so that loading a table o
 than reading it. Messages name the table, the row and the column; the first row below the header is row 1.
 """
 
+import math
 import os
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +22,16 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError, InputError
-from gcnsl.graph.arrays import LARGEST_FLOAT
-from gcnsl.graph.column_encoder import ColumnEncoder
+from gcnsl.graph.column_encoder import ColumnEncoder, fits_float32
 from gcnsl.graph.columns import Columns
-from gcnsl.graph.ids import as_ids, find_ids
-from gcnsl.graph.label_column import label_classes
+from gcnsl.graph.ids import are_ids, as_ids, find_ids
+from gcnsl.graph.labels import (
+    Labels,
+    UnknownLabelsWarning,
+    is_often_unknown,
+    read_label_column,
+    unknown_in_words,
+)
 from gcnsl.graph.masks import MASKS, PARTS
 from gcnsl.graph.sources import from_arrays
 from gcnsl.graph.table_reading import Table, read_table
@@ -33,6 +40,7 @@ from gcnsl.graph.weight_column import find_weights, note_unused, read_weights
 Source = str | os.PathLike[str] | Any
 """A path (CSV, TSV or Parquet; text files may end in ``.gz``), a pandas DataFrame or a pyarrow Table."""
 
+_ENDS = ("source", "target")
 _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 _BLOCK_ROWS = 2048
 
@@ -72,11 +80,12 @@ def from_tables(
         categorical: Features that are categories even if they look like numbers, such as codes.
         numeric: Features that are numbers even if they are text.
         unknown: Labels of nodes whose class is not known, besides those that are missing; by default -1, ``NA``,
-            ``null`` and the like (:data:`gcnsl.graph.labels.UNKNOWN`).
+            ``null`` and the like (:data:`gcnsl.graph.labels.UNKNOWN`), with a warning if many nodes have one.
         encoder: The encoder of a trained model, to read a table for it. The encoder knows the columns and their kinds,
             so that ``features``, ``drop``, ``categorical`` and ``numeric`` are ignored.
         source: Column of ``edges`` with one end; by default ``source`` if there is one, else the first column.
         target: Column of ``edges`` with the other end; by default ``target`` if there is one, else the second column.
+            A text file of edges may lack a header: if its first row holds two numbers or two ids, that is an edge.
         weight: Column of ``edges`` with the weights, positive numbers; by default ``weight`` if there is one that holds
             numbers. ``False`` for none.
         directed: Whether edges lead from ``source`` to ``target``, and the directions are kept too.
@@ -87,22 +96,28 @@ def from_tables(
     there is no split; the graph keeps the ``columns`` for :func:`gcnsl.graph.encode_columns`, which fits it to others.
     A graph of complete numbers has the name of its ``table`` instead.
 
-    The graph has ``node_ids``, ``feature_names``, the sorted classes as ``class_names``, and ``notes`` that name unused
-    columns of ``edges``; see :func:`from_arrays`.
+    The graph has ``node_ids``, ``feature_names``, and ``notes`` on how the tables were read; see :func:`from_arrays`.
+    Its ``class_names`` are the sorted classes in the type of the labels: integers stay integers. ``unknown`` are the
+    labels that count as unknown, and ``counted_unknown`` says how many nodes have each of them.
     """
     with ThreadPoolExecutor(1) as pool:  # Arrow reads one file while the other is being checked
         reading = pool.submit(_read_edges, edges, source, target)
         categories = categorical if encoder is None else encoder.categories
-        text = [(id or "id", 0), (label or "label", None), *((name, None) for name in categories)]
-        table = read_table(nodes, "nodes", text=text, verbatim=None if unknown is None else label or "label")
+        text = [(id or "id", 0), (label or "label", None)]
+        table = read_table(nodes, "nodes", text=text, categories=categories)
         if table.arrow.num_rows == 0:
             raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
         id_column = table.find_column(id, "id", 0)
         label, splits = table.find_optional(label, "label"), _split_columns(table, split)
         ids = as_ids(table, id_column)
         fields: dict[str, Any] = {}
+        told: dict[str, Any] = {"notes": []}
         if label is not None:
-            fields["y"], fields["class_names"] = label_classes(table, label, unknown)
+            labels = read_label_column(table, label, unknown)
+            fields |= {"y": labels.numbers, "class_names": labels.classes.tolist()}
+            told |= {"unknown": labels.unknown, "counted_unknown": labels.counted_unknown}
+            if unknown is None:
+                told["notes"] += _remarks_on_unknown(table, labels)
         fields |= _masks(table, splits)
         _check_labelled(table, splits, fields)
         folds = {} if fold is None else {"fold": _folds(table, fold)}
@@ -117,23 +132,42 @@ def from_tables(
         del table
         pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the table for later ones
         edge_table, ends = reading.result()
+        found = {source, target} == {None} and set(ends).isdisjoint(_ENDS)  # by their positions
+        if found and edge_table.is_text and are_ids(ends, ids):
+            edge_table, ends = _read_edges(edges, source, target, header=False)
         fields["edge_index"] = find_ids(ids, name, edge_table, ends)
+    if edge_table.first_row:
+        first = ", ".join(edge_table.first_row[:5])
+        told["notes"].append(f"{edge_table.name} has no header: its first row, {first}, is taken for an edge")
     weights = find_weights(edge_table, weight, ends)
     fields["edge_weight"] = None if weights is None else read_weights(edge_table, weights)
-    notes = note_unused(edge_table, {*ends, weights})
+    told["notes"] += note_unused(edge_table, {*ends, weights, "weight" if weight is False else None})
     node_ids = ids.to_numpy()
     del reading, edge_table, ids
     pa.default_memory_pool().release_unused()
     data = from_arrays(made.pop("x"), directed=directed, **fields)
-    data.update({**made, **folds, "node_ids": node_ids, "notes": notes})
+    data.update({**made, **folds, **told, "node_ids": node_ids})
     if weights is not None:
         data.weight_column = weights
     return data
 
 
-def _read_edges(edges: Source, source: str | None, target: str | None) -> tuple[Table, tuple[str, str]]:
-    table = read_table(edges, "edges", text=[(source or "source", 0), (target or "target", 1)])
-    ends = table.find_column(source, "source", 0), table.find_column(target, "target", 1)
+def _remarks_on_unknown(table: Table, labels: Labels) -> list[str]:
+    """Warn if many labels count as unknown; return a note if -1 does not."""
+    counted, labelled = labels.counted_unknown, int((labels.numbers != UNLABELLED).sum())
+    if is_often_unknown(counted, labelled):
+        warnings.warn(unknown_in_words(counted, "unknown=[]"), UnknownLabelsWarning, stacklevel=3)
+    is_class = str(UNLABELLED) not in labels.unknown
+    return [f"The labels of {table.name} are 1 and -1: both are classes"] if is_class else []
+
+
+def _read_edges(
+    edges: Source, source: str | None, target: str | None, *, header: bool | None = None
+) -> tuple[Table, tuple[str, str]]:
+    first, second = _ENDS
+    wanted = [(source or first, 0), (target or second, 1)]
+    table = read_table(edges, "edges", text=wanted, unnamed=_ENDS, header=header)
+    ends = table.find_column(source, first, 0), table.find_column(target, second, 1)
     if ends[0] == ends[1]:
         raise InputError(f"{table.name}: source and target are both {ends[0]!r}; name two columns")
     return table, ends
@@ -179,8 +213,9 @@ def _plain_features(table: Table, names: Sequence[str]) -> NDArray[np.float32] |
         if column.null_count or not any(is_kind(column.type) for is_kind in _NUMERIC):
             return None
         values = column.to_numpy()
-        if not np.isfinite(values.sum(dtype=np.float64)) or np.abs(values).max() > LARGEST_FLOAT:
-            return None  # Columns finds out whether a value is missing or too large
+        low, high = float(values.min()), float(values.max())
+        if not (math.isfinite(low) and math.isfinite(high) and fits_float32(low, high)):
+            return None  # Columns finds out whether a value is missing, and gives others a unit that fits
         columns.append(values)
     x = np.empty((table.arrow.num_rows, len(names)), dtype=np.float32)
     for low in range(0, len(x), _BLOCK_ROWS):  # a block of rows stays in the cache while its columns are copied

@@ -2,7 +2,8 @@
 
 All functions take the edges of a checked graph (both directions of an edge, loops once; see
 :mod:`gcnsl.graph.simple_edges`), except :func:`arc_homophily`, which takes its arcs (:mod:`gcnsl.graph.arcs`). Edges
-with an unlabelled end are ignored. Homophilies are NaN for a graph without edges between labelled nodes.
+with an unlabelled end and loops are ignored: no node is its own neighbour. Homophilies are NaN for a graph without
+edges between labelled nodes.
 """
 
 import math
@@ -13,12 +14,14 @@ from torch import Tensor
 from gcnsl.checks import UNLABELLED
 
 
-def edge_homophily(edge_index: Tensor, y: Tensor) -> float:
-    """Share of the undirected edges, including loops, whose ends have the same class: the paper's h.
+def edge_homophily(edge_index: Tensor, y: Tensor, *, loops: bool = False) -> float:
+    """Share of the undirected edges whose ends have the same class.
 
     ``h = |{(u, v) ∈ E : y_u = y_v}| / |E|``
+
+    With ``loops``, a loop counts as an edge between nodes of one class, as in the paper's table of datasets.
     """
-    source, target = labelled_edges(edge_index, y)
+    source, target = labelled_edges(edge_index, y, loops=loops)
     once = source <= target
     return float((y[source[once]] == y[target[once]]).double().mean())
 
@@ -40,8 +43,7 @@ def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
 
     (h − Σ_k p_k²) / (1 − Σ_k p_k²), where p_k is the share of edge ends in class k (Platonov et al., 2023)
     """
-    source, target = labelled_edges(edge_index, y)
-    ends = y[torch.cat([source, target[source == target]])]  # a loop has two ends, but is listed once
+    ends = y[labelled_edges(edge_index, y)[0]]
     share = torch.bincount(ends).double() / len(ends)
     chance = float((share**2).sum())
     return (edge_homophily(edge_index, y) - chance) / (1 - chance) if chance < 1 else math.nan
@@ -72,7 +74,8 @@ def class_compatibility(edge_index: Tensor, y: Tensor, num_classes: int) -> Tens
     return counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
 
 
-def labelled_edges(edge_index: Tensor, y: Tensor) -> Tensor:
-    """Return the edges between labelled nodes."""
+def labelled_edges(edge_index: Tensor, y: Tensor, *, loops: bool = False) -> Tensor:
+    """Return the edges between two labelled nodes; with ``loops``, those that join a labelled node to itself, too."""
     source, target = edge_index
-    return edge_index[:, (y[source] != UNLABELLED) & (y[target] != UNLABELLED)]
+    labelled = (y[source] != UNLABELLED) & (y[target] != UNLABELLED)
+    return edge_index[:, labelled if loops else labelled & (source != target)]

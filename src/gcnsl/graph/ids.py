@@ -1,6 +1,6 @@
 """The caller's node ids, integers or strings: checked, and converted to node numbers 0 … n - 1."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -78,6 +78,12 @@ def as_ids(table: Table, column: str) -> pa.ChunkedArray:
     if broken.any():
         raise InputError(f"{table.place(broken, column)} has a NUL character: remove it, or save the table again")
     return values
+
+
+def are_ids(texts: Iterable[str], ids: pa.ChunkedArray) -> bool:
+    """Whether all of these texts are ids, which are integers or strings."""
+    known = pa.array(list(texts), pa.string()).cast(_STRING)
+    return bool(pc.all(pc.is_in(known, value_set=pa.concat_arrays(ids.cast(_STRING).chunks))).as_py())
 
 
 def find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str, str]) -> NDArray[np.int32]:

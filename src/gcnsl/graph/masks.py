@@ -23,7 +23,7 @@ class GraphWarning(UserWarning):
 
 
 def check_masks(
-    masks: Mapping[str, Any], y: Tensor | None, num_nodes: int, class_names: Sequence[str] = ()
+    masks: Mapping[str, Any], y: Tensor | None, num_nodes: int, class_names: Sequence[Any] = ()
 ) -> dict[str, Tensor]:
     """Check the masks (n or n × runs; ``None`` for a missing one) and convert them to bool (n × runs).
 
@@ -58,7 +58,7 @@ def check_masks(
     return given
 
 
-def untrained_classes(train: Tensor, y: Tensor, class_names: Sequence[str] = ()) -> list[str]:
+def untrained_classes(train: Tensor, y: Tensor, class_names: Sequence[Any] = ()) -> list[str]:
     """Return one sentence per class that has labelled nodes but, in some run, no training node."""
     sentences = []
     for c in torch.unique(y[y != UNLABELLED]).tolist():
@@ -78,7 +78,7 @@ def _as_mask(mask: Any, name: str, num_nodes: int) -> Tensor:
         )
     if values.dtype.kind not in "biu" or (values.dtype.kind != "b" and not np.isin(values, (0, 1)).all()):
         raise InputError(f"{name} has dtype {values.dtype} or values other than 0 and 1: give a boolean mask")
-    return torch.from_numpy(np.ascontiguousarray(values.reshape(num_nodes, -1), dtype=bool))
+    return torch.from_numpy(np.array(values.reshape(num_nodes, -1), dtype=bool, order="C"))
 
 
 def split_count(data: Data) -> int:

@@ -25,7 +25,7 @@ def from_arrays(
     *,
     directed: bool = False,
     edge_weight: Any = None,
-    class_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | None = None,
     node_ids: Any = None,
     feature_names: Sequence[str] | None = None,
     train_mask: Any = None,
@@ -39,18 +39,20 @@ def from_arrays(
             methods then read structural features, and ``y`` says how many nodes there are.
         edge_index: Node numbers of the edges (2 × E), which are made simple and undirected: see
             :mod:`gcnsl.graph.simple_edges`.
-        y: One label per node: class numbers with -1 for unknown, or names with ``None`` for unknown.
+        y: One label per node, of any type; -1, ``None`` or NaN where the class is not known: see
+            :mod:`gcnsl.graph.labels`.
         directed: Whether the direction of an edge, from its first to its second node, has a meaning and is kept too.
         edge_weight: A positive weight for each edge (E); see :mod:`gcnsl.graph.arcs` for edges that are repeated.
-        class_names: Names of the classes, if ``y`` holds class numbers.
+        class_names: The classes, if ``y`` holds their numbers 0, 1, 2, ...
         node_ids: The caller's names for the nodes, all different. Integers stay integers, all else becomes text.
         feature_names: Names of the columns of ``x``.
         train_mask: Training nodes (n or n × runs, boolean); likewise ``val_mask`` and ``test_mask``.
 
     Returns:
         Data with ``x`` (float32), ``edge_index`` (simple, undirected, sorted) and ``edge_report``; with ``arc_index``
-        if it is directed, ``edge_weight`` if there are weights, and ``arc_weight`` if both; and with ``y``,
-        ``class_names``, ``node_ids``, ``feature_names`` and the masks (n × runs) where they are given.
+        if it is directed, ``edge_weight`` if there are weights, and ``arc_weight`` if both; and with ``y`` (class
+        numbers), ``class_names`` (the classes in the type of the labels), ``node_ids``, ``feature_names`` and the masks
+        (n × runs) where they are given.
     """
     if x is None and y is None:
         raise InputError("x and y are both None: give features, or labels, so that the number of nodes is known")
@@ -63,7 +65,7 @@ def from_arrays(
     if check_flag("directed", directed) or edge_weight is not None:
         data.update(arcs_and_weights(*ends, num_nodes, directed=directed, weight=edge_weight))
     if class_names is not None:
-        data.class_names = [str(c) for c in class_names]
+        data.class_names = list(class_names)
     if y is not None:
         data.y, data.class_names = check_labels(y, num_nodes, class_names)
     if node_ids is not None:

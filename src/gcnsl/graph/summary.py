@@ -13,7 +13,13 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.graph.column_report import ColumnSummary, summarize_columns
-from gcnsl.graph.homophily import adjusted_homophily, arc_homophily, edge_homophily, node_homophily
+from gcnsl.graph.homophily import (
+    adjusted_homophily,
+    arc_homophily,
+    edge_homophily,
+    labelled_edges,
+    node_homophily,
+)
 from gcnsl.graph.masks import PARTS, split_count, untrained_classes
 
 LEAKAGE_LIMIT = 0.1
@@ -45,10 +51,14 @@ class GraphSummary:
     classes: dict[str, int]
     """Number of nodes per class."""
     unlabelled: int
+    counted_unknown: dict[str, int]
+    """Number of nodes with each of the labels that count as unknown, such as ``NA``."""
     degree: dict[str, float]
     """``min``, ``median``, ``mean`` and ``max`` of the number of neighbours, without loops."""
     homophily: dict[str, float | None]
     """``edge``, ``node`` and ``adjusted`` homophily; ``None`` without edges between labelled nodes."""
+    labelled_edges: int
+    """Edges between two labelled nodes, without loops: those that homophilies are shares of."""
     arc_homophily: dict[str, float | None]
     """What :func:`gcnsl.graph.arc_homophily` returns; empty for an undirected graph."""
     isolated_nodes: int
@@ -68,7 +78,7 @@ class GraphSummary:
 def summarize(data: Data) -> GraphSummary:
     """Summarize a checked graph."""
     y = data.y if data.y is not None else torch.full((data.num_nodes,), UNLABELLED)
-    names: list[str] = data.get("class_names") or []
+    names = [str(c) for c in data.get("class_names") or []]
     degree = neighbour_counts(data)
     twins = _twin_groups(data, degree, y)
     rows = Counter(_rows(data.x))
@@ -89,8 +99,10 @@ def summarize(data: Data) -> GraphSummary:
         "columns": summarize_columns(data),
         "classes": {name: int((y == c).sum()) for c, name in enumerate(names)},
         "unlabelled": int((y == UNLABELLED).sum()),
+        "counted_unknown": data.get("counted_unknown") or {},
         "degree": {name: float(statistic(degree)) for name, statistic in statistics.items()},
         "homophily": {name: _or_none(measure(data.edge_index, y)) for name, measure in measures.items()},
+        "labelled_edges": labelled_edges(data.edge_index, y).shape[1] // 2,
         **_arc_facts(data, y),
         "isolated_nodes": int((degree == 0).sum()),
         "zero_feature_rows": rows[b""] if data.num_features else 0,

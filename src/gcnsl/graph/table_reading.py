@@ -1,16 +1,17 @@
 """Reads tables from files or memory as Arrow."""
 
 import contextlib
+import csv
 import io
 import os
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from gcnsl.checks import did_you_mean
 from gcnsl.errors import ArgumentError, InputError
+from gcnsl.graph.written_numbers import is_plain
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
@@ -30,11 +33,17 @@ _ROW_NUMBERS = re.compile(r"__index_level_\d+__")
 
 @dataclass(frozen=True)
 class Table:
-    """A table and its name in messages; ``is_text`` if it was read from a text file, in which all values are text."""
+    """A table and its name in messages.
+
+    Attributes:
+        is_text: Whether it was read from a text file, in which all values are text.
+        first_row: The first row of a text file without a header, whose columns have been given names.
+    """
 
     arrow: pa.Table
     name: str
     is_text: bool = False
+    first_row: tuple[str, ...] = ()
 
     @cached_property
     def columns(self) -> dict[str, pa.ChunkedArray]:
@@ -46,7 +55,8 @@ class Table:
         if not isinstance(name, str) or name not in self.columns:
             some = ", ".join(islice(self.columns, 10))
             more = f" and {len(self.columns) - 10} more" if len(self.columns) > 10 else ""
-            raise ArgumentError(argument, name, f"is not a column of {self.name}, which has {some}{more}")
+            hint = did_you_mean(name, self.columns)
+            raise ArgumentError(argument, name, f"is not a column of {self.name}, which has {some}{more}{hint}")
         return name
 
     def find_column(self, name: str | None, default: str, position: int) -> str:
@@ -78,25 +88,33 @@ def read_table(
     argument: str,
     *,
     text: Sequence[tuple[str, int | None]] = (),
-    verbatim: str | None = None,
+    categories: Sequence[str] = (),
+    unnamed: Sequence[str] = (),
+    header: bool | None = None,
 ) -> Table:
     """Read a table from a path (CSV, TSV, Parquet), a pandas DataFrame or a pyarrow Table.
 
     Args:
         source: The table.
         argument: Name in messages of a table that is not a file.
-        text: Columns that are read from a text file as strings even if they look like numbers: the id ``007`` is not
-            the id ``7``. Each is given by its name and, in case there is no such column, by its position.
-        verbatim: A column of a text file in which nothing but an empty cell is a missing value; it is text, too.
+        text: Columns that are read from a text file as they are written, even if they look like numbers or like a
+            missing value: the id ``007`` is not the id ``7``, and the id ``NA`` is one. Each is given by its name and,
+            in case there is no such column, by its position.
+        categories: Further columns that are read as strings.
+        unnamed: The names of the first columns of a text file that has no header.
+        header: Whether a text file has one; ``None`` to find out, if ``unnamed`` columns are allowed for: a first row
+            of numbers is data.
     """
     is_text = False
+    first_row: tuple[str, ...] = ()
     if isinstance(source, pa.Table):
         arrow, name = source, argument
     elif isinstance(source, pd.DataFrame):
         arrow, name = _from_pandas(source, argument), argument
     elif isinstance(source, str | os.PathLike):
-        arrow, name = _from_file(Path(source), argument, text, verbatim), str(source)
-        is_text = _suffix(Path(source)) in SEPARATORS
+        path, name = Path(source), str(source)
+        is_text = _suffix(path) in SEPARATORS
+        arrow, first_row = _from_file(path, argument, TextOptions(text, categories, unnamed, header))
     else:
         raise InputError(f"{argument} is a {type(source).__name__}: give a path, a pandas DataFrame or a pyarrow Table")
     counts = Counter(arrow.column_names)
@@ -106,7 +124,23 @@ def read_table(
     arrow = arrow.drop_columns([column for column in counts if _ROW_NUMBERS.fullmatch(column)])
     if not arrow.num_columns:
         raise InputError(f"{name} has no columns: give a header line and data")
-    return Table(arrow, name, is_text)
+    return Table(arrow, name, is_text, first_row)
+
+
+def read_head(path: Path, argument: str) -> Table:
+    """The first rows of a file, for its columns. What is wrong with a file is told as by :func:`read_table`."""
+    try:
+        if _suffix(path) in PARQUET:
+            file = pa.parquet.ParquetFile(path)
+            arrow = pa.Table.from_batches(islice(file.iter_batches(1), 1), file.schema_arrow)
+        else:
+            parse = pa.csv.ParseOptions(delimiter=SEPARATORS[_suffix(path)], newlines_in_values=True)
+            reader = pa.csv.open_csv(path, parse_options=parse)
+            arrow = pa.Table.from_batches(islice(reader, 1), reader.schema)
+    except (pa.ArrowException, OSError, ValueError, KeyError):
+        return read_table(path, argument)
+    names = arrow.column_names
+    return Table(arrow, str(path)) if 0 < len(names) == len(set(names)) else read_table(path, argument)
 
 
 def _from_pandas(frame: pd.DataFrame, argument: str) -> pa.Table:
@@ -121,16 +155,25 @@ def _from_pandas(frame: pd.DataFrame, argument: str) -> pa.Table:
     return pa.Table.from_arrays(columns, names=names)
 
 
-def _from_file(path: Path, argument: str, text: Sequence[tuple[str, int | None]], verbatim: str | None) -> pa.Table:
+class TextOptions(NamedTuple):
+    """How a text file is read: see :func:`read_table`."""
+
+    text: Sequence[tuple[str, int | None]]
+    categories: Sequence[str]
+    unnamed: Sequence[str]
+    header: bool | None
+
+
+def _from_file(path: Path, argument: str, options: TextOptions) -> tuple[pa.Table, tuple[str, ...]]:
     if not path.is_file():
         raise ArgumentError(argument, str(path), "does not exist: give the path of a table")
     kind = _suffix(path)
     try:
         if kind in PARQUET:
-            return pa.parquet.read_table(path, pre_buffer=False)  # for a local file, a buffer only takes memory
+            return pa.parquet.read_table(path, pre_buffer=False), ()  # for a local file, a buffer only takes memory
         if kind in SEPARATORS:
-            return _from_text(path, SEPARATORS[kind], text, verbatim)
-    except (pa.ArrowException, OSError, ValueError) as error:
+            return _from_text(path, SEPARATORS[kind], options)
+    except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
         why = _uneven_row(path, SEPARATORS[kind]) if kind in SEPARATORS else None
         raise InputError(f"{path} can't be read as a {kind.removeprefix('.')} table: {why or error}") from error
     known = ", ".join([*SEPARATORS, *PARQUET])
@@ -145,7 +188,7 @@ def _uneven_row(path: Path, separator: str) -> str | None:
         found.append(row)
         return "error"
 
-    parse = pa.csv.ParseOptions(delimiter=separator, invalid_row_handler=note)
+    parse = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=note)
     read = pa.csv.ReadOptions(use_threads=False, encoding="latin-1")  # in which every byte is a character
     with contextlib.suppress(pa.ArrowException, OSError):
         pa.csv.read_csv(path, read_options=read, parse_options=parse)
@@ -162,22 +205,49 @@ def _suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _from_text(path: Path, separator: str, text: Sequence[tuple[str, int | None]], verbatim: str | None) -> pa.Table:
-    parse = pa.csv.ParseOptions(delimiter=separator)
-    with io.BufferedReader(pa.input_stream(path)) as file:
-        line = next((line for line in file if line.strip(b"\r\n")), b"")
-    names = pa.csv.read_csv(io.BytesIO(line), parse_options=parse).column_names
-    header = [name for name in names if not _ROW_NUMBERS.fullmatch(name)]
-    columns = [
-        name if name in header or position is None else next(iter(header[position:]), name)
-        for name, position in text
+def _from_text(path: Path, separator: str, options: TextOptions) -> tuple[pa.Table, tuple[str, ...]]:
+    """Read a text file; also returns its first row, if that is no header."""
+    names = first_cells(path, separator)
+    first_row: tuple[str, ...] = ()
+    if options.header is False or (options.header is None and options.unnamed and is_data(names, len(options.unnamed))):
+        first_row = tuple(names)
+        names = [*options.unnamed, *(f"column {k + 1}" for k in range(len(options.unnamed), len(names)))][: len(names)]
+    given = [name for name in names if not _ROW_NUMBERS.fullmatch(name)]
+    verbatim = [
+        name if name in given or position is None else next(iter(given[position:]), name)
+        for name, position in options.text
         if isinstance(name, str)  # others are refused when the column is looked for
     ]
-    strings: dict[str, Any] = {"column_types": dict.fromkeys(columns, pa.string()), "strings_can_be_null": True}
-    table = pa.csv.read_csv(path, parse_options=parse, convert_options=pa.csv.ConvertOptions(**strings))
-    if verbatim is None or names.count(verbatim) != 1:
-        return table
-    convert = pa.csv.ConvertOptions(**strings, include_columns=[verbatim], null_values=[""])
-    convert.column_types = {verbatim: pa.string()}
-    column = pa.csv.read_csv(path, parse_options=parse, convert_options=convert)[verbatim]
-    return table.set_column(names.index(verbatim), verbatim, column)
+    types = dict.fromkeys([*verbatim, *options.categories], pa.string())
+    read = partial(
+        pa.csv.read_csv,
+        path,
+        parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        read_options=pa.csv.ReadOptions(column_names=names if first_row else None),
+    )
+    convert = partial(pa.csv.ConvertOptions, column_types=types, strings_can_be_null=True)
+    try:
+        table = read(convert_options=convert())
+    except pa.ArrowInvalid as error:
+        if not names or "Empty CSV file" not in str(error):
+            raise
+        return pa.table({name: pa.nulls(0) for name in names}), ()  # a header that no line break ends
+    # An id or a label may be called NA. Arrow has one list of missing values for all columns, so it reads them again.
+    again = [name for name in dict.fromkeys(verbatim) if names.count(name) == 1 and table[name].null_count]
+    if again:
+        as_written = read(convert_options=convert(include_columns=again, null_values=[""]))
+        for name in again:
+            table = table.set_column(names.index(name), name, as_written[name])
+    return table, first_row
+
+
+def first_cells(path: Path, separator: str) -> list[str]:
+    """The cells of the first row of a text file that has any."""
+    with io.TextIOWrapper(io.BufferedReader(pa.input_stream(path)), encoding="utf-8-sig", newline="") as file:
+        return next(filter(None, csv.reader(file, delimiter=separator)), [])
+
+
+def is_data(cells: Sequence[str], unnamed: int) -> bool:
+    """Whether a first row is data and no header: all cells are numbers, or two of the unnamed columns are alike."""
+    first = cells[:unnamed]
+    return bool(cells) and (all(map(is_plain, cells)) or len(set(first)) < len(first))

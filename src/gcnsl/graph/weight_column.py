@@ -28,7 +28,7 @@ def find_weights(table: Table, name: str | Literal[False] | None, ends: Collecti
     if column in ends:
         raise ArgumentError("weight", column, f"is the column of {table.name} with an end of the edges: name another")
     kind = table.columns[column].type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or not table.arrow.num_rows:
         return column
     found = _first_text(table, column)
     if name is not None:

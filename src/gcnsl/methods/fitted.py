@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from gcnsl.training import (
     seeded,
     train,
 )
+from gcnsl.training.metrics import most_probable
 
 MANY_NODES = 1 << 18
 """In larger graphs freed memory is given back at once. In smaller ones it is little, and taking it again takes time."""
@@ -39,6 +40,11 @@ class Fitted:
     history: History
     known_logits: Tensor | None = None
 
+    @property
+    def graph(self) -> Data:
+        """The training graph."""
+        return self.prepared.graph
+
     def logits(self) -> Tensor:
         """Logits of the training graph's nodes (n × C), on the CPU."""
         if self.known_logits is not None:  # several processes have computed them; for one there may be too many nodes
@@ -48,9 +54,7 @@ class Fitted:
 
     def grown_logits(self, graph: Data) -> Tensor:
         """Logits of a graph whose first nodes are those of the training graph, on the CPU."""
-        with self.prepared.threads():
-            inputs, options = self.prepared.grown_inputs(graph)
-            return _usable(predict_logits(self.model, inputs, **options).cpu())
+        return grown_logits([self], graph)[0]
 
     def measure(self, mask: Tensor) -> dict[str, float]:
         """All metrics on the nodes of a mask, by name (:data:`gcnsl.training.METRICS`)."""
@@ -58,8 +62,16 @@ class Fitted:
 
     def accuracy(self, masks: Mapping[str, Tensor]) -> dict[str, float]:
         """Accuracy on the nodes of each mask, by name."""
-        correct = self.logits().argmax(dim=1) == self.prepared.graph.y
-        return {name: float(correct[mask].float().mean()) for name, mask in masks.items()}
+        correct = most_probable(self.logits().softmax(dim=1).numpy()) == self.prepared.graph.y.numpy()
+        return {name: float(correct[mask.numpy()].mean()) for name, mask in masks.items()}
+
+
+def grown_logits(fits: Sequence[Fitted], graph: Data) -> list[Tensor]:
+    """The same of several models that share their inputs, which are prepared once."""
+    prepared = fits[0].prepared
+    with prepared.threads():
+        inputs, options = prepared.grown_inputs(graph)
+        return [_usable(predict_logits(fitted.model, inputs, **options).cpu()) for fitted in fits]
 
 
 def _usable(logits: Tensor) -> Tensor:

@@ -16,10 +16,10 @@ from gcnsl.cores import threads_for
 from gcnsl.errors import InputError
 from gcnsl.graph.arcs import EDGE_FACTS, edge_parts
 from gcnsl.methods.feature_preparation import FeaturePreparation
-from gcnsl.methods.registry import Folder, Method
-from gcnsl.nn import Precomputed
+from gcnsl.methods.registry import Method
+from gcnsl.nn.config import Folder, Precomputed
 from gcnsl.nn.preprocessing import mean_weight
-from gcnsl.sparse import Matrix, slice_rows, stored_entries, to_scipy
+from gcnsl.sparse import Matrix, stored_entries
 
 State = tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]
 """The state of what was precomputed, plain values and tensors, and that of the features."""
@@ -109,20 +109,10 @@ class Prepared:
             graph.weight_unit = mean_weight(self.graph)
         return graph
 
-    def first_change(self, graph: Data) -> tuple[int, int] | None:
-        """Node and feature of the first value that differs from the training graph; ``None`` if all are the same."""
-        known = self.graph.num_nodes
-        nodes, columns = (self._features != to_scipy(slice_rows(graph.x, 0, known))).nonzero()
-        return (int(nodes[0]), int(columns[0])) if len(nodes) else None
-
     def state(self) -> State:
         """What :func:`prepare` needs to restore this for the same graph."""
         precomputed = ({}, {}) if self.precomputed is None else self.precomputed.state()
         return *precomputed, self.features.state()
-
-    @cached_property
-    def _features(self) -> Any:
-        return to_scipy(self.graph.x)
 
 
 def prepare(
@@ -150,7 +140,7 @@ def prepare(
     with threads_for(_WIDTH * (stored_entries(graph.x) + graph.num_edges)):
         if state is None:
             features = FeaturePreparation.fit(config, graph, rows)
-            precomputed = method.precompute(config, _with_features(graph, features), seed=seed, root=root)
+            precomputed = config.precompute(_with_features(graph, features), seed=seed, root=root)
         else:
             features = FeaturePreparation.from_state(config, state[2], graph)
             precomputed = config.from_state(*state[:2], _with_features(graph, features), seed=seed)

@@ -1,21 +1,18 @@
-"""All methods by name, with the hyper-parameters of model and training.
+"""All methods by name, with the hyper-parameters of model and training. Nothing here loads torch.
 
-To add a method, write a file in ``nn/`` (or in ``plain/`` if it is not neural) and add a line here.
+To add a method, declare its hyper-parameters in ``nn/config.py``, write a file in ``nn/`` and add a line here; one that
+is not neural goes into ``plain/``.
 """
 
 from __future__ import annotations
 
-import difflib
-import os
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch_geometric.data import Data
-
-from gcnsl.errors import ArgumentError, InputError
-from gcnsl.graph.arcs import EDGE_FACTS
-from gcnsl.nn import (
+from gcnsl.checks import check_choice, did_you_mean
+from gcnsl.errors import InputError
+from gcnsl.nn.config import (
     ACMGCNConfig,
     DirGCNConfig,
     FSGNNConfig,
@@ -31,32 +28,14 @@ from gcnsl.nn import (
     MLPConfig,
     ModelConfig,
     NLGNNConfig,
-    Precomputed,
     SAGEConfig,
 )
-from gcnsl.options import Option
-from gcnsl.plain import BoostedTreesConfig, LabelPropagationConfig, LogisticConfig, TwinsConfig
-from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
-from gcnsl.training import StageSettings, TrainingSettings
+from gcnsl.options import Log, OneOf, Option, Search
+from gcnsl.plain.plain_config import BoostedTreesConfig, LabelPropagationConfig, LogisticConfig, TwinsConfig
+from gcnsl.training.settings import StageSettings, TrainingSettings
 
-Folder = str | os.PathLike[str] | None
-
-
-def _precompute(config: Any, graph: Data, *, seed: int, root: Folder) -> Precomputed | None:
-    found: Precomputed | None = config.precompute(graph, seed=seed)
-    return found
-
-
-def find_neighbourhood(config: GeomGCNConfig, graph: Data, *, seed: int, root: Folder) -> StructuralNeighbourhood:
-    """Geom-GCN's neighbourhoods, read or computed; the same graph always gets the same ones, whatever the seed."""
-    return structural_neighbourhood(
-        graph.edge_index,
-        graph.num_nodes,
-        embedding=config.embedding,
-        source=config.source,
-        benchmark=graph.get("benchmark"),
-        root=root,
-    )
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 
 @dataclass(frozen=True)
@@ -66,15 +45,14 @@ class Method:
     With :class:`TrainingSettings` the model is a network, trained by gradient descent; otherwise it is fitted in
     stages, see :mod:`gcnsl.training.stages`.
 
-    ``precompute`` computes what the model needs besides the graph, from the configuration, the graph with normalised
-    features, a seed and a folder with dataset files. ``title`` is what people call the method, by default its name in
-    capitals; ``_`` begins a subscript.
+    ``search`` has search ranges of the method's own for options of training. ``title`` is what people call the method,
+    by default its name in capitals; ``_`` begins a subscript.
     """
 
     name: str
     config: ModelConfig
     training: StageSettings
-    precompute: Callable[..., Precomputed | None] = _precompute
+    search: Mapping[str, Search] = field(default_factory=dict, compare=False)
     title: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -86,22 +64,26 @@ class Method:
 
     def unused(self, graph: Data) -> list[str]:
         """What the graph tells of its edges and the method does not use: ``"directions"``, ``"weights"``."""
+        from gcnsl.graph.arcs import EDGE_FACTS
+
         told = frozenset[str]().union(*(facts for name, facts in EDGE_FACTS.items() if name in graph))
         return sorted(told - self.config.uses)
 
     def described(self) -> list[Option]:
-        """All hyper-parameters with meaning and range; the defaults are the values of this method."""
-        described, values = [*self.config.described(), *self.training.described()], self.options()
-        return [option._replace(default=values[option.name]) for option in described]
+        """All hyper-parameters with meaning and range; defaults and search ranges are those of this method."""
+        values = self.options()
+        return [
+            option._replace(default=values[option.name], search=self.search.get(option.name, option.search))
+            for option in (*self.config.described(), *self.training.described())
+        ]
 
     def with_options(self, **options: Any) -> Method:
         """The method with other values of some hyper-parameters."""
         known = self.options()
         for name in options:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]}? There" if near else "there"
-                raise InputError(f"{name}: {self.name} has no such option; {hint} are {', '.join(known)}")
+                hint = did_you_mean(name, known)
+                raise InputError(f"{name}: {self.name} has no such option; there are {', '.join(known)}{hint}")
         own = self.config.names()
         return replace(
             self,
@@ -116,34 +98,51 @@ METHODS: dict[str, Method] = {
         Method("mlp", MLPConfig(), TrainingSettings(epochs=2000, patience=100)),
         Method("gcn", GCNConfig(), TrainingSettings(epochs=2000, patience=100)),
         Method("gat", GATConfig(), TrainingSettings(lr=0.005, epochs=1500, patience=100)),
-        Method("mixhop", MixHopConfig(), TrainingSettings(lr=0.5, optimizer="sgd", epochs=2000), title="MixHop"),
+        Method(
+            "mixhop",
+            MixHopConfig(),
+            TrainingSettings(lr=0.5, optimizer="sgd", epochs=2000),
+            search={"lr": Log(0.01, 1.0)},  # for plain gradient descent
+            title="MixHop",
+        ),
         Method(
             "geom-gcn",
             GeomGCNConfig(),
             TrainingSettings(lr=0.05, weight_decay=5e-6, epochs=2000, patience=100, plateau_factor=0.8),
-            find_neighbourhood,
             title="Geom-GCN",
         ),
         Method("h2gcn-1", H2GCNConfig(rounds=1), TrainingSettings(epochs=2000, monitor="accuracy")),
         Method("h2gcn-2", H2GCNConfig(rounds=2), TrainingSettings(epochs=2000, monitor="accuracy")),
-        Method("nlgnn", NLGNNConfig(), TrainingSettings(lr=0.05, epochs=3000, patience=1500, monitor="accuracy")),
+        Method(
+            "nlgnn",
+            NLGNNConfig(),
+            TrainingSettings(lr=0.05, epochs=3000, patience=1500, monitor="accuracy"),
+            search={"weight_decay": OneOf(0.0, 5e-6, 5e-5, 5e-4)},  # none at all on the Wikipedia graphs
+        ),
         Method("sage", SAGEConfig(), TrainingSettings(epochs=2000, patience=100), title="GraphSAGE"),
         Method("linkx", LINKXConfig(), TrainingSettings(weight_decay=1e-3, epochs=500, monitor="accuracy")),
         Method(
             "dir-gcn",
             DirGCNConfig(),
             TrainingSettings(weight_decay=0.0, epochs=2000, monitor="accuracy"),
+            search={"weight_decay": OneOf(0.0, 1e-5, 1e-4, 5e-4)},
             title="Dir-GCN",
         ),
         Method("gpr-gnn", GPRGNNConfig(), TrainingSettings(epochs=1000)),
         Method("fsgnn", FSGNNConfig(), TrainingSettings(epochs=1500, patience=100)),
-        Method("acm-gcn", ACMGCNConfig(), TrainingSettings(weight_decay=1e-3, epochs=5000)),
+        Method(
+            "acm-gcn",
+            ACMGCNConfig(),
+            TrainingSettings(weight_decay=1e-3, epochs=5000),
+            search={"lr": Log(0.001, 0.1), "weight_decay": Log(1e-6, 1e-2)},
+        ),
         Method("gcn-sl-cc", GCNSLConfig(merge="concat"), TrainingSettings(lr=0.02), title="GCN-SL_cc"),
         Method("gcn-sl-av", GCNSLConfig(merge="average"), TrainingSettings(lr=0.02), title="GCN-SL_av"),
         Method(
             "gcn-sl-plus",
             GCNSLPlusConfig(),
             TrainingSettings(lr=0.005, weight_decay=1e-3, patience=100),
+            search={"lr": Log(0.001, 0.03), "weight_decay": Log(1e-4, 1e-2), "monitor": OneOf("loss", "accuracy")},
             title="GCN-SL+",
         ),
         Method(
@@ -171,7 +170,5 @@ ALIASES = {"gcn-sl": "gcn-sl-cc", "h2gcn": "h2gcn-2"}
 
 def find_method(name: str) -> Method:
     """The method with this name or alias."""
-    method = METHODS.get(ALIASES.get(name, name)) if isinstance(name, str) else None
-    if method is None:
-        raise ArgumentError("method", name, f"must be one of {', '.join([*METHODS, *ALIASES])}")
-    return method
+    check_choice("method", name, [*METHODS, *ALIASES])
+    return METHODS[ALIASES.get(name, name)]

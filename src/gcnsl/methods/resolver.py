@@ -24,8 +24,8 @@ from gcnsl.checks import check_choice
 from gcnsl.errors import InputError
 from gcnsl.files import atomic_write
 from gcnsl.methods.registry import Method, find_method
-from gcnsl.options import NONE, tomllib
-from gcnsl.training import METRICS
+from gcnsl.options import NONE, parse_toml
+from gcnsl.training.metrics import METRICS
 
 PathLike = str | os.PathLike[str]
 Tables = dict[str, dict[str, dict[str, Any]]]
@@ -87,7 +87,7 @@ def read_settings(path: PathLike) -> Tables:
     if not Path(path).is_file():
         raise InputError(f"settings({os.fspath(path)!r}): there is no such file; `gcnsl search` writes one")
     try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        document = parse_toml(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a TOML file ({error}): fix it, or delete it to use defaults") from error
     tables: Tables = {}

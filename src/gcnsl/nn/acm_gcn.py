@@ -1,6 +1,6 @@
 """ACM-GCN (Luan et al., 2022): each node mixes its own features, what its neighbours share and what differs."""
 
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -8,34 +8,12 @@ from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
 from gcnsl.errors import InputError
-from gcnsl.nn.config import DirectedConfig, Precomputed, check_channels
+from gcnsl.nn.config import ACMGCNConfig
 from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import FeatureNorm, graph_adjacency, links_to_known
-from gcnsl.options import option
+from gcnsl.nn.preprocessing import graph_adjacency, links_to_known
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
-
-
-@dataclass(frozen=True)
-class ACMGCNConfig(DirectedConfig):
-    """Hyper-parameters of :class:`ACMGCN`: ACM-GCN+ by default, ACM-GCN without structure, ACM-GCN++ with residual."""
-
-    feature_norm: FeatureNorm = option("none", DirectedConfig.described()[0].meaning)
-    hidden_channels: int = option(64, "Width of the hidden layer.", least=1)
-    structure: bool = option(True, "Whether there is a channel A·W, which knows nodes by whom they link to.")
-    residual: bool = option(False, "Whether to add ReLU(X W + b) to the hidden layer.")
-    relu_first: bool = option(False, "Whether ReLU comes before the filters (ACMII) instead of after them.")
-    dropout: float = option(0.5, "Dropout before each layer.", least=0, below=1)
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, Â, and A if there is a channel for it, with the weights of the edges if they have some."""
-        adjacency = graph_adjacency(graph, self_loops=True, norm="row", direction=self.direction)
-        links = [links_to_known(graph, self.direction)] if self.structure else []
-        return fastest_form(graph.x), adjacency, *links
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "ACMGCN":
-        """The model for this number of features, classes and nodes."""
-        return self.make(ACMGCN, in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
 
 
 class ChannelMixing(nn.Module):
@@ -86,23 +64,14 @@ class ChannelMixing(nn.Module):
         return mixed if self.lin_links is not None else 3 * mixed
 
 
-class ACMGCN(nn.Module):
+@declared_by(ACMGCNConfig)
+class ACMGCN(GraphModel):
     r"""Two layers f₁ and f₂ of :class:`ChannelMixing`.
 
     .. math::
         Z = \mathrm{softmax}\,f_2\big(\mathrm{ReLU}\,f_1(X) + \mathrm{ReLU}(X W + b)\big)
 
     Only ACM-GCN++ has the second term. The forward pass returns the logits, Z before the softmax.
-
-    Args:
-        in_channels: Number of features per node (d).
-        hidden_channels: Width of the hidden layer.
-        out_channels: Number of classes (C).
-        num_nodes: Number of nodes of the training graph (N).
-        structure: Whether both layers have the channel H_S.
-        residual: Whether there is the second term.
-        relu_first: Whether σ comes before Â and I - Â, as in ACMII.
-        dropout: Dropout before each layer.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n); links A (n × N), with ``structure`` → n × C.
@@ -115,15 +84,12 @@ class ACMGCN(nn.Module):
         out_channels: int,
         num_nodes: int,
         *,
-        structure: bool = True,
-        residual: bool = False,
-        relu_first: bool = False,
-        dropout: float = 0.5,
+        structure: bool = ACMGCNConfig.structure,
+        residual: bool = ACMGCNConfig.residual,
+        relu_first: bool = ACMGCNConfig.relu_first,
+        dropout: float = ACMGCNConfig.dropout,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
-        ACMGCNConfig.check(hidden_channels=hidden_channels, structure=structure, residual=residual)
-        ACMGCNConfig.check(relu_first=relu_first, dropout=dropout)
         self.dropout = dropout
         switches = {"structure": structure, "relu_first": relu_first}
         self.first = ChannelMixing(in_channels, hidden_channels, num_nodes, **switches)
@@ -134,6 +100,13 @@ class ACMGCN(nn.Module):
         """Draw new weights."""
         for part in self.children():
             reset(part)
+
+    @classmethod
+    def inputs(cls, config: ACMGCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, Â, and A if there is a channel for it, with the weights of the edges if they have some."""
+        adjacency = graph_adjacency(graph, self_loops=True, norm="row", direction=config.direction)
+        links = [links_to_known(graph, config.direction)] if config.structure else []
+        return fastest_form(graph.x), adjacency, *links
 
     def forward(self, x: Matrix, adjacency: SparseMatrix, links: SparseMatrix | None = None) -> Tensor:
         """Logits of every node (n × C)."""

@@ -1,23 +1,51 @@
-"""The interface of every model's configuration, so that one training loop and one table of methods serve them all."""
+"""The hyper-parameters of every network: name, meaning, range, default and search range, each stated here only.
+
+Nothing here loads torch, so that a wrong value is refused at once. A configuration knows where its model is, and asks
+it for the inputs that it makes of a graph (:class:`gcnsl.nn.graph_model.GraphModel`).
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+import os
+import pkgutil
+from dataclasses import dataclass
 from inspect import signature
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-import torch
-from torch import Tensor, nn
-from torch_geometric.data import Data
+from gcnsl.checks import EPSILON_BOUNDS
+from gcnsl.errors import ArgumentError
+from gcnsl.options import ALL, Log, OneOf, Options, Steps, option, redeclared
 
-from gcnsl.checks import check_whole
-from gcnsl.nn.preprocessing import Direction, FeatureNorm
-from gcnsl.options import Options, option
-from gcnsl.sparse import Matrix
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch_geometric.data import Data
 
+    from gcnsl.nn.graph_model import GraphModel
+    from gcnsl.sparse import Matrix
+
+Folder = str | os.PathLike[str] | None
+FeatureNorm = Literal["none", "row", "l2"]
 Standardize = Literal["auto", "always", "never"]
-Model = TypeVar("Model", bound=nn.Module)
+AdjacencyNorm = Literal["symmetric", "row"]
+Direction = Literal["undirected", "out", "in"]
+"""The neighbours that a node aggregates: all, those it points to, or those that point to it."""
+Directions = Literal["auto", "undirected", "out", "in", "both"]
+HiddenNorm = Literal["none", "batch", "layer"]
+Jump = Literal["max", "cat"]
+Merge = Literal["concat", "average"]
+SpectralMethod = Literal["esc-anch", "esc", "sc"]
+SpectralScale = Literal["unit", "sqrt-n"]
+
+_DROPOUT: dict[str, Any] = {"least": 0, "below": 1, "search": Steps(0.0, 0.8, 0.1)}
+_WIDTH: dict[str, Any] = {"least": 1, "search": OneOf(16, 32, 48, 64, 128)}
+_WIDE: dict[str, Any] = {"least": 1, "search": OneOf(64, 128, 256)}
+"""For methods whose literature finds wider networks better."""
+_LAYERS: dict[str, Any] = {"least": 1, "most": 64}
+_DEEP: dict[str, Any] = {**_LAYERS, "search": OneOf(2, 3, 4, 6, 8, 10, 12, 15)}
+_NORMALISED: dict[str, Any] = {"meaning": "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.", "search": ALL}
+_LOOPS: dict[str, Any] = {"meaning": "Whether Â has a loop at every node.", "search": ALL}
+_HIDDEN_NORM = "Normalisation before each ReLU: of columns (batch), of rows (layer) or none."
+_DROP_FEATURES = "Whether there is dropout before the first convolution, too."
 
 
 class Precomputed(Protocol):
@@ -36,12 +64,14 @@ class Precomputed(Protocol):
 
 
 @dataclass(frozen=True)
-class ModelConfig(Options, ABC):
+class ModelConfig(Options):
     """The hyper-parameters of a model, how its inputs are made from a graph, and how it is built.
 
     ``model(*inputs)`` returns the logits of all nodes (n × C).
     """
 
+    model: ClassVar[str] = "gcnsl.nn.graph_model:GraphModel"
+    """Where the model's class is, from the class statement; it is loaded when it is first needed."""
     tells_new_nodes: ClassVar[bool] = False
     """Whether the forward pass takes ``known``, the number of nodes of the training graph."""
     node_columns: ClassVar[frozenset[int] | None] = None
@@ -49,7 +79,9 @@ class ModelConfig(Options, ABC):
     among several processes."""
 
     feature_norm: FeatureNorm = option(
-        "row", "Divide each row of X by its sum of magnitudes (row) or its length (l2), or keep X as it is (none)."
+        "row",
+        "Divide each row of X by its sum of magnitudes (row) or its length (l2), or keep X as it is (none).",
+        search=ALL,
     )
     standardize: Standardize = option(
         "auto",
@@ -59,38 +91,52 @@ class ModelConfig(Options, ABC):
 
     @property
     def uses(self) -> frozenset[str]:
-        """What the model reads of the edges besides ``edge_index``: ``"weights"``, ``"directions"``, both or none."""
-        return frozenset()
+        """What the model reads of the edges besides ``edge_index``: ``"weights"``, ``"directions"``, both or none.
 
-    def precompute(self, graph: Data, *, seed: int) -> Precomputed | None:
-        """What has to be computed from the training graph once and kept; ``None`` for most models."""
-        return None
+        One that has an option ``direction`` uses both, unless it is to see the graph as undirected.
+        """
+        direction = getattr(self, "direction", None)
+        if direction is None:
+            return frozenset()
+        return frozenset({"weights"} if direction == "undirected" else {"weights", "directions"})
+
+    def __init_subclass__(cls, model: str | None = None) -> None:
+        cls.model = model or cls.model
+
+    def precompute(self, graph: Data, *, seed: int, root: Folder = None) -> Precomputed | None:
+        """What has to be computed from the training graph once and kept; ``None`` for most models.
+
+        ``root`` is a folder to search for dataset files first, which only Geom-GCN's published neighbourhoods need.
+        """
+        return self._model.precompute(self, graph, seed=seed, root=root)
 
     def from_state(
         self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
     ) -> Precomputed | None:
         """The inverse of :meth:`Precomputed.state`, for the graph that it was computed from."""
-        return None
+        return self._model.from_state(self, plain, tensors, graph, seed=seed)
 
-    @abstractmethod
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """What the model reads, on the CPU; the features of the graph are already normalised."""
+        return self._model.inputs(self, graph, precomputed=precomputed, seed=seed)
 
     def empty_row(self, in_channels: int, *, seed: int) -> Tensor:
         """The row of X that the model reads for a node without features (in_channels)."""
-        return torch.zeros(in_channels)
+        return self._model.empty_row(self, in_channels, seed=seed)
 
-    @abstractmethod
     def build(self, in_channels: int, out_channels: int, num_nodes: int) -> nn.Module:
         """The model for this number of features, classes and nodes of the training graph.
 
         Its weights are drawn from torch's generator.
         """
+        channels = {"in_channels": in_channels, "out_channels": out_channels, "num_nodes": num_nodes}
+        names = signature(self._model).parameters
+        return self._model(**{name: channels[name] if name in channels else getattr(self, name) for name in names})
 
-    def make(self, kind: type[Model], **channels: int) -> Model:
-        """A model of this class with the hyper-parameters that its constructor takes."""
-        taken = signature(kind).parameters
-        return kind(**channels, **{name: value for name, value in asdict(self).items() if name in taken})
+    @property
+    def _model(self) -> type[GraphModel]:
+        found: type[GraphModel] = pkgutil.resolve_name(self.model)
+        return found
 
 
 @dataclass(frozen=True)
@@ -98,21 +144,315 @@ class DirectedConfig(ModelConfig):
     """The hyper-parameters of a model that can see a graph along its arcs, and that uses the weights of edges."""
 
     direction: Direction = option(
-        "undirected", "Whom a node sees: all its neighbours, those it points to (out), or those that point to it (in)."
+        "undirected",
+        "Neighbours to aggregate: all (undirected), those a node points to (out), or those that point to it (in).",
+        search=ALL,
     )
 
+
+@dataclass(frozen=True)
+class MLPConfig(ModelConfig, model="gcnsl.nn.mlp:MLP"):
+    """Hyper-parameters of :class:`MLP`."""
+
+    node_columns: ClassVar[frozenset[int] | None] = frozenset()
+
+    hidden_channels: int = option(64, "Width of the hidden layers.", **_WIDTH)
+    num_layers: int = option(2, "Number of linear maps (L).", **_LAYERS)
+    dropout: float = option(0.5, "Dropout before each linear map.", **_DROPOUT)
+
+
+@dataclass(frozen=True)
+class GCNConfig(ModelConfig, model="gcnsl.nn.gcn:GCN"):
+    """Hyper-parameters of :class:`GCN`."""
+
+    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
+    node_columns: ClassVar[frozenset[int] | None] = frozenset({1})
+
+    hidden_channels: int = option(64, "Width of the hidden layers.", **_WIDE)
+    num_layers: int = option(2, "Number of convolutions (L).", **_DEEP)
+    dropout: float = option(0.5, "Dropout before each convolution.", **_DROPOUT)
+    drop_features: bool = option(True, _DROP_FEATURES, search=ALL)
+    residual: bool = option(False, "Whether to add a linear map of its input (V) to each convolution.", search=ALL)
+    norm: HiddenNorm = option("none", _HIDDEN_NORM, search=ALL)
+    self_loops: bool = option(True, **_LOOPS)
+    adjacency_norm: AdjacencyNorm = option("symmetric", **_NORMALISED)
+
+
+@dataclass(frozen=True)
+class GATConfig(ModelConfig, model="gcnsl.nn.gat:GAT"):
+    """Hyper-parameters of :class:`GAT`."""
+
+    hidden_channels: int = option(8, "Width of each head of the first layer.", least=1)
+    heads: int = option(8, "Number of heads of the first layer.", least=1)
+    dropout: float = option(0.6, "Dropout before each layer and on the attention α.", **_DROPOUT)
+
+
+@dataclass(frozen=True)
+class MixHopConfig(ModelConfig, model="gcnsl.nn.mixhop:MixHop"):
+    """Hyper-parameters of :class:`MixHop`."""
+
+    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
+
+    feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2")
+    power_channels: int = option(
+        64,
+        "Width of the hidden layers for each power; their width is the sum.",
+        least=1,
+        search=OneOf(16, 21, 32, 48, 64, 128, 192),
+    )
+    powers: tuple[int, ...] = option((0, 1, 2), "The powers of Â (P); all different.", least=0, most=64)
+    num_layers: int = option(2, "Number of layers (L).", **_LAYERS)
+    input_dropout: float = option(0.7, "Dropout on X.", **_DROPOUT)
+    dropout: float = option(
+        0.9, "Dropout before each layer but the first.", least=0, below=1, search=Steps(0.0, 0.9, 0.1)
+    )
+    self_loops: bool = option(True, **_LOOPS)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.powers or len(set(self.powers)) < len(self.powers):
+            raise ArgumentError("powers", self.powers, "must be one or more different whole numbers, such as [0, 1, 2]")
+
+
+@dataclass(frozen=True)
+class GeomGCNConfig(ModelConfig, model="gcnsl.nn.geom_gcn:GeomGCN"):
+    """Hyper-parameters of :class:`GeomGCN`."""
+
+    hidden_channels: int = option(16, "Width of the hidden layer for each of the nine divisions (p).", **_WIDTH)
+    dropout: float = option(0.5, "Dropout before each layer.", **_DROPOUT)
+    embedding: Literal["isomap", "poincare", "struc2vec"] = option(
+        "isomap", "The latent space, as in Geom-GCN-I, Geom-GCN-P or Geom-GCN-S.", search=ALL
+    )
+    source: Literal["computed", "published"] = option(
+        "computed", "Whether neighbourhoods are computed or read from the authors' files."
+    )
+
+
+@dataclass(frozen=True)
+class H2GCNConfig(ModelConfig, model="gcnsl.nn.h2gcn:H2GCN"):
+    """Hyper-parameters of :class:`H2GCN`: one round is H2GCN-1, two are H2GCN-2."""
+
+    hidden_channels: int = option(64, "Width of the embedding (p).", **_WIDTH)
+    rounds: int = option(2, "Rounds of aggregation (K); each doubles the width.", least=1, most=8)
+    dropout: float = option(0.5, "Dropout before the last linear map.", **_DROPOUT)
+    relu: bool = option(True, "Whether the embedding ends in a ReLU (σ).", search=ALL)
+
+
+@dataclass(frozen=True)
+class NLGNNConfig(ModelConfig, model="gcnsl.nn.nlgnn:NLGNN"):
+    """Hyper-parameters of :class:`NLGNN`."""
+
+    hidden_channels: int = option(
+        48, "Width of the embedding's hidden layer.", least=1, search=OneOf(16, 32, 48, 64, 96, 128)
+    )
+    embedding: Literal["mlp", "gcn"] = option("mlp", "The network that embeds the nodes, of two layers.", search=ALL)
+    kernel_size: int = option(5, "Number of nodes in the window of a convolution; odd.", least=1, search=OneOf(3, 5))
+    dropout: float = option(0.5, "Dropout before the embedding's layers; a GCN reads all of X.", **_DROPOUT)
+    conv_dropout: float = option(0.5, "Dropout between the convolutions.", **_DROPOUT)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kernel_size % 2 == 0:
+            raise ArgumentError(
+                "kernel_size", self.kernel_size, "must be odd: each node is in the middle of its window"
+            )
+
+
+@dataclass(frozen=True)
+class SAGEConfig(DirectedConfig, model="gcnsl.nn.sage:SAGE"):
+    """Hyper-parameters of :class:`SAGE`."""
+
+    hidden_channels: int = option(64, "Width of the hidden layers.", **_WIDE)
+    num_layers: int = option(2, "Number of convolutions (L).", **_DEEP)
+    dropout: float = option(0.5, "Dropout before each convolution.", **_DROPOUT)
+    drop_features: bool = option(True, _DROP_FEATURES, search=ALL)
+    norm: HiddenNorm = option("none", _HIDDEN_NORM, search=ALL)
+
+
+@dataclass(frozen=True)
+class LINKXConfig(DirectedConfig, model="gcnsl.nn.linkx:LINKX"):
+    """Hyper-parameters of :class:`LINKX`."""
+
+    feature_norm: FeatureNorm = redeclared(DirectedConfig, "feature_norm", "none")
+    direction: Direction = redeclared(DirectedConfig, "direction", "out")
+    hidden_channels: int = option(64, "Width of all layers but the last (p).", **_WIDE)
+    link_layers: int = option(1, "Number of linear maps of MLP_A.", **_LAYERS, search=Steps(1, 2))
+    feature_layers: int = option(1, "Number of linear maps of MLP_X.", **_LAYERS, search=Steps(1, 2))
+    num_layers: int = option(2, "Number of linear maps of MLP_f.", **_LAYERS, search=Steps(1, 4))
+    dropout: float = option(0.5, "Dropout before each linear map of MLP_f but the first.", **_DROPOUT)
+
+
+@dataclass(frozen=True)
+class DirGCNConfig(ModelConfig, model="gcnsl.nn.dir_gcn:DirGCN"):
+    """Hyper-parameters of :class:`DirGCN`."""
+
+    uses: ClassVar[frozenset[str]] = frozenset({"weights", "directions"})
+
+    feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "none")
+    hidden_channels: int = option(128, "Width of each layer.", **_WIDE)
+    num_layers: int = option(4, "Number of layers (L).", **_LAYERS, search=Steps(2, 6))
+    alpha: float = option(
+        0.5,
+        "Share of those a node points to (α); the others are those that point to it.",
+        least=0,
+        most=1,
+        search=OneOf(0.0, 0.5, 1.0),
+    )
+    jump: Jump = option("max", "How the layers are combined: entry by entry (max) or side by side (cat).", search=ALL)
+    unit_rows: bool = option(True, "Whether the rows of each layer are divided by their length.", search=ALL)
+    dropout: float = option(0.0, "Dropout after each layer.", **_DROPOUT)
+
+
+@dataclass(frozen=True)
+class GPRGNNConfig(ModelConfig, model="gcnsl.nn.gpr_gnn:GPRGNN"):
+    """Hyper-parameters of :class:`GPRGNN`."""
+
+    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
+
+    hidden_channels: int = option(64, "Width of the hidden layer.", **_WIDTH)
+    hops: int = option(10, "Largest power of Â (K).", least=1, most=64)
+    restart: float = option(
+        0.1,
+        "Probability of a restart (α) in the PageRank that γ starts from.",
+        least=0,
+        most=1,
+        search=OneOf(0.1, 0.2, 0.5, 0.9),
+    )
+    dropout: float = option(0.5, "Dropout before each linear map.", **_DROPOUT)
+    propagation_dropout: float = option(0.5, "Dropout before the powers of Â.", **_DROPOUT)
+
+
+@dataclass(frozen=True)
+class FSGNNConfig(DirectedConfig, model="gcnsl.nn.fsgnn:FSGNN"):
+    """Hyper-parameters of :class:`FSGNN`."""
+
+    direction: Direction = redeclared(DirectedConfig, "direction", "out")
+    hidden_channels: int = option(64, "Width for each kind of features (p).", **_WIDTH)
+    hops: int = option(3, "Largest power of the adjacency matrices (K).", **_LAYERS, search=Steps(1, 8))
+    dropout: float = option(0.5, "Dropout before the last linear map.", **_DROPOUT)
+    selection_lr: float = option(
+        0.01, "Learning rate of the scores a, which select among the features.", above=0, search=Log(0.002, 0.05)
+    )
+    selection_weight_decay: float = option(1e-3, "L2 penalty on these scores.", least=0, search=Log(1e-5, 0.1))
+
+
+@dataclass(frozen=True)
+class ACMGCNConfig(DirectedConfig, model="gcnsl.nn.acm_gcn:ACMGCN"):
+    """Hyper-parameters of :class:`ACMGCN`: ACM-GCN+ by default, ACM-GCN without structure, ACM-GCN++ with residual."""
+
+    feature_norm: FeatureNorm = redeclared(DirectedConfig, "feature_norm", "none")
+    hidden_channels: int = option(64, "Width of the hidden layer.", **_WIDTH)
+    structure: bool = option(
+        True, "Whether there is a channel A·W, which knows nodes by whom they link to.", search=ALL
+    )
+    residual: bool = option(False, "Whether to add ReLU(X W + b) to the hidden layer.", search=ALL)
+    relu_first: bool = option(False, "Whether ReLU comes before the filters (ACMII) instead of after them.", search=ALL)
+    dropout: float = option(0.5, "Dropout before each layer.", least=0, below=1, search=Steps(0.0, 0.9, 0.1))
+
+
+@dataclass(frozen=True)
+class GCNSLConfig(ModelConfig, model="gcnsl.nn.gcn_sl:GCNSL"):
+    """Hyper-parameters of :class:`GCNSL`, including choices that the paper leaves open.
+
+    The defaults suit graphs of any homophily. ``bench/defaults.py`` chose them on validation nodes of graphs that are
+    not used in the paper. A search finds every value of the paper's tables, and varies what the paper leaves open. The
+    switches of the ablation are not searched for: without A* it would be another method.
+    """
+
+    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
+    tells_new_nodes: ClassVar[bool] = True
+    node_columns: ClassVar[frozenset[int] | None] = frozenset({1})
+
+    feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2")
+    hidden_channels: int = option(32, "Number of columns of W⁰_X and of W⁰_F (p).", **_WIDTH)
+    similarity_channels: int = option(
+        16, "Number of columns of Q, which maps X to the space of similarities (q).", least=1, search=OneOf(8, 16, 32)
+    )
+    rounds: int = option(2, "Number of rounds of aggregation over Â (K).", **_LAYERS, search=Steps(1, 5))
+    epsilon: float = option(
+        0.95,
+        "Smallest cosine similarity that joins two nodes in A* (ε).",
+        **EPSILON_BOUNDS,
+        search=Steps(0.5, 0.99, 0.01),
+    )
+    merge: Merge = option("concat", "How X W⁰_X and F W⁰_F are merged: concat is GCN-SL_cc, average is GCN-SL_av.")
+    dropout: float = option(
+        0.5, "Dropout on X and F, and before the last layer; similarities are computed without.", **_DROPOUT
+    )
+    use_adjacency: bool = option(True, "Whether to use the branches over the given graph Â.")
+    use_reconnected: bool = option(True, "Whether to use the branch over the learned graph A*.")
+    use_spectral: bool = option(True, "Whether to use the spectral features F.")
+    n_components: int = option(
+        25, "Number of spectral features per node (c); 0 for none.", least=0, search=Steps(5, 100)
+    )
+    n_anchors: int = option(
+        500,
+        "Number of anchors of ESC-ANCH (m); if there are fewer nodes, all are anchors.",
+        least=1,
+        search=Steps(100, 700, 100),
+    )
+    spectral_method: SpectralMethod = option("esc-anch", "How the spectral features F are computed.")
+    spectral_scale: SpectralScale = option(
+        "sqrt-n", "Length of the columns of F: 1 (unit), or √n (sqrt-n), for entries around 1.", search=ALL
+    )
+    feature_shift: float = option(0.5, "Added to one random feature of every node, after F is computed.", least=0)
+    self_loops: bool = option(False, **_LOOPS)
+    adjacency_norm: AdjacencyNorm = option("symmetric", **_NORMALISED)
+
     @property
-    def uses(self) -> frozenset[str]:
-        """The weights, and the directions unless the graph is seen as undirected."""
-        return used_with(self.direction)
+    def spectral_channels(self) -> int:
+        """Number of spectral features that the model reads."""
+        return self.n_components if self.use_spectral else 0
 
 
-def used_with(direction: str) -> frozenset[str]:
-    """What a model uses of edges: their weights, and their directions unless it sees the graph as undirected."""
-    return frozenset({"weights"} if direction == "undirected" else {"weights", "directions"})
+@dataclass(frozen=True)
+class GCNSLPlusConfig(ModelConfig, model="gcnsl.nn.gcn_sl_plus:GCNSLPlus"):
+    """Hyper-parameters of :class:`GCNSLPlus`. A search may do without its parts, where validation nodes say so."""
 
+    tells_new_nodes: ClassVar[bool] = True
+    node_columns: ClassVar[frozenset[int] | None] = frozenset({1, 2, 3})
 
-def check_channels(**channels: int) -> None:
-    """Check that numbers of features or classes are whole numbers >= 1."""
-    for name, value in channels.items():
-        check_whole(name, value, least=1)
+    feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2", search=OneOf("none", "l2"))
+    direction: Directions = option(
+        "auto",
+        "Neighbours to aggregate: those a node points to (out), those that point to it (in), both (with separate "
+        "weights) or undirected; auto is out.",
+        search=OneOf("auto", "undirected", "both"),
+    )
+    hidden_channels: int = option(
+        64, "Number of columns of W_X and of W_A (p).", least=1, search=OneOf(16, 64, 128, 256)
+    )
+    rounds: int = option(
+        2, "Number of rounds of aggregation over Â (K).", least=0, most=64, search=OneOf(1, 2, 3, 4, 6)
+    )
+    neighbours_heads: int = option(
+        1, "Number of heads of A* that compare whom nodes link to.", least=0, most=16, search=OneOf(0, 1)
+    )
+    features_heads: int = option(
+        0, "Number of heads of A* that compare features.", least=0, most=16, search=OneOf(0, 1)
+    )
+    similarity_channels: int = option(16, "Number of columns of Q in each head (q).", least=1, search=OneOf(16, 32, 64))
+    mean_degree: float | None = option(
+        30.0,
+        "Number of neighbours in A* that sets ε in each step, at most a tenth of the nodes; none to fix ε.",
+        above=0,
+        search=OneOf(3.0, 10.0, 30.0, 100.0),
+    )
+    epsilon: float = option(0.9, "Smallest similarity that joins two nodes, if mean_degree is none.", **EPSILON_BOUNDS)
+    contrast: float = option(1.0, "Weight of the contrastive term in the loss.", least=0, search=OneOf(0.1, 1.0, 3.0))
+    temperature: float = option(0.1, "Temperature of the contrastive term (τ).", least=0.03)
+    structure_branch: bool = option(True, "Whether to use the branch ReLU(A W_A).", search=ALL)
+    dropout: float = option(0.5, "Dropout before the last layer.", least=0, below=1, search=Steps(0.3, 0.8, 0.1))
+    input_dropout: float = option(0.5, "Dropout on X.", least=0, below=1, search=OneOf(0.0, 0.3, 0.5, 0.8))
+    link_dropout: float = option(
+        0.0, "Dropout on A in the branch ReLU(A W_A).", least=0, below=1, search=OneOf(0.0, 0.5)
+    )
+    normalize_branches: bool = option(
+        False, "Whether the rows of every branch are divided by their length.", search=ALL
+    )
+    link_decay: float = option(
+        1e-3, "Weight decay of the Q and of W_A, most with a row for every node.", least=0, search=Log(1e-4, 3e-3)
+    )
+    link_lr: float | None = option(None, "Learning rate of the Q and of W_A; none for that of the others.", above=0)
+    self_loops: bool = option(False, **_LOOPS)
+    adjacency_norm: AdjacencyNorm = option("row", **_NORMALISED)

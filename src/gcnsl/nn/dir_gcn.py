@@ -1,8 +1,7 @@
 """Dir-GNN (Rossi et al., 2023) with graph convolutions: a weight for each direction of the edges."""
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -10,42 +9,13 @@ from torch_geometric.data import Data
 from torch_geometric.nn import JumpingKnowledge
 from torch_geometric.nn.inits import reset
 
-from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.nn.config import DirGCNConfig, Jump
 from gcnsl.nn.dropout import dropout
 from gcnsl.nn.gcn import GraphConvolution
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import FeatureNorm, graph_adjacency
-from gcnsl.options import option
+from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
-
-Jump = Literal["max", "cat"]
-
-
-@dataclass(frozen=True)
-class DirGCNConfig(ModelConfig):
-    """Hyper-parameters of :class:`DirGCN`."""
-
-    uses: ClassVar[frozenset[str]] = frozenset({"weights", "directions"})
-
-    feature_norm: FeatureNorm = option("none", ModelConfig.described()[0].meaning)
-    hidden_channels: int = option(128, "Width of each layer.", least=1)
-    num_layers: int = option(4, "Number of layers.", least=1, most=64)
-    alpha: float = option(
-        0.5, "Share of those a node points to (α); the others are those that point to it.", least=0, most=1
-    )
-    jump: Jump = option("max", "How the layers are combined: entry by entry (max) or side by side (cat).")
-    unit_rows: bool = option(True, "Whether the rows of each layer are divided by their length.")
-    dropout: float = option(0.0, "Dropout after each layer.", least=0, below=1)
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, Â_out and Â_in, with the weights of the arcs if they have some; in an undirected graph both are Â."""
-        outwards = graph_adjacency(graph, self_loops=False, norm="symmetric", direction="out")
-        inwards = graph_adjacency(graph, self_loops=False, norm="symmetric", direction="in")
-        return fastest_form(graph.x), outwards, inwards
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "DirGCN":
-        """The model for this number of features and classes."""
-        return self.make(DirGCN, in_channels=in_channels, out_channels=out_channels)
 
 
 class DirectedConvolution(nn.Module):
@@ -73,7 +43,8 @@ class DirectedConvolution(nn.Module):
         return total
 
 
-class DirGCN(nn.Module):
+@declared_by(DirGCNConfig)
+class DirGCN(GraphModel):
     r"""Layers with a weight for each direction of the edges. The classifier sees all layers.
 
     .. math::
@@ -85,16 +56,6 @@ class DirGCN(nn.Module):
     divides each row by its length or does nothing. Instead of the maximum, the layers may stand side by side. The
     forward pass returns the logits, Z before the softmax.
 
-    Args:
-        in_channels: Number of features per node (d).
-        hidden_channels: Width of each layer.
-        out_channels: Number of classes (C).
-        num_layers: Number of layers (L).
-        alpha: Share of those a node points to (α).
-        jump: How the layers are combined, ``"max"`` or ``"cat"``.
-        unit_rows: Whether the rows of each layer are divided by their length.
-        dropout: Dropout after each layer.
-
     Shapes:
         x (n × d), dense or sparse; outwards Â_out and inwards Â_in (n × n) → n × C.
     """
@@ -105,16 +66,13 @@ class DirGCN(nn.Module):
         hidden_channels: int,
         out_channels: int,
         *,
-        num_layers: int = 4,
-        alpha: float = 0.5,
-        jump: Jump = "max",
-        unit_rows: bool = True,
-        dropout: float = 0.0,
+        num_layers: int = DirGCNConfig.num_layers,
+        alpha: float = DirGCNConfig.alpha,
+        jump: Jump = DirGCNConfig.jump,
+        unit_rows: bool = DirGCNConfig.unit_rows,
+        dropout: float = DirGCNConfig.dropout,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
-        DirGCNConfig.check(hidden_channels=hidden_channels, num_layers=num_layers, alpha=alpha)
-        DirGCNConfig.check(jump=jump, unit_rows=unit_rows, dropout=dropout)
         self.unit_rows, self.dropout = unit_rows, dropout
         widths = [in_channels, *[hidden_channels] * num_layers]
         self.convs = nn.ModuleList(DirectedConvolution(*pair, alpha) for pair in pairwise(widths))
@@ -125,6 +83,13 @@ class DirGCN(nn.Module):
         """Draw new weights."""
         reset(self.convs)
         self.lin_out.reset_parameters()
+
+    @classmethod
+    def inputs(cls, config: DirGCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, Â_out and Â_in, with the weights of the arcs if they have some; in an undirected graph both are Â."""
+        outwards = graph_adjacency(graph, self_loops=False, norm="symmetric", direction="out")
+        inwards = graph_adjacency(graph, self_loops=False, norm="symmetric", direction="in")
+        return fastest_form(graph.x), outwards, inwards
 
     def forward(self, x: Matrix, outwards: SparseMatrix, inwards: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""

@@ -1,6 +1,5 @@
 """FSGNN (Maurya et al., 2022): a soft selection among the features of all hops, with and without loops."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -8,40 +7,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from gcnsl.nn.config import DirectedConfig, Precomputed, check_channels
+from gcnsl.nn.config import FSGNNConfig
 from gcnsl.nn.dropout import dropout
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.mixhop import MixHopConvolution
-from gcnsl.nn.preprocessing import Direction, graph_adjacency
-from gcnsl.options import option
+from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
 
-@dataclass(frozen=True)
-class FSGNNConfig(DirectedConfig):
-    """Hyper-parameters of :class:`FSGNN`."""
-
-    direction: Direction = option("out", DirectedConfig.described()[-1].meaning)
-    hidden_channels: int = option(64, "Width for each kind of features.", least=1)
-    hops: int = option(3, "Largest power of the adjacency matrices (K).", least=1, most=64)
-    dropout: float = option(0.5, "Dropout before the last linear map.", least=0, below=1)
-    selection_lr: float = option(0.01, "Learning rate of the scores a, which select among the features.", above=0)
-    selection_weight_decay: float = option(1e-3, "L2 penalty on these scores.", least=0)
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, and Â without and with loops, with the weights of the edges if they have some."""
-        plain, looped = (
-            graph_adjacency(graph, self_loops=loops, norm="row-sums", direction=self.direction)
-            for loops in (False, True)
-        )
-        return fastest_form(graph.x), plain, looped
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "FSGNN":
-        """The model for this number of features and classes."""
-        return self.make(FSGNN, in_channels=in_channels, out_channels=out_channels)
-
-
-class FSGNN(nn.Module):
+@declared_by(FSGNNConfig)
+class FSGNN(GraphModel):
     r"""Linear maps of X, of Âᵏ X without loops and of Ãᵏ X with loops, each with a learned scale.
 
     .. math::
@@ -54,15 +30,6 @@ class FSGNN(nn.Module):
     the same, is faster if there are many features, and needs no dense S. The forward pass returns the logits, Z before
     the softmax.
 
-    Args:
-        in_channels: Number of features per node (d).
-        hidden_channels: Columns of each W_m (p).
-        out_channels: Number of classes (C).
-        hops: Largest power (K).
-        dropout: Dropout before W_c.
-        selection_lr: Learning rate of a.
-        selection_weight_decay: Weight decay of a.
-
     Shapes:
         x (n × d), dense or sparse; plain Â and looped Ã (n × n) → n × C. H has (2K + 1) p columns.
     """
@@ -73,15 +40,12 @@ class FSGNN(nn.Module):
         hidden_channels: int,
         out_channels: int,
         *,
-        hops: int = 3,
-        dropout: float = 0.5,
-        selection_lr: float = 0.01,
-        selection_weight_decay: float = 1e-3,
+        hops: int = FSGNNConfig.hops,
+        dropout: float = FSGNNConfig.dropout,
+        selection_lr: float = FSGNNConfig.selection_lr,
+        selection_weight_decay: float = FSGNNConfig.selection_weight_decay,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
-        FSGNNConfig.check(hidden_channels=hidden_channels, hops=hops, dropout=dropout)
-        FSGNNConfig.check(selection_lr=selection_lr, selection_weight_decay=selection_weight_decay)
         self.hidden_channels, self.dropout = hidden_channels, dropout
         self.selection_lr, self.selection_weight_decay = selection_lr, selection_weight_decay
         self.plain = MixHopConvolution(in_channels, hidden_channels, tuple(range(hops + 1)))
@@ -97,6 +61,15 @@ class FSGNN(nn.Module):
             nn.init.uniform_(conv.bias, -0.1, 0.1)  # a row of zeros has no direction, and a huge gradient
         nn.init.ones_(self.selection)
         self.lin_out.reset_parameters()
+
+    @classmethod
+    def inputs(cls, config: FSGNNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, and Â without and with loops, with the weights of the edges if they have some."""
+        plain, looped = (
+            graph_adjacency(graph, self_loops=loops, norm="row-sums", direction=config.direction)
+            for loops in (False, True)
+        )
+        return fastest_form(graph.x), plain, looped
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """The parameters for the optimizer; a has a learning rate and weight decay of its own."""

@@ -1,41 +1,33 @@
 """The graph attention network of Veličković et al. (2018)."""
 
-from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
-from torch_geometric.nn import GATConv
-from torch_geometric.nn.inits import reset
-from torch_geometric.utils import add_remaining_self_loops
+from torch_geometric.nn.inits import glorot, reset, zeros
+from torch_geometric.utils import add_remaining_self_loops, softmax
 
-from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.nn.config import GATConfig
 from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.options import option
 from gcnsl.sparse import Matrix, fastest_form
 
-
-@dataclass(frozen=True)
-class GATConfig(ModelConfig):
-    """Hyper-parameters of :class:`GAT`."""
-
-    hidden_channels: int = option(8, "Width of each head of the first layer.", least=1)
-    heads: int = option(8, "Number of heads of the first layer.", least=1)
-    dropout: float = option(0.6, "Dropout before each layer and on the attention.", least=0, below=1)
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, and the edges with a loop at every node."""
-        edges, _ = add_remaining_self_loops(graph.edge_index, num_nodes=graph.num_nodes)
-        return fastest_form(graph.x), edges
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "GAT":
-        """The model for this number of features and classes."""
-        return self.make(GAT, in_channels=in_channels, out_channels=out_channels)
+SLOPE = 0.2
+"""Of the leaky ReLU for negative scores, as in the paper."""
 
 
 class GraphAttention(nn.Module):
-    """torch_geometric's ``GATConv`` with a linear map that accepts a sparse X.
+    r"""One layer of attention over neighbours, with several heads side by side.
+
+    .. math::
+        h'_i = \big\Vert_k \sum_{j \in N(i)} \alpha^k_{ij} h_j W_k + b, \qquad
+        \alpha^k_{ij} = \mathrm{softmax}_j\,\mathrm{LeakyReLU}\big(s_k \cdot h_j W_k + t_k \cdot h_i W_k\big)
+
+    It computes the same as torch_geometric's ``GATConv``, with a linear map that accepts a sparse X. That one leaves a
+    generated Python file in the temporary folder for every process.
 
     Shapes:
         x (n × in_channels), dense or sparse; edge_index (2 × E), loops included
@@ -45,23 +37,40 @@ class GraphAttention(nn.Module):
     def __init__(self, in_channels: int, out_channels: int, *, heads: int, dropout: float) -> None:
         super().__init__()
         self.lin = FeatureLinear(in_channels, heads * out_channels, bias=False)
-        self.attention = GATConv(heads * out_channels, out_channels, heads, dropout=dropout, add_self_loops=False)
-        self.attention.lin = _Unchanged()
+        self.attention = AttentionWeights(heads, out_channels)
+        self.dropout = dropout
 
     def forward(self, x: Matrix, edge_index: Tensor) -> Tensor:
         """The heads side by side."""
-        attended: Tensor = self.attention(self.lin(x), edge_index)
-        return attended
+        source, target = edge_index
+        weights = self.attention
+        h: Tensor = self.lin(x).unflatten(1, weights.att_src.shape[1:])  # n × heads × out_channels
+        of_source, of_target = (h * weights.att_src).sum(dim=-1), (h * weights.att_dst).sum(dim=-1)
+        scores = functional.leaky_relu(of_source[source] + of_target[target], SLOPE)
+        shares = functional.dropout(softmax(scores, target, num_nodes=len(h)), self.dropout, self.training)
+        attended = torch.zeros_like(h).index_add(0, target, shares.unsqueeze(-1) * h[source])
+        return attended.flatten(1) + weights.bias
 
 
-class _Unchanged(nn.Identity):
-    """Takes the place of the convolution's linear map, which has already been applied."""
+class AttentionWeights(nn.Module):
+    """The vectors s and t of each head (1 × heads × channels) and the bias b (heads · channels)."""
+
+    def __init__(self, heads: int, channels: int) -> None:
+        super().__init__()
+        self.att_src = nn.Parameter(torch.empty(1, heads, channels))
+        self.att_dst = nn.Parameter(torch.empty(1, heads, channels))
+        self.bias = nn.Parameter(torch.empty(heads * channels))
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """There is nothing to draw."""
+        """Draw new weights."""
+        glorot(self.att_src)
+        glorot(self.att_dst)
+        zeros(self.bias)
 
 
-class GAT(nn.Module):
+@declared_by(GATConfig)
+class GAT(GraphModel):
     r"""Two layers of attention over neighbours; the first has several heads, the second has one.
 
     .. math::
@@ -70,23 +79,20 @@ class GAT(nn.Module):
 
     There is an ELU between the layers. The forward pass returns the logits.
 
-    Args:
-        in_channels: Number of features per node (d).
-        hidden_channels: Columns of W for each head of the first layer.
-        out_channels: Number of classes (C).
-        heads: Number of heads of the first layer.
-        dropout: Dropout before each layer and on the attention α.
-
     Shapes:
         x (n × d), dense or sparse; edge_index (2 × E), loops included → n × C.
     """
 
     def __init__(
-        self, in_channels: int, hidden_channels: int, out_channels: int, *, heads: int = 8, dropout: float = 0.6
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        heads: int = GATConfig.heads,
+        dropout: float = GATConfig.dropout,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
-        GATConfig.check(hidden_channels=hidden_channels, heads=heads, dropout=dropout)
         self.dropout = dropout
         self.first = GraphAttention(in_channels, hidden_channels, heads=heads, dropout=dropout)
         self.second = GraphAttention(heads * hidden_channels, out_channels, heads=1, dropout=dropout)
@@ -95,6 +101,12 @@ class GAT(nn.Module):
         """Draw new weights."""
         reset(self.first)
         reset(self.second)
+
+    @classmethod
+    def inputs(cls, config: GATConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, and the edges with a loop at every node."""
+        edges, _ = add_remaining_self_loops(graph.edge_index, num_nodes=graph.num_nodes)
+        return fastest_form(graph.x), edges
 
     def forward(self, x: Matrix, edge_index: Tensor) -> Tensor:
         """Logits of every node (n × C)."""

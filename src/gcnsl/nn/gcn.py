@@ -1,47 +1,20 @@
 """The graph convolutional network of Kipf and Welling (2017), of any depth, plain or tuned."""
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
-from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.nn.config import GCNConfig, HiddenNorm
 from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.hidden_norm import HiddenNorm, hidden_norm
+from gcnsl.nn.graph_model import GraphModel, declared_by
+from gcnsl.nn.hidden_norm import hidden_norm
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import AdjacencyNorm, graph_adjacency
-from gcnsl.options import option
+from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
-
-
-@dataclass(frozen=True)
-class GCNConfig(ModelConfig):
-    """Hyper-parameters of :class:`GCN`."""
-
-    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
-    node_columns: ClassVar[frozenset[int] | None] = frozenset({1})
-
-    hidden_channels: int = option(64, "Width of the hidden layers.", least=1)
-    num_layers: int = option(2, "Number of convolutions.", least=1, most=64)
-    dropout: float = option(0.5, "Dropout before each convolution.", least=0, below=1)
-    drop_features: bool = option(True, "Whether there is dropout before the first convolution, too.")
-    residual: bool = option(False, "Whether to add a linear map of its input to each convolution.")
-    norm: HiddenNorm = option("none", "Normalisation before each ReLU: of columns (batch), of rows (layer) or none.")
-    self_loops: bool = option(True, "Whether Â has a loop at every node.")
-    adjacency_norm: AdjacencyNorm = option("symmetric", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X and Â, with the weights of the edges if they have some."""
-        adjacency = graph_adjacency(graph, self_loops=self.self_loops, norm=self.adjacency_norm)
-        return fastest_form(graph.x), adjacency
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "GCN":
-        """The model for this number of features and classes."""
-        return self.make(GCN, in_channels=in_channels, out_channels=out_channels)
 
 
 class GraphConvolution(nn.Module):
@@ -71,7 +44,8 @@ class GraphConvolution(nn.Module):
         return adjacency @ mapped + self.bias
 
 
-class GCN(nn.Module):
+@declared_by(GCNConfig)
+class GCN(GraphModel):
     r"""Graph convolutions with ReLU between them, and what makes deep ones trainable: linear skips and normalisation.
 
     .. math::
@@ -80,16 +54,6 @@ class GCN(nn.Module):
 
     The GCN of Kipf and Welling has neither the normalisation ν nor the skips V. With both and 4 to 15 layers, it is the
     tuned GCN of Luo et al. (2024). The forward pass returns the logits, Z before the softmax.
-
-    Args:
-        in_channels: Number of features per node (d).
-        hidden_channels: Width of every layer but the last.
-        out_channels: Number of classes (C).
-        num_layers: Number of convolutions (L).
-        dropout: Dropout before each convolution.
-        drop_features: Whether there is dropout before the first convolution, too.
-        residual: Whether there are skips V.
-        norm: The normalisation ν, see :func:`gcnsl.nn.hidden_norm.hidden_norm`.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.
@@ -101,16 +65,13 @@ class GCN(nn.Module):
         hidden_channels: int,
         out_channels: int,
         *,
-        num_layers: int = 2,
-        dropout: float = 0.5,
-        drop_features: bool = True,
-        residual: bool = False,
-        norm: HiddenNorm = "none",
+        num_layers: int = GCNConfig.num_layers,
+        dropout: float = GCNConfig.dropout,
+        drop_features: bool = GCNConfig.drop_features,
+        residual: bool = GCNConfig.residual,
+        norm: HiddenNorm = GCNConfig.norm,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
-        GCNConfig.check(hidden_channels=hidden_channels, num_layers=num_layers, dropout=dropout)
-        GCNConfig.check(drop_features=drop_features, residual=residual, norm=norm)
         self.dropout, self.drop_features = dropout, drop_features
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.convs = nn.ModuleList(GraphConvolution(*pair) for pair in pairwise(widths))
@@ -121,6 +82,12 @@ class GCN(nn.Module):
         """Draw new weights."""
         for part in (self.convs, self.skips, self.norms):
             reset(part)
+
+    @classmethod
+    def inputs(cls, config: GCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X and Â, with the weights of the edges if they have some."""
+        adjacency = graph_adjacency(graph, self_loops=config.self_loops, norm=config.adjacency_norm)
+        return fastest_form(graph.x), adjacency
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""

@@ -2,124 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from gcnsl.checks import EPSILON_BOUNDS, check_whole
+from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
 from gcnsl.nn.compared_rows import ComparedRows, unit_rows
-from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.nn.config import AdjacencyNorm, Folder, GCNSLConfig, Merge, Precomputed
 from gcnsl.nn.dropout import drop_entries, dropout
 from gcnsl.nn.gated_branches import gated, gated_logits
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.preprocessing import (
-    AdjacencyNorm,
-    FeatureNorm,
     graph_adjacency,
     normalized_adjacency,
     shift_features,
 )
 from gcnsl.nn.spectral_columns import SpectralColumns
-from gcnsl.options import option
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.spectral.conventions import restored
 
-Merge = Literal["concat", "average"]
-SpectralMethod = Literal["esc-anch", "esc", "sc"]
-SpectralScale = Literal["unit", "sqrt-n"]
 _NEW_ROWS = 1024
 """Number of new nodes that are compared with the known ones at a time; limits the memory for their edges."""
 
 
-@dataclass(frozen=True)
-class GCNSLConfig(ModelConfig):
-    """Hyper-parameters of :class:`GCNSL`, including choices that the paper leaves open.
-
-    The defaults suit graphs of any homophily. ``bench/defaults.py`` chose them on validation nodes of graphs that are
-    not used in the paper.
-    """
-
-    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
-    tells_new_nodes: ClassVar[bool] = True
-    node_columns: ClassVar[frozenset[int] | None] = frozenset({1})
-
-    feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
-    hidden_channels: int = option(32, "Number of columns of W⁰_X and of W⁰_F (p).", least=1)
-    similarity_channels: int = option(
-        16, "Number of columns of Q, which maps X to the space of similarities (q).", least=1
-    )
-    rounds: int = option(2, "Number of rounds of aggregation over Â (K).", least=1, most=64)
-    epsilon: float = option(0.95, "Smallest cosine similarity that joins two nodes in A* (ε).", **EPSILON_BOUNDS)
-    merge: Merge = option("concat", "How X W⁰_X and F W⁰_F are merged: concat is GCN-SL_cc, average is GCN-SL_av.")
-    dropout: float = option(0.5, "Dropout on X and F, and before the last layer.", least=0, below=1)
-    use_adjacency: bool = option(True, "Whether to use the branches over the given graph Â.")
-    use_reconnected: bool = option(True, "Whether to use the branch over the learned graph A*.")
-    use_spectral: bool = option(True, "Whether to use the spectral features F.")
-    n_components: int = option(25, "Number of spectral features per node (c); 0 for none.", least=0)
-    n_anchors: int = option(
-        500, "Number of anchors of ESC-ANCH (m); if there are fewer nodes, all are anchors.", least=1
-    )
-    spectral_method: SpectralMethod = option("esc-anch", "How the spectral features F are computed.")
-    spectral_scale: SpectralScale = option(
-        "sqrt-n", "Length of the columns of F: 1 (unit), or √n (sqrt-n), for entries around 1."
-    )
-    feature_shift: float = option(0.5, "Added to one random feature of every node, after F is computed.", least=0)
-    self_loops: bool = option(False, "Whether Â has a loop at every node.")
-    adjacency_norm: AdjacencyNorm = option("symmetric", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
-
-    @property
-    def spectral_channels(self) -> int:
-        """Number of spectral features that the model reads."""
-        return self.n_components if self.use_spectral else 0
-
-    def precompute(self, graph: Data, *, seed: int) -> SpectralColumns | None:
-        """The spectral features of the normalised X."""
-        if not self.spectral_channels:
-            return None
-        transformer = SpectralFeatures(
-            self.spectral_method,
-            n_components=self.n_components,
-            n_anchors=max(self.n_anchors, self.n_components),
-            scale=self.spectral_scale,
-            random_state=seed,
-        )
-        return SpectralColumns(transformer.fit_transform(graph.x).contiguous(), transformer)
-
-    def from_state(
-        self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
-    ) -> SpectralColumns | None:
-        """The saved spectral features."""
-        if not self.spectral_channels:
-            return None
-        shape = {"values": (graph.num_nodes, self.n_components)}
-        (values,) = restored(tensors, shape, torch.device("cpu"), graph.x.dtype)
-        return SpectralColumns(values, SpectralFeatures.from_state(plain, tensors, graph.x))
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """The shifted X, Â (with the weights of the edges if they have some) and F."""
-        adjacency = graph_adjacency(graph, self_loops=self.self_loops, norm=self.adjacency_norm)
-        nothing = torch.empty(graph.num_nodes, 0, dtype=graph.x.dtype)
-        spectral = precomputed.values if isinstance(precomputed, SpectralColumns) else nothing
-        return fastest_form(shift_features(graph.x, self.feature_shift, seed=seed)), adjacency, spectral
-
-    def empty_row(self, in_channels: int, *, seed: int) -> Tensor:
-        """The shifted row of a node without features."""
-        return shift_features(torch.zeros(1, in_channels), self.feature_shift, seed=seed)[0]
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> GCNSL:
-        """The model for this number of features and classes."""
-        channels = {"in_channels": in_channels, "spectral_channels": self.spectral_channels}
-        return self.make(GCNSL, out_channels=out_channels, **channels)
-
-
-class GCNSL(nn.Module):
+@declared_by(GCNSLConfig)
+class GCNSL(GraphModel):
     r"""Graph convolution on two graphs, the given one and a learned one.
 
     .. math::
@@ -136,18 +50,7 @@ class GCNSL(nn.Module):
     Without spectral features, F W⁰_F is left out and the ½ of the average stays, so that F alone makes the difference.
 
     Args:
-        in_channels: Number of features per node (d).
         spectral_channels: Number of spectral features per node (c); 0 for none.
-        hidden_channels: Number of columns of W⁰_X and of W⁰_F (p).
-        out_channels: Number of classes (C).
-        similarity_channels: Number of columns of Q (q).
-        rounds: Number of rounds of aggregation over Â (K).
-        epsilon: Smallest cosine similarity that joins two nodes (ε).
-        merge: ``"concat"`` is GCN-SL_cc, ``"average"`` is GCN-SL_av.
-        dropout: Dropout on X and F before the first layer, and before W¹; similarities are computed without dropout.
-        use_adjacency: Whether to use the branches over Â.
-        use_reconnected: Whether to use the branch over Â*.
-        self_loops, adjacency_norm: How Â is computed from ``edge_index``, see :func:`gcnsl.nn.normalized_adjacency`.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) or edge_index (2 × E); spectral F (n × c) → n × C.
@@ -172,12 +75,7 @@ class GCNSL(nn.Module):
         adjacency_norm: AdjacencyNorm = GCNSLConfig.adjacency_norm,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
         check_whole("spectral_channels", spectral_channels)
-        GCNSLConfig.check(hidden_channels=hidden_channels, similarity_channels=similarity_channels, rounds=rounds)
-        GCNSLConfig.check(epsilon=epsilon, merge=merge, dropout=dropout)
-        GCNSLConfig.check(use_adjacency=use_adjacency, use_reconnected=use_reconnected)
-        GCNSLConfig.check(self_loops=self_loops, adjacency_norm=adjacency_norm)
         self.in_channels, self.spectral_channels, self.out_channels = in_channels, spectral_channels, out_channels
         self.rounds, self.epsilon, self.merge, self.dropout = rounds, epsilon, merge, dropout
         self.use_adjacency, self.use_reconnected = use_adjacency, use_reconnected
@@ -198,6 +96,46 @@ class GCNSL(nn.Module):
             if layer is not None:
                 nn.init.xavier_uniform_(layer.weight)
         nn.init.ones_(self.gate)
+
+    @classmethod
+    def precompute(cls, config: GCNSLConfig, graph: Data, *, seed: int, root: Folder = None) -> SpectralColumns | None:
+        """The spectral features of the normalised X."""
+        if not config.spectral_channels:
+            return None
+        transformer = SpectralFeatures(
+            config.spectral_method,
+            n_components=config.n_components,
+            n_anchors=max(config.n_anchors, config.n_components),
+            scale=config.spectral_scale,
+            random_state=seed,
+        )
+        return SpectralColumns(transformer.fit_transform(graph.x).contiguous(), transformer)
+
+    @classmethod
+    def from_state(
+        cls, config: GCNSLConfig, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
+    ) -> SpectralColumns | None:
+        """The saved spectral features."""
+        if not config.spectral_channels:
+            return None
+        shape = {"values": (graph.num_nodes, config.n_components)}
+        (values,) = restored(tensors, shape, torch.device("cpu"), graph.x.dtype)
+        return SpectralColumns(values, SpectralFeatures.from_state(plain, tensors, graph.x))
+
+    @classmethod
+    def inputs(
+        cls, config: GCNSLConfig, graph: Data, *, precomputed: Precomputed | None, seed: int
+    ) -> tuple[Matrix, ...]:
+        """The shifted X, Â (with the weights of the edges if they have some) and F."""
+        adjacency = graph_adjacency(graph, self_loops=config.self_loops, norm=config.adjacency_norm)
+        nothing = torch.empty(graph.num_nodes, 0, dtype=graph.x.dtype)
+        spectral = precomputed.values if isinstance(precomputed, SpectralColumns) else nothing
+        return fastest_form(shift_features(graph.x, config.feature_shift, seed=seed)), adjacency, spectral
+
+    @classmethod
+    def empty_row(cls, config: GCNSLConfig, in_channels: int, *, seed: int) -> Tensor:
+        """The shifted row of a node without features."""
+        return shift_features(torch.zeros(1, in_channels), config.feature_shift, seed=seed)[0]
 
     def forward(
         self,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,79 +11,25 @@ from torch.nn import functional
 from torch_geometric.data import Data
 from torch_geometric.utils import to_undirected
 
-from gcnsl.checks import EPSILON_BOUNDS
 from gcnsl.errors import InputError
 from gcnsl.nn.compared_rows import ComparedRows
-from gcnsl.nn.config import ModelConfig, Precomputed, check_channels, used_with
+from gcnsl.nn.config import AdjacencyNorm, Direction, Directions, GCNSLPlusConfig
 from gcnsl.nn.contrast import contrastive_loss
 from gcnsl.nn.dropout import drop_entries
 from gcnsl.nn.gated_branches import gated, gated_logits
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.preprocessing import (
-    AdjacencyNorm,
-    Direction,
-    FeatureNorm,
     graph_adjacency,
     known_nodes,
     links_to_known,
 )
 from gcnsl.nn.similarity_head import SimilarityHead
-from gcnsl.options import option
 from gcnsl.sharding.node_rows import gathered
 from gcnsl.sparse import Matrix, fastest_form
 
-Directions = Literal["auto", "undirected", "out", "in", "both"]
 SHORTEST = 1e-6
 """Rows of a branch that are shorter than this are divided by this instead of by their length."""
-
-
-@dataclass(frozen=True)
-class GCNSLPlusConfig(ModelConfig):
-    """Hyper-parameters of :class:`GCNSLPlus`."""
-
-    tells_new_nodes: ClassVar[bool] = True
-    node_columns: ClassVar[frozenset[int] | None] = frozenset({1, 2, 3})
-
-    feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
-    direction: Directions = option(
-        "auto", "Whom a node sees: those it points to (out) or that point to it (in), both apart, or all; auto is out."
-    )
-    hidden_channels: int = option(64, "Number of columns of W_X and of W_A (p).", least=1)
-    rounds: int = option(2, "Number of rounds of aggregation over Â (K).", least=0, most=64)
-    neighbours_heads: int = option(1, "Number of heads of A* that compare whom nodes link to.", least=0, most=16)
-    features_heads: int = option(0, "Number of heads of A* that compare features.", least=0, most=16)
-    similarity_channels: int = option(16, "Number of columns of Q in each head (q).", least=1)
-    mean_degree: float | None = option(
-        30.0,
-        "Number of neighbours in A* that sets ε in each step, at most a tenth of the nodes; none to fix ε.",
-        above=0,
-    )
-    epsilon: float = option(0.9, "Smallest similarity that joins two nodes, if mean_degree is none.", **EPSILON_BOUNDS)
-    contrast: float = option(1.0, "Weight of the contrastive term in the loss.", least=0)
-    temperature: float = option(0.1, "Temperature of the contrastive term (τ).", least=0.03)
-    structure_branch: bool = option(True, "Whether to use the branch ReLU(A W_A).")
-    dropout: float = option(0.5, "Dropout before the last layer.", least=0, below=1)
-    input_dropout: float = option(0.5, "Dropout on X.", least=0, below=1)
-    link_dropout: float = option(0.0, "Dropout on A in the branch ReLU(A W_A).", least=0, below=1)
-    normalize_branches: bool = option(False, "Whether the rows of every branch are divided by their length.")
-    link_decay: float = option(1e-3, "Weight decay of the Q and of W_A, most with a row for every node.", least=0)
-    link_lr: float | None = option(None, "Learning rate of the Q and of W_A; none for that of the others.", above=0)
-    self_loops: bool = option(False, "Whether Â has a loop at every node.")
-    adjacency_norm: AdjacencyNorm = option("row", "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.")
-
-    @property
-    def uses(self) -> frozenset[str]:
-        """The weights, and the directions unless the graph is seen as undirected."""
-        return used_with(self.direction)
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, A (the links to known nodes) and Â, with the weights of the edges; with both directions two Â."""
-        matrices = matrices_of(graph, self.direction, self_loops=self.self_loops, adjacency_norm=self.adjacency_norm)
-        return fastest_form(graph.x), *matrices
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> GCNSLPlus:
-        """The model for this number of features, classes and nodes."""
-        return self.make(GCNSLPlus, in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
 
 
 def matrices_of(
@@ -101,7 +46,8 @@ def matrices_of(
     return links, *(matrix.sharing_places(links) for matrix in adjacencies)
 
 
-class GCNSLPlus(nn.Module):
+@declared_by(GCNSLPlusConfig)
+class GCNSLPlus(GraphModel):
     r"""Graph convolution on a given graph and on learned ones, each of which joins nodes that are alike in some way.
 
     .. math::
@@ -120,22 +66,6 @@ class GCNSLPlus(nn.Module):
 
     Compared with :class:`gcnsl.nn.GCNSL`, the links take the place of the spectral features, A* has no loops, and ε
     follows from a mean degree.
-
-    Args:
-        in_channels: Number of features per node (d).
-        out_channels: Number of classes (C).
-        num_nodes: Number of nodes of the training graph (n). New nodes are seen through their links to these.
-        hidden_channels: Number of columns of W_X and of W_A (p).
-        direction: Whom a node sees; with ``"both"``, A has two blocks of columns, and there are two Â.
-        rounds: Number of rounds of aggregation over Â (K).
-        neighbours_heads, features_heads: Number of heads that compare links and features.
-        similarity_channels, mean_degree, epsilon: See the heads.
-        contrast, temperature: Weight and temperature of the contrastive term.
-        structure_branch: Whether to use the branch ReLU(A W_A).
-        dropout, input_dropout, link_dropout: Dropout before W, on X in H, and on A in the structure branch.
-        normalize_branches: Whether the rows of every branch are divided by their length.
-        link_decay, link_lr: Weight decay and learning rate of the Q and of W_A, see :meth:`parameter_groups`.
-        self_loops, adjacency_norm: How Â is computed from ``edge_index``, see :func:`gcnsl.nn.normalized_adjacency`.
 
     Shapes:
         x (n × d), links A (n × n, or n × 2n for both directions), each dense or sparse; one Â (n × n) per direction
@@ -170,8 +100,6 @@ class GCNSLPlus(nn.Module):
         adjacency_norm: AdjacencyNorm = GCNSLPlusConfig.adjacency_norm,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
-        GCNSLPlusConfig.check(**{name: value for name, value in locals().items() if name in GCNSLPlusConfig.names()})
         self.rounds, self.direction, self.sides = rounds, direction, 2 if direction == "both" else 1
         self.self_loops, self.adjacency_norm = self_loops, adjacency_norm
         self.contrast, self.temperature = contrast, temperature
@@ -198,6 +126,14 @@ class GCNSLPlus(nn.Module):
             if part is not None:
                 part.reset_parameters()
         nn.init.ones_(self.gate)
+
+    @classmethod
+    def inputs(cls, config: GCNSLPlusConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, A (the links to known nodes) and Â, with the weights of the edges; with both directions two Â."""
+        matrices = matrices_of(
+            graph, config.direction, self_loops=config.self_loops, adjacency_norm=config.adjacency_norm
+        )
+        return fastest_form(graph.x), *matrices
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """The parameters for the optimizer: the Q and W_A have a weight decay and a learning rate of their own."""

@@ -1,6 +1,5 @@
 """Geom-GCN (Pei et al., 2020), which divides the neighbours of a node by space and direction."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -9,47 +8,15 @@ from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
 from gcnsl.errors import InputError
-from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.nn.config import Folder, GeomGCNConfig, Precomputed
 from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.options import option
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
-from gcnsl.structure import SPACES_AND_RELATIONS, Embedding, Source, StructuralNeighbourhood
+from gcnsl.structure import SPACES_AND_RELATIONS, StructuralNeighbourhood, structural_neighbourhood
 
 DIVISIONS = SPACES_AND_RELATIONS + 1
 """The last division holds the node itself."""
-
-
-@dataclass(frozen=True)
-class GeomGCNConfig(ModelConfig):
-    """Hyper-parameters of :class:`GeomGCN`.
-
-    The caller computes the neighbourhoods (:func:`gcnsl.structure.structural_neighbourhood`), because that needs files
-    and a cache.
-    """
-
-    hidden_channels: int = option(16, "Width of the hidden layer for each of the nine divisions.", least=1)
-    dropout: float = option(0.5, "Dropout before each layer.", least=0, below=1)
-    embedding: Embedding = option("isomap", "The latent space, as in Geom-GCN-I, Geom-GCN-P or Geom-GCN-S.")
-    source: Source = option("computed", "Whether neighbourhoods are computed or read from the authors' files.")
-
-    def from_state(
-        self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
-    ) -> StructuralNeighbourhood:
-        """The saved neighbourhoods."""
-        return StructuralNeighbourhood.from_state(plain, tensors)
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, and the Â of all divisions."""
-        if not isinstance(precomputed, StructuralNeighbourhood):
-            raise InputError(
-                "Geom-GCN needs neighbourhoods: compute them with gcnsl.structure.structural_neighbourhood"
-            )
-        return fastest_form(graph.x), divided_adjacency(precomputed, graph.num_nodes)
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "GeomGCN":
-        """The model for this number of features and classes."""
-        return self.make(GeomGCN, in_channels=in_channels, out_channels=out_channels)
 
 
 def divided_adjacency(neighbourhood: StructuralNeighbourhood, num_nodes: int) -> SparseMatrix:
@@ -88,7 +55,8 @@ class GeomConvolution(nn.Module):
         return mixed.view(len(mapped), DIVISIONS, self.out_channels)
 
 
-class GeomGCN(nn.Module):
+@declared_by(GeomGCNConfig)
+class GeomGCN(GraphModel):
     r"""Two layers with a linear map for each of nine divisions of a node's neighbours.
 
     .. math::
@@ -99,20 +67,14 @@ class GeomGCN(nn.Module):
     they lie, seen from the node; the ninth division is the node itself. The forward pass returns the logits, Z before
     the softmax.
 
-    Args:
-        in_channels: Number of features per node (d).
-        hidden_channels: Columns of each W_r (p).
-        out_channels: Number of classes (C).
-        dropout: Dropout before each layer.
-
     Shapes:
         x (n × d), dense or sparse; adjacency, see :func:`divided_adjacency` (9n × 9n) → n × C.
     """
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *, dropout: float = 0.5) -> None:
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, *, dropout: float = GeomGCNConfig.dropout
+    ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
-        GeomGCNConfig.check(hidden_channels=hidden_channels, dropout=dropout)
         self.dropout = dropout
         self.first = GeomConvolution(in_channels, hidden_channels)
         self.second = GeomConvolution(DIVISIONS * hidden_channels, out_channels)
@@ -121,6 +83,38 @@ class GeomGCN(nn.Module):
         """Draw new weights."""
         reset(self.first)
         reset(self.second)
+
+    @classmethod
+    def precompute(
+        cls, config: GeomGCNConfig, graph: Data, *, seed: int, root: Folder = None
+    ) -> StructuralNeighbourhood:
+        """The neighbourhoods, read or computed; the same graph always gets the same ones, whatever the seed."""
+        return structural_neighbourhood(
+            graph.edge_index,
+            graph.num_nodes,
+            embedding=config.embedding,
+            source=config.source,
+            benchmark=graph.get("benchmark"),
+            root=root,
+        )
+
+    @classmethod
+    def from_state(
+        cls, config: GeomGCNConfig, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
+    ) -> StructuralNeighbourhood:
+        """The saved neighbourhoods."""
+        return StructuralNeighbourhood.from_state(plain, tensors)
+
+    @classmethod
+    def inputs(
+        cls, config: GeomGCNConfig, graph: Data, *, precomputed: Precomputed | None, seed: int
+    ) -> tuple[Matrix, ...]:
+        """X, and the Â of all divisions."""
+        if not isinstance(precomputed, StructuralNeighbourhood):
+            raise InputError(
+                "Geom-GCN needs neighbourhoods: compute them with gcnsl.structure.structural_neighbourhood"
+            )
+        return fastest_form(graph.x), divided_adjacency(precomputed, graph.num_nodes)
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""

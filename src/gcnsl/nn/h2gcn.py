@@ -1,54 +1,92 @@
 """H2GCN (Zhu et al., 2020), which keeps a node, its neighbours, its second neighbours and all rounds separate."""
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.errors import InputError
+from gcnsl.nn.config import H2GCNConfig
 from gcnsl.nn.dropout import dropout
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.preprocessing import normalized_adjacency
-from gcnsl.options import option
-from gcnsl.sparse import Matrix, adjacency_matrix, fastest_form
+from gcnsl.sparse import (
+    SPARSE_SHARE,
+    Matrix,
+    SparseMatrix,
+    adjacency_matrix,
+    csr_tensor,
+    fastest_form,
+    pairs_in_two_steps,
+)
+
+MOST_BYTES = 2 << 30
+"""The largest Â₂, in memory."""
+BYTES_PER_PAIR = 20
+"""Of a sparse Â₂: place and value of an entry, also in the transpose, and where it is there."""
+BLOCK_ENTRIES = 1 << 22
+"""About so many entries of A² are computed at a time."""
 
 
-@dataclass(frozen=True)
-class H2GCNConfig(ModelConfig):
-    """Hyper-parameters of :class:`H2GCN`: one round is H2GCN-1, two are H2GCN-2."""
+def two_hop_adjacency(edge_index: Tensor, num_nodes: int) -> Matrix:
+    """Â₂ = D^-1/2 A₂ D^-1/2 (n × n), where A₂ joins the nodes at distance exactly 2; dense if it has many entries.
 
-    hidden_channels: int = option(64, "Width of the embedding.", least=1)
-    rounds: int = option(2, "Rounds of aggregation; each doubles the width.", least=1, most=8)
-    dropout: float = option(0.5, "Dropout before the last linear map.", least=0, below=1)
-    relu: bool = option(True, "Whether the embedding ends in a ReLU.")
+    The rows of A² are computed a few at a time, once to count what remains of them and once to store it, so that memory
+    is that of the result.
 
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, Â₁ and Â₂."""
-        n = graph.num_nodes
-        hops = (graph.edge_index, two_hop_edges(graph.edge_index, n))
-        adjacencies = (normalized_adjacency(edges, n, self_loops=False) for edges in hops)
-        return fastest_form(graph.x), *map(fastest_form, adjacencies)
+    Raises:
+        InputError: If the result might take more than :data:`MOST_BYTES`, which is known beforehand.
+    """
+    n, pairs = num_nodes, pairs_in_two_steps(edge_index, num_nodes)
+    needed = min(BYTES_PER_PAIR * pairs, 4 * n * n)
+    if needed > MOST_BYTES:
+        raise InputError(
+            f"H2GCN joins every node to all nodes two steps away: in this graph up to {pairs:,} pairs, which take "
+            f"{needed / 2**30:,.0f} GiB, and at most {MOST_BYTES / 2**30:.0f} are allowed; use another method, or "
+            "leave out the nodes with the most neighbours"
+        )
+    near = adjacency_matrix(edge_index, n, self_loops=False).astype(bool)
+    degree = np.concatenate([np.diff(rows.indptr) for _, rows in _two_hop_rows(near)])
+    root = (torch.from_numpy(degree).clamp(min=1).to(torch.get_default_dtype()) ** -0.5).numpy()
+    start = np.concatenate([[0], np.cumsum(degree)])
+    if start[-1] > SPARSE_SHARE * n * n:
+        dense = np.empty((n, n), root.dtype)
+        for own, rows in _two_hop_rows(near):
+            np.multiply(rows.toarray(), root[own, None], out=dense[own])
+        return torch.from_numpy(np.multiply(dense, root, out=dense))
+    column, values = np.empty(start[-1], np.int32), np.empty(start[-1], root.dtype)
+    for own, rows in _two_hop_rows(near):
+        entries = slice(start[own.start], start[own.stop])
+        column[entries] = rows.indices
+        values[entries] = np.repeat(root[own], degree[own]) * root[rows.indices]
+    pattern = torch.from_numpy(start.astype(np.int32)), torch.from_numpy(column)
+    return SparseMatrix(csr_tensor(*pattern, torch.from_numpy(values), (n, n)))
 
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "H2GCN":
-        """The model for this number of features and classes."""
-        return self.make(H2GCN, in_channels=in_channels, out_channels=out_channels)
+
+def _two_hop_rows(near: sp.csr_array) -> Iterator[tuple[slice, sp.csr_array]]:
+    """The rows of A₂ with sorted columns and entries 1, a few at a time, from A without loops."""
+    n = near.shape[0]
+    nearer = (near + sp.eye_array(n, dtype=bool, format="csr")).astype(np.int8)
+    most = np.minimum(near @ np.diff(near.indptr).astype(np.float64), n)  # entries of the rows of A²
+    block = np.cumsum(most) // BLOCK_ENTRIES
+    bounds = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), n]
+    for first, last in itertools.pairwise(bounds):
+        walks = (near[first:last] @ near).astype(np.int8)
+        rows = (walks - nearer[first:last]).tocsr()  # 1 at distance 2, 0 or -1 nearer
+        rows.data[rows.data < 0] = 0
+        rows.eliminate_zeros()
+        rows.sort_indices()
+        yield slice(first, last), rows
 
 
-def two_hop_edges(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """The pairs of nodes at distance exactly 2 (2 × E₂, sorted)."""
-    near = adjacency_matrix(edge_index, num_nodes, self_loops=False)
-    closer = (near + sp.eye_array(num_nodes, dtype=np.float32, format="csr")).sign()
-    walks = (near @ near).sign()
-    strict = (walks - walks.multiply(closer)).tocsr()
-    strict.eliminate_zeros()
-    strict.sort_indices()
-    return torch.from_numpy(np.stack(strict.nonzero()).astype(np.int64))
-
-
-class H2GCN(nn.Module):
+@declared_by(H2GCNConfig)
+class H2GCN(GraphModel):
     r"""Rounds of aggregation over one and two hops, without weights. The classifier sees all rounds.
 
     .. math::
@@ -58,14 +96,6 @@ class H2GCN(nn.Module):
 
     Â₁ joins neighbours, Â₂ nodes at distance exactly 2, both without loops and symmetrically normalised; σ is ReLU or
     nothing. The forward pass returns the logits, Z before the softmax.
-
-    Args:
-        in_channels: Number of features per node (d).
-        hidden_channels: Columns of W_e (p).
-        out_channels: Number of classes (C).
-        rounds: Number of rounds of aggregation (K).
-        dropout: Dropout before W_c.
-        relu: Whether σ is ReLU.
 
     Shapes:
         x (n × d), one_hop Â₁ (n × n) and two_hop Â₂ (n × n), each dense or sparse → n × C.
@@ -78,13 +108,11 @@ class H2GCN(nn.Module):
         hidden_channels: int,
         out_channels: int,
         *,
-        rounds: int = 2,
-        dropout: float = 0.5,
-        relu: bool = True,
+        rounds: int = H2GCNConfig.rounds,
+        dropout: float = H2GCNConfig.dropout,
+        relu: bool = H2GCNConfig.relu,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
-        H2GCNConfig.check(hidden_channels=hidden_channels, rounds=rounds, dropout=dropout, relu=relu)
         self.rounds, self.dropout, self.relu = rounds, dropout, relu
         self.lin_embed = FeatureLinear(in_channels, hidden_channels, bias=False)
         self.lin_out = FeatureLinear((2 ** (rounds + 1) - 1) * hidden_channels, out_channels, bias=False)
@@ -93,6 +121,14 @@ class H2GCN(nn.Module):
         """Draw new weights."""
         self.lin_embed.reset_parameters()
         self.lin_out.reset_parameters()
+
+    @classmethod
+    def inputs(cls, config: H2GCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, Â₁ and Â₂."""
+        n = graph.num_nodes
+        two_hop = two_hop_adjacency(graph.edge_index, n)
+        one_hop = normalized_adjacency(graph.edge_index, n, self_loops=False)
+        return fastest_form(graph.x), fastest_form(one_hop), two_hop
 
     def forward(self, x: Matrix, one_hop: Matrix, two_hop: Matrix) -> Tensor:
         """Logits of every node (n × C)."""

@@ -1,10 +1,8 @@
 """Normalisation between the layers of a deep network."""
 
-from typing import Literal
-
 from torch import nn
 
-HiddenNorm = Literal["none", "batch", "layer"]
+from gcnsl.nn.config import HiddenNorm
 
 
 def hidden_norm(kind: HiddenNorm, channels: int) -> nn.Module:

@@ -1,39 +1,18 @@
 """LINKX (Lim et al., 2021): the rows of A as features, beside X."""
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
-from gcnsl.nn.config import DirectedConfig, Precomputed, check_channels
+from gcnsl.nn.config import LINKXConfig
 from gcnsl.nn.dropout import dropout
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import Direction, FeatureNorm, links_to_known
-from gcnsl.options import option
+from gcnsl.nn.preprocessing import links_to_known
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
-
-
-@dataclass(frozen=True)
-class LINKXConfig(DirectedConfig):
-    """Hyper-parameters of :class:`LINKX`."""
-
-    feature_norm: FeatureNorm = option("none", DirectedConfig.described()[0].meaning)
-    direction: Direction = option("out", DirectedConfig.described()[-1].meaning)
-    hidden_channels: int = option(64, "Width of all layers but the last.", least=1)
-    link_layers: int = option(1, "Number of linear maps of MLP_A.", least=1, most=64)
-    feature_layers: int = option(1, "Number of linear maps of MLP_X.", least=1, most=64)
-    num_layers: int = option(2, "Number of linear maps of MLP_f.", least=1, most=64)
-    dropout: float = option(0.5, "Dropout before each linear map of MLP_f but the first.", least=0, below=1)
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, and the links of each node to the nodes of the training graph, with their weights if they have some."""
-        return fastest_form(graph.x), links_to_known(graph, self.direction)
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "LINKX":
-        """The model for this number of features, classes and nodes."""
-        return self.make(LINKX, in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
 
 
 class NormalizedMLP(nn.Module):
@@ -60,7 +39,8 @@ class NormalizedMLP(nn.Module):
         return h
 
 
-class LINKX(nn.Module):
+@declared_by(LINKXConfig)
+class LINKX(GraphModel):
     r"""A perceptron of the rows of A, one of the rows of X, and one of both together; no node sees a neighbour's X.
 
     .. math::
@@ -69,16 +49,6 @@ class LINKX(nn.Module):
 
     It computes the same as torch_geometric's ``LINKX``, but X may be sparse, and nodes may be added later: they are
     known by their links to the nodes of the training graph. The forward pass returns the logits, Z before the softmax.
-
-    Args:
-        in_channels: Number of features per node (d).
-        hidden_channels: Width of all layers but the last (p).
-        out_channels: Number of classes (C).
-        num_nodes: Number of nodes of the training graph (N).
-        link_layers: Number of linear maps of MLP_A.
-        feature_layers: Number of linear maps of MLP_X.
-        num_layers: Number of linear maps of MLP_f.
-        dropout: Dropout before each linear map of MLP_f but the first.
 
     Shapes:
         x (n × d), dense or sparse; links A (n × N) → n × C. H_A and H_X have p columns.
@@ -91,15 +61,12 @@ class LINKX(nn.Module):
         out_channels: int,
         num_nodes: int,
         *,
-        link_layers: int = 1,
-        feature_layers: int = 1,
-        num_layers: int = 2,
-        dropout: float = 0.5,
+        link_layers: int = LINKXConfig.link_layers,
+        feature_layers: int = LINKXConfig.feature_layers,
+        num_layers: int = LINKXConfig.num_layers,
+        dropout: float = LINKXConfig.dropout,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels, num_nodes=num_nodes)
-        LINKXConfig.check(hidden_channels=hidden_channels, link_layers=link_layers, feature_layers=feature_layers)
-        LINKXConfig.check(num_layers=num_layers, dropout=dropout)
         self.mlp_links = NormalizedMLP([num_nodes, *[hidden_channels] * link_layers])
         self.mlp_x = NormalizedMLP([in_channels, *[hidden_channels] * feature_layers])
         self.mix_links = FeatureLinear(hidden_channels, hidden_channels, bias=False)
@@ -110,6 +77,11 @@ class LINKX(nn.Module):
         """Draw new weights."""
         for part in self.children():
             reset(part)
+
+    @classmethod
+    def inputs(cls, config: LINKXConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, and the links of each node to the nodes of the training graph, with their weights if they have some."""
+        return fastest_form(graph.x), links_to_known(graph, config.direction)
 
     def forward(self, x: Matrix, links: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""

@@ -1,48 +1,18 @@
 """MixHop (Abu-El-Haija et al., 2019): powers of Â side by side."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
-from gcnsl.errors import ArgumentError
-from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.nn.config import MixHopConfig
 from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import FeatureNorm, graph_adjacency
-from gcnsl.options import option
+from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
-
-
-@dataclass(frozen=True)
-class MixHopConfig(ModelConfig):
-    """Hyper-parameters of :class:`MixHop`."""
-
-    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
-
-    feature_norm: FeatureNorm = option("l2", ModelConfig.described()[0].meaning)
-    power_channels: int = option(64, "Width of the hidden layers for each power; their width is the sum.", least=1)
-    powers: tuple[int, ...] = option((0, 1, 2), "The powers of Â; all different.", least=0, most=64)
-    num_layers: int = option(2, "Number of layers.", least=1, most=64)
-    input_dropout: float = option(0.7, "Dropout on X.", least=0, below=1)
-    dropout: float = option(0.9, "Dropout before each layer but the first.", least=0, below=1)
-    self_loops: bool = option(True, "Whether Â has a loop at every node.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.powers or len(set(self.powers)) < len(self.powers):
-            raise ArgumentError("powers", self.powers, "must be one or more different whole numbers, such as [0, 1, 2]")
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X and Â, with the weights of the edges if they have some."""
-        return fastest_form(graph.x), graph_adjacency(graph, self_loops=self.self_loops, norm="symmetric")
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "MixHop":
-        """The model for this number of features and classes."""
-        return self.make(MixHop, in_channels=in_channels, out_channels=out_channels)
 
 
 class MixHopConvolution(nn.Module):
@@ -78,7 +48,8 @@ class MixHopConvolution(nn.Module):
         return torch.cat(done, dim=1) + self.bias
 
 
-class MixHop(nn.Module):
+@declared_by(MixHopConfig)
+class MixHop(GraphModel):
     r"""MixHop layers with batch normalisation and ReLU between them; the last one's powers are averaged with weights.
 
     .. math::
@@ -87,17 +58,8 @@ class MixHop(nn.Module):
         Z &= \mathrm{softmax}\Big(\sum_{j \in P} \mathrm{softmax}(q)_j
             \big(\hat A^j H^{(L-1)} W^{(L)}_j + b^{(L)}_j\big)\Big)
 
-    The forward pass returns the logits, Z before the softmax.
-
-    Args:
-        in_channels: Number of features per node (d).
-        power_channels: Columns of each W_j but the last layer's. A hidden layer has ``|P|`` times as many: what H2GCN's
-            experiments give is this total over three powers, 64 (here 21) or 192 (here 64).
-        out_channels: Number of classes (C).
-        powers: The powers of Â (P), all different.
-        num_layers: Number of layers (L).
-        input_dropout: Dropout on X.
-        dropout: Dropout before each layer but the first.
+    A hidden layer has ``|P|`` times ``power_channels`` columns: what H2GCN's experiments give is this total over three
+    powers, 64 (here 21) or 192 (here 64). The forward pass returns the logits, Z before the softmax.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.
@@ -109,15 +71,12 @@ class MixHop(nn.Module):
         power_channels: int,
         out_channels: int,
         *,
-        powers: tuple[int, ...] = (0, 1, 2),
-        num_layers: int = 2,
-        input_dropout: float = 0.7,
-        dropout: float = 0.9,
+        powers: tuple[int, ...] = MixHopConfig.powers,
+        num_layers: int = MixHopConfig.num_layers,
+        input_dropout: float = MixHopConfig.input_dropout,
+        dropout: float = MixHopConfig.dropout,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
-        MixHopConfig.check(power_channels=power_channels, powers=powers, num_layers=num_layers)
-        MixHopConfig.check(input_dropout=input_dropout, dropout=dropout)
         self.out_channels, self.input_dropout, self.dropout = out_channels, input_dropout, dropout
         hidden = len(powers) * power_channels
         inputs = [in_channels, *[hidden] * (num_layers - 1)]
@@ -132,6 +91,11 @@ class MixHop(nn.Module):
         reset(self.convs)
         reset(self.norms)
         nn.init.zeros_(self.power_scores)
+
+    @classmethod
+    def inputs(cls, config: MixHopConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X and Â, with the weights of the edges if they have some."""
+        return fastest_form(graph.x), graph_adjacency(graph, self_loops=config.self_loops, norm="symmetric")
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""

@@ -1,40 +1,21 @@
 """The multi-layer perceptron, which classifies by the features alone."""
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
-from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.nn.config import MLPConfig
 from gcnsl.nn.dropout import drop_entries, dropout
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.linear import FeatureLinear
-from gcnsl.options import option
 from gcnsl.sparse import Matrix, fastest_form
 
 
-@dataclass(frozen=True)
-class MLPConfig(ModelConfig):
-    """Hyper-parameters of :class:`MLP`."""
-
-    node_columns: ClassVar[frozenset[int] | None] = frozenset()
-
-    hidden_channels: int = option(64, "Width of the hidden layers.", least=1)
-    num_layers: int = option(2, "Number of linear maps.", least=1, most=64)
-    dropout: float = option(0.5, "Dropout before each linear map.", least=0, below=1)
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X; the edges are ignored."""
-        return (fastest_form(graph.x),)
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "MLP":
-        """The model for this number of features and classes."""
-        return self.make(MLP, in_channels=in_channels, out_channels=out_channels)
-
-
-class MLP(nn.Module):
+@declared_by(MLPConfig)
+class MLP(GraphModel):
     r"""Linear maps with ReLU between them.
 
     .. math::
@@ -43,23 +24,20 @@ class MLP(nn.Module):
 
     The forward pass returns the logits, Z before the softmax.
 
-    Args:
-        in_channels: Number of features per node (d).
-        hidden_channels: Width of every layer but the last.
-        out_channels: Number of classes (C).
-        num_layers: Number of linear maps (L).
-        dropout: Dropout before each linear map.
-
     Shapes:
         x (n × d), dense or sparse → n × C.
     """
 
     def __init__(
-        self, in_channels: int, hidden_channels: int, out_channels: int, *, num_layers: int = 2, dropout: float = 0.5
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        num_layers: int = MLPConfig.num_layers,
+        dropout: float = MLPConfig.dropout,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
-        MLPConfig.check(hidden_channels=hidden_channels, num_layers=num_layers, dropout=dropout)
         self.dropout = dropout
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.lins = nn.ModuleList(FeatureLinear(*pair) for pair in pairwise(widths))
@@ -67,6 +45,11 @@ class MLP(nn.Module):
     def reset_parameters(self) -> None:
         """Draw new weights."""
         reset(self.lins)
+
+    @classmethod
+    def inputs(cls, config: MLPConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X; the edges are ignored."""
+        return (fastest_form(graph.x),)
 
     def forward(self, x: Matrix) -> Tensor:
         """Logits of every node (n × C)."""

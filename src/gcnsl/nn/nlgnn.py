@@ -1,56 +1,29 @@
 """NLGNN (Liu et al., 2020), a convolution over the nodes sorted by a learned score."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
-from gcnsl.errors import ArgumentError, InputError
-from gcnsl.nn.config import ModelConfig, Precomputed, check_channels
+from gcnsl.errors import InputError
+from gcnsl.nn.config import NLGNNConfig
 from gcnsl.nn.dropout import dropout
 from gcnsl.nn.gcn import GCN
+from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.mlp import MLP
 from gcnsl.nn.preprocessing import normalized_adjacency
-from gcnsl.options import option
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
 Embedding = Literal["mlp", "gcn"]
 
 
-@dataclass(frozen=True)
-class NLGNNConfig(ModelConfig):
-    """Hyper-parameters of :class:`NLGNN`."""
-
-    hidden_channels: int = option(48, "Width of the embedding's hidden layer.", least=1)
-    embedding: Embedding = option("mlp", "The network that embeds the nodes.")
-    kernel_size: int = option(5, "Number of nodes in the window of a convolution; odd.", least=1)
-    dropout: float = option(0.5, "Dropout before the embedding's layers; a GCN reads all of X.", least=0, below=1)
-    conv_dropout: float = option(0.5, "Dropout between the convolutions.", least=0, below=1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.kernel_size % 2 == 0:
-            raise ArgumentError(
-                "kernel_size", self.kernel_size, "must be odd: each node is in the middle of its window"
-            )
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, and Â if the embedding is a GCN."""
-        x = fastest_form(graph.x)
-        return (x,) if self.embedding == "mlp" else (x, normalized_adjacency(graph.edge_index, graph.num_nodes))
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "NLGNN":
-        """The model for this number of features and classes."""
-        return self.make(NLGNN, in_channels=in_channels, out_channels=out_channels)
-
-
-class NLGNN(nn.Module):
+@declared_by(NLGNNConfig)
+class NLGNN(GraphModel):
     r"""Embed the nodes, sort them by a score, convolve them in that order, and classify by both results.
 
     .. math::
@@ -61,15 +34,6 @@ class NLGNN(nn.Module):
 
     The convolution's input is multiplied by the score, so that gradients reach the score. The learned graph joins nodes
     that are at most half a kernel apart in the order of s. The forward pass returns the logits, Z before the softmax.
-
-    Args:
-        in_channels: Number of features per node (d).
-        hidden_channels: Width of the embedding's hidden layer.
-        out_channels: Number of classes (C).
-        embedding: ``"mlp"`` or ``"gcn"``, each with two layers.
-        kernel_size: Number of nodes in the window of a convolution; odd.
-        dropout: Dropout before each layer of an MLP, or before the second layer of a GCN, as in the authors' code.
-        conv_dropout: Dropout between the convolutions.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n), for ``"gcn"`` → n × C.
@@ -83,15 +47,12 @@ class NLGNN(nn.Module):
         hidden_channels: int,
         out_channels: int,
         *,
-        embedding: Embedding = "mlp",
-        kernel_size: int = 5,
-        dropout: float = 0.5,
-        conv_dropout: float = 0.5,
+        embedding: Embedding = NLGNNConfig.embedding,
+        kernel_size: int = NLGNNConfig.kernel_size,
+        dropout: float = NLGNNConfig.dropout,
+        conv_dropout: float = NLGNNConfig.conv_dropout,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
-        NLGNNConfig.check(hidden_channels=hidden_channels, embedding=embedding)
-        NLGNNConfig.check(kernel_size=kernel_size, dropout=dropout, conv_dropout=conv_dropout)
         self.kernel_size, self.conv_dropout = kernel_size, conv_dropout
         embed: Callable[..., nn.Module] = MLP if embedding == "mlp" else partial(GCN, drop_features=False)
         self.embedding = embed(in_channels, hidden_channels, out_channels, dropout=dropout)
@@ -103,6 +64,12 @@ class NLGNN(nn.Module):
         """Draw new weights."""
         for part in (self.embedding, self.score, self.convs, self.lin_out):
             reset(part)
+
+    @classmethod
+    def inputs(cls, config: NLGNNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, and Â if the embedding is a GCN."""
+        x = fastest_form(graph.x)
+        return (x,) if config.embedding == "mlp" else (x, normalized_adjacency(graph.edge_index, graph.num_nodes))
 
     def forward(self, x: Matrix, adjacency: SparseMatrix | None = None) -> Tensor:
         """Logits of every node (n × C)."""

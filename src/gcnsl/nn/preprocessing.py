@@ -10,13 +10,10 @@ from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
 from gcnsl.checks import check_choice, check_number
+from gcnsl.nn.config import AdjacencyNorm, Direction, FeatureNorm
 from gcnsl.sparse import SparseMatrix, csr_tensor, from_scipy, to_scipy, weighted_edges_sorted
 
-FeatureNorm = Literal["none", "row", "l2"]
-AdjacencyNorm = Literal["symmetric", "row"]
 MatrixNorm = Literal[AdjacencyNorm, "row-sums"]
-Direction = Literal["undirected", "out", "in"]
-"""Whom a node sees: all its neighbours, those it points to, or those that point to it."""
 
 
 def normalize_features(x: Tensor, norm: FeatureNorm = "none") -> Tensor:

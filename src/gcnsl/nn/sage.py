@@ -1,39 +1,19 @@
 """GraphSAGE (Hamilton et al., 2017) with the mean as aggregator, of any depth."""
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
-from gcnsl.nn.config import DirectedConfig, Precomputed, check_channels
+from gcnsl.nn.config import HiddenNorm, SAGEConfig
 from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.hidden_norm import HiddenNorm, hidden_norm
+from gcnsl.nn.graph_model import GraphModel, declared_by
+from gcnsl.nn.hidden_norm import hidden_norm
 from gcnsl.nn.linear import FeatureLinear
 from gcnsl.nn.preprocessing import graph_adjacency
-from gcnsl.options import option
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
-
-
-@dataclass(frozen=True)
-class SAGEConfig(DirectedConfig):
-    """Hyper-parameters of :class:`SAGE`."""
-
-    hidden_channels: int = option(64, "Width of the hidden layers.", least=1)
-    num_layers: int = option(2, "Number of convolutions.", least=1, most=64)
-    dropout: float = option(0.5, "Dropout before each convolution.", least=0, below=1)
-    drop_features: bool = option(True, "Whether there is dropout before the first convolution, too.")
-    norm: HiddenNorm = option("none", "Normalisation before each ReLU: of columns (batch), of rows (layer) or none.")
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X and D⁻¹A, with the weights of the edges if they have some."""
-        mean = graph_adjacency(graph, self_loops=False, norm="row", direction=self.direction)
-        return fastest_form(graph.x), mean
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> "SAGE":
-        """The model for this number of features and classes."""
-        return self.make(SAGE, in_channels=in_channels, out_channels=out_channels)
 
 
 class SAGEConvolution(nn.Module):
@@ -58,7 +38,8 @@ class SAGEConvolution(nn.Module):
         return layer
 
 
-class SAGE(nn.Module):
+@declared_by(SAGEConfig)
+class SAGE(GraphModel):
     r"""Convolutions that keep a node apart from the mean of its neighbours, with ReLU between them.
 
     .. math::
@@ -67,15 +48,6 @@ class SAGE(nn.Module):
 
     All neighbours are used, not a sample of them. V is a linear skip already, so that with a normalisation ν and more
     layers this is the tuned GraphSAGE of Luo et al. (2024). The forward pass returns the logits, Z before the softmax.
-
-    Args:
-        in_channels: Number of features per node (d).
-        hidden_channels: Width of every layer but the last.
-        out_channels: Number of classes (C).
-        num_layers: Number of convolutions (L).
-        dropout: Dropout before each convolution.
-        drop_features: Whether there is dropout before the first convolution, too.
-        norm: The normalisation ν, see :func:`gcnsl.nn.hidden_norm.hidden_norm`.
 
     Shapes:
         x (n × d), dense or sparse; mean D⁻¹A (n × n) → n × C.
@@ -87,15 +59,12 @@ class SAGE(nn.Module):
         hidden_channels: int,
         out_channels: int,
         *,
-        num_layers: int = 2,
-        dropout: float = 0.5,
-        drop_features: bool = True,
-        norm: HiddenNorm = "none",
+        num_layers: int = SAGEConfig.num_layers,
+        dropout: float = SAGEConfig.dropout,
+        drop_features: bool = SAGEConfig.drop_features,
+        norm: HiddenNorm = SAGEConfig.norm,
     ) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
-        SAGEConfig.check(hidden_channels=hidden_channels, num_layers=num_layers, dropout=dropout)
-        SAGEConfig.check(drop_features=drop_features, norm=norm)
         self.dropout, self.drop_features = dropout, drop_features
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.convs = nn.ModuleList(SAGEConvolution(*pair) for pair in pairwise(widths))
@@ -105,6 +74,12 @@ class SAGE(nn.Module):
         """Draw new weights."""
         reset(self.convs)
         reset(self.norms)
+
+    @classmethod
+    def inputs(cls, config: SAGEConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X and D⁻¹A, with the weights of the edges if they have some."""
+        mean = graph_adjacency(graph, self_loops=False, norm="row", direction=config.direction)
+        return fastest_form(graph.x), mean
 
     def forward(self, x: Matrix, mean: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""

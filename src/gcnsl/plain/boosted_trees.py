@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED, check_whole
-from gcnsl.nn import Precomputed
-from gcnsl.nn.config import check_channels
-from gcnsl.options import option
+from gcnsl.nn.config import Folder, Precomputed
+from gcnsl.nn.graph_model import declared_by
 from gcnsl.plain.column_bins import BINS, column_bins, column_edges
-from gcnsl.plain.neighbour_columns import ABSENT, NeighbourColumnsConfig, Place, neighbour_blocks
+from gcnsl.plain.neighbour_columns import ABSENT, NeighbourColumns, Place, neighbour_blocks
+from gcnsl.plain.plain_config import BoostedTreesConfig, NeighbourColumnsConfig
 from gcnsl.plain.tree_walk import TreeWalk
 from gcnsl.sparse import Matrix, SparseMatrix, to_scipy
 
@@ -26,40 +26,8 @@ ROUNDS = 10
 """Rounds of boosting in a stage."""
 
 
-@dataclass(frozen=True)
-class BoostedTreesConfig(NeighbourColumnsConfig):
-    """Hyper-parameters of :class:`BoostedTrees`."""
-
-    components: int = option(
-        64, "If X has more columns, it is reduced to so many by a truncated singular value decomposition.", least=1
-    )
-    trees: int = option(200, "Largest number of trees for each class; ten are an epoch.", least=1, most=10_000)
-    learning_rate: float = option(0.05, "Share of each tree that is added.", above=0, most=1)
-    leaves: int = option(8, "Largest number of leaves of a tree.", least=2, most=4096)
-    leaf_nodes: int = option(10, "Smallest number of training nodes in a leaf.", least=1)
-
-    def precompute(self, graph: Data, *, seed: int) -> Precomputed | None:
-        """The places of the nodes in the graph and, for a wide X, its leading directions."""
-        place = Place.fit(graph)
-        if graph.num_features <= self.components:
-            return place
-        svd = TruncatedSVD(min(self.components, graph.num_nodes), random_state=seed).fit(to_scipy(graph.x))
-        return replace(place, basis=torch.from_numpy(svd.components_.T.copy()).float())
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X or what it is reduced to, the places of the nodes, and Â in each view."""
-        assert isinstance(precomputed, Place)
-        x, *others = super().inputs(graph, precomputed, seed=seed)
-        if precomputed.basis is not None:
-            return x @ precomputed.basis, *others
-        return x if isinstance(x, Tensor) else x.to_dense(), *others
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> BoostedTrees:
-        """The model for this number of classes."""
-        return self.make(BoostedTrees, out_channels=out_channels)
-
-
-class BoostedTrees(nn.Module):
+@declared_by(BoostedTreesConfig)
+class BoostedTrees(NeighbourColumns):
     r"""Trees that are fitted one after the other, by scikit-learn's ``HistGradientBoostingClassifier``.
 
     .. math::
@@ -69,14 +37,6 @@ class BoostedTrees(nn.Module):
     with a tree :math:`f_t` for each class and round, and the columns c of :class:`NeighbourColumnsConfig`, P being the
     places of the nodes. Ten rounds are a stage, so that their number is chosen on validation nodes. The forward pass
     returns the logits, in which those of the classes that have training nodes sum to 0.
-
-    Args:
-        out_channels: Number of classes (C).
-        hops: Largest power of Â (K).
-        trees: Largest number of trees for each class.
-        learning_rate: Share of each tree that is added.
-        leaves: Largest number of leaves of a tree.
-        leaf_nodes: Smallest number of training nodes in a leaf.
 
     Shapes:
         x (n × d); place (n × 36); views, one or three Â (n × n) → n × C.
@@ -94,16 +54,14 @@ class BoostedTrees(nn.Module):
         self,
         out_channels: int,
         *,
-        hops: int = 2,
-        trees: int = 200,
-        learning_rate: float = 0.05,
-        leaves: int = 8,
-        leaf_nodes: int = 10,
+        hops: int = BoostedTreesConfig.hops,
+        trees: int = BoostedTreesConfig.trees,
+        learning_rate: float = BoostedTreesConfig.learning_rate,
+        leaves: int = BoostedTreesConfig.leaves,
+        leaf_nodes: int = BoostedTreesConfig.leaf_nodes,
     ) -> None:
         super().__init__()
-        check_channels(out_channels=out_channels)
         options: dict[str, Any] = {"learning_rate": learning_rate, "leaves": leaves, "leaf_nodes": leaf_nodes}
-        BoostedTreesConfig.check(hops=hops, trees=trees, **options)
         self.hops, self.trees, self._options = hops, trees, options
         self.walk = TreeWalk(trees * out_channels, 2 * leaves - 1)
         self.register_buffer("bias", torch.zeros(out_channels))
@@ -116,6 +74,28 @@ class BoostedTrees(nn.Module):
         outputs = check_whole("outputs", int(self.outputs), least=1, most=len(self.bias))
         if int(self.walk.used) % outputs:
             raise ValueError(f"{int(self.walk.used)} trees can't be shared among {outputs} outputs")
+
+    @classmethod
+    def precompute(
+        cls, config: BoostedTreesConfig, graph: Data, *, seed: int, root: Folder = None
+    ) -> Precomputed | None:
+        """The places of the nodes in the graph and, for a wide X, its leading directions."""
+        place = Place.fit(graph)
+        if graph.num_features <= config.components:
+            return place
+        svd = TruncatedSVD(min(config.components, graph.num_nodes), random_state=seed).fit(to_scipy(graph.x))
+        return replace(place, basis=torch.from_numpy(svd.components_.T.copy()).float())
+
+    @classmethod
+    def inputs(
+        cls, config: NeighbourColumnsConfig, graph: Data, *, precomputed: Precomputed | None, seed: int
+    ) -> tuple[Matrix, ...]:
+        """X or what it is reduced to, the places of the nodes, and Â in each view."""
+        assert isinstance(precomputed, Place)
+        x, *others = super().inputs(config, graph, precomputed=precomputed, seed=seed)
+        if precomputed.basis is not None:
+            return x @ precomputed.basis, *others
+        return x if isinstance(x, Tensor) else x.to_dense(), *others
 
     def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
         """Grow ten trees of each class at a time."""

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from gcnsl.checks import UNLABELLED
-from gcnsl.nn import ModelConfig
-from gcnsl.nn.config import Standardize, check_channels
-from gcnsl.nn.preprocessing import FeatureNorm
+from gcnsl.nn.graph_model import GraphModel
 
 PRIOR_SHARE = 0.01
 """How much of each probability comes from the frequencies of the classes, so that none is 0."""
 
 
-@dataclass(frozen=True)
-class VotesConfig(ModelConfig):
-    """The configuration of a model that does not read the features, so that nothing needs to be done to them."""
-
-    feature_norm: ClassVar[FeatureNorm] = "none"  # type: ignore[misc]  # it is no option here
-    standardize: ClassVar[Standardize] = "never"  # type: ignore[misc]
-
-
-class ClassVotes(nn.Module):
+class ClassVotes(GraphModel):
     r"""The labels of the training nodes, and class probabilities made of votes.
 
     .. math:: p_{ic} = (1 - \lambda) \frac{v_{ic}}{\sum_b v_{ib}} + \lambda \pi_c, \qquad \lambda = 0.01,
@@ -45,7 +32,6 @@ class ClassVotes(nn.Module):
 
     def __init__(self, num_nodes: int, out_channels: int) -> None:
         super().__init__()
-        check_channels(num_nodes=num_nodes, out_channels=out_channels)
         self.register_buffer("labels", torch.zeros(num_nodes, out_channels))
         self.register_buffer("prior", torch.full((out_channels,), 1 / out_channels))
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,33 +11,17 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED, check_whole
-from gcnsl.nn import Precomputed
+from gcnsl.nn.graph_model import declared_by
 from gcnsl.nn.preprocessing import graph_adjacency
-from gcnsl.options import option
-from gcnsl.plain.class_votes import ClassVotes, VotesConfig
+from gcnsl.plain.class_votes import ClassVotes
+from gcnsl.plain.plain_config import LabelPropagationConfig
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
 MOST_STEPS = 10_000
 """Scores have settled long before; a file that asks for more is damaged."""
 
 
-@dataclass(frozen=True)
-class LabelPropagationConfig(VotesConfig):
-    """Hyper-parameters of :class:`LabelPropagation`."""
-
-    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
-
-    alpha: float = option(0.9, "How much of a node's scores comes from its neighbours in each step.", above=0, most=1)
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, which is ignored, and Â without loops."""
-        return fastest_form(graph.x), graph_adjacency(graph, self_loops=False, norm="symmetric")
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> LabelPropagation:
-        """The model for this number of nodes and classes."""
-        return self.make(LabelPropagation, num_nodes=num_nodes, out_channels=out_channels)
-
-
+@declared_by(LabelPropagationConfig)
 class LabelPropagation(ClassVotes):
     r"""Scores that spread from the training nodes along the edges.
 
@@ -50,26 +33,25 @@ class LabelPropagation(ClassVotes):
     validation nodes: where neighbours disagree, two steps can be better than one or three. With weights of classes, the
     rows of Y are multiplied by them, scaled so that the largest is 1.
 
-    Args:
-        num_nodes: Number of nodes of the training graph.
-        out_channels: Number of classes (C).
-        alpha: Share of the neighbours in a step.
-
     Shapes:
         x, ignored; adjacency Â (n × n) → n × C.
     """
 
     steps: Tensor
 
-    def __init__(self, num_nodes: int, out_channels: int, *, alpha: float = 0.9) -> None:
+    def __init__(self, num_nodes: int, out_channels: int, *, alpha: float = LabelPropagationConfig.alpha) -> None:
         super().__init__(num_nodes, out_channels)
-        LabelPropagationConfig.check(alpha=alpha)
         self.alpha = alpha
         self.register_buffer("steps", torch.tensor(0))
         self.register_load_state_dict_post_hook(LabelPropagation._check_loaded)  # type: ignore[no-untyped-call]
 
     def _check_loaded(self, _: Any) -> None:
         check_whole("steps", int(self.steps), most=MOST_STEPS)
+
+    @classmethod
+    def inputs(cls, config: LabelPropagationConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, which is ignored, and Â without loops."""
+        return fastest_form(graph.x), graph_adjacency(graph, self_loops=False, norm="symmetric")
 
     def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
         """Take one step after the other."""

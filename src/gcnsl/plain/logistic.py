@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +12,13 @@ import torch
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from torch import Tensor, nn
+from torch import Tensor
 
 from gcnsl.checks import UNLABELLED
-from gcnsl.nn.config import check_channels
-from gcnsl.plain.neighbour_columns import ABSENT, PLACE_COLUMNS, VIEWS, NeighbourColumnsConfig, neighbour_blocks
+from gcnsl.errors import InputError
+from gcnsl.nn.graph_model import declared_by
+from gcnsl.plain.neighbour_columns import ABSENT, PLACE_COLUMNS, VIEWS, NeighbourColumns
+from gcnsl.plain.plain_config import LogisticConfig
 from gcnsl.sparse import SPARSE_SHARE, Matrix, SparseMatrix, to_scipy
 
 Floats = NDArray[np.float64]
@@ -26,20 +27,14 @@ FIRST, FACTOR = 0.1, 10**0.5
 PLACE_LENGTH = 0.1
 """Root mean square of the lengths of P's rows, in units of that of X, so that features count for more than the place.
 On validation nodes of six graphs, .03 to .3 did about as well, and 1 cost up to 7 points."""
+MOST_BYTES = 2 << 30
+"""The largest table of means of sparse features."""
 LARGEST_GRAM = 4096
 """Up to so many training nodes, the matrix of the products between their rows is used."""
 
 
-@dataclass(frozen=True)
-class LogisticConfig(NeighbourColumnsConfig):
-    """Hyper-parameters of :class:`Logistic`."""
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> Logistic:
-        """The model for this number of features and classes."""
-        return self.make(Logistic, in_channels=in_channels, out_channels=out_channels)
-
-
-class Logistic(nn.Module):
+@declared_by(LogisticConfig)
+class Logistic(NeighbourColumns):
     r"""A linear model of all columns, fitted by scikit-learn.
 
     .. math::
@@ -51,11 +46,6 @@ class Logistic(nn.Module):
     (:data:`PLACE_LENGTH`); W takes this up afterwards. From stage to stage the inverse penalty C grows by √10; the
     first is 0.1. The forward pass returns the logits.
 
-    Args:
-        in_channels: Number of features per node (d).
-        out_channels: Number of classes (C).
-        hops: Largest power of Â (K).
-
     Shapes:
         x (n × d), dense or sparse; place (n × 36); views, one or three Â (n × n) → n × C.
     """
@@ -63,10 +53,8 @@ class Logistic(nn.Module):
     weight: Tensor
     bias: Tensor
 
-    def __init__(self, in_channels: int, out_channels: int, *, hops: int = 2) -> None:
+    def __init__(self, in_channels: int, out_channels: int, *, hops: int = LogisticConfig.hops) -> None:
         super().__init__()
-        check_channels(in_channels=in_channels, out_channels=out_channels)
-        LogisticConfig.check(hops=hops)
         self.hops, self.in_channels = hops, in_channels
         columns = (1 + len(VIEWS) * hops) * in_channels + PLACE_COLUMNS
         self.register_buffer("weight", torch.zeros(out_channels, columns))
@@ -131,7 +119,15 @@ class _Table(NamedTuple):
 def _scaled_columns(inputs: Sequence[Matrix], rows: NDArray[np.int64], hops: int) -> _Table:
     """The columns of the training nodes; those of features may be sparse, so nothing is subtracted from them."""
     x, views = _as_numpy(inputs[0]), [_as_numpy(view) for view in inputs[2:]]
-    blocks = [block[rows] for block in neighbour_blocks(x, views, hops)]
+    if sp.issparse(x):
+        _check_size(x, views, hops, rows)
+    blocks = [x[rows]]
+    for adjacency in views:
+        block = x
+        for hop in range(hops):
+            last = hop == hops - 1
+            block = (adjacency[rows] if last else adjacency) @ block
+            blocks.append(block if last else block[rows])
     length = np.sqrt((blocks[0] ** 2).sum() / len(rows)) or 1.0
     place = _as_numpy(inputs[1])[rows]
     mean, std = place.mean(axis=0), place.std(axis=0)
@@ -142,6 +138,25 @@ def _scaled_columns(inputs: Sequence[Matrix], rows: NDArray[np.int64], hops: int
         columns = columns.toarray()
     scale = np.concatenate([np.full(len(blocks) * x.shape[1], length), std])
     return _Table(columns, scale, np.concatenate([np.zeros(len(scale) - PLACE_COLUMNS), mean]))
+
+
+def _check_size(x: sp.csr_array, views: Sequence[Any], hops: int, rows: NDArray[np.int64]) -> None:
+    """Refuse means over neighbours that would fill a sparse X, before they are computed."""
+    most, d = np.diff(x.indptr).astype(np.float64), x.shape[1]
+    entries, blocks = most[rows].sum(), 1 + len(views) * hops
+    for adjacency in views:
+        pattern, filled = adjacency.astype(bool).astype(np.float64), most
+        for hop in range(hops):
+            filled = np.minimum(pattern @ filled, d)
+            entries += filled[rows].sum() if hop == hops - 1 else filled.sum()
+    is_full = entries > SPARSE_SHARE * len(rows) * blocks * d
+    needed = 8 * len(rows) * blocks * d if is_full else 12 * entries
+    if needed > MOST_BYTES:
+        raise InputError(
+            f"logistic regression takes the means of {d:,} sparse features over neighbours, which here are hardly "
+            f"sparse: they take {needed / 2**30:,.0f} GiB, and at most {MOST_BYTES / 2**30:.0f} are allowed; "
+            f"set hops below {hops}, or use another method"
+        )
 
 
 def _as_numpy(matrix: Matrix) -> Any:

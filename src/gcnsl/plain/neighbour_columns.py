@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import degree
 
-from gcnsl.nn import ModelConfig, Precomputed
-from gcnsl.nn.config import used_with
-from gcnsl.nn.preprocessing import Direction, FeatureNorm, graph_adjacency, oriented_edges
-from gcnsl.options import option
+from gcnsl.nn.config import Direction, Folder, Precomputed
+from gcnsl.nn.graph_model import GraphModel
+from gcnsl.nn.preprocessing import graph_adjacency, oriented_edges
+from gcnsl.plain.plain_config import NeighbourColumnsConfig
 from gcnsl.sparse import Matrix, fastest_form
 from gcnsl.structure import StructuralFeatures
 from gcnsl.structure.structural_features import FEATURE_NAMES
@@ -53,40 +53,35 @@ class Place:
         return {}, self.structure.state() | ({} if self.basis is None else {"basis": self.basis})
 
 
-@dataclass(frozen=True)
-class NeighbourColumnsConfig(ModelConfig):
-    r"""How the columns are made: :math:`X, \hat A X, \hat A^2 X, \dots`, degrees and a spectral embedding of A.
+class NeighbourColumns(GraphModel):
+    """A model that reads these columns, see :class:`gcnsl.plain.plain_config.NeighbourColumnsConfig`."""
 
-    :math:`\hat A = D^{-1} A` has no loops, so that a row of :math:`\hat A X` is the mean over a node's neighbours. In a
-    graph with directions, means along out-arcs and along in-arcs are further columns.
-    """
-
-    feature_norm: FeatureNorm = option("none", ModelConfig.described()[0].meaning)
-    hops: int = option(2, "Means over neighbours are taken up to so many times in a row.", least=0, most=8)
-    direction: Literal["undirected", "both"] = option(
-        "both", "Whether means are also taken along out-arcs and in-arcs (both), if edges have directions."
-    )
-
-    @property
-    def uses(self) -> frozenset[str]:
-        """The weights, and the directions unless the graph is seen as undirected."""
-        return used_with(self.direction)
-
-    def precompute(self, graph: Data, *, seed: int) -> Precomputed | None:
+    @classmethod
+    def precompute(cls, config: Any, graph: Data, *, seed: int, root: Folder = None) -> Precomputed | None:
         """The places of the nodes in the graph."""
         return Place.fit(graph)
 
+    @classmethod
     def from_state(
-        self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
+        cls,
+        config: NeighbourColumnsConfig,
+        plain: dict[str, Any],
+        tensors: dict[str, Tensor],
+        graph: Data,
+        *,
+        seed: int,
     ) -> Precomputed | None:
         """The same from what was saved."""
         structure = StructuralFeatures.from_state(tensors, graph.num_nodes)
         return Place(structure, structure.of(graph.edge_index, graph.num_nodes), tensors.get("basis"))
 
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
+    @classmethod
+    def inputs(
+        cls, config: NeighbourColumnsConfig, graph: Data, *, precomputed: Precomputed | None, seed: int
+    ) -> tuple[Matrix, ...]:
         """X, the places of the nodes (n × 36), and Â in each view: one, or three if edges have directions."""
         assert isinstance(precomputed, Place)
-        views = VIEWS if self.direction == "both" and "arc_index" in graph else VIEWS[:1]
+        views = VIEWS if config.direction == "both" and "arc_index" in graph else VIEWS[:1]
         arcs = oriented_edges(graph, "out")[0] if len(views) > 1 else graph.edge_index
         degrees = [degree(end, graph.num_nodes).log1p()[:, None] for end in arcs]
         place = torch.cat([precomputed.values, *degrees], dim=1)

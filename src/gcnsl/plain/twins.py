@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from sklearn.preprocessing import normalize
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.nn import Precomputed
-from gcnsl.nn.config import used_with
-from gcnsl.nn.preprocessing import Direction, links_to_known
-from gcnsl.options import option
-from gcnsl.plain.class_votes import ClassVotes, VotesConfig
+from gcnsl.nn.config import Direction
+from gcnsl.nn.graph_model import declared_by
+from gcnsl.nn.preprocessing import links_to_known
+from gcnsl.plain.class_votes import ClassVotes
+from gcnsl.plain.plain_config import TwinsConfig
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, to_scipy
 
 BLOCK = 1 << 22
@@ -27,28 +27,7 @@ TIE = 1e-9
 """Cosines that differ by less are equal up to rounding."""
 
 
-@dataclass(frozen=True)
-class TwinsConfig(VotesConfig):
-    """Hyper-parameters of :class:`Twins`."""
-
-    direction: Direction = option(
-        "out", "What is compared, if edges have directions: out-arcs, in-arcs, or all neighbours (undirected)."
-    )
-
-    @property
-    def uses(self) -> frozenset[str]:
-        """The weights, and the directions unless the graph is seen as undirected."""
-        return used_with(self.direction)
-
-    def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
-        """X, which is ignored, and the links of every node to the nodes of the training graph."""
-        return fastest_form(graph.x), links_to_known(graph, self.direction)
-
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> Twins:
-        """The model for this number of nodes and classes."""
-        return self.make(Twins, num_nodes=num_nodes, out_channels=out_channels)
-
-
+@declared_by(TwinsConfig)
 class Twins(ClassVotes):
     r"""The class of the training node whose links are most like a node's own.
 
@@ -57,20 +36,19 @@ class Twins(ClassVotes):
 
     with the rows :math:`a_i` of A, without loops. If several nodes are equally near, all of them vote. A node without
     links, or with none in common with a training node, has no votes: see :class:`ClassVotes`. There is nothing to
-    choose, and so there is a single stage.
-
-    Args:
-        num_nodes: Number of nodes of the training graph (n).
-        out_channels: Number of classes (C).
-        direction: Not used here; it decides which links the model reads.
+    choose, and so there is a single stage. The direction decides which links the model reads.
 
     Shapes:
         x, ignored; links (N × n) of the N nodes, of which the first n are those of the training graph → N × C.
     """
 
-    def __init__(self, num_nodes: int, out_channels: int, *, direction: Direction = "out") -> None:
+    def __init__(self, num_nodes: int, out_channels: int, *, direction: Direction = TwinsConfig.direction) -> None:
         super().__init__(num_nodes, out_channels)
-        TwinsConfig.check(direction=direction)
+
+    @classmethod
+    def inputs(cls, config: TwinsConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, which is ignored, and the links of every node to the nodes of the training graph."""
+        return fastest_form(graph.x), links_to_known(graph, config.direction)
 
     def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
         """Remember the labels."""
@@ -90,18 +68,44 @@ def nearest_votes(links: sp.csr_array, labels: NDArray[Any]) -> NDArray[Any]:
         links: Rows to compare (N × n).
         labels: Of the first n nodes (n × C); those with a row of zeros are no training nodes.
     """
-    trained = np.flatnonzero(labels.any(axis=1))
-    rows = normalize(links.astype(np.float64))
-    others = rows[trained].T.tocsr()
-    votes = np.zeros((rows.shape[0], labels.shape[1]))
-    if not len(trained):
-        return votes
-    step = max(1, BLOCK // len(trained))
+    trained = labels.any(axis=1)
+    if not trained.any():
+        return np.zeros((links.shape[0], labels.shape[1]))
+    group, of_group = _equal_rows(links)
+    own = group[: len(labels)][trained]
+    sums, sizes = np.zeros((len(of_group), labels.shape[1])), np.bincount(own, minlength=len(of_group))
+    np.add.at(sums, own, labels[trained])
+    known = np.flatnonzero(sizes)
+    rows = normalize(links[of_group].astype(np.float64))
+    others = rows[known].T.tocsr()
+    votes, without_own = np.zeros_like(sums), np.zeros_like(sums)
+    step = max(1, BLOCK // len(known))
     for first in range(0, len(votes), step):
-        cosine = (rows[first : first + step] @ others).tocsr()
+        part = slice(first, first + step)
+        cosine = (rows[part] @ others).tocsr()
+        votes[part] = _nearest(cosine) @ sums[known]
         row = np.repeat(np.arange(cosine.shape[0]), np.diff(cosine.indptr))
-        cosine.data[trained[cosine.indices] == first + row] = 0  # a node is not its own twin
-        best = cosine.max(axis=1).toarray()
-        cosine.data = ((cosine.data > 0) & (cosine.data >= best[row] - TIE)).astype(np.float64)
-        votes[first : first + step] = cosine @ labels[trained]
-    return votes
+        cosine.data[known[cosine.indices] == first + row] = 0
+        without_own[part] = _nearest(cosine) @ sums[known]
+    of_nodes, linked = votes[group], np.diff(links.indptr)[: len(labels)][trained] > 0
+    # a node is not its own twin: it is taken from the votes of those with the same links, or they have none
+    others_too = np.where(linked[:, None], of_nodes[: len(labels)][trained] - labels[trained], 0)
+    of_nodes[: len(labels)][trained] = np.where(sizes[own][:, None] > 1, others_too, without_own[own])
+    return of_nodes
+
+
+def _equal_rows(links: sp.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The number of each row's group of equal rows, and a row of each group: a hub can have many nodes of one link."""
+    parts = ((links.indices[a:b], links.data[a:b]) for a, b in itertools.pairwise(links.indptr))
+    numbers: dict[bytes, int] = {}
+    group = np.array([numbers.setdefault(column.tobytes() + value.tobytes(), len(numbers)) for column, value in parts])
+    return group, np.unique(group, return_index=True)[1]
+
+
+def _nearest(cosine: sp.csr_array) -> sp.csr_array:
+    """A 1 for the largest entries of each row, if they are positive."""
+    best = np.repeat(cosine.max(axis=1).toarray(), np.diff(cosine.indptr))
+    return sp.csr_array(
+        (((cosine.data > 0) & (cosine.data >= best - TIE)).astype(np.float64), cosine.indices, cosine.indptr),
+        shape=cosine.shape,
+    )

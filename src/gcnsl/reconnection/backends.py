@@ -33,8 +33,8 @@ class Backend(NamedTuple):
     forward: Callable[[Problem], Averages]
     backward: Callable[[Problem, Averages, Tensor], Gradients]
     """Return the gradients, given ∂L/∂o."""
-    find: Callable[[Tensor, Tensor, float], Tensor]
-    """Return the pairs of z and keys that are kept at a threshold (2 × E, int64), sorted by row, then column."""
+    find: Callable[[Problem], Tensor]
+    """Return the kept pairs (2 × E, int64), sorted by row, then column."""
     unmet: Callable[[Tensor, int], str] = lambda _, __: ""
     """Return what is missing to run with this z and rows of at most this width, or an empty string."""
     lists_pairs: bool = False

@@ -103,10 +103,10 @@ def _average_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops: boo
 
     threshold, memory = threshold_of(float(epsilon), z.dtype), PairMemory()
     searched = z.detach().to(computed_in(z.dtype))
-    listed = Searched.of(searched, searched, threshold).listed(UNLIMITED, span=width)
+    listed = Searched.of(searched, searched, threshold, loops=loops).listed(UNLIMITED, span=width)
     assert listed is not None
     pairs = Pairs(torch.from_numpy(listed.start), torch.from_numpy(listed.columns), torch.tensor(int(Regime.LISTED)))
-    memory.keep(searched, threshold, pairs)  # so that the call below does not search
+    memory.keep(searched, threshold, pairs, loops=loops)  # so that the call below does not search
     return reconnect(z, h, epsilon, loops=loops, backend="numba", memory=memory)
 
 
@@ -116,11 +116,12 @@ def average_dense_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops
     The matrices of a few groups are made at a time, and made again in the backward pass. This suits a GPU, for which
     many small products are one operation.
     """
-    threshold, first_key = threshold_of(epsilon, z.dtype), None if loops else 0
+    threshold = threshold_of(epsilon, z.dtype)
 
     def average(rows: Tensor, values: Tensor) -> Tensor:
         rows, averaged = (part.to(computed_in(part.dtype)) for part in (rows, values))
-        return dense.forward(Problem(rows, rows, averaged, threshold, first_key=first_key)).out.to(values.dtype)
+        problem = Problem(rows, rows, averaged, threshold, first_key=0, loops=loops)
+        return dense.forward(problem).out.to(values.dtype)
 
     at_a_time = max(1, DENSE_ENTRIES // width**2)
     parts = zip(*(torch.split(rows.view(-1, width, rows.shape[1]), at_a_time) for rows in (z, h)), strict=True)

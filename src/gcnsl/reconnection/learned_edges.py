@@ -10,6 +10,7 @@ from gcnsl.cores import torch_threads_for
 from gcnsl.errors import ArgumentError
 from gcnsl.reconnection import arguments
 from gcnsl.reconnection.backends import BACKENDS, choose_backend
+from gcnsl.reconnection.problem import Problem
 
 SAMPLED_ROWS = 64
 
@@ -44,13 +45,11 @@ def reconnected_edges(
     arguments.check_unit_rows("z", rows, tolerance)
     if keys is not None:
         arguments.check_unit_rows("keys", key_rows, tolerance)
-    queries = rows.detach()
-    candidates = queries if keys is None else key_rows.detach()
-    with torch_threads_for(len(queries) * candidates.numel()):
-        _check_size(queries, candidates, threshold, epsilon)
-        edge_index = BACKENDS[choose_backend(z, candidates, z.shape[1])].find(queries, candidates, threshold)
-    if keys is None and not loops:
-        edge_index = edge_index[:, edge_index[0] != edge_index[1]]
+    other_rows = None if keys is None else key_rows.detach()
+    problem = Problem.of(rows.detach(), other_rows, key_rows.detach(), threshold, loops=loops)
+    with torch_threads_for(len(rows) * key_rows.numel()):
+        _check_size(problem.z, problem.keys, threshold, epsilon)
+        edge_index = BACKENDS[choose_backend(z, problem.keys, z.shape[1])].find(problem)
     source, target = edge_index
     weight = (rows[source] * key_rows[target]).sum(dim=1)
     if normalize:

@@ -34,7 +34,7 @@ def forward(problem: Problem) -> Averages:
 
 def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     """Return the gradients, given ∂L/∂o."""
-    z, keys, h, threshold = *problem[:3], float(problem.threshold)
+    z, keys, h = problem[:3]
     out, degree, pairs = averages
     if pairs.regime == Regime.TILED:
         return tiled.backward(problem, averages, grad)
@@ -44,7 +44,7 @@ def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     before, after = _arrays(grad, out, degree), _arrays(scaled, offset)
     for_rows(lambda begin, end: numba_rows.scale_gradient_rows(begin, end, *before, *after), *grad.shape)
     listed = pairs.regime == Regime.LISTED
-    kept = _as_listed(pairs, len(keys)) if listed else Searched.of(z, keys, threshold)
+    kept = _as_listed(pairs, len(keys)) if listed else _searched(problem)
     if problem.square:
         arrays = _arrays(z, h, scaled, offset, grad_z, grad_h)
         kept.apply(lambda part: numba_rows.gradient_rows(*part, *arrays))
@@ -56,11 +56,11 @@ def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     return Gradients(grad_z, grad_keys, grad_h)
 
 
-def find(z: Tensor, keys: Tensor, threshold: float) -> Tensor:
+def find(problem: Problem) -> Tensor:
     """Return all kept pairs as rows and columns (2 × E, int64), sorted by row, then column."""
-    listed = Searched.of(z, keys, threshold).listed(limit=UNLIMITED)
+    listed = _searched(problem).listed(limit=UNLIMITED)
     assert listed is not None
-    rows = np.repeat(np.arange(len(z)), np.diff(listed.start))
+    rows = np.repeat(np.arange(len(problem.z)), np.diff(listed.start))
     return torch.from_numpy(np.stack([rows, listed.columns.astype(np.int64)]))
 
 
@@ -69,7 +69,7 @@ def _kept_pairs(problem: Problem) -> tuple[Listed | Searched | None, Pairs]:
     n, m = len(problem.z), len(problem.keys)
     if problem.known is not None:
         return _as_listed(problem.known, m), problem.known
-    searched = Searched.of(problem.z, problem.keys, float(problem.threshold))
+    searched = _searched(problem)
     degree = searched.sampled_degree(SAMPLED_ROWS)
     if degree > DENSE_FRACTION * m:
         return None, reserve(problem.z, Regime.TILED)
@@ -81,6 +81,10 @@ def _kept_pairs(problem: Problem) -> tuple[Listed | Searched | None, Pairs]:
     pairs.start.numpy()[:] = listed.start
     pairs.columns.numpy()[: len(listed.columns)] = listed.columns
     return listed, pairs
+
+
+def _searched(problem: Problem) -> Searched:
+    return Searched.of(problem.z, problem.keys, float(problem.threshold), problem.first_key, loops=problem.loops)
 
 
 def _as_listed(pairs: Pairs, m: int) -> Listed:

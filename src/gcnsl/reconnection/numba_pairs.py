@@ -55,20 +55,28 @@ class Searched(NamedTuple):
     threshold: Any
     z: Tensor
     keys: Tensor
+    first_key: int
+    """The key that is row 0, if rows are consecutive keys; else `UNLIMITED`."""
+    loops: bool
 
     @classmethod
-    def of(cls, z: Tensor, keys: Tensor, threshold: float) -> "Searched":
+    def of(
+        cls, z: Tensor, keys: Tensor, threshold: float, first_key: int | None = None, *, loops: bool = True
+    ) -> "Searched":
         """Lay out queries z (n × q) and ``keys`` (m × q). If they are one object, half of the pairs are searched."""
         depth = -(-z.shape[1] // DEPTH) * DEPTH
         n_tiles = -(-len(keys) // WIDTH)
         rows = _padded(z, len(z), depth)
         tiles = _aligned(n_tiles, depth, WIDTH, like=keys)
         tiles[:] = _padded(keys, n_tiles * WIDTH, depth).reshape(n_tiles, WIDTH, depth).transpose(0, 2, 1)
-        return cls(rows, tiles.reshape(n_tiles, depth * WIDTH), rows.dtype.type(threshold), z, keys)
+        first_key = 0 if keys is z else UNLIMITED if first_key is None else first_key
+        tiles = tiles.reshape(n_tiles, depth * WIDTH)
+        return cls(rows, tiles, rows.dtype.type(threshold), z, keys, first_key, loops)
 
     def transposed(self) -> "Searched":
         """Return the search with queries and keys swapped: for each key, the queries that keep it."""
-        return Searched.of(self.keys, self.z, self.threshold)
+        first_key = None if self.first_key == UNLIMITED else -self.first_key
+        return Searched.of(self.keys, self.z, self.threshold, first_key, loops=self.loops)
 
     def sampled_degree(self, sample: int) -> float:
         """Return the mean number of keys that a row keeps, in an evenly spaced sample of about ``sample`` rows."""
@@ -89,7 +97,7 @@ class Searched(NamedTuple):
         most = (limit + n) // 2 if square else limit  # pairs with i <= j, of which those with i < j count twice
 
         def find(part: int, begin: int, end: int) -> tuple[Ints, Ints]:
-            search = self.rows, self.tiles, self.threshold, begin, end, square, span
+            search = self.rows, self.tiles, self.threshold, begin, end, square, span, self.first_key, self.loops
             return numba_search.find_rows(*search, found, part, most)
 
         results = in_threads(find, bounds)
@@ -109,7 +117,9 @@ class Searched(NamedTuple):
             for first in range(begin, end, STREAMED_ROWS):
                 last = min(first + STREAMED_ROWS, end)
                 search = self.rows, self.tiles, self.threshold, first, last, False, UNLIMITED
-                counts, columns = numba_search.find_rows(*search, np.zeros(1, np.int64), 0, UNLIMITED)
+                counts, columns = numba_search.find_rows(
+                    *search, self.first_key, self.loops, np.zeros(1, np.int64), 0, UNLIMITED
+                )
                 work((first, last, _starts(counts), columns))
 
         in_threads(find_and_work, (len(self.rows) * self._shares()).astype(np.int64).tolist())

@@ -88,11 +88,11 @@ def _append(s: Floats, threshold: float, left: int, lowest: int, columns: Ints, 
 @compiled(fastmath=IN_ORDER)
 def _find_block(
     rows: Floats, tiles: Floats, threshold: float, first: int, last: int, upper: bool, span: int,
-    neighbours: Ints, counts: Ints,
+    first_key: int, loops: bool, neighbours: Ints, counts: Ints,
 ) -> None:  # fmt: skip
     """Write the kept columns of rows first..last to ``neighbours`` (BLOCK × m), ascending, and their ``counts``.
 
-    If ``upper``, keep only columns j ≥ i. See `find_rows` for ``span``.
+    If ``upper``, keep only columns j ≥ i. See `find_rows` for the others.
     """
     s = np.empty(WIDTH, rows.dtype)
     counts[:] = 0
@@ -101,7 +101,12 @@ def _find_block(
     for tile in range(begin, min((group + 1) * span // WIDTH, tiles.shape[0])):
         left = tile * WIDTH
         for i in range(first, last):
-            if _similarities(rows[i], tiles[tile], threshold, s):
+            hits = _similarities(rows[i], tiles[tile], threshold, s)
+            own = i + first_key - left
+            if 0 <= own < WIDTH:
+                s[own] = np.inf if loops and s[own] > 0 else -np.inf
+                hits += 1
+            if hits:
                 listed = neighbours[i - first]
                 counts[i - first] = _append(s, threshold, left, i if upper else 0, listed, counts[i - first])
 
@@ -120,12 +125,15 @@ def count_rows(rows: Floats, tiles: Floats, threshold: float, begin: int, end: i
 @compiled(fastmath=IN_ORDER)
 def find_rows(
     rows: Floats, tiles: Floats, threshold: float, begin: int, end: int, upper: bool, span: int,
-    found: Ints, part: int, limit: int,
+    first_key: int, loops: bool, found: Ints, part: int, limit: int,
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """Return the number of columns that each of the rows begin..end keeps, and the columns, row after row.
 
     A row is compared with the keys of its own group only: the first ``span`` rows and keys are one group, the next
     ``span`` another, and so on. ``span`` is a multiple of WIDTH, or `UNLIMITED`, which makes one group of all.
+
+    Key ``first_key`` + i is row i itself: with ``loops`` every row but a zero row keeps it, without none does. A
+    ``first_key`` of `UNLIMITED` is beyond all keys.
 
     Threads that search other ranges share ``found``, in which each counts its pairs, this one at ``part``. If the sum
     exceeds ``limit``, the search stops early and its result is incomplete.
@@ -137,7 +145,7 @@ def find_rows(
     size = 0
     for first in range(begin, end, BLOCK):
         last = min(first + BLOCK, end)
-        _find_block(rows, tiles, threshold, first, last, upper, span, neighbours, block_counts)
+        _find_block(rows, tiles, threshold, first, last, upper, span, first_key, loops, neighbours, block_counts)
         total = size + block_counts[: last - first].sum()
         if total > columns.size:
             grown = np.empty(max(total, 2 * columns.size), np.int32)

@@ -15,7 +15,6 @@ from gcnsl.checks import check_flag, check_whole
 from gcnsl.cores import torch_threads_for
 from gcnsl.reconnection.arguments import UNIT_TOLERANCE, check_arguments, check_values, computed_in, threshold_of
 from gcnsl.reconnection.backends import BACKENDS, BackendName, choose_backend
-from gcnsl.reconnection.loop_free import gradients_without_loops, without_loops
 from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime, capacity, unlisted
 from gcnsl.reconnection.problem import Averages, Problem
 from gcnsl.recording import is_recorded
@@ -44,13 +43,14 @@ def reconnect(
         h: What is averaged (n × p; m × p with ``keys``), of z's dtype and device. Half precision is computed in
             float32.
         epsilon: The smallest similarity that is kept, in [0, 1]. It is lowered to 1 minus the rounding error of z's
-            dtype (1e-6 for float32), so that a row is always connected to itself and to its duplicates. With 0, all
+            dtype (1e-6 for float32), so that rows that are equal but for rounding are always connected. With 0, all
             positive similarities are kept: a similarity of 0 has no weight. It may be a scalar on z's GPU, which is
             neither checked nor read by the host.
         keys: Compare the rows of z with these rows of norm 1 (m × q) instead of with each other, for instance new nodes
             with the nodes of a trained graph. A row of z without a similar key gets zero.
-        loops: Whether a row of z counts itself. If not, a row that is similar to no other row gets zero. With ``keys``
-            there are no loops to leave out, unless ``first_key`` says which key is the row itself.
+        loops: Whether a row of z counts itself, which it then does for every ε, unless it is zero. If not, it is left
+            out of its own sums, and a row that is similar to no other row gets zero. With ``keys``, which of them is
+            the row itself is known from ``first_key`` only.
         first_key: If the rows of z are some consecutive ``keys``, the number of the first of them.
         backend: ``"dense"`` (an n × m matrix: tiny graphs, and the oracle), ``"tiled"`` (plain torch, any device),
             ``"numba"`` (CPU), ``"triton"`` (CUDA, float32) or ``"auto"``, which chooses by device, dtype and size.
@@ -65,9 +65,8 @@ def reconnect(
             back end, or a GPU records the work.
     """
     check_arguments(z, h, keys)
-    if check_flag("loops", loops):
-        first_key = None
-    elif keys is None:
+    check_flag("loops", loops)
+    if keys is None:
         first_key = 0
     elif first_key is not None:
         check_whole("first_key", first_key, most=len(keys) - len(z), why="keys has no more rows")
@@ -77,31 +76,32 @@ def reconnect(
     rows, values = z.to(computed), h.to(computed)
     key_rows = None if keys is None else keys.to(computed)
     if BACKENDS[chosen].traceable and torch.compiler.is_compiling():
-        problem = Problem(rows, rows if key_rows is None else key_rows, values, threshold, tolerance, None, first_key)
+        other = rows if key_rows is None else key_rows
+        problem = Problem(rows, other, values, threshold, tolerance, first_key=first_key, loops=loops)
         return BACKENDS[chosen].forward(problem).out.to(h.dtype)
     if keys is not None or torch.compiler.is_compiling() or not BACKENDS[chosen].remembers_pairs:
         memory = None
-    known = None if memory is None else memory.recall(rows, float(threshold))
+    known = None if memory is None else memory.recall(rows, float(threshold), loops=loops)
     start, columns = (None, None) if known is None else (known.start, known.columns)
     operator: Any = _Eager.apply
     if torch.compiler.is_compiling():
         operator, threshold = torch.ops.gcnsl.reconnect, float(threshold)
-    out, _, *pairs = operator(rows, key_rows, values, threshold, tolerance, chosen, first_key, start, columns)
+    out, _, *pairs = operator(rows, key_rows, values, threshold, tolerance, first_key, loops, chosen, start, columns)
     if memory is not None and known is None:
-        memory.keep(rows, float(threshold), Pairs(*pairs))
+        memory.keep(rows, float(threshold), Pairs(*pairs), loops=loops)
     averages: Tensor = out.to(h.dtype)
     return averages
 
 
 def _forward(
-    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str, first_key: int | None,
-    known_start: Tensor | None = None, known_columns: Tensor | None = None,
+    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, first_key: int | None, loops: bool,
+    backend: str, known_start: Tensor | None = None, known_columns: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the fields of `Averages` and of its `Pairs`. Pairs that are known are not returned.
 
     Outside of `torch.compile`, the threshold may also be a scalar on the GPU.
     """
-    problem = Problem.of(z, keys, h, threshold, tolerance)
+    problem = Problem.of(z, keys, h, threshold, tolerance, first_key, loops)
     if known_start is not None and known_columns is not None:
         problem = problem._replace(known=Pairs(known_start, known_columns, torch.tensor(int(Regime.LISTED))))
     if not BACKENDS[backend].checks_values and not is_recorded():
@@ -110,8 +110,6 @@ def _forward(
         averages = BACKENDS[backend].forward(problem)
         if is_recorded():  # values can't be checked, but one that is not finite must not go unnoticed
             averages.out.add_(0 * z.sum())
-        if first_key is not None:
-            averages = without_loops(problem._replace(first_key=first_key), averages)
     if problem.known is not None:  # an operator must not return its inputs
         averages = averages._replace(pairs=unlisted(z, Regime.LISTED))
     return averages.out, averages.degree, *averages.pairs
@@ -122,7 +120,7 @@ _reconnect = torch.library.custom_op("gcnsl::reconnect", _forward, mutates_args=
 
 @_reconnect.register_fake
 def _(
-    z: Tensor, keys: Any, h: Tensor, _: float, tolerance: float, backend: str, first_key: int | None, *known: Any
+    z: Tensor, keys: Any, h: Tensor, _: float, tolerance: float, first_key: Any, loops: bool, backend: str, *known: Any
 ) -> tuple[Tensor, ...]:
     out = h.new_empty(z.shape[0], h.shape[1])
     lists = BACKENDS[backend].lists_pairs and not any(part is not None for part in known)
@@ -132,17 +130,14 @@ def _(
 
 
 def _backward(
-    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, backend: str, first_key: int | None,
-    out: Tensor, degree: Tensor, start: Tensor, columns: Tensor, regime_code: Tensor, grad: Tensor,
+    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, first_key: int | None, loops: bool,
+    backend: str, out: Tensor, degree: Tensor, start: Tensor, columns: Tensor, regime_code: Tensor, grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Return ∂L/∂z, ∂L/∂keys (empty if there are no keys) and ∂L/∂h."""
-    backward, problem = BACKENDS[backend].backward, Problem.of(z, keys, h, threshold, tolerance)
-    averages, grad = Averages(out, degree, Pairs(start, columns, regime_code)), grad.contiguous()
+    problem = Problem.of(z, keys, h, threshold, tolerance, first_key, loops)
+    averages = Averages(out, degree, Pairs(start, columns, regime_code))
     with torch_threads_for(problem.work):
-        if first_key is None:
-            gradients = backward(problem, averages, grad)
-        else:
-            gradients = gradients_without_loops(backward, problem._replace(first_key=first_key), averages, grad)
+        gradients = BACKENDS[backend].backward(problem, averages, grad.contiguous())
     return gradients.z, z.new_empty(0) if keys is None else gradients.keys, gradients.h
 
 
@@ -169,10 +164,10 @@ def _differentiate(
     ctx: Any, grad: Tensor | None, *_: Any, backward: Any = torch.ops.gcnsl.reconnect_backward
 ) -> tuple[Tensor | None, ...]:
     if grad is None:
-        return (None,) * 9
+        return (None,) * 10
     z, keys, h, *averages = ctx.saved_tensors
     grad_z, grad_keys, grad_h = backward(z, keys, h, *ctx.options, *averages, grad)
-    return grad_z, None if keys is None else grad_keys, grad_h, *(None,) * 6
+    return grad_z, None if keys is None else grad_keys, grad_h, *(None,) * 7
 
 
 _reconnect.register_autograd(_differentiate, setup_context=_save)

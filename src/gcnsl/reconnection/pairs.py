@@ -69,19 +69,23 @@ class PairMemory:
     """
 
     def __init__(self) -> None:
-        self._kept: tuple[Tensor, float, Pairs] | None = None
+        self._kept: tuple[Tensor, float, bool, Pairs] | None = None
 
-    def recall(self, z: Tensor, threshold: float) -> Pairs | None:
-        """Return the pairs of z at this threshold, if they are the ones kept last."""
+    def __reduce__(self) -> tuple[type["PairMemory"], tuple[()]]:
+        """Copy and pickle without the content, which can be searched for again and is larger than any weights."""
+        return PairMemory, ()
+
+    def recall(self, z: Tensor, threshold: float, *, loops: bool = True) -> Pairs | None:
+        """Return the pairs of z at this threshold, with or without loops, if they are the ones kept last."""
         if self._kept is None:
             return None
-        kept_z, kept_threshold, pairs = self._kept
-        return pairs if kept_threshold == threshold and torch.equal(kept_z, z) else None
+        kept_z, *kept_for, pairs = self._kept
+        return pairs if kept_for == [threshold, loops] and torch.equal(kept_z, z) else None
 
-    def keep(self, z: Tensor, threshold: float, pairs: Pairs) -> None:
+    def keep(self, z: Tensor, threshold: float, pairs: Pairs, *, loops: bool = True) -> None:
         """Replace the content by these pairs, or by nothing if they are not listed."""
         listed = pairs.regime == Regime.LISTED
-        self._kept = (z.detach().clone(), threshold, pairs) if listed else None  # a copy: z may change in place
+        self._kept = (z.detach().clone(), threshold, loops, pairs) if listed else None  # a copy: z may change in place
 
 
 def capacity(z: Tensor) -> int:

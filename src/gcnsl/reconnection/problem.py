@@ -15,9 +15,11 @@ class Problem(NamedTuple):
 
     Rows of z and ``keys`` have norm 1 or 0; ``tolerance`` is how far from that a squared norm may be. If the rows of z
     are compared with each other, ``keys`` is z, the same Python object. All tensors have one dtype, float32 or float64,
-    and one device. ``known`` are the pairs of this z, if an earlier call listed them and hence also checked z. If no
-    row is to be compared with itself, ``first_key`` is the key that is the first row of z, and the others follow. Only
-    the dense back end reads this (see `loop_free` for the others).
+    and one device. ``known`` are the pairs of this z, if an earlier call listed them and hence also checked z.
+
+    If the rows of z are consecutive keys, ``first_key`` is the first of them, and the pair of row i and key first_key +
+    i is a loop. With ``loops``, a loop is kept unless its row is zero, even if its similarity falls short of the
+    threshold by rounding; without, it is left out.
     """
 
     z: Tensor
@@ -27,13 +29,25 @@ class Problem(NamedTuple):
     tolerance: float = 1e-4
     known: Pairs | None = None
     first_key: int | None = None
+    loops: bool = True
 
     @classmethod
-    def of(cls, z: Tensor, keys: Tensor | None, h: Tensor, threshold: Threshold, tolerance: float) -> "Problem":
+    def of(  # noqa: PLR0917 - the order of the fields
+        cls,
+        z: Tensor,
+        keys: Tensor | None,
+        h: Tensor,
+        threshold: Threshold,
+        tolerance: float = 1e-4,
+        first_key: int | None = None,
+        loops: bool = True,
+    ) -> "Problem":
         """Return the problem with contiguous tensors, where None stands for keys that are z."""
-        z = z.contiguous()
+        z, h = z.contiguous(), h.contiguous()
+        if keys is None:
+            return cls(z, z, h, threshold, tolerance, first_key=0, loops=loops)
         # Detaching makes a new object: keys that a caller gives have a gradient of their own, even if they are z.
-        return cls(z, z if keys is None else keys.contiguous().detach(), h.contiguous(), threshold, tolerance)
+        return cls(z, keys.contiguous().detach(), h, threshold, tolerance, first_key=first_key, loops=loops)
 
     @property
     def work(self) -> int:

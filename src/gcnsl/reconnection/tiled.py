@@ -25,11 +25,11 @@ TILE_SIDE = {"cpu": 1024, "cuda": 4096}
 
 def forward(problem: Problem) -> Averages:
     """Return o and d; no pair is listed."""
-    z, keys, h, threshold = problem[:4]
+    z, _, h = problem[:3]
     out = h.new_zeros(z.shape[0], h.shape[1])
     degree = z.new_zeros(z.shape[0])
     with _full_precision_products():
-        for rows, columns, graph, row_sums in _occupied_tiles(z, keys, threshold):
+        for rows, columns, graph, row_sums in _occupied_tiles(problem):
             degree[rows] += row_sums
             out[rows].addmm_(graph, h[columns])
     return Averages(out.mul_(_inverse(degree)[:, None]), degree, unlisted(z))
@@ -37,13 +37,13 @@ def forward(problem: Problem) -> Averages:
 
 def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     """Return the gradients, given g = ∂L/∂o."""
-    z, keys, h, threshold = problem[:4]
+    z, keys, h = problem[:3]
     grad_z, grad_h = torch.zeros_like(z), torch.zeros_like(h)
     grad_keys = grad_z if problem.square else torch.zeros_like(keys)
     grad = grad * _inverse(averages.degree)[:, None]  # from here on, g and its product with o are divided by d
     offset = (grad * averages.out).sum(dim=1)
     with _full_precision_products():
-        for rows, columns, graph, _ in _occupied_tiles(z, keys, threshold):
+        for rows, columns, graph, _ in _occupied_tiles(problem):
             grad_h[columns].addmm_(graph.T, grad[rows])
             delta = torch.addmm(offset[rows, None], grad[rows], h[columns].T, beta=-1)
             delta = torch.ops.aten.threshold_backward(delta, graph, 0)  # 0 where the graph has no edge
@@ -52,27 +52,40 @@ def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     return Gradients(grad_z, grad_keys, grad_h)
 
 
-def find(z: Tensor, keys: Tensor, threshold: float) -> Tensor:
+def find(problem: Problem) -> Tensor:
     """Return all kept pairs as rows and columns (2 × E, int64), sorted by row, then column."""
-    found = [z.new_empty(0, 2, dtype=torch.int64)]
+    found = [problem.z.new_empty(0, 2, dtype=torch.int64)]
     with _full_precision_products():
-        for rows, columns, graph, _ in _occupied_tiles(z, keys, threshold):
-            found.append(graph.nonzero() + torch.tensor([rows.start, columns.start], device=z.device))
+        for rows, columns, graph, _ in _occupied_tiles(problem):
+            found.append(graph.nonzero() + torch.tensor([rows.start, columns.start], device=graph.device))
     pairs = torch.cat(found)
-    return pairs[torch.argsort(pairs[:, 0] * keys.shape[0] + pairs[:, 1])].T.contiguous()
+    return pairs[torch.argsort(pairs[:, 0] * len(problem.keys) + pairs[:, 1])].T.contiguous()
 
 
-def _occupied_tiles(z: Tensor, keys: Tensor, threshold: Threshold) -> Iterator[tuple[slice, slice, Tensor, Tensor]]:
+def _occupied_tiles(problem: Problem) -> Iterator[tuple[slice, slice, Tensor, Tensor]]:
     """Yield rows, columns, the tile of A* and its row sums, for each tile in which a pair is kept."""
+    z, keys = problem[:2]
     may_skip = z.device.type == "cpu"  # elsewhere, asking would make the host wait for the device at every tile
     side = TILE_SIDE.get(z.device.type, 1024)
     for rows in _blocks(z.shape[0], side):
         for columns in _blocks(keys.shape[0], side):
-            similarity = torch.mm(z[rows], keys[columns].T)
-            graph = _kept(similarity, threshold)
+            graph = _tile(problem, rows, columns)
             row_sums = graph.sum(dim=1)
             if not may_skip or row_sums.any():
                 yield rows, columns, graph, row_sums
+
+
+def _tile(problem: Problem, rows: slice, columns: slice) -> Tensor:
+    """Return a tile of A*: the similarities that reach the threshold and, whatever they are, the loops, or 0."""
+    z, keys, _, threshold = problem[:4]
+    similarity = torch.mm(z[rows], keys[columns].T)
+    if problem.first_key is None:
+        return _kept(similarity, threshold)
+    loops = similarity.diagonal(problem.first_key + rows.start - columns.start)  # a view, empty in most tiles
+    weights = loops.clone() if problem.loops else torch.zeros_like(loops)
+    graph = _kept(similarity, threshold)
+    loops.copy_(weights)
+    return graph
 
 
 def _kept(similarity: Tensor, threshold: Threshold) -> Tensor:

@@ -40,6 +40,8 @@ ROW_ENTRIES = 256
 """Entries of h that one program of `triton_rows` loads at a time."""
 BLOCK_ENTRIES = 4096
 """The same for kernels that read a matrix once."""
+BEYOND_ALL_KEYS = 1 << 30
+"""Where the key that is row 0 is, if rows are not keys."""
 
 
 def forward(problem: Problem) -> Averages:
@@ -62,7 +64,7 @@ def forward(problem: Problem) -> Averages:
             averages = _average_over_tiles(problem, SMALL_FORWARD_TILE)
             _read(report, problem)
             return averages
-        found = _start_search(rounded, rounded_keys, threshold, report, room=room, expected=expected)
+        found = _start_search(problem, rounded, rounded_keys, report, room=room, expected=expected)
         if expected:  # assume that these are all, and queue the next kernels while the device still searches
             early = _average_over_list(torch.sort(found[:expected]).values, problem)
         count = _read(report, problem)
@@ -79,27 +81,28 @@ def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     """Return the gradients, given ∂L/∂o."""
     z, keys, h, threshold = *problem[:3], _in_memory(problem)
     (q, p), (out, degree, pairs) = (z.shape[1], h.shape[1]), averages
-    listed = pairs.regime == Regime.LISTED
+    listed, first_key = pairs.regime == Regime.LISTED, _first_key(problem)
     if not listed and max(q, p) > FUSED_WIDTH:
         return tiled.backward(problem, averages, grad)
 
     def differentiate(x: Tensor, y: Tensor, *, query: bool, key: bool) -> tuple[Tensor, Tensor]:
         """Return the gradients of x and, if they are keys, of h."""
+        own = first_key if query else -first_key
         if listed:
             start, columns, _ = pairs if query else _transposed(pairs, len(x))
             grad_x, grad_h = torch.empty_like(x), torch.empty_like(h)
             triton_rows.gradient_rows[(len(x),)](
-                start, columns, x, y, h, grad, out, degree, grad_x, grad_h, q, p, threshold,
-                QUERY=query, KEY=key, **_row_shape(q, p),
+                start, columns, x, y, h, grad, out, degree, grad_x, grad_h, q, p, threshold, own,
+                LOOPS=problem.loops, QUERY=query, KEY=key, **_row_shape(q, p),
             )  # fmt: skip
             return grad_x, grad_h
         blocks, tiles = cdiv(len(x), GRADIENT_TILE["BLOCK_N"]), cdiv(len(y), GRADIENT_TILE["BLOCK_M"])
         parts = max(1, min(GRADIENT_PROGRAMS // blocks, tiles))
         part_x, part_h = x.new_empty(parts, *x.shape), h.new_empty(parts, len(x), p)
         triton_tiles.gradient_tiles[(blocks, parts)](
-            x, y, h, *scaled, part_x, part_h, len(x), len(y), q, p, threshold,
+            x, y, h, *scaled, part_x, part_h, len(x), len(y), q, p, threshold, own,
             cdiv(tiles, parts) * GRADIENT_TILE["BLOCK_M"],
-            QUERY=query, KEY=key, Q=_padded(q), P=_padded(p), **GRADIENT_TILE,
+            LOOPS=problem.loops, QUERY=query, KEY=key, Q=_padded(q), P=_padded(p), **GRADIENT_TILE,
         )  # fmt: skip
         return part_x.sum(dim=0), part_h.sum(dim=0) if key else part_h[0]
 
@@ -134,7 +137,7 @@ def _prepare_rows(rows: Tensor, h: Tensor | None, report: Tensor, tolerance: flo
     return rounded
 
 
-def _start_search(rows: Tensor, keys: Tensor, threshold: Tensor, report: Tensor, *, room: int, expected: int) -> Tensor:
+def _start_search(problem: Problem, rows: Tensor, keys: Tensor, report: Tensor, *, room: int, expected: int) -> Tensor:
     """Start the search for candidates among rounded rows and keys; return the tensor that the device will fill.
 
     Candidates are not sorted. If keys are the rows themselves, a pair comes in both orders. The first ``expected``
@@ -149,7 +152,7 @@ def _start_search(rows: Tensor, keys: Tensor, threshold: Tensor, report: Tensor,
     row_blocks, tiles = cdiv(n, SEARCH_ROWS), cdiv(m, triton_search.TILE_KEYS)
     each = cdiv(row_blocks * tiles, SEARCH_PROGRAMS)
     triton_search.search[(row_blocks, cdiv(tiles, each))](
-        rows, keys, n, m, threshold, report, found, room, each,
+        rows, keys, n, m, _in_memory(problem), _first_key(problem), report, found, room, each,
         SQUARE=square, NO_PAIR=no_pair,
         Q=rows.shape[1], BLOCK=SEARCH_ROWS, TILE=triton_search.TILE_KEYS, LEEWAY=triton_search.MARGIN, num_warps=4,
     )  # fmt: skip
@@ -174,8 +177,8 @@ def _average_over_list(listed: Tensor, problem: Problem) -> Averages:
     (n, q), (m, p), count = z.shape, h.shape, listed.shape[0]
     out, degree, pairs = h.new_empty(n, p), z.new_empty(n), reserve(z, Regime.LISTED)
     triton_rows.forward_rows[(n,)](
-        listed, count, count.bit_length() + 1, n, m, threshold, pairs.start, pairs.columns,
-        z, keys, h, out, degree, q, p, **_row_shape(q, p),
+        listed, count, count.bit_length() + 1, n, m, threshold, _first_key(problem), pairs.start, pairs.columns,
+        z, keys, h, out, degree, q, p, LOOPS=problem.loops, **_row_shape(q, p),
     )  # fmt: skip
     return Averages(out, degree, pairs)
 
@@ -188,8 +191,9 @@ def _average_over_tiles(problem: Problem, tile: dict[str, int]) -> Averages:
         return tiled.forward(problem)._replace(pairs=pairs)
     out, degree = h.new_empty(n, p), z.new_empty(n)
     triton_tiles.forward_tiles[(cdiv(n, tile["BLOCK_N"]),)](
-        z, keys, h, out, degree, n, m, q, p, threshold, Q=_padded(q), P=_padded(p), **tile
-    )
+        z, keys, h, out, degree, n, m, q, p, threshold, _first_key(problem),
+        LOOPS=problem.loops, Q=_padded(q), P=_padded(p), **tile,
+    )  # fmt: skip
     return Averages(out, degree, pairs)
 
 
@@ -207,6 +211,10 @@ def _in_memory(problem: Problem) -> Tensor:
     if isinstance(problem.threshold, Tensor):
         return problem.threshold
     return torch.full((1,), problem.threshold, dtype=torch.float32, device=problem.z.device)
+
+
+def _first_key(problem: Problem) -> int:
+    return BEYOND_ALL_KEYS if problem.first_key is None else problem.first_key
 
 
 def _padded(width: int) -> int:

@@ -5,7 +5,8 @@
 One program works on one row, BLOCK of its columns at a time, and writes that row only. There are no floating-point
 atomics, so the same list gives the same bits. Row i has the candidates ``columns[start[i] : start[i + 1]]``, and those
 whose similarity, summed in float32, is below the threshold are left out. The threshold is read from memory, so that it
-can be one that the device has computed.
+can be one that the device has computed. Row i is itself key ``first_key`` + i, which is beyond all keys if rows are not
+keys; with LOOPS it is kept unless it is zero, without it is left out.
 """
 
 import triton
@@ -14,8 +15,8 @@ import triton.language as tl
 
 @triton.jit
 def forward_rows(
-    pairs, n_pairs, steps, n, m, threshold, start, columns, z, keys, h, out, degree, q, p,
-    Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
+    pairs, n_pairs, steps, n, m, threshold, first_key, start, columns, z, keys, h, out, degree, q, p,
+    LOOPS: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Write d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i; rows without kept columns get 0.
 
@@ -40,12 +41,17 @@ def forward_rows(
         tl.store(columns + e, j.to(tl.int32), mask=e < end)
         key = tl.load(keys + j[:, None] * q + k[None, :], mask=valid & (k[None, :] < q), other=0.0)
         s = tl.sum(key * row[None, :], axis=1)
-        s = tl.where(s >= least, s, 0.0)
+        s = tl.where(_is_kept(s, j == i + first_key, least, LOOPS), s, 0.0)
         total += s
         average += s[:, None] * tl.load(h + j[:, None] * p + c[None, :], mask=valid & (c[None, :] < p), other=0.0)
     d = tl.sum(total, axis=0)
     tl.store(degree + i, d)
     tl.store(out + i * p + c, tl.sum(average, axis=0) / tl.where(d > 0, d, 1.0), mask=c < p)
+
+
+@triton.jit
+def _is_kept(s, is_loop, least, LOOPS: tl.constexpr):
+    return tl.where(is_loop, s > 0, s >= least) if LOOPS else (s >= least) & ~is_loop
 
 
 @triton.jit
@@ -63,15 +69,15 @@ def _first_from(pairs, n_pairs, steps, wanted):
 
 @triton.jit
 def gradient_rows(
-    start, columns, x, y, h, grad, out, degree, grad_x, grad_h, q, p, threshold,
-    QUERY: tl.constexpr, KEY: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
+    start, columns, x, y, h, grad, out, degree, grad_x, grad_h, q, p, threshold, first_key,
+    LOOPS: tl.constexpr, QUERY: tl.constexpr, KEY: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of row r of x, whose candidates are rows y_c.
 
     With QUERY, x are queries and y keys:     ∂L/∂x_r += Σ_c (g_r·(h_c − o_r) / d_r) y_c
     With KEY, x are keys and y queries:       ∂L/∂x_r += Σ_c (g_c·(h_r − o_c) / d_c) y_c
                                               ∂L/∂h_r  = Σ_c x_r·y_c g_c / d_c
-    With both, keys are the queries and each row has both roles.
+    With both, keys are the queries and each row has both roles. Row r of x is itself row ``first_key`` + r of y.
     """
     r = tl.program_id(0).to(tl.int64)
     least = tl.load(threshold)
@@ -93,7 +99,7 @@ def gradient_rows(
         c = tl.load(columns + e, mask=valid, other=0).to(tl.int64)
         y_c = tl.load(y + c[:, None] * q + k[None, :], mask=valid[:, None] & (k[None, :] < q), other=0.0)
         s = tl.sum(y_c * x_r[None, :], axis=1)
-        kept = s >= least
+        kept = _is_kept(s, c == r + first_key, least, LOOPS)
         entries = c[:, None] * p + f[None, :]
         in_row = kept[:, None] & (f[None, :] < p)
         delta = tl.zeros([BLOCK], tl.float32)

@@ -50,7 +50,7 @@ def _report_first(report, i, n, good):
 
 @triton.jit
 def search(
-    rows, keys, n, m, threshold, report, pairs, room, tiles_each,
+    rows, keys, n, m, threshold, first_key, report, pairs, room, tiles_each,
     SQUARE: tl.constexpr, NO_PAIR: tl.constexpr, Q: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr,
     LEEWAY: tl.constexpr,
 ):  # fmt: skip
@@ -58,7 +58,7 @@ def search(
 
     They are counted in ``report[3]``. One program compares BLOCK rows with ``tiles_each`` tiles of keys. With SQUARE it
     searches keys j ≥ i and writes a pair in both orders. Once the count exceeds ``room``, a program stops after its
-    current tile.
+    current tile. Row i is itself key ``first_key`` + i, which is always a candidate.
     """
     count = report + 3
     least = tl.load(threshold) - LEEWAY
@@ -77,6 +77,9 @@ def search(
             j = tile * TILE + tl.arange(0, TILE)
             key = tl.load(keys + j.to(tl.int64)[:, None] * Q + k[None, :], mask=j[:, None] < m, other=0.0)
             s = tl.dot(row, tl.trans(key))
+            shift = top + first_key - tile * TILE
+            if (shift > -BLOCK) & (shift < TILE):  # the tile has loops
+                s = tl.where((i + first_key)[:, None] == j[None, :], 1.0, s)
             if there_is_room and tl.max(s) >= least:
                 kept = (s >= least) & (i[:, None] < n) & (j[None, :] < m)
                 if SQUARE:

@@ -5,6 +5,9 @@
 This is flash attention with the softmax replaced by division by the sum: one program holds BLOCK_N rows and visits all
 others, BLOCK_M at a time. Products run on the tensor cores with every float32 split into TF32 parts (`tf32x3`), which
 leaves an error close to that of float32. Tiles in which no pair is kept need no further product.
+
+Row i is itself key ``first_key`` + i, which is beyond all keys if rows are not keys. With LOOPS, every row but a zero
+row keeps this pair, without none does.
 """
 
 import triton
@@ -29,12 +32,24 @@ def _store_rows(pointer, values, i, n, width, PADDED: tl.constexpr):
 
 
 @triton.jit
+def _kept(s, top, left, least, first_key, LOOPS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr):
+    """Set the similarities that are not kept to 0, in a tile whose first row and key are ``top`` and ``left``."""
+    kept = tl.where(s >= least, s, 0.0)
+    shift = top + first_key - left
+    if (shift > -BLOCK_N) & (shift < BLOCK_M):  # the tile has loops
+        is_loop = (tl.arange(0, BLOCK_N) + shift)[:, None] == tl.arange(0, BLOCK_M)[None, :]
+        kept = tl.where(is_loop, s if LOOPS else 0.0, kept)
+    return kept
+
+
+@triton.jit
 def forward_tiles(
-    z, keys, h, out, degree, n, m, q, p, threshold,
-    Q: tl.constexpr, P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
+    z, keys, h, out, degree, n, m, q, p, threshold, first_key,
+    LOOPS: tl.constexpr, Q: tl.constexpr, P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
     """Write d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i over kept pairs; rows that keep nothing get 0."""
-    i = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    top = tl.program_id(0) * BLOCK_N
+    i = top + tl.arange(0, BLOCK_N)
     least = tl.load(threshold)
     row = _rows(z, i, n, q, Q)
     total = tl.zeros([BLOCK_N], tl.float32)
@@ -42,7 +57,7 @@ def forward_tiles(
     for left in range(0, m, BLOCK_M):
         j = left + tl.arange(0, BLOCK_M)
         s = tl.dot(row, tl.trans(_rows(keys, j, m, q, Q)), input_precision="tf32x3")
-        s = tl.where(s >= least, s, 0.0)
+        s = _kept(s, top, left, least, first_key, LOOPS, BLOCK_N, BLOCK_M)
         if tl.max(s) > 0:
             total += tl.sum(s, axis=1)
             average += tl.dot(s, _rows(h, j, m, p, P), input_precision="tf32x3")
@@ -66,19 +81,21 @@ def scale_gradient(grad, out, degree, scaled, offset, n, p, P: tl.constexpr, BLO
 
 @triton.jit
 def gradient_tiles(
-    x, y, h, grad, offset, grad_x, grad_h, n, m, q, p, threshold, keys_each,
-    QUERY: tl.constexpr, KEY: tl.constexpr,
+    x, y, h, grad, offset, grad_x, grad_h, n, m, q, p, threshold, first_key, keys_each,
+    LOOPS: tl.constexpr, QUERY: tl.constexpr, KEY: tl.constexpr,
     Q: tl.constexpr, P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of the rows r of x (n × q) from all rows c of y (m × q); see `triton_rows.gradient_rows`.
 
     Here ``grad`` and ``offset`` are the results of `scale_gradient`, so that they are not computed for every tile. A
-    second dimension of programs divides the rows of y, ``keys_each`` for each; each part has gradients of its own.
+    second dimension of programs divides the rows of y, ``keys_each`` for each; each part has gradients of its own. Row
+    r of x is itself row ``first_key`` + r of y.
     """
     first = tl.program_id(1) * keys_each
     grad_x += tl.program_id(1).to(tl.int64) * n * q
     grad_h += tl.program_id(1).to(tl.int64) * n * p
-    r = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    top = tl.program_id(0) * BLOCK_N
+    r = top + tl.arange(0, BLOCK_N)
     least = tl.load(threshold)
     x_r = _rows(x, r, n, q, Q)
     x_sum = tl.zeros([BLOCK_N, Q], tl.float32)
@@ -92,7 +109,7 @@ def gradient_tiles(
         c = left + tl.arange(0, BLOCK_M)
         y_c = _rows(y, c, m, q, Q)
         s = tl.dot(x_r, tl.trans(y_c), input_precision="tf32x3")
-        s = tl.where(s >= least, s, 0.0)
+        s = _kept(s, top, left, least, first_key, LOOPS, BLOCK_N, BLOCK_M)
         if tl.max(s) > 0:
             delta = tl.zeros([BLOCK_N, BLOCK_M], tl.float32)
             if QUERY:

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from gcnsl.checks import check_choice
-from gcnsl.methods import ALIASES, METHODS, find_method
-from gcnsl.options import Options, option
+from gcnsl.methods.registry import ALIASES, METHODS, find_method
+from gcnsl.options import Options, option, redeclared
 from gcnsl.training.class_weights import check_class_weight
 from gcnsl.training.metrics import MetricName
+from gcnsl.training.settings import StageSettings
 
 AUTO = "auto"
 """What stands in place of a method's name."""
@@ -41,9 +42,7 @@ class AutoSettings(Options):
         "them and more folds (best). Without a time budget, 1, 5 or 30 minutes.",
     )
     metric: MetricName = option("accuracy", "What the models are compared by.")
-    class_weight: str | None = option(
-        None, "Weights of the classes in the loss: none, balanced (all classes count the same), or such as yes=5,no=1."
-    )
+    class_weight: str | None = redeclared(StageSettings, "class_weight", None)
     keep_validation: bool = option(
         False,
         "Choose by the given validation nodes and never learn from them. Otherwise training and validation nodes are "

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from torch_geometric.data import Data
 from gcnsl.errors import InputError
 from gcnsl.graph.arcs import edge_parts
 from gcnsl.methods import Fitted, Prepared
+from gcnsl.methods.fitted import grown_logits
 from gcnsl.selection.ensemble import TINY, tempered
 from gcnsl.training import History
 from gcnsl.training.metrics import Floats
@@ -39,18 +41,24 @@ class Member:
     temperature: float
     fits: Sequence[Fitted]
 
-    def probabilities(self, logits: Callable[[Fitted], Tensor]) -> Floats:
-        """The mean over the models (n × C), whose logits are those that a function gives for each."""
-        return tempered(
-            np.mean([logits(fitted).softmax(dim=1).numpy() for fitted in self.fits], axis=0), self.temperature
-        )
+    def probabilities(self, logits: Iterable[Tensor] | None = None) -> Floats:
+        """The mean over the models (n × C) with these logits, by default those of the training graph."""
+        given = (fitted.logits() for fitted in self.fits) if logits is None else logits
+        return tempered(np.mean([each.softmax(dim=1).numpy() for each in given], axis=0), self.temperature)
 
     def grown_probabilities(self, graph: Data) -> Floats | InputError:
         """Those of a graph whose first nodes are those of the training graph, or why they can't be computed."""
         try:
-            return self.probabilities(lambda fitted: fitted.grown_logits(graph))
+            return self.probabilities(grown_logits(self.fits, graph))
         except InputError as error:
             return error
+
+
+class OutOfFold(NamedTuple):
+    """Labelled nodes (v), and what models that have not learned from them predict together (v × C)."""
+
+    nodes: Tensor
+    probabilities: Tensor
 
 
 @dataclass(frozen=True)
@@ -62,10 +70,14 @@ class Blend:
 
     members: tuple[Member, ...]
     history: History
+    graph: Data
+    """The training graph."""
     temperature: float = 1.0
     """That of the mean, which is less sure than its members."""
     known: Tensor | None = None
     """Logits of the training graph's nodes (n × C), if they have been computed."""
+    out_of_fold: OutOfFold | None = None
+    """By what it was chosen; ``None`` if it was not chosen from others."""
 
     @property
     def prepared(self) -> Prepared:
@@ -81,14 +93,14 @@ class Blend:
         """Logarithms of the probabilities of the training graph's nodes (n × C)."""
         if self.known is not None:
             return self.known
-        return self._mean([(member, member.probabilities(Fitted.logits)) for member in self.members])
+        return self._mean([(member, member.probabilities()) for member in self.members])
 
     def grown_logits(self, graph: Data) -> Tensor:
         """The same for a graph whose first nodes are those of the training graph.
 
         Members that can't take new nodes are left out, with a :class:`BlendWarning`; the others share their weight.
         """
-        if self.known is not None and _same_edges(graph, self.prepared.graph):
+        if self.known is not None and _same_edges(graph, self.graph):
             return self.known
         predicted = [(member, member.grown_probabilities(graph)) for member in self.members]
         able = [(member, part) for member, part in predicted if not isinstance(part, InputError)]

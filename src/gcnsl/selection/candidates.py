@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import torch
 from torch_geometric.data import Data
-from torch_geometric.utils import degree
 
 from gcnsl.methods import Method, find_method
+from gcnsl.sparse import pairs_in_two_steps
 
 MANY_PAIRS = 3e7
 """With more pairs of nodes two steps apart than this, methods that store them are left out."""
@@ -34,9 +33,8 @@ class Candidate:
     key: str = field(init=False)
 
     def __post_init__(self) -> None:
-        defaults = find_method(self.method).options()
-        other = {name: value for name, value in self.options.items() if value != defaults[name]}
-        text = json.dumps([self.method, other], sort_keys=True)
+        # With all options, as what is a default today may be another value in the next version.
+        text = json.dumps([self.method, self.resolved.options()], sort_keys=True)
         object.__setattr__(self, "key", hashlib.sha256(text.encode()).hexdigest()[:16])
 
     @cached_property
@@ -48,7 +46,7 @@ class Candidate:
 def portfolio(graph: Data) -> list[Candidate]:
     """The candidates for a graph, each with defaults from its literature, cheap ones first."""
     left_out = set() if graph.num_features else {"mlp"}
-    if pairs_in_two_steps(graph) > MANY_PAIRS:
+    if pairs_in_two_steps(graph.edge_index, graph.num_nodes) > MANY_PAIRS:
         left_out.add("h2gcn-2")
     entries = _entries(directed="arc_index" in graph)
     return [
@@ -83,9 +81,3 @@ def _entries(*, directed: bool) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "acm-gcn", "", {}
     if directed:
         yield "dir-gcn", "", {}
-
-
-def pairs_in_two_steps(graph: Data) -> float:
-    """An upper bound: the number of walks of two steps."""
-    degrees = degree(graph.edge_index[0], graph.num_nodes, dtype=torch.float64)
-    return float(degrees.square().sum())

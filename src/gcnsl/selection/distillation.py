@@ -9,30 +9,32 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
-from gcnsl.methods import Fitted, find_method, fit, prepare
-from gcnsl.selection.blend import Blend
+from gcnsl.methods import Fitted, fit, prepare
+from gcnsl.selection.candidates import Candidate
+from gcnsl.selection.fold_fit import method_for
+from gcnsl.selection.learning_problem import Problem
+from gcnsl.training import choose_device
 
 
-def distil(blend: Blend, method: str, train_mask: Tensor, val_mask: Tensor, *, minutes: float | None = None) -> Fitted:
-    """Train a method on all nodes but those for validation, which decide when to stop.
-
-    Nodes without a known label have the class that the ensemble predicts.
+def distil(problem: Problem, graph: Data, said: Tensor, method: str, *, minutes: float | None = None) -> Fitted:
+    """Train a method on all nodes but those of the first fold, which decide when to stop.
 
     Args:
-        blend: The ensemble; its graph has the known labels.
+        problem: What the ensemble has learned.
+        graph: Its graph with all that predictions need.
+        said: The classes that the ensemble predicts (n), as far as it can without the labels of the first fold. Nodes
+            without a known label are taught to be of these.
         method: Name of the method.
-        train_mask, val_mask: The nodes with known labels (n each).
         minutes: Time to do it; ``None`` for as long as it takes. One epoch is always made.
     """
-    began = time.perf_counter()
-    of_blend = blend.prepared
-    taught = copy.copy(of_blend.graph)
-    taught.y = torch.where(taught.y == UNLABELLED, blend.logits().argmax(dim=1), taught.y)
-    options: dict[str, Any] = {"rows": train_mask | val_mask, "seed": of_blend.seed, "device": of_blend.device}
-    weight = of_blend.method.training.class_weight
-    student = prepare(find_method(method).with_options(class_weight=weight), taught, **options)
+    began, (_, val_mask) = time.perf_counter(), problem.masks(0)
+    taught = copy.copy(graph)
+    taught.y = torch.where(graph.y == UNLABELLED, said, graph.y)
+    options: dict[str, Any] = {"rows": problem.learned, "seed": problem.seed, "device": choose_device(problem.device)}
+    student = prepare(method_for(problem, Candidate(method, method)), taught, **options)
     left = None if minutes is None else max(0.0, minutes - (time.perf_counter() - began) / 60)
-    fitted = fit(student, train_mask=~val_mask, val_mask=val_mask, seed=of_blend.seed, minutes=left)
-    return Fitted(replace(student, graph=of_blend.graph), fitted.model, fitted.history)
+    fitted = fit(student, train_mask=~val_mask, val_mask=val_mask, seed=problem.seed, minutes=left)
+    return Fitted(replace(student, graph=graph), fitted.model, fitted.history)

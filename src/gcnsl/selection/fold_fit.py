@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from tempfile import TemporaryDirectory
+import traceback
 from typing import Any, NamedTuple
 
-from gcnsl.checks import LARGEST
-from gcnsl.errors import InputError, TrainingDiverged
+from gcnsl.errors import GcnslError, TrainingDiverged, one_line
 from gcnsl.methods import Method, Prepared, fit, prepare
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.journal import FoldFit, Trained, packed
 from gcnsl.selection.learning_problem import Problem
-from gcnsl.training import Checkpoint, choose_device
+from gcnsl.training import CutRun, choose_device
 from gcnsl.workers.executor import check_wanted
 
-_NO_MEMORY = ("out of memory", "allocate memory")
-"""What torch says on a GPU and on a CPU."""
+_NO_MEMORY = ("out of memory", "allocate memory", "bad_alloc")
+"""What torch says on a GPU and on a CPU, and what is left of the errors of other libraries."""
+
+
+class Failed(NamedTuple):
+    """Why a fit has failed: in a few words, and the traceback."""
+
+    why: str
+    traceback: str
 
 
 class FoldJob(NamedTuple):
@@ -52,24 +57,15 @@ class FoldFitter:
         self._problem = problem
         self._last: Prepared | None = None
 
-    def __call__(self, job: FoldJob) -> Trained | str:
-        """Train a candidate on a fold; if it fails, say why."""
+    def __call__(self, job: FoldJob) -> Trained | Failed:
+        """Train a candidate on a fold; if it fails, for whatever reason, say why."""
         try:
-            with TemporaryDirectory(prefix="gcnsl-") as folder:
-                return self._train(job, Path(folder, "run"))
-        except TrainingDiverged:
-            return "training diverged"
-        except InputError as error:
-            return str(error)
-        except (MemoryError, RuntimeError) as error:
-            if not isinstance(error, MemoryError) and not any(words in str(error) for words in _NO_MEMORY):
-                raise
-            return "not enough memory"
+            return self._train(job)
+        except Exception as error:
+            return Failed(reason(error), traceback.format_exc())
 
-    def _train(self, job: FoldJob, run_file: Path) -> Trained:
-        began, problem = time.perf_counter(), self._problem
-        if job.run is not None:
-            run_file.write_bytes(job.run)
+    def _train(self, job: FoldJob) -> Trained:
+        began, problem, run = time.perf_counter(), self._problem, CutRun(content=job.run)
         prepared = self._prepared(method_for(problem, job.candidate))
         ready = time.perf_counter()
         train_mask, val_mask = problem.masks(job.fold)
@@ -80,7 +76,7 @@ class FoldFitter:
             seed=problem.seed + job.fold,
             minutes=max(0.0, job.seconds - (ready - began)) / 60,
             on_epoch=check_wanted,
-            checkpoint=Checkpoint(run_file, every=LARGEST),
+            checkpoint=run,
         )
         trained = time.perf_counter()
         probabilities = fitted.logits().softmax(dim=1)
@@ -93,9 +89,9 @@ class FoldFitter:
             predict_seconds=done - trained,
             elapsed=job.elapsed + done - began,
             probabilities=probabilities.numpy(),
-            is_cut=fitted.history.stopped == "minutes" and run_file.exists(),
+            is_cut=fitted.history.stopped == "minutes" and run.content is not None,
         )
-        return Trained(packed(found, fitted, problem.identity), run_file.read_bytes() if found.is_cut else None)
+        return Trained(packed(found, fitted, problem.identity), run.content if found.is_cut else None)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_last": None}
@@ -106,6 +102,15 @@ class FoldFitter:
             device, problem = choose_device(self._problem.device), self._problem
             self._last = prepare(method, problem.graph, rows=problem.learned, seed=problem.seed, device=device)
         return self._last
+
+
+def reason(error: Exception) -> str:
+    """What has failed, in a few words."""
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+        return "not enough memory"
+    if isinstance(error, TrainingDiverged):
+        return "training diverged"
+    return one_line(str(error) if isinstance(error, GcnslError) else f"{type(error).__name__}: {error}", 160)
 
 
 def method_for(problem: Problem, candidate: Candidate) -> Method:

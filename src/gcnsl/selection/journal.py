@@ -9,26 +9,31 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import warnings
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import safetensors.torch
 import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
+from torch import Tensor
 
 from gcnsl.errors import InputError
-from gcnsl.files import atomic_write
+from gcnsl.files import atomic_write, parse_tensors
 from gcnsl.methods import Fitted
 from gcnsl.selection.candidates import Candidate
-from gcnsl.selection.stored_member import Stored, stored_fit
+from gcnsl.selection.stored_member import Stored, below, stored_fit
 
 KIND = "gcnsl-fold-1"
+FIT, RUN = ".safetensors", ".run"
 _FILE_NAME = re.compile(r"[0-9a-f]{16}-\d+\.(safetensors|run)")
 """The key of a candidate and the number of a fold."""
+_LEFT_BY_A_KILLED_PROCESS = re.compile(rf"\.{_FILE_NAME.pattern}\..*\.part")
 
 
 @dataclass(frozen=True)
@@ -75,27 +80,33 @@ def packed(found: FoldFit, fitted: Fitted, problem: str) -> bytes:
     return safetensors.torch.save(tensors | {"probabilities": torch.from_numpy(found.probabilities)}, metadata)
 
 
+class JournalWarning(UserWarning):
+    """A fit could not be written. The selection goes on with it, but could not go on from there in another process."""
+
+
 @dataclass(frozen=True)
 class Journal:
-    """A folder with the finished fits of one problem.
+    """The finished fits of one problem, in a folder; those that can't be written are kept in memory.
 
     Args:
-        path: The folder; it is made with the first fit.
+        path: The folder, which is made with the first fit; ``None`` to keep all in memory.
         identity: Tells problems apart.
     """
 
-    path: Path
+    path: Path | None
     identity: str
+    _in_memory: dict[str, Trained] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def write(self, trained: Trained, candidate: Candidate, fold: int) -> FoldFit:
-        """Add what a worker has sent for a candidate and a fold."""
-        file, run = self._file(candidate, fold), self._run_file(candidate, fold)
-        if trained.run is not None:
-            atomic_write(run, trained.run)
-        atomic_write(file, trained.content)
-        if trained.run is None:
-            run.unlink(missing_ok=True)
-        return self._read(file)
+        """Add what a worker has sent for a candidate and a fold.
+
+        If it can't be written, for example because the disk is full, there is one :class:`JournalWarning`.
+        """
+        name = _name(candidate, fold)
+        if not self._is_written(name, trained):
+            self._in_memory[name] = trained
+        tensors, metadata = parse_tensors(trained.content)
+        return self._fit(name, metadata, tensors["probabilities"])
 
     def read(self) -> list[FoldFit]:
         """All fits, those of the first fold first, and of each fold the earliest.
@@ -103,47 +114,83 @@ class Journal:
         Raises:
             InputError: If the folder holds something else, or the fits of another problem.
         """
-        found = (self._read(path) for path in self.path.glob("*.safetensors"))
-        return sorted(found, key=lambda fit: (fit.fold, fit.elapsed))
+        files = [] if self.path is None else self.path.glob(f"*{FIT}")
+        return sorted((self._read(file) for file in files), key=lambda fit: (fit.fold, fit.elapsed))
 
     def model(self, candidate: Candidate, fold: int) -> Stored:
         """The trained model of a fit."""
-        with safe_open(self._file(candidate, fold), framework="pt") as file:
-            names = [name for name in file.keys() if name.startswith("model.")]  # noqa: SIM118 - it is no mapping
-            tensors = {name.removeprefix("model."): file.get_tensor(name).clone() for name in names}
-            return Stored(json.loads(file.metadata()["model"]), tensors)
+        name = _name(candidate, fold)
+        if name in self._in_memory:
+            tensors, metadata = parse_tensors(self._in_memory[name].content)
+        else:
+            with safe_open(self._file(name, FIT), framework="pt") as file:
+                metadata = file.metadata()
+                tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118 - it is no mapping
+        return Stored(json.loads(metadata["model"]), below("model", tensors))
 
     def run(self, candidate: Candidate, fold: int) -> bytes | None:
         """The state of a fit that was cut; ``None`` if there is none."""
-        file = self._run_file(candidate, fold)
-        return file.read_bytes() if file.exists() else None
+        name = _name(candidate, fold)
+        if name in self._in_memory:
+            return self._in_memory[name].run
+        if self.path is None or not self._file(name, RUN).exists():
+            return None
+        return self._file(name, RUN).read_bytes()
 
     def check_place(self) -> None:
         """Raise an InputError if there is a file in place of the folder."""
-        if self.path.is_file():
+        if self.path is not None and self.path.is_file():
             raise self._refusal("is a file: it belongs to a run of a single method")
 
-    def _file(self, candidate: Candidate, fold: int) -> Path:
-        return self.path / f"{candidate.key}-{fold}.safetensors"
+    def _is_written(self, name: str, trained: Trained) -> bool:
+        """Write a fit, and say whether that was possible; then it is no longer in memory."""
+        if self.path is None:
+            return False
+        try:
+            if trained.run is not None:
+                atomic_write(self._file(name, RUN), trained.run)
+            atomic_write(self._file(name, FIT), trained.content)
+            if trained.run is None:
+                self._file(name, RUN).unlink(missing_ok=True)
+        except OSError as error:
+            if not self._in_memory:
+                told = f"{error}; what is in {self.path} stays, but the rest can't be resumed if this is killed"
+                warnings.warn(told, JournalWarning, stacklevel=4)
+            return False
+        self._in_memory.pop(name, None)
+        return True
 
-    def _run_file(self, candidate: Candidate, fold: int) -> Path:
-        return self.path / f"{candidate.key}-{fold}.run"
+    def _file(self, name: str, ending: str) -> Path:
+        assert self.path is not None
+        return self.path / f"{name}{ending}"
 
     def _read(self, path: Path) -> FoldFit:
         try:
             with safe_open(path, framework="pt") as file:
-                metadata: dict[str, Any] = file.metadata() or {}
+                metadata = file.metadata() or {}
                 if metadata.get("kind") != KIND:
                     raise self._refusal(f"holds {path.name}, which is no trained model of a selection")
-                if metadata["problem"] != self.identity:
-                    raise self._refusal("belongs to another selection: the graph, its labels, seed or options differ")
-                plain, probabilities = json.loads(metadata["fit"]), file.get_tensor("probabilities").numpy().copy()
+                return self._fit(path.stem, metadata, file.get_tensor("probabilities"))
         except SafetensorError as error:
             raise self._refusal(f"holds {path.name}, which can't be read ({error})") from error
-        return FoldFit(**plain | {"candidate": Candidate(*plain["candidate"]), "probabilities": probabilities})
+
+    def _fit(self, name: str, metadata: dict[str, str], probabilities: Tensor) -> FoldFit:
+        """The fit of this name, if it is one of this problem, and its options have the defaults that they had then."""
+        plain = json.loads(metadata["fit"])
+        if metadata["problem"] == self.identity:
+            candidate = Candidate(*plain["candidate"])
+            if name == _name(candidate, plain["fold"]):
+                return FoldFit(**plain | {"candidate": candidate, "probabilities": probabilities.numpy().copy()})
+        raise self._refusal(
+            "belongs to another selection: the graph, its labels, the seed, options or the version of gcnsl differ"
+        )
 
     def _refusal(self, why: str) -> InputError:
         return InputError(f"checkpoint {self.path} {why}; delete it to start again, or give another path")
+
+
+def _name(candidate: Candidate, fold: int) -> str:
+    return f"{candidate.key}-{fold}"
 
 
 def remove_journal(path: str | os.PathLike[str]) -> None:
@@ -152,4 +199,6 @@ def remove_journal(path: str | os.PathLike[str]) -> None:
         for file in list(Path(path).iterdir()):
             if _FILE_NAME.fullmatch(file.name):
                 file.unlink()
+            elif _LEFT_BY_A_KILLED_PROCESS.fullmatch(file.name):
+                shutil.rmtree(file)
         Path(path).rmdir()

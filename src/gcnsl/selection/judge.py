@@ -32,6 +32,10 @@ class Judge(NamedTuple):
         """The metric of nodes with these probabilities (v × C) and class numbers (v)."""
         return METRICS[self.metric](probabilities, y)
 
+    def leading(self, nodes: int) -> str:
+        """The name of the metric that compares on so many nodes."""
+        return "log-loss" if nodes < FEW and self.metric in COUNTING else self.metric
+
     def merit(self, probabilities: Floats, y: Ints) -> Merit:
         """The metric and then the log loss, or the reverse where there are few nodes."""
         sharpness = -_bounded_log_loss(probabilities, y)
@@ -39,8 +43,7 @@ class Judge(NamedTuple):
             return Merit(sharpness, 0.0)
         gain = METRICS[self.metric].gain(self.value(probabilities, y))
         gain = -math.inf if math.isnan(gain) else gain
-        leads = len(y) >= FEW or self.metric not in COUNTING
-        return Merit(gain, sharpness) if leads else Merit(sharpness, gain)
+        return Merit(gain, sharpness) if self.leading(len(y)) == self.metric else Merit(sharpness, gain)
 
 
 def _bounded_log_loss(probabilities: Floats, y: Ints) -> float:

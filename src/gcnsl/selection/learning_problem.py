@@ -11,10 +11,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
-from gcnsl.files import digest
 from gcnsl.graph.arcs import edge_parts
+from gcnsl.identity import identity
 from gcnsl.selection.auto_settings import AutoSettings
-from gcnsl.sparse import stored_parts
 
 NOT_LEARNED_FROM = -1
 
@@ -57,9 +56,9 @@ class Problem:
 
     @cached_property
     def identity(self) -> str:
-        """Tells problems apart."""
-        tensors = {**stored_parts(self.graph.x, "x"), **edge_parts(self.graph), "y": self.graph.y, "fold": self.fold}
-        return digest(tensors, {"metric": self.metric, "class_weight": str(self.class_weight), "seed": str(self.seed)})
+        """Tells problems apart; the method and its options are those of a candidate, which has a key of its own."""
+        parts = {"y": self.graph.y, "fold": self.fold}
+        return identity(self.graph, parts, metric=self.metric, class_weight=self.class_weight, seed=self.seed)
 
 
 def make_problem(
@@ -73,6 +72,7 @@ def make_problem(
     learned, folds = train_mask | val_mask, 1
     known = Data(x=graph.x, y=torch.where(learned, graph.y, UNLABELLED), **edge_parts(graph))  # all that methods read
     known.class_names, known.num_nodes = graph.class_names, graph.num_nodes
+    known.feature_names = graph.get("feature_names")
     if settings.keep_validation:
         fold = torch.where(train_mask, 1, torch.where(val_mask, 0, NOT_LEARNED_FROM))
     else:

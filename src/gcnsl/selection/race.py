@@ -17,7 +17,7 @@ import numpy as np
 from gcnsl.selection.candidates import Candidate
 from gcnsl.selection.ensemble import best_temperature, tempered
 from gcnsl.selection.fit_costs import FitCosts
-from gcnsl.selection.fold_fit import FoldJob
+from gcnsl.selection.fold_fit import FoldJob, reason
 from gcnsl.selection.journal import FoldFit
 from gcnsl.selection.judge import Judge, Merit
 from gcnsl.selection.learning_problem import Problem
@@ -117,10 +117,10 @@ class Race:
         self._proposals, self._total, self._processes = proposals, seconds, processes
         self._costs = FitCosts(problem.graph)
         self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
-        self._untried, self._merits = list(portfolio), dict[tuple[Candidate, int], Merit]()
+        self._untried, self._judged = list(portfolio), dict[tuple[Candidate, int], tuple[Merit, float]]()
         for fit in fits:
             if fit.fold == self.contenders.get(fit.candidate, Contender(fit.candidate)).level:  # none is missing before
-                self.add(fit)
+                self._take(fit)
         earlier = [each for each in self.contenders.values() if each.fits and each.candidate not in portfolio]
         proposals.resume([(each.candidate, self.merit(each, 1).first) for each in earlier])
 
@@ -158,38 +158,60 @@ class Race:
     def add(self, fit: FoldFit) -> None:
         """Count a finished fit."""
         contender = self._contender(fit.candidate)
-        if contender.is_cut and fit.fold == contender.level - 1:
-            contender.fits.pop()
-            self._merits.pop((fit.candidate, fit.fold + 1), None)
-        contender.fits.append(fit)
-        contender.is_running = False
+        before, contender.is_running = contender.fits, False
+        contender.fits = [*before[: fit.fold], fit]  # in place of one that was cut
+        self._judged.pop((fit.candidate, fit.fold + 1), None)
+        try:
+            merit = self.merit(contender)
+        except Exception:
+            contender.fits = before
+            raise
         if contender.level == 1:
-            self._proposals.tell(fit.candidate, self.merit(contender).first)
+            self._proposals.tell(fit.candidate, merit.first)
 
-    def fail(self, job: FoldJob, why: str) -> None:
+    def _take(self, fit: FoldFit) -> None:
+        """Count a fit of an earlier command; a contender for which that fails is given up."""
+        try:
+            self.add(fit)
+        except Exception as error:
+            self.fail(fit.candidate, f"failed: {reason(error)}")
+
+    def fail(self, candidate: Candidate, why: str) -> None:
         """Give a contender up; its finished fits count."""
-        contender = self._contender(job.candidate)
+        contender = self._contender(candidate)
         contender.failure, contender.is_running = why, False
         if not contender.fits:
-            self._proposals.tell(job.candidate, None)
+            self._proposals.tell(candidate, None)
 
     def merit(self, contender: Contender, level: int | None = None) -> Merit:
-        """How good a contender is on the nodes of its first folds, by default all that are complete.
+        """How good a contender is on the nodes of its first folds, by default all that are complete."""
+        return self._judge(contender, contender.level if level is None else level)[0]
 
-        Its temperature is the best one, as in an ensemble, so that the log loss does not punish one that is too sure.
-        """
-        level = contender.level if level is None else level
+    def temperature(self, contender: Contender, level: int) -> float:
+        """The best one on the nodes of its first folds, so that the log loss does not punish one that is too sure."""
+        return self._judge(contender, level)[1]
+
+    def _judge(self, contender: Contender, level: int) -> tuple[Merit, float]:
         known = (contender.candidate, level)
-        if known not in self._merits:
+        if known not in self._judged:
             y = self.problem.graph.y[self.problem.validated(level)].numpy()
             given = contender.out_of_fold(self.problem, level)
-            self._merits[known] = self.judge.merit(tempered(given, best_temperature(given, y)), y)
-        return self._merits[known]
+            temperature = best_temperature(given, y)
+            self._judged[known] = self.judge.merit(tempered(given, temperature), y), temperature
+        return self._judged[known]
+
+    def out_of_fold(self, contender: Contender, level: int) -> Floats:
+        """Probabilities of the nodes of its first folds by models that have not learned from them (v × C)."""
+        return tempered(contender.out_of_fold(self.problem, level), self.temperature(contender, level))
+
+    def probabilities(self, contender: Contender, level: int) -> Floats:
+        """Probabilities of all nodes (n × C), with the temperature of so many folds, or of all that are complete."""
+        return tempered(contender.probabilities(), self.temperature(contender, min(level, contender.level)))
 
     def value(self, contender: Contender, level: int) -> float:
         """The metric of a contender on the nodes of its first folds."""
         y = self.problem.graph.y[self.problem.validated(level)].numpy()
-        return self.judge.value(contender.out_of_fold(self.problem, level), y)
+        return self.judge.value(self.out_of_fold(contender, level), y)
 
     def ranking(self, level: int = 1) -> list[Contender]:
         """The contenders that have come so far, the best first."""
@@ -220,8 +242,8 @@ class Race:
         for candidate in list(self._untried):
             seconds = self._least_seconds(candidate)
             if seconds > WORTHWHILE * left > 0:
-                why = f"skipped: would take {seconds:.0f} s or more, and {left:.0f} s were left"
-                self._contender(candidate).failure = why
+                needed = f"needs about {_seconds(seconds)}, more than half of the {_seconds(left)} left"
+                self._contender(candidate).failure = f"skipped: {needed if left >= 1 else 'no time left'}"
 
     def _least_seconds(self, candidate: Candidate) -> float:
         fits = [contender.fits[0] for contender in self.contenders.values() if contender.fits]
@@ -273,3 +295,7 @@ class Race:
         """Methods by their best contender, if several fits of them have time."""
         quick = (each for each in self.ranking() if each.seconds < left / 8)
         return list(dict.fromkeys(contender.candidate.method for contender in quick))
+
+
+def _seconds(number: float) -> str:
+    return f"{number:.0f} s" if number >= 10 else f"{number:.1f} s"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from time import monotonic
 from joblib import cpu_count
 from torch_geometric.data import Data
 
-from gcnsl.errors import InputError, Interrupted
+from gcnsl.errors import Interrupted
 from gcnsl.selection.auto_settings import AutoSettings
 from gcnsl.selection.candidates import portfolio
 from gcnsl.selection.choice import Selected, choose
-from gcnsl.selection.fold_fit import FoldFitter, FoldJob
+from gcnsl.selection.fold_fit import Failed, FoldFitter, FoldJob, reason
 from gcnsl.selection.journal import Journal, Trained
 from gcnsl.selection.learning_problem import Problem
 from gcnsl.selection.proposals import Proposals
@@ -32,6 +32,7 @@ from gcnsl.workers.this_process import ThisProcess
 STARTING_PAYS = 15.0
 """With fewer seconds in all, this process trains by itself: others would have hardly started."""
 POLL_SECONDS = 0.5
+_LOGGER = logging.getLogger("gcnsl")
 
 
 @dataclass(frozen=True)
@@ -81,20 +82,21 @@ def select(
         Interrupted: On Ctrl-C or SIGTERM; ``so_far`` is what the finished models make, ``None`` if there is none.
     """
     seconds = 60 * (settings.effort.minutes if minutes is None else minutes)
-    with tempfile.TemporaryDirectory(prefix="gcnsl-") as folder, ExitStack() as opened:
-        journal = Journal(Path(folder if checkpoint is None else checkpoint), problem.identity)
+    with ExitStack() as opened:
+        journal = Journal(None if checkpoint is None else Path(checkpoint), problem.identity)
         journal.check_place()
         interruption = opened.enter_context(Interruption())
         executor = executor or opened.enter_context(_own_executor(problem, settings, seconds))
         tournament = _Tournament(problem, settings, journal, seconds, executor=executor, on_progress=on_progress)
         try:
             tournament.run()
+            with interruption.whole():
+                return tournament.choose(graph, "complete" if tournament.is_complete else "minutes")
         except KeyboardInterrupt:
             interruption.ignore_further()
             so_far = tournament.choose(graph, "interrupted") if tournament.race.ranking() else None
             when = f"after {tournament.fits} models" if tournament.fits else "before a model was finished"
             raise Interrupted(f"interrupted {when}", so_far) from None
-        return tournament.choose(graph, "complete" if tournament.is_complete else "minutes")
 
 
 def _own_executor(problem: Problem, settings: AutoSettings, seconds: float) -> Executor:
@@ -163,14 +165,26 @@ class _Tournament:
                 for job, result in crew.wait(patience):
                     self._count(job, result)
 
-    def _count(self, job: FoldJob, result: Trained | str | WorkerLost) -> None:
-        if isinstance(result, Trained):
-            self.race.add(self._journal.write(result, job.candidate, job.fold))
-            self.fits += 1
-        elif isinstance(result, TooSlow):
-            self.race.fail(job, f"skipped: not finished within {job.limit:.0f} s")
+    def _count(self, job: FoldJob, result: Trained | Failed | WorkerLost) -> None:
+        """Count a model, or give its contender up: what happens to one of them does not end the selection."""
+        if isinstance(result, TooSlow):
+            what = f"stopped: fold {job.fold + 1} was" if job.fold or job.spent else "skipped:"
+            self.race.fail(job.candidate, f"{what} not finished within {job.limit:.0f} s")
+        elif isinstance(result, WorkerLost):
+            self.race.fail(job.candidate, f"failed: {result}")
+        elif isinstance(result, Failed):
+            _LOGGER.debug("%s, fold %d, has failed\n%s", job.candidate.name, job.fold + 1, result.traceback)
+            self.race.fail(job.candidate, f"failed: {result.why}")
         else:
-            self.race.fail(job, f"failed: {result}")
+            self._keep(job, result)
+
+    def _keep(self, job: FoldJob, trained: Trained) -> None:
+        try:
+            self.race.add(self._journal.write(trained, job.candidate, job.fold))
+            self.fits += 1
+        except Exception as error:
+            _LOGGER.debug("%s, fold %d, can't be used", job.candidate.name, job.fold + 1, exc_info=True)
+            self.race.fail(job.candidate, f"failed: {reason(error)}")
 
     def _report(self, running: list[FoldJob]) -> None:
         if self._tell is None:
@@ -183,9 +197,5 @@ class _Tournament:
 
     def choose(self, graph: Data, stopped: str) -> Selected:
         """The ensemble of what is finished, and the leaderboard."""
-        if not self.race.ranking():
-            failures = {c.candidate.name: c.failure for c in self.race.contenders.values() if c.failure}
-            told = "; ".join(f"{name}: {why}" for name, why in failures.items())
-            raise InputError(f"no model could be trained on this graph, look at it with `gcnsl inspect` ({told})")
         history = History(seconds=self.elapsed, stopped=stopped)
         return choose(self.race, self._journal, graph, history, single=self._settings.single)

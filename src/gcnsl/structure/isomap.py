@@ -2,10 +2,20 @@
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components, shortest_path
-from sklearn.decomposition import KernelPCA
+from scipy.sparse.linalg import eigsh
+from sklearn.preprocessing import KernelCenterer
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import svd_flip
 
 from gcnsl.structure.neighbourhood import Positions
+
+FROM_AT_ONCE, BLOCK_ROWS = 64, 1 << 14
+"""Landmarks whose paths are sought, and nodes that are placed, at a time."""
+FEW = 200
+"""Of a matrix with so many rows, all eigenvectors are computed."""
 
 
 def isomap(adjacency: sp.csr_array, *, landmarks: int | None = None, seed: int = 0) -> Positions:
@@ -36,8 +46,27 @@ def _place(adjacency: sp.csr_array, landmarks: int | None, rng: np.random.Genera
     if n == 1:
         return np.zeros((1, 2))
     chosen = np.arange(n) if landmarks is None or n <= landmarks else rng.choice(n, landmarks, replace=False)
-    kernel = -0.5 * shortest_path(adjacency, directed=False, unweighted=True, indices=chosen).T ** 2
-    solver = "dense" if len(chosen) <= 200 else "arpack"  # for few, all eigenvectors are faster than the first two
-    scaling = KernelPCA(2, kernel="precomputed", eigen_solver=solver, random_state=0).fit(kernel[chosen])
-    positions: Positions = scaling.transform(kernel)
-    return positions
+    distance = np.empty((n, len(chosen)), np.float32)  # whole numbers
+    for part in np.array_split(np.arange(len(chosen)), -(-len(chosen) // FROM_AT_ONCE)):
+        distance[:, part] = shortest_path(adjacency, directed=False, unweighted=True, indices=chosen[part]).T
+    kernel = -0.5 * distance[chosen].astype(np.float64) ** 2
+    centre = KernelCenterer().fit(kernel)
+    values, vectors = _two_leading(centre.transform(kernel))
+    scaled = vectors / np.sqrt(np.where(values > 1e-12 * values[0], values, np.inf))
+    blocks = np.array_split(distance, -(-n // BLOCK_ROWS))
+    return np.concatenate([centre.transform(-0.5 * block.astype(np.float64) ** 2) @ scaled for block in blocks])
+
+
+def _two_leading(kernel: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The two largest eigenvalues, the largest first, and their eigenvectors (n × 2).
+
+    In a star or a clique all eigenvalues are equal but one, and LAPACK finds none of them if only two are asked for. So
+    all are computed if they are few, which is also the fastest then.
+    """
+    if len(kernel) <= FEW:
+        values, vectors = eigh(kernel, driver="evd")
+    else:
+        values, vectors = eigsh(kernel, 2, which="LA", v0=check_random_state(0).uniform(-1, 1, len(kernel)))
+    order = np.argsort(values)[:-3:-1]
+    vectors, _ = svd_flip(vectors[:, order], None)  # signs that do not depend on the solver
+    return values[order], vectors

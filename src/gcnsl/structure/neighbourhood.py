@@ -87,24 +87,31 @@ def _closest_pairs(positions: Positions, count: int, *, hyperbolic: bool) -> Int
     if not len(nodes):
         return np.empty((2, 0), dtype=np.int64)
     tree = KDTree(points)
+    places, crowd = np.unique(points, axis=0, return_counts=True)  # in a star, nearly all nodes are at one place
+    place_tree = KDTree(places)
 
     def within(radius: float, **options: Any) -> Any:
         centres, reach = _disc(points, radius) if hyperbolic else (points, radius)
         return tree.query_ball_point(centres, reach, **options)
+
+    def found(radius: float) -> int:
+        if hyperbolic:
+            return int(within(radius, return_length=True).sum()) - len(nodes)
+        return int(place_tree.count_neighbors(place_tree, radius, weights=(crowd, crowd))) - len(nodes)
 
     low, high = 0.0, float(np.linalg.norm(np.ptp(points, axis=0))) + 1.0  # at least the distance of any two nodes
     if hyperbolic:
         high = 4 * float(np.arctanh(np.linalg.norm(points, axis=1).max())) + 1.0
     for _ in range(50):
         middle = (low + high) / 2
-        found = int(within(middle, return_length=True).sum()) - len(nodes)
-        low, high = (middle, high) if found <= count else (low, middle)
+        low, high = (middle, high) if found(middle) <= count else (low, middle)
+    if found(low) > count:  # more pairs than that coincide
+        return np.empty((2, 0), dtype=np.int64)
     others = within(low, return_sorted=True)
-    source = np.repeat(np.arange(len(nodes)), [len(found) for found in others])
-    target = np.concatenate([np.asarray(found, dtype=np.int64) for found in others])
+    source = np.repeat(np.arange(len(nodes)), [len(near) for near in others])
+    target = np.concatenate([np.asarray(near, dtype=np.int64) for near in others])
     apart = source != target
-    pairs = np.stack([nodes[source[apart]], nodes[target[apart]]])
-    return pairs if pairs.shape[1] <= count else pairs[:, :0]  # none, if more pairs than that coincide
+    return np.stack([nodes[source[apart]], nodes[target[apart]]])
 
 
 def _disc(points: Positions, radius: float) -> tuple[Positions, NDArray[np.float64]]:

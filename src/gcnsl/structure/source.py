@@ -23,7 +23,7 @@ from gcnsl.structure.poincare import poincare
 Embedding = Literal["isomap", "poincare", "struc2vec"]
 Source = Literal["computed", "published"]
 
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 """Increase it when an embedding changes, so that older files are ignored."""
 
 EXACT_NODES, LANDMARKS = 6_000, 500

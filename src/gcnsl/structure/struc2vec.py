@@ -9,6 +9,8 @@
 4. Embed the nodes with Word2Vec, with walks as sentences and nodes as words.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -35,10 +37,9 @@ def struc2vec(adjacency: sp.csr_array, *, layers: int = 5, seed: int = 0) -> Pos
     costs = pair_costs(start, near, pairs, layers)
     walks = random_walks(pairs, costs, len(start) - 1, np.random.default_rng(seed))
     names = [str(node) for node in range(len(start) - 1)]
-    sentences = [[names[node] for node in walk] for walk in walks.tolist()]
     # With more than one worker, the order of updates would not be reproducible.
     training = {"sg": 1, "hs": 1, "negative": 0, "epochs": EPOCHS, "workers": 1, "seed": seed}
-    model = Word2Vec(sentences, vector_size=2, window=WINDOW, min_count=0, **training)
+    model = Word2Vec(_Sentences(walks, names), vector_size=2, window=WINDOW, min_count=0, **training)
     positions: Positions = model.wv[names].astype(np.float64)
     return positions
 
@@ -71,13 +72,13 @@ def pair_costs(start: Ints, near: Ints, pairs: Ints, layers: int) -> Floats:
     return costs
 
 
-def random_walks(pairs: Ints, costs: Floats, n: int, rng: np.random.Generator) -> Ints:
+def random_walks(pairs: Ints, costs: Floats, n: int, rng: np.random.Generator) -> NDArray[np.int32]:
     """WALKS walks from every node (n · WALKS × STEPS), all computed step by step together."""
     layers = [_Layer(pairs, cost, n) for cost in costs]
     top = len(layers) - 1
     node = np.tile(np.arange(n), WALKS)
     level, length = np.zeros((2, len(node)), dtype=np.int64)
-    walks = np.empty((len(node), STEPS), dtype=np.int64)
+    walks = np.empty((len(node), STEPS), dtype=np.int32)
     walks[:, 0] = node
     while (length < STEPS - 1).any():
         stays = rng.random(len(node)) < STAY
@@ -91,6 +92,16 @@ def random_walks(pairs: Ints, costs: Floats, n: int, rng: np.random.Generator) -
             above = np.where(layers[min(k + 1, top)].size[node[here]] > 0, min(k + 1, top), k)
             level[here] = np.where(up, above, max(k - 1, 0))
     return walks
+
+
+class _Sentences:
+    """Walks as sentences, made one by one: all at once, their words would take ten times the memory."""
+
+    def __init__(self, walks: NDArray[np.int32], names: list[str]) -> None:
+        self.walks, self.names = walks, names
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return ([self.names[node] for node in walk.tolist()] for walk in self.walks)
 
 
 class _Layer:

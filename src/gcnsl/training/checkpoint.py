@@ -6,14 +6,15 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from gcnsl.checks import check_whole
+from gcnsl.checks import LARGEST, check_whole
 from gcnsl.errors import InputError, WriteError
-from gcnsl.files import digest, replacing, write_tensors
+from gcnsl.files import digest, parse_tensors, remove_leftovers, replacing, save_tensors, unshared
 from gcnsl.sharding import process_group
 from gcnsl.sharding.node_rows import node_rows
 from gcnsl.training.state import RunState
@@ -25,7 +26,7 @@ class CheckpointWarning(UserWarning):
     """A run could not be saved. It goes on, but would begin anew, or where it was last saved, if it were killed."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Checkpoint:
     """Where and how often to save a run.
 
@@ -43,6 +44,8 @@ class Checkpoint:
     path: str | os.PathLike[str]
     every: int = 50
     identity: Mapping[str, Any] = field(default_factory=dict)
+    keeps_finished: ClassVar[bool] = True
+    """Whether a run is saved that has ended, so that a model that could not be saved need not be trained again."""
 
     def __post_init__(self) -> None:
         check_whole("every", self.every, least=1, why="it is a number of epochs")
@@ -59,8 +62,7 @@ class Checkpoint:
         metadata = {"kind": KIND, "run": _json({**run, **self.identity}), "plain": _json(state.plain())}
         metadata["sha256"] = digest(tensors, metadata)
         try:
-            with replacing(Path(self.path)) as temporary:
-                write_tensors(temporary, tensors, metadata)
+            self._write(tensors, metadata)
         except WriteError as error:
             warnings.warn(f"the run is not saved: {error}", CheckpointWarning, stacklevel=3)
             return False
@@ -83,9 +85,13 @@ class Checkpoint:
 
     def _find(self, run: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
         """The plain values and the tensors of the saved state; ``None`` if there is no file."""
-        if not Path(self.path).exists():
+        if not self._exists():
             return None
         tensors, metadata = self._read()
+        if metadata.get("kind") != KIND:
+            raise self._refusal("is not a checkpoint that this version can continue")
+        if metadata.pop("sha256", None) != digest(tensors, metadata):
+            raise self._refusal("is damaged: its content is not what was written")
         saved, here = json.loads(metadata["run"]), json.loads(_json({**run, **self.identity}))
         for name in sorted({*saved, *here}):
             there, wanted = saved.get(name), here.get(name)
@@ -95,31 +101,59 @@ class Checkpoint:
 
     def refuse_existing(self) -> None:
         """Raise an InputError if the file exists: a method that can't be continued has none, so it is another's."""
-        if Path(self.path).exists():
+        if self._exists():
             raise self._refusal("belongs to a run of another method")
 
+    def remove(self) -> None:
+        """Delete the file, if there is one, and what killed processes have left of it."""
+        Path(self.path).unlink(missing_ok=True)
+        remove_leftovers(Path(self.path))
+
+    def _exists(self) -> bool:
+        return Path(self.path).exists()
+
+    def _write(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        with replacing(Path(self.path)) as temporary:
+            save_tensors(temporary, tensors, metadata)
+
     def _read(self) -> tuple[dict[str, Tensor], dict[str, str]]:
-        """The tensors and the metadata of the file, after checking that it is a complete checkpoint."""
+        """The tensors and the metadata of the file."""
         if not Path(self.path).is_file():
             raise self._refusal("is not a file")
         try:
             with safe_open(self.path, framework="pt") as file:
-                metadata, names = file.metadata() or {}, file.keys()
-                tensors = {name: file.get_tensor(name).clone() for name in names}
+                return {name: file.get_tensor(name).clone() for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
         except SafetensorError as error:
             raise self._refusal(f"can't be read ({error})") from error
-        if metadata.get("kind") != KIND:
-            raise self._refusal("is not a checkpoint that this version can continue")
-        if metadata.pop("sha256", None) != digest(tensors, metadata):
-            raise self._refusal("is damaged: its content is not what was written")
-        return tensors, metadata
-
-    def remove(self) -> None:
-        """Delete the file, if there is one."""
-        Path(self.path).unlink(missing_ok=True)
 
     def _refusal(self, why: str) -> InputError:
         return InputError(f"checkpoint {self.path} {why}; delete it to start again, or give another path")
+
+
+@dataclass
+class CutRun(Checkpoint):
+    """The state of a run in memory: where to continue and, if its time is over before it has ended, where it was cut.
+
+    ``content`` is that of the file which a :class:`Checkpoint` would be.
+    """
+
+    path: str | os.PathLike[str] = "in memory"
+    every: int = LARGEST
+    content: bytes | None = None
+    keeps_finished: ClassVar[bool] = False
+
+    def _exists(self) -> bool:
+        return self.content is not None
+
+    def _write(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        self.content = safetensors.torch.save(unshared(tensors), dict(metadata))
+
+    def _read(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+        assert self.content is not None
+        try:
+            return parse_tensors(self.content)
+        except SafetensorError as error:
+            raise self._refusal(f"can't be read ({error})") from error
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -3,16 +3,18 @@
 The option is stored as text, which JSON, TOML and the command line all can hold: ``balanced``, or a table in JSON.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from gcnsl.checks import check_number
 from gcnsl.errors import ArgumentError
 from gcnsl.options import NONE
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 BALANCED = "balanced"
 _RULE = "must be none, balanced, or positive weights by class, such as yes=5,no=1"
@@ -32,7 +34,7 @@ def check_class_weight(value: Any) -> str | None:
     return json.dumps(weights, sort_keys=True, ensure_ascii=False)
 
 
-def class_weights(option: str | None, y: Tensor, class_names: Sequence[str]) -> Tensor | None:
+def class_weights(option: str | None, y: Tensor, class_names: Sequence[Any]) -> Tensor | None:
     """The weight of each class (C), or ``None`` if all weigh the same.
 
     ``balanced`` weights a class by n / (C · its number of nodes), as in scikit-learn. Classes without a node, and those
@@ -43,9 +45,11 @@ def class_weights(option: str | None, y: Tensor, class_names: Sequence[str]) -> 
         y: Class numbers of the training nodes.
         class_names: The names of the C classes.
     """
+    import torch  # here, because the option is checked where it must not take time
+
     if option is None:
         return None
-    names, weights = list(class_names), torch.ones(len(class_names))
+    names, weights = [str(name) for name in class_names], torch.ones(len(class_names))
     if option == BALANCED:
         counts = torch.bincount(y.cpu(), minlength=len(names))
         present = counts > 0

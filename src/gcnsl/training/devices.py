@@ -6,12 +6,13 @@ from contextlib import contextmanager
 import torch
 from threadpoolctl import threadpool_limits
 
+from gcnsl.checks import check_device
 from gcnsl.errors import ArgumentError
 
 
 def choose_device(device: str | torch.device = "auto") -> torch.device:
     """The device with this name: ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` is CUDA if available, else the CPU."""
-    if device == "auto":
+    if check_device(device) == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)

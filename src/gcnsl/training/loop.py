@@ -38,7 +38,7 @@ def train(
     seed: int,
     minutes: float | None = None,
     watch: Mapping[str, Tensor] | None = None,
-    class_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: Checkpoint | None = None,
     record: bool = False,
@@ -118,7 +118,7 @@ def train(
                 if on_epoch is not None:
                     left = budget.seconds_left(state.history.remaining(settings))
                     on_epoch(state.history.last_epoch(objective.masks, settings, left))
-            if checkpoint is not None:
+            if checkpoint is not None and (checkpoint.keeps_finished or state.history.remaining(settings) > 0):
                 checkpoint.save(state, run)
         except KeyboardInterrupt:
             interruption.ignore_further()

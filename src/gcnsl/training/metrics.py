@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, f1_score, log_loss, recall_score, roc_auc_score
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
@@ -46,6 +45,12 @@ class Metric:
         return f"{100 * value:.1f}{'%' if percent_sign else ''}" if self.is_share else f"{value:.3f}"
 
 
+def most_probable(probabilities: Floats) -> Ints:
+    """The predicted class of each node (n × C → n), wherever one is shown or counted: of equal ones the first."""
+    predicted: Ints = probabilities.argmax(axis=-1)
+    return predicted
+
+
 class CalibrationBins(NamedTuple):
     """Nodes by the probability of their predicted class, in equal steps from 0 to 1 (15 values each)."""
 
@@ -57,28 +62,39 @@ class CalibrationBins(NamedTuple):
 
 def calibration_bins(probabilities: Floats, y: Ints) -> CalibrationBins:
     """Compare the probability of the predicted class with how often it is right."""
-    confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == y
+    confidence, right = probabilities.max(axis=1), most_probable(probabilities) == y
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
     nodes, sums, hits = (np.bincount(bins, weights=weights, minlength=BINS) for weights in (None, confidence, right))
     count = np.where(nodes > 0, nodes, np.nan)
     return CalibrationBins(nodes, sums / count, hits / count)
 
 
+def _sklearn(name: str) -> Callable[..., float]:
+    """One of scikit-learn's metrics, loaded when it is needed."""
+    from sklearn import metrics
+
+    metric: Callable[..., float] = getattr(metrics, name)
+    return metric
+
+
 def _accuracy(probabilities: Floats, y: Ints) -> float:
-    return float((probabilities.argmax(axis=1) == y).mean())
+    return float((most_probable(probabilities) == y).mean())
 
 
 def _balanced_accuracy(probabilities: Floats, y: Ints) -> float:
-    predicted = probabilities.argmax(axis=1)
-    return float(recall_score(y, predicted, labels=np.unique(y), average="macro", zero_division=0))
+    predicted = most_probable(probabilities)
+    return float(_sklearn("recall_score")(y, predicted, labels=np.unique(y), average="macro", zero_division=0))
 
 
 def _macro_f1(probabilities: Floats, y: Ints) -> float:
-    return float(f1_score(y, probabilities.argmax(axis=1), average="macro", zero_division=0))
+    return float(_sklearn("f1_score")(y, most_probable(probabilities), average="macro", zero_division=0))
 
 
-def _one_against_rest(score: Callable[..., float]) -> Callable[[Floats, Ints], float]:
-    """The mean of a score over the classes that occur, each against all others; with two classes, the rarer one's."""
+def _one_against_rest(score: str) -> Callable[[Floats, Ints], float]:
+    """The mean of one of scikit-learn's scores over the classes that occur, each against all others.
+
+    With two classes, it is that of the rarer one.
+    """
 
     def mean_over_classes(probabilities: Floats, y: Ints) -> float:
         classes, counts = np.unique(y, return_counts=True)
@@ -86,14 +102,14 @@ def _one_against_rest(score: Callable[..., float]) -> Callable[[Floats, Ints], f
             return math.nan
         if probabilities.shape[1] == 2:
             classes = classes[[0 if counts[0] < counts[1] else 1]]
-        return float(np.mean([score(y == c, probabilities[:, c]) for c in classes]))
+        return float(np.mean([_sklearn(score)(y == c, probabilities[:, c]) for c in classes]))
 
     return mean_over_classes
 
 
 def _log_loss(probabilities: Floats, y: Ints) -> float:
     exact = probabilities.astype(np.float64)  # rounded to float32, rows do not sum to 1 closely enough
-    return float(log_loss(y, exact / exact.sum(axis=1, keepdims=True), labels=np.arange(exact.shape[1])))
+    return float(_sklearn("log_loss")(y, exact / exact.sum(axis=1, keepdims=True), labels=np.arange(exact.shape[1])))
 
 
 def _calibration_error(probabilities: Floats, y: Ints) -> float:
@@ -106,11 +122,11 @@ METRICS: dict[str, Metric] = {
     "balanced-accuracy": Metric(_balanced_accuracy, "The same for each class, and then their mean: mean recall."),
     "macro-f1": Metric(_macro_f1, "Mean F1 score of the classes."),
     "roc-auc": Metric(
-        _one_against_rest(roc_auc_score),
+        _one_against_rest("roc_auc_score"),
         "Area under the ROC curve: mean over the classes, each against the rest.",
     ),
     "average-precision": Metric(
-        _one_against_rest(average_precision_score),
+        _one_against_rest("average_precision_score"),
         "Area under the curve of precision over recall, likewise; with two classes, that of the rarer one.",
     ),
     "log-loss": Metric(_log_loss, "Mean of -log of the true class's probability.", False, is_share=False),

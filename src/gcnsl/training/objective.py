@@ -1,6 +1,7 @@
 """Losses and accuracies of the logits on the nodes of each mask, and the metric that chooses the best epoch."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -38,7 +39,7 @@ class Objective:
         val_mask: Tensor,
         watch: Mapping[str, Tensor],
         settings: StageSettings,
-        class_names: Sequence[str] | None,
+        class_names: Sequence[Any] | None,
         device: torch.device,
     ) -> None:
         self.y = y.to(device)
@@ -90,7 +91,7 @@ class Objective:
             train_loss: Loss of the training step.
             logits: Logits of the evaluation pass (n × C).
         """
-        right = (logits.argmax(dim=1) == self.y).to(self._members.dtype)
+        right = (logits.softmax(dim=1).argmax(dim=1) == self.y).to(self._members.dtype)
         losses = torch.stack([train_loss, self.loss(logits, "val")]).to(self._members.dtype)
         return torch.cat([losses, self._members @ right])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gcnsl.options import Options, option
+from gcnsl.options import Log, Options, option
 from gcnsl.training.class_weights import check_class_weight
 from gcnsl.training.metrics import MetricName
 
@@ -46,8 +46,8 @@ class StageSettings(Options):
 class TrainingSettings(StageSettings):
     """Hyper-parameters of training by gradient descent, which every network has."""
 
-    lr: float = option(0.01, "Learning rate.", above=0)
-    weight_decay: float = option(5e-4, "L2 penalty on the weights.", least=0)
+    lr: float = option(0.01, "Learning rate.", above=0, search=Log(0.001, 0.05))
+    weight_decay: float = option(5e-4, "L2 penalty on the weights.", least=0, search=Log(1e-6, 5e-3))
     optimizer: Optimizer = option("adam", "The optimizer.")
     plateau_factor: float | None = option(
         None, "Factor for the learning rate after a plateau; none for a constant rate.", above=0, below=1

@@ -1,7 +1,7 @@
 """Models that are fitted in stages rather than trained by gradient descent; validation nodes choose the best stage."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -46,7 +46,7 @@ def fit_in_stages(
     seed: int,
     minutes: float | None = None,
     watch: Mapping[str, Tensor] | None = None,
-    class_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> History:
     """Fit a :class:`StagedModel`; afterwards it is as it was after its best stage.

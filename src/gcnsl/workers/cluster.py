@@ -17,7 +17,7 @@ from gcnsl.errors import ArgumentError, InputError
 from gcnsl.memory import keep_memory
 from gcnsl.version import __version__
 from gcnsl.workers.executor import Executor, Item, Result, WorkerLost, check_by
-from gcnsl.workers.processes import Worker
+from gcnsl.workers.processes import thread_environment, threads_of_each
 
 _LOCAL = "local:"
 """Addresses that begin with this ask for workers on this machine; their number follows."""
@@ -121,7 +121,7 @@ def _local(address: str) -> Any:
         threads_per_worker=1,
         dashboard_address=":0",
         silence_logs=logging.CRITICAL,
-        env=Worker.one_of(int(count)).environment,
+        env=thread_environment(threads_of_each(int(count))),
     )
 
 

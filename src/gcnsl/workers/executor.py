@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gcnsl.errors import GcnslError
 
@@ -32,7 +32,7 @@ class TooSlow(WorkerLost):
 class Executor(AbstractContextManager["Executor"], ABC):
     """Workers that compute for this process, for a ``with`` statement; only this process stores what they find."""
 
-    gives_up_at_once: ClassVar[bool] = False
+    gives_up_at_once: bool = False
     """Whether a run can be stopped at any moment, and not only where it calls :func:`check_wanted`."""
 
     @property

@@ -69,7 +69,7 @@ def test_stores() -> None:
 def test_kills() -> None:
     done = given("kills", "--cases", "2", "--seed", "0")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert all(f"kills, {command}" in done.stdout for command in ("train", "search"))
+    assert all(f"kills, {command}" in done.stdout for command in ("reproduce", "search"))
 
 
 @forks

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from gcnsl.datasets.synthetic import Groups, attach, draw_classes, draw_edges, synthetic
+from gcnsl.datasets.synthetic_graphs import Groups, attach, draw_classes, draw_edges, synthetic
 from gcnsl.errors import InputError
 from gcnsl.graph import edge_homophily
 

@@ -10,7 +10,6 @@ class of every slot is known in advance, and with it the number of earlier slots
 target refers to an earlier edge; these references are resolved for all edges at once by pointer jumping.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -30,10 +29,6 @@ PREFERENTIAL_ROUNDS = 5
 """How often the target of a repeated edge is redrawn by degree before any free pair of its kind is taken."""
 
 WORDS_PER_NODE = 8
-
-_BY_NAME = "synthetic-h"
-NAMED_SEED = 42
-"""The seed of graphs that are loaded by name, so that a name always means the same graph."""
 
 
 def synthetic(  # noqa: PLR0917 - the first arguments are the most common ones
@@ -75,20 +70,6 @@ def synthetic(  # noqa: PLR0917 - the first arguments are the most common ones
     data.notes = []
     data.name = f"synthetic(n={n}, h={h:g}, classes={classes}, degree={degree:g}, features={features}, seed={seed})"
     return data
-
-
-def synthetic_name(h: float) -> str:
-    """Return the name by which :func:`gcnsl.load` loads the graph with homophily h and otherwise default arguments."""
-    return f"{_BY_NAME}{h + 0:g}"  # + 0 turns -0.0 into 0.0
-
-
-def synthetic_homophily(name: str) -> float | None:
-    """Return the homophily in a name made by :func:`synthetic_name`; ``None`` for any other name."""
-    try:
-        h = float(name.removeprefix(_BY_NAME)) if name.startswith(_BY_NAME) else math.nan
-    except ValueError:
-        return None
-    return h if 0 <= h <= 1 and name == synthetic_name(h) else None
 
 
 def draw_classes(rng: np.random.Generator, n: int, classes: int) -> Ints:

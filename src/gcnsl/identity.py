@@ -1,0 +1,51 @@
+"""What a run is a run of: the same identity means the same data, method and version, so that it may be resumed.
+
+Everything that keeps results for a later command uses it, so that changed input never meets old results.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gcnsl.files import digest
+from gcnsl.graph.arcs import edge_parts
+from gcnsl.sparse import stored_parts
+from gcnsl.version import __version__
+
+_NAMES = ("feature_names", "class_names", "benchmark")
+
+
+def graph_digest(data: Data, parts: Mapping[str, Tensor] | None = None) -> str:
+    """SHA-256 of a graph: its features, the table columns they are made of, all that is known of its edges, and names.
+
+    Labels and masks are not looked at, unless they are among the further ``parts``, by name.
+    """
+    tensors = {**stored_parts(data.x, "x"), **edge_parts(data), **(parts or {})}
+    names = {name: json.dumps(data[name]) for name in _NAMES if data.get(name) is not None}
+    columns = data.get("columns")
+    if columns is not None:  # which the features of a split are made of later
+        rows = pd.util.hash_pandas_object(columns.table.arrow.to_pandas(), index=False)
+        tensors["columns"] = torch.from_numpy(rows.to_numpy().view(np.int64).copy())
+        names["kinds"] = json.dumps(columns.kinds)
+    return digest(tensors, names)
+
+
+def identity(data: Data, parts: Mapping[str, Tensor], **facts: Any) -> str:
+    """SHA-256 of all that decides what comes of a run.
+
+    Args:
+        data: The graph.
+        parts: The labels that are looked at, and the masks or folds, by name.
+        facts: All else, as values for JSON: the method, all of its options with their values, the metric, the seed.
+            The version of this package is added.
+    """
+    plain = json.dumps({**facts, "version": __version__}, sort_keys=True)
+    return digest({}, {"graph": graph_digest(data, parts), "facts": plain})

@@ -1,0 +1,23 @@
+import pytest
+from bench.false_leads import TEST_SHARE, false_leads
+
+
+@pytest.mark.parametrize("test_share", [0.0, TEST_SHARE])
+@pytest.mark.parametrize("methods", [2, 3, 6, 10])
+def test_one_of_several_equal_methods_seldom_leads(methods, test_share) -> None:
+    said, uncorrected = false_leads(methods, 5, test_share, simulations=400)
+    assert said <= 0.05 + 2 * (0.05 * 0.95 / 400) ** 0.5
+    if methods > 3:
+        assert uncorrected > 0.2, "so that the simulation would notice"
+
+
+def test_a_method_that_is_better_is_still_said_to_lead() -> None:
+    import numpy as np
+    from bench.false_leads import equal_methods, is_said_to_lead
+
+    rng, found = np.random.default_rng(0), []
+    for _ in range(50):
+        comparison = equal_methods(5, 10, TEST_SHARE, rng)
+        comparison.scores["method 0"]["accuracy"] = [value + 0.2 for value in comparison.values("method 0")]
+        found.append(is_said_to_lead(comparison))
+    assert sum(found) > 40

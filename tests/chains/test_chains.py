@@ -1,0 +1,98 @@
+"""Sixty chains, which together have every kind of column with every family of methods, and every other kind once.
+
+``bench/hostile/chains.py`` runs thousands, drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import cycle, islice
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from .chain import FAMILIES, Chain, Outcome, make_chain, run_chain
+from .graphs import AMOUNTS, COLUMNS, EDGES, IDS, LABELS, MEMORY, NAMES, SHAPES, SPLITS, TABLES, grow, make_graph
+
+PER_FAMILY = 9
+ARRAYS = ("networkx", "networkx", "scipy", "scipy", "pyg", "pyg")
+
+
+def covering_chains() -> Iterator[Chain]:
+    """Nine chains for each family, which share all kinds of columns among them, and one for each kind of arrays."""
+    columns = [*COLUMNS, "wide"]
+    others = {
+        "size": ("tiny", "tiny", "small"),
+        "container": (*TABLES, "pandas", "arrow"),
+        "ids": tuple(IDS),
+        "labels": tuple(LABELS),
+        "names": tuple(NAMES),
+        "shape": SHAPES,
+        "amount": AMOUNTS,
+        "split": SPLITS,
+        "edges": ("", *EDGES),
+    }
+    kinds = {respect: cycle(values) for respect, values in others.items()}
+    for number, methods in enumerate(FAMILIES.values()):
+        for part, method in zip(range(PER_FAMILY), cycle(methods), strict=False):
+            own = {respect: next(values) for respect, values in kinds.items()}
+            own["columns"] = "|".join(columns[(part + number) % PER_FAMILY :: PER_FAMILY])
+            yield make_chain(100 * number + part, method=method, **own)
+        own = {
+            "size": next(kinds["size"]),
+            "container": ARRAYS[number],
+            "columns": ("sparse", "number|0 and 1")[number % 2],
+        }
+        yield make_chain(1000 + number, method=methods[-1], **own)
+
+
+CHAINS = list(covering_chains())
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> Iterator[dict[int, Future[Outcome]]]:
+    """All chains, two at a time; their steps are processes."""
+    with ThreadPoolExecutor(2) as pool:
+        yield {chain.seed: pool.submit(run_chain, chain) for chain in CHAINS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: f"{chain.seed}-{chain.method}-{chain.kinds['container']}")
+def test_a_valid_graph_goes_all_the_way(outcomes, chain: Chain) -> None:
+    assert outcomes[chain.seed].result().failures == []
+
+
+def test_the_chains_cover_every_kind() -> None:
+    assert len(CHAINS) == 60
+    pairs = {(kind, chain.kinds["family"]) for chain in CHAINS for kind in chain.kinds["columns"].split("|")}
+    assert {(kind, family) for kind in (*COLUMNS, "wide") for family in FAMILIES} <= pairs
+    met = {
+        respect: {kind for chain in CHAINS for kind in chain.kinds[respect].split("|")} for respect in CHAINS[0].kinds
+    }
+    assert met["method"] == {method for methods in FAMILIES.values() for method in methods}
+    assert met["container"] == {*TABLES, *MEMORY}
+    assert (met["ids"], met["labels"], met["names"]) == (set(IDS), set(LABELS), set(NAMES))
+    assert met["shape"] | met["amount"] | met["split"] | met["edges"] >= {*SHAPES, *AMOUNTS, *SPLITS, *EDGES}
+
+
+def test_the_families_have_all_methods() -> None:
+    from gcnsl.methods import METHODS
+
+    assert {"auto", *METHODS} == {method for methods in FAMILIES.values() for method in methods}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_seed_is_a_graph_and_its_truth_is_that_of_its_tables(seed: int) -> None:
+    graph, again = make_graph(seed), make_graph(seed)
+    pd.testing.assert_frame_equal(graph.nodes, again.nodes)
+    pd.testing.assert_frame_equal(graph.edges, again.edges)
+    for each in (graph, grow(graph), grow(graph, more=False)):
+        assert each.nodes[each.options.get("id", "id")].tolist() == each.ids
+        assert len(set(each.ids)) == len(each.ids)
+        ends = [(each.ids[a], each.ids[b]) for a, b in islice(each.ends, 50)]
+        assert list(islice(zip(*(each.edges[name] for name in each.edges.columns[:2]), strict=True), 50)) == ends
+    sizes = np.array(sorted(graph.classes.values()))
+    assert len(sizes) >= 2
+    assert sizes[-2] >= 6

@@ -1,0 +1,169 @@
+import numpy as np
+import pytest
+import torch
+
+from gcnsl.errors import ArgumentError
+from gcnsl.reconnection import numba_backend, numba_pairs, pairs, reconnect, reconnected_edges, tiled
+from gcnsl.reconnection.pairs import Regime
+
+from .cases import assert_close, make_case
+
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def by_pairs(z: np.ndarray, h: np.ndarray, epsilon: float, grad: np.ndarray, *, loops: bool) -> Arrays:
+    """o, ∂L/∂z and ∂L/∂h, one row and one pair at a time."""
+    out, grad_z, grad_h = np.zeros_like(grad), np.zeros_like(z), np.zeros_like(h)
+    for i in range(len(z)):
+        weights = {j: s for j in range(len(z)) if j != i and (s := z[i] @ z[j]) >= epsilon and s > 0}
+        if loops and z[i].any():
+            weights[i] = z[i] @ z[i]
+        degree = sum(weights.values())
+        out[i] = sum(s * h[j] for j, s in weights.items()) / degree if weights else 0
+        for j, s in weights.items():
+            change = grad[i] @ (h[j] - out[i]) / degree
+            grad_z[i] += change * z[j]
+            grad_z[j] += change * z[i]
+            grad_h[j] += s * grad[i] / degree
+    return out, grad_z, grad_h
+
+
+def random_problem(seed: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor, float, torch.Tensor] | None:
+    """z, h, ε and a gradient; None if rounding could carry a pair across the threshold."""
+    rng = np.random.default_rng(seed)
+    n, q, p = rng.integers(1, 11), rng.integers(1, 5), rng.integers(1, 4)
+    z = torch.nn.functional.normalize(torch.tensor(rng.standard_normal((n, q))), dim=1)
+    z[rng.random(n) < 0.2] = torch.eye(int(q), dtype=torch.float64)[rng.integers(q)] * rng.choice([-1.0, 1.0])
+    z[rng.random(n) < 0.2] *= 1 - 4e-5  # as near to norm 1 as is accepted
+    z[rng.random(n) < 0.1] = 0
+    z = z.to(dtype)
+    epsilon = float(rng.choice([0.0, 0.0, 0.3, 0.8, 1.0]))
+    rounding = {torch.float32: 1e-6, torch.float64: 1e-14}[dtype]
+    similarity = (z.double() @ z.double().T)[~torch.eye(int(n), dtype=torch.bool)]
+    clear = (similarity - min(epsilon, 1 - rounding)).abs() > (rounding / 2 if epsilon else 0.01)
+    if not bool((clear | (similarity == 0)).all()):
+        return None
+    return z, torch.tensor(rng.standard_normal((n, p)), dtype=dtype), epsilon, torch.tensor(rng.standard_normal((n, p)))
+
+
+@pytest.mark.parametrize("loops", [True, False])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-4), (torch.float64, 1e-11)])
+def test_values_and_gradients_agree_with_pairs_counted_one_by_one(backend, dtype, tolerance, loops) -> None:
+    tried = 0
+    for seed in range(800):
+        if (made := random_problem(seed, dtype)) is None:
+            continue
+        z, h, epsilon, grad = made
+        least = min(epsilon, 1 - {torch.float32: 1e-6, torch.float64: 1e-14}[dtype])
+        expected = by_pairs(z.double().numpy(), h.double().numpy(), least, grad.numpy(), loops=loops)
+        out = reconnect(z.requires_grad_(), h.requires_grad_(), epsilon, loops=loops, backend=backend)
+        out.backward(grad.to(dtype))
+        for got, wanted in zip((out.detach(), z.grad, h.grad), expected, strict=True):
+            scale = max(1.0, float(np.abs(wanted).max()))
+            np.testing.assert_allclose(got.double().numpy() / scale, wanted / scale, atol=tolerance, err_msg=f"{seed}")
+        tried += 1
+    assert tried > 300
+
+
+@pytest.mark.parametrize("loops", [True, False])
+@pytest.mark.parametrize("first", [None, 3])
+def test_gradcheck(backend: str, loops: bool, first: int | None) -> None:
+    generator = torch.Generator().manual_seed(3)
+    z = torch.nn.functional.normalize(torch.randn(9, 3, dtype=torch.float64, generator=generator), dim=1)
+    h = torch.randn(9, 2, dtype=torch.float64, generator=generator)
+    for epsilon in (0.0, 0.5):
+        assert float((z @ z.T - epsilon).detach().abs().min()) > 1e-3
+
+        def operator(z: torch.Tensor, h: torch.Tensor, epsilon: float = epsilon) -> torch.Tensor:
+            options = {} if first is None else {"keys": z, "first_key": first}
+            rows = z if first is None else z[first : first + 4]
+            return reconnect(rows, h, epsilon, loops=loops, backend=backend, **options)
+
+        torch.autograd.gradcheck(operator, (z.requires_grad_(), h.requires_grad_()))
+
+
+@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.STREAMED, Regime.TILED])
+@pytest.mark.parametrize("loops", [True, False])
+def test_every_regime_knows_which_key_a_row_is(regime: Regime, loops: bool, monkeypatch) -> None:
+    monkeypatch.setattr(pairs, "PAIRS_PER_ROW", {"cpu": 10_000 if regime == Regime.LISTED else 0})
+    monkeypatch.setattr(numba_backend, "DENSE_FRACTION", -1.0 if regime == Regime.TILED else 1.0)
+    monkeypatch.setattr(numba_pairs, "STREAMED_ROWS", 50)
+    monkeypatch.setattr(tiled, "TILE_SIDE", {"cpu": 100})
+    case = make_case(n=300, m=None, q=6, p=3, kind="some", seed=1, zero_rows=3, duplicates=4)
+    case.z *= 1 - 2e-5
+    z, h, grad = case.z.double().numpy(), case.h.double().numpy(), case.upstream().double().numpy()
+    for epsilon in (case.epsilon, 1.0):
+        expected = by_pairs(z, h, epsilon, grad, loops=loops)
+        for first, rows in ((None, slice(None)), (137, slice(137, 290))):
+            leaves = case.leaves()
+            options = {} if first is None else {"keys": leaves[0], "first_key": first}
+            out = reconnect(leaves[0][rows], leaves[1], epsilon, loops=loops, backend="numba", **options)
+            assert_close([out], [torch.from_numpy(expected[0][rows])])
+            if first is None:
+                out.backward(case.upstream())
+                assert_close([leaf.grad for leaf in leaves], [torch.from_numpy(grad) for grad in expected[1:]])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_a_row_that_is_shorter_than_1_keeps_its_loop_at_epsilon_1(backend: str, dtype: torch.dtype) -> None:
+    z = torch.tensor([[0.99998, 0.0], [0.0, 1.0], [0.0, 0.0]]).to(dtype)
+    if dtype == torch.bfloat16:
+        z[0, 0] = 0.9922
+    h = torch.tensor([[3.0], [4.0], [5.0]]).to(dtype)
+    assert reconnect(z, h, 1.0, backend=backend).tolist() == [[3.0], [4.0], [0.0]]
+    assert reconnect(z[:1], h, 1.0, keys=z, first_key=0, backend=backend).tolist() == [[3.0]]
+    assert reconnect(z, h, 1.0, loops=False, backend=backend).eq(0).all()
+    edges, _ = reconnected_edges(z, 1.0)
+    assert edges.tolist() == [[0, 1], [0, 1]]
+
+
+def test_a_row_that_is_similar_to_no_other_gets_zero(backend: str) -> None:
+    z = torch.eye(3)[[0, 1, 1]].requires_grad_()
+    out = reconnect(z, torch.tensor([[5.0], [1.0], [2.0]]), 0.9, loops=False, backend=backend)
+    assert out.tolist() == [[0.0], [2.0], [1.0]]
+    out.sum().backward()
+    assert z.grad is not None
+    assert z.grad[0].eq(0).all()
+
+
+def test_compiled_like_eager() -> None:
+    case = make_case(n=300, m=None, q=6, p=5, kind="few", seed=2)
+    z, h = case.leaves()
+    step = torch.compile(lambda z, h: reconnect(z, h, case.epsilon, loops=False, backend="numba"), backend="aot_eager")
+    results = []
+    for function in (step, lambda z, h: reconnect(z, h, case.epsilon, loops=False, backend="numba")):
+        out = function(z, h)
+        results.append([out.detach(), *torch.autograd.grad(out.square().sum(), [z, h])])
+    assert_close(results[0], [tensor.double() for tensor in results[1]], tolerance=1e-6)
+
+
+def test_edges_without_loops_are_the_same_edges() -> None:
+    case = make_case(n=50, m=None, q=6, p=5, kind="few", seed=2, zero_rows=3)
+    (source, target), weight = reconnected_edges(case.z, case.epsilon)
+    kept = source != target
+    edges, weights = reconnected_edges(case.z, case.epsilon, loops=False)
+    assert edges.equal(torch.stack([source, target])[:, kept])
+    assert weights.equal(weight[kept])
+    normalized = reconnected_edges(case.z, case.epsilon, loops=False, normalize=True)
+    out = torch.zeros(50, 5).index_add(0, edges[0], normalized[1][:, None] * case.h[edges[1]])
+    torch.testing.assert_close(out, reconnect(case.z, case.h, case.epsilon, loops=False), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("first", [0, 9, 26])
+def test_some_rows_against_all_know_which_key_they_are(backend: str, first: int) -> None:
+    case = make_case(n=37, m=None, q=5, p=4, kind="some", seed=5, zero_rows=2)
+    rows, results = slice(first, first + 11), []
+    for some in (True, False):
+        z, h = case.leaves(torch.float64)
+        options = {"keys": z, "first_key": first} if some else {}
+        out = reconnect(z[rows] if some else z, h, case.epsilon, loops=False, backend=backend, **options)
+        own = out if some else out[rows]
+        own.backward(case.upstream().double()[rows])
+        results.append([own.detach(), z.grad, h.grad])
+    assert_close(*results, 1e-9)
+
+
+def test_a_first_key_beyond_the_keys_is_refused() -> None:
+    z, h = torch.eye(5), torch.ones(5, 2)
+    with pytest.raises(ArgumentError, match=r"first_key\(3\) must be from 0 to 2: keys has no more rows"):
+        reconnect(z[:3], h, 0.5, keys=z, loops=False, first_key=3)
