@@ -29,9 +29,9 @@ from rich.table import Table
 from gcnsl.datasets import load
 from gcnsl.evaluation.contest import Contest, Reached, Turn
 from gcnsl.methods import METHODS
-from gcnsl.workers.cluster import Cluster
-from gcnsl.workers.executor import Executor
-from gcnsl.workers.processes import Processes
+from gcnsl.runs.cluster import Cluster
+from gcnsl.runs.executor import Executor
+from gcnsl.runs.processes import Processes
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"
 EPOCHS = (30, 300)

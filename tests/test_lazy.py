@@ -32,7 +32,7 @@ def test_an_unknown_name_is_none() -> None:
         "methods.registry",
         "methods.resolver",
         "methods.search_space",
-        "selection.auto_settings",
+        "auto.auto_settings",
         "datasets.benchmarks",
         "graph.table_reading",
         "experiments.plan",

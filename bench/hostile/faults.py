@@ -391,7 +391,7 @@ class Finder(importlib.abc.MetaPathFinder):
         spec.loader.exec_module = exec_module
         return spec
 
-if any("gcnsl.workers.processes" in word for word in sys.orig_argv):
+if any("gcnsl.runs.processes" in word for word in sys.orig_argv):
     sys.meta_path.insert(0, Finder())
 '''
 

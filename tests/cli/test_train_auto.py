@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gcnsl import NodeClassifier
-from gcnsl.selection import fold_fit, tournament
+from gcnsl.auto import fold_fit, tournament
 
-from ..selection.cases import make_quick
+from ..auto.cases import make_quick
 
 FAST = ("--quality", "fast", "--minutes", "5")
 

@@ -5,11 +5,11 @@ import pytest
 from gcnsl import cli
 from gcnsl.cli.worker_options import workers
 from gcnsl.methods import METHODS
-from gcnsl.workers import cluster
-from gcnsl.workers.processes import Processes
+from gcnsl.runs import cluster
+from gcnsl.runs.processes import Processes
 
-from ..selection.cases import make_quick
-from ..workers.fake_executor import FakeExecutor
+from ..auto.cases import make_quick
+from ..runs.fake_executor import FakeExecutor
 
 FEW = ("--set", "epochs=3", "--json")
 

@@ -7,7 +7,7 @@ import gcnsl
 from gcnsl.cli.page_writing import write_page
 from gcnsl.methods import METHODS
 
-from ..selection.cases import make_quick
+from ..auto.cases import make_quick
 from .pages import ROOT
 
 

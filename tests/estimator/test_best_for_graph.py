@@ -3,18 +3,18 @@ import pytest
 import torch
 
 from gcnsl import InputError, NodeClassifier, from_arrays, synthetic
+from gcnsl.auto import Blend, choice, stored_member
+from gcnsl.auto.blend import BlendWarning
+from gcnsl.auto.ensemble import Weighted
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import Interrupted
 from gcnsl.estimator import best_for_graph
 from gcnsl.estimator.explanation import explain
 from gcnsl.evaluation.measured_nodes import measured_nodes
 from gcnsl.methods import Fitted, Prepared, prepare
-from gcnsl.selection import Blend, choice, stored_member
-from gcnsl.selection.blend import BlendWarning
-from gcnsl.selection.ensemble import Weighted
 from gcnsl.storage import load_folder, save_folder
 
-from ..selection.cases import QUICK, make_quick
+from ..auto.cases import QUICK, make_quick
 
 OPTIONS = {"quality": "fast", "minutes": 5}
 grown_inputs = Prepared.grown_inputs

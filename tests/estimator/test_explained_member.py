@@ -1,11 +1,11 @@
 from types import SimpleNamespace
 
+from gcnsl.auto import Blend
+from gcnsl.auto.blend import Member
 from gcnsl.estimator.explained_member import explained_member
 from gcnsl.nn import MLP
 from gcnsl.plain.boosted_trees import BoostedTrees
 from gcnsl.plain.label_propagation import LabelPropagation
-from gcnsl.selection import Blend
-from gcnsl.selection.blend import Member
 from gcnsl.training import History
 
 TREES, VOTES, NETWORK = BoostedTrees(2), LabelPropagation(4, 2), MLP(3, 4, 2)

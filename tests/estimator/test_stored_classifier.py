@@ -10,9 +10,9 @@ import torch
 from sklearn.exceptions import NotFittedError
 
 from gcnsl import GCNSLClassifier, InputError, from_tables
+from gcnsl.auto import ChosenBy
+from gcnsl.auto.leaderboard import COLUMNS, NUMBERS
 from gcnsl.datasets import with_random_split
-from gcnsl.selection import ChosenBy
-from gcnsl.selection.leaderboard import COLUMNS, NUMBERS
 from gcnsl.storage import load_folder, save_folder
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted, same_weights

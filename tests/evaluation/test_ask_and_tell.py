@@ -8,7 +8,7 @@ from optuna.trial import TrialState, create_trial
 
 from gcnsl.evaluation.ask_and_tell import DONE, PATIENT_TRIALS, Asked, _medians, count, share_trials
 
-from ..workers.fake_executor import FakeExecutor
+from ..runs.fake_executor import FakeExecutor
 
 RUNS = 3
 MEANS = st.lists(st.integers(0, 4).map(float), min_size=RUNS, max_size=RUNS)

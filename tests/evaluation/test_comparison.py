@@ -20,7 +20,7 @@ from gcnsl.graph.masks import MASKS
 from gcnsl.methods import prepare
 from gcnsl.training import METRICS
 
-from ..workers.fake_executor import FakeExecutor
+from ..runs.fake_executor import FakeExecutor
 from .fake_methods import FakeConfig, fake
 
 DATA = with_random_split(synthetic(n=90, h=0.8, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=4)

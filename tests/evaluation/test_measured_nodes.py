@@ -4,7 +4,7 @@ import pytest
 from gcnsl import NodeClassifier
 from gcnsl.evaluation.measured_nodes import SURE, measured_nodes
 
-from ..selection.cases import make_quick
+from ..auto.cases import make_quick
 from .page_cases import trained
 
 

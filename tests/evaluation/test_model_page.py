@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl import NodeClassifier
+from gcnsl.auto import ChosenBy
 from gcnsl.evaluation.model_page import class_colour, write_model_page
-from gcnsl.selection import ChosenBy
 
-from ..selection.cases import make_quick
+from ..auto.cases import make_quick
 from .page_cases import HOSTILE, trained
 
 

@@ -10,7 +10,7 @@ from gcnsl.datasets import with_random_split
 from gcnsl.evaluation.training_report import report_on
 from gcnsl.graph import edge_homophily
 
-from ..selection.cases import make_quick
+from ..auto.cases import make_quick
 
 DATA = with_random_split(synthetic(n=90, h=0.7, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=2)
 DATA.y[:6] = -1

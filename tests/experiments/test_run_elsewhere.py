@@ -9,7 +9,7 @@ from gcnsl.experiments.result_exports import read_results
 from gcnsl.experiments.result_store import ResultStore, by_key
 from gcnsl.experiments.run_elsewhere import execute_elsewhere
 
-from ..workers.fake_executor import FakeExecutor
+from ..runs.fake_executor import FakeExecutor
 
 pytestmark = pytest.mark.usefixtures("small_graphs", "all_methods")
 SCOPE = Scope(methods=["mlp", "gcn"], datasets=["texas"], splits=["random"], runs=4)

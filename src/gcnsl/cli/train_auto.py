@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch_geometric.data import Data
 
+    from gcnsl.auto import ChosenBy, Progress
     from gcnsl.estimator import NodeClassifier
     from gcnsl.evaluation.training_report import TrainingReport
-    from gcnsl.selection import ChosenBy, Progress
-    from gcnsl.workers.executor import Executor
+    from gcnsl.runs.executor import Executor
 
 SHOWN = 15
 
@@ -49,11 +49,11 @@ class AutoRequest(TrainRequest):
 def train_best(source: GraphSource, asked: AutoRequest) -> None:
     """Find the best model on each split, save that of the first, and print what came of it."""
     with busy("Reading the graph", quiet=asked.quiet):
-        from gcnsl.selection import AutoSettings
+        from gcnsl.auto import AutoSettings
 
         metric = AutoSettings().changed(**asked.settings).metric
+        from gcnsl.auto.journal import remove_journal
         from gcnsl.estimator import NodeClassifier
-        from gcnsl.selection.journal import remove_journal
 
         runs = max(asked.run + asked.runs, 10)
         data = source.read_labelled(split=asked.split, seed=asked.seed, runs=runs, root=asked.root)
@@ -121,7 +121,7 @@ def _progress_shown(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
 
 def _print_leaderboard(table: pd.DataFrame, chosen_by: ChosenBy) -> None:
-    from gcnsl.selection.leaderboard import shown_scores
+    from gcnsl.auto.leaderboard import shown_scores
     from gcnsl.training import METRICS
 
     text, scores = METRICS[table["metric"].iloc[0]].text, shown_scores(table)

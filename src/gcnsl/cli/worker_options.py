@@ -10,7 +10,7 @@ from gcnsl.cli.console import busy
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
-    from gcnsl.workers.executor import Executor
+    from gcnsl.runs.executor import Executor
 
 ClusterOption = Annotated[
     str | None,
@@ -35,13 +35,13 @@ def workers(cluster: str | None, jobs: int = 1, *, quiet: bool) -> Iterator["Exe
     check_workers(cluster, jobs)
     if cluster is not None:
         with busy("Asking the cluster", quiet=quiet):
-            from gcnsl.workers.cluster import Cluster
+            from gcnsl.runs.cluster import Cluster
 
             connected = Cluster(cluster)
         with connected as executor:
             yield executor
     elif jobs > 1:
-        from gcnsl.workers.processes import Processes
+        from gcnsl.runs.processes import Processes
 
         with Processes(jobs) as executor:
             yield executor

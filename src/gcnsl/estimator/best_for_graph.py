@@ -14,15 +14,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gcnsl.auto import AutoSettings, Blend, ChosenBy, Progress, Selected, select
+from gcnsl.auto.distillation import distil
+from gcnsl.auto.fold_fit import reason
+from gcnsl.auto.leaderboard import with_distilled, with_test
+from gcnsl.auto.learning_problem import Problem, make_problem
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import Interrupted
 from gcnsl.methods import Fitted
-from gcnsl.selection import AutoSettings, Blend, ChosenBy, Progress, Selected, select
-from gcnsl.selection.distillation import distil
-from gcnsl.selection.fold_fit import reason
-from gcnsl.selection.leaderboard import with_distilled, with_test
-from gcnsl.selection.learning_problem import Problem, make_problem
-from gcnsl.workers.executor import Executor
+from gcnsl.runs.executor import Executor
 
 FOR_DISTILLATION = 0.2
 """Share of the time that is kept for distillation, if it is asked for."""
@@ -64,7 +64,7 @@ def select_for_graph(
     executor: Executor | None = None,
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[Found | None, Interrupted | None]:
-    """Find the best model for a graph, see :func:`gcnsl.selection.select`.
+    """Find the best model for a graph, see :func:`gcnsl.auto.select`.
 
     Returns:
         What was found, ``None`` if not even one model was finished; and the interruption, if there was one.

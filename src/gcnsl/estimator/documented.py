@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+from gcnsl.auto import AUTO, AutoSettings
 from gcnsl.methods import Method
 from gcnsl.options import Option
-from gcnsl.selection import AUTO, AutoSettings
 from gcnsl.training import StageSettings, TrainingSettings
 
 Documented = TypeVar("Documented", bound=type)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING
 
+from gcnsl.auto import Blend
+from gcnsl.auto.blend import Member
 from gcnsl.plain.class_votes import ClassVotes
-from gcnsl.selection import Blend
-from gcnsl.selection.blend import Member
 
 if TYPE_CHECKING:
     from gcnsl.estimator.node_classifier import NodeClassifier

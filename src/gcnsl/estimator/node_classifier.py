@@ -20,6 +20,8 @@ from torch.nn import Module
 from torch_geometric.data import Data
 from typing_extensions import Self
 
+from gcnsl.auto import AUTO, AutoSettings, Blend
+from gcnsl.auto.journal import remove_journal
 from gcnsl.checks import UNLABELLED, check_flag, check_generator, check_number, check_seed
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.estimator import stored_classifier
@@ -40,12 +42,10 @@ from gcnsl.graph.masks import check_masks
 from gcnsl.identity import graph_digest
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
 from gcnsl.nn.config import Folder
-from gcnsl.selection import AUTO, AutoSettings, Blend
-from gcnsl.selection.journal import remove_journal
+from gcnsl.runs.executor import Executor
 from gcnsl.training import Checkpoint, choose_device, measure
 from gcnsl.training.metrics import most_probable
 from gcnsl.version import __version__
-from gcnsl.workers.executor import Executor
 
 
 @with_options_of(option_lines(METHODS))
@@ -74,14 +74,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for none.
         checkpoint_every: Number of epochs between two writes of it.
         on_epoch: Called with a :class:`gcnsl.training.Epoch` after each epoch; with ``"auto"``, now and then with a
-            :class:`gcnsl.selection.Progress`.
+            :class:`gcnsl.auto.Progress`.
         **options: Hyper-parameters of the method and of its training, listed below.
 
     Attributes:
         classes_: The classes, sorted, of the type that the labels had.
         n_features_in_: Number of features per node.
         fitted_: The trained model with the graph as it reads it, a :class:`gcnsl.methods.Fitted`; with ``"auto"`` the
-            ensemble, a :class:`gcnsl.selection.Blend`.
+            ensemble, a :class:`gcnsl.auto.Blend`.
         model_: The trained model, a ``torch.nn.Module``; with ``"auto"`` that of the ensemble's heaviest member.
         history_: Losses and accuracies of every epoch, a :class:`gcnsl.training.History`.
         graph_: The training graph, a checked ``Data``.
@@ -215,7 +215,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             run: Which of the splits.
             all_labels: Whether to learn from every label that is not for validation, those of test nodes included.
             root: A folder with dataset files, searched first; only Geom-GCN's published neighbourhoods need any.
-            executor: With ``"auto"``, who trains the models, such as a :class:`gcnsl.workers.cluster.Cluster`;
+            executor: With ``"auto"``, who trains the models, such as a :class:`gcnsl.runs.cluster.Cluster`;
                 ``None`` for processes of this machine.
         """
         data = data if "edge_report" in data else from_data(data)

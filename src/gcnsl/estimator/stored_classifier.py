@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gcnsl.auto import AUTO, Blend, ChosenBy
+from gcnsl.auto.leaderboard import COLUMNS, NUMBERS
+from gcnsl.auto.stored_member import Stored, below, restored_blend, restored_fits, stored_blend, stored_fit
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.graph import ColumnEncoder
@@ -21,9 +24,6 @@ from gcnsl.graph.arrays import check_features
 from gcnsl.graph.ids import check_ids
 from gcnsl.graph.labels import number_classes
 from gcnsl.graph.simple_edges import check_edges
-from gcnsl.selection import AUTO, Blend, ChosenBy
-from gcnsl.selection.leaderboard import COLUMNS, NUMBERS
-from gcnsl.selection.stored_member import Stored, below, restored_blend, restored_fits, stored_blend, stored_fit
 from gcnsl.sparse import from_parts, stored_parts
 from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings
 from gcnsl.training import METRICS, choose_device

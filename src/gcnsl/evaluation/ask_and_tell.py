@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import optuna
 from optuna.trial import TrialState
 
-from gcnsl.workers.executor import Executor, WorkerLost
+from gcnsl.runs.executor import Executor, WorkerLost
 
 DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 FAILED = (TrialState.FAIL,)

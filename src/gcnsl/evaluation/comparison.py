@@ -22,8 +22,8 @@ from gcnsl.evaluation.statistics import LEVEL, PairedDifference, paired_differen
 from gcnsl.graph import split_count, split_masks
 from gcnsl.methods import Method
 from gcnsl.nn.config import Folder
+from gcnsl.runs.executor import Executor
 from gcnsl.training import METRICS, Epoch, choose_device
-from gcnsl.workers.executor import Executor
 
 
 @dataclass

@@ -12,8 +12,8 @@ from gcnsl.evaluation.outcome import Preparations, run_split
 from gcnsl.graph import split_count
 from gcnsl.methods import Method
 from gcnsl.nn.config import Folder
+from gcnsl.runs.executor import check_wanted
 from gcnsl.training import Epoch, choose_device
-from gcnsl.workers.executor import check_wanted
 
 
 class Turn(NamedTuple):

@@ -36,9 +36,9 @@ from gcnsl.methods import Method, Prepared, find_method
 from gcnsl.methods.search_space import combinations, space_of, starts_of
 from gcnsl.nn.config import Folder
 from gcnsl.options import Search as SearchRange
+from gcnsl.runs.executor import Executor, check_wanted
+from gcnsl.runs.processes import watching
 from gcnsl.training import METRICS, Epoch, choose_device
-from gcnsl.workers.executor import Executor, check_wanted
-from gcnsl.workers.processes import watching
 
 _STARTUP_TRIALS = 10
 _FEW = 32

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from gcnsl.auto import Blend
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.estimator import NodeClassifier
 from gcnsl.evaluation.quality import Quality, node_labels, quality_of
-from gcnsl.selection import Blend
 from gcnsl.training.metrics import Floats, Ints, most_probable
 
 SURE = 0.9

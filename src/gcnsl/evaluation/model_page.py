@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from torch_geometric.data import Data
 
+from gcnsl.auto import AUTO, Blend
+from gcnsl.auto.leaderboard import shown_scores
 from gcnsl.estimator import NodeClassifier
 from gcnsl.evaluation.explored_nodes import ExploredNodes
 from gcnsl.evaluation.imbalance import find_imbalance
@@ -19,8 +21,6 @@ from gcnsl.graph import simple_undirected, summarize
 from gcnsl.graph.homophily import class_compatibility
 from gcnsl.graph.simple_edges import check_edges
 from gcnsl.pages import find_template
-from gcnsl.selection import AUTO, Blend
-from gcnsl.selection.leaderboard import shown_scores
 from gcnsl.training import METRICS
 from gcnsl.training.metrics import most_probable
 

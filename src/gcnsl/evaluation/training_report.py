@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
+from gcnsl.auto import AUTO, Blend
 from gcnsl.checks import UNLABELLED
 from gcnsl.estimator import NodeClassifier
 from gcnsl.evaluation.agreement import learned_agreement
 from gcnsl.evaluation.quality import Quality, quality_of
 from gcnsl.graph import edge_homophily, split_masks
-from gcnsl.selection import AUTO, Blend
 from gcnsl.training.metrics import most_probable
 
 CROWDED = 0.1

@@ -33,9 +33,9 @@ from gcnsl.experiments.result_exports import export_lines
 from gcnsl.experiments.result_store import ResultStore, RunResult, Status, StoreWarning
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.methods import resolve
+from gcnsl.runs.executor import WorkerLost, check_wanted
+from gcnsl.runs.processes import Processes, watching
 from gcnsl.training import choose_device
-from gcnsl.workers.executor import WorkerLost, check_wanted
-from gcnsl.workers.processes import Processes, watching
 
 GPU_JOBS = 16
 """The default number of processes that share a GPU, if there are as many cores: a single one leaves it idle most of the

@@ -21,8 +21,8 @@ from gcnsl.experiments.measure import failed_run
 from gcnsl.experiments.result_store import ResultStore, RunResult
 from gcnsl.experiments.run import OnResult, Work, cost, execute, load_graph, measure_on, store_or_rescue
 from gcnsl.experiments.spec import RunSpec
+from gcnsl.runs.executor import Executor, WorkerLost
 from gcnsl.training import choose_device
-from gcnsl.workers.executor import Executor, WorkerLost
 
 
 def execute_elsewhere(

@@ -1,0 +1,176 @@
+"""The weights of models in an ensemble, chosen on nodes that the models did not learn from.
+
+Caruana's selection (Caruana et al., 2004): beginning with the best model, the one that helps most is added again and
+again, with replacement; a weight is how often a model was added. To guard against over-fitting few nodes, this is done
+on ten halves of the nodes, with the same share of each class, and the weights are averaged. If the ensembles of the
+halves are no better than their best models on the other halves, the best model stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from gcnsl.auto.judge import FEW, SMALLEST, Judge
+from gcnsl.training.metrics import BINS, METRICS, Floats, Ints
+
+BAGS, ROUNDS, LARGEST_BAG = 10, 15, 1000
+RANKING = ("roc-auc", "average-precision")
+"""Metrics that take long to compute; models are added by the log loss instead, which they follow."""
+ENOUGH_FOR_TEMPERATURE = 10_000
+LEAST_WEIGHT = 0.02
+"""Models with less are left out: they cost time and change nothing."""
+TINY = 1e-7
+
+
+class Weighted(NamedTuple):
+    """An ensemble: the weights of the models, which sum to 1 (M), and what it predicts for the nodes (v × C).
+
+    A node is predicted with the mean of those weights that were chosen on halves without it.
+    """
+
+    weights: Floats
+    held_out: Floats
+
+
+def weigh_models(probabilities: Floats, y: Ints, judge: Judge, *, seed: int) -> Weighted:
+    """The ensemble of models with these probabilities (M × v × C) of nodes with these classes (v), the best first."""
+    generator, models, nodes = np.random.default_rng(seed), len(probabilities), len(y)
+    alone = Weighted(np.eye(models)[0], probabilities[0])
+    if models == 1 or nodes < 4:
+        return alone
+    leading = judge.leading(nodes)
+    guide = "log-loss" if leading in RANKING or nodes // 2 < FEW else leading
+    total, unseen, bags, gains = np.zeros(models), np.zeros((nodes, models)), np.zeros((nodes, 1)), []
+    for bag, others in _halves(y, generator):
+        some = np.ascontiguousarray(probabilities[:, bag].transpose(2, 0, 1))
+        weights, best = _greedy(some, y[bag], guide), _best(some, y[bag], guide)
+        together, single = np.tensordot(weights, probabilities[:, others], 1), probabilities[best, others]
+        gains.append([_gain(metric, together, single, y[others]) for metric in (leading, "log-loss")])
+        total += weights
+        is_unseen = np.ones((nodes, 1), dtype=bool)
+        is_unseen[bag] = False
+        unseen += is_unseen * weights
+        bags += is_unseen
+    by_metric, by_log_loss = np.array(gains).T
+    defined = by_metric[~np.isnan(by_metric)]  # on nodes that are all of one class, some metrics are not
+    if (float(defined.sum()), by_log_loss.mean()) <= (0, 0):
+        return alone
+    kept: Floats = np.where(total < LEAST_WEIGHT * total.sum(), 0.0, total)
+    if np.count_nonzero(kept) == 1:
+        return Weighted(np.sign(kept), probabilities[kept.argmax()])
+    return Weighted(kept / kept.sum(), np.einsum("vm,mvc->vc", unseen / bags, probabilities))
+
+
+def _halves(y: Ints, generator: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:
+    """Nodes to choose by and others to compare on, of large halves a part; in both, the shares of the classes."""
+    for _ in range(BAGS // 2):
+        shuffled = generator.permutation(len(y))
+        by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
+        one, other = (_spread(by_class[first::2], y)[:LARGEST_BAG] for first in (0, 1))
+        yield one, other
+        yield other, one
+
+
+def _spread(nodes: Ints, y: Ints) -> Ints:
+    """Nodes that are sorted by class in an order in which the first ones have the same shares, and all classes."""
+    counts = np.bincount(y[nodes])
+    rank = np.arange(len(nodes)) - (counts.cumsum() - counts)[y[nodes]]
+    spread: Ints = nodes[np.argsort(rank / counts[y[nodes]], kind="stable")]
+    return spread
+
+
+def _gain(metric: str, together: Floats, single: Floats, y: Ints) -> float:
+    """How much better the first probabilities (b × C) are than the second; NaN if that is not defined."""
+    if metric in RANKING:
+        return METRICS[metric](together, y) - METRICS[metric](single, y)
+    found: Floats = gains_of(metric, np.stack([together.T, single.T], axis=1), y)
+    return float(found[0] - found[1])
+
+
+def _greedy(probabilities: Floats, y: Ints, guide: str) -> Floats:
+    """Weights by greedy selection with replacement: the best of all rounds, as the next one may be worse at first."""
+    added, reached, total = list[int](), [], np.zeros_like(probabilities[:, 0])
+    for size in range(1, ROUNDS + 1):
+        together = total[:, None] + probabilities
+        added.append(_best(together, y, guide, size))
+        total = together[:, added[-1]]
+        reached.append(total / size)
+    best = _best(np.stack(reached, axis=1), y, guide) + 1
+    found: Floats = np.bincount(added[:best], minlength=probabilities.shape[1]) / best
+    return found
+
+
+def _best(probabilities: Floats, y: Ints, guide: str, size: int = 1) -> int:
+    """The number of the best of several models by themselves (M); of equal ones, the log loss decides.
+
+    Args:
+        probabilities: Of the classes, so many times (C × M × b).
+        y: The class numbers of the nodes (b).
+        guide: The name of the metric.
+        size: How many models each sum has.
+    """
+    gains = gains_of(guide, probabilities, y, size), gains_of("log-loss", probabilities, y, size)
+    return int(np.lexsort((-np.arange(probabilities.shape[1]), gains[1], gains[0]))[-1])
+
+
+def gains_of(metric: str, probabilities: Floats, y: Ints, size: int = 1) -> Floats:
+    """The metric of several models (M), with the sign that makes more better; arguments as in :func:`_best`.
+
+    The log loss is that of :class:`gcnsl.auto.judge.Judge`; others are as in :data:`gcnsl.training.METRICS`.
+    Models are the second axis, because many short rows take NumPy much longer than a few long ones.
+    """
+    classes, models, nodes = probabilities.shape
+    gains: Floats
+    if metric == "log-loss":
+        own = probabilities[y, :, np.arange(nodes)] / size
+        gains = np.log(own.clip(min=SMALLEST)).mean(axis=0)
+        return gains
+    predicted, sure = np.zeros((models, nodes), dtype=np.int64), probabilities[0].copy()
+    for c in range(1, classes):
+        np.copyto(predicted, c, where=probabilities[c] > sure)
+        np.maximum(sure, probabilities[c], out=sure)
+    right = predicted == y
+    if metric == "accuracy":
+        gains = right.mean(axis=1)
+    elif metric == "calibration-error":
+        sure /= size
+        bins = np.minimum((sure * BINS).astype(int), BINS - 1) + BINS * np.arange(models)[:, None]
+        apart = np.bincount(bins.ravel(), weights=(right - sure).ravel(), minlength=models * BINS)
+        gains = -np.abs(apart).reshape(models, BINS).sum(axis=1) / nodes
+    else:
+        own, of_class = predicted + classes * np.arange(models)[:, None], np.bincount(y, minlength=classes)
+        called = np.bincount(own.ravel(), minlength=models * classes).reshape(models, classes)
+        found = np.bincount(own[right], minlength=models * classes).reshape(models, classes)
+        if metric == "balanced-accuracy":
+            gains = (found[:, of_class > 0] / of_class[of_class > 0]).mean(axis=1)
+        else:
+            assert metric == "macro-f1", metric
+            gains = (2 * found / (called + of_class).clip(min=1)).sum(axis=1) / (called + of_class > 0).sum(axis=1)
+    return gains
+
+
+def best_temperature(probabilities: Floats, y: Ints) -> float:
+    """The T for which :func:`tempered` probabilities (v × C) have the smallest log loss on nodes of these classes.
+
+    If there are many nodes, some of them at equal distances tell it.
+    """
+    step = max(1, len(y) // ENOUGH_FOR_TEMPERATURE)
+    probabilities, y = probabilities[::step], y[::step]
+
+    def loss(log_temperature: float) -> float:
+        own = tempered(probabilities, float(np.exp(log_temperature)))[np.arange(len(y)), y]
+        return float(-np.log(own.clip(min=TINY)).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-1.5, 2.5), method="bounded").x))
+
+
+def tempered(probabilities: Floats, temperature: float) -> Floats:
+    """Probabilities proportional to p^(1/T): more even for T > 1, more certain for T < 1 (v × C)."""
+    scaled = np.log(probabilities.clip(min=TINY)) / temperature
+    powers = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
+    found: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return found

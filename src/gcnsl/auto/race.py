@@ -1,0 +1,301 @@
+"""The order of the work: all candidates on one fold, more folds for the better ones, and new candidates in between.
+
+This is asynchronous successive halving (ASHA; Li et al., 2020) with the number of folds as the resource: a contender
+goes on to its next fold if it is in the better half of those that have come as far. Training that was cut because its
+time was over is continued first. Towards the end there are no new candidates, and the best contenders complete their
+folds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gcnsl.auto.candidates import Candidate
+from gcnsl.auto.ensemble import best_temperature, tempered
+from gcnsl.auto.fit_costs import FitCosts
+from gcnsl.auto.fold_fit import FoldJob, reason
+from gcnsl.auto.journal import FoldFit
+from gcnsl.auto.judge import Judge, Merit
+from gcnsl.auto.learning_problem import Problem
+from gcnsl.auto.proposals import Proposals
+from gcnsl.training.metrics import Floats
+
+PORTFOLIO_UNTIL, SEARCH_UNTIL = 0.5, 0.75
+"""Shares of the time: at first only candidates of the portfolio are begun, and in the end no new ones."""
+LEAST_SHARE = 0.04
+"""A candidate has at least this share of the time."""
+MOST_SHARE = 0.2
+"""One fit of a contender that is not among the better half is continued up to this share of the time."""
+GRACE = 2.0
+"""A fit may exceed its time by this factor before it is given up: it ends with a whole epoch."""
+LEAST_LIMIT = 0.2
+"""Nor is it given up before it has taken this share of the time left: a linear model has no epochs to end with."""
+QUICK, WORTHWHILE = 0.2, 0.5
+"""Shares of the time left: a candidate is quick if it should need no more than the first, and skipped if more than the
+second."""
+FOR_THE_END, LARGEST_END = 0.04, 0.3
+"""Shares of the time that are kept for the end, at least and at most."""
+COMPLETED = 10
+"""So many contenders complete their folds in the end, if time allows."""
+
+
+@dataclass(eq=False)
+class Contender:
+    """A candidate in the race.
+
+    Attributes:
+        candidate: What is trained.
+        fits: Those of its first folds, in their order.
+        is_running: Whether its next fold is being fitted.
+        failure: Why it was given up; empty if it was not.
+    """
+
+    candidate: Candidate
+    fits: list[FoldFit] = field(default_factory=list)
+    is_running: bool = False
+    failure: str = ""
+
+    @property
+    def level(self) -> int:
+        """Number of completed folds."""
+        return len(self.fits)
+
+    @property
+    def seconds(self) -> float:
+        """Mean time of a fit."""
+        return float(np.mean([fit.seconds + fit.predict_seconds for fit in self.fits]))
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the training of its last fold has not ended."""
+        return self.level > 0 and self.fits[-1].is_cut
+
+    def is_waiting(self, folds: int) -> bool:
+        """Whether its last fold can be continued, or another of so many folds begun."""
+        return (0 < self.level < folds or self.is_cut) and not self.is_running and not self.failure
+
+    def out_of_fold(self, problem: Problem, folds: int) -> Floats:
+        """Probabilities of the nodes validated in the first folds (v × C), by the models that did not learn them."""
+        nodes = problem.validated(folds).nonzero().flatten().numpy()
+        stacked = np.stack([fit.probabilities[nodes] for fit in self.fits[:folds]])
+        chosen: Floats = stacked[problem.fold.numpy()[nodes], np.arange(len(nodes))]
+        return chosen
+
+    def probabilities(self) -> Floats:
+        """Mean over the folds' models, for all nodes (n × C)."""
+        mean: Floats = np.mean([fit.probabilities for fit in self.fits], axis=0)
+        return mean
+
+
+class Race:
+    """Decides what to train next.
+
+    Args:
+        problem: What is to be learned.
+        portfolio: The first candidates, cheap ones first.
+        proposals: Where further candidates come from.
+        seconds: Time for everything.
+        processes: How many fits run at the same time.
+        fits: Those that are finished already, those of earlier folds first.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        portfolio: Sequence[Candidate],
+        proposals: Proposals,
+        *,
+        seconds: float,
+        processes: int,
+        fits: Iterable[FoldFit] = (),
+    ) -> None:
+        self.problem, self.judge = problem, Judge(problem.metric)
+        self._proposals, self._total, self._processes = proposals, seconds, processes
+        self._costs = FitCosts(problem.graph)
+        self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
+        self._untried, self._judged = list(portfolio), dict[tuple[Candidate, int], tuple[Merit, float]]()
+        for fit in fits:
+            if fit.fold == self.contenders.get(fit.candidate, Contender(fit.candidate)).level:  # none is missing before
+                self._take(fit)
+        earlier = [each for each in self.contenders.values() if each.fits and each.candidate not in portfolio]
+        proposals.resume([(each.candidate, self.merit(each, 1).first) for each in earlier])
+
+    @property
+    def seconds(self) -> float:
+        """Time for training.
+
+        The rest is for the end: one model is restored, and all is judged and saved. On a large graph this takes about
+        twice the time of the cheapest candidate, which also does little more than read the graph.
+        """
+        cheapest = min((each.fits[0].least_seconds for each in self.contenders.values() if each.fits), default=0.0)
+        return self._total - min(max(FOR_THE_END * self._total, 2 * cheapest), LARGEST_END * self._total)
+
+    def next_job(self, elapsed: float) -> FoldJob | None:
+        """What to begin now, after so many seconds; ``None`` if nothing is left that fits into the time."""
+        share, left, chosen = elapsed / self.seconds, self.seconds - elapsed, None
+        self._skip(left)
+        if share >= PORTFOLIO_UNTIL or not self._untried:
+            chosen = (self._promotable() or self._cut()) if share < SEARCH_UNTIL else self._incomplete(left)
+        if chosen is None and share < SEARCH_UNTIL:
+            chosen = self._contender(self._untried[0]) if self._untried else self._proposed(left)
+        chosen = chosen or self._incomplete(left)
+        if chosen is None and self._untried and (left > 0 or not self.ranking()):  # one model is always made
+            chosen = self._contender(self._untried[0])
+        return None if chosen is None else self._begin(chosen, elapsed)
+
+    def quick_job(self, elapsed: float) -> FoldJob | None:
+        """A new candidate that should take so little time that it need not be given up; ``None`` if there is none."""
+        if elapsed >= PORTFOLIO_UNTIL * self.seconds:
+            return None
+        most = QUICK * (self.seconds - elapsed)
+        quick = next((candidate for candidate in self._untried if self._least_seconds(candidate) <= most), None)
+        return None if quick is None else self._begin(self._contender(quick), elapsed)
+
+    def add(self, fit: FoldFit) -> None:
+        """Count a finished fit."""
+        contender = self._contender(fit.candidate)
+        before, contender.is_running = contender.fits, False
+        contender.fits = [*before[: fit.fold], fit]  # in place of one that was cut
+        self._judged.pop((fit.candidate, fit.fold + 1), None)
+        try:
+            merit = self.merit(contender)
+        except Exception:
+            contender.fits = before
+            raise
+        if contender.level == 1:
+            self._proposals.tell(fit.candidate, merit.first)
+
+    def _take(self, fit: FoldFit) -> None:
+        """Count a fit of an earlier command; a contender for which that fails is given up."""
+        try:
+            self.add(fit)
+        except Exception as error:
+            self.fail(fit.candidate, f"failed: {reason(error)}")
+
+    def fail(self, candidate: Candidate, why: str) -> None:
+        """Give a contender up; its finished fits count."""
+        contender = self._contender(candidate)
+        contender.failure, contender.is_running = why, False
+        if not contender.fits:
+            self._proposals.tell(candidate, None)
+
+    def merit(self, contender: Contender, level: int | None = None) -> Merit:
+        """How good a contender is on the nodes of its first folds, by default all that are complete."""
+        return self._judge(contender, contender.level if level is None else level)[0]
+
+    def temperature(self, contender: Contender, level: int) -> float:
+        """The best one on the nodes of its first folds, so that the log loss does not punish one that is too sure."""
+        return self._judge(contender, level)[1]
+
+    def _judge(self, contender: Contender, level: int) -> tuple[Merit, float]:
+        known = (contender.candidate, level)
+        if known not in self._judged:
+            y = self.problem.graph.y[self.problem.validated(level)].numpy()
+            given = contender.out_of_fold(self.problem, level)
+            temperature = best_temperature(given, y)
+            self._judged[known] = self.judge.merit(tempered(given, temperature), y), temperature
+        return self._judged[known]
+
+    def out_of_fold(self, contender: Contender, level: int) -> Floats:
+        """Probabilities of the nodes of its first folds by models that have not learned from them (v × C)."""
+        return tempered(contender.out_of_fold(self.problem, level), self.temperature(contender, level))
+
+    def probabilities(self, contender: Contender, level: int) -> Floats:
+        """Probabilities of all nodes (n × C), with the temperature of so many folds, or of all that are complete."""
+        return tempered(contender.probabilities(), self.temperature(contender, min(level, contender.level)))
+
+    def value(self, contender: Contender, level: int) -> float:
+        """The metric of a contender on the nodes of its first folds."""
+        y = self.problem.graph.y[self.problem.validated(level)].numpy()
+        return self.judge.value(self.out_of_fold(contender, level), y)
+
+    def ranking(self, level: int = 1) -> list[Contender]:
+        """The contenders that have come so far, the best first."""
+        far = (contender for contender in self.contenders.values() if contender.level >= level)
+        return sorted(far, key=lambda contender: self.merit(contender, level), reverse=True)
+
+    def _contender(self, candidate: Candidate) -> Contender:
+        if candidate in self._untried:
+            self._untried.remove(candidate)
+        return self.contenders.setdefault(candidate, Contender(candidate))
+
+    def _begin(self, contender: Contender, elapsed: float) -> FoldJob:
+        """The next fold of a contender, with twice the time that it should take, or its last one if that was cut.
+
+        For the first fold this is its share of the time that new candidates have; then it is known from before.
+        """
+        left, least = self.seconds - elapsed, self._least_seconds(contender.candidate)
+        expected = contender.seconds + 1 if contender.fits else max(self._share(elapsed), least)
+        contender.is_running, seconds = True, max(0.0, min(2 * expected, left))
+        limit = min(left, max(GRACE * seconds + 1, LEAST_LIMIT * left))
+        job = FoldJob(contender.candidate, contender.level, seconds, limit, elapsed)
+        if contender.is_cut:
+            return job._replace(fold=contender.level - 1, spent=contender.fits[-1].seconds)
+        return job
+
+    def _skip(self, left: float) -> None:
+        """Give up the candidates that would take too much of the time left, however briefly they trained."""
+        for candidate in list(self._untried):
+            seconds = self._least_seconds(candidate)
+            if seconds > WORTHWHILE * left > 0:
+                needed = f"needs about {_seconds(seconds)}, more than half of the {_seconds(left)} left"
+                self._contender(candidate).failure = f"skipped: {needed if left >= 1 else 'no time left'}"
+
+    def _least_seconds(self, candidate: Candidate) -> float:
+        fits = [contender.fits[0] for contender in self.contenders.values() if contender.fits]
+        return self._costs.least_seconds(candidate, fits)
+
+    def _share(self, elapsed: float) -> float:
+        left = max(0.0, PORTFOLIO_UNTIL * self.seconds - elapsed) * self._processes
+        return max(left / (1 + len(self._untried)), LEAST_SHARE * self.seconds)
+
+    def _proposed(self, left: float) -> Contender | None:
+        """The next proposal that has not been tried; of one that has, the proposals are told how good it was."""
+        while (candidate := self._proposals.ask(self._promising(left))) is not None:
+            known = self.contenders.get(candidate)
+            if known is None:
+                return self._contender(candidate)
+            self._proposals.tell(candidate, self.merit(known, 1).first if known.fits else None)
+        return None
+
+    def _promotable(self) -> Contender | None:
+        """One that is waiting, in the better half of those that have come as far; the farthest if there are several."""
+        for level in range(self.problem.folds - 1, 0, -1):
+            ranking = self.ranking(level)
+            for contender in ranking[: math.ceil(len(ranking) / 2)]:
+                if contender.level == level and contender.is_waiting(self.problem.folds):
+                    return contender
+        return None
+
+    def _cut(self) -> Contender | None:
+        """The best one whose training was cut, unless it has had much time."""
+        far = MOST_SHARE * self.seconds
+        waiting = (each for each in self.ranking() if each.is_cut and each.fits[-1].seconds < far)
+        return next((each for each in waiting if each.is_waiting(self.problem.folds)), None)
+
+    def _incomplete(self, left: float) -> Contender | None:
+        """Of the best contenders, as many as can complete their folds in time, the one that is farthest behind.
+
+        If these have completed them, the time is for the others.
+        """
+        ranking = sorted(self.ranking(), key=self.merit, reverse=True)[:COMPLETED]
+        costs = np.cumsum([each.seconds * (self.problem.folds - each.level) for each in ranking])
+        finalists = max(1, int((costs <= left * self._processes).sum()))
+        for group in (ranking[:finalists], ranking[finalists:]):
+            waiting = [each for each in group if each.is_waiting(self.problem.folds) and each.seconds <= left]
+            if waiting:
+                return min(waiting, key=lambda contender: contender.level)
+        return None
+
+    def _promising(self, left: float) -> list[str]:
+        """Methods by their best contender, if several fits of them have time."""
+        quick = (each for each in self.ranking() if each.seconds < left / 8)
+        return list(dict.fromkeys(contender.candidate.method for contender in quick))
+
+
+def _seconds(number: float) -> str:
+    return f"{number:.0f} s" if number >= 10 else f"{number:.1f} s"

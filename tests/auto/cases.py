@@ -1,0 +1,56 @@
+"""Small problems, and fits of them that were never trained."""
+
+import numpy as np
+import torch
+
+from gcnsl import synthetic
+from gcnsl.auto import tournament
+from gcnsl.auto.auto_settings import AutoSettings
+from gcnsl.auto.candidates import Candidate
+from gcnsl.auto.fold_fit import FoldFitter, FoldJob
+from gcnsl.auto.journal import FoldFit, Journal, Trained
+from gcnsl.auto.learning_problem import Problem, make_problem
+from gcnsl.runs.this_process import ThisProcess
+
+
+def small_problem(*, n: int = 60, held_back: int = 12, **options) -> Problem:
+    """Three classes; the labels of the first nodes are not known, and every fourth node is for validation."""
+    data = synthetic(n=n, h=0.8, classes=3, degree=4, features=8, seed=0, signal=0.9)
+    data.class_names = ["a", "b", "c"]
+    known, every_fourth = torch.arange(n) >= held_back, torch.arange(n) % 4 == 0
+    settings = AutoSettings(**options)
+    return make_problem(data, known & ~every_fourth, known & every_fourth, settings, seed=0, device="cpu")
+
+
+def fake_fit(
+    problem: Problem, candidate: Candidate, fold: int, *, skill: float, seconds: float = 1.0, least: float = 0.0
+) -> FoldFit:
+    """A fit that is right about each node with this probability, and then sure of it."""
+    generator = np.random.default_rng([fold, *candidate.name.encode()])
+    n, classes = problem.graph.num_nodes, len(problem.graph.class_names)
+    truth = problem.graph.y.clamp(min=0).numpy()
+    guess = np.where(generator.random(n) < skill, truth, (truth + 1) % classes)
+    probabilities = np.full((n, classes), 0.1, dtype=np.float32)
+    probabilities[np.arange(n), guess] = 0.8
+    return FoldFit(candidate, fold, seconds, 0.0, seconds, probabilities, least_seconds=least)
+
+
+def written_fit(problem: Problem, journal: Journal, job: FoldJob) -> FoldFit:
+    """Train and keep it, as a selection does."""
+    trained = FoldFitter(problem)(job)
+    assert isinstance(trained, Trained)
+    return journal.write(trained, job.candidate, job.fold)
+
+
+QUICK = [
+    Candidate("label propagation", "label-propagation"),
+    Candidate("logistic regression", "logistic", {"hops": 1}),
+    Candidate("MLP", "mlp", {"epochs": 8, "hidden_channels": 8}),
+    Candidate("GCN", "gcn", {"epochs": 8, "hidden_channels": 8}),
+]
+
+
+def make_quick(monkeypatch) -> None:
+    """Let a selection try four small models, in this process."""
+    monkeypatch.setattr(tournament, "_own_executor", lambda *_: ThisProcess())
+    monkeypatch.setattr(tournament, "portfolio", lambda graph: QUICK)

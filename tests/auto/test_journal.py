@@ -1,0 +1,144 @@
+import os
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from gcnsl.auto.candidates import Candidate
+from gcnsl.auto.fold_fit import FoldJob
+from gcnsl.auto.journal import Journal, JournalWarning, remove_journal
+from gcnsl.errors import InputError
+from gcnsl.methods import METHODS
+
+from .cases import small_problem, written_fit
+
+MLP = Candidate("MLP", "mlp", {"epochs": 2})
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A folder with two fits."""
+    problem, path = small_problem(), tmp_path_factory.mktemp("journal")
+    journal = Journal(path, problem.identity)
+    return path, problem, [written_fit(problem, journal, FoldJob(MLP, fold, 60.0, 60.0, 5.0 * fold)) for fold in (0, 1)]
+
+
+def test_inputs_are_written_with_the_first_fold_alone(tmp_path) -> None:
+    problem, candidate = small_problem(), Candidate("logistic", "logistic")
+    journal = Journal(tmp_path, problem.identity)
+    for fold in (0, 1):
+        written_fit(problem, journal, FoldJob(candidate, fold, 60.0, 60.0, 0.0))
+    parts = [{name.partition(".")[0] for name in journal.model(candidate, fold).tensors} for fold in (0, 1)]
+    assert parts == [{"model", "precomputed"}, {"model"}]
+
+
+def test_what_was_written_is_read(written) -> None:
+    path, problem, fits = written
+    read = list(Journal(path, problem.identity).read())
+    for one, other in zip(read, fits, strict=True):
+        assert vars(one) | {"probabilities": None} == vars(other) | {"probabilities": None}
+        assert (one.candidate.name, one.candidate.options) == ("MLP", {"epochs": 2})
+        assert (one.probabilities == other.probabilities).all()
+
+
+def test_another_problem_is_refused(written) -> None:
+    with pytest.raises(InputError, match=r"belongs to another selection: .*version of gcnsl differ; delete it to"):
+        list(Journal(written[0], "another").read())
+
+
+def test_fits_with_other_defaults_are_refused(written, monkeypatch) -> None:
+    path, problem, _ = written
+    mlp = METHODS["mlp"]
+    monkeypatch.setitem(METHODS, "mlp", replace(mlp, training=mlp.training.changed(lr=0.5)))
+    with pytest.raises(InputError, match="belongs to another selection"):
+        list(Journal(path, problem.identity).read())
+
+
+def test_without_a_folder_all_is_in_memory(written) -> None:
+    _, problem, fits = written
+    journal = Journal(None, problem.identity)
+    kept = [written_fit(problem, journal, FoldJob(MLP, fold, 60.0, 60.0, 5.0 * fold)) for fold in (0, 1)]
+    assert all((one.probabilities == other.probabilities).all() for one, other in zip(kept, fits, strict=True))
+    assert_same_models(journal, Journal(written[0], problem.identity))
+    assert journal.read() == []
+    journal.check_place()
+
+
+def assert_same_models(journal: Journal, other: Journal) -> None:
+    for fold in (0, 1):
+        model, same = journal.model(MLP, fold), other.model(MLP, fold)
+        assert model.tensors.keys() == same.tensors.keys()
+        assert all(tensor.equal(same.tensors[name]) for name, tensor in model.tensors.items())
+
+
+def test_what_cannot_be_written_is_kept_in_memory(written, tmp_path, monkeypatch) -> None:
+    _, problem, fits = written
+    journal, jobs = Journal(tmp_path / "j", problem.identity), [FoldJob(MLP, k, 60.0, 60.0, 0.0) for k in range(4)]
+    written_fit(problem, journal, jobs[0])
+
+    def full(*_) -> None:
+        raise OSError(28, os.strerror(28))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.warns(JournalWarning) as warned:
+            kept = [written_fit(problem, journal, job) for job in jobs[1:3]]
+        cut = written_fit(problem, journal, FoldJob(Candidate("GCN", "gcn"), 0, 0.0, 1.0, 0.0))
+    (told,) = [str(each.message) for each in warned]
+    assert told.startswith(f"cannot write {tmp_path}/j/{MLP.key}-1.safetensors: No space left on device; what is in ")
+    assert told.endswith("j stays, but the rest can't be resumed if this is killed")
+    assert (kept[0].probabilities == fits[1].probabilities).all()
+    assert_same_models(journal, Journal(written[0], problem.identity))
+    assert cut.is_cut
+    assert journal.run(cut.candidate, 0) is not None
+    assert [path.name for path in (tmp_path / "j").iterdir()] == [f"{MLP.key}-0.safetensors"]
+
+    written_fit(problem, journal, jobs[3])
+    written_fit(problem, journal, FoldJob(cut.candidate, 0, 0.0, 1.0, 0.0))
+    again = Journal(tmp_path / "j", problem.identity)
+    assert {(fit.candidate.name, fit.fold) for fit in again.read()} == {("MLP", 0), ("GCN", 0), ("MLP", 3)}
+    assert again.run(cut.candidate, 0) is not None, "once there is room again, fits are written"
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:50], lambda content: b"no model"])
+def test_damage_is_noticed(written, tmp_path, damage) -> None:
+    path, problem, _ = written
+    copy = shutil.copytree(path, tmp_path / "copy")
+    file = next(copy.glob("*.safetensors"))
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(InputError, match=r"can't be read .*; delete it to start again"):
+        list(Journal(copy, problem.identity).read())
+
+
+def test_an_unfinished_file_is_not_read(written, tmp_path) -> None:
+    path, problem, _ = written
+    copy = shutil.copytree(path, tmp_path / "copy")
+    left = copy / f".{MLP.key}-2.safetensors.abc.part"
+    left.mkdir()
+    (left / "file").write_bytes(b"killed while writing")
+    assert len(list(Journal(copy, problem.identity).read())) == 2
+    remove_journal(copy)
+    assert not copy.exists()
+
+
+def test_a_file_is_no_journal(tmp_path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="is a file"):
+        Journal(tmp_path / "file", "").check_place()
+    Journal(tmp_path / "nothing", "").check_place()
+
+
+def test_it_is_removed(tmp_path) -> None:
+    (tmp_path / "journal").mkdir()
+    remove_journal(tmp_path / "journal")
+    remove_journal(tmp_path / "journal")
+    assert not (tmp_path / "journal").exists()
+
+
+def test_nothing_else_is_removed_with_it(written, tmp_path) -> None:
+    folder = shutil.copytree(written[0], tmp_path / "folder")
+    (folder / "model").mkdir()
+    for own in (folder / "my-notes.run", folder / "model" / "tensors.safetensors"):
+        own.write_text("mine")
+    remove_journal(folder)
+    assert sorted(path.name for path in folder.rglob("*")) == ["model", "my-notes.run", "tensors.safetensors"]

@@ -1,0 +1,208 @@
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcnsl.auto.candidates import Candidate
+from gcnsl.auto.fold_fit import FoldJob
+from gcnsl.auto.proposals import Proposals
+from gcnsl.auto.race import FOR_THE_END, LARGEST_END, PORTFOLIO_UNTIL, SEARCH_UNTIL, Contender, Race
+
+from .cases import fake_fit, small_problem
+
+METHODS = ("gcn", "mlp", "sage", "linkx", "fsgnn", "gpr-gnn")
+PORTFOLIO = [Candidate(name, name) for name in METHODS]
+SKILL = dict(zip(METHODS, (0.9, 0.5, 0.8, 0.3, 0.7, 0.2), strict=True))
+
+
+def race(*, trials: int = 0, seconds: float = 100.0, fits=(), **options) -> Race:
+    problem = small_problem(n=120, **options)
+    total = seconds / (1 - FOR_THE_END)  # so that there are so many for training
+    return Race(problem, PORTFOLIO, Proposals(trials, seed=0), seconds=total, processes=1, fits=fits)
+
+
+def finish(it: Race, job: FoldJob, *, seconds: float = 1.0) -> None:
+    it.add(fake_fit(it.problem, job.candidate, job.fold, skill=SKILL[job.candidate.method], seconds=seconds))
+
+
+def play(it: Race, *, seconds_each: float, until: float = 1e9) -> list[tuple[str, int]]:
+    """Run the race with one process whose fits all take as long; returns what was done."""
+    elapsed, done = 0.0, []
+    while elapsed < until and (job := it.next_job(elapsed)) is not None:
+        assert job.elapsed == elapsed
+        assert 0 < job.seconds <= it.seconds - elapsed
+        elapsed += seconds_each
+        finish(it, job, seconds=seconds_each)
+        done.append((job.candidate.method, job.fold))
+    return done
+
+
+def test_all_are_tried_before_the_better_ones_go_on() -> None:
+    done = play(race(), seconds_each=1)
+    assert [fold for _, fold in done[:6]] == [0] * 6
+    assert [name for name, _ in done[:6]] == list(METHODS)
+    assert len(set(done)) == len(done) == 6 * 5, "there is time for everything"
+
+
+def test_with_little_time_the_best_complete_their_folds() -> None:
+    it = race(seconds=20)
+    play(it, seconds_each=1)
+    levels = {contender.candidate.method: contender.level for contender in it.contenders.values()}
+    assert levels["gcn"] == levels["sage"] == 5
+    assert min(levels.values()) == 1
+    assert sum(levels.values()) == 20
+
+
+def test_with_hardly_any_time_the_cheap_ones_are_tried() -> None:
+    it = race(seconds=4)
+    done = play(it, seconds_each=1, until=4)
+    assert done[:2] == [("gcn", 0), ("mlp", 0)]
+    assert {name for name, _ in done} < set(METHODS)
+
+
+def test_new_candidates_come_between_until_the_end_is_near() -> None:
+    it, elapsed, begun = race(trials=100, seconds=200), 0.0, {}
+    while (job := it.next_job(elapsed)) is not None and elapsed < 199:
+        begun.setdefault(job.candidate, elapsed)
+        elapsed += 1
+        finish(it, job)
+    new = [when for candidate, when in begun.items() if candidate not in PORTFOLIO]
+    assert len(new) > 10
+    assert max(new) < SEARCH_UNTIL * 200
+    methods = [candidate.method for candidate in begun if candidate not in PORTFOLIO]
+    assert methods.count("gcn") > methods.count("fsgnn"), "better methods have more turns"
+    assert "gpr-gnn" not in methods
+
+
+def test_a_share_of_the_time() -> None:
+    it = race(seconds=1200)
+    first = it.next_job(0.0)
+    assert first is not None
+    assert first.seconds == pytest.approx(2 * PORTFOLIO_UNTIL * it.seconds / 6)
+    finish(it, first)
+    second = it.next_job(1.0)
+    assert second is not None
+    assert second.seconds > first.seconds, "what one leaves over is for the others"
+
+
+def test_one_that_fails_is_given_up() -> None:
+    it = race()
+    job = it.next_job(0.0)
+    assert job is not None
+    it.fail(job.candidate, "failed: why")
+    done = play(it, seconds_each=1)
+    assert "gcn" not in {name for name, _ in done}
+    assert it.contenders[job.candidate].failure == "failed: why"
+
+
+def test_it_goes_on_from_finished_fits() -> None:
+    problem = small_problem(n=120)
+    other = Candidate("GCN #1", "gcn", {"num_layers": 3})
+    fits = [fake_fit(problem, PORTFOLIO[0], fold, skill=0.9) for fold in range(3)]
+    it = race(fits=[*fits, fake_fit(problem, other, 0, skill=0.4)])
+    assert it.contenders[PORTFOLIO[0]].level == 3
+    assert it.contenders[other].level == 1
+    done = play(it, seconds_each=1)
+    assert ("gcn", 3) in done
+    assert ("gcn", 0) not in done
+    assert it.contenders[PORTFOLIO[0]].level == 5
+
+
+def test_a_fold_begins_only_when_the_one_before_has_ended() -> None:
+    it = race(keep_validation=False)
+    jobs = [it.next_job(0.0) for _ in range(6)]
+    assert {job.fold for job in jobs if job} == {0}
+    assert it.next_job(0.0) is None, "all are running"
+
+
+def test_out_of_fold_nodes_are_judged_by_models_that_did_not_learn_them() -> None:
+    problem = small_problem(n=120)
+    contender = Contender(PORTFOLIO[0], [fake_fit(problem, PORTFOLIO[0], fold, skill=0.5) for fold in range(5)])
+    nodes = problem.validated(3).nonzero().flatten().tolist()
+    expected = np.stack([contender.fits[int(problem.fold[node])].probabilities[node] for node in nodes])
+    assert (contender.out_of_fold(problem, 3) == expected).all()
+    assert contender.probabilities() == pytest.approx(sum(fit.probabilities for fit in contender.fits) / 5)
+
+
+def cut(it: Race, job: FoldJob, *, seconds: float) -> None:
+    fit = fake_fit(it.problem, job.candidate, job.fold, skill=SKILL[job.candidate.method], seconds=seconds)
+    it.add(replace(fit, is_cut=True))
+
+
+def test_a_fit_that_was_cut_is_continued_before_its_next_fold() -> None:
+    it = race()
+    for number in range(len(METHODS)):
+        job = it.next_job(8.0 * number)
+        (cut if job.candidate.method in ("gcn", "linkx") else finish)(it, job, seconds=8.0)
+    again = it.next_job(50.0)
+    assert (again.candidate.method, again.fold, again.spent) == ("gcn", 0, 8.0)
+    finish(it, again, seconds=20.0)
+    contender = it.contenders[again.candidate]
+    assert (contender.level, contender.is_cut, contender.seconds) == (1, False, 20.0)
+    begun = [it.next_job(55.0) for _ in range(3)]
+    assert {(job.candidate.method, job.fold) for job in begun} == {("gcn", 1), ("sage", 1), ("fsgnn", 1)}
+    late = it.next_job(60.0)
+    assert (late.candidate.method, late.fold, late.spent) == ("linkx", 0, 8.0), "though it is among the worse half"
+    cut(it, late, seconds=25.0)
+    assert it.next_job(60.0).candidate.method == "mlp", "the other one has had its share"
+
+
+def test_what_cannot_end_in_time_is_skipped_and_says_so() -> None:
+    it = race(seconds=100)
+    it._costs._entries = 1e3  # a large graph
+    first = it.next_job(0.0)
+    it.add(fake_fit(it.problem, first.candidate, 0, skill=0.9, least=10.0))
+    begun = [job.candidate.method for job in iter(lambda: it.next_job(15.0), None) if job.fold == 0]
+    skipped = {c.candidate.method: c.failure for c in it.contenders.values() if c.failure}
+    assert set(begun) == {"mlp", "sage", "linkx", "gpr-gnn"}
+    assert skipped.keys() == {"fsgnn"}, "it takes eleven times as long as the first"
+    assert re.fullmatch(r"skipped: needs about 113 s, more than half of the 6\d s left", skipped["fsgnn"])
+
+
+@given(least=st.floats(0, 1e4))
+def test_time_is_kept_for_the_end(least) -> None:
+    it = race(seconds=96)
+    it.add(fake_fit(it.problem, PORTFOLIO[0], 0, skill=0.9, least=least))
+    assert 100 * (1 - LARGEST_END) <= it.seconds <= 96.0001
+    assert it.seconds == pytest.approx(100 - 2 * least) or not 4 < 2 * least < 100 * LARGEST_END
+
+
+def test_a_quick_one_needs_nobody_who_could_give_it_up() -> None:
+    it = race(seconds=100)
+    it._costs._entries = 1e3  # a large graph
+    assert it.quick_job(PORTFOLIO_UNTIL * 100) is None, "then the better ones go on"
+    first = it.quick_job(0.0)
+    assert first.candidate.method == "gcn", "one model is always made"
+    it.add(fake_fit(it.problem, first.candidate, 0, skill=0.9, least=10.0))
+    quick = [job.candidate.method for job in iter(lambda: it.quick_job(10.0), None)]
+    assert quick == ["mlp", "sage", "linkx", "gpr-gnn"]
+    assert it.contenders[PORTFOLIO[4]].failure == ""
+
+
+def test_a_proposal_that_is_a_contender_already_is_not_trained_again() -> None:
+    problem, twins = small_problem(n=120), Candidate("twins", "twins", {"direction": "out"})
+    it = Race(problem, [twins], Proposals(8, seed=0), seconds=100, processes=2)
+    begun = []
+    for _ in range(20):  # there are few settings of twins, so that proposals repeat
+        job = it.next_job(60.0)
+        if job is None:
+            break
+        begun.append((job.candidate, job.fold))
+        if len(begun) % 2:
+            it.add(fake_fit(problem, job.candidate, job.fold, skill=0.9, seconds=0.1))
+    assert len(begun) == len(set(begun)) > 3
+
+
+def test_proposals_go_on_after_those_of_an_earlier_command() -> None:
+    before = race(trials=4, seconds=200)
+    play(before, seconds_each=2)
+    fits = [fit for contender in before.contenders.values() for fit in contender.fits]
+    names = {fit.candidate.name for fit in fits}
+    assert {name.rpartition("#")[2] for name in names if "#" in name} == set("1234")
+    after = race(trials=6, seconds=200, fits=sorted(fits, key=lambda fit: fit.fold))
+    new = [after._proposals.ask(["gcn"]) for _ in range(3)]
+    assert [candidate and candidate.name for candidate in new] == ["GCN #5", "GCN #6", None]
+    assert len(after._proposals._study("gcn").trials) > 2, "it knows what was tried before"

@@ -1,0 +1,153 @@
+import os
+import signal
+import sys
+import time
+from collections import deque
+
+import pytest
+
+from gcnsl import InputError
+from gcnsl.errors import ArgumentError
+from gcnsl.runs import cluster
+from gcnsl.runs.cluster import Cluster
+from gcnsl.runs.executor import WorkerLost, check_wanted
+from gcnsl.version import __version__
+
+distributed = pytest.importorskip("distributed")
+
+
+class Slow:
+    """Writes into a folder when it is sent, when a run begins, and when it ends; a long run takes minutes."""
+
+    def __init__(self, folder) -> None:
+        self.folder = folder
+
+    def note(self, what: str, item: object = "") -> None:
+        with open(self.folder / f"{what}{item}", "a") as file:
+            file.write(f"{os.getpid()}\n")
+
+    def noted(self, what: str) -> list[int]:
+        return [int(line) for path in self.folder.glob(f"{what}*") for line in path.read_text().splitlines()]
+
+    def __setstate__(self, state) -> None:
+        self.__dict__.update(state)
+        self.note("sent")
+
+    def __call__(self, item: object) -> int:
+        self.note("begin", item)
+        for _ in range(60_000 if item == "long" else 20):
+            time.sleep(0.01)
+            check_wanted()
+        if item == "poison":
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.note("end", item)
+        return os.getpid()
+
+
+@pytest.fixture(scope="module")
+def machines():
+    """Two worker processes, which talk to us over TCP."""
+    with Cluster("local:2") as opened:
+        yield opened
+
+
+@pytest.fixture
+def threads():
+    """A function that starts a scheduler and workers in threads of this process, and gives the scheduler's address."""
+    opened = []
+
+    def start(**options) -> str:
+        settings = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+        opened.append(distributed.LocalCluster(**(settings | options)))
+        return opened[-1].scheduler_address
+
+    yield start
+    for each in opened:
+        each.close()
+
+
+def fail(item: object) -> None:
+    raise ArithmeticError(item)
+
+
+def test_killed_workers_cost_nothing_but_time(machines, tmp_path) -> None:
+    call, killed, found = Slow(tmp_path), set(), []
+    for item, process in machines.each(call, deque(range(12))):
+        found.append(item)
+        at_work = set(call.noted("begin")) - killed - {process}
+        if len(found) in (2, 6) and at_work:
+            victim = at_work.pop()
+            os.kill(victim, signal.SIGKILL)
+            killed.add(victim)
+    assert killed
+    assert sorted(found) == list(range(12)), "nothing lost, nothing doubled"
+    assert len(call.noted("sent")) < 12, "it is sent to workers, not with every run"
+
+
+def test_a_run_that_kills_every_worker_is_given_up(machines, tmp_path) -> None:
+    found = dict(machines.each(Slow(tmp_path), deque(["poison", 1, 2])))
+    poison = found.pop("poison")
+    assert isinstance(poison, WorkerLost)
+    assert str(poison) == "4 workers that were at it were killed, perhaps for lack of memory"
+    assert found.keys() == {1, 2}
+
+
+def test_whoever_leaves_keeps_no_worker_busy(machines, tmp_path) -> None:
+    call = Slow(tmp_path)
+    results = machines.each(call, deque(["long", "short"]))
+    assert next(results)[0] == "short"
+    results.close()
+    assert {item for item, _ in machines.each(call, deque(range(6)))} == set(range(6))
+    assert len({process for number in range(6) for process in call.noted(f"end{number}")}) == 2, "both are free again"
+    assert call.noted("endlong") == []
+
+
+def test_errors_of_the_function_are_raised_here(machines) -> None:
+    with pytest.raises(ArithmeticError, match="7"):
+        list(machines.each(fail, deque([7])))
+
+
+def test_workers_with_another_version_are_refused(machines, monkeypatch) -> None:
+    monkeypatch.setattr(cluster, "__version__", "9.9")
+    message = rf"worker tcp://\S+ has gcnsl {__version__}, this is 9.9: install gcnsl 9.9 there"
+    with pytest.raises(InputError, match=message):
+        machines._check_workers()
+    with pytest.raises(InputError, match=message):
+        list(machines.each(fail, deque([7])))
+
+
+def test_a_worker_without_our_package_is_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"worker tcp://a:1 has no gcnsl \(No module\), this is 0.1: install gcnsl 0.1"
+    ):
+        cluster._check_version("tcp://a:1", ModuleNotFoundError("No module"), "0.1")
+
+
+def test_workers_that_can_t_be_used_are_refused(threads, monkeypatch) -> None:
+    message = r"worker inproc://\S+ has 2 threads, but a run needs a process of its own: start it with --nthreads 1"
+    with pytest.raises(InputError, match=message):
+        Cluster(threads(threads_per_worker=2))
+    monkeypatch.setattr(cluster, "_WORKER_SECONDS", 0.1)
+    with pytest.raises(InputError, match="has no workers: start some with `dask worker ADDRESS --nthreads 1`"):
+        Cluster(threads(n_workers=0))
+
+
+@pytest.mark.parametrize("address", ["local:", "local:0", "local:two", "local:-1"])
+def test_a_local_cluster_needs_a_number(address) -> None:
+    with pytest.raises(
+        ArgumentError, match=rf"cluster\('{address}'\) must name the number of workers, such as local:4"
+    ):
+        Cluster(address)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense", "foo://bar:1"])
+def test_an_address_where_nobody_answers(address, monkeypatch) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 0.5)
+    with pytest.raises(ArgumentError, match=r"can't be reached: it must be a Dask scheduler"):
+        Cluster(address)
+
+
+def test_without_dask_it_says_what_to_install(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ArgumentError, match=r"needs Dask: pip install 'gcnsl\[cluster\]'"):
+        Cluster("local:2")
