@@ -4,9 +4,9 @@ import sys
 import pytest
 
 import gcnsl.nn
-from gcnsl import datasets, graph, methods, nn, selection, training
+from gcnsl import auto, datasets, graph, methods, nn, training
 
-PACKAGES = [gcnsl, datasets, graph, methods, nn, selection, training]
+PACKAGES = [gcnsl, datasets, graph, methods, nn, auto, training]
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
