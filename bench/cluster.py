@@ -17,7 +17,7 @@ import random
 import signal
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,10 @@ from rich.console import Console
 from rich.table import Table
 
 from gcnsl.datasets import load
-from gcnsl.evaluation.contest import Contest, Reached, Turn
 from gcnsl.methods import METHODS
 from gcnsl.runs.cluster import Cluster
 from gcnsl.runs.executor import Executor
+from gcnsl.runs.jobs import Finished, Job, Trainer
 from gcnsl.runs.processes import Processes
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"
@@ -38,16 +38,25 @@ EPOCHS = (30, 300)
 """The lengths of short and of ordinary trainings."""
 
 
-def contest(epochs: int) -> Contest:
+def measured(done: Finished) -> dict[str, float]:
+    """What comes of a run."""
+    return done.fitted.measure(done.masks["test"])
+
+
+def trainer() -> Trainer[dict[str, float]]:
+    """Trains on the bundled graph."""
+    return Trainer(load("debian", runs=1), measured, seed=0, device="cpu")
+
+
+def jobs(runs: int, epochs: int) -> deque[Job]:
     """Trainings of equal length."""
     quick = METHODS["gcn"].with_options(epochs=epochs, patience=epochs)
-    return Contest(load("debian", runs=1), {"gcn": quick}, seed=0, device="cpu")
+    return deque(Job("gcn", run, quick, 0, run) for run in range(runs))
 
 
 def runs_per_second(executor: Executor, runs: int, epochs: int) -> float:
     """Speed after every worker has finished its first run."""
-    turns = deque(Turn("gcn", run) for run in range(runs))
-    times = [time.perf_counter() for _ in executor.each(contest(epochs), turns)]
+    times = [time.perf_counter() for _ in executor.each(trainer(), jobs(runs, epochs))]
     warm = executor.slots
     return (runs - warm) / (times[-1] - times[warm - 1])
 
@@ -72,19 +81,17 @@ def counted() -> Iterator[Counter[str]]:
 def bytes_of(cluster: Cluster, runs: int) -> int:
     """What is sent for so many short runs, the graph included."""
     with counted() as count:
-        list(cluster.each(contest(epochs=1), deque(Turn("gcn", run) for run in range(runs))))
+        list(cluster.each(trainer(), jobs(runs, epochs=1)))
     return count["bytes"]
 
 
 def survive(cluster: Cluster, kills: int) -> dict[str, Any]:
     """Kill a worker after every other run, and compare all results with those of an undisturbed process."""
-    turns, done, killed = deque(Turn("gcn", run) for run in range(3 * kills)), Counter[Turn](), 0
-    scores: dict[Turn, Reached] = {}
-    expected: Callable[[Turn], Any] = contest(epochs=5)
+    done, killed, scores, expected = Counter[int](), 0, dict[int, Any](), trainer()
     began = time.perf_counter()
-    for turn, reached in cluster.each(contest(epochs=5), turns):
-        done[turn] += 1
-        scores[turn] = reached
+    for job, reached in cluster.each(trainer(), jobs(3 * kills, epochs=5)):
+        done[job.run] += 1
+        scores[job.run] = reached
         alive = [nanny.pid for nanny in cluster._client.cluster.workers.values() if nanny.pid]
         if killed < kills and len(done) % 2 == 0 and alive:
             os.kill(random.choice(alive), signal.SIGKILL)
@@ -94,9 +101,9 @@ def survive(cluster: Cluster, kills: int) -> dict[str, Any]:
         "runs": 3 * kills,
         "lost": 3 * kills - len(done),
         "doubled": sum(count > 1 for count in done.values()),
-        "failed": sum(not isinstance(reached, Reached) for reached in scores.values()),
+        "failed": sum(not isinstance(reached, dict) for reached in scores.values()),
         "different": sum(
-            isinstance(reached, Reached) and reached.scores != expected(turn).scores for turn, reached in scores.items()
+            isinstance(scores[job.run], dict) and scores[job.run] != expected(job) for job in jobs(3 * kills, epochs=5)
         ),
         "seconds": round(time.perf_counter() - began, 1),
     }
@@ -115,26 +122,26 @@ def main() -> None:
         there = {epochs: runs_per_second(cluster, chosen.runs, epochs) for epochs in EPOCHS}
         few, many = (bytes_of(cluster, runs) for runs in (10, 10 + chosen.runs))
         survived = survive(cluster, chosen.kills)
-    measured = {
+    found = {
         "workers": chosen.workers,
         "runs_per_second": {
             str(epochs): {"processes": round(here[epochs], 3), "cluster": round(there[epochs], 3)} for epochs in EPOCHS
         },
         "efficiency": {str(epochs): round(there[epochs] / here[epochs], 3) for epochs in EPOCHS},
-        "bytes_of_a_graph": len(pickle.dumps(contest(1))),
+        "bytes_of_a_graph": len(pickle.dumps(trainer())),
         "bytes_per_run": round((many - few) / chosen.runs),
     }
     table = Table("", "measured", title=f"{chosen.workers} workers over TCP")
     for epochs in EPOCHS:
         speeds = f"{here[epochs]:.2f} / {there[epochs]:.2f} ({there[epochs] / here[epochs]:.0%})"
         table.add_row(f"runs of {epochs} epochs per second, processes / cluster", speeds)
-    table.add_row("bytes of the graph and the methods, once per worker", f"{measured['bytes_of_a_graph']:,}")
-    table.add_row("bytes per run", f"{measured['bytes_per_run']:,}")
+    table.add_row("bytes of the graph and the methods, once per worker", f"{found['bytes_of_a_graph']:,}")
+    table.add_row("bytes per run", f"{found['bytes_per_run']:,}")
     table.add_row("workers killed, of runs", f"{survived['kills']}, {survived['runs']}")
     for what in ("lost", "doubled", "failed", "different"):
         table.add_row(f"runs {what}", str(survived[what]))
     Console().print(table)
-    RESULTS.write_text(json.dumps(measured | {"survived": survived}, indent=1) + "\n")
+    RESULTS.write_text(json.dumps(found | {"survived": survived}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

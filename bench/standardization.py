@@ -22,9 +22,10 @@ from sklearn import datasets
 from torch_geometric.data import Data
 
 from gcnsl.datasets import with_random_split
-from gcnsl.evaluation.outcome import Preparations, run_split
+from gcnsl.evaluation.outcome import run_split
 from gcnsl.graph import from_arrays
 from gcnsl.methods import METHODS
+from gcnsl.runs.jobs import Preparations
 
 RESULTS = Path(__file__).parent / "results" / "standardization.json"
 TABLES = {"wine": datasets.load_wine, "cancer": datasets.load_breast_cancer, "digits": datasets.load_digits}

@@ -10,7 +10,7 @@ from gcnsl.auto.candidates import Candidate
 from gcnsl.auto.fold_fit import FoldFitter, FoldJob
 from gcnsl.auto.journal import FoldFit, Journal, Trained
 from gcnsl.auto.learning_problem import Problem, make_problem
-from gcnsl.runs.this_process import ThisProcess
+from gcnsl.runs.executor import ThisProcess
 
 
 def small_problem(*, n: int = 60, held_back: int = 12, **options) -> Problem:

@@ -16,9 +16,8 @@ from gcnsl.auto.race import LARGEST_END, Race
 from gcnsl.auto.tournament import select
 from gcnsl.errors import Interrupted
 from gcnsl.runs import processes
-from gcnsl.runs.executor import TooSlow, WorkerLost
+from gcnsl.runs.executor import ThisProcess, TooSlow, WorkerLost
 from gcnsl.runs.processes import Processes
-from gcnsl.runs.this_process import ThisProcess
 
 from ..runs.fake_executor import FakeExecutor
 from .cases import QUICK, make_quick, small_problem

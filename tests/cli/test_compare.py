@@ -175,16 +175,16 @@ def test_uneven_classes_are_remarked_on_unless_a_metric_is_chosen(gcnsl, people,
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_ctrl_c_shows_what_is_finished(gcnsl, people, monkeypatch, as_json) -> None:
-    begun = []
+    finished = []
 
     @contextmanager
-    def runs_shown(total, *, quiet):
-        def begin(name, run) -> None:
-            begun.append((name, run))
-            if len(begun) == 4:
+    def runs_shown(total, **_):
+        def tell(name, run) -> None:
+            finished.append((name, run))
+            if len(finished) == 3:
                 os.kill(os.getpid(), signal.SIGINT)
 
-        yield begin, lambda epoch: None
+        yield tell, lambda job, epoch: None
 
     monkeypatch.setattr("gcnsl.cli.compare.runs_shown", runs_shown)
     code, out, err = gcnsl("compare", *people, *BOTH, *QUICK, *(["--json"] if as_json else []))

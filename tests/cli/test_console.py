@@ -1,6 +1,7 @@
 import dataclasses
 import io
 import itertools
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -82,19 +83,18 @@ def test_a_short_training_is_not_announced(terminal) -> None:
 
 
 def test_progress_of_a_comparison(terminal) -> None:
-    with runs_shown(6, quiet=False) as (begin, show):
+    with runs_shown(6, unit="epoch", quiet=False) as (tell, show):
         for run in range(3):
             for name in ("mlp", "gcn"):
-                begin(name, run)
-                show(epoch(5, remaining=5))
+                show(SimpleNamespace(name=name, run=run), epoch(5, remaining=5))
+                tell(name, run) if (name, run) != ("gcn", 2) else None
     assert "6/6  gcn, run 2  validation accuracy 75.0%" in terminal.getvalue()
     assert "about 10 s left" in terminal.getvalue()
 
 
 def test_a_comparison_tells_the_time_left_after_its_first_epoch(terminal) -> None:
-    with runs_shown(6, quiet=False) as (begin, show):
-        begin("mlp", 0)
-        show(epoch(1, remaining=9))
+    with runs_shown(6, unit="epoch", quiet=False) as (_, show):
+        show(SimpleNamespace(name="mlp", run=0), epoch(1, remaining=9))
     assert "about 2 min left" in terminal.getvalue(), "18 s for this run, 20 s for each of the five others"
 
 
@@ -102,9 +102,9 @@ def test_quiet_shows_none(terminal) -> None:
     with epochs_shown(most=800, minutes=None, quiet=True) as show:
         for number in range(1, 5):
             show(epoch(number, remaining=200))
-    with runs_shown(6, quiet=True) as (begin, show):
-        begin("mlp", 0)
-        show(epoch(1, remaining=10))
+    with runs_shown(6, unit="epoch", quiet=True) as (tell, show):
+        show(SimpleNamespace(name="mlp", run=0), epoch(1, remaining=10))
+        tell("mlp", 0)
     assert terminal.getvalue() == ""
 
 

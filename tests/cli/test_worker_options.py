@@ -6,6 +6,7 @@ from gcnsl import cli
 from gcnsl.cli.worker_options import workers
 from gcnsl.methods import METHODS
 from gcnsl.runs import cluster
+from gcnsl.runs.executor import ThisProcess
 from gcnsl.runs.processes import Processes
 
 from ..auto.cases import make_quick
@@ -84,9 +85,9 @@ def test_errors_speak_of_the_option(gcnsl) -> None:
     assert (code, err) == (cli.BAD_INPUT, "Error: --cluster local:x must name the number of workers, such as local:4\n")
 
 
-def test_processes_or_none() -> None:
+def test_processes_or_this_one() -> None:
     with workers(None, 2, quiet=True) as executor:
         assert isinstance(executor, Processes)
         assert executor.slots == 2
     with workers(None, 1, quiet=True) as executor:
-        assert executor is None
+        assert isinstance(executor, ThisProcess)

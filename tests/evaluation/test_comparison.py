@@ -18,6 +18,7 @@ from gcnsl.evaluation.statistics import paired_differences
 from gcnsl.graph import split_masks
 from gcnsl.graph.masks import MASKS
 from gcnsl.methods import prepare
+from gcnsl.runs.executor import ThisProcess
 from gcnsl.training import METRICS
 
 from ..runs.fake_executor import FakeExecutor
@@ -80,17 +81,17 @@ def test_ctrl_c_brings_what_is_finished() -> None:
         if (name, run) == ("gcn", 1):
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(ComparisonInterrupted, match="interrupted after 3 of 6 runs") as stop:
+    with pytest.raises(ComparisonInterrupted, match="interrupted after 4 of 6 runs") as stop:
         compare(DATA, TWO, runs=3, device="cpu", on_run=press)
     assert isinstance(stop.value, Interrupted)
     finished = stop.value.finished
-    assert {name: len(finished.values(name)) for name in finished.scores} == {"majority": 2, "mlp": 2, "gcn": 1}
+    assert {name: len(finished.values(name)) for name in finished.scores} == {"majority": 2, "mlp": 2, "gcn": 2}
     assert finished.scores["mlp"] == compare(DATA, TWO, runs=2, device="cpu").scores["mlp"]
 
 
 def test_ctrl_c_in_the_midst_of_training_counts_too() -> None:
     with pytest.raises(ComparisonInterrupted, match="after 0 of 2 runs"):
-        compare(DATA, TWO, runs=1, device="cpu", on_epoch=lambda _: os.kill(os.getpid(), signal.SIGINT))
+        compare(DATA, TWO, runs=1, device="cpu", executor=ThisProcess(lambda *_: os.kill(os.getpid(), signal.SIGINT)))
 
 
 def test_a_method_that_diverges_is_left_out() -> None:

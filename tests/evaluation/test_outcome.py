@@ -1,15 +1,12 @@
 import copy
 
-import numpy as np
-import pandas as pd
 import pytest
 import torch
 
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.evaluation import run_split
-from gcnsl.evaluation.outcome import Preparations
-from gcnsl.graph import from_tables, split_masks
+from gcnsl.graph import split_masks
 from gcnsl.methods import METHODS, prepare
 
 DATA = with_random_split(synthetic(n=60, h=0.8, classes=3, degree=4, features=12, seed=0, signal=0.8), runs=2)
@@ -48,27 +45,3 @@ def test_every_part_of_the_split_is_needed() -> None:
     partial.test_mask = torch.zeros_like(DATA.test_mask)
     with pytest.raises(InputError, match="the graph has no test nodes in run 0"):
         run_split(prepared(partial), run=0, seed=0)
-
-
-def test_inputs_are_shared_by_splits_unless_training_nodes_decide_on_them() -> None:
-    options = {"seed": 0, "device": torch.device("cpu")}
-    words = Preparations(METHODS["mlp"], DATA, **options)
-    assert words.on(0) is words.on(1)
-    quantities = copy.copy(DATA)
-    quantities.x = DATA.x + torch.arange(60)[:, None]
-    made = Preparations(METHODS["mlp"], quantities, **options)
-    first, second = made.on(0), made.on(1)
-    assert made.on(1) is second
-    for run, ready in enumerate((first, second)):
-        assert ready.inputs[0][DATA.train_mask[:, run]].mean(dim=0).abs().max() < 1e-5
-
-
-def test_categories_are_those_of_the_training_nodes() -> None:
-    towns = np.where(DATA.train_mask[:, 0].numpy(), "in the first", "not in it")
-    nodes = pd.DataFrame({"id": np.arange(60), "town": towns, "label": DATA.y.numpy()})
-    edges = pd.DataFrame(DATA.edge_index.numpy().T, columns=["source", "target"])
-    data = from_tables(nodes, edges)
-    data.update({name: DATA[name] for name in ("train_mask", "val_mask", "test_mask")})
-    made = Preparations(METHODS["mlp"], data, seed=0, device=torch.device("cpu"))
-    assert made.on(0).graph.feature_names == ["town=in the first"]
-    assert made.on(1).graph.feature_names == ["town=in the first", "town=not in it"]

@@ -5,6 +5,7 @@ import random
 from concurrent.futures import Future
 
 from gcnsl.runs.executor import Executor, WorkerLost
+from gcnsl.runs.jobs import Job
 
 
 class FakeExecutor(Executor):
@@ -12,7 +13,7 @@ class FakeExecutor(Executor):
 
     Args:
         slots: How many are under way at once.
-        lost: Items whose worker is killed.
+        lost: Items whose worker is killed, or the names and runs of jobs.
         seed: Of the order.
     """
 
@@ -44,7 +45,8 @@ class FakeExecutor(Executor):
         future = self._random.choice(list(futures))
         call, item = future.work
         item = pickle.loads(item)
-        yield future, WorkerLost("killed") if item in self._lost else pickle.loads(pickle.dumps(call(item)))
+        is_lost = item in self._lost or (isinstance(item, Job) and item[:2] in self._lost)
+        yield future, WorkerLost("killed") if is_lost else pickle.loads(pickle.dumps(call(item)))
 
     def __exit__(self, *_) -> None:
         pass

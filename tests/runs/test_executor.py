@@ -1,10 +1,11 @@
+import os
 from collections import deque
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsl.runs.executor import WorkerLost, check_by, check_wanted
+from gcnsl.runs.executor import ThisProcess, WorkerLost, check_by, check_wanted
 
 from .fake_executor import FakeExecutor
 
@@ -62,7 +63,7 @@ def test_what_is_under_way_is_given_up_at_the_end(stop) -> None:
 def test_a_run_is_ended_by_the_check_of_its_worker() -> None:
     check_wanted()
 
-    def stop() -> None:
+    def stop(*_) -> None:
         raise InterruptedError
 
     check_by(stop)
@@ -70,4 +71,24 @@ def test_a_run_is_ended_by_the_check_of_its_worker() -> None:
         with pytest.raises(InterruptedError):
             check_wanted(0, "epoch")
     finally:
-        check_by(lambda: None)
+        check_by(lambda *_: None)
+
+
+def test_this_process_works_on_one_after_the_other_and_tells_epochs_of_what() -> None:
+    def call(item: str) -> tuple[str, int]:
+        check_wanted(1)
+        return item, os.getpid()
+
+    told = []
+    with ThisProcess(lambda *news: told.append(news)) as executor:
+        assert executor.slots == executor.ready == 1
+        found = list(executor.each(call, deque("abc")))
+    assert found == [(item, (item, os.getpid())) for item in "abc"]
+    assert told == [("a", 1), ("b", 1), ("c", 1)]
+    check_wanted(2)
+    assert len(told) == 3, "afterwards nobody listens"
+
+
+def test_errors_of_the_function_are_raised() -> None:
+    with ThisProcess() as executor, pytest.raises(ZeroDivisionError):
+        list(executor.each(lambda item: 1 / item, deque([0, 1])))

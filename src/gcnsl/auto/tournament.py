@@ -23,9 +23,8 @@ from gcnsl.auto.learning_problem import Problem
 from gcnsl.auto.proposals import Proposals
 from gcnsl.auto.race import Race
 from gcnsl.errors import Interrupted
-from gcnsl.runs.executor import Crew, Executor, TooSlow, WorkerLost
+from gcnsl.runs.executor import Crew, Executor, ThisProcess, TooSlow, WorkerLost
 from gcnsl.runs.processes import Processes
-from gcnsl.runs.this_process import ThisProcess
 from gcnsl.training import History, choose_device
 from gcnsl.training.interruption import Interruption
 

@@ -10,7 +10,7 @@ import typer
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, resolve_all, with_class_weight
-from gcnsl.cli.console import busy, finished_runs_shown, in_shell, out, print_json, print_table, runs_shown, say
+from gcnsl.cli.console import busy, in_shell, out, print_json, print_table, runs_shown, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.quality_tables import remark_on_imbalance
 from gcnsl.cli.worker_options import ClusterOption, workers
@@ -84,8 +84,11 @@ def compare(
     say_unused(data, methods.values())
     name, stopped = data.get("name") or "graph", None
     try:
-        total, shown = runs * len(methods), runs_shown if cluster is None else finished_runs_shown
-        with workers(cluster, quiet=quiet) as executor, shown(total, quiet=quiet) as (tell, show):
+        unit = "epoch" if cluster is None else "run"
+        with (
+            runs_shown(runs * len(methods), unit=unit, quiet=quiet) as (tell, show),
+            workers(cluster, quiet=quiet, on_epoch=show) as executor,
+        ):
             comparison = compare_methods(
                 data,
                 methods,
@@ -96,7 +99,6 @@ def compare(
                 root=root,
                 executor=executor,
                 on_run=tell,
-                on_epoch=show,
             )
     except ComparisonInterrupted as interruption:
         comparison, stopped = interruption.finished, interruption

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from gcnsl.runs.jobs import Job
     from gcnsl.training import Epoch
 
 out, err = Console(), Console(stderr=True)
@@ -132,34 +133,12 @@ def _forecast(epoch: Epoch, most: int, minutes: float | None) -> str:
 
 
 @contextmanager
-def runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[str, int], None], Callable[[Epoch], None]]]:
-    """A bar over many trainings; gives the functions to call before each of them and after each epoch."""
-    with progress("Comparing", total, quiet=quiet) as bar:
-        begun, name, spent, began = 0, "", 0.0, time.monotonic()
-
-        def begin(method: str, run: int) -> None:
-            nonlocal begun, name, spent
-            begun += 1
-            name, spent = f"{begun}/{total}  {method}, run {run}", time.monotonic() - began
-            bar.update(completed=begun - 1, text=name)
-
-        def show(epoch: Epoch) -> None:
-            this_run = epoch.seconds + epoch.seconds_left
-            others = (total - begun) * (spent + this_run) / begun  # each as long as the runs so far
-            bar.update(
-                completed=begun - 1 + epoch.seconds / this_run,
-                text=f"{name}  {epoch.validation}",
-                seconds_left=epoch.seconds_left + others,
-            )
-
-        yield begin, show
-
-
-@contextmanager
-def finished_runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[str, int], None], None]]:
-    """A bar over trainings elsewhere; gives the function to call after each of them, and none for their epochs."""
-    with progress("Comparing", total, unit="run", quiet=quiet) as bar:
-        done = 0
+def runs_shown(
+    total: int, *, unit: str, quiet: bool
+) -> Iterator[tuple[Callable[[str, int], None], Callable[[Job, Epoch], None]]]:
+    """A bar over many trainings; gives the functions to call after each of them and, where that is seen, each epoch."""
+    with progress("Comparing", total, unit=unit, quiet=quiet) as bar:
+        done, began = 0, time.monotonic()
         bar.update(completed=0, text=f"0/{total}")
 
         def tell(method: str, run: int) -> None:
@@ -167,7 +146,17 @@ def finished_runs_shown(total: int, *, quiet: bool) -> Iterator[tuple[Callable[[
             done += 1
             bar.update(completed=done, text=f"{done}/{total}  {method}, run {run}")
 
-        yield tell, None
+        def show(job: Job, epoch: Epoch) -> None:
+            this_run = epoch.seconds + epoch.seconds_left
+            spent = max(0.0, time.monotonic() - began - epoch.seconds)
+            others = (total - done - 1) * (spent + this_run) / (done + 1)  # each as long as the runs so far
+            bar.update(
+                completed=done + epoch.seconds / this_run,
+                text=f"{done + 1}/{total}  {job.name}, run {job.run}  {epoch.validation}",
+                seconds_left=epoch.seconds_left + others,
+            )
+
+        yield tell, show
 
 
 def duration(seconds: float) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -114,7 +115,7 @@ def reproduce(
     err.print(f"{len(specs)} runs, {len(specs) - len(missing)} of them already done", highlight=False)
     if missing:
         how: dict[str, Any] = {"device": device, "root": root, "runs_after_search": runs, "minutes": minutes}
-        elsewhere = workers(cluster, (jobs or 1) if cluster else 1, quiet=quiet)  # `execute` starts processes
+        elsewhere = nullcontext() if cluster is None else workers(cluster, quiet=quiet)  # `execute` starts processes
         try:
             with elsewhere as executor, progress("Running", 1.0, unit="run", quiet=quiet) as bar:
                 tell = _reporter(bar, missing)

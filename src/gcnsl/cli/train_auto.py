@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -59,7 +59,8 @@ def train_best(source: GraphSource, asked: AutoRequest) -> None:
         data = source.read_labelled(split=asked.split, seed=asked.seed, runs=runs, root=asked.root)
     remark_on_imbalance(data, asked.settings.get("metric"), quiet=asked.quiet)
     reports = []
-    with workers(asked.cluster, quiet=asked.quiet) as executor:
+    own = nullcontext()  # then the selection starts processes of its own
+    with own if asked.cluster is None else workers(asked.cluster, quiet=asked.quiet) as executor:
         for number in range(asked.runs):
             classifier = NodeClassifier(
                 "auto",

@@ -1,8 +1,8 @@
 """The option ``--cluster``, and the workers that ``--cluster`` and ``--jobs`` ask for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,20 +30,23 @@ def check_workers(cluster: str | None, jobs: int) -> None:
 
 
 @contextmanager
-def workers(cluster: str | None, jobs: int = 1, *, quiet: bool) -> Iterator["Executor | None"]:
-    """The workers of the cluster at an address, or several processes; ``None`` if this process does the work."""
+def workers(
+    cluster: str | None, jobs: int = 1, *, quiet: bool, on_epoch: Callable[[Any, Any], None] | None = None
+) -> Iterator["Executor"]:
+    """The workers of the cluster at an address, or several processes, or this one, which tells its epochs."""
     check_workers(cluster, jobs)
     if cluster is not None:
         with busy("Asking the cluster", quiet=quiet):
             from gcnsl.runs.cluster import Cluster
 
-            connected = Cluster(cluster)
-        with connected as executor:
-            yield executor
+            executor: Executor = Cluster(cluster)
     elif jobs > 1:
         from gcnsl.runs.processes import Processes
 
-        with Processes(jobs) as executor:
-            yield executor
+        executor = Processes(jobs)
     else:
-        yield None
+        from gcnsl.runs.executor import ThisProcess
+
+        executor = ThisProcess(on_epoch)
+    with executor:
+        yield executor

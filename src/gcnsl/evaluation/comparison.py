@@ -9,21 +9,30 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch_geometric.data import Data
 
 from gcnsl.checks import check_choice, check_seed, check_whole
 from gcnsl.errors import GcnslError, InputError, Interrupted, TrainingDiverged
 from gcnsl.evaluation.comparison_verdict import Difference, verdict_on
-from gcnsl.evaluation.contest import Contest, Reached, Turn
 from gcnsl.evaluation.majority import MAJORITY, measure_majority
 from gcnsl.evaluation.statistics import LEVEL, PairedDifference, paired_differences
 from gcnsl.graph import split_count, split_masks
 from gcnsl.methods import Method
 from gcnsl.nn.config import Folder
-from gcnsl.runs.executor import Executor
-from gcnsl.training import METRICS, Epoch, choose_device
+from gcnsl.runs.executor import Executor, ThisProcess, WorkerLost
+from gcnsl.runs.jobs import Failed, Finished, Job, Trainer
+from gcnsl.training import METRICS, choose_device
+
+
+class Reached(NamedTuple):
+    """What came of a run: all metrics on the test nodes, and how it was trained."""
+
+    scores: dict[str, float]
+    seconds: float
+    epochs: int
+    options: dict[str, Any]
 
 
 @dataclass
@@ -174,7 +183,6 @@ def compare(
     root: Folder = None,
     executor: Executor | None = None,
     on_run: Callable[[str, int], None] | None = None,
-    on_epoch: Callable[[Epoch], None] | None = None,
 ) -> Comparison:
     """Train every method on the splits of a graph, with seeds ``seed``, ``seed + 1``, ... of the weights.
 
@@ -190,9 +198,8 @@ def compare(
             the method's option ``monitor``; :func:`gcnsl.methods.resolve` can make it the same metric.
         device: See :func:`gcnsl.training.choose_device`.
         root: A folder with dataset files, searched first.
-        executor: Who carries out the runs, if not this process; each of its workers prepares the inputs once.
-        on_run: Called with the method's name and the run's number before each run; by an executor, after it.
-        on_epoch: Called after each epoch of each run in this process.
+        executor: Who carries out the runs; each of its workers prepares the inputs once. ``None`` for this process.
+        on_run: Called with the method's name and the run's number after each run.
 
     Raises:
         ComparisonInterrupted: On Ctrl-C, with what is finished.
@@ -203,13 +210,14 @@ def compare(
     check_choice("metric", metric, METRICS)
     choose_device(device)
     result = Comparison(_test_share(data, runs), metric, split_count(data))
-    contest = Contest(data, methods, seed=seed, device=device, root=root)
-    turns = deque(Turn(name, run) for run in range(runs) for name in methods)
+    trainer = Trainer(data, _reached, seed=seed, device=device, keep=len(methods), root=root)
+    jobs = deque(
+        Job(name, run, method, run % result.splits, seed + run)
+        for run in range(runs)
+        for name, method in methods.items()
+    )
     try:
-        if executor is None:
-            _take_turns(result, contest, turns, on_run, on_epoch)
-        else:
-            _hand_out_turns(result, contest, turns, on_run, executor)
+        _carry_out(result, trainer, jobs, executor or ThisProcess(), on_run)
     except KeyboardInterrupt:
         done = sum(map(len, result.epochs.values()))
         raise ComparisonInterrupted(f"interrupted after {done} of {runs * len(methods)} runs", result) from None
@@ -220,57 +228,46 @@ def compare(
     return result
 
 
-def _take_turns(
-    result: Comparison,
-    contest: Contest,
-    turns: deque[Turn],
-    on_run: Callable[[str, int], None] | None,
-    on_epoch: Callable[[Epoch], None] | None,
-) -> None:
-    """Carry out all runs in this process."""
-    while turns:
-        turn = turns.popleft()
-        _add_majority(result, contest, turn.run)
-        if on_run is not None:
-            on_run(*turn)
-        _record(result, turn, contest(turn, on_epoch), turns)
+def _reached(done: Finished) -> Reached:
+    history = done.fitted.history
+    scores = done.fitted.measure(done.masks["test"])
+    return Reached(scores, history.seconds, len(history), done.fitted.prepared.method.options())
 
 
-def _hand_out_turns(
+def _carry_out(
     result: Comparison,
-    contest: Contest,
-    turns: deque[Turn],
-    on_run: Callable[[str, int], None] | None,
+    trainer: Trainer[Reached],
+    jobs: deque[Job],
     executor: Executor,
+    on_run: Callable[[str, int], None] | None,
 ) -> None:
-    """Let an executor carry out all runs; those of a method are recorded in their order, in which they are compared."""
-    early: dict[Turn, Reached | GcnslError] = {}
+    """Carry out all runs; those of a method are recorded in their order, in which they are compared."""
+    early: dict[tuple[str, int], Reached | Failed | WorkerLost] = {}
     following = Counter[str]()
-    for turn, reached in executor.each(contest, turns):
+    for job, reached in executor.each(trainer, jobs):
+        early[job.name, job.run] = reached
+        while (due := (job.name, following[job.name])) in early:
+            following[job.name] += 1
+            _add_majority(result, trainer.data, due[1])
+            _record(result, *due, early.pop(due), jobs)
         if on_run is not None:
-            on_run(*turn)
-        early[turn] = reached
-        while (due := Turn(turn.name, following[turn.name])) in early:
-            following[turn.name] += 1
-            _add_majority(result, contest, due.run)
-            _record(result, due, early.pop(due), turns)
+            on_run(job.name, job.run)
 
 
-def _record(result: Comparison, turn: Turn, reached: Reached | GcnslError, turns: deque[Turn]) -> None:
-    """Record a run; after a failure the method has no further turns."""
-    if turn.name in result.failures:
+def _record(result: Comparison, name: str, run: int, reached: Reached | Failed | WorkerLost, jobs: deque[Job]) -> None:
+    """Record a run; after a failure the method has no further ones."""
+    if name in result.failures:
         return
     if isinstance(reached, Reached):
-        result.add(turn.name, reached)
+        result.add(name, reached)
         return
-    result.leave_out(*turn, reached)
-    for other in [other for other in turns if other.name == turn.name]:
-        turns.remove(other)
+    result.leave_out(name, run, reached.error if isinstance(reached, Failed) else reached)
+    for other in [other for other in jobs if other.name == name]:
+        jobs.remove(other)
 
 
-def _add_majority(result: Comparison, contest: Contest, run: int) -> None:
+def _add_majority(result: Comparison, data: Data, run: int) -> None:
     """Record the baseline of a run, unless it is there."""
-    data = contest.data
     if len(result.scores.get(MAJORITY, {}).get(result.metric, ())) <= run:
         masks = split_masks(data, run % result.splits)
         result.add_scores(MAJORITY, measure_majority(data.y, len(data.class_names), masks))

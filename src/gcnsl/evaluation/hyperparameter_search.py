@@ -28,7 +28,7 @@ from torch_geometric.data import Data
 from gcnsl.checks import UNLABELLED, check_choice, check_flag, check_number, check_seed, check_whole
 from gcnsl.errors import InputError, TrainingDiverged, WriteError
 from gcnsl.evaluation.ask_and_tell import DONE, FAILED, PATIENT_TRIALS, Asked, count, share_trials
-from gcnsl.evaluation.outcome import Preparations, run_split
+from gcnsl.evaluation.outcome import run_split
 from gcnsl.files import writing
 from gcnsl.graph import split_count, split_masks
 from gcnsl.identity import identity
@@ -37,6 +37,7 @@ from gcnsl.methods.search_space import combinations, space_of, starts_of
 from gcnsl.nn.config import Folder
 from gcnsl.options import Search as SearchRange
 from gcnsl.runs.executor import Executor, check_wanted
+from gcnsl.runs.jobs import Preparations
 from gcnsl.runs.processes import watching
 from gcnsl.training import METRICS, Epoch, choose_device
 

@@ -25,7 +25,6 @@ from torch_geometric.data import Data
 from gcnsl.checks import check_number, check_whole
 from gcnsl.datasets import load
 from gcnsl.errors import InputError
-from gcnsl.evaluation.outcome import Preparations
 from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import runs_after
 from gcnsl.experiments.measure import failed_run, search_run, time_features, train_run
@@ -34,6 +33,7 @@ from gcnsl.experiments.result_store import ResultStore, RunResult, Status, Store
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.methods import resolve
 from gcnsl.runs.executor import WorkerLost, check_wanted
+from gcnsl.runs.jobs import Preparations
 from gcnsl.runs.processes import Processes, watching
 from gcnsl.training import choose_device
 

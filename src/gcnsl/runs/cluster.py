@@ -155,7 +155,7 @@ def _check_version(worker: str, found: str | Exception, wanted: str) -> None:
         raise InputError(f"worker {worker} has {has}, this is {wanted}: install gcnsl {wanted} there")
 
 
-def _stop_if_cancelled() -> None:
+def _stop_if_cancelled(*_: Any) -> None:
     """End the run if the one who asked for it has left; its worker is free for others then."""
     from distributed import get_worker
     from distributed.worker import thread_state

@@ -1,4 +1,4 @@
-"""What carries out many runs at once, whether it is made of processes of this machine or of a cluster."""
+"""What carries out many runs: this process, others of this machine, or a cluster, all behind one interface."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from gcnsl.errors import GcnslError
@@ -18,7 +19,7 @@ Result = TypeVar("Result")
 
 _LOOK_SECONDS = 2.0
 """How often an executor looks whether there are more workers."""
-_check: ContextVar[Callable[[], None] | None] = ContextVar("_check", default=None)
+_check: ContextVar[Callable[..., None] | None] = ContextVar("_check", default=None)
 
 
 class WorkerLost(GcnslError):  # noqa: N818 - it says what happened
@@ -118,16 +119,54 @@ class Crew(AbstractContextManager["Crew[Item, Result]"], Generic[Item, Result]):
             self._executor._give_up(future)
 
 
-def check_wanted(*_: Any) -> None:
-    """End this run if nobody waits for its result any more. To be called now and then, such as after each epoch.
+class ThisProcess(Executor):
+    """No workers: the process that asks does the work itself, one run after the other, and can't give one up.
 
-    Outside of workers it does nothing.
+    Args:
+        on_epoch: Called with the item, and with the epoch, after each epoch of its training.
+    """
+
+    def __init__(self, on_epoch: Callable[[Any, Any], None] | None = None) -> None:
+        self._on_epoch = on_epoch
+
+    @property
+    def slots(self) -> int:
+        """One run at a time."""
+        return 1
+
+    def _starter(self, call: Callable[[Item], Result]) -> Callable[[Item], Any]:
+        return lambda item: partial(self._carry_out, call, item)  # when its result is asked for
+
+    def _carry_out(self, call: Callable[[Item], Result], item: Item) -> Result:
+        if self._on_epoch is None:
+            return call(item)
+        before = _check.set(partial(self._on_epoch, item))
+        try:
+            return call(item)
+        finally:
+            _check.reset(before)
+
+    def _finished(self, futures: Collection[Any], seconds: float) -> Iterator[tuple[Any, Any]]:
+        for future in futures:
+            yield future, future()
+
+    def _give_up(self, future: Any) -> None:
+        """It has not begun."""
+
+    def __exit__(self, *_: object) -> None:
+        """There are no workers to end."""
+
+
+def check_wanted(*told: Any) -> None:
+    """End this run if nobody waits for its result any more. To be called now and then, such as with each epoch.
+
+    Outside of workers it does nothing, unless :class:`ThisProcess` passes on what is told.
     """
     check = _check.get()
     if check is not None:
-        check()
+        check(*told)
 
 
-def check_by(check: Callable[[], None]) -> None:
+def check_by(check: Callable[..., None]) -> None:
     """Let :func:`check_wanted` call this function from now on; a worker sets it before its runs."""
     _check.set(check)

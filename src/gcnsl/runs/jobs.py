@@ -1,0 +1,180 @@
+"""A job: one method, trained on one split of a graph. Any process can do it; it gives a result, or says why not."""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gcnsl.errors import GcnslError, TrainingDiverged, one_line
+from gcnsl.graph import encode_columns, split_masks
+from gcnsl.methods import Fitted, Method, Prepared, fit, prepare
+from gcnsl.methods.feature_preparation import depends_on_split
+from gcnsl.runs.executor import check_wanted
+from gcnsl.training import choose_device
+
+Found = TypeVar("Found")
+
+_NO_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "MemoryError")
+"""What torch says on a GPU and on a CPU, and what is left of the errors of other libraries."""
+
+
+class Job(NamedTuple):
+    """Train a method on a split. Within a graph and its splits, the name and the run tell jobs apart.
+
+    Attributes:
+        name: What it is done for: the same for all runs of a method with its hyper-parameters, and for no other.
+        run: Number of the run.
+        method: The method with its hyper-parameters.
+        split: Number of the split.
+        seed: Of the weights and of dropout.
+        seconds: Time for it, preparation included: training ends with the last epoch that fits.
+    """
+
+    name: str
+    run: int
+    method: Method
+    split: int
+    seed: int
+    seconds: float = math.inf
+
+
+class Finished(NamedTuple):
+    """A job that is done.
+
+    Attributes:
+        job: What was asked for.
+        fitted: The trained model.
+        masks: The split's nodes by what they are for (n each).
+        began: When it was begun, by :func:`time.perf_counter`.
+        prepared: When the inputs were ready.
+        trained: When training had ended.
+    """
+
+    job: Job
+    fitted: Fitted
+    masks: Mapping[str, Tensor]
+    began: float
+    prepared: float
+    trained: float
+
+
+class Failed(NamedTuple):
+    """A job that could not be done: the error, and the traceback as text."""
+
+    error: GcnslError
+    traceback: str
+
+    @property
+    def why(self) -> str:
+        """The error in a few words."""
+        return reason(self.error)
+
+
+class Preparations:
+    """A method's inputs on a graph: made once for all splits or, if training nodes decide on them, for each split.
+
+    Args:
+        method: The method.
+        data: A graph with labels and masks (n × splits).
+        rows: The nodes that the inputs of all splits are fitted to (n); ``None`` for each split's training nodes.
+        **options: The seed, the device and the folder of :func:`gcnsl.methods.prepare`.
+    """
+
+    def __init__(self, method: Method, data: Data, *, rows: Tensor | None = None, **options: Any) -> None:
+        self._method, self._data, self._rows, self._options = method, data, rows, options
+        self._by_split = rows is None and depends_on_split(method.config, data)
+        self._last: tuple[int, Prepared] | None = None
+
+    def on(self, split: int) -> Prepared:
+        """The inputs on one of the splits."""
+        if self._last is None or (self._by_split and self._last[0] != split):
+            rows = split_masks(self._data, split)["train"] if self._by_split else self._rows
+            data = encode_columns(self._data, rows) if self._by_split else self._data
+            self._last = split, prepare(self._method, data, rows=rows, **self._options)
+        return self._last[1]
+
+
+class Trainer(Generic[Found]):
+    """Does jobs on a graph: a function of a :class:`Job`, for an executor.
+
+    It keeps inputs for further splits, but they are not pickled with it: another machine prepares them for a device of
+    its own.
+
+    Args:
+        data: A graph with labels and masks (n × splits).
+        result: What to make of a job that is done; a function of a module, so that it can be pickled.
+        masks: The nodes of a split by what they are for; ``None`` for those of the graph's masks.
+        seed: Of the inputs.
+        device: Where to train.
+        keep: Of how many methods, with their hyper-parameters, to keep the inputs.
+        **options: The rows and the folder of :class:`Preparations`.
+    """
+
+    def __init__(
+        self,
+        data: Data,
+        result: Callable[[Finished], Found],
+        *,
+        masks: Callable[[int], Mapping[str, Tensor]] | None = None,
+        seed: int,
+        device: str = "auto",
+        keep: int = 1,
+        **options: Any,
+    ) -> None:
+        self.data, self._result, self._masks = data, result, masks
+        self._seed, self._device, self._keep, self._options = seed, device, keep, options
+        self._prepared: dict[str, Preparations] = {}
+
+    def __call__(self, job: Job) -> Found | Failed:
+        """Do a job; whatever it raises is returned, since it is no reason to end others."""
+        try:
+            return self._result(self._done(job))
+        except Exception as error:
+            told = error if isinstance(error, GcnslError) else GcnslError(_named(error))
+            return Failed(told, traceback.format_exc())
+
+    def _done(self, job: Job) -> Finished:
+        began = time.perf_counter()
+        inputs = self._preparations(job).on(job.split)
+        prepared = time.perf_counter()
+        masks = split_masks(self.data, job.split) if self._masks is None else self._masks(job.split)
+        left = max(0.0, job.seconds - (prepared - began))
+        fitted = fit(
+            inputs,
+            train_mask=masks["train"],
+            val_mask=masks["val"],
+            seed=job.seed,
+            minutes=None if left == math.inf else left / 60,
+            on_epoch=check_wanted,
+        )
+        return Finished(job, fitted, masks, began, prepared, time.perf_counter())
+
+    def _preparations(self, job: Job) -> Preparations:
+        if job.name not in self._prepared:
+            for oldest in list(self._prepared)[: max(0, len(self._prepared) + 1 - self._keep)]:
+                del self._prepared[oldest]
+            where: dict[str, Any] = {"seed": self._seed, "device": choose_device(self._device), **self._options}
+            self._prepared[job.name] = Preparations(job.method, self.data, **where)
+        return self._prepared[job.name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_prepared": {}}
+
+
+def reason(error: Exception) -> str:
+    """What has failed, in a few words."""
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+        return "not enough memory"
+    if isinstance(error, TrainingDiverged):
+        return "training diverged"
+    return one_line(str(error) if isinstance(error, GcnslError) else _named(error), 160)
+
+
+def _named(error: Exception) -> str:
+    return ": ".join(filter(None, (type(error).__name__, str(error))))
