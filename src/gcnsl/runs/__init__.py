@@ -1,1 +1,1 @@
-"""Where runs are carried out: in other processes of this machine, or on a cluster."""
+"""Many fits: jobs, their results, and where they are carried out."""

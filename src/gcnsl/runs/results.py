@@ -1,0 +1,153 @@
+"""Results of runs as JSON lines: one record a line, in a file that several processes may append to.
+
+A record is on the disk when :meth:`Results.append` returns, and a process that is killed while it appends leaves at
+most a cut last line, which readers ignore and the next one that appends removes. ``pandas.read_json(path, lines=True)``
+reads such a file, and files are merged by ``cat``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any, Generic, TypeVar
+
+from filelock import FileLock
+
+from gcnsl.errors import InputError, one_line
+from gcnsl.files import sync, writing
+
+Record = dict[str, Any]
+Item = TypeVar("Item")
+
+DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a damaged record raises."""
+_LOCK_SECONDS = 60.0
+"""How long a process waits for another one that appends."""
+_SQLITE = b"SQLite format 3\0"
+
+
+class ResultsWarning(UserWarning):
+    """Lines of a file of results are damaged and count as not there."""
+
+
+class Results(Generic[Item]):
+    """The records of a file of JSON lines.
+
+    Args:
+        path: The file. It need not exist; the first record makes it and its folder.
+        parse: What to make of a record when it is read. It may raise a ``ValueError``, ``KeyError`` or ``TypeError``;
+            then the record is damaged. It may check the record's identity, such as that of :mod:`gcnsl.identity`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], parse: Callable[[Record], Item]) -> None:
+        self.path = Path(path)
+        self._parse = parse
+        self._position = self._lines = 0
+
+    def append(self, *records: Mapping[str, Any]) -> None:
+        """Append records of plain values; all of them are on the disk when this returns.
+
+        Raises:
+            WriteError: If the file can't be written, or another process keeps it locked.
+        """
+        lines = "".join(f"{to_json(record)}\n" for record in records)
+        target = Path(os.path.realpath(self.path))
+        with writing(self.path):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(target.with_name(f".{target.name}.lock"), timeout=_LOCK_SECONDS), target.open("a+b") as file:
+                is_new = not file.tell()
+                _end_last_line(file)
+                file.write(lines.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            if is_new:
+                sync(target.parent)
+
+    def new(self) -> list[Item]:
+        """What was appended since the last call, by whatever process; the first call returns all there is.
+
+        Damaged lines are left out, with a :class:`ResultsWarning` that names the first of them.
+
+        Raises:
+            InputError: If the file can't be read, or is not one of results.
+        """
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._position)
+                content = file.read()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise InputError(f"{self.path} can't be read ({error.strerror}): give a file of results") from error
+        if not self._position and content.startswith(_SQLITE):
+            raise InputError(
+                f"{self.path} is a store of gcnsl 0.2.0: install that version, write its results with "
+                f"`gcnsl report --store {self.path} --export results.jsonl`, and give that file"
+            )
+        if not self._position and content and not content.startswith(b"{"):
+            raise InputError(f"{self.path} is not a file of results: give one of JSON lines")
+        content = content[: _end_of_whole_lines(content)]
+        items, damaged = [], []
+        for number, line in enumerate(content.split(b"\n"), start=self._lines + 1):
+            try:
+                items += [self._parse(from_json(line))] if line.strip() else []
+            except DAMAGED as error:  # noqa: PERF203 - one line says nothing of the others
+                damaged.append(f"line {number} ({type(error).__name__}: {error})")
+        if damaged and not items and not self._position:
+            raise InputError(f"{self.path} is not a file of results, see {damaged[0]}: give one of JSON lines")
+        if damaged:
+            told = f"{self.path}: {len(damaged)} damaged lines count as not there, the first is {damaged[0]}"
+            warnings.warn(one_line(told), ResultsWarning, stacklevel=2)
+        self._position += len(content)
+        self._lines += content.count(b"\n")
+        return items
+
+
+def to_json(record: Mapping[str, Any]) -> str:
+    """A record as one line of JSON, without spaces."""
+    return json.dumps(record, separators=(",", ":"), allow_nan=False)
+
+
+def from_json(line: str | bytes) -> Record:
+    """The record of a line, or a ``ValueError`` if it could not be written as one."""
+    text = line.decode() if isinstance(line, bytes) else line
+    record = json.loads(text, parse_constant=_refuse)
+    if not isinstance(record, dict):
+        raise ValueError(f"it must be an object, not {type(record).__name__}")
+    if "\\u" in text:
+        json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair has no bytes
+    return record
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _end_of_whole_lines(content: bytes) -> int:
+    """Where the last line ends that is whole: with a line feed, or an object without one, as an editor may leave it."""
+    end = content.rfind(b"\n") + 1
+    try:
+        from_json(content[end:])
+    except DAMAGED:
+        return end
+    return len(content)
+
+
+def _end_last_line(file: IO[bytes]) -> None:
+    """Remove a last line that was cut when a process was killed, or end one that is whole."""
+    size = file.seek(0, os.SEEK_END)
+    if not size:
+        return
+    file.seek(size - 1)
+    if file.read() == b"\n":
+        return
+    file.seek(0)
+    content = file.read()
+    end = _end_of_whole_lines(content)
+    if content[end:].startswith(b"{"):
+        file.truncate(end)
+    else:
+        file.write(b"\n")
