@@ -51,7 +51,7 @@ def trainer() -> Trainer[dict[str, float]]:
 def jobs(runs: int, epochs: int) -> deque[Job]:
     """Trainings of equal length."""
     quick = METHODS["gcn"].with_options(epochs=epochs, patience=epochs)
-    return deque(Job("gcn", run, quick, 0, run) for run in range(runs))
+    return deque(Job(name="gcn", run=run, method=quick, split=0, seed=run) for run in range(runs))
 
 
 def runs_per_second(executor: Executor, runs: int, epochs: int) -> float:

@@ -4,11 +4,10 @@ import numpy as np
 import torch
 
 from gcnsl import synthetic
-from gcnsl.auto import tournament
+from gcnsl.auto import selection
 from gcnsl.auto.auto_settings import AutoSettings
 from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.fold_fit import FoldFitter, FoldJob
-from gcnsl.auto.journal import FoldFit, Journal, Trained
+from gcnsl.auto.journal import Fit, Journal, fold_job, fold_trainer
 from gcnsl.auto.learning_problem import Problem, make_problem
 from gcnsl.runs.executor import ThisProcess
 
@@ -24,7 +23,7 @@ def small_problem(*, n: int = 60, held_back: int = 12, **options) -> Problem:
 
 def fake_fit(
     problem: Problem, candidate: Candidate, fold: int, *, skill: float, seconds: float = 1.0, least: float = 0.0
-) -> FoldFit:
+) -> Fit:
     """A fit that is right about each node with this probability, and then sure of it."""
     generator = np.random.default_rng([fold, *candidate.name.encode()])
     n, classes = problem.graph.num_nodes, len(problem.graph.class_names)
@@ -32,14 +31,15 @@ def fake_fit(
     guess = np.where(generator.random(n) < skill, truth, (truth + 1) % classes)
     probabilities = np.full((n, classes), 0.1, dtype=np.float32)
     probabilities[np.arange(n), guess] = 0.8
-    return FoldFit(candidate, fold, seconds, 0.0, seconds, probabilities, least_seconds=least)
+    return Fit(candidate, fold, seconds, 0.0, seconds, probabilities, least_seconds=least)
 
 
-def written_fit(problem: Problem, journal: Journal, job: FoldJob) -> FoldFit:
+def fitted(problem: Problem, journal: Journal, candidate: Candidate, fold: int, **changes: float) -> Fit:
     """Train and keep it, as a selection does."""
-    trained = FoldFitter(problem)(job)
-    assert isinstance(trained, Trained)
-    return journal.write(trained, job.candidate, job.fold)
+    times = {"seconds": 60.0, "limit": 60.0, "elapsed": 0.0} | changes
+    content = fold_trainer(problem)(fold_job(problem, candidate, fold, **times))
+    assert isinstance(content, bytes)
+    return journal.write(content, candidate, fold)
 
 
 QUICK = [
@@ -52,5 +52,5 @@ QUICK = [
 
 def make_quick(monkeypatch) -> None:
     """Let a selection try four small models, in this process."""
-    monkeypatch.setattr(tournament, "_own_executor", lambda *_: ThisProcess())
-    monkeypatch.setattr(tournament, "portfolio", lambda graph: QUICK)
+    monkeypatch.setattr(selection, "_own_executor", lambda *_: ThisProcess())
+    monkeypatch.setattr(selection, "portfolio", lambda graph: QUICK)

@@ -3,10 +3,23 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from gcnsl.auto.blend import Blend, BlendWarning, Member
+from gcnsl.auto.blend import (
+    Blend,
+    BlendWarning,
+    Member,
+    OutOfFold,
+    restored_blend,
+    restored_models,
+    saved_blend,
+    saved_model,
+)
+from gcnsl.auto.candidates import PER_ENTRY, Candidate
 from gcnsl.auto.ensemble import tempered
 from gcnsl.errors import InputError
+from gcnsl.methods import fit, prepare
 from gcnsl.training import History
+
+from .cases import small_problem
 
 LOGITS = {"one": torch.randn(5, 3), "two": torch.randn(5, 3), "three": torch.randn(5, 3)}
 
@@ -51,3 +64,39 @@ def test_members_that_cannot_are_left_out_and_named(monkeypatch) -> None:
     assert grown.softmax(dim=1).numpy() == pytest.approx(of("three"), abs=1e-6)
     with pytest.raises(InputError, match="one can't take new nodes"):
         blend(monkeypatch, refuses=("one", "three")).grown_logits(None)
+
+
+CPU = torch.device("cpu")
+
+
+def fits(problem, method: str, folds: int = 2) -> tuple:
+    candidate = Candidate(method, method, {"epochs": 2})
+    prepared = prepare(candidate.resolved, problem.graph, rows=problem.learned, seed=0, device=CPU)
+    masks = (problem.masks(fold) for fold in range(folds))
+    return tuple(fit(prepared, train_mask=mask["train"], val_mask=mask["val"], seed=0) for mask in masks)
+
+
+@pytest.mark.parametrize("method", PER_ENTRY)
+def test_models_are_restored_bit_for_bit(method) -> None:
+    problem = small_problem()
+    given = fits(problem, method)
+    again = restored_models([saved_model(each) for each in given], problem.graph, CPU)
+    assert again[0].prepared is again[1].prepared
+    for one, other in zip(given, again, strict=True):
+        assert torch.equal(one.logits(), other.logits())
+        assert one.history == other.history
+
+
+def test_an_ensemble_is_restored_bit_for_bit() -> None:
+    problem = small_problem()
+    nodes = problem.validated(2).nonzero().flatten()
+    judged = OutOfFold(nodes, torch.rand(len(nodes), 3))
+    members = (Member("x", 0.7, 1.5, fits(problem, "logistic")), Member("y", 0.3, 0.8, fits(problem, "gcn")))
+    blend = Blend(members, History(seconds=3.0, stopped="minutes"), problem.graph, 0.9, None, judged)
+    saved = saved_blend(blend, {"quality": "fast"})
+    assert not any(name.startswith(("member.0.1.features", "member.0.1.precomputed")) for name in saved.tensors)
+    again = restored_blend(saved, problem.graph, CPU)
+    assert torch.equal(again.logits(), blend.logits())
+    assert [(m.name, m.weight, m.temperature) for m in again.members] == [("x", 0.7, 1.5), ("y", 0.3, 0.8)]
+    assert again.history == blend.history
+    assert all(map(torch.equal, again.out_of_fold, judged))

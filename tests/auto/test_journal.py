@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.fold_fit import FoldJob
-from gcnsl.auto.journal import Journal, JournalWarning, remove_journal
+from gcnsl.auto.journal import Journal, JournalWarning, method_for, remove_journal
 from gcnsl.errors import InputError
-from gcnsl.methods import METHODS
+from gcnsl.methods import METHODS, fit, prepare
+from gcnsl.training import choose_device
 
-from .cases import small_problem, written_fit
+from .cases import fitted, small_problem
 
 MLP = Candidate("MLP", "mlp", {"epochs": 2})
 
@@ -20,14 +20,14 @@ def written(tmp_path_factory):
     """A folder with two fits."""
     problem, path = small_problem(), tmp_path_factory.mktemp("journal")
     journal = Journal(path, problem.identity)
-    return path, problem, [written_fit(problem, journal, FoldJob(MLP, fold, 60.0, 60.0, 5.0 * fold)) for fold in (0, 1)]
+    return path, problem, [fitted(problem, journal, MLP, fold, elapsed=5.0 * fold) for fold in (0, 1)]
 
 
 def test_inputs_are_written_with_the_first_fold_alone(tmp_path) -> None:
     problem, candidate = small_problem(), Candidate("logistic", "logistic")
     journal = Journal(tmp_path, problem.identity)
     for fold in (0, 1):
-        written_fit(problem, journal, FoldJob(candidate, fold, 60.0, 60.0, 0.0))
+        fitted(problem, journal, candidate, fold)
     parts = [{name.partition(".")[0] for name in journal.model(candidate, fold).tensors} for fold in (0, 1)]
     assert parts == [{"model", "precomputed"}, {"model"}]
 
@@ -57,7 +57,7 @@ def test_fits_with_other_defaults_are_refused(written, monkeypatch) -> None:
 def test_without_a_folder_all_is_in_memory(written) -> None:
     _, problem, fits = written
     journal = Journal(None, problem.identity)
-    kept = [written_fit(problem, journal, FoldJob(MLP, fold, 60.0, 60.0, 5.0 * fold)) for fold in (0, 1)]
+    kept = [fitted(problem, journal, MLP, fold, elapsed=5.0 * fold) for fold in (0, 1)]
     assert all((one.probabilities == other.probabilities).all() for one, other in zip(kept, fits, strict=True))
     assert_same_models(journal, Journal(written[0], problem.identity))
     assert journal.read() == []
@@ -73,8 +73,8 @@ def assert_same_models(journal: Journal, other: Journal) -> None:
 
 def test_what_cannot_be_written_is_kept_in_memory(written, tmp_path, monkeypatch) -> None:
     _, problem, fits = written
-    journal, jobs = Journal(tmp_path / "j", problem.identity), [FoldJob(MLP, k, 60.0, 60.0, 0.0) for k in range(4)]
-    written_fit(problem, journal, jobs[0])
+    journal = Journal(tmp_path / "j", problem.identity)
+    fitted(problem, journal, MLP, 0)
 
     def full(*_) -> None:
         raise OSError(28, os.strerror(28))
@@ -82,22 +82,15 @@ def test_what_cannot_be_written_is_kept_in_memory(written, tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.warns(JournalWarning) as warned:
-            kept = [written_fit(problem, journal, job) for job in jobs[1:3]]
-        cut = written_fit(problem, journal, FoldJob(Candidate("GCN", "gcn"), 0, 0.0, 1.0, 0.0))
+            kept = [fitted(problem, journal, MLP, fold) for fold in (1, 2)]
     (told,) = [str(each.message) for each in warned]
     assert told.startswith(f"cannot write {tmp_path}/j/{MLP.key}-1.safetensors: No space left on device; what is in ")
     assert told.endswith("j stays, but the rest can't be resumed if this is killed")
     assert (kept[0].probabilities == fits[1].probabilities).all()
     assert_same_models(journal, Journal(written[0], problem.identity))
-    assert cut.is_cut
-    assert journal.run(cut.candidate, 0) is not None
     assert [path.name for path in (tmp_path / "j").iterdir()] == [f"{MLP.key}-0.safetensors"]
-
-    written_fit(problem, journal, jobs[3])
-    written_fit(problem, journal, FoldJob(cut.candidate, 0, 0.0, 1.0, 0.0))
-    again = Journal(tmp_path / "j", problem.identity)
-    assert {(fit.candidate.name, fit.fold) for fit in again.read()} == {("MLP", 0), ("GCN", 0), ("MLP", 3)}
-    assert again.run(cut.candidate, 0) is not None, "once there is room again, fits are written"
+    fitted(problem, journal, MLP, 3)
+    assert [fit.fold for fit in Journal(tmp_path / "j", problem.identity).read()] == [0, 3], "there is room again"
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:50], lambda content: b"no model"])
@@ -142,3 +135,37 @@ def test_nothing_else_is_removed_with_it(written, tmp_path) -> None:
         own.write_text("mine")
     remove_journal(folder)
     assert sorted(path.name for path in folder.rglob("*")) == ["model", "my-notes.run", "tensors.safetensors"]
+
+
+GCN = Candidate("GCN", "gcn", {"epochs": 5})
+
+
+def test_a_fold_is_trained_as_anything_else_and_written_down(tmp_path) -> None:
+    problem = small_problem()
+    journal = Journal(tmp_path / "journal", problem.identity)
+    found = [fitted(problem, journal, GCN, fold, elapsed=10.0) for fold in (0, 1)]
+    assert [each.fold for each in journal.read()] == [0, 1]
+    prepared = prepare(
+        GCN.resolved, problem.graph, rows=problem.learned, seed=problem.seed, device=choose_device("cpu")
+    )
+    for fold in (0, 1):
+        mask = problem.masks(fold)
+        oracle = fit(prepared, train_mask=mask["train"], val_mask=mask["val"], seed=problem.seed + fold)
+        assert (found[fold].probabilities == oracle.logits().softmax(dim=1).numpy()).all()
+        assert found[fold].elapsed >= 10 + found[fold].seconds > 10
+        assert 0 < found[fold].least_seconds < found[fold].seconds + found[fold].predict_seconds
+        assert not found[fold].is_cut
+
+
+def test_a_fit_whose_time_is_over_counts_as_it_is(tmp_path) -> None:
+    problem, gcn = small_problem(), Candidate("GCN", "gcn")
+    assert fitted(problem, Journal(tmp_path, problem.identity), gcn, 0, seconds=0.0).is_cut
+    saved = Journal(tmp_path, problem.identity).model(gcn, 0)
+    assert len(saved.plain["history"]["values"]["val_loss"]) == 1
+    assert saved.plain["history"]["stopped"] == "minutes"
+
+
+def test_metric_and_class_weights_reach_every_candidate() -> None:
+    method = method_for(small_problem(metric="roc-auc", class_weight="balanced"), GCN)
+    assert (method.training.monitor, method.training.class_weight, method.training.epochs) == ("roc-auc", "balanced", 5)
+    assert method_for(small_problem(), GCN) == GCN.resolved

@@ -5,7 +5,6 @@ import pytest
 
 from gcnsl.auto.candidates import Candidate
 from gcnsl.auto.leaderboard import COLUMNS, leaderboard, majority_probabilities, with_test
-from gcnsl.auto.proposals import Proposals
 from gcnsl.auto.race import Race
 
 from .cases import fake_fit, small_problem
@@ -20,7 +19,7 @@ def race() -> Race:
     problem = small_problem()
     fits = [fake_fit(problem, PORTFOLIO["gcn"], fold, skill=0.9, seconds=2.0) for fold in range(5)]
     fits.append(fake_fit(problem, PORTFOLIO["mlp"], 0, skill=0.4))
-    it = Race(problem, [*PORTFOLIO.values()], Proposals(0, seed=0), seconds=10, processes=1, fits=fits)
+    it = Race(problem, [*PORTFOLIO.values()], trials=0, seconds=10, processes=1, fits=fits)
     it.fail(PORTFOLIO["sage"], "failed: why")
     it.contenders[PORTFOLIO["linkx"]].is_running = True
     return it

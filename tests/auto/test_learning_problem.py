@@ -26,7 +26,7 @@ def test_every_known_node_is_validated_once_and_learned_in_the_other_folds() -> 
     known = torch.arange(60) >= 12
     assert torch.equal(problem.learned, known)
     assert problem.graph.y[:12].tolist() == [-1] * 12, "labels that are held back are not even sent along"
-    masks = [problem.masks(fold) for fold in range(5)]
+    masks = [tuple(problem.masks(fold).values()) for fold in range(5)]
     assert torch.equal(sum(val.int() for _, val in masks), known.int())
     for train, val in masks:
         assert torch.equal(train | val, known)
@@ -36,7 +36,7 @@ def test_every_known_node_is_validated_once_and_learned_in_the_other_folds() -> 
 
 def test_validation_nodes_are_kept_if_wanted() -> None:
     problem = small_problem(keep_validation=True)
-    (train, val), every_fourth = problem.masks(0), torch.arange(60) % 4 == 0
+    (train, val), every_fourth = problem.masks(0).values(), torch.arange(60) % 4 == 0
     assert problem.folds == 1
     assert torch.equal(val, every_fourth & (torch.arange(60) >= 12))
     assert torch.equal(train, ~every_fourth & (torch.arange(60) >= 12))

@@ -1,5 +1,4 @@
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.fold_fit import FoldJob
-from gcnsl.auto.proposals import Proposals
+from gcnsl.auto.journal import FoldJob
 from gcnsl.auto.race import FOR_THE_END, LARGEST_END, PORTFOLIO_UNTIL, SEARCH_UNTIL, Contender, Race
 
 from .cases import fake_fit, small_problem
@@ -21,11 +19,11 @@ SKILL = dict(zip(METHODS, (0.9, 0.5, 0.8, 0.3, 0.7, 0.2), strict=True))
 def race(*, trials: int = 0, seconds: float = 100.0, fits=(), **options) -> Race:
     problem = small_problem(n=120, **options)
     total = seconds / (1 - FOR_THE_END)  # so that there are so many for training
-    return Race(problem, PORTFOLIO, Proposals(trials, seed=0), seconds=total, processes=1, fits=fits)
+    return Race(problem, PORTFOLIO, trials=trials, seconds=total, processes=1, fits=fits)
 
 
 def finish(it: Race, job: FoldJob, *, seconds: float = 1.0) -> None:
-    it.add(fake_fit(it.problem, job.candidate, job.fold, skill=SKILL[job.candidate.method], seconds=seconds))
+    it.add(fake_fit(it.problem, job.candidate, job.run, skill=SKILL[job.candidate.method], seconds=seconds))
 
 
 def play(it: Race, *, seconds_each: float, until: float = 1e9) -> list[tuple[str, int]]:
@@ -36,7 +34,7 @@ def play(it: Race, *, seconds_each: float, until: float = 1e9) -> list[tuple[str
         assert 0 < job.seconds <= it.seconds - elapsed
         elapsed += seconds_each
         finish(it, job, seconds=seconds_each)
-        done.append((job.candidate.method, job.fold))
+        done.append((job.candidate.method, job.run))
     return done
 
 
@@ -114,7 +112,7 @@ def test_it_goes_on_from_finished_fits() -> None:
 def test_a_fold_begins_only_when_the_one_before_has_ended() -> None:
     it = race(keep_validation=False)
     jobs = [it.next_job(0.0) for _ in range(6)]
-    assert {job.fold for job in jobs if job} == {0}
+    assert {job.run for job in jobs if job} == {0}
     assert it.next_job(0.0) is None, "all are running"
 
 
@@ -127,35 +125,12 @@ def test_out_of_fold_nodes_are_judged_by_models_that_did_not_learn_them() -> Non
     assert contender.probabilities() == pytest.approx(sum(fit.probabilities for fit in contender.fits) / 5)
 
 
-def cut(it: Race, job: FoldJob, *, seconds: float) -> None:
-    fit = fake_fit(it.problem, job.candidate, job.fold, skill=SKILL[job.candidate.method], seconds=seconds)
-    it.add(replace(fit, is_cut=True))
-
-
-def test_a_fit_that_was_cut_is_continued_before_its_next_fold() -> None:
-    it = race()
-    for number in range(len(METHODS)):
-        job = it.next_job(8.0 * number)
-        (cut if job.candidate.method in ("gcn", "linkx") else finish)(it, job, seconds=8.0)
-    again = it.next_job(50.0)
-    assert (again.candidate.method, again.fold, again.spent) == ("gcn", 0, 8.0)
-    finish(it, again, seconds=20.0)
-    contender = it.contenders[again.candidate]
-    assert (contender.level, contender.is_cut, contender.seconds) == (1, False, 20.0)
-    begun = [it.next_job(55.0) for _ in range(3)]
-    assert {(job.candidate.method, job.fold) for job in begun} == {("gcn", 1), ("sage", 1), ("fsgnn", 1)}
-    late = it.next_job(60.0)
-    assert (late.candidate.method, late.fold, late.spent) == ("linkx", 0, 8.0), "though it is among the worse half"
-    cut(it, late, seconds=25.0)
-    assert it.next_job(60.0).candidate.method == "mlp", "the other one has had its share"
-
-
 def test_what_cannot_end_in_time_is_skipped_and_says_so() -> None:
     it = race(seconds=100)
     it._costs._entries = 1e3  # a large graph
     first = it.next_job(0.0)
     it.add(fake_fit(it.problem, first.candidate, 0, skill=0.9, least=10.0))
-    begun = [job.candidate.method for job in iter(lambda: it.next_job(15.0), None) if job.fold == 0]
+    begun = [job.candidate.method for job in iter(lambda: it.next_job(15.0), None) if job.run == 0]
     skipped = {c.candidate.method: c.failure for c in it.contenders.values() if c.failure}
     assert set(begun) == {"mlp", "sage", "linkx", "gpr-gnn"}
     assert skipped.keys() == {"fsgnn"}, "it takes eleven times as long as the first"
@@ -184,15 +159,15 @@ def test_a_quick_one_needs_nobody_who_could_give_it_up() -> None:
 
 def test_a_proposal_that_is_a_contender_already_is_not_trained_again() -> None:
     problem, twins = small_problem(n=120), Candidate("twins", "twins", {"direction": "out"})
-    it = Race(problem, [twins], Proposals(8, seed=0), seconds=100, processes=2)
+    it = Race(problem, [twins], trials=8, seconds=100, processes=2)
     begun = []
     for _ in range(20):  # there are few settings of twins, so that proposals repeat
         job = it.next_job(60.0)
         if job is None:
             break
-        begun.append((job.candidate, job.fold))
+        begun.append((job.candidate, job.run))
         if len(begun) % 2:
-            it.add(fake_fit(problem, job.candidate, job.fold, skill=0.9, seconds=0.1))
+            it.add(fake_fit(problem, job.candidate, job.run, skill=0.9, seconds=0.1))
     assert len(begun) == len(set(begun)) > 3
 
 
@@ -205,4 +180,4 @@ def test_proposals_go_on_after_those_of_an_earlier_command() -> None:
     after = race(trials=6, seconds=200, fits=sorted(fits, key=lambda fit: fit.fold))
     new = [after._proposals.ask(["gcn"]) for _ in range(3)]
     assert [candidate and candidate.name for candidate in new] == ["GCN #5", "GCN #6", None]
-    assert len(after._proposals._study("gcn").trials) > 2, "it knows what was tried before"
+    assert len(after._proposals._study("gcn")._study.trials) > 2, "it knows what was tried before"

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from gcnsl import NodeClassifier
-from gcnsl.auto import fold_fit, tournament
+from gcnsl.runs import jobs
+from gcnsl.runs.jobs import Trainer
 
 from ..auto.cases import make_quick
 
@@ -49,14 +50,14 @@ def test_the_best_is_found_shown_saved_and_used(gcnsl, people, tmp_path) -> None
 
 @pytest.mark.usefixtures("quick")
 def test_what_fails_is_named_and_with_debug_it_is_shown(gcnsl, people, monkeypatch) -> None:
-    fit = fold_fit.fit
+    fit = jobs.fit
 
     def fails(prepared, **options):
         if prepared.method.name == "mlp":
             raise ArithmeticError("a mistake")
         return fit(prepared, **options)
 
-    monkeypatch.setattr(fold_fit, "fit", fails)
+    monkeypatch.setattr(jobs, "fit", fails)
     code, out, err = gcnsl("train", *people, *FAST)
     assert (code, err) == (0, "")
     assert "failed: ArithmeticError: a mistake" in out
@@ -106,14 +107,14 @@ def test_one_model_instead(gcnsl, people, tmp_path, option) -> None:
 def test_an_interruption_saves_the_best_so_far_and_the_same_command_goes_on(
     gcnsl, people, tmp_path, monkeypatch
 ) -> None:
-    fit, count = tournament.FoldFitter.__call__, iter(range(100))
+    fit, count = Trainer.__call__, iter(range(100))
 
     def interrupted_after_six(fitter, job):
         if next(count) == 6:
             os.kill(os.getpid(), signal.SIGTERM)
         return fit(fitter, job)
 
-    monkeypatch.setattr(tournament.FoldFitter, "__call__", interrupted_after_six)
+    monkeypatch.setattr(Trainer, "__call__", interrupted_after_six)
     command = ("train", *people, *FAST, "-o", tmp_path / "model")
     code, _, err = gcnsl(*command)
     assert code == 130

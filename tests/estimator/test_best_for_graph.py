@@ -3,18 +3,19 @@ import pytest
 import torch
 
 from gcnsl import InputError, NodeClassifier, from_arrays, synthetic
-from gcnsl.auto import Blend, choice, stored_member
+from gcnsl.auto import Blend, blend, selection
 from gcnsl.auto.blend import BlendWarning
 from gcnsl.auto.ensemble import Weighted
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import Interrupted
 from gcnsl.estimator import best_for_graph
+from gcnsl.estimator.best_for_graph import distil
 from gcnsl.estimator.explanation import explain
 from gcnsl.evaluation.measured_nodes import measured_nodes
 from gcnsl.methods import Fitted, Prepared, prepare
 from gcnsl.storage import load_folder, save_folder
 
-from ..auto.cases import QUICK, make_quick
+from ..auto.cases import QUICK, make_quick, small_problem
 
 OPTIONS = {"quality": "fast", "minutes": 5}
 grown_inputs = Prepared.grown_inputs
@@ -33,7 +34,7 @@ def ensemble(monkeypatch):
         weights = np.array([0.6, 0.4, *[0.0] * (len(probabilities) - 2)])
         return Weighted(weights, np.tensordot(weights, probabilities, 1))
 
-    monkeypatch.setattr(choice, "weigh_models", two)
+    monkeypatch.setattr(selection, "weigh_models", two)
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def test_what_is_known_is_not_prepared_again(data, monkeypatch, tmp_path) -> Non
     classifier = NodeClassifier("auto", **OPTIONS).fit_graph(data)
     classifier.save(tmp_path / "model")
     prepared, grown = [], []
-    monkeypatch.setattr(stored_member, "prepare", lambda *a, **k: prepared.append(a[0]) or prepare(*a, **k))
+    monkeypatch.setattr(blend, "prepare", lambda *a, **k: prepared.append(a[0]) or prepare(*a, **k))
     monkeypatch.setattr(Prepared, "grown_inputs", lambda *a: grown.append(a[0].method) or grown_inputs(*a))
     again = NodeClassifier.load(tmp_path / "model")
     assert (again.predict_proba() == classifier.predict_proba()).all()
@@ -218,3 +219,18 @@ def test_options_are_those_of_the_selection(data) -> None:
     assert NodeClassifier("auto").set_params(quality="best").get_params()["quality"] == "best"
     with pytest.raises(InputError, match="minutes"):
         NodeClassifier("auto", minutes=0).fit_graph(data)
+
+
+def test_the_student_learns_what_the_teacher_says_and_keeps_the_known_labels() -> None:
+    problem = small_problem(n=150, held_back=90)
+    graph, truth = problem.graph, synthetic(n=150, h=0.8, classes=3, degree=4, features=8, seed=0, signal=0.9).y
+    said = torch.where(graph.y == -1, truth, (truth + 1) % 3)
+    student = distil(problem, graph, said, "gcn")
+    assert student.prepared.method.name == "gcn"
+    assert torch.equal(student.prepared.graph.y, graph.y), "what the teacher says is no known label"
+    predicted = student.logits().argmax(dim=1)
+    assert float((predicted == said)[:90].float().mean()) > 0.8
+    train, val = problem.masks(0).values()
+    assert float((predicted == graph.y)[train].float().mean()) > 0.8
+    of_first_fold = float((predicted == graph.y)[val].float().mean())
+    assert student.history.best["val_accuracy"] == pytest.approx(of_first_fold)

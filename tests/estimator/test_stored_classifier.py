@@ -124,7 +124,6 @@ FORGERIES = {
     "total": forge_tensors(precomputed__total=lambda t: t[1:]),
     "labels": forge_tensors(y=lambda t: t[1:]),
     "weights": forge_tensors(model__gate=lambda t: t[1:]),
-    "weights that are not numbers": forge_tensors(model__gate=lambda t: t * float("nan")),
     "types of features": forge_tensors(x__value=lambda t: t.double()),
     "infinite features": forge_tensors(x__value=lambda t: t / 0),
     "unknown classes": forge_tensors(y=lambda t: t + 7),

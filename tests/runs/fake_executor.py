@@ -45,7 +45,7 @@ class FakeExecutor(Executor):
         future = self._random.choice(list(futures))
         call, item = future.work
         item = pickle.loads(item)
-        is_lost = item in self._lost or (isinstance(item, Job) and item[:2] in self._lost)
+        is_lost = item in self._lost or (isinstance(item, Job) and (item.name, item.run) in self._lost)
         yield future, WorkerLost("killed") if is_lost else pickle.loads(pickle.dumps(call(item)))
 
     def __exit__(self, *_) -> None:

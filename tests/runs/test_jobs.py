@@ -1,6 +1,7 @@
 import copy
 import pickle
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from gcnsl.runs.jobs import Failed, Finished, Job, Preparations, Trainer
 from ..evaluation.fake_methods import FakeConfig, fake
 
 DATA = with_random_split(synthetic(n=60, h=0.8, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=2)
-JOB = Job("mlp", 0, fake("mlp"), 0, 3)
+JOB = Job(name="mlp", run=0, method=fake("mlp"), split=0, seed=3)
 
 
 def scores(done: Finished) -> tuple[dict[str, float], int]:
@@ -35,7 +36,7 @@ def test_a_copy_reaches_the_same_and_prepares_its_own_inputs(monkeypatch) -> Non
 
     monkeypatch.setattr(FakeConfig, "inputs", counted)
     trainer = Trainer(DATA, scores, seed=3, device="cpu")
-    all_jobs = [JOB._replace(run=run, split=run % 2, seed=3 + run) for run in range(3)]
+    all_jobs = [replace(JOB, run=run, split=run % 2, seed=3 + run) for run in range(3)]
     here = [trainer(job) for job in all_jobs]
     assert prepared == [3], "once for all runs"
     there = list(map(pickle.loads(pickle.dumps(trainer)), all_jobs))
@@ -52,15 +53,15 @@ def test_as_many_inputs_are_kept_as_wanted_and_none_is_sent(keep, times, monkeyp
     trainer = Trainer(DATA, scores, seed=0, device="cpu", keep=keep)
     before = len(pickle.dumps(trainer))
     for name in ("a", "b", "a", "b"):
-        trainer(JOB._replace(name=name))
+        trainer(replace(JOB, name=name))
     assert len(prepared) == times
     assert len(pickle.dumps(trainer)) == before
 
 
 def test_the_time_bounds_training() -> None:
     trainer = Trainer(DATA, lambda done: done.fitted.history, seed=0, device="cpu")
-    assert len(trainer(JOB._replace(seconds=0.0))) == 1
-    assert trainer(JOB._replace(seconds=0.0)).stopped == "minutes"
+    assert len(trainer(replace(JOB, seconds=0.0))) == 1
+    assert trainer(replace(JOB, seconds=0.0)).stopped == "minutes"
 
 
 @pytest.mark.parametrize(

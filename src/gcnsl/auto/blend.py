@@ -1,21 +1,23 @@
-"""A weighted ensemble of trained models, which predicts as a single one does."""
+"""A weighted ensemble of trained models, which predicts as a single one does; and models as they are saved."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from gcnsl.auto.auto_settings import AUTO
 from gcnsl.auto.ensemble import TINY, tempered
 from gcnsl.errors import InputError
 from gcnsl.graph.arcs import edge_parts
-from gcnsl.methods import Fitted, Prepared
+from gcnsl.methods import Fitted, Prepared, find_method, prepare
 from gcnsl.methods.fitted import grown_logits
 from gcnsl.training import History
 from gcnsl.training.metrics import Floats
@@ -129,3 +131,99 @@ def _same_edges(graph: Data, other: Data) -> bool:
 def log_probabilities(probabilities: Floats) -> Tensor:
     """Logits of these probabilities (n × C)."""
     return torch.from_numpy(np.log(probabilities.clip(min=TINY))).float()
+
+
+class SavedModel(NamedTuple):
+    """A trained model without its graph, as it is saved: values for JSON, and tensors by name."""
+
+    plain: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+def saved_model(fitted: Fitted) -> SavedModel:
+    """What :func:`restored_models` needs to make the same of the same graph."""
+    prepared = fitted.prepared
+    plain, precomputed, features = prepared.state()
+    values = {
+        "method": prepared.method.name,
+        "options": prepared.method.options(),
+        "seed": prepared.seed,
+        "precomputed": plain,
+        "history": fitted.history.to_dict(),
+    }
+    parts = {"model": fitted.model.state_dict(), "precomputed": precomputed, "features": features}
+    tensors = {f"{part}.{name}": value for part, named in parts.items() for name, value in named.items()}
+    return SavedModel(values, {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()})
+
+
+class SavedModels(Sequence[Fitted]):
+    """Models that share their inputs. They are restored when one of them is needed, as preparing inputs takes time.
+
+    Then an :class:`gcnsl.InputError` says if that is not possible.
+    """
+
+    def __init__(self, saved: Sequence[SavedModel], graph: Data, device: torch.device) -> None:
+        self.saved, self._where = saved, (graph, device)
+
+    @cached_property
+    def _fits(self) -> tuple[Fitted, ...]:
+        try:
+            return restored_models(self.saved, *self._where)
+        except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
+            name = self.saved[0].plain.get("method")
+            raise InputError(f"a model of {name} can't be restored ({error}): train and save it again") from error
+
+    def __len__(self) -> int:
+        return len(self.saved)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._fits[index]
+
+
+def restored_models(saved: Sequence[SavedModel], graph: Data, device: torch.device) -> tuple[Fitted, ...]:
+    """Models that share their inputs; raises a KeyError, TypeError, ValueError or RuntimeError if one is damaged."""
+    plain, tensors = saved[0]
+    method = find_method(plain["method"]).with_options(**plain["options"])
+    state = plain["precomputed"], below("precomputed", tensors), below("features", tensors)
+    prepared, fits = prepare(method, graph, seed=plain["seed"], device=device, state=state), []
+    for each in saved:
+        model = prepared.build()
+        model.load_state_dict(below("model", each.tensors))
+        fits.append(Fitted(prepared, model.eval(), History.from_dict(each.plain["history"])))
+    return tuple(fits)
+
+
+def saved_blend(blend: Blend, options: Mapping[str, Any]) -> SavedModel:
+    """What :func:`restored_blend` needs; ``options`` are those of the selection."""
+    members, tensors = [], dict[str, Tensor]()
+    for number, member in enumerate(blend.members):
+        fits = member.fits.saved if isinstance(member.fits, SavedModels) else [saved_model(fit) for fit in member.fits]
+        seed = fits[0].plain["seed"]
+        own = {"name": member.name, "weight": member.weight, "temperature": member.temperature}
+        members.append(own | {"fits": [fit.plain for fit in fits]})
+        for fold, fit in enumerate(fits):
+            shared = fold > 0  # what belongs to the inputs is the same in all folds
+            kept = {name: value for name, value in fit.tensors.items() if not shared or name.startswith("model.")}
+            tensors |= {f"member.{number}.{fold}.{name}": value for name, value in kept.items()}
+    values = {"method": AUTO, "options": dict(options), "seed": seed, "members": members}
+    tensors["logits"] = blend.logits()
+    if blend.out_of_fold is not None:
+        tensors |= {f"out_of_fold.{name}": part for name, part in blend.out_of_fold._asdict().items()}
+    return SavedModel(values | {"temperature": blend.temperature, "history": blend.history.to_dict()}, tensors)
+
+
+def restored_blend(saved: SavedModel, graph: Data, device: torch.device) -> Blend:
+    """The ensemble that was saved, on the same graph; its members are restored when they are needed."""
+    plain, tensors, members = saved.plain, saved.tensors, []
+    for number, own in enumerate(plain["members"]):
+        parts = (below(f"member.{number}.{fold}", tensors) for fold in range(len(own["fits"])))
+        fits = SavedModels([SavedModel(*both) for both in zip(own["fits"], parts, strict=True)], graph, device)
+        members.append(Member(own["name"], own["weight"], own["temperature"], fits))
+    judged, history = below("out_of_fold", tensors), History.from_dict(plain["history"])
+    out_of_fold = OutOfFold(**judged) if judged else None
+    return Blend(tuple(members), history, graph, plain["temperature"], tensors["logits"], out_of_fold)
+
+
+def below(part: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose names begin with ``part.``, by the rest of their names."""
+    return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}

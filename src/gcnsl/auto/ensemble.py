@@ -1,4 +1,4 @@
-"""The weights of models in an ensemble, chosen on nodes that the models did not learn from.
+"""How good models are on nodes that they did not learn from, and the weights of an ensemble that is chosen by that.
 
 Caruana's selection (Caruana et al., 2004): beginning with the best model, the one that helps most is added again and
 again, with replacement; a weight is how often a model was added. To guard against over-fitting few nodes, this is done
@@ -8,15 +8,20 @@ halves are no better than their best models on the other halves, the best model 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from gcnsl.auto.judge import FEW, SMALLEST, Judge
 from gcnsl.training.metrics import BINS, METRICS, Floats, Ints
 
+FEW = 300
+"""On fewer nodes, metrics that only count predictions are led by chance, and the log loss compares better."""
+COUNTING = ("accuracy", "balanced-accuracy", "macro-f1")
+SMALLEST = 1e-4
+"""A wrong prediction costs no more than one with this probability: a few should not decide by themselves."""
 BAGS, ROUNDS, LARGEST_BAG = 10, 15, 1000
 RANKING = ("roc-auc", "average-precision")
 """Metrics that take long to compute; models are added by the log loss instead, which they follow."""
@@ -24,6 +29,41 @@ ENOUGH_FOR_TEMPERATURE = 10_000
 LEAST_WEIGHT = 0.02
 """Models with less are left out: they cost time and change nothing."""
 TINY = 1e-7
+
+
+class Merit(NamedTuple):
+    """What is compared: more is better, and the second value decides between equal first ones."""
+
+    first: float
+    second: float
+
+
+class Judge(NamedTuple):
+    """Compares by a metric, a name of :data:`gcnsl.training.METRICS`."""
+
+    metric: str
+
+    def value(self, probabilities: Floats, y: Ints) -> float:
+        """The metric of nodes with these probabilities (v × C) and class numbers (v)."""
+        return METRICS[self.metric](probabilities, y)
+
+    def leading(self, nodes: int) -> str:
+        """The name of the metric that compares on so many nodes."""
+        return "log-loss" if nodes < FEW and self.metric in COUNTING else self.metric
+
+    def merit(self, probabilities: Floats, y: Ints) -> Merit:
+        """The metric and then the log loss, or the reverse where there are few nodes."""
+        sharpness = -_bounded_log_loss(probabilities, y)
+        if self.metric == "log-loss":
+            return Merit(sharpness, 0.0)
+        gain = METRICS[self.metric].gain(self.value(probabilities, y))
+        gain = -math.inf if math.isnan(gain) else gain
+        return Merit(gain, sharpness) if self.leading(len(y)) == self.metric else Merit(sharpness, gain)
+
+
+def _bounded_log_loss(probabilities: Floats, y: Ints) -> float:
+    own = probabilities[np.arange(len(y)), y].astype(np.float64)
+    return float(-np.log(own.clip(min=SMALLEST)).mean()) if np.isfinite(own).all() else math.inf
 
 
 class Weighted(NamedTuple):
@@ -120,7 +160,7 @@ def _best(probabilities: Floats, y: Ints, guide: str, size: int = 1) -> int:
 def gains_of(metric: str, probabilities: Floats, y: Ints, size: int = 1) -> Floats:
     """The metric of several models (M), with the sign that makes more better; arguments as in :func:`_best`.
 
-    The log loss is that of :class:`gcnsl.auto.judge.Judge`; others are as in :data:`gcnsl.training.METRICS`.
+    The log loss is that of :class:`Judge`; others are as in :data:`gcnsl.training.METRICS`.
     Models are the second axis, because many short rows take NumPy much longer than a few long ones.
     """
     classes, models, nodes = probabilities.shape

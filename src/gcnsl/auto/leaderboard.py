@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gcnsl.auto.judge import Judge
+from gcnsl.auto.ensemble import Judge
 from gcnsl.auto.learning_problem import Problem
 from gcnsl.auto.race import Contender, Race
 from gcnsl.methods import Fitted
@@ -143,7 +143,7 @@ def _verdict(race: Race, contender: Contender, weights: Mapping[Contender, float
         return contender.failure
     if not contender.level:
         return "not finished in time" if contender.is_running else "skipped: no time left"
-    if contender.is_cut:
+    if contender.fits[-1].is_cut:
         return f"cut off after {contender.fits[-1].seconds:.0f} s"
     if contender.level < folds:
         return f"dropped at fold {contender.level}/{folds}"

@@ -41,9 +41,9 @@ class Problem:
     seed: int
     device: str
 
-    def masks(self, fold: int) -> tuple[Tensor, Tensor]:
-        """The nodes for training and those for validation in a fold (n each)."""
-        return self.learned & (self.fold != fold), self.fold == fold
+    def masks(self, fold: int) -> dict[str, Tensor]:
+        """The nodes for training, and those for validation, in a fold (n each)."""
+        return {"train": self.learned & (self.fold != fold), "val": self.fold == fold}
 
     @property
     def learned(self) -> Tensor:

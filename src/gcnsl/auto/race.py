@@ -1,9 +1,8 @@
 """The order of the work: all candidates on one fold, more folds for the better ones, and new candidates in between.
 
 This is asynchronous successive halving (ASHA; Li et al., 2020) with the number of folds as the resource: a contender
-goes on to its next fold if it is in the better half of those that have come as far. Training that was cut because its
-time was over is continued first. Towards the end there are no new candidates, and the best contenders complete their
-folds.
+goes on to its next fold if it is in the better half of those that have come as far. A fit ends when its time is over,
+and counts as it is. Towards the end there are no new candidates, and the best contenders complete their folds.
 """
 
 from __future__ import annotations
@@ -14,22 +13,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.ensemble import best_temperature, tempered
-from gcnsl.auto.fit_costs import FitCosts
-from gcnsl.auto.fold_fit import FoldJob, reason
-from gcnsl.auto.journal import FoldFit
-from gcnsl.auto.judge import Judge, Merit
+from gcnsl.auto.candidates import Candidate, FitCosts, Proposals
+from gcnsl.auto.ensemble import Judge, Merit, best_temperature, tempered
+from gcnsl.auto.journal import Fit, FoldJob, fold_job
 from gcnsl.auto.learning_problem import Problem
-from gcnsl.auto.proposals import Proposals
+from gcnsl.runs.jobs import reason
 from gcnsl.training.metrics import Floats
 
 PORTFOLIO_UNTIL, SEARCH_UNTIL = 0.5, 0.75
 """Shares of the time: at first only candidates of the portfolio are begun, and in the end no new ones."""
 LEAST_SHARE = 0.04
 """A candidate has at least this share of the time."""
-MOST_SHARE = 0.2
-"""One fit of a contender that is not among the better half is continued up to this share of the time."""
 GRACE = 2.0
 """A fit may exceed its time by this factor before it is given up: it ends with a whole epoch."""
 LEAST_LIMIT = 0.2
@@ -55,7 +49,7 @@ class Contender:
     """
 
     candidate: Candidate
-    fits: list[FoldFit] = field(default_factory=list)
+    fits: list[Fit] = field(default_factory=list)
     is_running: bool = False
     failure: str = ""
 
@@ -69,14 +63,9 @@ class Contender:
         """Mean time of a fit."""
         return float(np.mean([fit.seconds + fit.predict_seconds for fit in self.fits]))
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether the training of its last fold has not ended."""
-        return self.level > 0 and self.fits[-1].is_cut
-
     def is_waiting(self, folds: int) -> bool:
-        """Whether its last fold can be continued, or another of so many folds begun."""
-        return (0 < self.level < folds or self.is_cut) and not self.is_running and not self.failure
+        """Whether another of so many folds can be begun after its last one."""
+        return 0 < self.level < folds and not self.is_running and not self.failure
 
     def out_of_fold(self, problem: Problem, folds: int) -> Floats:
         """Probabilities of the nodes validated in the first folds (v × C), by the models that did not learn them."""
@@ -97,7 +86,7 @@ class Race:
     Args:
         problem: What is to be learned.
         portfolio: The first candidates, cheap ones first.
-        proposals: Where further candidates come from.
+        trials: How many further candidates are proposed.
         seconds: Time for everything.
         processes: How many fits run at the same time.
         fits: Those that are finished already, those of earlier folds first.
@@ -107,22 +96,22 @@ class Race:
         self,
         problem: Problem,
         portfolio: Sequence[Candidate],
-        proposals: Proposals,
         *,
+        trials: int,
         seconds: float,
         processes: int,
-        fits: Iterable[FoldFit] = (),
+        fits: Iterable[Fit] = (),
     ) -> None:
         self.problem, self.judge = problem, Judge(problem.metric)
-        self._proposals, self._total, self._processes = proposals, seconds, processes
-        self._costs = FitCosts(problem.graph)
+        self._total, self._processes, self._costs = seconds, processes, FitCosts(problem.graph)
         self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
         self._untried, self._judged = list(portfolio), dict[tuple[Candidate, int], tuple[Merit, float]]()
+        self._proposals = Proposals(trials, seed=problem.seed)
         for fit in fits:
             if fit.fold == self.contenders.get(fit.candidate, Contender(fit.candidate)).level:  # none is missing before
                 self._take(fit)
         earlier = [each for each in self.contenders.values() if each.fits and each.candidate not in portfolio]
-        proposals.resume([(each.candidate, self.merit(each, 1).first) for each in earlier])
+        self._proposals.resume([(each.candidate, self.merit(each, 1).first) for each in earlier])
 
     @property
     def seconds(self) -> float:
@@ -139,7 +128,7 @@ class Race:
         share, left, chosen = elapsed / self.seconds, self.seconds - elapsed, None
         self._skip(left)
         if share >= PORTFOLIO_UNTIL or not self._untried:
-            chosen = (self._promotable() or self._cut()) if share < SEARCH_UNTIL else self._incomplete(left)
+            chosen = self._promotable() if share < SEARCH_UNTIL else self._incomplete(left)
         if chosen is None and share < SEARCH_UNTIL:
             chosen = self._contender(self._untried[0]) if self._untried else self._proposed(left)
         chosen = chosen or self._incomplete(left)
@@ -155,12 +144,11 @@ class Race:
         quick = next((candidate for candidate in self._untried if self._least_seconds(candidate) <= most), None)
         return None if quick is None else self._begin(self._contender(quick), elapsed)
 
-    def add(self, fit: FoldFit) -> None:
+    def add(self, fit: Fit) -> None:
         """Count a finished fit."""
         contender = self._contender(fit.candidate)
         before, contender.is_running = contender.fits, False
-        contender.fits = [*before[: fit.fold], fit]  # in place of one that was cut
-        self._judged.pop((fit.candidate, fit.fold + 1), None)
+        contender.fits = [*before, fit]
         try:
             merit = self.merit(contender)
         except Exception:
@@ -169,7 +157,7 @@ class Race:
         if contender.level == 1:
             self._proposals.tell(fit.candidate, merit.first)
 
-    def _take(self, fit: FoldFit) -> None:
+    def _take(self, fit: Fit) -> None:
         """Count a fit of an earlier command; a contender for which that fails is given up."""
         try:
             self.add(fit)
@@ -224,7 +212,7 @@ class Race:
         return self.contenders.setdefault(candidate, Contender(candidate))
 
     def _begin(self, contender: Contender, elapsed: float) -> FoldJob:
-        """The next fold of a contender, with twice the time that it should take, or its last one if that was cut.
+        """The next fold of a contender, with twice the time that it should take.
 
         For the first fold this is its share of the time that new candidates have; then it is known from before.
         """
@@ -232,10 +220,8 @@ class Race:
         expected = contender.seconds + 1 if contender.fits else max(self._share(elapsed), least)
         contender.is_running, seconds = True, max(0.0, min(2 * expected, left))
         limit = min(left, max(GRACE * seconds + 1, LEAST_LIMIT * left))
-        job = FoldJob(contender.candidate, contender.level, seconds, limit, elapsed)
-        if contender.is_cut:
-            return job._replace(fold=contender.level - 1, spent=contender.fits[-1].seconds)
-        return job
+        where = {"seconds": seconds, "limit": limit, "elapsed": elapsed}
+        return fold_job(self.problem, contender.candidate, contender.level, **where)
 
     def _skip(self, left: float) -> None:
         """Give up the candidates that would take too much of the time left, however briefly they trained."""
@@ -270,12 +256,6 @@ class Race:
                 if contender.level == level and contender.is_waiting(self.problem.folds):
                     return contender
         return None
-
-    def _cut(self) -> Contender | None:
-        """The best one whose training was cut, unless it has had much time."""
-        far = MOST_SHARE * self.seconds
-        waiting = (each for each in self.ranking() if each.is_cut and each.fits[-1].seconds < far)
-        return next((each for each in waiting if each.is_waiting(self.problem.folds)), None)
 
     def _incomplete(self, left: float) -> Contender | None:
         """Of the best contenders, as many as can complete their folds in time, the one that is farthest behind.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import logging
 import os
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 import torch
@@ -15,14 +17,16 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.auto import AutoSettings, Blend, ChosenBy, Progress, Selected, select
-from gcnsl.auto.distillation import distil
-from gcnsl.auto.fold_fit import reason
+from gcnsl.auto.candidates import Candidate
+from gcnsl.auto.journal import method_for
 from gcnsl.auto.leaderboard import with_distilled, with_test
 from gcnsl.auto.learning_problem import Problem, make_problem
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import Interrupted
-from gcnsl.methods import Fitted
+from gcnsl.methods import Fitted, fit, prepare
 from gcnsl.runs.executor import Executor
+from gcnsl.runs.jobs import reason
+from gcnsl.training import choose_device
 
 FOR_DISTILLATION = 0.2
 """Share of the time that is kept for distillation, if it is asked for."""
@@ -97,7 +101,8 @@ def select_for_graph(
         tested = test_mask.numpy()
         of_tested = {name: values[tested] for name, values in probabilities.items()}
         table = with_test(table, of_tested, graph.y.numpy()[tested])
-    masks = problem.masks(0)
+    first = problem.masks(0)
+    masks = first["train"], first["val"]
     if isinstance(fitted, Blend) and any(len(member.fits) > 1 for member in fitted.members):
         masks = problem.learned, torch.zeros_like(val_mask)  # what is for validation in a fold is learned in others
     return Found(fitted, *masks, table, selected.chosen_by), interruption
@@ -118,6 +123,27 @@ def _distilled(
         told = f"{method} could not learn from the ensemble, which is kept instead: {reason(error)}"
         warnings.warn(told, DistillationWarning, stacklevel=2)
         return blend, None
+
+
+def distil(problem: Problem, graph: Data, said: Tensor, method: str, *, minutes: float | None = None) -> Fitted:
+    """Train a method on all nodes but those of the first fold, which decide when to stop.
+
+    Args:
+        problem: What the ensemble has learned.
+        graph: Its graph with all that predictions need.
+        said: The classes that the ensemble predicts (n), as far as it can without the labels of the first fold. Nodes
+            without a known label are taught to be of these.
+        method: Name of the method.
+        minutes: Time to do it; ``None`` for as long as it takes. One epoch is always made.
+    """
+    began, val_mask = time.perf_counter(), problem.masks(0)["val"]
+    taught = copy.copy(graph)
+    taught.y = torch.where(graph.y == UNLABELLED, said, graph.y)
+    options: dict[str, Any] = {"rows": problem.learned, "seed": problem.seed, "device": choose_device(problem.device)}
+    student = prepare(method_for(problem, Candidate(method, method)), taught, **options)
+    left = None if minutes is None else max(0.0, minutes - (time.perf_counter() - began) / 60)
+    fitted = fit(student, train_mask=~val_mask, val_mask=val_mask, seed=problem.seed, minutes=left)
+    return Fitted(replace(student, graph=graph), fitted.model, fitted.history)
 
 
 def _in_place_of(blend: Blend, fitted: Fitted, more: float = 0.0) -> Fitted:

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.auto import AUTO, Blend, ChosenBy
+from gcnsl.auto.blend import SavedModel, below, restored_blend, restored_models, saved_blend, saved_model
 from gcnsl.auto.leaderboard import COLUMNS, NUMBERS
-from gcnsl.auto.stored_member import Stored, below, restored_blend, restored_fits, stored_blend, stored_fit
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.graph import ColumnEncoder
@@ -40,7 +40,7 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
     """Write a fitted classifier to a folder."""
     graph, ids, fitted = classifier.graph_, classifier.node_ids_, classifier.fitted_
     encoder, learned = (None, {}) if classifier.encoder_ is None else classifier.encoder_.state()
-    stored = stored_blend(fitted, classifier.options) if isinstance(fitted, Blend) else stored_fit(fitted)
+    stored = saved_blend(fitted, classifier.options) if isinstance(fitted, Blend) else saved_model(fitted)
     table = getattr(classifier, "leaderboard_", None)
     config: dict[str, Any] = stored.plain | {
         "parameters": {name: np.asarray(getattr(classifier, name)).item() for name in _KEPT_PARAMETERS},
@@ -67,9 +67,9 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
     chosen = choose_device(device)
     config, tensors = load_folder(path)
     try:
-        graph, stored = _graph(config, tensors), Stored(config, tensors)
+        graph, stored = _graph(config, tensors), SavedModel(config, tensors)
         is_blend = config["method"] == AUTO
-        fitted = restored_blend(stored, graph, chosen) if is_blend else restored_fits([stored], graph, chosen)[0]
+        fitted = restored_blend(stored, graph, chosen) if is_blend else restored_models([stored], graph, chosen)[0]
         classes, train, val = _classes(config["classes"]), tensors["train_mask"], tensors["val_mask"]
         table = chosen_by = None
         if "chosen_by" in config:

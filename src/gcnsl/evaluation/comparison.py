@@ -212,7 +212,7 @@ def compare(
     result = Comparison(_test_share(data, runs), metric, split_count(data))
     trainer = Trainer(data, _reached, seed=seed, device=device, keep=len(methods), root=root)
     jobs = deque(
-        Job(name, run, method, run % result.splits, seed + run)
+        Job(name=name, run=run, method=method, split=run % result.splits, seed=seed + run)
         for run in range(runs)
         for name, method in methods.items()
     )

@@ -6,6 +6,7 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from torch import Tensor
@@ -24,7 +25,8 @@ _NO_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "MemoryError")
 """What torch says on a GPU and on a CPU, and what is left of the errors of other libraries."""
 
 
-class Job(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Job:
     """Train a method on a split. Within a graph and its splits, the name and the run tell jobs apart.
 
     Attributes:
@@ -94,8 +96,10 @@ class Preparations:
     def on(self, split: int) -> Prepared:
         """The inputs on one of the splits."""
         if self._last is None or (self._by_split and self._last[0] != split):
-            rows = split_masks(self._data, split)["train"] if self._by_split else self._rows
-            data = encode_columns(self._data, rows) if self._by_split else self._data
+            rows, data = self._rows, self._data
+            if self._by_split:
+                rows = split_masks(data, split)["train"]
+                data = encode_columns(data, rows)
             self._last = split, prepare(self._method, data, rows=rows, **self._options)
         return self._last[1]
 
