@@ -21,8 +21,8 @@ from torch_geometric.data import Data
 
 import gcnsl
 from gcnsl import nn, spectral
+from gcnsl.auto.search import Search, search
 from gcnsl.evaluation import compare
-from gcnsl.evaluation.hyperparameter_search import Search, search
 from gcnsl.methods import METHODS
 
 N, D = 24, 5
@@ -122,7 +122,7 @@ def _targets() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], dict[s
     yield "synthetic", gcnsl.synthetic, {"n": 60, "degree": 3.0}, kinds
     compared = {"runs": int, "metric": str, "seed": int, "device": str}
     yield "compare", compare, {"data": graph, "methods": {"mlp": METHODS["mlp"]}, "runs": 1}, compared
-    searched = {"method": METHODS["mlp"], "data": graph, "name": "hostile", "storage": os.devnull}
+    searched = {"method": METHODS["mlp"], "data": graph, "storage": os.devnull}
     yield "Search", Search, searched, {**compared, "grid": bool}
     wanted = {"trials": int, "seconds": float | None}
     yield "search", search, {"wanted": Search(**searched), "trials": 1}, wanted

@@ -12,14 +12,12 @@ from __future__ import annotations
 import os
 import random
 import signal
-import sqlite3
 import sys
 import tempfile
 import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import closing
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -81,18 +79,14 @@ class Reproduce(Command):
 class Search(Command):
     """Trials of a search: as many as were asked for, and settings in the end."""
 
-    arguments = f"search {GRAPH} --method mlp --trials 5 --runs 1 --study study.db -o found.toml"
-    database = "study.db"
+    arguments = f"search {GRAPH} --method mlp --trials 5 --runs 1 --study study.jsonl -o found.toml"
+    database = "study.jsonl"
 
-    def finished(self, folder: Path) -> dict[str, Any]:
+    def finished(self, folder: Path) -> dict[Any, Any]:
         """The finished trials."""
-        if not (folder / self.database).exists():
-            return {}
-        with closing(sqlite3.connect(folder / self.database)) as connection:
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'trials'").fetchall():
-                return {}
-            query = "SELECT trial_id, state, datetime_complete FROM trials WHERE state IN ('COMPLETE', 'PRUNED')"
-            return {str(row[0]): row for row in connection.execute(query)}
+        path = folder / self.database
+        lines = path.read_text().splitlines() if path.exists() else []
+        return dict(enumerate(line for line in lines if line.endswith("}")))
 
     def result(self, folder: Path) -> Any:
         """The number of trials, and all files."""
@@ -107,7 +101,7 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.suffix != ".part")
 
 
-LOADED_LATE = ("gcnsl.evaluation.hyperparameter_search", "gcnsl.evaluation.training_report", "gcnsl.experiments.run")
+LOADED_LATE = ("gcnsl.auto.search", "gcnsl.evaluation.training_report", "gcnsl.experiments.run")
 """What the commands import when they need it, which takes seconds."""
 
 

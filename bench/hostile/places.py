@@ -30,8 +30,8 @@ from bench.hostile.kills import (
     write_tables,
 )
 
-from gcnsl.evaluation import hyperparameter_search
 from gcnsl.experiments import result_store
+from gcnsl.runs import results
 
 ENDLESS = True
 PLACES = ("full", "read-only", "locked")
@@ -124,7 +124,7 @@ def _mount(*arguments: str) -> None:
 
 def _be_impatient() -> None:
     result_store._WAIT_SECONDS = result_store._PAUSE_SECONDS = SHORT_OF_PATIENCE
-    hyperparameter_search._WAIT_SECONDS = 1
+    results._LOCK_SECONDS = 1
 
 
 def enter_own_namespace() -> None:

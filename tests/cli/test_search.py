@@ -1,11 +1,10 @@
 import json
 
-import optuna
 import pytest
 
 from gcnsl import cli
+from gcnsl.auto.search import Found
 from gcnsl.cli import console
-from gcnsl.evaluation.hyperparameter_search import Found
 from gcnsl.methods import METHODS, resolve
 from gcnsl.methods.resolver import read_settings
 
@@ -17,7 +16,7 @@ def quick_gcn_sl(monkeypatch):
 
 @pytest.mark.usefixtures("quick_gcn_sl")
 def test_search_writes_what_reproduce_reads(gcnsl, tmp_path) -> None:
-    settings, study = tmp_path / "settings" / "debian.toml", tmp_path / "search.db"
+    settings, study = tmp_path / "settings" / "debian.toml", tmp_path / "search.jsonl"
     command = ("search", "debian", "--runs", 1, "--device", "cpu", "--study", study, "-o", settings)
     code, out, _ = gcnsl(*command, "--trials", 2)
     assert code == 0
@@ -39,9 +38,9 @@ def test_before_an_estimate_it_says_what_is_awaited(gcnsl, tmp_path, monkeypatch
         on_trial(3, 0.5)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gcnsl.evaluation.hyperparameter_search.search", begin)
+    monkeypatch.setattr("gcnsl.auto.search.search", begin)
     monkeypatch.setattr(console, "NEWS_SECONDS", -1)
-    _, _, err = gcnsl("search", "debian", "--jobs", jobs, "--study", tmp_path / "search.db", "--trials", 9)
+    _, _, err = gcnsl("search", "debian", "--jobs", jobs, "--study", tmp_path / "search.jsonl", "--trials", 9)
     assert f"Searching: 3/9 trials, best 50.0%, the first {unit} will tell the time left" in err
 
 
@@ -59,13 +58,14 @@ def test_search_on_a_graph_of_one_s_own(gcnsl, tmp_path, monkeypatch) -> None:
     directed = ("--directed", "--trials", 1, "--runs", 1)
     _, _, err = gcnsl("search", "--nodes", "people.csv", "--edges", "friends.csv", *directed)
     assert err == "Note: gcn-sl-cc does not use the edges' directions\n"
-    assert len(optuna.get_all_study_names("sqlite:///search.db")) == 2, "with directions it is another graph"
+    searches = {json.loads(line)["search"] for line in (tmp_path / "search.jsonl").read_text().splitlines()}
+    assert len(searches) == 2, "with directions it is another graph"
 
 
 @pytest.mark.parametrize("method", ["label-propagation", "logistic", "boosted-trees", "twins"])
 def test_models_that_are_no_networks_are_searched_too(gcnsl, people, tmp_path, method) -> None:
     settings = tmp_path / "mine.toml"
-    where = ("-o", settings, "--study", tmp_path / "search.db")
+    where = ("-o", settings, "--study", tmp_path / "search.jsonl")
     code, out, err = gcnsl("search", *people, "--method", method, "--trials", 3, "--runs", 1, *where)
     assert (code, err) == (0, "")
     assert "after 3 trials" in out
@@ -75,7 +75,7 @@ def test_models_that_are_no_networks_are_searched_too(gcnsl, people, tmp_path, m
 @pytest.mark.usefixtures("quick_gcn_sl")
 def test_the_metric_judges_and_is_written_down(gcnsl, people, tmp_path) -> None:
     settings = tmp_path / "mine.toml"
-    chosen = ("--metric", "log-loss", "--class-weight", "red=2", "-o", settings, "--study", tmp_path / "search.db")
+    chosen = ("--metric", "log-loss", "--class-weight", "red=2", "-o", settings, "--study", tmp_path / "search.jsonl")
     code, out, err = gcnsl("search", *people, "--trials", 2, "--runs", 1, *chosen)
     assert (code, err) == (0, "")
     assert "Validation log-loss " in out
@@ -99,7 +99,7 @@ def test_the_metric_judges_and_is_written_down(gcnsl, people, tmp_path) -> None:
 def test_whether_it_was_worth_it(gcnsl, people, tmp_path, monkeypatch, case) -> None:
     metric, score, start, words = case
     found = Found({"lr": 0.1}, score, start, 7)
-    monkeypatch.setattr("gcnsl.evaluation.hyperparameter_search.search", lambda *_, **__: found)
+    monkeypatch.setattr("gcnsl.auto.search.search", lambda *_, **__: found)
     assert words in gcnsl("search", *people, "--metric", metric, "-o", tmp_path / "x.toml")[1]
 
 
@@ -107,9 +107,9 @@ def test_search_interrupted(gcnsl, tmp_path, monkeypatch) -> None:
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gcnsl.evaluation.hyperparameter_search.run_split", interrupted)
+    monkeypatch.setattr("gcnsl.runs.jobs.fit", interrupted)
     code, _, err = gcnsl(
-        "search", "debian", "--trials", 1, "--study", tmp_path / "search.db", "-o", tmp_path / "x.toml"
+        "search", "debian", "--trials", 1, "--study", tmp_path / "search.jsonl", "-o", tmp_path / "x.toml"
     )
     assert code == cli.INTERRUPTED
     assert "the same command continues from there" in err.replace("\n", " ")
@@ -117,6 +117,6 @@ def test_search_interrupted(gcnsl, tmp_path, monkeypatch) -> None:
 
 
 def test_search_with_a_wrong_method_is_one_line(gcnsl, tmp_path) -> None:
-    code, _, err = gcnsl("search", "debian", "--method", "gnc", "--study", tmp_path / "search.db")
+    code, _, err = gcnsl("search", "debian", "--method", "gnc", "--study", tmp_path / "search.jsonl")
     assert code == cli.BAD_INPUT
     assert "must be one of" in err

@@ -52,7 +52,7 @@ def test_train(gcnsl, people, opened, tmp_path, monkeypatch) -> None:
 
 def test_search(gcnsl, people, opened, tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(METHODS, "mlp", METHODS["mlp"].with_options(epochs=2))
-    files = ("--study", tmp_path / "search.db", "-o", tmp_path / "mine.toml")
+    files = ("--study", tmp_path / "search.jsonl", "-o", tmp_path / "mine.toml")
     command = ("search", *people, "--method", "mlp", "--trials", 4, "--runs", 1, *files, "--cluster", "tcp://a:1")
     code, out, _ = gcnsl(*command)
     assert code == 0

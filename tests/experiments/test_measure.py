@@ -5,7 +5,6 @@ import torch
 
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
-from gcnsl.evaluation import hyperparameter_search
 from gcnsl.evaluation.outcome import run_split
 from gcnsl.experiments import measure
 from gcnsl.experiments.beyond import Place, search_spec
@@ -13,6 +12,7 @@ from gcnsl.experiments.measure import CURVE_STEP, failed_run, search_run, time_f
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import METHODS, Method, Prepared, prepare
 from gcnsl.methods.search_space import space_of
+from gcnsl.runs import jobs
 
 from .cases import spec
 from .fake_methods import fake_methods
@@ -97,7 +97,7 @@ def search_with(tmp_path, all_methods):
     def searched(name="mlp", trials=3, seconds=None, **fixed):
         place = Place("texas", "geom-gcn")
         wanted = search_spec(name, place, seed=0, trials=trials, **fixed)
-        return search_run(wanted, graph(), device=CPU, storage=tmp_path / "search.db", seconds=seconds)
+        return search_run(wanted, graph(), device=CPU, storage=tmp_path / "search.jsonl", seconds=seconds)
 
     return searched
 
@@ -113,23 +113,23 @@ def test_a_search_tells_what_it_has_found(search_with) -> None:
 
 def test_a_search_without_time_goes_on_later(search_with, tmp_path, monkeypatch) -> None:
     assert search_with(trials=30, seconds=1e-3) is None
-    assert list(tmp_path.iterdir()) == [tmp_path / "search.db"]
+    assert (tmp_path / "search.jsonl").exists()
     trained = []
-    run = hyperparameter_search.run_split
-    monkeypatch.setattr(hyperparameter_search, "run_split", lambda *a, **k: trained.append(a) or run(*a, **k))
+    run = jobs.fit
+    monkeypatch.setattr(jobs, "fit", lambda *a, **k: trained.append(a) or run(*a, **k))
     assert search_with(trials=2).metrics["trials"] == 2
     assert len(trained) <= 4
 
 
 def test_a_search_counts_the_trials_that_fit_into_memory(search_with, monkeypatch) -> None:
-    run, calls = hyperparameter_search.run_split, iter(range(100))
+    run, calls = jobs.fit, iter(range(100))
 
     def once(*arguments, **options):
         if next(calls) >= 2:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return run(*arguments, **options)
 
-    monkeypatch.setattr(hyperparameter_search, "run_split", once)
+    monkeypatch.setattr(jobs, "fit", once)
     assert search_with(trials=3, seconds=1000.0).metrics["trials"] == 1
 
 
@@ -137,7 +137,7 @@ def test_a_search_in_which_nothing_works_fails(search_with, monkeypatch) -> None
     def out_of_memory(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(hyperparameter_search, "run_split", out_of_memory)
+    monkeypatch.setattr(jobs, "fit", out_of_memory)
     with pytest.raises(InputError, match="no trial was finished"):
         search_with(trials=2, seconds=100.0)
     assert search_with(trials=2, seconds=1e-9) is None

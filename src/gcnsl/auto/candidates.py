@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import statistics
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -178,7 +180,12 @@ class Study:
     def ask(self) -> tuple[optuna.Trial, dict[str, Any]]:
         """A new trial, and its hyper-parameters."""
         trial = self._study.ask()
-        return trial, {name: suggest(trial, name) for name, suggest in self._space.items()}
+        return trial, self._suggested(trial)
+
+    def _suggested(self, trial: optuna.trial.BaseTrial) -> dict[str, Any]:
+        with warnings.catch_warnings():  # a value that was given may be outside of the range
+            warnings.filterwarnings("ignore", ".* out of (the )?range", UserWarning)
+            return {name: suggest(trial, name) for name, suggest in self._space.items()}
 
     def tell(self, trial: optuna.Trial, gain: float | None) -> None:
         """How good a trial was; ``None`` if it failed or was given up."""
@@ -190,18 +197,16 @@ class Study:
 
     def _add(self, options: Mapping[str, Any], gains: Sequence[float], is_complete: bool) -> None:
         trial = optuna.trial.FixedTrial(dict(options))
-        for name, suggest in self._space.items():
-            suggest(trial, name)
-        state = optuna.trial.TrialState.COMPLETE if is_complete else optuna.trial.TrialState.PRUNED
-        self._study.add_trial(
-            optuna.trial.create_trial(
+        with suppress(ValueError):  # nothing is learned from a value outside of the range
+            self._suggested(trial)
+            known = optuna.trial.create_trial(
                 params=trial.params,
                 distributions=trial.distributions,
                 value=gains[-1],
                 intermediate_values=dict(enumerate(gains)),
-                state=state,
+                state=optuna.trial.TrialState.COMPLETE if is_complete else optuna.trial.TrialState.PRUNED,
             )
-        )
+            self._study.add_trial(known)
 
 
 def _is_suggested(search: SearchRange, value: Any) -> bool:

@@ -1,5 +1,6 @@
 """``gcnsl search``: hyper-parameters, chosen on validation nodes."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,8 @@ from gcnsl.cli.quality_tables import remark_on_imbalance
 from gcnsl.cli.worker_options import ClusterOption, check_workers, workers
 
 if TYPE_CHECKING:
-    from gcnsl.evaluation.hyperparameter_search import Found
+    from gcnsl.auto.search import Found
+    from gcnsl.runs.jobs import Job
     from gcnsl.training import Epoch
     from gcnsl.training.metrics import Metric
 
@@ -45,9 +47,9 @@ def search(
     jobs: Annotated[int, typer.Option(min=1, help="Work in so many processes.")] = 1,
     cluster: ClusterOption = None,
     device: shared.DeviceOption = "auto",
-    study: Annotated[Path, typer.Option(help="Keep the trials in this file (SQLite), and continue from it.")] = Path(
-        "search.db"
-    ),
+    study: Annotated[
+        Path, typer.Option(help="Keep the trials in this file (JSON lines), and continue from it.")
+    ] = Path("search.jsonl"),
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write the settings into this TOML file. \\[default: GRAPH.toml]"),
@@ -80,15 +82,14 @@ def search(
         weighted = with_class_weight({}, class_weight)
         base = resolve(method, benchmark=source.benchmark, options=weighted, metric=metric)
         space_of(base.name, grid=grid)  # not every method has a grid
-        from gcnsl.evaluation.hyperparameter_search import Search
-        from gcnsl.evaluation.hyperparameter_search import search as run_search
+        from gcnsl.auto.search import Search
+        from gcnsl.auto.search import search as run_search
 
         data = source.read_labelled(split=split, seed=seed, runs=max(runs, GEOM_GCN_RUNS), root=root)
         target = output or Path(f"{data.name}.toml")
         wanted = Search(
             base,
             data,
-            f"{data.name}, {split}",
             runs=runs,
             metric=metric or "accuracy",
             seed=seed,
@@ -103,9 +104,8 @@ def search(
     say_unused(data, [base])
     try:
         unit = "epoch" if jobs == 1 and cluster is None else "trial"
-        shown = progress("Searching", trials, unit=unit, quiet=quiet)
-        with workers(cluster, jobs, quiet=quiet) as executor, shown as bar:
-            finished = 0
+        with ExitStack() as opened:
+            bar, finished = opened.enter_context(progress("Searching", trials, unit=unit, quiet=quiet)), 0
 
             def tell(done: int, best: float | None) -> None:
                 nonlocal finished
@@ -113,12 +113,13 @@ def search(
                 news = f"{done}/{trials} trials" + (f", best {score(best)}" if best is not None else "")
                 bar.update(completed=done, text=news)
 
-            def show(run: int, epoch: "Epoch") -> None:
+            def show(job: "Job", epoch: "Epoch") -> None:
                 part = epoch.number / (epoch.number + epoch.remaining)
-                bar.update(completed=finished + (run + part) / runs)
+                bar.update(completed=finished + (job.run + part) / runs)
 
+            executor = opened.enter_context(workers(cluster, jobs, quiet=quiet, on_epoch=show))
             seconds = None if minutes is None else 60 * minutes
-            found = run_search(wanted, trials=trials, seconds=seconds, executor=executor, on_trial=tell, on_epoch=show)
+            found = run_search(wanted, trials=trials, seconds=seconds, executor=executor, on_trial=tell)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"the trials are in {study}; the same command continues from there") from None
     provenance = {

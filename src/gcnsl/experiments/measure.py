@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gcnsl.auto.search import Search, search
 from gcnsl.errors import InputError
 from gcnsl.evaluation.agreement import learned_agreement
-from gcnsl.evaluation.hyperparameter_search import Search, search
 from gcnsl.evaluation.outcome import Outcome, run_split
 from gcnsl.experiments.beyond import fixed_options, searched_method
 from gcnsl.experiments.result_store import RunResult
@@ -104,7 +104,6 @@ def search_run(
     storage: Path,
     root: Path | None = None,
     seconds: float | None = None,
-    on_epoch: Callable[..., None] | None = None,
 ) -> RunResult | None:
     """Search for hyper-parameters, or go on with a search that was interrupted.
 
@@ -119,7 +118,6 @@ def search_run(
     wanted = Search(
         searched_method(spec),
         data,
-        spec.dataset,
         runs=options["search_splits"],
         metric=spec.metric,
         seed=spec.seed,
@@ -134,7 +132,7 @@ def search_run(
         return seconds is not None and time.perf_counter() - began >= seconds
 
     try:
-        found = search(wanted, trials=trials, seconds=seconds, on_epoch=on_epoch)
+        found = search(wanted, trials=trials, seconds=seconds)
     except InputError:  # no trial was finished
         if is_late():
             return None

@@ -76,7 +76,7 @@ class Work:
 
     def trials_of(self, search: RunSpec) -> Path:
         """The file with the trials of a search that is not finished, beside the store."""
-        return self.store.with_name(f"{self.store.stem}-search-{search.key}.db")
+        return self.store.with_name(f"{self.store.stem}-search-{search.key}.jsonl")
 
 
 def missing_runs(specs: Iterable[RunSpec], results: Mapping[str, RunResult], *, retry: bool = False) -> list[RunSpec]:
@@ -210,7 +210,9 @@ def run_group(group: Group, work: Work) -> None:
                     return
                 store_or_rescue([result], store)
             if spec.task == "search":
-                work.trials_of(spec).unlink(missing_ok=True)
+                trials = work.trials_of(spec)
+                for file in (trials, trials.with_name(f".{trials.name}.lock")):
+                    file.unlink(missing_ok=True)
                 following = runs_after(result, work.runs)
     if following:
         run_group(following, work)
@@ -248,7 +250,7 @@ def measure_on(data: Data, first: RunSpec, work: Work) -> Callable[[RunSpec], Ru
     if first.task == "search":
         left = None if work.end == math.inf else work.seconds_left
         where: dict[str, Any] = {"device": work.device, "storage": work.trials_of(first), "root": work.root}
-        return partial(search_run, data=data, seconds=left, on_epoch=check_wanted, **where)
+        return partial(search_run, data=data, seconds=left, **where)
     method = resolve(first.method, options=dict(first.options))
     prepared = Preparations(method, data, seed=first.seed, device=work.device, root=work.root)
     return lambda spec: train_run(spec, prepared.on(spec.run), on_epoch=check_wanted)

@@ -1,22 +1,25 @@
+import json
 import math
 from dataclasses import replace
 from itertools import product
 
-import optuna
 import pandas as pd
 import pytest
 import torch
 
 from gcnsl import InputError, from_tables, synthetic
+from gcnsl.auto import search as module
+from gcnsl.auto.search import Search, search
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import TrainingDiverged
-from gcnsl.evaluation import hyperparameter_search as module
-from gcnsl.evaluation.hyperparameter_search import Search, search
 from gcnsl.methods import METHODS, find_method
 from gcnsl.methods.search_space import space_of
+from gcnsl.runs import jobs
+from gcnsl.runs.executor import ThisProcess
 from gcnsl.runs.processes import Processes
 
-from .fake_methods import fake_methods
+from ..evaluation.fake_methods import fake_methods
+from ..runs.fake_executor import FakeExecutor
 
 REAL = dict(METHODS)
 START = {"lr": 0.011, "epsilon": 0.8, "rounds": 1, "n_components": 35}
@@ -33,23 +36,23 @@ def quick(monkeypatch):
 @pytest.fixture
 def wanted(tmp_path):
     return Search(
-        find_method("gcn-sl"), DATA, "tiny", runs=2, seed=0, device="cpu", storage=tmp_path / "folder" / "search.db"
+        find_method("gcn-sl"), DATA, runs=2, seed=0, device="cpu", storage=tmp_path / "folder" / "search.jsonl"
     )
 
 
 def values(wanted: Search) -> list:
-    return [(trial.state.name, trial.value, trial.params) for trial in wanted.study().trials]
+    return [(trial.is_complete, trial.gains, trial.options) for trial in wanted.finished()]
 
 
 def test_a_grid_is_tried_in_full_and_no_further(wanted, monkeypatch) -> None:
     seen = []
 
-    def accuracy(prepared, **_):
-        method = prepared.method
+    def accuracy(_, done):
+        method = done.job.method
         seen.append((method.config.dropout, method.training.weight_decay, method.config.relu))
         return 0.5 + 0.1 * (seen[-1] == (0.0, 5e-4, False))
 
-    monkeypatch.setattr(module, "_validation_gain", accuracy)
+    monkeypatch.setattr(module, "_gain", accuracy)
     wanted = replace(wanted, method=REAL["h2gcn-1"].with_options(hidden_channels=7), grid=True, runs=1)
     search(wanted, trials=3)  # and then it was killed
     found = search(wanted, trials=100)
@@ -62,11 +65,11 @@ def test_a_grid_is_tried_in_full_and_no_further(wanted, monkeypatch) -> None:
 def test_few_combinations_are_all_tried_and_each_once(wanted, monkeypatch) -> None:
     seen = []
 
-    def accuracy(prepared, **_):
-        seen.append((prepared.method.config.relu, prepared.method.config.dropout))
+    def accuracy(_, done):
+        seen.append((done.job.method.config.relu, done.job.method.config.dropout))
         return 0.5 + 0.1 * (seen[-1] == (False, 0.3))
 
-    monkeypatch.setattr(module, "_validation_gain", accuracy)
+    monkeypatch.setattr(module, "_gain", accuracy)
     others = space_of("gcn").keys() - {"relu", "dropout"}
     wanted = replace(wanted, method=METHODS["gcn"], fixed=others, runs=1)
     assert wanted.combinations == 18
@@ -85,12 +88,12 @@ def test_a_method_without_options_is_tried_once(wanted) -> None:
 def test_what_is_not_searched_for_stays_as_at_the_start(wanted, monkeypatch) -> None:
     seen = []
 
-    def accuracy(prepared, **_):
-        method = prepared.method
+    def accuracy(_, done):
+        method = done.job.method
         seen.append((method.config.hidden_channels, method.config.heads, method.training.patience))
         return 0.5
 
-    monkeypatch.setattr(module, "_validation_gain", accuracy)
+    monkeypatch.setattr(module, "_gain", accuracy)
     monkeypatch.setitem(METHODS, "gat", REAL["gat"])
     search(replace(wanted, method=REAL["gat"].with_options(hidden_channels=7, heads=3, patience=3)), trials=1)
     assert set(seen) == {(7, 3, 3)}
@@ -98,7 +101,8 @@ def test_what_is_not_searched_for_stays_as_at_the_start(wanted, monkeypatch) -> 
 
 def test_epochs_are_told_with_the_run_they_belong_to(wanted) -> None:
     told = []
-    search(wanted, trials=1, on_epoch=lambda run, epoch: told.append((run, epoch.number)))
+    with ThisProcess(lambda job, epoch: told.append((job.run, epoch.number))) as executor:
+        search(wanted, trials=1, executor=executor)
     assert told == [(run, number) for run in range(2) for number in range(1, 5)]
 
 
@@ -125,7 +129,7 @@ def test_a_search_finds_something_and_goes_on_where_it_was(wanted) -> None:
 
 def test_the_start_and_the_defaults_are_tried_first(wanted) -> None:
     search(replace(wanted, method=wanted.method.with_options(**START)), trials=2)
-    tried = [trial.user_attrs["options"] for trial in wanted.study().trials]
+    tried = [trial.options for trial in wanted.finished()]
     assert tried[0].items() >= START.items()
     defaults = METHODS["gcn-sl-cc"].options()
     assert tried[1] == {name: defaults[name] for name in space_of("gcn-sl-cc")}
@@ -134,13 +138,13 @@ def test_the_start_and_the_defaults_are_tried_first(wanted) -> None:
 def test_candidates_are_tried_next(wanted) -> None:
     start = wanted.method.with_options(**START)
     search(replace(wanted, method=start, candidates=[{"epsilon": 0.77}, {"rounds": 3}]), trials=3)
-    tried = [trial.user_attrs["options"] for trial in wanted.study().trials[:3]]
+    tried = [trial.options for trial in wanted.finished()[:3]]
     assert tried[1] == tried[0] | {"epsilon": 0.77}
     assert tried[2] == tried[0] | {"rounds": 3}
 
 
 def test_the_same_seed_makes_the_same_search(wanted, tmp_path) -> None:
-    other = replace(wanted, storage=tmp_path / "other.db")
+    other = replace(wanted, storage=tmp_path / "other.jsonl")
     search(wanted, trials=4)
     search(other, trials=4)
     assert values(wanted) == values(other)
@@ -151,12 +155,11 @@ def test_a_first_choice_that_was_killed_is_tried_again(wanted, monkeypatch) -> N
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_validation_gain", killed)
+        patch.setattr(module, "_gain", killed)
         with pytest.raises(KeyboardInterrupt):
             search(replace(wanted, method=wanted.method.with_options(lr=0.011)), trials=1)
     search(replace(wanted, method=wanted.method.with_options(lr=0.011)), trials=2)
-    done = [trial.user_attrs["options"]["lr"] for trial in wanted.study().trials if trial.state.name == "COMPLETE"]
-    assert 0.011 in done
+    assert 0.011 in [trial.options["lr"] for trial in wanted.finished()]
 
 
 def test_a_trial_that_needs_too_much_memory_does_not_end_the_search(wanted, monkeypatch) -> None:
@@ -168,7 +171,7 @@ def test_a_trial_that_needs_too_much_memory_does_not_end_the_search(wanted, monk
             raise torch.OutOfMemoryError("CUDA out of memory")
         return 0.5
 
-    monkeypatch.setattr(module, "_validation_gain", accuracy)
+    monkeypatch.setattr(module, "_gain", accuracy)
     assert search(replace(wanted, runs=1), trials=2).trials == 2
     assert len(calls) == 3
 
@@ -177,8 +180,8 @@ def test_nothing_fits_into_memory(wanted, monkeypatch) -> None:
     def accuracy(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(module, "_validation_gain", accuracy)
-    with pytest.raises(InputError, match=r"no trial was finished: allow more time than seconds\(None\), or a device"):
+    monkeypatch.setattr(module, "_gain", accuracy)
+    with pytest.raises(InputError, match=r"no trial was finished \(not enough memory\): allow more time, or a device"):
         search(wanted, trials=2)
 
 
@@ -208,12 +211,12 @@ def test_searches_with_other_data_splits_or_options_are_others(wanted, monkeypat
         replace(wanted, fixed=["lr"]),
         replace(wanted, method=METHODS["gcn"]),
     ]
-    names = [other.study().study_name for other in others]
+    names = [other.identity for other in others]
     assert len(set(names)) == len(others)
     searched = replace(wanted, method=method.with_options(lr=0.123), candidates=[{"lr": 0.1}], data=DATA.clone())
-    assert searched.study().study_name == names[0], "where it begins does not matter"
+    assert searched.identity == names[0], "where it begins does not matter"
     monkeypatch.setattr("gcnsl.identity.__version__", "9.9")
-    assert wanted.study().study_name not in names
+    assert replace(wanted).identity not in names
 
 
 def test_trials_with_another_table_do_not_count(tmp_path) -> None:
@@ -223,14 +226,15 @@ def test_trials_with_another_table_do_not_count(tmp_path) -> None:
 
     def found(nodes, **options):
         data = with_random_split(from_tables(nodes, pd.DataFrame(edges, columns=["source", "target"]), **options))
-        wanted = Search(find_method("mlp"), data, "own", runs=1, device="cpu", storage=tmp_path / "search.db")
-        return search(wanted, trials=2), len(wanted.study().trials)
+        wanted = Search(find_method("mlp"), data, runs=1, device="cpu", storage=tmp_path / "search.jsonl")
+        return search(wanted, trials=2), len(wanted.finished())
 
     first = found(nodes)
     assert first[1] == 2
     assert [found(nodes, drop=["colour"])[1], found(nodes, drop=["size"])[1], found(other)[1]] == [2, 2, 2]
     assert found(nodes) == first, "and those of this one are still there"
-    assert len(optuna.study.get_all_study_names(f"sqlite:///{tmp_path}/search.db")) == 4
+    records = [json.loads(line) for line in (tmp_path / "search.jsonl").read_text().splitlines()]
+    assert len({record["search"] for record in records}) == 4
 
 
 def test_test_nodes_are_never_looked_at(wanted, tmp_path) -> None:
@@ -240,21 +244,21 @@ def test_test_nodes_are_never_looked_at(wanted, tmp_path) -> None:
     data.test_mask = torch.zeros_like(DATA.test_mask)
     data.test_mask[0] = True
     wanted = replace(wanted, runs=1)
-    blind = replace(wanted, data=data, storage=tmp_path / "blind.db")
+    blind = replace(wanted, data=data, storage=tmp_path / "blind.jsonl")
     assert search(wanted, trials=3) == search(blind, trials=3)
 
 
 def test_a_trial_that_falls_behind_is_given_up(wanted, monkeypatch) -> None:
     seen = []
 
-    def accuracy(prepared, *, run, **_):
-        seen.append(run)
+    def accuracy(_, done):
+        seen.append(done.job.run)
         return 0.9 if len(seen) <= 10 else 0.1
 
-    monkeypatch.setattr(module, "_validation_gain", accuracy)
+    monkeypatch.setattr(module, "_gain", accuracy)
     found = search(wanted, trials=7)
     assert found.trials == 7
-    assert [state for state, *_ in values(wanted)] == ["COMPLETE"] * 5 + ["PRUNED"] * 2
+    assert [is_complete for is_complete, *_ in values(wanted)] == [True] * 5 + [False] * 2
     assert len(seen) == 5 * 2 + 2
     assert found.score == 0.9
 
@@ -263,7 +267,7 @@ def test_divergence_is_no_accuracy(wanted, monkeypatch) -> None:
     def diverge(*_, **__):
         raise TrainingDiverged("nan")
 
-    monkeypatch.setattr(module, "run_split", diverge)
+    monkeypatch.setattr(jobs, "fit", diverge)
     assert search(wanted, trials=2).score == 0
 
 
@@ -291,7 +295,7 @@ def test_what_is_undefined_is_never_best(wanted, monkeypatch, metric) -> None:
 
 
 def test_of_a_start_without_a_complete_trial_nothing_is_known(wanted, monkeypatch) -> None:
-    monkeypatch.setattr(module, "_validation_gain", lambda prepared, **_: 0.5)
+    monkeypatch.setattr(module, "_gain", lambda *_: 0.5)
     inside, outside = (REAL["h2gcn-1"].with_options(weight_decay=decay) for decay in (1e-5, 0.1))
     assert search(replace(wanted, method=inside, grid=True, runs=1), trials=100).start == 0.5
     assert search(replace(wanted, method=outside, grid=True, runs=1), trials=100).start is None
@@ -299,15 +303,45 @@ def test_of_a_start_without_a_complete_trial_nothing_is_known(wanted, monkeypatc
 
 def test_fewer_splits_than_runs_are_used_again_with_other_seeds(wanted, monkeypatch) -> None:
     seen = []
-    monkeypatch.setattr(module, "_validation_gain", lambda prepared, *, run, seed, **_: seen.append((run, seed)) or 0.5)
+    monkeypatch.setattr(module, "_gain", lambda _, done: seen.append((done.job.split, done.job.seed)) or 0.5)
     search(replace(wanted, runs=5, seed=2), trials=1)
     assert seen == [(0, 2), (1, 3), (2, 4), (0, 5), (1, 6)]
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_others_can_do_the_work(wanted, slots) -> None:
+    executor = FakeExecutor(slots=slots, lost={("1", 0)})
+    found = search(wanted, trials=6, executor=executor)
+    assert found.trials == len(wanted.finished()) == 6
+    assert executor.most_under_way == slots
+    assert executor.calls_sent == 1, "the graph is not sent with every run"
+    assert {len(trial.gains) for trial in wanted.finished() if trial.is_complete} == {2}
+
+
+def test_an_error_that_all_trials_would_have_is_raised(wanted, monkeypatch) -> None:
+    def refuse(*_, **__):
+        raise InputError("why")
+
+    monkeypatch.setattr(jobs, "prepare", refuse)
+    with pytest.raises(InputError, match="why"):
+        search(wanted, trials=3)
+
+
+def test_the_trials_of_an_earlier_version_are_refused(wanted, tmp_path) -> None:
+    (tmp_path / "search.db").write_bytes(b"SQLite format 3\0 and more")
+    with pytest.raises(InputError, match=r"search\.db holds trials of gcnsl 0\.2\.0: give another file"):
+        search(replace(wanted, storage=tmp_path / "search.db"), trials=1)
+
+
+def test_a_value_beyond_the_range_is_tried_and_the_search_goes_on_after_it(wanted) -> None:
+    wanted = replace(wanted, method=wanted.method.with_options(lr=3.0))
+    assert [search(wanted, trials=trials).trials for trials in (1, 3)] == [1, 3]
 
 
 def test_several_processes_share_a_search(tmp_path) -> None:
     data = with_random_split(synthetic(n=30, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=1)
     wanted = Search(
-        REAL["gcn-sl-cc"].with_options(epochs=4), data, "tiny", runs=1, device="cpu", storage=tmp_path / "search.db"
+        REAL["gcn-sl-cc"].with_options(epochs=4), data, runs=1, device="cpu", storage=tmp_path / "search.jsonl"
     )
     with Processes(2) as executor:
         found = search(wanted, trials=3, executor=executor)
