@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from gcnsl import from_arrays, synthetic
+from gcnsl import from_arrays
 from gcnsl.auto import candidates
 from gcnsl.auto.candidates import DEEP, FIXED, PER_ENTRY, TURNS, Candidate, FitCosts, Proposals, portfolio
 from gcnsl.methods import METHODS, find_method
 from gcnsl.methods.search_space import space_of, starts_of
-from gcnsl.sparse import pairs_in_two_steps
 
 from .cases import fake_fit, small_problem
 
@@ -53,13 +52,6 @@ def test_facts_of_the_graph_decide(monkeypatch) -> None:
     assert "h2gcn-2" not in [candidate.method for candidate in portfolio(graph())]
 
 
-def test_walks_of_two_steps_are_counted() -> None:
-    data = synthetic(n=30, h=0.5, classes=2, degree=4, features=3, seed=0)
-    dense = torch.zeros(30, 30)
-    dense[tuple(data.edge_index)] = 1
-    assert pairs_in_two_steps(data.edge_index, 30) == int((dense @ dense).sum(dim=1).clamp(max=30).sum())
-
-
 def test_an_option_at_its_default_makes_no_other_candidate() -> None:
     default = find_method("gcn").options()["lr"]
     assert Candidate("one", "gcn") == Candidate("other", "gcn", {"lr": default})
@@ -94,10 +86,6 @@ def test_estimates_follow_the_machine_and_the_size(seconds, features) -> None:
     assert costs.least_seconds(GCN, fits) < costs.least_seconds(deep, fits) <= DEEP * costs.least_seconds(GCN, fits)
 
 
-def test_nothing_is_known_before_the_first_fit() -> None:
-    assert FitCosts(small_problem().graph).least_seconds(GCN, []) == 0
-
-
 def test_the_best_methods_have_most_turns_until_there_are_enough() -> None:
     proposals = Proposals(6, seed=0)
     asked = [proposals.ask(["gcn", "mlp", "sage"]) for _ in range(7)]
@@ -108,10 +96,6 @@ def test_the_best_methods_have_most_turns_until_there_are_enough() -> None:
     for candidate in asked[:-1]:
         assert candidate.options.keys() == space_of(candidate.method).keys()
         candidate.resolved.options()
-
-
-def test_nothing_is_proposed_without_a_method() -> None:
-    assert Proposals(3, seed=0).ask([]) is None
 
 
 def test_suggestions_follow_what_was_told() -> None:

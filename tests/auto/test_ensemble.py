@@ -199,13 +199,6 @@ def test_the_log_loss_leads_where_there_are_few_nodes(n, accuracy_leads) -> None
     assert Judge("roc-auc").merit(often_right, y).first == Judge("roc-auc").value(often_right, y)
 
 
-def test_less_is_better_for_a_loss() -> None:
-    y = np.arange(400) % 2
-    good, bad = sure(y, y >= 0, 0.9), sure(y, y >= 0, 0.6)
-    for metric in ("accuracy", "log-loss"):
-        assert Judge(metric).merit(good, y) > Judge(metric).merit(bad, y), "between equal accuracies the loss decides"
-
-
 def test_what_is_not_defined_is_worst() -> None:
     y = np.zeros(5, dtype=int)
     assert Judge("roc-auc").merit(sure(y, y == 0, 0.9), y).first == -math.inf

@@ -1,13 +1,11 @@
-import json
 import math
 from dataclasses import replace
 from itertools import product
 
-import pandas as pd
 import pytest
 import torch
 
-from gcnsl import InputError, from_tables, synthetic
+from gcnsl import InputError, synthetic
 from gcnsl.auto import search as module
 from gcnsl.auto.search import Search, search
 from gcnsl.datasets import with_random_split
@@ -16,7 +14,6 @@ from gcnsl.methods import METHODS, find_method
 from gcnsl.methods.search_space import space_of
 from gcnsl.runs import jobs
 from gcnsl.runs.executor import ThisProcess
-from gcnsl.runs.processes import Processes
 
 from ..evaluation.fake_methods import fake_methods
 from ..runs.fake_executor import FakeExecutor
@@ -85,20 +82,6 @@ def test_a_method_without_options_is_tried_once(wanted) -> None:
     assert (found.options, found.trials, found.start) == ({}, 1, found.score)
 
 
-def test_what_is_not_searched_for_stays_as_at_the_start(wanted, monkeypatch) -> None:
-    seen = []
-
-    def accuracy(_, done):
-        method = done.job.method
-        seen.append((method.config.hidden_channels, method.config.heads, method.training.patience))
-        return 0.5
-
-    monkeypatch.setattr(module, "_gain", accuracy)
-    monkeypatch.setitem(METHODS, "gat", REAL["gat"])
-    search(replace(wanted, method=REAL["gat"].with_options(hidden_channels=7, heads=3, patience=3)), trials=1)
-    assert set(seen) == {(7, 3, 3)}
-
-
 def test_epochs_are_told_with_the_run_they_belong_to(wanted) -> None:
     told = []
     with ThisProcess(lambda job, epoch: told.append((job.run, epoch.number))) as executor:
@@ -127,20 +110,14 @@ def test_a_search_finds_something_and_goes_on_where_it_was(wanted) -> None:
     assert second.score >= first.score
 
 
-def test_the_start_and_the_defaults_are_tried_first(wanted) -> None:
-    search(replace(wanted, method=wanted.method.with_options(**START)), trials=2)
+def test_the_start_candidates_and_the_defaults_are_tried_first(wanted) -> None:
+    start = wanted.method.with_options(**START)
+    search(replace(wanted, method=start, candidates=[{"epsilon": 0.77}]), trials=3)
     tried = [trial.options for trial in wanted.finished()]
     assert tried[0].items() >= START.items()
     defaults = METHODS["gcn-sl-cc"].options()
-    assert tried[1] == {name: defaults[name] for name in space_of("gcn-sl-cc")}
-
-
-def test_candidates_are_tried_next(wanted) -> None:
-    start = wanted.method.with_options(**START)
-    search(replace(wanted, method=start, candidates=[{"epsilon": 0.77}, {"rounds": 3}]), trials=3)
-    tried = [trial.options for trial in wanted.finished()[:3]]
     assert tried[1] == tried[0] | {"epsilon": 0.77}
-    assert tried[2] == tried[0] | {"rounds": 3}
+    assert tried[2] == {name: defaults[name] for name in space_of("gcn-sl-cc")}
 
 
 def test_the_same_seed_makes_the_same_search(wanted, tmp_path) -> None:
@@ -217,24 +194,6 @@ def test_searches_with_other_data_splits_or_options_are_others(wanted, monkeypat
     assert searched.identity == names[0], "where it begins does not matter"
     monkeypatch.setattr("gcnsl.identity.__version__", "9.9")
     assert replace(wanted).identity not in names
-
-
-def test_trials_with_another_table_do_not_count(tmp_path) -> None:
-    colours, edges = ["red", "blue", "rare", "red", "blue", "red"] * 10, [(i, (i + 7) % 60) for i in range(60)]
-    nodes = pd.DataFrame({"id": range(60), "colour": colours, "size": range(60), "label": ["a", "b", "c"] * 20})
-    other = nodes.assign(colour=["red" if colour == "rare" else colour for colour in colours])
-
-    def found(nodes, **options):
-        data = with_random_split(from_tables(nodes, pd.DataFrame(edges, columns=["source", "target"]), **options))
-        wanted = Search(find_method("mlp"), data, runs=1, device="cpu", storage=tmp_path / "search.jsonl")
-        return search(wanted, trials=2), len(wanted.finished())
-
-    first = found(nodes)
-    assert first[1] == 2
-    assert [found(nodes, drop=["colour"])[1], found(nodes, drop=["size"])[1], found(other)[1]] == [2, 2, 2]
-    assert found(nodes) == first, "and those of this one are still there"
-    records = [json.loads(line) for line in (tmp_path / "search.jsonl").read_text().splitlines()]
-    assert len({record["search"] for record in records}) == 4
 
 
 def test_test_nodes_are_never_looked_at(wanted, tmp_path) -> None:
@@ -338,16 +297,6 @@ def test_a_value_beyond_the_range_is_tried_and_the_search_goes_on_after_it(wante
     assert [search(wanted, trials=trials).trials for trials in (1, 3)] == [1, 3]
 
 
-def test_several_processes_share_a_search(tmp_path) -> None:
-    data = with_random_split(synthetic(n=30, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=1)
-    wanted = Search(
-        REAL["gcn-sl-cc"].with_options(epochs=4), data, runs=1, device="cpu", storage=tmp_path / "search.jsonl"
-    )
-    with Processes(2) as executor:
-        found = search(wanted, trials=3, executor=executor)
-    assert found.trials == 3
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -362,14 +311,10 @@ def test_bad_arguments(wanted, options, message) -> None:
         replace(wanted, **options)
 
 
-def test_no_time(wanted) -> None:
-    with pytest.raises(InputError, match=r"seconds\(0\) must be > 0"):
-        search(wanted, trials=1, seconds=0)
-
-
-def test_no_trials(wanted) -> None:
-    with pytest.raises(InputError, match=r"trials\(0\) must be >= 1"):
-        search(wanted, trials=0)
+@pytest.mark.parametrize("limits", [{"trials": 1, "seconds": 0}, {"trials": 0}])
+def test_no_time_and_no_trials(wanted, limits) -> None:
+    with pytest.raises(InputError, match=r"\(0\) must be >"):
+        search(wanted, **limits)
 
 
 def test_another_metric_decides_in_training_and_is_not_searched_for(wanted) -> None:

@@ -278,15 +278,6 @@ def test_training_ends_in_time_for_the_end(least, monkeypatch) -> None:
     assert selected.blend.history.seconds <= 66 - kept, "which leaves the time for the end"
 
 
-def test_single_is_one_model() -> None:
-    problem = small_problem(quality="fast")
-    selected = select(problem, AutoSettings(quality="fast", single=True), problem.graph, minutes=5)
-    (member,) = selected.blend.members
-    assert len(member.fits) == 1
-    assert selected.leaderboard["model"].iloc[0] == member.name
-    assert selected.leaderboard["verdict"].iloc[0] == "chosen"
-
-
 @pytest.fixture
 def race(tmp_path) -> tuple[Race, Journal]:
     """The cheap candidates have completed three folds, the others two."""

@@ -62,7 +62,7 @@ def test_search_on_a_graph_of_one_s_own(gcnsl, tmp_path, monkeypatch) -> None:
     assert len(searches) == 2, "with directions it is another graph"
 
 
-@pytest.mark.parametrize("method", ["label-propagation", "logistic", "boosted-trees", "twins"])
+@pytest.mark.parametrize("method", ["label-propagation", "boosted-trees"])
 def test_models_that_are_no_networks_are_searched_too(gcnsl, people, tmp_path, method) -> None:
     settings = tmp_path / "mine.toml"
     where = ("-o", settings, "--study", tmp_path / "search.jsonl")

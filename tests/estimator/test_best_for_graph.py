@@ -179,14 +179,16 @@ def test_the_ensemble_is_kept_if_distillation_is_interrupted(data, monkeypatch, 
     assert isinstance(NodeClassifier.load(tmp_path / "model").fitted_, Blend)
 
 
-def test_an_interrupted_single_model_can_be_continued(data, tmp_path) -> None:
+@pytest.mark.parametrize("single", [False, True])
+def test_an_interruption_leaves_a_classifier_that_can_be_continued(data, tmp_path, single) -> None:
     def interrupt(progress) -> None:
         if progress.fits == 4:
             raise KeyboardInterrupt
 
-    classifier = NodeClassifier("auto", **OPTIONS, single=True, on_epoch=interrupt, checkpoint=tmp_path / "journal")
-    with pytest.raises(Interrupted):
+    classifier = NodeClassifier("auto", **OPTIONS, single=single, on_epoch=interrupt, checkpoint=tmp_path / "journal")
+    with pytest.raises(Interrupted, match="after 4 models"):
         classifier.fit_graph(data)
+    assert classifier.predict().shape == (90,)
     classifier.save(tmp_path / "model")
     assert classifier.history_.stopped == "interrupted"
     assert (tmp_path / "journal").is_dir()
@@ -197,18 +199,6 @@ def test_an_explanation_says_whose_reasons_it_gives(data) -> None:
     explanation = explain(classifier, 5)
     assert any(candidate.name in explanation.method for candidate in QUICK)
     assert list(explanation.probabilities.values()) == pytest.approx(sorted(classifier.predict_proba()[5])[::-1])
-
-
-def test_an_interruption_leaves_a_classifier(data) -> None:
-    def interrupt(progress) -> None:
-        if progress.fits == 4:
-            raise KeyboardInterrupt
-
-    classifier = NodeClassifier("auto", **OPTIONS, on_epoch=interrupt)
-    with pytest.raises(Interrupted, match="after 4 models"):
-        classifier.fit_graph(data)
-    assert classifier.history_.stopped == "interrupted"
-    assert classifier.predict().shape == (90,)
 
 
 def test_options_are_those_of_the_selection(data) -> None:

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import deque
 from pathlib import Path
@@ -15,7 +14,7 @@ import torch
 from gcnsl import InputError
 from gcnsl.runs import processes
 from gcnsl.runs.executor import Crew, TooSlow, WorkerLost
-from gcnsl.runs.processes import Processes, WorkerWarning, thread_environment, threads_of_each, watching
+from gcnsl.runs.processes import Processes, WorkerWarning, thread_environment, threads_of_each
 
 
 @pytest.fixture(autouse=True)
@@ -33,28 +32,6 @@ def test_workers_share_the_cores(monkeypatch) -> None:
     monkeypatch.setattr("gcnsl.runs.processes.cpu_count", lambda: 16)
     assert [threads_of_each(jobs) for jobs in (1, 4, 5, 32)] == [16, 4, 3, 1]
     assert thread_environment(3)["OMP_NUM_THREADS"] == "3"
-
-
-def test_one_looks_now_and_then_and_once_more_at_the_end() -> None:
-    looks, enough = [], threading.Event()
-
-    def look() -> None:
-        looks.append(threading.current_thread())
-        if len(looks) == 3:
-            enough.set()
-
-    with watching(look, every=0.01):
-        assert enough.wait(10)
-        before_the_end = len(looks)
-    assert len(looks) > before_the_end
-    assert threading.main_thread() not in looks
-
-
-def test_a_look_follows_an_error_too() -> None:
-    looks = []
-    with pytest.raises(ValueError, match="work"), watching(lambda: looks.append(1), every=60):
-        raise ValueError("work")
-    assert looks == [1]
 
 
 class Counting:

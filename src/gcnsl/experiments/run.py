@@ -7,6 +7,7 @@ import math
 import os
 import random
 import tempfile
+import threading
 import time
 import warnings
 from collections import deque
@@ -34,7 +35,7 @@ from gcnsl.experiments.spec import RunSpec
 from gcnsl.methods import resolve
 from gcnsl.runs.executor import WorkerLost, check_wanted
 from gcnsl.runs.jobs import Preparations
-from gcnsl.runs.processes import Processes, watching
+from gcnsl.runs.processes import Processes
 from gcnsl.training import choose_device
 
 GPU_JOBS = 16
@@ -281,3 +282,22 @@ def _watch(specs: Sequence[RunSpec], store: Path, on_result: OnResult | None) ->
 def _finished(path: Path) -> dict[str, tuple[Status, str]]:
     with ResultStore(path) as store:
         return store.finished()
+
+
+@contextmanager
+def watching(look: Callable[[], None], *, every: float) -> Iterator[None]:
+    """While the block runs, call ``look`` in another thread every so many seconds, and once more at the end."""
+    over = threading.Event()
+
+    def keep_looking() -> None:
+        while not over.wait(every):
+            look()
+        look()
+
+    thread = threading.Thread(target=keep_looking)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -21,7 +21,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.pool import ExceptionWithTraceback  # type: ignore[attr-defined]  # it keeps a traceback as text
 from queue import SimpleQueue
@@ -336,22 +336,3 @@ def _receive(file: IO[bytes]) -> bytes:
     if not size or len(message) < size:
         raise EOFError("the other process has ended")
     return message
-
-
-@contextmanager
-def watching(look: Callable[[], None], *, every: float) -> Iterator[None]:
-    """While the block runs, call ``look`` in another thread every so many seconds, and once more at the end."""
-    over = threading.Event()
-
-    def keep_looking() -> None:
-        while not over.wait(every):
-            look()
-        look()
-
-    thread = threading.Thread(target=keep_looking)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
