@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from gcnsl import from_arrays
+from gcnsl import from_arrays, synthetic
 from gcnsl.auto import candidates
 from gcnsl.auto.candidates import DEEP, FIXED, PER_ENTRY, TURNS, Candidate, FitCosts, Proposals, portfolio
 from gcnsl.methods import METHODS, find_method
 from gcnsl.methods.search_space import space_of, starts_of
+from gcnsl.sparse import pairs_in_two_steps
 
 from .cases import fake_fit, small_problem
 
@@ -124,3 +125,10 @@ def test_what_searches_try_first_is_proposed_first() -> None:
         candidate = proposals.ask(["gcn-sl-plus"])
         assert candidate.resolved == METHODS["gcn-sl-plus"].with_options(**start)
         proposals.tell(candidate, 0.5)
+
+
+def test_walks_of_two_steps_are_counted() -> None:
+    data = synthetic(n=30, h=0.5, classes=2, degree=4, features=3, seed=0)
+    dense = torch.zeros(30, 30)
+    dense[tuple(data.edge_index)] = 1
+    assert pairs_in_two_steps(data.edge_index, 30) == int((dense @ dense).sum(dim=1).clamp(max=30).sum())
