@@ -3,7 +3,7 @@ import json
 import pytest
 
 from gcnsl import cli
-from gcnsl.auto.search import Found
+from gcnsl.auto.search import SearchResult
 from gcnsl.cli import console
 from gcnsl.methods import METHODS, resolve
 from gcnsl.methods.resolver import read_settings
@@ -98,7 +98,7 @@ def test_the_metric_judges_and_is_written_down(gcnsl, people, tmp_path) -> None:
 )
 def test_whether_it_was_worth_it(gcnsl, people, tmp_path, monkeypatch, case) -> None:
     metric, score, start, words = case
-    found = Found({"lr": 0.1}, score, start, 7)
+    found = SearchResult({"lr": 0.1}, score, start, 7)
     monkeypatch.setattr("gcnsl.auto.search.search", lambda *_, **__: found)
     assert words in gcnsl("search", *people, "--metric", metric, "-o", tmp_path / "x.toml")[1]
 

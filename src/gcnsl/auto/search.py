@@ -160,7 +160,7 @@ class Trial(NamedTuple):
     is_complete: bool
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The best of a search.
 
     Attributes:
@@ -183,7 +183,7 @@ def search(
     seconds: float | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, float | None], None] | None = None,
-) -> Found:
+) -> SearchResult:
     """Search until there are so many trials, those of earlier calls and those given up counted, and return the best.
 
     Args:
@@ -291,7 +291,7 @@ class _Trials:
         split = run % split_count(wanted.data)
         return Job(name=number, run=run, method=one.method, split=split, seed=wanted.seed + run)
 
-    def found(self) -> Found:
+    def found(self) -> SearchResult:
         """The best so far."""
         if self.best is None:
             why = f" ({self._failed[-1]})" if self._failed else ""
@@ -300,7 +300,7 @@ class _Trials:
         gain, own = METRICS[wanted.metric].gain, wanted.searched(wanted.method)
         best = max(complete, key=lambda trial: trial.gains[-1])
         start = next((gain(trial.gains[-1]) for trial in complete if trial.options == own), None)
-        return Found(best.options, self.best, start, len(self.done))
+        return SearchResult(best.options, self.best, start, len(self.done))
 
 
 def _parse(record: Record) -> tuple[str, Trial]:

@@ -16,7 +16,7 @@ from gcnsl.cli.quality_tables import remark_on_imbalance
 from gcnsl.cli.worker_options import ClusterOption, check_workers, workers
 
 if TYPE_CHECKING:
-    from gcnsl.auto.search import Found
+    from gcnsl.auto.search import SearchResult
     from gcnsl.runs.jobs import Job
     from gcnsl.training import Epoch
     from gcnsl.training.metrics import Metric
@@ -143,7 +143,7 @@ def search(
     say("Settings", target, where=out)
 
 
-def _against_start(found: "Found", metric: "Metric") -> str:
+def _against_start(found: "SearchResult", metric: "Metric") -> str:
     """Whether the search was worth it, in half a sentence."""
     if found.start is None:
         return "how the settings without a search do is not known, because no trial of them was finished."

@@ -1,7 +1,4 @@
-"""What users do with several runs: train on splits, compare methods, search for hyper-parameters, judge differences.
-
-The search is not imported here: it alone needs Optuna.
-"""
+"""What users do with several runs: train on splits, compare methods, judge differences."""
 
 from gcnsl.evaluation.comparison import Comparison, compare
 from gcnsl.evaluation.imbalance import find_imbalance
