@@ -1,17 +1,18 @@
+"""Claims are judged by runs, and noise shows nothing."""
+
 import math
 from dataclasses import replace
-from typing import get_args
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
-from gcnsl.experiments.claimed_differences import COMPARISONS
 from gcnsl.experiments.claims import (
+    COMPARISONS,
     Claim,
     Finding,
-    Verdict,
     _outcome,
     difference,
     judge,
@@ -20,10 +21,9 @@ from gcnsl.experiments.claims import (
     to_markdown,
     worst_first,
 )
-from gcnsl.experiments.plan import EXPERIMENTS, PlannedCell, Scope, plan
-from gcnsl.experiments.result_store import by_key
-from gcnsl.experiments.result_tables import TableCell, make_tables
-from gcnsl.experiments.spec import RunSpec
+from gcnsl.experiments.plan import EXPERIMENTS, MERGES, PlannedCell, Scope, plan
+from gcnsl.experiments.records import RunSpec, by_key
+from gcnsl.experiments.tables import TableCell, make_tables
 
 from .cases import result
 from .plausible import plausible_results
@@ -73,12 +73,23 @@ def test_verdicts(outcomes, verdict) -> None:
     claim = Claim("x", "y", "random splits", findings, planned=len(outcomes))
     assert claim.verdict == verdict
     assert claim.summary.endswith(f"(of {len(outcomes)}, random splits)")
+    more = replace(claim, planned=5)
+    assert more.verdict == (verdict if verdict != "holds" else "holds so far")
+    assert more.summary.endswith(f"(of 5, {5 - len(outcomes)} not run, random splits)")
 
 
-def test_what_is_not_run_holds_at_most_so_far() -> None:
-    claim = Claim("x", "y", "random splits", (Finding("z", True), Finding("z", True)), planned=5)
-    assert claim.verdict == "holds so far"
-    assert claim.summary == "2 for it (of 5, 3 not run, random splits)"
+def test_variants_of_a_claim_come_together_the_worst_claim_first() -> None:
+    made = [
+        Claim(text, "y", variant, (Finding("z", outcome),), 1)
+        for variant in ("random splits", "Geom-GCN's splits")
+        for text, outcome in (("good", True), ("A* fails", False), ("open", None))
+    ]
+    together = worst_first(made)
+    assert [[claim.text for claim in same] for same in together] == [["A* fails"] * 2, ["open"] * 2, ["good"] * 2]
+    assert [claim.variant for claim in together[0]] == ["random splits", "Geom-GCN's splits"]
+    text = to_markdown(made)
+    assert text.index("- A\\* fails (y of the paper):\n  - **does not hold**: 1 against it") < text.index("- good")
+    assert text.count("    - z\n") == 2, "what is against a claim is listed"
 
 
 @pytest.mark.parametrize(
@@ -139,33 +150,6 @@ def test_a_method_that_gains_from_a_star_and_one_that_does_not(claims) -> None:
     assert find(judged, "A* does not hurt").verdict == "does not hold"
     assert "70.2 : 60.2" not in find(judged, "A* helps").findings[0].text
     assert "60.2 : 70.2 (-10.00 ± 0.00)" in find(judged, "A* helps").findings[0].text
-
-
-def test_parts_of_gcn_sl_plus_that_help_and_that_do_not(claims) -> None:
-    def without(spec, metrics):
-        options = dict(spec.options)
-        if spec.task == "search" or spec.method != "gcn-sl-plus":
-            return metrics
-        lost = 0.1 * (not options["neighbours_heads"]) * (spec.dataset in ("chameleon", "squirrel"))
-        lost -= 0.1 * (not options["structure_branch"]) * (spec.dataset == "squirrel")
-        return metrics | {"test": 0.7 + 0.001 * spec.run - lost}
-
-    judged = claims(without, names=["beyond"], datasets=["chameleon", "squirrel", "cora"])
-    usual = "each graph's usual splits"
-    head = find(judged, "learned graph on neighbours makes GCN-SL+ better", usual)
-    assert (head.verdict, head.planned) == ("holds", 2)
-    assert head.origin == "our measure of the parts of GCN-SL+"
-    assert head.findings[1].text == (
-        "Squirrel (directed): GCN-SL+ vs GCN-SL+, without the head on neighbours, 70.2 : 60.2 (+10.00 ± 0.00)"
-    )
-    assert find(judged, "alone, without the structure branch, helps", usual).verdict == "holds"
-    assert find(judged, "structure branch makes GCN-SL+ better", usual).verdict == "does not hold"
-    assert find(judged, "contrastive term makes GCN-SL+ better", usual).verdict == "not shown"
-    others = find(judged, "learned graph on neighbours does not make GCN-SL+ worse", usual)
-    assert (others.verdict, others.planned) == ("holds so far", 3)
-    directions = [claim for claim in judged if claim.text.startswith("Keeping directions")]
-    assert [claim.planned for claim in directions] == [2], "Cora has none, and the filtered graphs are not run"
-    assert len(find(judged, "better than every other method", usual).findings) > 2
 
 
 def test_reached_and_outdone(claims) -> None:
@@ -278,27 +262,20 @@ def test_a_claim_is_counted_once(variants, kind) -> None:
     assert sum(counts.values()) == 1
 
 
-def test_variants_of_a_claim_come_together_the_worst_claim_first(claims) -> None:
-    def hurts(spec, metrics):
-        return metrics | {"test": 0.7 + 0.001 * spec.run - 0.1 * dict(spec.options)["use_reconnected"]}
+CLAIMED = [(name, claimed) for name, several in COMPARISONS.items() for claimed in several]
 
-    judged = claims(hurts, names=["ablation"]) + claims(hurts, names=["ablation"], paper_hparams=True)
-    together = worst_first(judged)
-    assert {len(same) for same in together} == {2}
-    assert [claim.variant for claim in together[0]] == [
-        "random splits",
-        "random splits, the paper's own hyper-parameters",
-    ]
-    ranks = [get_args(Verdict).index(same[0].verdict) for same in together]
-    assert ranks == sorted(ranks, reverse=True)
-    assert len(set(ranks)) > 1
-    text = to_markdown(judged)
-    for claim in judged:
-        assert f"  - **{claim.verdict}**: {claim.summary}" in text
-        for finding in claim.findings:
-            listed = "    - {}\n".format(finding.text.replace("A*", "A\\*"))
-            assert (listed in text) == (finding.outcome is False)
-    assert any(finding.outcome is False for claim in judged for finding in claim.findings)
-    assert "corrected for overlapping training sets" in text
-    assert text.count("\n- ") == len(together)
-    assert "\n- A\\* helps on the WebKB and Wikipedia graphs (section 4.4 of the paper):\n" in text
+
+def test_the_paper_makes_eighteen_claims_each_once() -> None:
+    texts = [claimed.text for _, claimed in CLAIMED]
+    assert len(texts) == len(set(texts))
+    assert sum(claimed.of_paper for _, claimed in CLAIMED) == 18
+    assert COMPARISONS.keys() <= EXPERIMENTS.keys()
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_what_is_compared_is_planned(name) -> None:
+    planned = {(cell.row, cell.column) for cell in plan(name, Scope(runs=1)).cells}
+    for claimed in COMPARISONS[name]:
+        assert claimed.columns
+        for method, row, column in product(MERGES, [*claimed.more, *claimed.less], claimed.columns):
+            assert (row.format(method), column) in planned

@@ -1,13 +1,57 @@
+"""The paper's numbers, and which runs its tables are made of, and those beyond it."""
+
 from dataclasses import replace
 
 import pytest
 
-from gcnsl import InputError
-from gcnsl.experiments import paper
-from gcnsl.experiments.plan import COMPARED, OF_PAPER, Scope, plan
-from gcnsl.experiments.result_store import RunResult, by_key
+from gcnsl import load
+from gcnsl.experiments import beyond, paper
+from gcnsl.experiments.beyond import OTHERS, PARTS, PLACES, WHOLE, WIKIPEDIA, Place
+from gcnsl.experiments.plan import COMPARED, Scope, plan
+from gcnsl.experiments.records import RunResult, by_key
 from gcnsl.methods import METHODS, resolve
 from gcnsl.methods.resolver import write_settings
+
+
+def test_tables_are_complete() -> None:
+    for table in (paper.ACCURACY, paper.ABLATION):
+        assert all(cells.keys() == paper.DATASETS.keys() for cells in table.values())
+    assert len(paper.ACCURACY) == 9
+    assert len(paper.ABLATION) == 6
+    assert set(paper.CITATION + paper.WIKIPEDIA + paper.WEBKB) == paper.DATASETS.keys()
+    without = [
+        (method, dataset) for method, row in paper.ACCURACY.items() for dataset in row if row[dataset].std is None
+    ]
+    assert without == [("geom-gcn", dataset) for dataset in paper.DATASETS]
+
+
+def test_the_full_model_of_the_ablation_is_that_of_the_comparison_but_for_two_cells() -> None:
+    differ = {
+        (method, dataset): (number.mean, paper.ACCURACY[method][dataset].mean)
+        for method in ("gcn-sl-cc", "gcn-sl-av")
+        for dataset, number in paper.ABLATION[f"{method} A+A*"].items()
+        if number != paper.ACCURACY[method][dataset]
+    }
+    assert differ == {("gcn-sl-cc", "cora"): (88.8, 89.2), ("gcn-sl-av", "wisconsin"): (86.0, 86.1)}
+
+
+def test_bold_is_not_always_the_largest() -> None:
+    largest = {
+        dataset: max(paper.ACCURACY, key=lambda method, on=dataset: paper.ACCURACY[method][on].mean)
+        for dataset in paper.DATASETS
+    }
+    differ = {dataset: largest[dataset] for dataset in largest if largest[dataset] != paper.BOLD[dataset]}
+    assert differ == {"citeseer": "geom-gcn", "chameleon": "geom-gcn", "wisconsin": "h2gcn-1"}
+
+
+@pytest.mark.parametrize("dataset", paper.DATASETS)
+def test_hyperparameters_are_options_of_both_merges(dataset) -> None:
+    options = paper.hyperparameters(dataset)
+    assert len(options) == 13, "nine of the paper's, four where it is silent"
+    for name in ("gcn-sl-cc", "gcn-sl-av"):
+        assert METHODS[name].with_options(**options).options().items() >= options.items()
+    assert options["n_components"] <= options["n_anchors"] < paper.DATASETS[dataset].nodes
+
 
 pytestmark = pytest.mark.usefixtures("all_methods")
 
@@ -28,12 +72,6 @@ def test_counts(name, cells, runs) -> None:
     experiment = plan(name)
     assert len(experiment.cells) == cells
     assert len(experiment.specs) == len({spec.key for spec in experiment.specs}) == runs
-
-
-def test_experiments_share_runs() -> None:
-    every = {spec.key for name in OF_PAPER for spec in plan(name).specs}
-    new = 1600 + (640 - 160) + (320 - 160) + 0 + 60 + 72 + 1100
-    assert len(every) == new, "the full models of three tables and the learned graphs are runs of the accuracy table"
 
 
 def test_cells_have_the_paper_s_number() -> None:
@@ -114,12 +152,6 @@ def test_a_folder_of_settings_goes_before_the_published_ones_and_the_paper_s_bef
         assert options == METHODS["gcn-sl-cc"].options() | paper.hyperparameters(name)
 
 
-def test_beyond_the_paper_s_graphs_and_gcn_sl_the_usual_hyperparameters_stay() -> None:
-    for scope in (Scope(datasets=["debian", "texas"]), Scope(datasets=["debian", "texas"], paper_hparams=True)):
-        assert scope.method("gcn-sl-cc", "debian") == METHODS["gcn-sl-cc"]
-        assert scope.method("mlp", "texas") == resolve("mlp", benchmark="texas")
-
-
 def test_the_first_runs() -> None:
     scope = Scope(methods=["mlp"], datasets=["texas"], runs=12)
     for name in ("accuracy", "runtime"):
@@ -141,28 +173,67 @@ def test_parts() -> None:
     assert len(plan("accuracy", Scope(datasets=["texas"], runs=12)).specs) == len(COMPARED) * (12 + 10)
 
 
-@pytest.mark.parametrize(
-    ("scope", "message"),
-    [
-        ({"runs": 0}, r"runs\(0\) must be >= 1"),
-        ({"runs": 11, "splits": ["geom-gcn"]}, r"runs\(11\) must be from 1 to 10: there are no more geom-gcn splits"),
-        ({"trials": 0}, r"trials\(0\) must be >= 1"),
-        ({"seed": -1}, r"seed\(-1\) must be from 0 to 4294967295"),
-        ({"settings": "absent"}, r"settings\('absent'\) must be a folder"),
-        ({"methods": ["gnc"]}, r"method\('gnc'\) must be one of"),
-        ({"datasets": ["corra"]}, r"datasets\('corra'\) must be one of cora, "),
-        ({"splits": ["public"]}, r"splits\('public'\) does not exist for cora"),
-        (
-            {"splits": ["geom-gcn"], "datasets": ["debian"]},
-            r"splits\('geom-gcn'\) does not exist for debian: use random",
-        ),
-    ],
-)
-def test_bad_scopes_are_refused(scope, message) -> None:
-    with pytest.raises(InputError, match=message):
-        Scope(**scope)
+SQUIRREL = Place("squirrel", "geom-gcn", directed=True)
 
 
-def test_unknown_experiment() -> None:
-    with pytest.raises(InputError, match=r"experiment\('speed'\) must be one of accuracy, ablation"):
-        plan("speed")
+def search(name: str, place: Place = SQUIRREL, **fixed):
+    return beyond.search_spec(name, place, seed=3, trials=5, **fixed)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.column)
+def test_every_place_can_be_loaded(place, data_root) -> None:
+    data = load(place.dataset, split=place.split, directed=place.directed, root=data_root)
+    assert ("arc_index" in data) is place.directed
+    assert data.test_mask.shape == (data.num_nodes, 10)
+
+
+def test_places_of_a_graph() -> None:
+    assert [place.directed for place in beyond.places_of("squirrel")] == [True, False]
+    assert beyond.places_of("cornell") == [Place("cornell", "geom-gcn")]
+    assert beyond.places_of("twitch-ptbr") == [Place("twitch-ptbr", "random")]
+    assert beyond.places_of("synthetic-h0.3") == [Place("synthetic-h0.3", "random")]
+
+
+def test_parts_are_taken_away_on_five_graphs_and_directions_where_there_are_some() -> None:
+    rows = {place.column: dict(beyond.parts_of(WHOLE, place)) for place in PLACES}
+    assert [column for column, parts in rows.items() if parts] == [place.column for place in (*WIKIPEDIA, *OTHERS)]
+    assert PARTS.keys() - rows["cora"].keys() == {f"{WHOLE} -directions"}
+    assert rows["squirrel, directed"] == PARTS
+    assert dict(beyond.parts_of("mlp", SQUIRREL)) == {}
+
+
+def test_a_search_begins_with_the_defaults_and_not_with_published_settings() -> None:
+    options = dict(search("gcn-sl-cc", Place("texas", "geom-gcn")).options)
+    assert options == METHODS["gcn-sl-cc"].options() | {"search_trials": 5, "search_splits": 2}
+
+
+def test_what_is_fixed_is_not_searched_for() -> None:
+    assert beyond.fixed_options(search(WHOLE)) == []
+    for part in PARTS.values():
+        spec = search(WHOLE, **part)
+        assert beyond.fixed_options(spec) == [*part]
+        assert beyond.searched_method(spec) == METHODS[WHOLE].with_options(**part)
+        assert spec.key != search(WHOLE).key
+
+
+def test_directions_are_for_methods_that_use_them() -> None:
+    assert search(WHOLE).directed
+    assert search("mlp") == search("mlp", SQUIRREL._replace(directed=False))
+
+
+def test_the_metric_chooses_the_epoch_too() -> None:
+    spec = search("mlp", Place("minesweeper", "stored", metric="roc-auc"))
+    assert (spec.metric, dict(spec.options)["monitor"]) == ("roc-auc", "roc-auc")
+    assert (search("mlp").metric, dict(search("mlp").options)["monitor"]) == ("accuracy", "loss")
+
+
+def test_runs_have_what_was_found() -> None:
+    spec = search(WHOLE, contrast=0.0)
+    done = RunResult(spec, "ok", {"options": {"lr": 0.02}, "trials": 5})
+    runs = beyond.runs_after(done, 12)
+    assert [run.run for run in runs] == list(range(10)), "there are ten geom-gcn splits"
+    assert dict(runs[0].options) == METHODS[WHOLE].options() | {"contrast": 0.0, "lr": 0.02}
+    assert {(run.task, run.directed, run.seed) for run in runs} == {("train", True, 3)}
+    random = search("mlp", Place("debian", "random"))
+    assert len(beyond.runs_after(RunResult(random, "ok", {"options": {}}), 12)) == 12
+    assert beyond.runs_after(RunResult(spec, "failed"), 10) == ()
