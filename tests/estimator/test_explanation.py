@@ -1,12 +1,19 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gcnsl import InputError, from_arrays
+from gcnsl.auto import Blend
+from gcnsl.auto.blend import Member
 from gcnsl.datasets import with_random_split
-from gcnsl.estimator.explanation import Tally, explain, find_node
-from gcnsl.estimator.feature_attribution import attribute_features
+from gcnsl.estimator.explanation import Tally, explain, explained_member, find_node
+from gcnsl.estimator.reasons import attribute_features
+from gcnsl.nn import MLP
+from gcnsl.plain.boosted_trees import BoostedTrees
+from gcnsl.plain.label_propagation import LabelPropagation
+from gcnsl.training import History
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted
 
@@ -188,3 +195,26 @@ def test_time_can_be_saved_where_many_nodes_are_explained(model) -> None:
     assert (quick.node, quick.probabilities, quick.evidence) == (told.node, told.probabilities, told.evidence)
     assert [other.id for other in quick.reconnected] == [other.id for other in told.reconnected]
     assert all(not other.reasons for other in quick.reconnected[1:])
+
+
+TREES, VOTES, NETWORK = BoostedTrees(2), LabelPropagation(4, 2), MLP(3, 4, 2)
+
+
+def of(*models) -> tuple[object, str]:
+    members = tuple(
+        Member(type(model).__name__, 1 / len(models), 1.0, (SimpleNamespace(model=model),)) for model in models
+    )
+    found, words = explained_member(SimpleNamespace(fitted_=Blend(members, History(), None)))
+    return found.fitted_.model, words
+
+
+def test_the_heaviest_that_has_reasons_speaks() -> None:
+    assert of(TREES, VOTES, NETWORK) == (NETWORK, "MLP, 33% of the ensemble,")
+    assert of(VOTES, TREES) == (VOTES, "LabelPropagation, 50% of the ensemble,")
+    assert of(TREES) == (TREES, "BoostedTrees")
+
+
+def test_a_single_model_speaks_for_itself() -> None:
+    fitted = SimpleNamespace(prepared=SimpleNamespace(method=SimpleNamespace(name="gcn")))
+    classifier = SimpleNamespace(fitted_=fitted)
+    assert explained_member(classifier) == (classifier, "gcn")
