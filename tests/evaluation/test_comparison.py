@@ -12,7 +12,7 @@ import torch
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import GcnslError, Interrupted, TrainingDiverged
-from gcnsl.evaluation import paired_difference, run_split
+from gcnsl.evaluation import paired_difference
 from gcnsl.evaluation.comparison import (
     Comparison,
     ComparisonInterrupted,
@@ -25,7 +25,7 @@ from gcnsl.evaluation.comparison import (
 from gcnsl.evaluation.statistics import paired_differences
 from gcnsl.graph import split_masks
 from gcnsl.graph.masks import MASKS
-from gcnsl.methods import prepare
+from gcnsl.methods import Fitted, fit, prepare
 from gcnsl.runs.executor import ThisProcess
 from gcnsl.training import METRICS
 
@@ -34,6 +34,11 @@ from .fake_methods import FakeConfig, fake
 
 DATA = with_random_split(synthetic(n=90, h=0.8, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=4)
 TWO = {"mlp": fake("mlp"), "gcn": fake("gcn").with_options(epochs=6, lr=0.5)}
+
+
+def fit_split(prepared, run, seed) -> Fitted:
+    masks = split_masks(DATA, run)
+    return fit(prepared, train_mask=masks["train"], val_mask=masks["val"], seed=seed)
 
 
 def comparison(**accuracy) -> Comparison:
@@ -46,11 +51,11 @@ def test_all_methods_run_on_the_same_splits_one_split_after_the_other() -> None:
     assert order == [(run, name) for run in range(3) for name in ("mlp", "gcn")]
     for name, method in TWO.items():
         prepared = prepare(method, DATA, seed=7, device=torch.device("cpu"))
-        outcomes = [run_split(prepared, run=run, seed=7 + run) for run in range(3)]
-        assert result.scores[name]["accuracy"] == pytest.approx([outcome.accuracy["test"] for outcome in outcomes])
-        assert result.scores[name]["roc-auc"] == [
-            outcome.fitted.measure(split_masks(DATA, run)["test"])["roc-auc"] for run, outcome in enumerate(outcomes)
-        ]
+        fits = [fit_split(prepared, run, 7 + run) for run in range(3)]
+        tests = [split_masks(DATA, run)["test"] for run in range(3)]
+        measured = [fitted.measure(test) for fitted, test in zip(fits, tests, strict=True)]
+        for metric in ("accuracy", "roc-auc"):
+            assert result.scores[name][metric] == [values[metric] for values in measured]
         assert result.epochs[name] == [method.training.epochs] * 3
         assert result.seconds[name] > 0
         assert result.options[name] == method.options()
@@ -158,8 +163,8 @@ def test_at_least_one_run() -> None:
 def test_with_fewer_splits_than_runs_they_are_used_again_with_other_seeds() -> None:
     result = compare(DATA, TWO, runs=5, seed=7, device="cpu")
     prepared = prepare(TWO["gcn"], DATA, seed=7, device=torch.device("cpu"))
-    last = run_split(prepared, run=0, seed=11)
-    assert result.scores["gcn"]["log-loss"][4] == last.fitted.measure(last.masks["test"])["log-loss"]
+    last = fit_split(prepared, 0, 11).measure(split_masks(DATA, 0)["test"])
+    assert result.scores["gcn"]["log-loss"][4] == last["log-loss"]
     assert result.test_share > 0
 
 

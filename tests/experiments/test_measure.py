@@ -5,12 +5,12 @@ import torch
 
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
-from gcnsl.evaluation.outcome import run_split
 from gcnsl.experiments import measure
 from gcnsl.experiments.beyond import Place, search_spec
 from gcnsl.experiments.measure import CURVE_STEP, failed_run, search_run, time_features, train_run
 from gcnsl.experiments.spec import RunSpec, as_options
-from gcnsl.methods import METHODS, Method, Prepared, prepare
+from gcnsl.graph import split_masks
+from gcnsl.methods import METHODS, Method, Prepared, fit, prepare
 from gcnsl.methods.search_space import space_of
 from gcnsl.runs import jobs
 
@@ -81,8 +81,9 @@ def test_another_metric_is_measured_beside_the_accuracy() -> None:
     plain, ranked = (train_run(spec(metric=metric), ready).metrics for metric in ("accuracy", "roc-auc"))
     score = ranked.pop("test_roc_auc")
     assert ranked == plain
-    outcome = run_split(ready, run=0, seed=spec().train_seed)
-    assert score == pytest.approx(outcome.fitted.measure(outcome.masks["test"])["roc-auc"], abs=1e-6)
+    masks = split_masks(ready.graph, 0)
+    fitted = fit(ready, train_mask=masks["train"], val_mask=masks["val"], seed=spec().train_seed)
+    assert score == pytest.approx(fitted.measure(masks["test"])["roc-auc"], abs=1e-6)
 
 
 def test_a_metric_that_is_not_defined_is_none(monkeypatch) -> None:

@@ -16,13 +16,12 @@ from torch_geometric.data import Data
 from gcnsl.auto.search import Search, search
 from gcnsl.errors import InputError
 from gcnsl.evaluation.agreement import learned_agreement
-from gcnsl.evaluation.outcome import Outcome, run_split
 from gcnsl.experiments.beyond import fixed_options, searched_method
 from gcnsl.experiments.result_store import RunResult
 from gcnsl.experiments.spec import RunSpec
 from gcnsl.files import digest
 from gcnsl.graph import edge_homophily, split_masks
-from gcnsl.methods import Prepared, initial_model
+from gcnsl.methods import Fitted, Prepared, fit, initial_model
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.training import Epoch
 from gcnsl.training.devices import one_thread
@@ -35,18 +34,24 @@ _WARM_UP_ROWS = 64
 
 def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], None] | None = None) -> RunResult:
     """Train on one split, test, and measure the learned graph."""
-    began = time.perf_counter()
-    outcome = run_split(prepared, run=spec.run, seed=spec.train_seed, watch_test=spec.curves, on_epoch=on_epoch)
-    seconds = time.perf_counter() - began
-    history, masks = outcome.fitted.history, split_masks(prepared.graph, spec.run)
+    began, masks = time.perf_counter(), split_masks(prepared.graph, spec.run)
+    fitted = fit(
+        prepared,
+        train_mask=masks["train"],
+        val_mask=masks["val"],
+        seed=spec.train_seed,
+        watch={"test": masks["test"]} if spec.curves else None,
+        on_epoch=on_epoch,
+    )
+    accuracy, seconds, history = fitted.accuracy(masks), time.perf_counter() - began, fitted.history
     curves = {part: history[f"{part}_accuracy"][::CURVE_STEP] for part in ("train", "val", "test") if spec.curves}
     metrics = {
-        **outcome.accuracy,
-        **_test_score(spec, outcome),
+        **accuracy,
+        **_test_score(spec, fitted, masks["test"]),
         **{f"{part}_nodes": int(masks[part].sum()) for part in ("train", "test")},
         "epochs": len(history),
         "best_epoch": history.best_epoch,
-        **_homophily(spec, outcome),
+        **_homophily(spec, fitted),
     }
     return RunResult(
         spec=spec,
@@ -59,21 +64,21 @@ def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], 
     )
 
 
-def _test_score(spec: RunSpec, outcome: Outcome) -> dict[str, float | None]:
+def _test_score(spec: RunSpec, fitted: Fitted, test: Tensor) -> dict[str, float | None]:
     """The metric on test nodes, unless it is the accuracy, which all runs have; ``None`` where it is not defined."""
     if spec.metric == "accuracy":
         return {}
-    score = outcome.fitted.measure(outcome.masks["test"])[spec.metric]
+    score = fitted.measure(test)[spec.metric]
     return {spec.test_score: None if math.isnan(score) else score}
 
 
-def _homophily(spec: RunSpec, outcome: Outcome) -> dict[str, Any]:
+def _homophily(spec: RunSpec, fitted: Fitted) -> dict[str, Any]:
     """What is known of the given graph and of the learned one before and after training; empty if none is learned.
 
     Metrics that end in ``_featured`` are of the graphs among the nodes with features. GCN-SL's shift makes all rows
     without features equal, so that A* joins their nodes whatever it has learned.
     """
-    prepared, model = outcome.fitted.prepared, outcome.fitted.model
+    prepared, model = fitted.prepared, fitted.model
     if not getattr(model, "learns_graph", False):
         return {}
     x, initial = prepared.graph.x, initial_model(prepared, spec.train_seed).eval()
