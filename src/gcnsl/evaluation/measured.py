@@ -157,7 +157,7 @@ class Measured:
         """The mistake that is made most often, if any is made."""
         counts = np.array(self.confusion)
         np.fill_diagonal(counts, 0)
-        of, taken_for = np.unravel_index(counts.argmax(), counts.shape)
+        of, taken_for = divmod(int(counts.argmax()), len(counts))
         names = self.class_names
         return Confusion(int(counts.max()), names[of], names[taken_for]) if counts.any() else None
 
@@ -208,20 +208,18 @@ def measure_classifier(
     used = np.append(masks["train"] | masks["val"], np.zeros(len(place), dtype=bool))[place]
     unseen = labelled & ~used & (truth != UNLABELLED)
     counted = unseen if nodes is None else unseen & np.asarray(nodes, dtype=bool)
-    kind, everywhere, began = "test", None, time.monotonic()
+    everywhere: Floats | None = None
+    began = time.monotonic()
     if _same_edges(ordered, classifier.graph_):
         everywhere = classifier.predict_proba() if predicted is None else predicted[np.argsort(place)]
-    elif not counted.any():
-        everywhere = classifier.predict_proba()
     seconds = time.monotonic() - began
     if not counted.any():
         kind, places, probabilities = _held_back(classifier, everywhere)
+    elif everywhere is None:
+        kind, places = "test", place[counted]
+        probabilities = (classifier.predict_proba_graph(data) if predicted is None else predicted)[counted]
     else:
-        places = place[counted]
-        if everywhere is None:
-            probabilities = (classifier.predict_proba_graph(data) if predicted is None else predicted)[counted]
-        else:
-            probabilities = everywhere[places]
+        kind, places, probabilities = "test", place[counted], everywhere[place[counted]]
     left_out = labelled & ~unseen
     old = place < known
     trained = classifier.y_[place[old]]
@@ -273,14 +271,15 @@ def _labels(data: Data, class_names: list[str]) -> tuple[Ints, NDArray[np.bool_]
     return number[y], y != UNLABELLED  # -1 selects the last entry
 
 
-def _held_back(classifier: NodeClassifier, everywhere: Floats) -> tuple[str, Ints, Floats]:
+def _held_back(classifier: NodeClassifier, everywhere: Floats | None) -> tuple[str, Ints, Floats]:
     """The training graph's nodes (v) to measure on without others: their kind, numbers and probabilities (v × C)."""
     judged = classifier.fitted_.out_of_fold if isinstance(classifier.fitted_, Blend) else None
     validation = np.flatnonzero(classifier.val_mask_)
     if judged is None and not len(validation):
         raise InputError("there is no node to measure on, since all labels were learned from: label other nodes")
     if judged is None:
-        return "validation", validation, everywhere[validation]
+        known = classifier.predict_proba() if everywhere is None else everywhere
+        return "validation", validation, known[validation]
     return "validation" if len(validation) else "out-of-fold", judged.nodes.numpy(), judged.probabilities.numpy()
 
 
