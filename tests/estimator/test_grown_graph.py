@@ -1,4 +1,4 @@
-"""A graph that has grown since training: nodes are found in any order, and predicted as by the formulas of the paper."""
+"""A graph that has grown since training: nodes are found in any order, and predicted as the paper says."""
 
 import numpy as np
 import pytest
