@@ -81,12 +81,6 @@ def test_links_in_short(model, links, arrows) -> None:
     assert replace(explain(model, 0).original[0], links=links).arrows == arrows
 
 
-def test_only_neighbours_of_the_given_graph_have_links(model) -> None:
-    told = explain(model, 0)
-    assert all(bool(other.links) == other.original for other in (*told.original, *told.reconnected))
-    assert not all(other.original for other in told.reconnected)
-
-
 def test_nodes_are_seen_as_training_saw_them(model) -> None:
     probabilities = model.predict_proba()
     told = explain(model, 2)
@@ -167,12 +161,6 @@ def test_without_a_learned_graph() -> None:
     assert all(other.similarity is None and not other.reconnected for other in told.original)
 
 
-def test_a_node_without_neighbours() -> None:
-    told = explain(classifier(epsilon=1.0).fit(np.eye(N, 20) + X, TRUTH, edge_index=[[0], [1]]), 5)
-    assert told.original == []
-    assert told.summary(told.original) == "no neighbours"
-
-
 def test_nodes_are_found_by_id_or_number(model) -> None:
     assert find_node(model, "n17") == 17
     assert find_node(fitted(fit={"node_ids": np.arange(N)[::-1]}), "0") == N - 1
@@ -212,9 +200,3 @@ def test_the_heaviest_that_has_reasons_speaks() -> None:
     assert of(TREES, VOTES, NETWORK) == (NETWORK, "MLP, 33% of the ensemble,")
     assert of(VOTES, TREES) == (VOTES, "LabelPropagation, 50% of the ensemble,")
     assert of(TREES) == (TREES, "BoostedTrees")
-
-
-def test_a_single_model_speaks_for_itself() -> None:
-    fitted = SimpleNamespace(prepared=SimpleNamespace(method=SimpleNamespace(name="gcn")))
-    classifier = SimpleNamespace(fitted_=fitted)
-    assert explained_member(classifier) == (classifier, "gcn")

@@ -36,13 +36,6 @@ def test_it_is_the_node_classifier_of_gcn_sl() -> None:
         assert same_weights(by_name, fitted(merge=merge))
 
 
-def test_parameters_reach_the_model_and_the_training() -> None:
-    model = fitted(rounds=3, epsilon=0.7, merge="average", epochs=4)
-    assert (model.model_.rounds, model.model_.epsilon, model.model_.merge) == (3, 0.7, "average")
-    assert len(model.history_) == 4
-    assert not same_weights(model, fitted(rounds=3, epsilon=0.7, merge="average", epochs=4, lr=0.1))
-
-
 def test_scikit_learn_conventions() -> None:
     model = classifier(epsilon=0.7)
     assert is_classifier(model)
@@ -99,13 +92,6 @@ def test_every_class_keeps_a_training_node() -> None:
         fitted(y=np.where(np.arange(N) < 3, np.arange(N), -1))
 
 
-def test_validation_nodes_may_be_given() -> None:
-    val_mask = ~HIDDEN & (np.arange(N) < 40)
-    model = fitted(fit={"val_mask": val_mask}, epochs=1)
-    assert (model.val_mask_ == val_mask).all()
-    assert (model.train_mask_ == (~HIDDEN & ~val_mask)).all()
-
-
 @pytest.mark.parametrize(
     ("val_mask", "message"),
     [
@@ -149,14 +135,6 @@ def test_a_seed_fixes_every_bit() -> None:
     state = np.random.RandomState(0)
     assert not same_weights(fitted(random_state=state), fitted(random_state=state))
     assert fitted(random_state=None, epochs=1).predict().shape == (N,)
-
-
-def test_probabilities_belong_to_the_predictions() -> None:
-    model = fitted(y=np.where(HIDDEN, None, NAMES[TRUTH]))
-    probabilities = model.predict_proba()
-    assert probabilities.shape == (N, 3)
-    np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-6)
-    assert (NAMES[probabilities.argmax(1)] == model.predict()).all()
 
 
 def test_score_counts_the_nodes_it_is_told_to() -> None:

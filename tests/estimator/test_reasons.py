@@ -5,7 +5,7 @@ import torch
 
 from gcnsl import NodeClassifier
 from gcnsl.estimator.explanation import explain
-from gcnsl.estimator.reasons import Reason, SparseWithRow, _Path, attribute_features
+from gcnsl.estimator.reasons import SparseWithRow, _Path, attribute_features
 from gcnsl.graph import from_arrays
 from gcnsl.methods import METHODS
 from gcnsl.sparse import SparseMatrix
@@ -38,10 +38,6 @@ def test_a_feature_that_the_node_does_not_have_has_no_share() -> None:
     shares = attribute_features(model, node, one=1, other=0)
     assert (shares[SPARSE[node] == 0] == 0).all()
     assert shares.any()
-
-
-def test_the_order_of_nlgnn_is_not_attributed() -> None:
-    assert np.isfinite(attribute_features(fitted("nlgnn"), 4, one=0, other=1)).all()
 
 
 def test_a_linear_model_is_attributed_exactly() -> None:
@@ -94,12 +90,6 @@ def test_shared_neighbours_and_features_are_named(hubs) -> None:
                 assert reason.parts.keys() <= {"tall", "old", "blue", "round"}
 
 
-def test_those_that_are_not_joined_have_no_reason(hubs) -> None:
-    for node in range(12):
-        for other in explain(hubs, node).original:
-            assert bool(other.reasons) == other.reconnected
-
-
 def test_a_neighbour_that_is_shared_in_both_directions_is_named_once() -> None:
     there = torch.tensor([[i, 10 + i % 2] for i in range(10)]).T
     data = from_arrays(torch.eye(12), torch.cat([there, there.flip(0)], 1), [i % 2 for i in range(12)], directed=True)
@@ -110,8 +100,3 @@ def test_a_neighbour_that_is_shared_in_both_directions_is_named_once() -> None:
     (links,) = twin.reasons
     assert (set(links.parts), links.others) == ({10}, 0)
     assert links.parts[10] == pytest.approx(1, abs=1e-5), "the parts of both directions"
-
-
-def test_in_words() -> None:
-    assert str(Reason("A*", 0.9, "features", {"tall": 0.5, "old": 0.1}, 1200)) == "features tall, old and 1,200 more"
-    assert str(Reason("A*", 0.9, "links", {}, 0)).startswith("no shared neighbours, but neighbours that count alike")

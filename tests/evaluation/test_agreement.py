@@ -59,13 +59,6 @@ def test_the_edges_among_some_nodes(data) -> None:
     assert learned_agreement(model, inputs, data.y, among=torch.zeros_like(among)) == (None, 0)
 
 
-def test_nodes_that_are_alike_to_none(data) -> None:
-    model, inputs = prepared(data)
-    with torch.no_grad():
-        model.similarity.weight.copy_(torch.eye(16, 12))
-    assert learned_agreement(model, (torch.eye(12), *inputs[1:]), data.y[:12]) == (None, 0)
-
-
 def test_models_that_learn_no_graph(data) -> None:
     model, inputs = prepared(data, use_reconnected=False)
     assert learned_agreement(model, inputs, data.y) is None
@@ -76,13 +69,6 @@ def test_other_models_say_themselves_what_they_have_connected(data) -> None:
     chain = FakeReconnectingConfig().build(12, 3, 9)
     assert learned_agreement(chain, (data.x,), data.y).degree == 2 * 59 / 60
     assert learned_agreement(chain, (data.x,), torch.zeros(60, dtype=torch.long)).homophily == 1
-
-
-def test_nlgnn_connects_the_nodes_of_a_window(data) -> None:
-    ready = prepare(METHODS["nlgnn"].with_options(kernel_size=3), data, seed=0, device=torch.device("cpu"))
-    found = learned_agreement(initial_model(ready, 0), ready.inputs, data.y)
-    assert found.degree == 2 * 59 / 60
-    assert 0 <= found.homophily <= 1
 
 
 def test_both_graphs_are_described_by_all_labels(data) -> None:

@@ -147,19 +147,6 @@ def test_a_method_that_fails_for_any_reason_is_left_out(monkeypatch, error, kind
     assert type(raised.value) is kind
 
 
-def test_a_method_that_diverges_late_leaves_no_runs_behind() -> None:
-    result = compare(DATA, TWO, runs=1, device="cpu")
-    result.leave_out("gcn", 1, TrainingDiverged("too late"))
-    assert set(result.ranking) == {"mlp", "majority"}
-    assert result.winner == "mlp"
-    assert set(result.seconds) == set(result.epochs) == set(result.options) == {"mlp"}
-
-
-def test_at_least_one_run() -> None:
-    with pytest.raises(InputError, match=r"runs\(0\) must be >= 1"):
-        compare(DATA, TWO, runs=0)
-
-
 def test_with_fewer_splits_than_runs_they_are_used_again_with_other_seeds() -> None:
     result = compare(DATA, TWO, runs=5, seed=7, device="cpu")
     prepared = prepare(TWO["gcn"], DATA, seed=7, device=torch.device("cpu"))
@@ -334,15 +321,6 @@ def test_with_one_split_more_seeds_always_settle_it() -> None:
     noisy = [0.83, 0.76, 0.85, 0.75]
     assert "no number of runs" in verdict(0.4, a=A, c=noisy)
     assert "would settle it" in verdict(0.0, a=A, c=noisy)
-
-
-def test_one_run_says_nothing() -> None:
-    assert verdict(a=[0.8], b=[0.7]).startswith("a leads, but a single run can't tell")
-
-
-def test_when_guessing_is_best_it_is_said() -> None:
-    told = verdict(majority=A, b=[0.60, 0.61, 0.62, 0.60])
-    assert told.startswith("No method does better than always guessing the most frequent class.")
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,12 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gcnsl import NodeClassifier
 from gcnsl.auto import ChosenBy
 from gcnsl.estimator.explanation import explain
 from gcnsl.evaluation import model_page
-from gcnsl.evaluation.model_page import ExploredNodes, class_colour, write_model_page, write_node_page
+from gcnsl.evaluation.model_page import ExploredNodes, write_model_page, write_node_page
 
 from ..auto.cases import make_quick
 from .page_cases import HOSTILE, trained
@@ -125,13 +123,6 @@ def test_many_classes_without_numbers_and_few_with_them(tmp_path) -> None:
     assert few.count('<table class="heat">') == 2
 
 
-def test_warnings_and_remarks_of_inspect_are_shown(tmp_path) -> None:
-    classifier, _ = trained()
-    data = classifier.graph_.clone()
-    data.notes = ["Something <odd>"]
-    assert "Something &lt;odd&gt;." in page_of(classifier, tmp_path, data)
-
-
 def test_a_large_graph_is_sampled(tmp_path) -> None:
     generator, n = np.random.default_rng(0), 200_000
     y = generator.integers(0, 4, n)
@@ -145,11 +136,6 @@ def test_a_large_graph_is_sampled(tmp_path) -> None:
     assert len(page.encode()) < 3_000_000
     assert re.search(r"\d+ of 200,000 nodes can be explored", page)
     assert "The 200 most confident of " in page
-
-
-@given(st.integers(0, 500))
-def test_colours_are_css(number) -> None:
-    assert re.fullmatch(r"#[0-9a-f]{6}|hsl\(\d+ 45% 55%\)", class_colour(number))
 
 
 IDS = np.array([f"p{i}" for i in range(90)])

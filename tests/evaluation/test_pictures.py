@@ -4,7 +4,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnsl import InputError
 from gcnsl.evaluation import Comparison, Measured
 from gcnsl.evaluation.pictures import _limits, draw_comparison, draw_measured
 
@@ -57,16 +56,6 @@ def test_the_value_of_a_majority_that_is_far_off_is_said(tmp_path, metric, major
     scores = {**RESULT.scores, "majority": {metric: [majority] * 3}}
     texts = texts_of(draw_comparison(replace(RESULT, metric=metric, scores=scores), tmp_path / "a.svg", graph="people"))
     assert {"majority", text} <= texts
-
-
-def test_one_run_of_one_method(tmp_path) -> None:
-    path = draw_comparison(Comparison(0.4, scores={"mlp": {"accuracy": [0.7]}}), tmp_path / "a.png", graph="people")
-    assert path.stat().st_size > 5000
-
-
-def test_an_unknown_kind_is_refused(tmp_path) -> None:
-    with pytest.raises(InputError, match=r"must end in one of \.png"):
-        draw_comparison(RESULT, tmp_path / "a.bmp", graph="people")
 
 
 def measured(classes=3):
