@@ -52,13 +52,18 @@ def graph(name: str) -> Any:
 
 def validate(name: str, options: dict[str, Any], splits: int) -> list[float]:
     """Validation accuracy of each split, in the best epoch."""
-    from gcnsl.evaluation import run_split
-    from gcnsl.methods import METHODS, prepare
+    from gcnsl.graph import split_masks
+    from gcnsl.methods import METHODS, fit, prepare
 
     torch.set_num_threads(1)
     data, method = graph(name), METHODS["gcn-sl-cc"].with_options(**options)
     prepared = prepare(method, data, seed=0, device=torch.device("cpu"))
-    return [run_split(prepared, run=k, seed=k).accuracy["val"] for k in range(splits)]
+    found = []
+    for split in range(splits):
+        masks = split_masks(data, split)
+        fitted = fit(prepared, train_mask=masks["train"], val_mask=masks["val"], seed=split)
+        found.append(fitted.accuracy(masks)["val"])
+    return found
 
 
 def candidates(base: dict[str, Any], only: list[str]) -> Iterator[tuple[str, Any]]:

@@ -24,8 +24,8 @@ import torch
 from torch import Tensor
 
 from gcnsl import load
-from gcnsl.evaluation import run_split
-from gcnsl.methods import prepare, resolve
+from gcnsl.graph import split_masks
+from gcnsl.methods import fit, prepare, resolve
 from gcnsl.nn import similarity_head
 from gcnsl.nn.similarity_head import SimilarityHead
 from gcnsl.sparse import Matrix
@@ -82,7 +82,9 @@ def measure(dataset: str, name: str, *, branch: bool, splits: int) -> list[float
         with variant(name) as options:
             method = resolve("gcn-sl-plus", options={**options, "structure_branch": branch})
             prepared = prepare(method, data, seed=run, device=torch.device("cpu"))
-            found.append(run_split(prepared, run=run, seed=run).accuracy["val"])
+            masks = split_masks(data, run)
+            fitted = fit(prepared, train_mask=masks["train"], val_mask=masks["val"], seed=run)
+            found.append(fitted.accuracy(masks)["val"])
     return found
 
 

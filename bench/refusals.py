@@ -92,7 +92,7 @@ CASES = {
     f"predict model {TABLES} --label salary": "did you mean Salary?",
     "explain none 3": "none is not a folder",
     "explain other 3": "other is not a complete model",
-    "explain model 3 --plot p.txt": "--plot p.txt must end in",
+    "explain model 3 --report p.txt": "--report p.txt must end in",
     "explain model 3 --device tpu": "--device tpu must be",
     "compare debian --models mlp,GCN": "did you mean gcn?",
     "compare debian --models ,": "names none",

@@ -22,9 +22,8 @@ from sklearn import datasets
 from torch_geometric.data import Data
 
 from gcnsl.datasets import with_random_split
-from gcnsl.evaluation.outcome import run_split
-from gcnsl.graph import from_arrays
-from gcnsl.methods import METHODS
+from gcnsl.graph import from_arrays, split_masks
+from gcnsl.methods import METHODS, fit
 from gcnsl.runs.jobs import Preparations
 
 RESULTS = Path(__file__).parent / "results" / "standardization.json"
@@ -49,7 +48,12 @@ def accuracy(method: str, data: Data, runs: int, choice: str) -> float:
     """Mean validation accuracy."""
     configured = METHODS[method].with_options(standardize=choice, epochs=EPOCHS)
     inputs = Preparations(configured, data, seed=0, device=torch.device("cpu"))
-    return fmean(run_split(inputs.on(run), run=run, seed=run).accuracy["val"] for run in range(runs))
+    found = []
+    for run in range(runs):
+        masks = split_masks(data, run)
+        fitted = fit(inputs.on(run), train_mask=masks["train"], val_mask=masks["val"], seed=run)
+        found.append(fitted.accuracy(masks)["val"])
+    return fmean(found)
 
 
 def main() -> None:

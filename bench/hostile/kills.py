@@ -101,7 +101,7 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.suffix not in (".part", ".lock"))
 
 
-LOADED_LATE = ("gcnsl.auto.search", "gcnsl.evaluation.training_report", "gcnsl.experiments.run")
+LOADED_LATE = ("gcnsl.auto.search", "gcnsl.evaluation.measured", "gcnsl.experiments.run")
 """What the commands import when they need it, which takes seconds."""
 
 

@@ -93,11 +93,11 @@ def test_more_features_than_are_shown_are_summed_up(gcnsl, people, frames, tmp_p
     assert f"and 2 more, together {sum(feature.log_odds for feature in features[4:]):+.2f}\n" in out
 
 
-def test_a_picture(gcnsl, model, tmp_path) -> None:
-    code, out, _ = gcnsl("explain", model, "p12", "--plot", tmp_path / "p12.png")
-    assert code == 0
-    assert f"Picture: {tmp_path / 'p12.png'}" in out
-    assert (tmp_path / "p12.png").read_bytes().startswith(b"\x89PNG")
+def test_a_page_draws_the_node(gcnsl, model, tmp_path) -> None:
+    code, out, err = gcnsl("explain", model, "p12", "--report", tmp_path / "p12.html")
+    assert (code, err) == (0, "")
+    assert f"Page: {tmp_path / 'p12.html'}" in out
+    assert "<h1>p12</h1>" in (tmp_path / "p12.html").read_text(encoding="utf-8")
 
 
 def test_names_are_no_markup(gcnsl, people, frames, tmp_path) -> None:
@@ -135,7 +135,7 @@ def test_without_a_learned_graph(gcnsl, people, tmp_path) -> None:
     ("arguments", "message"),
     [
         (["p12x"], "NODE p12x is the id of no node that the model was trained with: did you mean 'p12'?"),
-        (["p12", "--plot", "p12.bmp"], "--plot p12.bmp must end in one of .png, .svg, .pdf"),
+        (["p12", "--report", "p12.pdf"], "--report p12.pdf must end in .html"),
     ],
 )
 def test_users_errors_are_one_line(gcnsl, model, arguments, message) -> None:

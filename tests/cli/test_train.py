@@ -1,4 +1,325 @@
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
 import pytest
+
+from gcnsl import GCNSLClassifier, NodeClassifier, cli
+from gcnsl.methods import resolve
+from gcnsl.storage import load_folder
+
+from .cases import TRAIN
+
+LONG = (*TRAIN, "--set", "epochs=400", "--set", "patience=400", "--device", "cpu")
+
+
+def test_own_tables(gcnsl, people, tmp_path) -> None:
+    code, out, err = gcnsl("train", *people, *TRAIN, "-o", tmp_path / "model", "--run", 3, "--seed", 5)
+    assert (code, err) == (0, "")
+    for word in (
+        "test accuracy",
+        "test roc-auc",
+        "recall",
+        "validation",
+        "12 (the last one allowed), the best is",
+        "given graph A",
+        "learned graph A*",
+        "homophily",
+    ):
+        assert word in out
+    assert f"gcnsl predict {tmp_path / 'model'} -o predictions.csv" in out
+    classifier = GCNSLClassifier.load(tmp_path / "model")
+    assert classifier.classes_.tolist() == ["blue", "green", "red"]
+    assert classifier.node_ids_[7] == "p7"
+    assert (classifier.epochs, classifier.random_state) == (12, 5 + 3)
+    assert not (tmp_path / "model.checkpoint").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ([], {"edge_weight"}),
+        (["--directed"], {"edge_weight", "arc_weight", "arc_index"}),
+        (["--no-weight"], set()),
+    ],
+)
+def test_directions_and_weights(gcnsl, weighted, tmp_path, options, kept) -> None:
+    few = ("--method", "gcn", "--set", "epochs=3", "-o", tmp_path / "model")
+    code, _, err = gcnsl("train", *weighted, *options, *few)
+    note = "Note: gcn does not use the edges' directions\n"
+    assert (code, err) == (0, note if "--directed" in options else "")
+    graph = NodeClassifier.load(tmp_path / "model").graph_
+    assert {name for name in ("edge_weight", "arc_weight", "arc_index") if name in graph} == kept
+
+
+def test_the_same_as_json(gcnsl, people, tmp_path, frames) -> None:
+    code, out, _ = gcnsl("train", *people, *TRAIN, "--json", "-o", tmp_path / "model")
+    report = json.loads(out)
+    assert code == 0
+    assert report["graph"] == tmp_path.name
+    assert report["saved"] == str(tmp_path / "model")
+    assert report["epochs"] == report["options"]["epochs"] == 12
+    assert sum(report["nodes"].values()) == 80
+    assert report["original"]["edges"] == len(frames[1])
+    classifier = GCNSLClassifier.load(tmp_path / "model")
+    right = classifier.predict() == frames[0]["label"].to_numpy()
+    unseen = (classifier.y_ == -1) & frames[0]["label"].notna().to_numpy()
+    assert report["nodes"]["test"] == unseen.sum()
+    assert report["accuracy"]["test"] == pytest.approx(right[unseen].mean())
+    assert report["accuracy"]["train"] == pytest.approx(right[classifier.train_mask_].mean())
+    assert report["accuracy"]["val"] == pytest.approx(classifier.history_.best["val_accuracy"])
+    learned = classifier.learned_graph().edge_index
+    assert report["reconnected"]["edges"] == int((learned[0] < learned[1]).sum())
+
+
+def test_test_labels_are_not_seen(gcnsl, people, tmp_path, frames) -> None:
+    gcnsl("train", *people, *TRAIN, "-o", tmp_path / "model")
+    hidden = GCNSLClassifier.load(tmp_path / "model").y_ == -1
+    nodes = frames[0].assign(split=np.where(hidden, "", "train"))
+    nodes.loc[GCNSLClassifier.load(tmp_path / "model").val_mask_, "split"] = "val"
+    told_otherwise = nodes.assign(label=nodes["label"].where(~hidden, "red"))
+    told_otherwise.to_csv(tmp_path / "nodes.csv", index=False)
+    gcnsl("train", *people, *TRAIN, "-o", tmp_path / "other")
+    assert same_tensors(tmp_path / "model", tmp_path / "other")
+
+
+def test_without_output_nothing_is_written(gcnsl, people, tmp_path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    code, out, _ = gcnsl("train", *people, *TRAIN)
+    assert code == 0
+    assert "nowhere (-o FOLDER saves it)" in out
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_all_labels(gcnsl, people, tmp_path) -> None:
+    _, out, _ = gcnsl("train", *people, *TRAIN, "--all-labels", "--json", "-o", tmp_path / "model")
+    report = json.loads(out)
+    assert report["nodes"]["test"] == 0
+    assert report["accuracy"]["test"] is None
+    assert (GCNSLClassifier.load(tmp_path / "model").y_ >= 0).sum() == 80
+    assert "no node was held back" in gcnsl("train", *people, *TRAIN, "--all-labels")[1]
+
+
+def test_a_split_of_ones_own(gcnsl, people, tmp_path, frames) -> None:
+    split = np.where(np.arange(90) % 3 == 0, "test", "train")
+    frames[0].assign(split=np.where(frames[0]["label"].isna(), "", split)).to_csv(tmp_path / "nodes.csv", index=False)
+    report = json.loads(gcnsl("train", *people, *TRAIN, "--json")[1])
+    assert report["nodes"]["test"] == 26
+    assert report["nodes"]["val"] > 0, "drawn from the training nodes, since the column names none"
+    other, again = (
+        json.loads(gcnsl("train", *people, *TRAIN, "--json", *seed)[1]) for seed in (["--run", 1], ["--seed", 1])
+    )
+    assert other["nodes"]["test"] == 26, "the same split"
+    assert other["test"]["metrics"]["log-loss"] != report["test"]["metrics"]["log-loss"], "with another seed"
+    assert again["nodes"] == other["nodes"]
+
+
+def test_all_metrics_and_every_class_are_in_the_report(gcnsl, people, tmp_path, frames) -> None:
+    plot = tmp_path / "quality.png"
+    code, out, err = gcnsl("train", *people, *TRAIN, "--json", "-o", tmp_path / "model", "--plot", plot)
+    assert (code, err) == (0, "")
+    test = json.loads(out)["test"]
+    classifier, labels = GCNSLClassifier.load(tmp_path / "model"), frames[0]["label"].to_numpy()
+    unseen = (classifier.y_ == -1) & frames[0]["label"].notna().to_numpy()
+    assert test["metrics"] == pytest.approx(classifier.evaluate(None, labels, nodes=unseen))
+    assert [each["name"] for each in test["classes"]] == ["blue", "green", "red"]
+    assert [sum(row) for row in test["confusion"]] == [each["nodes"] for each in test["classes"]]
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_metric_and_the_weights_reach_training(gcnsl, people, tmp_path) -> None:
+    command = ("train", *people, "--method", "mlp", "--set", "epochs=5", "--json", "-o", tmp_path / "model")
+    report = json.loads(gcnsl(*command, "--metric", "macro-f1", "--class-weight", "red=5,blue=2")[1])
+    assert report["options"]["monitor"] == "macro-f1"
+    assert report["options"]["class_weight"] == '{"blue": 2.0, "red": 5.0}'
+    history = NodeClassifier.load(tmp_path / "model").history_
+    assert history.best["val_macro-f1"] == max(history["val_macro-f1"])
+    chosen = json.loads(gcnsl(*command, "--metric", "macro-f1", "--set", "monitor=loss")[1])["options"]
+    assert chosen["monitor"] == "loss"
+    by_set = json.loads(gcnsl(*command, "--set", "class_weight={blue = 2, red = 5}")[1])["options"]
+    assert by_set["class_weight"] == report["options"]["class_weight"]
+
+
+def test_named_graphs_have_published_hyperparameters(gcnsl, data_root) -> None:
+    command = ("train", "texas", "--root", data_root, "--method", "gcn-sl", "--set", "epochs=2", "--json")
+    options = json.loads(gcnsl(*command)[1])["options"]
+    assert options == resolve("gcn-sl", benchmark="texas", options={"epochs": 2}).options()
+    assert options != resolve("gcn-sl", options={"epochs": 2}).options()
+    assert json.loads(gcnsl(*command, "--set", "epsilon=0.6")[1])["options"]["epsilon"] == 0.6
+
+
+def test_a_table_that_is_named_like_a_benchmark_is_not_one(gcnsl, people, tmp_path) -> None:
+    (tmp_path / "nodes.csv").rename(tmp_path / "cora.csv")
+    tables = ("--nodes", tmp_path / "cora.csv", *people[2:])
+    report = json.loads(gcnsl("train", *tables, "--method", "gcn-sl", "--set", "epochs=2", "--json")[1])
+    assert report["graph"] == "cora"
+    assert report["options"] == resolve("gcn-sl", options={"epochs": 2}).options()
+
+
+def test_settings_come_from_a_file_that_must_have_some(gcnsl, people, tmp_path) -> None:
+    (tmp_path / "mine.toml").write_text("[mlp.options]\nlr = 0.03\n")
+    command = ("train", *people, "--set", "epochs=2", "--settings", tmp_path / "mine.toml", "--json")
+    assert json.loads(gcnsl(*command, "--method", "mlp")[1])["options"]["lr"] == 0.03
+    code, _, err = gcnsl(*command, "--method", "gcn-sl")
+    assert code == cli.BAD_INPUT
+    assert "mine.toml has no settings for gcn-sl-cc, only for mlp: `gcnsl search --method gcn-sl-cc`" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", "epsilom=0.5"], "; did you mean epsilon?"),
+        (["--set", "epsilon"], "--set 'epsilon' is not a setting: write KEY=VALUE"),
+        (["--set", "epsilon=2"], "--set epsilon=2: it must be >= 0 and <= 1"),
+        (["--set", "rounds=many"], "--set rounds=many: it must be a whole number from 1 to 64"),
+        (["--device", "tpu"], "--device tpu must be auto, cpu, cuda"),
+        (["--method", "gcm"], "--method gcm must be one of mlp, gcn, "),
+        (["--method", "mlp", "--set", "epsilon=0.5"], "n_components: mlp has no such option"),
+        (["--label", "colour"], "--label colour is not a column of"),
+        (["--checkpoint-every", "5"], "give -o too"),
+        (["--minutes", "0"], "--minutes 0.0 must be > 0"),
+        (["--set", "lr=1e30"], "training diverged"),
+    ],
+)
+def test_users_errors_are_one_line(gcnsl, people, monkeypatch, arguments, message) -> None:
+    monkeypatch.chdir(Path(people[1]).parent)
+    code, out, err = gcnsl("train", *people, *TRAIN, *arguments)
+    assert code == cli.BAD_INPUT
+    assert out == ""
+    assert message in err
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+
+
+def test_a_graph_without_labels(gcnsl, people, tmp_path, frames) -> None:
+    frames[0].drop(columns="label").to_csv(tmp_path / "nodes.csv", index=False)
+    for command in ("train", "compare"):
+        code, _, err = gcnsl(command, *people)
+        assert code == cli.BAD_INPUT
+        assert "the graph has no labels: name the column that holds the classes (--label)" in err
+
+
+def test_a_place_that_holds_something_else_is_refused_before_training(gcnsl, people, tmp_path) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "mine.txt").write_text("dear")
+    code, _, err = gcnsl("train", *people, *LONG, "-o", tmp_path / "letters")
+    assert code == cli.BAD_INPUT
+    assert "holds something other than a model" in err
+
+
+def same_tensors(one, other) -> bool:
+    (_, a), (_, b) = load_folder(one), load_folder(other)
+    return a.keys() == b.keys() and all(a[name].equal(b[name]) for name in a)
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_killed_and_interrupted_it_ends_with_the_bits_of_an_undisturbed_run(gcnsl, people, tmp_path, end) -> None:
+    output, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
+    command = ("train", *people, *LONG, "--checkpoint-every", "10", "-o", str(output))
+    code, out, err = ended(command, signal.SIGKILL, when=checkpoint.exists)
+    assert (code, out, err) == (-signal.SIGKILL, "", "")
+    first = checkpoint.stat().st_mtime_ns
+    code, out, err = ended(command, end, when=lambda: checkpoint.stat().st_mtime_ns > first)
+    assert (code, out) == (cli.INTERRUPTED, "")
+    assert err.splitlines()[0] == f"Continuing: from {checkpoint}"
+    assert err.splitlines()[1] == "Interrupted: saving the best model so far"
+    assert err.splitlines()[2].startswith("Interrupted: after epoch ")
+    assert f"; {output} is the best model so far, of epoch " in err
+    assert err.splitlines()[3] == f"  {shlex.join(['gcnsl', *command])}"
+    assert err.count("\n") == 4
+    assert NodeClassifier.load(output).history_.stopped == "interrupted"
+
+    code, out, err = gcnsl(*command, "--json")
+    assert (code, err) == (0, f"Continuing: from {checkpoint}\n")
+    assert json.loads(out)["epochs"] == 400
+    assert not checkpoint.exists()
+    gcnsl("train", *people, *LONG, "-o", tmp_path / "undisturbed")
+    assert same_tensors(output, tmp_path / "undisturbed")
+
+
+def ended(arguments, end, *, when) -> tuple[int, str, str]:
+    """Run the command line in a process of its own and end it with a signal."""
+    command = [sys.executable, "-m", "gcnsl", *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        while not when() and process.poll() is None:
+            time.sleep(0.005)
+        process.send_signal(end)
+        out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def test_a_checkpoint_of_another_method_is_left_alone(gcnsl, people, tmp_path) -> None:
+    checkpoint = tmp_path / "model.checkpoint"
+    checkpoint.write_text("a run")
+    code, _, err = gcnsl("train", *people, "--method", "twins", "-o", tmp_path / "model", "--quiet")
+    assert code == cli.BAD_INPUT
+    assert f"checkpoint {checkpoint} belongs to a run of another method; delete it to start again" in err
+    assert checkpoint.read_text() == "a run"
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("boosted-trees", "boosted-trees has no gradients, so it is not known what its own features add."),
+        ("twins", "Its own features have no share in the prediction."),
+        ("logistic", "Its own features, for "),
+    ],
+)
+def test_what_features_add_is_said_if_it_is_known(gcnsl, people, tmp_path, method, words) -> None:
+    few = ("--set", "epochs=2", "--minutes", "1", "-o", tmp_path / "model")
+    assert gcnsl("train", *people, "--method", method, *few)[0] == 0
+    code, out, err = gcnsl("explain", tmp_path / "model", "p12")
+    assert (code, err) == (0, "")
+    assert words in out
+
+
+def test_a_finished_training_is_not_lost_if_it_cannot_be_saved(gcnsl, people, tmp_path, monkeypatch) -> None:
+    command = ("train", *people, *TRAIN, "-o", tmp_path / "model")
+
+    def fail(*_, **__) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("gcnsl.estimator.stored_classifier.save", fail)
+        assert gcnsl(*command)[0] == cli.BAD_INPUT
+    monkeypatch.setattr("gcnsl.training.loop._epoch", None)
+    code, out, err = gcnsl(*command, "--json")
+    assert (code, err) == (0, f"Continuing: from {tmp_path / 'model.checkpoint'}\n")
+    assert json.loads(out)["epochs"] == 12
+
+
+def test_minutes_end_a_training(gcnsl, people, tmp_path) -> None:
+    limited = ("train", *people, *LONG, "--minutes", "0.001")
+    report = json.loads(gcnsl(*limited, "--json")[1])
+    assert (report["stopped"], report["epochs"] < 400) == ("minutes", True)
+    assert "the last one within --minutes" in gcnsl(*limited)[1]
+
+
+def test_a_class_without_training_nodes_is_warned_of_in_one_line(gcnsl, people, tmp_path, frames) -> None:
+    nodes = frames[0].assign(split="train")
+    nodes.loc[nodes["label"] == "red", "split"] = "test"
+    nodes.loc[nodes["label"].isna(), "split"] = ""
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, _, err = gcnsl("train", *people, *TRAIN)
+    assert code == 0
+    assert err == "Warning: class 'red' has no training node in run 0: it can't be learnt\n"
+
+
+def test_a_learned_graph_that_joins_everybody_is_remarked_on(gcnsl, people) -> None:
+    assert "of all pairs, so it tells little" not in gcnsl("train", *people, *TRAIN)[1]
+    crowded = ("--set", "epsilon=0.01", "--set", "feature_shift=100")
+    assert "(100% of all pairs, so it tells little" in gcnsl("train", *people, *TRAIN, *crowded)[1]
 
 
 @pytest.mark.parametrize(

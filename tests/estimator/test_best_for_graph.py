@@ -11,7 +11,7 @@ from gcnsl.errors import Interrupted
 from gcnsl.estimator import best_for_graph
 from gcnsl.estimator.best_for_graph import distil
 from gcnsl.estimator.explanation import explain
-from gcnsl.evaluation.measured_nodes import measured_nodes
+from gcnsl.evaluation import measure_classifier
 from gcnsl.methods import Fitted, Prepared, prepare
 from gcnsl.storage import load_folder, save_folder
 
@@ -87,7 +87,7 @@ def test_what_is_known_is_not_prepared_again(data, monkeypatch, tmp_path) -> Non
     again = NodeClassifier.load(tmp_path / "model")
     assert (again.predict_proba() == classifier.predict_proba()).all()
     assert (again.predict_proba_graph(data) == classifier.predict_proba()).all()
-    assert measured_nodes(again, data).quality.metrics == measured_nodes(classifier, data).quality.metrics
+    assert measure_classifier(again, data).metrics == measure_classifier(classifier, data).metrics
     again.save(tmp_path / "copy")
     assert (prepared, grown) == ([], []), "the ensemble's predictions are stored with it"
     members = again.fitted_.members
@@ -118,9 +118,9 @@ def test_older_models_predict_but_are_measured_on_no_learned_labels(data, option
     assert (older.predict_proba() == classifier.predict_proba()).all()
     assert not hasattr(older, "leaderboard_")
     assert not older.val_mask_.any()
-    assert measured_nodes(older, data).kind == "test"
+    assert measure_classifier(older, data).kind == "test"
     with pytest.raises(InputError, match="there is no node to measure on"):
-        measured_nodes(older, older.graph_)
+        measure_classifier(older, older.graph_)
 
 
 @pytest.mark.usefixtures("ensemble")

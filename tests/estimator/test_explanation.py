@@ -1,12 +1,19 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gcnsl import InputError, from_arrays
+from gcnsl.auto import Blend
+from gcnsl.auto.blend import Member
 from gcnsl.datasets import with_random_split
-from gcnsl.estimator.explanation import Tally, explain, find_node
-from gcnsl.estimator.feature_attribution import attribute_features
+from gcnsl.estimator.explanation import Tally, explain, explained_member, find_node
+from gcnsl.estimator.reasons import attribute_features
+from gcnsl.nn import MLP
+from gcnsl.plain.boosted_trees import BoostedTrees
+from gcnsl.plain.label_propagation import LabelPropagation
+from gcnsl.training import History
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted
 
@@ -72,12 +79,6 @@ def test_links_have_the_directions_and_weights_that_the_graph_has(directed, weig
 )
 def test_links_in_short(model, links, arrows) -> None:
     assert replace(explain(model, 0).original[0], links=links).arrows == arrows
-
-
-def test_only_neighbours_of_the_given_graph_have_links(model) -> None:
-    told = explain(model, 0)
-    assert all(bool(other.links) == other.original for other in (*told.original, *told.reconnected))
-    assert not all(other.original for other in told.reconnected)
 
 
 def test_nodes_are_seen_as_training_saw_them(model) -> None:
@@ -160,12 +161,6 @@ def test_without_a_learned_graph() -> None:
     assert all(other.similarity is None and not other.reconnected for other in told.original)
 
 
-def test_a_node_without_neighbours() -> None:
-    told = explain(classifier(epsilon=1.0).fit(np.eye(N, 20) + X, TRUTH, edge_index=[[0], [1]]), 5)
-    assert told.original == []
-    assert told.summary(told.original) == "no neighbours"
-
-
 def test_nodes_are_found_by_id_or_number(model) -> None:
     assert find_node(model, "n17") == 17
     assert find_node(fitted(fit={"node_ids": np.arange(N)[::-1]}), "0") == N - 1
@@ -188,3 +183,20 @@ def test_time_can_be_saved_where_many_nodes_are_explained(model) -> None:
     assert (quick.node, quick.probabilities, quick.evidence) == (told.node, told.probabilities, told.evidence)
     assert [other.id for other in quick.reconnected] == [other.id for other in told.reconnected]
     assert all(not other.reasons for other in quick.reconnected[1:])
+
+
+TREES, VOTES, NETWORK = BoostedTrees(2), LabelPropagation(4, 2), MLP(3, 4, 2)
+
+
+def of(*models) -> tuple[object, str]:
+    members = tuple(
+        Member(type(model).__name__, 1 / len(models), 1.0, (SimpleNamespace(model=model),)) for model in models
+    )
+    found, words = explained_member(SimpleNamespace(fitted_=Blend(members, History(), None)))
+    return found.fitted_.model, words
+
+
+def test_the_heaviest_that_has_reasons_speaks() -> None:
+    assert of(TREES, VOTES, NETWORK) == (NETWORK, "MLP, 33% of the ensemble,")
+    assert of(VOTES, TREES) == (VOTES, "LabelPropagation, 50% of the ensemble,")
+    assert of(TREES) == (TREES, "BoostedTrees")

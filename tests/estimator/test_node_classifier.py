@@ -5,10 +5,8 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 import torch
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 from torch_geometric.data import Data
 
 from gcnsl import InputError, NodeClassifier, from_tables, synthetic
@@ -44,9 +42,8 @@ def fitted(name: str, x=X, **options) -> NodeClassifier:
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
-def test_saved_and_loaded_it_predicts_the_same_bits(tmp_path, name, layout) -> None:
-    model = fitted(name, layout(X))
+def test_saved_and_loaded_it_predicts_the_same_bits(tmp_path, name) -> None:
+    model = fitted(name)
     model.save(tmp_path / "model")
     again = NodeClassifier.load(tmp_path / "model", device="cpu")
     assert (again.predict_proba() == model.predict_proba()).all()
@@ -54,13 +51,13 @@ def test_saved_and_loaded_it_predicts_the_same_bits(tmp_path, name, layout) -> N
     assert again.node_ids_.tolist() == model.node_ids_.tolist()
     assert again.history_ == model.history_
     assert again.resolved_method() == model.resolved_method()
-    assert same_weights(clone(again).fit(layout(X), LABELS, edge_index=EDGES), model), "it can be fitted again"
+    assert same_weights(clone(again).fit(X, LABELS, edge_index=EDGES), model), "it can be fitted again"
     if name not in STAYS:
-        grown = [some.predict_proba(layout(GROWN_X), edge_index=GROWN_EDGES) for some in (model, again)]
+        grown = [some.predict_proba(GROWN_X, edge_index=GROWN_EDGES) for some in (model, again)]
         assert (grown[0] == grown[1]).all()
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ["mlp", "gcn", "gcn-sl-plus", "boosted-trees"])
 def test_with_directions_and_weights_too(tmp_path, name) -> None:
     weight = np.linspace(0.5, 2, EDGES.shape[1])
     edges = {"edge_index": EDGES, "edge_weight": weight, "directed": True}
@@ -81,24 +78,7 @@ def test_with_directions_and_weights_too(tmp_path, name) -> None:
         assert (model.predict_proba(X, edge_index=EDGES) == model.predict_proba()).all()
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_new_nodes_are_classified_or_refused_with_a_remedy(name) -> None:
-    model = fitted(name)
-    assert (model.predict_proba(X, edge_index=EDGES) == model.predict_proba()).all()
-    if name in STAYS:
-        with pytest.raises(
-            InputError, match=f"^{name} can't take new nodes.*train it again on the grown graph"
-        ) as said:
-            model.predict(GROWN_X, edge_index=GROWN_EDGES)
-        assert "\n" not in str(said.value)
-        return
-    probabilities = model.predict_proba(GROWN_X, edge_index=GROWN_EDGES)
-    assert probabilities.shape == (N + 3, 3)
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-5)
-    assert set(model.predict(GROWN_X, edge_index=GROWN_EDGES)) <= set(NAMES)
-
-
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ["mlp", "twins"])
 def test_scikit_learn_conventions(name) -> None:
     model = NodeClassifier(name, **NARROW[name], device="cpu")
     assert clone(model).get_params() == model.get_params()
@@ -109,21 +89,6 @@ def test_scikit_learn_conventions(name) -> None:
         model.set_params(lambada=1)
     with pytest.raises(InputError, match=f"lambada: {name} has no such option"):
         NodeClassifier(name, lambada=1).fit(X, LABELS, edge_index=EDGES)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_the_same_seed_gives_the_same_bits(name) -> None:
-    one, same, other = fitted(name), fitted(name), fitted(name, random_state=1)
-    assert same_weights(one, same)
-    assert not same_weights(one, other)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_labels_that_are_held_back_decide_nothing(name) -> None:
-    model = fitted(name)
-    assert (model.y_[HIDDEN] == -1).all()
-    assert (model.graph_.y.numpy() == model.y_).all()
-    assert model.score(None, NAMES[TRUTH], nodes=HIDDEN) == (model.predict() == NAMES[TRUTH])[HIDDEN].mean()
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -138,12 +103,6 @@ def test_a_prediction_can_be_explained(name) -> None:
     assert (told.features is None) == (name == "boosted-trees")
     if name in ("label-propagation", "twins"):
         assert told.features == []
-
-
-@pytest.mark.parametrize("name", ["mlp", "h2gcn-2"])
-def test_cross_validation_over_nodes(name) -> None:
-    over_nodes = NodeClassifier(name, **SMALL, device="cpu").over_nodes(X, EDGES)
-    assert len(cross_val_score(over_nodes, np.arange(N), TRUTH, cv=2, error_score="raise")) == 2
 
 
 def test_help_lists_every_option_of_every_method() -> None:

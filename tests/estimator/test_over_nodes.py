@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from gcnsl import InputError, NodeClassifier, from_arrays
+from gcnsl import InputError, from_arrays
 
 from .cases import EDGES, NAMES, TRUTH, N, X, classifier
 
@@ -70,8 +70,3 @@ def test_bad_samples_are_refused() -> None:
             model.fit(nodes, np.zeros(len(nodes)))
     with pytest.raises(InputError, match=r"y has shape \(2,\): give one label for each of the 3 nodes"):
         model.fit([1, 2, 3], [0, 1])
-
-
-def test_the_number_of_nodes_must_be_said() -> None:
-    with pytest.raises(InputError, match=r"X is None.*: give an array of shape \(n, 0\)"):
-        NodeClassifier("gcn").over_nodes(None, EDGES).fit(np.arange(3), [0, 1, 0])

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
-from gcnsl import synthetic
+from gcnsl import GCNSLClassifier, synthetic
+from gcnsl.datasets import with_random_split
 from gcnsl.evaluation import agreement
-from gcnsl.evaluation.agreement import learned_agreement
+from gcnsl.evaluation.agreement import graph_facts, learned_agreement
 from gcnsl.graph import edge_homophily
 from gcnsl.methods import METHODS, initial_model, prepare
 
@@ -56,13 +59,6 @@ def test_the_edges_among_some_nodes(data) -> None:
     assert learned_agreement(model, inputs, data.y, among=torch.zeros_like(among)) == (None, 0)
 
 
-def test_nodes_that_are_alike_to_none(data) -> None:
-    model, inputs = prepared(data)
-    with torch.no_grad():
-        model.similarity.weight.copy_(torch.eye(16, 12))
-    assert learned_agreement(model, (torch.eye(12), *inputs[1:]), data.y[:12]) == (None, 0)
-
-
 def test_models_that_learn_no_graph(data) -> None:
     model, inputs = prepared(data, use_reconnected=False)
     assert learned_agreement(model, inputs, data.y) is None
@@ -75,8 +71,22 @@ def test_other_models_say_themselves_what_they_have_connected(data) -> None:
     assert learned_agreement(chain, (data.x,), torch.zeros(60, dtype=torch.long)).homophily == 1
 
 
-def test_nlgnn_connects_the_nodes_of_a_window(data) -> None:
-    ready = prepare(METHODS["nlgnn"].with_options(kernel_size=3), data, seed=0, device=torch.device("cpu"))
-    found = learned_agreement(initial_model(ready, 0), ready.inputs, data.y)
-    assert found.degree == 2 * 59 / 60
-    assert 0 <= found.homophily <= 1
+def test_both_graphs_are_described_by_all_labels(data) -> None:
+    data = with_random_split(data)
+    small = {"hidden_channels": 6, "n_components": 4, "n_anchors": 30, "epochs": 9, "device": "cpu", "epsilon": 0.6}
+    classifier = GCNSLClassifier(**small).fit_graph(data)
+    given, learned = graph_facts(classifier, data)
+    assert (given.edges, given.homophily) == (
+        data.edge_report.edges,
+        pytest.approx(edge_homophily(data.edge_index, data.y)),
+    )
+    edges = classifier.learned_graph().edge_index
+    edges = edges[:, edges[0] < edges[1]]
+    assert learned.edges == edges.shape[1] > 0
+    assert learned.homophily == pytest.approx(edge_homophily(torch.cat([edges, edges.flip(0)], dim=1), data.y))
+    assert learned.chance == pytest.approx(sum(float((data.y == c).float().mean()) ** 2 for c in range(3)))
+    assert replace(learned, homophily=0.9, density=0.05).doubt == ""
+    assert "it is empty: a smaller epsilon" in replace(learned, edges=0).doubt
+    assert "20% of all pairs, so it tells little" in replace(learned, density=0.2).doubt
+    assert "no more than by chance" in replace(learned, density=0.05, homophily=learned.chance).doubt
+    assert graph_facts(classifier.set_params(use_reconnected=False).fit_graph(data), data)[1] is None

@@ -12,12 +12,20 @@ import torch
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import GcnslError, Interrupted, TrainingDiverged
-from gcnsl.evaluation import paired_difference, run_split
-from gcnsl.evaluation.comparison import Comparison, ComparisonInterrupted, compare
+from gcnsl.evaluation import paired_difference
+from gcnsl.evaluation.comparison import (
+    Comparison,
+    ComparisonInterrupted,
+    Difference,
+    compare,
+    measure_majority,
+    p_text,
+    verdict_on,
+)
 from gcnsl.evaluation.statistics import paired_differences
 from gcnsl.graph import split_masks
 from gcnsl.graph.masks import MASKS
-from gcnsl.methods import prepare
+from gcnsl.methods import Fitted, fit, prepare
 from gcnsl.runs.executor import ThisProcess
 from gcnsl.training import METRICS
 
@@ -26,6 +34,11 @@ from .fake_methods import FakeConfig, fake
 
 DATA = with_random_split(synthetic(n=90, h=0.8, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=4)
 TWO = {"mlp": fake("mlp"), "gcn": fake("gcn").with_options(epochs=6, lr=0.5)}
+
+
+def fit_split(prepared, run, seed) -> Fitted:
+    masks = split_masks(DATA, run)
+    return fit(prepared, train_mask=masks["train"], val_mask=masks["val"], seed=seed)
 
 
 def comparison(**accuracy) -> Comparison:
@@ -38,11 +51,11 @@ def test_all_methods_run_on_the_same_splits_one_split_after_the_other() -> None:
     assert order == [(run, name) for run in range(3) for name in ("mlp", "gcn")]
     for name, method in TWO.items():
         prepared = prepare(method, DATA, seed=7, device=torch.device("cpu"))
-        outcomes = [run_split(prepared, run=run, seed=7 + run) for run in range(3)]
-        assert result.scores[name]["accuracy"] == pytest.approx([outcome.accuracy["test"] for outcome in outcomes])
-        assert result.scores[name]["roc-auc"] == [
-            outcome.fitted.measure(split_masks(DATA, run)["test"])["roc-auc"] for run, outcome in enumerate(outcomes)
-        ]
+        fits = [fit_split(prepared, run, 7 + run) for run in range(3)]
+        tests = [split_masks(DATA, run)["test"] for run in range(3)]
+        measured = [fitted.measure(test) for fitted, test in zip(fits, tests, strict=True)]
+        for metric in ("accuracy", "roc-auc"):
+            assert result.scores[name][metric] == [values[metric] for values in measured]
         assert result.epochs[name] == [method.training.epochs] * 3
         assert result.seconds[name] > 0
         assert result.options[name] == method.options()
@@ -134,24 +147,11 @@ def test_a_method_that_fails_for_any_reason_is_left_out(monkeypatch, error, kind
     assert type(raised.value) is kind
 
 
-def test_a_method_that_diverges_late_leaves_no_runs_behind() -> None:
-    result = compare(DATA, TWO, runs=1, device="cpu")
-    result.leave_out("gcn", 1, TrainingDiverged("too late"))
-    assert set(result.ranking) == {"mlp", "majority"}
-    assert result.winner == "mlp"
-    assert set(result.seconds) == set(result.epochs) == set(result.options) == {"mlp"}
-
-
-def test_at_least_one_run() -> None:
-    with pytest.raises(InputError, match=r"runs\(0\) must be >= 1"):
-        compare(DATA, TWO, runs=0)
-
-
 def test_with_fewer_splits_than_runs_they_are_used_again_with_other_seeds() -> None:
     result = compare(DATA, TWO, runs=5, seed=7, device="cpu")
     prepared = prepare(TWO["gcn"], DATA, seed=7, device=torch.device("cpu"))
-    last = run_split(prepared, run=0, seed=11)
-    assert result.scores["gcn"]["log-loss"][4] == last.fitted.measure(last.masks["test"])["log-loss"]
+    last = fit_split(prepared, 0, 11).measure(split_masks(DATA, 0)["test"])
+    assert result.scores["gcn"]["log-loss"][4] == last["log-loss"]
     assert result.test_share > 0
 
 
@@ -242,3 +242,96 @@ def test_ctrl_c_brings_what_is_finished_elsewhere_in_order() -> None:
     for name, scores in stop.value.finished.scores.items():
         for metric, values in scores.items():
             assert values == whole.scores[name][metric][: len(values)]
+
+
+def test_it_guesses_what_is_most_frequent_in_training() -> None:
+    y = torch.tensor([0, 1, 1, 1, 2, 0, 0, 0, 1, -1])
+    train = torch.tensor([1, 1, 1, 1, 0, 0, 0, 0, 0, 0], dtype=torch.bool)
+    test = torch.tensor([0, 0, 0, 0, 0, 1, 1, 1, 1, 0], dtype=torch.bool)
+    found = measure_majority(y, 3, {"train": train, "test": test})
+    assert found["accuracy"] == 1 / 4
+    assert found["roc-auc"] == 1 / 2
+    assert found["balanced-accuracy"] == 1 / 2
+    assert found["calibration-error"] == pytest.approx(1 / 2)
+
+
+A = [0.80, 0.82, 0.81, 0.80]
+
+
+def verdict(test_share=0.4, **accuracy) -> str:
+    return Comparison(test_share, scores={name: {"accuracy": values} for name, values in accuracy.items()}).verdict()
+
+
+@pytest.mark.parametrize(
+    ("others", "sentences"),
+    [
+        ({}, "a has nothing to be compared with."),
+        ({"b": [0.60, 0.61, 0.62, 0.60]}, "a leads; its lead over b (p < .001) is more than noise."),
+        ({"b": A}, "a leads. b is within a point of it."),
+        ({"b": A, "c": [0.801, 0.818, 0.81, 0.80]}, "a leads. b and c are within a point of it."),
+        (
+            {"b": [0.60, 0.61, 0.62, 0.60], "d": [0.50, 0.53, 0.49, 0.50], "e": [0.4, 0.4, 0.4, 0.4]},
+            "a leads; its lead over b (p < .001), d (p < .001) and e (p < .001) is more than noise.",
+        ),
+        (
+            {"b": [0.60, 0.61, 0.62, 0.60], "c": [0.83, 0.76, 0.85, 0.75]},
+            "a leads; its lead over b (p < .001) is more than noise. c (p = .83) is not distinguishable from it, and "
+            "no number of runs on such splits would settle it.",
+        ),
+    ],
+)
+def test_what_can_be_said_and_what_can_not(others, sentences) -> None:
+    assert verdict(a=A, **others) == sentences
+
+
+def lead(worse, needed) -> Difference:
+    return Difference("a", worse, 0.02, 0.03, 0.2, "undecided", needed)
+
+
+@pytest.mark.parametrize(
+    ("leads", "sentence"),
+    [
+        (
+            [lead("b", 12)],
+            "a leads. b (p = .20) is not distinguishable from it with so few runs; about 12 would settle it.",
+        ),
+        (
+            [lead("b", 12), lead("c", 1400)],
+            "a leads. b (p = .20) and c (p = .20) are not distinguishable from it with so few runs; about 12 and 1,400 "
+            "would settle it.",
+        ),
+        (
+            [lead("b", 12), lead("c", None)],
+            "a leads. b (p = .20) is not distinguishable from it with so few runs; about 12 would settle it. "
+            "c (p = .20) is not distinguishable from it, and no number of runs on such splits would settle it.",
+        ),
+    ],
+)
+def test_how_many_runs_would_settle_it(leads, sentence) -> None:
+    assert verdict_on("a", leads) == sentence
+
+
+def test_where_splits_have_several_runs_there_are_too_few_splits() -> None:
+    scores = {"a": {"accuracy": [0.8, 0.85, 0.9] * 2}, "b": {"accuracy": [0.78, 0.83, 0.84] * 2}}
+    assert "so few splits; about " in Comparison(0.01, splits=3, scores=scores).verdict()
+    assert "so few splits" not in Comparison(0.01, splits=6, scores=scores).verdict()
+
+
+def test_with_one_split_more_seeds_always_settle_it() -> None:
+    noisy = [0.83, 0.76, 0.85, 0.75]
+    assert "no number of runs" in verdict(0.4, a=A, c=noisy)
+    assert "would settle it" in verdict(0.0, a=A, c=noisy)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(math.nan, "–"), (0.0001, "< .001"), (0.004, ".004"), (0.03, ".03"), (0.999, "1")]
+)
+def test_p_values_as_statisticians_write_them(value, text) -> None:
+    assert p_text(value) == text
+    assert p_text(0.03, equals=True) == "= .03"
+
+
+def test_a_metric_that_is_not_defined_everywhere_is_named() -> None:
+    comparison = Comparison(0.4, scores={"a": {"accuracy": A}, "b": {"accuracy": [0.8, math.nan, 0.7, 0.7]}})
+    assert comparison.verdict().startswith("The metric is not defined on some splits")
+    assert math.isnan(comparison.std("b"))

@@ -5,12 +5,12 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gcnsl import NodeClassifier
 from gcnsl.auto import ChosenBy
-from gcnsl.evaluation.model_page import class_colour, write_model_page
+from gcnsl.estimator.explanation import explain
+from gcnsl.evaluation import model_page
+from gcnsl.evaluation.model_page import ExploredNodes, write_model_page, write_node_page
 
 from ..auto.cases import make_quick
 from .page_cases import HOSTILE, trained
@@ -123,13 +123,6 @@ def test_many_classes_without_numbers_and_few_with_them(tmp_path) -> None:
     assert few.count('<table class="heat">') == 2
 
 
-def test_warnings_and_remarks_of_inspect_are_shown(tmp_path) -> None:
-    classifier, _ = trained()
-    data = classifier.graph_.clone()
-    data.notes = ["Something <odd>"]
-    assert "Something &lt;odd&gt;." in page_of(classifier, tmp_path, data)
-
-
 def test_a_large_graph_is_sampled(tmp_path) -> None:
     generator, n = np.random.default_rng(0), 200_000
     y = generator.integers(0, 4, n)
@@ -145,6 +138,99 @@ def test_a_large_graph_is_sampled(tmp_path) -> None:
     assert "The 200 most confident of " in page
 
 
-@given(st.integers(0, 500))
-def test_colours_are_css(number) -> None:
-    assert re.fullmatch(r"#[0-9a-f]{6}|hsl\(\d+ 45% 55%\)", class_colour(number))
+IDS = np.array([f"p{i}" for i in range(90)])
+
+
+@pytest.fixture(scope="module")
+def named():
+    return trained("gcn-sl-plus", ids=IDS)[0]
+
+
+@pytest.fixture
+def explored(named):
+    return ExploredNodes(named, np.where(np.arange(90) == 3, 2, named.y_))
+
+
+def test_a_view_says_what_the_explanation_says(named, explored) -> None:
+    explored.explain([12], seconds=0)
+    told, (view,) = explain(named, 12), explored.views.values()
+    assert explored.nodes[explored.place(12)][0] == "p12"
+    assert [named.classes_[c] for c, _ in view["likely"]] == list(told.probabilities)
+    assert dict(view["evidence"]) == pytest.approx(told.evidence, abs=0.006)
+    for part, neighbours in (("given", told.original), ("learned", told.reconnected)):
+        assert view[part]["count"] == len(neighbours)
+        assert view[part]["summary"] == told.summary(neighbours)
+        drawn = neighbours[: model_page.DRAWN]
+        assert [explored.nodes[place][0] for place, *_ in view[part]["nodes"]] == [other.id for other in drawn]
+        assert [both for *_, both, _ in view[part]["nodes"]] == [o.original and o.reconnected for o in drawn]
+    assert [words for *_, words in view["learned"]["nodes"]] == [
+        "; ".join(map(str, other.reasons)) for other in told.reconnected[: model_page.DRAWN]
+    ]
+    json.dumps([explored.nodes, explored.views], allow_nan=False)
+
+
+def test_nodes_say_what_is_known_true_and_predicted(named, explored, monkeypatch) -> None:
+    monkeypatch.setattr(model_page, "FEATURED", 0)
+    explored.explain([3], seconds=60)
+    assert len(explored.views) == len(explored.nodes) == 90
+    probabilities = named.predict_proba()
+    for number in range(90):
+        name, known, truth, predicted, probability, use = explored.nodes[explored.place(number)]
+        assert (name, known, predicted) == (f"p{number}", named.y_[number], probabilities[number].argmax())
+        assert truth == (2 if number == 3 else known)
+        assert probability == pytest.approx(probabilities[number].max(), abs=5e-4)
+        assert use == (1 if named.train_mask_[number] else 2 if named.val_mask_[number] else 0)
+
+
+def test_the_wanted_come_first_then_their_neighbours(named, explored, monkeypatch) -> None:
+    order = []
+    monkeypatch.setattr(model_page, "FEATURED", 0)
+    monkeypatch.setattr(model_page, "explain", lambda *a, **k: order.append(a[1]) or explain(*a, **k))
+    explored.explain([12, 7], seconds=60)
+    shown = []
+    for number in (12, 7):
+        told = explain(named, number)
+        shown += [int(o.id[1:]) for o in (*told.original[:12], *told.reconnected[:12])]
+    expected = list(dict.fromkeys([12, 7, *shown]))
+    assert order[: len(expected)] == expected
+    assert sorted(order) == list(range(90))
+
+
+def test_time_and_size_are_bounded(named, explored, monkeypatch) -> None:
+    calls = []
+    explored.explain([], seconds=0, on_progress=lambda *numbers: calls.append(numbers))
+    assert calls == [(1, 90)]
+    assert len(explored.views) == 1
+    monkeypatch.setattr(model_page, "MOST_BYTES", 5000)
+    bounded = ExploredNodes(named, named.y_)
+    bounded.explain([], seconds=60)
+    sizes = [len(json.dumps(view)) for view in bounded.views.values()]
+    assert sum(sizes[:-1]) <= 5000 < sum(sizes)
+
+
+def test_features_are_for_the_first(explored, monkeypatch) -> None:
+    monkeypatch.setattr(model_page, "FEATURED", 2)
+    explored.explain([5, 6, 7], seconds=60)
+    has_features = [bool(explored.views[explored.place(number)]["features"]) for number in (5, 6, 7)]
+    assert has_features == [True, True, False]
+
+
+def test_without_a_learned_graph_and_with_a_crowded_one() -> None:
+    plain = ExploredNodes((made := trained("mlp")[0]), made.y_)
+    plain.explain([0], seconds=0)
+    assert plain.views[plain.place(0)]["learned"] is None
+    crowded = ExploredNodes((made := trained("gcn-sl", epsilon=0.01, feature_shift=100.0)[0]), made.y_)
+    crowded.explain([0], seconds=0)
+    view = crowded.views[crowded.place(0)]
+    assert view["crowded"]
+    assert (view["learned"]["count"], view["learned"]["nodes"]) == (89, [])
+
+
+def test_the_page_of_a_node_begins_with_it(named, tmp_path) -> None:
+    write_node_page(named, 12, tmp_path / "page.html", seconds=1)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    data, told = embedded(page), explain(named, 12)
+    assert "<h1>p12</h1>" in page
+    assert data["nodes"][data["first"]][0] == "p12"
+    shown = data["views"][str(data["first"])]["given"]["nodes"]
+    assert [data["nodes"][place][0] for place, *_ in shown] == [other.id for other in told.original[: model_page.DRAWN]]

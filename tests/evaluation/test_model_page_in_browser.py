@@ -161,7 +161,7 @@ def test_light_and_dark_phone_and_desktop(open_page, scheme, width) -> None:
 
 def test_a_wider_window_redraws_the_picture(open_page) -> None:
     page = open_page(viewport={"width": 390, "height": 844})
-    narrow = page.locator("#stage svg").bounding_box()["width"]
+    narrow = page.evaluate("document.querySelector('#stage svg').clientWidth")
     page.set_viewport_size({"width": 1200, "height": 844})
     page.wait_for_function(f"document.querySelector('#stage svg').clientWidth > {narrow} + 200")
 

@@ -12,7 +12,7 @@ from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, resolve_all, with_class_weight
 from gcnsl.cli.console import busy, in_shell, out, print_json, print_table, runs_shown, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
-from gcnsl.cli.quality_tables import remark_on_imbalance
+from gcnsl.cli.measured_output import remark_on_imbalance
 from gcnsl.cli.worker_options import ClusterOption, workers
 from gcnsl.errors import InputError
 
@@ -106,7 +106,7 @@ def compare(
     plain = named | {"--seed": str(seed) if seed else None, "--root": None if root is None else str(root)}
     command = comparison.winner and _training_command(comparison.winner, source, options or [], settings, plain)
     if comparison.winner and plot is not None:
-        from gcnsl.evaluation.comparison_picture import draw_comparison
+        from gcnsl.evaluation.pictures import draw_comparison
 
         draw_comparison(comparison, plot, graph=name)
     if as_json:
@@ -141,7 +141,7 @@ def _training_command(
 
 
 def _print_comparison(comparison: "Comparison", graph: str) -> None:
-    from gcnsl.evaluation.comparison_verdict import p_text
+    from gcnsl.evaluation.comparison import p_text
     from gcnsl.training import METRICS
 
     number = partial(METRICS[comparison.metric].text, percent_sign=False)

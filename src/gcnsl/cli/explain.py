@@ -1,15 +1,16 @@
 """``gcnsl explain``."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from gcnsl.cli import shared_options as shared
-from gcnsl.cli.after_training import say_if_interrupted
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, percent, print_json, print_table, say
+from gcnsl.cli.model_saving import say_if_interrupted
 
 if TYPE_CHECKING:
     from gcnsl.estimator.explanation import Explanation, Neighbour
@@ -24,7 +25,14 @@ def explain(
         str, typer.Argument(help="A node's id, or its number where nodes have no ids.", show_default=False)
     ],
     top: Annotated[int, typer.Option(min=1, help="Show at most so many neighbours, the most similar first.")] = 10,
-    plot: shared.PlotOption = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            help="Write a page (.html) that draws the node between its neighbours, to walk on to them.",
+            callback=shared.refused_by("gcnsl.pages:check_page"),
+        ),
+    ] = None,
     device: shared.DeviceOption = "auto",
     as_json: shared.JsonOption = False,
 ) -> None:
@@ -35,7 +43,7 @@ def explain(
     are. Neighbours are those of the given graph, with the directions and weights of its edges, and, if the method has
     one, of the learned graph.
 
-    Example: [bold]gcnsl explain model bspwm --plot bspwm.png[/]
+    Example: [bold]gcnsl explain model bspwm --report bspwm.html[/]
     """
     with busy("Looking at the model"):
         from gcnsl.estimator import NodeClassifier
@@ -43,12 +51,13 @@ def explain(
         from gcnsl.estimator.explanation import find_node
 
         classifier = NodeClassifier.load(model, device=device)
-        explanation = explain_node(classifier, find_node(classifier, node))
+        number = find_node(classifier, node)
+        explanation = explain_node(classifier, number)
         say_if_interrupted(classifier)
-        if plot is not None:
-            from gcnsl.estimator.explanation_picture import draw_explanation
+        if page is not None:
+            from gcnsl.evaluation.model_page import write_node_page
 
-            draw_explanation(explanation, plot)
+            write_node_page(classifier, number, page)
     if as_json:
         answer = asdict(explanation)
         for name in ("original", "reconnected"):
@@ -60,8 +69,8 @@ def explain(
         print_json(answer)
         return
     _print_explanation(explanation, top)
-    if plot is not None:
-        say("Picture", plot, where=out)
+    if page is not None:
+        say("Page", page, where=out)
 
 
 def _print_explanation(explanation: "Explanation", top: int) -> None:

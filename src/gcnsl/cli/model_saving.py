@@ -1,21 +1,46 @@
-"""Save a model; on a full disk, fall back to a temporary folder."""
+"""Where a model and its run are kept: checked before training, saved after it, and after Ctrl-C or on a full disk."""
 
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from gcnsl.cli.console import say
-from gcnsl.errors import WriteError
+from gcnsl.cli.console import busy, in_shell, say
+from gcnsl.errors import Interrupted, WriteError
 
 if TYPE_CHECKING:
     from gcnsl.estimator import NodeClassifier
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainRequest:
+    """The options that mean the same for one method and for ``auto``, by their names."""
+
+    output: Path | None
+    split: str
+    run: int
+    all_labels: bool
+    seed: int
+    device: str
+    minutes: float | None
+    plot: Path | None
+    page: Path | None
+    root: Path | None
+    as_json: bool
+    quiet: bool
+    resumable: bool = True
+
+    def checkpoint(self, number: int = 0) -> Path | None:
+        """Where a run is kept until the model is saved, if it is; ``number`` counts the runs of this command."""
+        return None if self.output is None or not self.resumable else checkpoint_of(self.output, number)
 
 
 def checkpoint_of(output: Path, number: int = 0) -> Path:
@@ -91,3 +116,71 @@ def _rescue(classifier: NodeClassifier, output: Path) -> str:
     finally:
         classifier.checkpoint = checkpoint
     return f"the model is in {folder / output.name}: move it to where you want it"
+
+
+def say_if_interrupted(classifier: NodeClassifier) -> None:
+    """Remind the user of a model that its training can be continued."""
+    if classifier.history_.stopped == "interrupted":
+        epochs = f" after epoch {len(classifier.history_)}" if len(classifier.history_) else ""
+        when = f"training was interrupted{epochs}"
+        say("Note", f"{when}; this is the best model until then, and the same `gcnsl train` completes it", "yellow")
+
+
+@contextmanager
+def saved_if_interrupted(classifier: NodeClassifier, asked: TrainRequest, number: int = 0) -> Iterator[None]:
+    """Say if training continues an earlier run; if it is interrupted, save the best model so far.
+
+    ``number`` counts the runs of this command. A model that is already there is spared, unless this is the first run
+    and continues an earlier one: then the model is what that one had saved.
+    """
+    output, checkpoint = asked.output, asked.checkpoint(number)
+    continues = checkpoint is not None and checkpoint.exists()
+    spared = output is not None and output.exists() and (number > 0 or not continues)
+    if continues and not asked.quiet:
+        say("Continuing", f"from {checkpoint}", "cyan")
+    try:
+        yield
+    except Interrupted as interruption:
+        with busy("Saving the best model so far", quiet=asked.quiet):
+            told = save_so_far(classifier, interruption, asked, spared=spared, number=number)
+        raise Interrupted(told) from None
+
+
+@contextmanager
+def finishing(output: Path | None) -> Iterator[None]:
+    """While what follows training is done: if it is interrupted, say what has been saved."""
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        saved = "nothing was saved: -o FOLDER saves the model" if output is None else f"{output} is the finished model"
+        raise interruption if str(interruption) else Interrupted(f"interrupted after training; {saved}") from None
+
+
+def save_finished(classifier: NodeClassifier, output: Path) -> None:
+    """Save a model whose training has ended; an interruption waits until it is saved."""
+    from gcnsl.training.interruption import Interruption
+
+    with finishing(output), Interruption() as interruption, interruption.whole():
+        save_model(classifier, output)
+
+
+def save_so_far(
+    classifier: NodeClassifier, interruption: Interrupted, asked: TrainRequest, *, spared: bool, number: int = 0
+) -> str:
+    """Save the best model so far, unless an older one is to be spared; say so, and how to continue."""
+    from gcnsl.training.interruption import Interruption
+
+    when, output, checkpoint = str(interruption).partition(";")[0], asked.output, asked.checkpoint()
+    if output is None:
+        return f"{when}; nothing was saved: -o FOLDER saves the best model so far"
+    older = "that of the first run" if number else "still the older model"
+    saved = f"{output} is {older}" if spared else "there is no model yet"
+    if interruption.so_far is not None and not spared:
+        say("Interrupted", "saving the best model so far", "yellow")
+        with Interruption() as further:
+            further.ignore_further()
+            save_model(classifier, output)
+        epoch = classifier.history_.best_epoch
+        saved = f"{output} is the best model so far{f', of epoch {epoch}' if epoch else ''}"
+    again = "This continues" if checkpoint is not None and checkpoint.exists() else "This begins anew"
+    return f"{when}; {saved}. {again}:\n  {in_shell(['gcnsl', *sys.argv[1:]])}"

@@ -1,26 +1,27 @@
 """``gcnsl predict``."""
 
 from collections import Counter
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from gcnsl.cli import shared_options as shared
-from gcnsl.cli.after_training import say_if_interrupted
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_facts, print_json, print_table, say
 from gcnsl.cli.graph_source import IN_A_MODEL, GraphSource, takes_graph
-from gcnsl.cli.quality_tables import metric_facts, print_classes
+from gcnsl.cli.measured_output import metric_facts, print_classes
+from gcnsl.cli.model_saving import say_if_interrupted
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from torch_geometric.data import Data
 
-    from gcnsl.evaluation.quality import Unseen
+    from gcnsl.estimator import NodeClassifier
+    from gcnsl.evaluation import Measured
 
 _SHOWN = 10
 
@@ -82,48 +83,77 @@ def predict(
         raise InputError("--plot draws what --evaluate finds: give --evaluate too")
     with busy("Predicting", quiet=quiet):
         from gcnsl.estimator import NodeClassifier
-        from gcnsl.estimator.predictions import prediction_table
-        from gcnsl.evaluation.quality import quality_on_unseen
 
         classifier = NodeClassifier.load(model, device=device)
         like = source.like(classifier.graph_)
         data = like.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None
         say_if_interrupted(classifier)
-        table = prediction_table(classifier, data, by_class=proba)
-        unseen = quality_on_unseen(classifier, data) if evaluate and data is not None else None
+        probabilities = classifier.predict_proba() if data is None else classifier.predict_proba_graph(data)
+        table = _table(classifier, data, probabilities, by_class=proba)
+        measured = _measured(classifier, data, probabilities) if evaluate and data is not None else None
     if output is not None:
         write_table(table, output, for_spreadsheet=for_spreadsheet)
-    if unseen is not None and plot is not None:
-        from gcnsl.evaluation.quality_picture import draw_quality
+    if measured is not None and plot is not None:
+        from gcnsl.evaluation.pictures import draw_measured
 
-        draw_quality(unseen.quality, plot, title=f"{classifier.method}, nodes that were not trained on")
+        draw_measured(measured, plot, title=f"{classifier.method}, nodes that were not trained on")
     if as_json:
-        rows = table.to_pylist()
-        print_json(rows if unseen is None else {"evaluation": asdict(unseen), "predictions": rows})
+        answer: Any = table.to_pylist()
+        if measured is not None:
+            counts = {"trained_on": measured.trained_on, "unknown": measured.unknown}
+            answer = {"evaluation": {"quality": measured.to_dict()} | counts, "predictions": answer}
+        print_json(answer)
         return
     new = table.num_rows - len(classifier.y_)
     out.print(f"[bold]{table.num_rows:,} nodes[/]" + (f", {new:,} of them new" if new else ""), highlight=False)
     _print_predictions(table, rows=output is None)
-    if unseen is not None:
-        _print_evaluation(unseen, metric)
+    if measured is not None:
+        _print_evaluation(measured, metric)
     for title, path in {"Predictions": output, "Picture": plot}.items():
         if path is not None:
             say(title, path, where=out)
 
 
-def _print_evaluation(unseen: "Unseen", metric: str | None) -> None:
-    print_facts("Evaluation", metric_facts(unseen.quality, metric))
-    print_classes(unseen.quality)
+def _table(classifier: "NodeClassifier", data: "Data | None", probabilities: Any, *, by_class: bool) -> "pa.Table":
+    """One row per node, in the graph's order, with the predicted class; ``by_class`` adds a column for each class."""
+    import numpy as np
+    import pyarrow as pa
+
+    from gcnsl.training.metrics import most_probable
+
+    best, ids = most_probable(probabilities), classifier.node_ids_ if data is None else data.get("node_ids")
+    columns: dict[str, Any] = {
+        "id": np.arange(len(best)) if ids is None else ids,
+        "predicted": classifier.classes_[best],
+        "probability": probabilities[np.arange(len(best)), best],
+    }
+    if by_class:
+        columns |= {f"probability_{c}": probabilities[:, i] for i, c in enumerate(classifier.classes_)}
+    return pa.table(columns)
+
+
+def _measured(classifier: "NodeClassifier", data: "Data", probabilities: Any) -> "Measured":
+    """How good the predictions are by labels that were not used; an error if there are none."""
+    from gcnsl.evaluation import measure_classifier
+
+    if data.y is None:
+        raise InputError("the graph has no labels to evaluate by: name the column that holds the classes")
+    measured = measure_classifier(classifier, data, predicted=probabilities)
+    if measured.kind != "test":
+        raise InputError("there is nothing to evaluate: every node that has a label was used in training; label others")
+    return measured
+
+
+def _print_evaluation(measured: "Measured", metric: str | None) -> None:
+    print_facts("Evaluation", metric_facts(measured, metric))
+    print_classes(measured)
     left_out = {
-        "for training or validation": unseen.trained_on,
-        "of classes that the model does not know": unseen.unknown,
+        "for training or validation": measured.trained_on,
+        "of classes that the model does not know": measured.unknown,
     }
     told = " and ".join(f"{count:,} {which}" for which, count in left_out.items() if count)
-    out.print(
-        f"{unseen.quality.nodes:,} labelled nodes are counted{told and f'; {told} are not'}.",
-        highlight=False,
-        soft_wrap=True,
-    )
+    counted = f"{measured.nodes:,} labelled nodes are counted{told and f'; {told} are not'}."
+    out.print(counted, highlight=False, soft_wrap=True)
 
 
 def _print_predictions(table: "pa.Table", *, rows: bool) -> None:

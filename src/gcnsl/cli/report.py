@@ -1,6 +1,5 @@
 """``gcnsl report``: a page about a model and its graph, or about the paper's experiments."""
 
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -8,12 +7,12 @@ from typing import Annotated
 import typer
 
 from gcnsl.cli import shared_options as shared
-from gcnsl.cli.after_training import say_if_interrupted
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_json, say
 from gcnsl.cli.experiments import SettingsFolder, report_on_paper
 from gcnsl.cli.graph_source import IN_A_MODEL, GraphSource, takes_graph
-from gcnsl.cli.page_writing import SECONDS, write_page
+from gcnsl.cli.measured_output import SECONDS, write_page
+from gcnsl.cli.model_saving import say_if_interrupted
 from gcnsl.errors import InputError
 
 
@@ -81,7 +80,7 @@ def report(
     measured = write_page(classifier, output, data, name=name, seconds=seconds, quiet=quiet)
     if as_json:
         chosen_by = getattr(classifier, "chosen_by_", None)
-        told = {"measured_on": measured.kind, **asdict(measured.quality), "page": str(output)}
+        told = {"measured_on": measured.kind, **measured.to_dict(), "page": str(output)}
         print_json(told if chosen_by is None else told | {"chosen_by": str(chosen_by)})
         return
     say("Page", f"{output} ({output.stat().st_size / 1000:,.0f} kB), measured on {measured.in_words}", where=out)

@@ -1,21 +1,35 @@
-"""``gcnsl train``."""
+"""``gcnsl train``: the best model for a graph, or one method."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, with_class_weight
-from gcnsl.cli.graph_source import GraphSource, takes_graph
-from gcnsl.cli.model_saving import reserve
+from gcnsl.cli.console import busy, epochs_shown, percent, print_json
+from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
+from gcnsl.cli.measured_output import print_result, remark_on_imbalance, train_as_json, write_picture_and_page
+from gcnsl.cli.model_saving import TrainRequest, finishing, reserve, save_finished, saved_if_interrupted
 from gcnsl.cli.torchrun import take_part
 from gcnsl.cli.train_auto import AutoRequest, train_best
-from gcnsl.cli.train_one import OneRequest, train_one
 from gcnsl.cli.worker_options import ClusterOption
 from gcnsl.errors import InputError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from gcnsl.estimator import NodeClassifier
+    from gcnsl.evaluation import Measured
+
+WHY_ENDED = {
+    "patience": "none was better for long enough",
+    "epochs": "the last one allowed",
+    "minutes": "the last one within --minutes",
+    "complete": "there are no more",
+}
 
 
 @app.command()
@@ -138,17 +152,7 @@ def train(
     if output is None and checkpoint_every is not None:
         raise InputError("--checkpoint-every needs a place: the file lies beside the model, so give -o too")
     chosen = with_class_weight(read_options(options), class_weight)
-    train_one(
-        source,
-        OneRequest(
-            **request,
-            method=method,
-            options=chosen,
-            settings=settings,
-            metric=metric,
-            checkpoint_every=checkpoint_every,
-        ),
-    )
+    _train_one(source, TrainRequest(**request), method, chosen, settings, metric, checkpoint_every)
 
 
 def _refuse(method: str, options: Mapping[str, object]) -> None:
@@ -157,3 +161,70 @@ def _refuse(method: str, options: Mapping[str, object]) -> None:
         if value:
             whose = "one method: name it with --method" if method == "auto" else "auto: leave out --method"
             raise InputError(f"{name} is for {whose}, or leave out {name}")
+
+
+def _train_one(
+    source: GraphSource,
+    asked: TrainRequest,
+    method: str,
+    options: dict[str, Any],
+    settings: Path | None,
+    metric: str | None,
+    checkpoint_every: int | None,
+) -> None:
+    """Train a method on one split, save it, and print what came of it."""
+    with busy("Reading the graph", quiet=asked.quiet):
+        from gcnsl.methods import resolve
+
+        resolved = resolve(method, benchmark=source.benchmark, settings=settings, options=options, metric=metric)
+        from gcnsl.checks import LARGEST
+        from gcnsl.estimator import NodeClassifier
+        from gcnsl.evaluation import measure_split
+        from gcnsl.graph import split_count
+
+        data = source.read_labelled(split=asked.split, seed=asked.seed, runs=asked.run + 1, root=asked.root)
+        run = asked.run % split_count(data)
+    remark_on_imbalance(data, metric, quiet=asked.quiet)
+    say_unused(data, [resolved])
+    classifier = NodeClassifier(
+        resolved.name,
+        **resolved.options(),
+        random_state=asked.seed + asked.run,
+        device=asked.device,
+        minutes=asked.minutes,
+        checkpoint=asked.checkpoint(),
+        checkpoint_every=checkpoint_every or LARGEST,  # Ctrl-C writes one anyway
+    )
+    shown = epochs_shown(most=resolved.training.epochs, minutes=asked.minutes, quiet=asked.quiet)
+    with saved_if_interrupted(classifier, asked), shown as classifier.on_epoch:
+        classifier.fit_graph(data, run=run, all_labels=asked.all_labels, root=asked.root)
+    if asked.output is not None:
+        save_finished(classifier, asked.output)
+    with finishing(asked.output):
+        measured = measure_split(classifier, data, run)
+        write_picture_and_page(classifier, data, measured, asked)
+        if asked.as_json:
+            print_json(train_as_json(classifier, data, measured, run, asked))
+            return
+        print_result(classifier, data, measured, asked, _facts(classifier, data, measured), metric)
+
+
+def _facts(classifier: "NodeClassifier", data: "Data", measured: "Measured") -> dict[str, str]:
+    """What is told about the training of one method, beside the metrics on the test nodes."""
+    from gcnsl.evaluation.agreement import graph_facts
+
+    prepared, history, facts = classifier.fitted_.prepared, classifier.history_, {}
+    for part, title in {"val": "validation accuracy", "train": "training accuracy"}.items():
+        share = measured.learned[part]
+        facts[title] = f"{percent(share.right)} [dim]of {share.nodes:,} nodes[/]"
+    facts["features"] = prepared.features.in_words(prepared.graph)
+    why = WHY_ENDED[history.stopped]
+    facts["epochs"] = f"{len(history)} [dim]({why})[/], the best is {history.best_epoch}"
+    facts["time"] = f"{history.seconds:.1f} s [dim]on {prepared.device}[/]"
+    given, learned = graph_facts(classifier, data)
+    for title, graph in {"given graph A": given, "learned graph A*": learned}.items():
+        if graph is not None:
+            agreement = "–" if graph.homophily is None else f"{graph.homophily:.2f}"
+            remark = f" [yellow]({graph.doubt})[/]" if graph is learned and graph.doubt else ""
+            facts[title] = f"{graph.edges:,} edges, homophily {agreement}{remark}"
+    return facts

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from gcnsl.cli.after_training import (
-    finishing,
-    print_result,
-    save_finished,
-    saved_if_interrupted,
-    write_picture_and_page,
-)
 from gcnsl.cli.console import busy, duration, print_json, print_table, progress
 from gcnsl.cli.graph_source import GraphSource
-from gcnsl.cli.quality_tables import remark_on_imbalance
-from gcnsl.cli.train_request import TrainRequest
+from gcnsl.cli.measured_output import (
+    method_name,
+    print_result,
+    remark_on_imbalance,
+    train_as_json,
+    write_picture_and_page,
+)
+from gcnsl.cli.model_saving import TrainRequest, finishing, save_finished, saved_if_interrupted
 from gcnsl.cli.worker_options import workers
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from gcnsl.auto import ChosenBy, Progress
     from gcnsl.estimator import NodeClassifier
-    from gcnsl.evaluation.training_report import TrainingReport
+    from gcnsl.evaluation import Measured
     from gcnsl.runs.executor import Executor
 
 SHOWN = 15
@@ -55,10 +54,10 @@ def train_best(source: GraphSource, asked: AutoRequest) -> None:
         from gcnsl.auto.journal import remove_journal
         from gcnsl.estimator import NodeClassifier
 
-        runs = max(asked.run + asked.runs, 10)
+        runs = asked.run + asked.runs
         data = source.read_labelled(split=asked.split, seed=asked.seed, runs=runs, root=asked.root)
     remark_on_imbalance(data, asked.settings.get("metric"), quiet=asked.quiet)
-    reports = []
+    measured = []
     own = nullcontext()  # then the selection starts processes of its own
     with own if asked.cluster is None else workers(asked.cluster, quiet=asked.quiet) as executor:
         for number in range(asked.runs):
@@ -70,7 +69,7 @@ def train_best(source: GraphSource, asked: AutoRequest) -> None:
                 minutes=asked.minutes,
                 checkpoint=asked.checkpoint(number),
             )
-            reports.append(_train(classifier, data, asked, number, executor))
+            measured.append(_train(classifier, data, asked, number, executor))
             if number == 0:
                 first = classifier
     with finishing(asked.output):
@@ -78,30 +77,29 @@ def train_best(source: GraphSource, asked: AutoRequest) -> None:
             journal = asked.checkpoint(number)
             if journal is not None:
                 remove_journal(journal)
-        write_picture_and_page(first, data, reports[0], asked, title=f"{reports[0].method} on {reports[0].graph}")
+        write_picture_and_page(first, data, measured[0], asked)
         if asked.as_json:
-            _print_json(first, reports, asked)
+            _print_json(first, data, measured, asked)
             return
         _print_leaderboard(first.leaderboard_, first.chosen_by_)
-        print_result(first, reports[0], asked, _facts(first, reports, metric), metric)
+        print_result(first, data, measured[0], asked, _facts(first, measured, metric), metric)
 
 
 def _train(
     classifier: NodeClassifier, data: Data, asked: AutoRequest, number: int, executor: Executor | None
-) -> TrainingReport:
+) -> Measured:
     """Find the best model on one split; that of the first is saved at once."""
-    from gcnsl.evaluation.training_report import report_on
+    from gcnsl.evaluation import measure_split
     from gcnsl.graph import split_count
 
     run = (asked.run + number) % split_count(data)
-    with saved_if_interrupted(classifier, asked, number), _progress_shown(quiet=asked.quiet) as show:
-        classifier.set_params(on_epoch=show)
+    with saved_if_interrupted(classifier, asked, number), _progress_shown(quiet=asked.quiet) as classifier.on_epoch:
         classifier.fit_graph(data, run=run, all_labels=asked.all_labels, root=asked.root, executor=executor)
     if asked.output is not None and number == 0:
         classifier.checkpoint = None  # the journals are kept until the last run is finished
         save_finished(classifier, asked.output)
     with finishing(asked.output):
-        return report_on(classifier, data, run=run)
+        return measure_split(classifier, data, run)
 
 
 @contextmanager
@@ -146,34 +144,35 @@ def _print_leaderboard(table: pd.DataFrame, chosen_by: ChosenBy) -> None:
     print_table(headings, rows, title=title, caption=caption + more, right=headings[1:-1])
 
 
-def _facts(classifier: NodeClassifier, reports: list[TrainingReport], metric: str) -> dict[str, str]:
+def _facts(classifier: NodeClassifier, measured: list[Measured], metric: str) -> dict[str, str]:
     """What is told about the ensemble, beside the metrics on the test nodes of the first split."""
     from gcnsl.training import METRICS
 
-    facts, values = {}, [report.test.metrics[metric] for report in reports if report.test is not None]
+    facts, values = {}, [each.metrics[metric] for each in measured if each.kind == "test"]
     if not values:
-        first, is_blend = classifier.leaderboard_.iloc[0], reports[0].method == "auto"
+        first, is_blend = classifier.leaderboard_.iloc[0], method_name(classifier) == "auto"
         nodes = classifier.chosen_by_.nodes if is_blend else classifier.chosen_by_.first_fold
         how = "each by models that had not learned from it" if is_blend else "which it has not learned from"
         score = METRICS[metric].text(first["validation" if is_blend else "first_fold"])
         facts[f"validation {metric}"] = f"{score} [dim]on {nodes:,} nodes, {how}[/]"
     if len(values) > 1:
         spread = f"{fmean(values):.3f} ± {stdev(values):.3f} [dim](one standard deviation)[/]"
-        facts[f"test {metric} on {len(reports)} splits"] = spread
+        facts[f"test {metric} on {len(measured)} splits"] = spread
     facts["chosen by"] = str(classifier.chosen_by_)
-    facts["time"] = f"{duration(reports[0].seconds)} [dim]on {reports[0].device}[/]"
+    device = classifier.fitted_.prepared.device
+    facts["time"] = f"{duration(classifier.history_.seconds)} [dim]on {device}[/]"
     return facts
 
 
-def _print_json(classifier: NodeClassifier, reports: list[TrainingReport], asked: AutoRequest) -> None:
-    table = classifier.leaderboard_
+def _print_json(classifier: NodeClassifier, data: Data, measured: list[Measured], asked: AutoRequest) -> None:
+    from gcnsl.graph import split_count
+
+    table, run = classifier.leaderboard_, asked.run % split_count(data)
     metric = table["metric"].iloc[0]
-    answer = asdict(reports[0]) | {
+    answer = train_as_json(classifier, data, measured[0], run, asked) | {
         "leaderboard": table.to_dict("records"),
-        "saved": asked.output and str(asked.output),
-        "page": asked.page and str(asked.page),
         "chosen_by": str(classifier.chosen_by_),
     }
-    if len(reports) > 1:
-        answer["runs"] = [None if each.test is None else each.test.metrics[metric] for each in reports]
+    if len(measured) > 1:
+        answer["runs"] = [each.metrics[metric] if each.kind == "test" else None for each in measured]
     print_json(answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections import defaultdict
 from dataclasses import dataclass
@@ -12,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from gcnsl.auto import Blend
+from gcnsl.auto.blend import Member
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError
-from gcnsl.estimator.explained_member import explained_member
-from gcnsl.estimator.feature_attribution import attribute_features, own_features
 from gcnsl.estimator.node_classifier import NodeClassifier
-from gcnsl.estimator.similarity_reasons import Reason, feature_names, node_name, reason
+from gcnsl.estimator.reasons import Reason, attribute_features, feature_names, node_name, own_features, reason
 from gcnsl.methods import Fitted
 from gcnsl.nn.compared_rows import ComparedRows
+from gcnsl.plain.class_votes import ClassVotes
 from gcnsl.sparse import slice_rows
 from gcnsl.training.metrics import most_probable
 
@@ -81,7 +83,7 @@ class Neighbour(Node):
 class Feature:
     """A feature with its value at a node, and its share in the log-odds of the class against the rival.
 
-    :mod:`gcnsl.estimator.feature_attribution` says how the share is computed.
+    :mod:`gcnsl.estimator.reasons` says how the share is computed.
     """
 
     name: str
@@ -223,6 +225,26 @@ def _explain(
         features=_features(classifier, node, one=first, other=second) if with_features else None,
         nodes=len(probabilities),
     )
+
+
+def explained_member(classifier: NodeClassifier) -> tuple[NodeClassifier, str]:
+    """The classifier with the heaviest member that can be explained in place of the ensemble, and words for what it is.
+
+    Models that read no features, or have no gradients, have no reasons. A classifier that is no ensemble is returned
+    as it is, with the name of its method.
+    """
+    if not isinstance(classifier.fitted_, Blend):
+        return classifier, classifier.fitted_.prepared.method.name
+    members = classifier.fitted_.members
+    member = next((each for each in members if _has_reasons(each)), members[0])
+    alone = copy.copy(classifier)
+    alone.fitted_ = member.fits[0]
+    return alone, f"{member.name}, {member.weight:.0%} of the ensemble," if len(members) > 1 else member.name
+
+
+def _has_reasons(member: Member) -> bool:
+    model = member.fits[0].model
+    return not isinstance(model, ClassVotes) and not getattr(model, "is_step_function", False)
 
 
 def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) -> list[Feature] | None:

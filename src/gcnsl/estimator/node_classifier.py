@@ -140,6 +140,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         own = {name: value for name, value in parameters.items() if name in self._get_param_names()}
         super().set_params(**own)
         others = {name: value for name, value in parameters.items() if name not in own}
+        if not others:
+            return self
         if self.method == AUTO:
             AutoSettings.check(**others)
         else:

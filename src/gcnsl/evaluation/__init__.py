@@ -1,8 +1,16 @@
-"""What users do with several runs: train on splits, compare methods, judge differences."""
+"""How good models are: measured once, compared over several splits, shown in pictures and on pages."""
 
 from gcnsl.evaluation.comparison import Comparison, compare
-from gcnsl.evaluation.imbalance import find_imbalance
-from gcnsl.evaluation.outcome import Outcome, run_split
+from gcnsl.evaluation.measured import Measured, find_imbalance, measure_classifier, measure_split
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
 
-__all__ = ["Comparison", "Outcome", "PairedDifference", "compare", "find_imbalance", "paired_difference", "run_split"]
+__all__ = [
+    "Comparison",
+    "Measured",
+    "PairedDifference",
+    "compare",
+    "find_imbalance",
+    "measure_classifier",
+    "measure_split",
+    "paired_difference",
+]

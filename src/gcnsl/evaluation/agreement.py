@@ -1,12 +1,20 @@
-"""How often nodes that a learned graph joins are of the same class."""
+"""The given and the learned graph in numbers: edges, and how often they join nodes of the same class."""
 
+import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
+from gcnsl.estimator import NodeClassifier
+from gcnsl.graph import edge_homophily
 from gcnsl.sparse import Matrix
+
+CROWDED = 0.1
+"""A learned graph that joins a larger share of all pairs than this tells little."""
 
 _ROWS = 256
 """Rows of the learned graph that are listed at a time: before training it may join all pairs."""
@@ -60,3 +68,41 @@ def _slices(n: int) -> list[slice]:
     if n <= _ALL_ROWS:
         return [slice(first, first + _ROWS) for first in range(0, n, _ROWS)]
     return [slice(first, first + _SAMPLED_ROWS) for first in range(0, n - _SAMPLED_ROWS, n // _SAMPLES)][:_SAMPLES]
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """Number of undirected edges, edge homophily as far as labels are known, and share of all pairs that are joined.
+
+    ``chance`` is the homophily of random pairs: that two nodes are of one class.
+    """
+
+    edges: int
+    homophily: float | None
+    density: float
+    chance: float
+
+    @property
+    def doubt(self) -> str:
+        """Why this can't help as a learned graph, in words; empty if nothing speaks against it."""
+        if not self.edges:
+            return "it is empty: a smaller epsilon joins more nodes"
+        if self.density > CROWDED:
+            return f"{self.density:.0%} of all pairs, so it tells little: a larger epsilon joins fewer nodes"
+        if self.homophily is not None and self.homophily <= self.chance:
+            return f"no more than by chance, {self.chance:.2f}: the method may do as well without it"
+        return ""
+
+
+def graph_facts(classifier: NodeClassifier, data: Data) -> tuple[GraphFacts, GraphFacts | None]:
+    """The graph that a classifier was trained on, with all its labels, and the one that it has learned, if it has."""
+    n, edges, homophily = data.num_nodes, data.edge_report.edges, edge_homophily(data.edge_index, data.y)
+    pairs = max(1, n * (n - 1) // 2)
+    shares = torch.bincount(data.y[data.y != UNLABELLED]) / (data.y != UNLABELLED).sum()
+    chance = float(shares.square().sum())
+    given = GraphFacts(edges, None if math.isnan(homophily) else homophily, edges / pairs, chance)
+    learned = learned_agreement(classifier.model_, classifier.fitted_.prepared.inputs, data.y)
+    if learned is None:
+        return given, None
+    joined = round(learned.degree * n / 2)
+    return given, GraphFacts(joined, learned.homophily, joined / pairs, chance)

@@ -1,10 +1,13 @@
-"""A page about one's own graph and a model of it: how good the model is, where it errs, and why."""
+"""Pages about one's own graph and a model of it: how good the model is, where it errs, and why."""
 
 from __future__ import annotations
 
 import copy
+import json
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,24 +16,34 @@ from torch_geometric.data import Data
 from gcnsl.auto import AUTO, Blend
 from gcnsl.auto.leaderboard import shown_scores
 from gcnsl.estimator import NodeClassifier
-from gcnsl.evaluation.explored_nodes import ExploredNodes
-from gcnsl.evaluation.imbalance import find_imbalance
-from gcnsl.evaluation.measured_nodes import SURE, MeasuredNodes, measured_nodes
+from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain
+from gcnsl.estimator.reasons import node_name
+from gcnsl.evaluation.measured import SURE, Measured, find_imbalance, measure_classifier
 from gcnsl.files import atomic_write
 from gcnsl.graph import simple_undirected, summarize
 from gcnsl.graph.homophily import class_compatibility
 from gcnsl.graph.simple_edges import check_edges
 from gcnsl.pages import find_template
 from gcnsl.training import METRICS
-from gcnsl.training.metrics import most_probable
+from gcnsl.training.metrics import Floats, Ints
 
 MISTAKES = 200
 """Number of mistakes that are listed, the most confident first."""
 MATRIX_NUMBERS = 12
 """With more classes than this, the cells of a matrix are too small for numbers."""
+DRAWN = 12
+"""Number of neighbours that are shown of each graph, the most similar first."""
+FEATURES, FEATURED = 8, 24
+"""So many features are shown, and only of so many nodes, the first ones: finding them takes long."""
+FORWARD_PASSES = 100
+"""Finding the shares of a node's features takes about as long as predicting so many times."""
+MOST_BYTES = 2_000_000
+"""When explanations are as large as this, no more nodes are explained."""
+
 _COLOURS = (
     "#3b82c4", "#e0803a", "#3fa35b", "#c9504e", "#8f6cc4", "#8c6d52", "#d168a6", "#a9a52f", "#2fa8b5", "#7f8a94",
 )  # fmt: skip
+_USES = (None, "training", "validation")
 
 
 def write_model_page(
@@ -38,11 +51,11 @@ def write_model_page(
     path: str | os.PathLike[str],
     data: Data | None = None,
     *,
-    nodes: Any = None,
+    measured: Measured | None = None,
     name: str | None = None,
     seconds: float = 30.0,
     on_progress: Callable[[int, int], None] | None = None,
-) -> MeasuredNodes:
+) -> Measured:
     """Write a page about a fitted classifier and its graph: one HTML file that needs no network.
 
     Args:
@@ -52,21 +65,23 @@ def write_model_page(
             The page measures on nodes whose labels were used neither for training nor for validation. If there are
             none, it measures on the validation nodes or, if an ensemble has learned from all labels, on what its models
             predict for nodes they had not learned from; it says so.
-        nodes: Measure only on these of them (n, boolean), those of a test mask for example.
+        measured: How good it is on that graph, if that has been measured.
         name: What to call the graph; by default what ``data`` calls it.
         seconds: Time for explaining nodes. The most confident mistakes come first, then their neighbours, then a random
             sample, as far as the time and the size of the page allow.
         on_progress: Called with the number of nodes explained so far and the number of all after each of them.
 
     Returns:
-        The nodes that the page measures on.
+        What the page shows: how good it is, and on which nodes.
     """
     graph, known = classifier.graph_ if data is None else data, len(classifier.y_)
-    measured = measured_nodes(classifier, graph, nodes=nodes)
+    measured = measure_classifier(classifier, graph) if measured is None else measured
     listed = measured.mistakes[:MISTAKES]
     places = measured.places[listed]
-    explored = ExploredNodes(classifier, measured.all_classes)
+    explored = ExploredNodes(classifier, measured.classes_everywhere, measured.everywhere, measured.seconds)
     explored.explain(places[places < known].tolist(), seconds=seconds, on_progress=on_progress)
+    mistakes = [_mistake(measured, node, explored, known) for node in listed.tolist()]
+    explained = [each["explored"] for each in mistakes if each["explored"] is not None]
     graph = _with_report(graph)
     page = find_template("gcnsl.evaluation", "model.html.j2").render(
         name=name or graph.get("name") or "Your graph",
@@ -77,16 +92,47 @@ def write_model_page(
         measured=measured,
         metrics=METRICS,
         leaderboard=_leaderboard(classifier),
-        mistakes=[_mistake(measured, node, explored, known) for node in listed.tolist()],
-        classes=[str(c) for c in classifier.classes_],
-        colours=[class_colour(number) for number in range(len(classifier.classes_))],
-        explored=explored,
-        num_nodes=known,
+        mistakes=mistakes,
         sure=SURE,
         matrix_numbers=MATRIX_NUMBERS,
+        explained=explained,
+        first=explained[0] if explained else min(explored.views),
+        **_shown_classes(classifier),
+        explored=explored,
+        num_nodes=known,
     )
     atomic_write(path, page)
     return measured
+
+
+def write_node_page(
+    classifier: NodeClassifier, node: int, path: str | os.PathLike[str], *, seconds: float = 30.0
+) -> None:
+    """Write a page that draws a node between its neighbours in both graphs, with the reasons, to walk on from there.
+
+    Args:
+        classifier: A fitted one.
+        node: The number of a node of the training graph.
+        path: The file to write.
+        seconds: Time for explaining this node's neighbours, then others.
+    """
+    explored = ExploredNodes(classifier, classifier.y_)
+    explored.explain([node], seconds=seconds)
+    page = find_template("gcnsl.evaluation", "node.html.j2").render(
+        name=str(node_name(classifier, node)),
+        explained=[],
+        first=explored.place(node),
+        **_shown_classes(classifier),
+        explored=explored,
+        num_nodes=len(classifier.y_),
+    )
+    atomic_write(path, page)
+
+
+def _shown_classes(classifier: NodeClassifier) -> dict[str, list[str]]:
+    """The names and the colours of the classes, by their numbers."""
+    classes = [str(c) for c in classifier.classes_]
+    return {"classes": classes, "colours": [class_colour(number) for number in range(len(classes))]}
 
 
 def class_colour(number: int) -> str:
@@ -115,13 +161,13 @@ def _compatibility(graph: Data) -> dict[str, list[float]] | None:
     return dict(zip(map(str, graph.class_names), shares.tolist(), strict=True)) if shares.any() else None
 
 
-def _mistake(measured: MeasuredNodes, node: int, explored: ExploredNodes, known: int) -> dict[str, Any]:
-    place, probabilities = int(measured.places[node]), measured.probabilities[node]
+def _mistake(measured: Measured, node: int, explored: ExploredNodes, known: int) -> dict[str, Any]:
+    place = int(measured.places[node])
     return {
         "name": str(measured.names[node]),
         "truth": int(measured.truth[node]),
-        "predicted": int(most_probable(probabilities)),
-        "probability": float(probabilities.max()),
+        "predicted": int(measured.predicted[node]),
+        "probability": float(measured.probabilities[node].max()),
         "explored": explored.place(place) if place < known else None,
     }
 
@@ -142,3 +188,107 @@ def _leaderboard(classifier: NodeClassifier) -> dict[str, Any] | None:
     low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
     found = {"metric": name, "text": METRICS[name].text, "low": low, "high": high, "rows": rows, "columns": columns}
     return found | {"chosen_by": classifier.chosen_by_}
+
+
+class ExploredNodes:
+    """Explained nodes and all neighbours that are shown with them, as plain values for JSON.
+
+    Args:
+        classifier: A fitted one.
+        truth: The class numbers of the training graph's nodes (n), -1 where they are not known even now.
+        probabilities: What ``classifier.predict_proba()`` returns (n × C), if it is at hand.
+        predict_seconds: How long that took.
+
+    Attributes:
+        nodes: A node each: ``[name, class known to training, true class, predicted class, probability, use]``. Classes
+            are numbers, -1 if not known; the use is 1 for training, 2 for validation, else 0.
+        views: What explains a node, by its place in ``nodes``.
+    """
+
+    def __init__(
+        self, classifier: NodeClassifier, truth: Ints, probabilities: Floats | None = None, predict_seconds: float = 0.0
+    ) -> None:
+        self._classifier, self._truth = classifier, truth
+        if probabilities is None:
+            began = time.monotonic()
+            probabilities, predict_seconds = classifier.predict_proba(), time.monotonic() - began
+        self._probabilities, self._features_seconds = probabilities, FORWARD_PASSES * predict_seconds
+        self._classes = {c: number for number, c in enumerate(classifier.classes_.tolist())}
+        self._numbers = {node_name(classifier, number): number for number in range(len(truth))}
+        self._places: dict[int, int] = {}
+        self.nodes: list[list[Any]] = []
+        self.views: dict[int, dict[str, Any]] = {}
+
+    def explain(
+        self, first: Sequence[int], *, seconds: float, on_progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Explain some training nodes, then the neighbours that are shown with them, then others in random order.
+
+        It ends when the time is over or the page is large enough, but not before one node is explained. After each,
+        ``on_progress`` is called with the number of explained nodes and that of all nodes.
+        """
+        began, size, waiting, others = time.monotonic(), 0, list(first), np.random.default_rng(0)
+        for number in chain(waiting, others.permutation(len(self._truth)).tolist()):
+            spent = time.monotonic() - began
+            if self.views and (spent > seconds or size > MOST_BYTES):
+                break
+            if self.place(number) is not None:
+                continue
+            told = explain(
+                self._classifier,
+                number,
+                probabilities=self._probabilities,
+                reasoned=2 * DRAWN,
+                with_features=len(self.views) < FEATURED and spent + self._features_seconds < seconds / 3,
+            )
+            view = self._view(told)
+            self.views[self._place(told.node)] = view
+            size += len(json.dumps(view))
+            if len(self.views) <= len(first):  # the loop goes on with what is added here
+                shown = (*told.original[:DRAWN], *(told.reconnected or [])[:DRAWN])
+                waiting += [self._numbers[other.id] for other in shown]
+            if on_progress is not None:
+                on_progress(len(self.views), len(self._truth))
+
+    def place(self, number: int) -> int | None:
+        """Where a node of the training graph is in ``nodes``, if it is explained."""
+        place = self._places.get(number)
+        return place if place in self.views else None
+
+    def _place(self, node: Node) -> int:
+        number = self._numbers[node.id]
+        if number not in self._places:
+            self._places[number] = len(self.nodes)
+            classes = (self._classes.get(node.label, -1), int(self._truth[number]), self._classes[node.predicted])
+            self.nodes.append([str(node.id), *classes, round(node.probability, 3), _USES.index(node.used_for)])
+        return self._places[number]
+
+    def _view(self, told: Explanation) -> dict[str, Any]:
+        """The likeliest classes, what speaks for the first of them, and the neighbours in both graphs."""
+        shares = told.features or []
+        return {
+            "likely": [[self._classes[c], round(p, 3)] for c, p in list(told.probabilities.items())[:3]],
+            "evidence": [[name, round(value, 2)] for name, value in told.evidence.items()],
+            "features": [[f.name, float(f"{f.value:.4g}"), round(f.log_odds, 2)] for f in shares[:FEATURES]],
+            "given": self._side(told, told.original),
+            "learned": None if told.reconnected is None else self._side(told, told.reconnected),
+            "crowded": told.is_crowded,
+        }
+
+    def _side(self, told: Explanation, neighbours: list[Neighbour]) -> dict[str, Any]:
+        """Neighbours: their number, a summary, and ``[place, similarity, arrows, in both graphs, reasons]`` of some."""
+        is_learned = neighbours is told.reconnected
+        return {
+            "count": len(neighbours),
+            "summary": told.summary(neighbours),
+            "nodes": [
+                [
+                    self._place(other),
+                    None if other.similarity is None else round(other.similarity, 2),
+                    "" if is_learned else other.arrows,
+                    other.original and other.reconnected,
+                    "; ".join(map(str, other.reasons)) if is_learned else "",
+                ]
+                for other in neighbours[: 0 if is_learned and told.is_crowded else DRAWN]
+            ],
+        }

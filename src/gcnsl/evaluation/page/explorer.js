@@ -305,5 +305,5 @@ document.getElementById("next-mistake")?.addEventListener("click", () => {
 });
 window.addEventListener("hashchange", showAddressed);
 new ResizeObserver(() => current && draw(current)).observe(stage);
-show(nodes[page.mistakes[0] ?? explored[0].place]);
+show(nodes[page.first]);
 showAddressed();

@@ -4,17 +4,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnsl import InputError
-from gcnsl.evaluation.comparison import Comparison
-from gcnsl.evaluation.comparison_picture import _limits, draw_comparison
+from gcnsl.evaluation import Comparison, Measured
+from gcnsl.evaluation.pictures import _limits, draw_comparison, draw_measured
 
 ACCURACY = {"mlp": [0.7, 0.735, 0.75], "gcn": [0.8, 0.85], "gcn-sl-cc": [0.81, 0.84, 0.86]}
 RESULT = Comparison(0.4, scores={name: {"accuracy": values, "log-loss": values} for name, values in ACCURACY.items()})
 
 
-def texts_of(path) -> set[str]:
+def comments(path) -> list[str]:
+    """The texts of an SVG picture, which matplotlib leaves in its comments."""
     parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
-    return {element.text.strip() for element in ET.parse(path, parser).iter() if element.tag is ET.Comment}
+    return [element.text.strip() for element in ET.parse(path, parser).iter() if element.tag is ET.Comment]
+
+
+def texts_of(path) -> set[str]:
+    return set(comments(path))
 
 
 def test_every_method_is_drawn_with_its_mean(tmp_path) -> None:
@@ -54,11 +58,24 @@ def test_the_value_of_a_majority_that_is_far_off_is_said(tmp_path, metric, major
     assert {"majority", text} <= texts
 
 
-def test_one_run_of_one_method(tmp_path) -> None:
-    path = draw_comparison(Comparison(0.4, scores={"mlp": {"accuracy": [0.7]}}), tmp_path / "a.png", graph="people")
-    assert path.stat().st_size > 5000
+def measured(classes=3):
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet(np.full(classes, 0.3), size=200)
+    y = np.array([rng.choice(classes, p=row) for row in probabilities])
+    return Measured(probabilities, y, [f"class {c}" for c in range(classes)])
 
 
-def test_an_unknown_kind_is_refused(tmp_path) -> None:
-    with pytest.raises(InputError, match=r"must end in one of \.png"):
-        draw_comparison(RESULT, tmp_path / "a.bmp", graph="people")
+def test_the_matrix_has_every_class_and_number(tmp_path) -> None:
+    drawn = measured()
+    texts = comments(draw_measured(drawn, tmp_path / "a.svg", title="gcn on people"))
+    assert texts.count("class 1") == 2, "as a row and as a column"
+    for row in drawn.confusion:
+        assert {str(count) for count in row} <= set(texts)
+    assert "gcn on people: 200 nodes" in texts
+    assert any(text.startswith("Calibration (error ") for text in texts)
+
+
+def test_many_classes_have_colours_only(tmp_path) -> None:
+    texts = comments(draw_measured(measured(20), tmp_path / "a.svg", title="t"))
+    assert "class 19" in texts
+    assert not set(texts) & {str(count) for count in range(7, 200)} - {"20", "40", "60", "80", "100"}

@@ -1,11 +1,13 @@
-"""A picture of a comparison: every run of every method, and their means.
+"""Pictures: a comparison, and how good a model is.
 
-The axis shows the methods. If always guessing the most frequent class is far off, an arrow points to its value.
+A comparison shows every run of every method, and their means; its axis shows the methods. If always guessing the most
+frequent class is far off, an arrow points to its value. How good a model is shows in the confusion matrix, and in the
+calibration beside it.
 """
 
 import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -13,19 +15,22 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from gcnsl.evaluation.comparison import Comparison
-from gcnsl.evaluation.comparison_verdict import Difference
-from gcnsl.evaluation.majority import MAJORITY
+from gcnsl.evaluation.comparison import MAJORITY, Comparison, Difference
+from gcnsl.evaluation.measured import Measured
 from gcnsl.pictures import save_picture, text_style
 from gcnsl.training import METRICS
+from gcnsl.training.metrics import BINS
 
 FAR = 0.5
 """The majority class is drawn as an arrow if it is farther off than this share of the methods' range."""
 MARGIN = 0.1
 """How much of that range is left free on both sides then."""
-_INK, _BEST, _OTHER = "#24292f", "#1f6f8b", "#9aa5b1"
+MOST_NUMBERS = 12
+"""With more classes, numbers in the confusion matrix would be too small to read."""
+_INK, _BLUE, _GREY = "#24292f", "#1f6f8b", "#9aa5b1"
 
 
 def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, graph: str) -> Path:
@@ -63,13 +68,13 @@ def _draw_runs(axes: Axes, comparison: Comparison) -> None:
     for row, (above, below) in enumerate(itertools.pairwise(values)):
         if limits is None or MAJORITY not in (above, below):
             for pair in zip(values[above], values[below], strict=False):
-                axes.plot(pair, [row, row + 1], color=_OTHER, alpha=0.35, linewidth=0.8, zorder=1)
+                axes.plot(pair, [row, row + 1], color=_GREY, alpha=0.35, linewidth=0.8, zorder=1)
     for row, (name, runs) in enumerate(values.items()):
         text = metric.text(comparison.mean(name), percent_sign=False)
         if limits is not None and name == MAJORITY:
             _point_off(axes, row, text, left=runs.mean() < limits[0])
             continue
-        color = _BEST if row == 0 else _OTHER
+        color = _BLUE if row == 0 else _GREY
         axes.plot(runs, [row] * len(runs), "o", color=color, alpha=0.75, markersize=6, zorder=2)
         axes.plot(runs.mean(), row, "|", color=_INK, markersize=24, markeredgewidth=2.5, zorder=3)
         axes.annotate(
@@ -96,5 +101,50 @@ def _point_off(axes: Axes, row: int, text: str, *, left: bool) -> None:
     axes.annotate(
         text, (0 if left else 1, row), xycoords=axes.get_yaxis_transform(), xytext=(30 if left else -30, 0),
         textcoords="offset points", ha="left" if left else "right", va="center", fontsize=8, color=_INK,
-        arrowprops={"arrowstyle": "-|>", "color": _OTHER},
+        arrowprops={"arrowstyle": "-|>", "color": _GREY},
     )  # fmt: skip
+
+
+def draw_measured(measured: Measured, path: str | os.PathLike[str], *, title: str) -> Path:
+    """Write the picture (format by the file's ending)."""
+    side = float(np.clip(0.45 * len(measured.classes) + 2.2, 4.0, 9.0))
+    with mpl.rc_context({"font.size": 9} | text_style()):
+        layout = ConstrainedLayoutEngine(h_pad=0.12, w_pad=0.12)
+        figure = Figure(figsize=(side + 5.0, side + 1.2), layout=layout, dpi=120)
+        matrix, calibration = figure.subplots(1, 2, width_ratios=(side, 4.0))
+        _draw_confusion(matrix, np.array(measured.confusion), [each.name for each in measured.classes])
+        _draw_calibration(calibration, measured)
+        figure.suptitle(f"{title}: {measured.nodes:,} nodes", weight="bold", color=_INK)
+        return save_picture(figure, path)
+
+
+def _draw_confusion(axes: Axes, counts: np.ndarray, names: Sequence[str]) -> None:
+    """Colours are shares of the true class, so that rare classes can be read too; numbers are nodes."""
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlabel("predicted class")
+    axes.set_ylabel("true class")
+    axes.set_title("Which class is taken for which")
+    if len(names) <= MOST_NUMBERS:
+        for (row, column), count in np.ndenumerate(counts):
+            color = "white" if shares[row, column] > 0.6 else _INK if count else _GREY
+            axes.text(column, row, f"{count:,}", ha="center", va="center", color=color)
+
+
+def _draw_calibration(axes: Axes, measured: Measured) -> None:
+    """How often predictions of a certain probability are right; dots are as large as they have nodes."""
+    nodes, confidence, accuracy = (np.array(measured.calibration[name]) for name in ("nodes", "confidence", "accuracy"))
+    axes.plot([0, 1], [0, 1], color=_GREY, linewidth=1, zorder=1)
+    some = nodes > 0
+    sizes = 30 + 300 * nodes[some] / max(1, nodes.max())
+    axes.scatter(confidence[some], accuracy[some], s=sizes, color=_BLUE, alpha=0.8, zorder=2)
+    axes.set(xlim=(-0.02, 1.04), ylim=(-0.04, 1.06), box_aspect=1)
+    axes.set_xlabel(f"probability of the predicted class, in {BINS} steps")
+    axes.set_ylabel("share that is right")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(PercentFormatter(1))
+    axes.spines[["top", "right"]].set_visible(False)
+    name = "calibration-error"
+    axes.set_title(f"Calibration (error {METRICS[name].text(measured.metrics[name])})")

@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from gcnsl import NodeClassifier
+from gcnsl.estimator.explanation import explain
+from gcnsl.estimator.reasons import SparseWithRow, _Path, attribute_features
+from gcnsl.graph import from_arrays
+from gcnsl.methods import METHODS
+from gcnsl.sparse import SparseMatrix
+
+from .cases import EDGES, X, Y
+
+SPARSE = X * (np.random.default_rng(0).random(X.shape) < 0.1)
+
+
+def fitted(method: str, x=X):
+    return NodeClassifier(method, epochs=15, device="cpu").fit(x, Y, edge_index=EDGES).fitted_
+
+
+@pytest.mark.parametrize("x", [X, sp.csr_array(SPARSE.astype(np.float32))], ids=["dense", "csr"])
+@pytest.mark.parametrize("method", sorted(METHODS.keys() - {"nlgnn", "boosted-trees"}))
+def test_the_shares_add_up_to_the_change_of_the_log_odds(method, x) -> None:
+    model = fitted(method, x)
+    along = _Path(model, 4, one=0, other=2)
+    with torch.no_grad():
+        before, after = (float(along._log_odds(along._baseline + alpha * along.row)) for alpha in (0.0, 1.0))
+    logits = model.logits()[4]
+    assert after == pytest.approx(float(logits[0] - logits[2]), abs=1e-4)
+    shares = attribute_features(model, 4, one=0, other=2, steps=256)
+    assert shares.sum() == pytest.approx(after - before, abs=0.01 * max(0.1, np.abs(shares).sum()))
+
+
+def test_a_feature_that_the_node_does_not_have_has_no_share() -> None:
+    model = fitted("gcn-sl", sp.csr_array(SPARSE.astype(np.float32)))
+    node = int(np.argmax((SPARSE != 0).sum(axis=1)))
+    shares = attribute_features(model, node, one=1, other=0)
+    assert (shares[SPARSE[node] == 0] == 0).all()
+    assert shares.any()
+
+
+def test_a_linear_model_is_attributed_exactly() -> None:
+    model = fitted("mlp")
+    with torch.no_grad():
+        for lin in model.model.lins:
+            lin.bias.fill_(100.0)  # no unit is ever off
+    first, last = (lin.weight.detach().numpy() for lin in model.model.lins)
+    row = X[4] / np.abs(X[4]).sum()
+    expected = row * ((last[0] - last[1]) @ first)
+    assert np.allclose(attribute_features(model, 4, one=0, other=1, steps=2), expected, atol=1e-4)
+
+
+def test_a_row_is_replaced_in_products_only() -> None:
+    x, row, w = torch.randn(5, 3), torch.randn(3), torch.randn(3, 2)
+    expected = x.clone()
+    expected[2] = row
+    replaced = SparseWithRow(SparseMatrix(x.to_sparse_csr()), 2, row)
+    assert torch.allclose(replaced @ w, expected @ w)
+    assert (len(replaced), replaced.shape) == (5, (5, 3))
+
+
+@pytest.fixture(scope="module")
+def hubs() -> NodeClassifier:
+    """Trained on nodes that point to hub 10 or to hub 11, according to their class."""
+    arcs = torch.tensor([[i, 10 + i % 2] for i in range(10)] + [[10, 0]]).T
+    x = torch.eye(12)[:, :4] + 0.1
+    data = from_arrays(x, arcs, [i % 2 for i in range(12)], directed=True)
+    data.feature_names = ["tall", "old", "blue", "round"]
+    data.train_mask = data.val_mask = torch.ones(12, 1, dtype=torch.bool)
+    data.node_ids = np.array([f"node {i}" for i in range(12)])
+    options = {"features_heads": 1, "mean_degree": None, "epsilon": 0.5, "epochs": 5, "device": "cpu"}
+    return NodeClassifier("gcn-sl-plus", **options).fit_graph(data)
+
+
+def test_shared_neighbours_and_features_are_named(hubs) -> None:
+    told = explain(hubs, 0)
+    twin = next(other for other in told.reconnected if other.id == "node 2")
+    links = next(reason for reason in twin.reasons if reason.measure == "links")
+    assert links.parts.keys() == {"node 10"}
+    assert links.similarity == pytest.approx(1, abs=1e-5)
+    assert links.graph == "A* by links"
+    assert str(links) == "shared neighbours node 10"
+    for other in told.reconnected:
+        assert other.reasons
+        for reason in other.reasons:
+            assert reason.similarity >= 0.5
+            if reason.measure == "features":
+                assert reason.graph == "A* by features"
+                assert reason.parts.keys() <= {"tall", "old", "blue", "round"}
+
+
+def test_a_neighbour_that_is_shared_in_both_directions_is_named_once() -> None:
+    there = torch.tensor([[i, 10 + i % 2] for i in range(10)]).T
+    data = from_arrays(torch.eye(12), torch.cat([there, there.flip(0)], 1), [i % 2 for i in range(12)], directed=True)
+    data.train_mask = data.val_mask = torch.ones(12, 1, dtype=torch.bool)
+    options = {"direction": "both", "mean_degree": None, "epsilon": 0.5, "epochs": 3, "device": "cpu"}
+    told = explain(NodeClassifier("gcn-sl-plus", **options).fit_graph(data), 0)
+    twin = next(other for other in told.reconnected if other.id == 2)
+    (links,) = twin.reasons
+    assert (set(links.parts), links.others) == ({10}, 0)
+    assert links.parts[10] == pytest.approx(1, abs=1e-5), "the parts of both directions"
