@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import ranks, scale
+from bench import scale
 from gcnsl.training import TrainingSettings
 
 SIZES = json.loads((scale.RESULTS / "scale.json").read_text(encoding="utf-8"))["sizes"]
@@ -19,14 +19,6 @@ ON_GPU = json.loads((scale.RESULTS / "scale-cuda.json").read_text(encoding="utf-
 def test_the_page_has_the_measured_tables(sizes, device) -> None:
     assert scale.table_of_epochs(sizes, device) in PAGE
     assert scale.table_of_commands(sizes) in PAGE
-
-
-def test_the_page_on_many_processes_has_the_measured_table() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "many-processes.md").read_text(encoding="utf-8")
-    assert ranks.to_markdown(SIZES) in page
-    processes = SIZES["100000"]["ranks"]["gcn-sl-plus"]
-    assert max(processes["4"]["training"], processes["4"]["followers"]) < processes["0"]["training"] / 2
-    assert ranks.to_markdown({"10": {}}) == ""
 
 
 def test_the_readme_has_the_minutes_of_a_million_nodes() -> None:

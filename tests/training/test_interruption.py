@@ -214,12 +214,3 @@ def test_other_threads_train_without_handlers() -> None:
     thread.start()
     thread.join()
     assert len(finished) == 1
-
-
-def test_signals_can_be_noted_for_later() -> None:
-    with Interruption(at_once=False) as interruption:
-        assert not interruption.is_requested
-        with interruption.whole():
-            send()
-        send(signal.SIGTERM)
-        assert interruption.is_requested

@@ -15,8 +15,6 @@ from torch import Tensor
 from gcnsl.checks import LARGEST, check_whole
 from gcnsl.errors import InputError, WriteError
 from gcnsl.files import digest, parse_tensors, remove_leftovers, replacing, save_tensors, unshared
-from gcnsl.sharding import process_group
-from gcnsl.sharding.node_rows import node_rows
 from gcnsl.training.state import RunState
 
 KIND = "gcnsl-checkpoint-1"
@@ -54,11 +52,9 @@ class Checkpoint:
         """Write the state of the run that ``run`` describes, and return whether it could be written.
 
         If not, for example because the disk is full, there is a :class:`CheckpointWarning`: what was learnt so far is
-        worth more than the file, and the next write may succeed. Of several processes, the first one writes.
+        worth more than the file, and the next write may succeed.
         """
         tensors = state.tensors()
-        if process_group.rank() > 0:
-            return True
         metadata = {"kind": KIND, "run": _json({**run, **self.identity}), "plain": _json(state.plain())}
         metadata["sha256"] = digest(tensors, metadata)
         try:
@@ -69,24 +65,13 @@ class Checkpoint:
         return True
 
     def restore(self, state: RunState, run: Mapping[str, Any]) -> None:
-        """Restore the saved state; if there is no file, do nothing. Of several processes, the first one reads.
+        """Restore the saved state; if there is no file, do nothing.
 
         Raises:
             InputError: If the file is damaged, is not a checkpoint, or belongs to another run.
         """
-        found = self._find(run) if process_group.rank() == 0 else None
-        plain, tensors = (None, {}) if found is None else found
-        if node_rows() is not None:
-            plain, names = process_group.from_leader((plain, list(tensors)))
-            shared = ((name, process_group.tensor_from_leader(tensors.get(name))) for name in names)
-            tensors = {name: state.own_part(name, tensor) for name, tensor in shared}
-        if plain is not None:
-            state.restore(tensors, plain)
-
-    def _find(self, run: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
-        """The plain values and the tensors of the saved state; ``None`` if there is no file."""
         if not self._exists():
-            return None
+            return
         tensors, metadata = self._read()
         if metadata.get("kind") != KIND:
             raise self._refusal("is not a checkpoint that this version can continue")
@@ -97,7 +82,7 @@ class Checkpoint:
             there, wanted = saved.get(name), here.get(name)
             if there != wanted:
                 raise self._refusal(f"belongs to another run: {name} is {there!r} there and {wanted!r} here")
-        return json.loads(metadata["plain"]), tensors
+        state.restore(tensors, json.loads(metadata["plain"]))
 
     def refuse_existing(self) -> None:
         """Raise an InputError if the file exists: a method that can't be continued has none, so it is another's."""

@@ -17,21 +17,11 @@ class Interruption:
     changes outside the main thread, which alone receives signals. The handlers are restored when the block ends.
 
     Python answers a signal between two of its operations, so a single call of compiled code is never interrupted.
-
-    Args:
-        at_once: Whether signals interrupt at once; if not, they are only noted (``is_requested``), since several
-            processes have to end at the same point.
     """
 
-    def __init__(self, *, at_once: bool = True) -> None:
+    def __init__(self) -> None:
         self._before: dict[int, Any] = {}
-        self._at_once = at_once
-        self._is_held, self._held, self._is_over = not at_once, 0, False
-
-    @property
-    def is_requested(self) -> bool:
-        """Whether there was a signal that has not interrupted yet."""
-        return self._held != 0
+        self._is_held, self._held, self._is_over = False, 0, False
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -53,8 +43,8 @@ class Interruption:
         try:
             yield
         finally:
-            self._is_held = not self._at_once
-        if self._held and self._at_once:
+            self._is_held = False
+        if self._held:
             number, self._held = self._held, 0
             self._receive(number, None)
 

@@ -11,9 +11,6 @@ from torch import Tensor, nn
 
 from gcnsl.errors import Interrupted, TrainingDiverged
 from gcnsl.files import digest
-from gcnsl.sharding.node_rows import node_rows
-from gcnsl.sharding.process_group import any_says
-from gcnsl.sharding.row_shards import whole_shape
 from gcnsl.sparse import Matrix
 from gcnsl.training.checkpoint import Checkpoint
 from gcnsl.training.devices import seeded
@@ -73,9 +70,6 @@ def train(
             The model must not read values from the device (``float(tensor)``, ``tensor.nonzero()``), and what Python
             decides in an epoch (shapes, counters, random numbers of the CPU) is decided once.
 
-    In several processes (:mod:`gcnsl.sharding`), all call this with the rows of their own nodes as inputs, and with the
-    same labels and masks of all nodes. They take the same decisions; the first one reads and writes the checkpoint.
-
     Raises:
         TrainingDiverged: If a loss becomes NaN or infinite. The checkpoint is kept.
         Interrupted: On Ctrl-C or SIGTERM, after writing the checkpoint. Its ``so_far`` is the history, and the model
@@ -97,19 +91,17 @@ def train(
     repeats = record and settings.evaluate_every == 1 and RecordedEpoch.suits(state, len(y))
     repeated = RecordedEpoch(state, inputs, objective) if repeats else None
     run = {} if checkpoint is None else _fingerprint(state, inputs, objective, settings, seed)
-    together = node_rows() is not None
-    with seeded(seed, state.device), Interruption(at_once=not together) as interruption:
+    with seeded(seed, state.device), Interruption() as interruption:
         if checkpoint is not None:
             checkpoint.restore(state, run)
         try:
             while state.history.remaining(settings) > 0:
-                is_over, is_last = _is_over_or_last(budget, interruption)
-                if is_over:
+                if budget.is_spent:
                     break
                 if repeated is not None and state.stepped is None:
                     _repeated_epoch(state, repeated, settings, interruption)
                 else:
-                    evaluate = is_last or settings.evaluates(len(state.history) + 1)
+                    evaluate = budget.is_almost_spent or settings.evaluates(len(state.history) + 1)
                     _epoch(state, inputs, objective, settings, interruption, evaluate=evaluate)
                 if budget.count_epoch() == 1 and len(y) > LARGE_GRAPH:
                     gc.collect()  # where numba has compiled, it leaves cycles that hold the arrays of its callers
@@ -127,21 +119,6 @@ def train(
             so_far = _finish(state, "interrupted") if len(state.history) else None
             raise Interrupted(_how_to_continue(len(state.history), saved), so_far) from None
     return _finish(state, state.history.why_ended(settings))
-
-
-def _is_over_or_last(budget: TimeBudget, interruption: Interruption) -> tuple[bool, bool]:
-    """Whether the time is over, and whether it will be after the next epoch, for one process and thus for all.
-
-    An interruption that was only noted is raised.
-    """
-    if node_rows() is None:
-        return budget.is_spent, budget.is_almost_spent
-    is_spent, is_almost_spent, is_interrupted = any_says(
-        budget.is_spent, budget.is_almost_spent, interruption.is_requested
-    )
-    if is_interrupted:
-        raise KeyboardInterrupt
-    return is_spent, is_almost_spent
 
 
 def _epoch(
@@ -218,7 +195,7 @@ def _fingerprint(
         "seed": seed,
         "device": state.device.type,
         "weights": state.shapes(),
-        "inputs": [whole_shape(value) for value in inputs],
+        "inputs": [list(value.shape) for value in inputs],
         "labels and masks": digest({**objective.masks, "y": objective.y})[:16],
     }
 

@@ -6,8 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gcnsl.sharding.node_rows import of_all_nodes
-from gcnsl.sharding.node_weights import add_up_gradients
 from gcnsl.sparse import Matrix
 from gcnsl.training.objective import Objective
 from gcnsl.training.state import RunState
@@ -16,10 +14,9 @@ from gcnsl.training.state import RunState
 def differentiate(state: RunState, inputs: Sequence[Matrix], objective: Objective) -> Tensor:
     """Compute the gradients of a training step; return its loss, the cross entropy alone."""
     state.optimizer.zero_grad()
-    loss = objective.loss(of_all_nodes(state.model.train()(*inputs)), "train")
+    loss = objective.loss(state.model.train()(*inputs), "train")
     loss.backward()  # type: ignore[no-untyped-call]
     objective.differentiate_extra_loss(state.model, inputs)
-    add_up_gradients(state.model)
     return loss.detach()
 
 
@@ -30,4 +27,4 @@ def predict_logits(model: nn.Module, inputs: Sequence[Matrix], **options: Any) -
     model.eval()
     logits: Tensor = model(*inputs, **options)
     model.train(was_training)
-    return of_all_nodes(logits)
+    return logits

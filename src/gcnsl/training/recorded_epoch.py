@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from gcnsl.recording import recorded
-from gcnsl.sharding.node_rows import node_rows
 from gcnsl.sparse import Matrix
 from gcnsl.training.objective import Objective
 from gcnsl.training.passes import differentiate, predict_logits
@@ -56,7 +55,7 @@ class RecordedEpoch:
     @staticmethod
     def suits(state: RunState, num_nodes: int) -> bool:
         """Whether it pays to record the epochs of this run."""
-        return state.device.type == "cuda" and num_nodes <= MOST_NODES and node_rows() is None
+        return state.device.type == "cuda" and num_nodes <= MOST_NODES
 
     def run(self) -> dict[str, float]:
         """Make a training step and an evaluation pass; return the values of the epoch by name."""

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from gcnsl.sharding.node_weights import all_columns, is_split, own_columns, split_names, whole_weight_shape
 from gcnsl.training.history import History
 from gcnsl.training.metrics import METRICS
 from gcnsl.training.settings import TrainingSettings
@@ -78,24 +77,18 @@ class RunState:
             self.best[name].copy_(value)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors of the state by name. Of several processes, all have to call this, and get the same."""
+        """The tensors of the state by name."""
         parts: dict[str, dict[str, Tensor]] = {"model": self.model.state_dict(), "best": self.best}
         for number, values in self.optimizer.state_dict()["state"].items():
             parts[f"optimizer.{number}"] = values
         parts["generator"] = self._generators()
         if self.stepped is not None:
             parts["stepped"] = {"loss": self.stepped}
-        tensors = {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
-        return {key: all_columns(value) if self._is_split(key) else value for key, value in tensors.items()}
-
-    def own_part(self, key: str, value: Tensor) -> Tensor:
-        """What this process has of a tensor that :meth:`tensors` returned."""
-        return own_columns(value) if self._is_split(key) else value
+        return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
 
     def shapes(self) -> dict[str, list[int]]:
-        """The shapes of all weights; of those that several processes divide among them, the whole shape."""
-        split = split_names(self.model)
-        return {n: whole_weight_shape(w) if n in split else list(w.shape) for n, w in self.best.items()}
+        """The shapes of all weights."""
+        return {name: list(value.shape) for name, value in self.best.items()}
 
     def plain(self) -> dict[str, Any]:
         """The rest of the state, for JSON."""
@@ -106,7 +99,7 @@ class RunState:
         }
 
     def restore(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
-        """Restore the state from this process's part of what :meth:`tensors` returned, and from :meth:`plain`."""
+        """Restore the state from what :meth:`tensors` and :meth:`plain` returned."""
         parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
         for key, value in tensors.items():
             part, name = key.split(".", 1)
@@ -126,17 +119,6 @@ class RunState:
         self.history = History.from_dict(plain["history"])
         self.stepped = parts["stepped"]["loss"].to(self.device) if "stepped" in parts else None
         self._set_generators(parts["generator"])
-
-    def _is_split(self, key: str) -> bool:
-        """Whether a tensor has a column for every node, of which this process has its own."""
-        split, (part, name) = split_names(self.model), key.split(".", 1)
-        if not split or part in ("generator", "stepped"):
-            return False
-        if part != "optimizer":
-            return name in split
-        number, slot = name.split(".")
-        weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
-        return slot != "step" and is_split(weights[int(number)])
 
     def _generators(self) -> dict[str, Tensor]:
         states = {"cpu": torch.get_rng_state()}
