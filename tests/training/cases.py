@@ -1,5 +1,7 @@
 """A graph and models small enough to train in a blink."""
 
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -13,6 +15,12 @@ from gcnsl.training import Checkpoint, History, TrainingSettings, seeded, train
 DATA = synthetic(n=60, h=0.8, classes=3, degree=4, features=12, seed=0, signal=0.8)
 TRAIN, VAL, TEST = (torch.arange(60) % 3 == part for part in range(3))
 MASKS = {"train_mask": TRAIN, "val_mask": VAL}
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+def send(number: int = signal.SIGINT) -> None:
+    os.kill(os.getpid(), number)
 
 
 class Net(nn.Module):

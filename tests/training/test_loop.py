@@ -1,13 +1,14 @@
-import gc
+import itertools
 import warnings
-import weakref
 
 import pytest
 import torch
 from torch import nn
 
+from gcnsl import InputError
 from gcnsl.errors import TrainingDiverged
-from gcnsl.training import History, TrainingSettings, loop, time_budget, train
+from gcnsl.training import TrainingSettings, train
+from gcnsl.training import history as history_module
 from gcnsl.training.settings import SETTLED_EPOCHS
 
 from .cases import DATA, MASKS, TEST, TRAIN, VAL, Lookup, fit, follow, gcn_sl, net, same_weights
@@ -74,17 +75,6 @@ def test_a_run_that_has_settled_ends() -> None:
     assert len(follow(script, patience=90, epochs=100)[1]) == 100  # the graph is small
 
 
-def test_the_monitored_metric_can_settle_too() -> None:
-    settings = TrainingSettings(patience=90, tolerance=0.1, monitor="accuracy")
-    values = {"val_loss": 1.0, "val_accuracy": 0.5}
-    history = History()
-    for number in range(20):
-        history.append(values | {"val_loss": 1 - number / 100}, settings.monitor)
-    assert (history.best_epoch, history.remaining(settings)) == (20, 1 + SETTLED_EPOCHS - 20)
-    history.append(values | {"val_accuracy": 0.7}, settings.monitor)
-    assert history.remaining(settings) == SETTLED_EPOCHS
-
-
 def test_some_epochs_are_not_evaluated_and_have_the_values_of_the_last_that_was() -> None:
     model, history, weights = follow([1, 3, 2, 4], patience=8, epochs=8, evaluate_every=3)
     assert model.passes == 4  # epochs 1, 3, 6 and 8, the last one
@@ -107,7 +97,7 @@ def test_patience_ends_with_an_epoch_that_is_evaluated() -> None:
 
 def test_the_last_epoch_that_fits_into_the_time_is_evaluated(monkeypatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(time_budget.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(history_module.time, "perf_counter", lambda: now[0])
     seen = []
 
     def on_epoch(epoch) -> None:
@@ -118,18 +108,6 @@ def test_the_last_epoch_that_fits_into_the_time_is_evaluated(monkeypatch) -> Non
     history = train(Lookup([1, 2, 9]), [], DATA.y, settings=settings, seed=0, minutes=1, on_epoch=on_epoch, **MASKS)
     assert (len(history), history.best_epoch, history.stopped) == (6, 6, "minutes")
     assert [epoch.improved for epoch in seen] == [True, False, False, False, False, True]
-
-
-@pytest.mark.parametrize(("given", "nodes", "used"), [(None, 32_768, 1), (None, 32_769, 5), (1, 10**6, 1), (7, 9, 7)])
-def test_large_graphs_are_evaluated_less_often_unless_it_is_said_how_often(given, nodes, used) -> None:
-    assert TrainingSettings(evaluate_every=given).for_nodes(nodes).evaluate_every == used
-
-
-@pytest.mark.parametrize(
-    ("given", "nodes", "used"), [(None, 32_768, 0), (None, 32_769, 0.01), (0.0, 10**6, 0), (0.2, 9, 0.2)]
-)
-def test_only_large_graphs_have_a_tolerance_unless_it_is_given(given, nodes, used) -> None:
-    assert TrainingSettings(tolerance=given).for_nodes(nodes).tolerance == used
 
 
 @pytest.mark.parametrize("build", [net, lambda: gcn_sl(None)[0]])
@@ -192,36 +170,51 @@ def test_on_a_gpu_a_seed_fixes_dropout_and_the_callers_generator_is_left_alone()
     assert torch.cuda.get_rng_state().equal(before)
 
 
-def test_a_model_may_add_to_its_loss_but_not_to_the_history() -> None:
-    class Heavy(nn.Linear):
-        def extra_loss(self, x, *, y, nodes):
-            assert nodes.tolist() == MASKS["train_mask"].nonzero().flatten().tolist()
-            assert len(y) == len(x)
-            return 1e3 * self.weight.square().sum()
-
-    plain, heavy = nn.Linear(12, 3), Heavy(12, 3)
-    heavy.load_state_dict(plain.state_dict())
-    first, second = (fit(model, settings=TrainingSettings(epochs=5, weight_decay=0)) for model in (plain, heavy))
-    assert first["train_loss"][0] == second["train_loss"][0]
-    assert second["train_loss"][-1] != first["train_loss"][-1]
-    assert heavy.weight.norm() < plain.weight.norm()
+def test_the_first_step_is_adams() -> None:
+    model = nn.Linear(12, 3)
+    by_hand = nn.Linear(12, 3)
+    by_hand.load_state_dict(model.state_dict())
+    optimizer = torch.optim.Adam(by_hand.parameters(), lr=0.1, weight_decay=0.3)
+    nn.functional.cross_entropy(by_hand(DATA.x[TRAIN]), DATA.y[TRAIN]).backward()
+    optimizer.step()
+    fit(model, settings=TrainingSettings(epochs=1, lr=0.1, weight_decay=0.3))
+    assert torch.allclose(model.weight, by_hand.weight, atol=1e-6)
+    assert torch.allclose(model.bias, by_hand.bias, atol=1e-6)
 
 
-def test_garbage_of_the_first_epoch_is_collected_in_large_graphs(monkeypatch) -> None:
-    monkeypatch.setattr(loop, "LARGE_GRAPH", len(DATA.y) - 1)
-    model = net()
-    left_behind: list[weakref.ref[torch.Tensor]] = []
+def test_a_model_may_say_what_decays() -> None:
+    grouped, plain = net(), net()
+    plain.parameter_groups = None
+    decaying = TrainingSettings(epochs=1, weight_decay=10.0, optimizer="sgd")
+    for model in (grouped, plain):
+        fit(model, settings=decaying)
+    free = net()
+    fit(free, settings=TrainingSettings(epochs=1, weight_decay=0.0, optimizer="sgd"))
+    assert grouped.norm.weight.equal(free.norm.weight)
+    assert not plain.norm.weight.equal(free.norm.weight)
+    assert not grouped.first.weight.equal(free.first.weight)
 
-    def leave(_module, _inputs, logits) -> None:
-        cycle = [logits.detach()]
-        cycle.append(cycle)
-        left_behind.append(weakref.ref(cycle[0]))
 
-    model.register_forward_hook(leave)
-    alive: list[bool] = []
-    gc.disable()
-    try:
-        fit(model, on_epoch=lambda _: alive.append(left_behind[0]() is not None))
-    finally:
-        gc.enable()
-    assert not alive[0]
+def test_the_learning_rate_falls_on_a_plateau() -> None:
+    script = [1.0] * 9
+    *_, steady = follow(script, optimizer="sgd", weight_decay=0.0, epochs=9)
+    *_, falling = follow(script, optimizer="sgd", weight_decay=0.0, epochs=9, plateau_factor=0.1, plateau_patience=2)
+    steps = [b - a for a, b in itertools.pairwise(falling)]
+    assert falling[:4] == steady[:4], "epoch 1 is the best, 2 and 3 are forgiven, after 4 the rate falls"
+    assert steps[3] == pytest.approx(0.1 * steps[2], rel=0.05)
+    assert steps[6] == pytest.approx(0.01 * steps[2], rel=0.05)
+
+
+def test_a_run_ends_when_its_time_is_over() -> None:
+    history = fit(net(), minutes=0)
+    assert (len(history), history.best_epoch, history.stopped) == (1, 1, "minutes")
+    assert fit(net(), minutes=10).stopped == "epochs"
+    seen = []
+    fit(net(), minutes=0.01, on_epoch=seen.append)
+    assert all(0 <= epoch.seconds_left <= 0.6 for epoch in seen)
+
+
+@pytest.mark.parametrize("minutes", [-1, float("nan"), "many"])
+def test_impossible_times_are_refused(minutes) -> None:
+    with pytest.raises(InputError, match=r"minutes\(.*\) must be"):
+        fit(net(), minutes=minutes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -17,7 +16,6 @@ from gcnsl.training import (
     Epoch,
     History,
     TrainingSettings,
-    fit_in_stages,
     measure,
     predict_logits,
     seeded,
@@ -94,30 +92,32 @@ def fit(
 
     The seed is that of the weights and of dropout; :func:`gcnsl.training.train` explains the other arguments. If it is
     interrupted, the ``so_far`` of the exception is what would have been returned, with the best epoch so far. Models
-    that are no networks are fitted by :func:`gcnsl.training.fit_in_stages`, which writes no checkpoint.
+    that are fitted in stages have no checkpoint.
     """
     settings = prepared.method.training
-    options: dict[str, Any] = {
-        "train_mask": train_mask,
-        "val_mask": val_mask,
-        "seed": seed,
-        "minutes": minutes,
-        "watch": watch,
-        "class_names": prepared.graph.class_names,
-        "on_epoch": on_epoch,
-    }
+    if checkpoint is not None and not isinstance(settings, TrainingSettings):
+        checkpoint.refuse_existing()
+        checkpoint = None
     if prepared.graph.num_nodes > MANY_NODES:
         give_memory_back()
     with prepared.threads():
         model = initial_model(prepared, seed)
         try:
-            if isinstance(settings, TrainingSettings):
-                options |= {"settings": settings, "checkpoint": checkpoint}
-                history = train(model, prepared.inputs, prepared.graph.y, record=True, **options)
-            else:
-                if checkpoint is not None:
-                    checkpoint.refuse_existing()
-                history = fit_in_stages(model, prepared.inputs, prepared.graph.y, settings=settings, **options)
+            history = train(
+                model,
+                prepared.inputs,
+                prepared.graph.y,
+                train_mask=train_mask,
+                val_mask=val_mask,
+                settings=settings,
+                seed=seed,
+                minutes=minutes,
+                watch=watch,
+                class_names=prepared.graph.class_names,
+                on_epoch=on_epoch,
+                checkpoint=checkpoint,
+                record=True,
+            )
         except Interrupted as interruption:
             so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
             raise Interrupted(str(interruption), so_far) from None

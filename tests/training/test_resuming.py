@@ -1,9 +1,11 @@
-"""Runs that are killed and resumed."""
+"""Runs that are killed, interrupted or cut, and resumed."""
 
 import os
 import signal
 import subprocess
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +18,11 @@ from torch import nn
 
 from gcnsl import InputError
 from gcnsl.errors import Interrupted, TrainingDiverged
-from gcnsl.training import Checkpoint, CutRun, TrainingSettings
-from gcnsl.training.checkpoint import CheckpointWarning
+from gcnsl.training import Checkpoint, CutRun, TrainingSettings, seeded
+from gcnsl.training.state import CheckpointWarning, RunState
 
 from . import cases
-from .cases import MASKS, Net, StopError, fit, gcn_sl, net, same_weights, stop_at
+from .cases import MASKS, SIGNALS, Net, StopError, fit, gcn_sl, net, same_weights, send, stop_at
 
 SETTINGS = [
     TrainingSettings(epochs=25),
@@ -28,6 +30,33 @@ SETTINGS = [
     TrainingSettings(epochs=40, patience=6, plateau_factor=0.5, plateau_patience=2, lr=0.1),
     TrainingSettings(epochs=25, evaluate_every=4, plateau_factor=0.5, plateau_patience=2),
 ]
+RARELY = TrainingSettings(epochs=20, evaluate_every=3)
+MOMENTS = st.tuples(st.integers(1, 40), st.sampled_from(["before", "after", "backward"]), st.sampled_from(SIGNALS))
+
+
+class Pressing(Net):
+    """Sends a signal to itself at some point of one of its passes, of which each epoch has two."""
+
+    def __init__(self, at: int, point: str, number: int) -> None:
+        super().__init__()
+        self.at, self.point, self.number, self.passes = at, point, number, 0
+
+    def forward(self, x):
+        self.passes += 1
+        now = self.passes == self.at
+        if now and self.point == "before":
+            send(self.number)
+        out = super().forward(x)
+        if now and self.point == "after":
+            send(self.number)
+        if now and self.point == "backward" and self.training:
+            out.register_hook(lambda _: send(self.number))
+        return out
+
+
+def pressing(at: int, point: str = "before", number: int = signal.SIGINT) -> Pressing:
+    with seeded(0):
+        return Pressing(at, point, number)
 
 
 def without_seconds(history):
@@ -37,6 +66,12 @@ def without_seconds(history):
 @pytest.fixture
 def path(tmp_path) -> Path:
     return tmp_path / "run.safetensors"
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    model = net()
+    return model, fit(model)
 
 
 def test_a_killed_run_ends_with_the_bits_of_an_undisturbed_one(path) -> None:
@@ -57,6 +92,132 @@ def test_a_killed_run_ends_with_the_bits_of_an_undisturbed_one(path) -> None:
     assert without_seconds(history) == without_seconds(expected)
 
 
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_every_part_of_the_state_is_resumed(path, settings) -> None:
+    undisturbed, resumed = net(), net()
+    expected = fit(undisturbed, settings=settings)
+    for stop in (3, 5, len(expected) - 2):
+        with pytest.raises(StopError):
+            fit(net(), settings=settings, checkpoint=Checkpoint(path, every=1), on_epoch=stop_at(stop))
+    history = fit(resumed, settings=settings, checkpoint=Checkpoint(path))
+    assert without_seconds(history) == without_seconds(expected)
+    assert same_weights(undisturbed, resumed)
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_a_cut_run_continues_in_memory(settings) -> None:
+    undisturbed, resumed = net(), net()
+    expected = fit(undisturbed, settings=settings)
+    first = CutRun()
+    fit(net(), settings=settings, checkpoint=first, minutes=0)
+    assert first.content is not None
+    second = CutRun(content=first.content)
+    history = fit(resumed, settings=settings, checkpoint=second)
+    assert same_weights(undisturbed, resumed)
+    assert without_seconds(history) == without_seconds(expected)
+    assert second.content == first.content, "a run that has ended is not kept"
+    with pytest.raises(InputError, match="checkpoint in memory belongs to another run: seed is 0 there and 1 here"):
+        fit(net(), settings=settings, checkpoint=second, seed=1)
+    with pytest.raises(InputError, match="checkpoint in memory can't be read"):
+        fit(net(), settings=settings, checkpoint=CutRun(content=b"damaged"))
+
+
+@settings(max_examples=40)
+@given(st.sampled_from([TrainingSettings(epochs=20), RARELY]), st.lists(MOMENTS, min_size=1, max_size=3))
+def test_a_run_interrupted_anywhere_ends_with_the_bits_of_an_undisturbed_one(settings, moments) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = Checkpoint(Path(folder) / "run")
+        for moment in moments:
+            with suppress(Interrupted):  # fewer passes may be left than that
+                fit(pressing(*moment), checkpoint=checkpoint, settings=settings)
+        resumed, model = net(), net()
+        history = fit(resumed, checkpoint=checkpoint, settings=settings)
+    expected = fit(model, settings=settings)
+    assert same_weights(model, resumed)
+    assert without_seconds(history) == without_seconds(expected)
+
+
+def test_a_signal_waits_until_the_epoch_is_complete_once_weights_change(path, undisturbed, monkeypatch) -> None:
+    end_epoch, completed = RunState.end_epoch, []
+
+    def disturbed(self, *arguments) -> None:
+        send()
+        end_epoch(self, *arguments)
+        completed.append(True)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunState, "end_epoch", disturbed)
+        for number in (1, 2, 3):
+            with pytest.raises(Interrupted, match=f"after epoch {number};"):
+                fit(net(), checkpoint=Checkpoint(path))
+    assert len(completed) == 3
+    resumed = net()
+    fit(resumed, checkpoint=Checkpoint(path))
+    assert same_weights(undisturbed[0], resumed)
+
+
+def test_the_message_says_what_was_saved(path) -> None:
+    with pytest.raises(Interrupted, match=rf"^interrupted after epoch 3; the run is saved in {path}: the same"):
+        fit(pressing(7), checkpoint=Checkpoint(path))
+    with pytest.raises(Interrupted, match="after epoch 4; nothing was saved, because there is no checkpoint"):
+        fit(pressing(8))
+    with pytest.raises(Interrupted, match="in the first epoch; nothing was saved"):
+        fit(pressing(1))
+    with pytest.raises(Interrupted, match="after epoch 1; "):
+        fit(net(), on_epoch=lambda _: send())
+
+
+def test_the_model_is_left_with_the_best_weights_so_far() -> None:
+    model, best = pressing(13), net()
+    with pytest.raises(Interrupted) as interruption:
+        fit(model)
+    history = interruption.value.so_far
+    assert (len(history), history.stopped) == (6, "interrupted")
+    with pytest.raises(Interrupted):
+        fit(best, on_epoch=lambda epoch: send() if epoch.number == history.best_epoch else None)
+    assert same_weights(model, best)
+    assert not model.training
+
+
+def test_a_second_signal_does_not_disturb_the_saving(path, undisturbed, monkeypatch) -> None:
+    save = Checkpoint.save
+
+    def disturbed(*arguments) -> None:
+        send(signal.SIGTERM)
+        save(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "save", disturbed)
+        with pytest.raises(Interrupted):
+            fit(pressing(8), checkpoint=Checkpoint(path))
+    resumed = net()
+    fit(resumed, checkpoint=Checkpoint(path), on_epoch=stop_at(1))
+    assert same_weights(undisturbed[0], resumed)
+
+
+def test_in_the_last_epoch_an_interruption_still_resumes_to_the_end(path, undisturbed) -> None:
+    with pytest.raises(Interrupted):
+        fit(net(), checkpoint=Checkpoint(path), on_epoch=lambda epoch: epoch.remaining or send())
+    resumed = net()
+    assert len(fit(resumed, checkpoint=Checkpoint(path), on_epoch=stop_at(0))) == 20
+    assert same_weights(undisturbed[0], resumed)
+
+
+def test_an_interruption_is_no_error_that_a_search_would_swallow() -> None:
+    assert not issubclass(Interrupted, Exception)
+
+
+def test_an_interrupted_run_that_cannot_be_saved_says_so(path, monkeypatch) -> None:
+    path.mkdir()
+
+    def interrupt(epoch) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "restore", lambda *_: None)
+    with pytest.warns(CheckpointWarning), pytest.raises(Interrupted, match="after epoch 1; nothing was saved"):
+        fit(net(), checkpoint=Checkpoint(path), on_epoch=interrupt)
+
+
 def test_a_run_that_cannot_be_saved_goes_on_and_is_saved_later(path, monkeypatch) -> None:
     undisturbed, model, fsync, calls = net(), net(), os.fsync, []
     fit(undisturbed)
@@ -75,29 +236,6 @@ def test_a_run_that_cannot_be_saved_goes_on_and_is_saved_later(path, monkeypatch
     again = net()
     fit(again, checkpoint=Checkpoint(path, every=4), on_epoch=stop_at(0))
     assert same_weights(undisturbed, again)
-
-
-def test_an_interrupted_run_that_cannot_be_saved_says_so(path, monkeypatch) -> None:
-    path.mkdir()
-
-    def interrupt(epoch) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Checkpoint, "restore", lambda *_: None)
-    with pytest.warns(CheckpointWarning), pytest.raises(Interrupted, match="after epoch 1; nothing was saved"):
-        fit(net(), checkpoint=Checkpoint(path), on_epoch=interrupt)
-
-
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_every_part_of_the_state_is_resumed(path, settings) -> None:
-    undisturbed, resumed = net(), net()
-    expected = fit(undisturbed, settings=settings)
-    for stop in (3, 5, len(expected) - 2):
-        with pytest.raises(StopError):
-            fit(net(), settings=settings, checkpoint=Checkpoint(path, every=1), on_epoch=stop_at(stop))
-    history = fit(resumed, settings=settings, checkpoint=Checkpoint(path))
-    assert without_seconds(history) == without_seconds(expected)
-    assert same_weights(undisturbed, resumed)
 
 
 def test_the_seconds_of_all_parts_are_counted(path) -> None:
@@ -215,24 +353,6 @@ def test_identities_may_hold_numbers_of_numpy(path) -> None:
     fit(resumed, checkpoint=Checkpoint(path, identity={"epsilon": 0.5, "runs": 3}))
     fit(undisturbed)
     assert same_weights(undisturbed, resumed)
-
-
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_a_cut_run_continues_in_memory(settings) -> None:
-    undisturbed, resumed = net(), net()
-    expected = fit(undisturbed, settings=settings)
-    first = CutRun()
-    fit(net(), settings=settings, checkpoint=first, minutes=0)
-    assert first.content is not None
-    second = CutRun(content=first.content)
-    history = fit(resumed, settings=settings, checkpoint=second)
-    assert same_weights(undisturbed, resumed)
-    assert without_seconds(history) == without_seconds(expected)
-    assert second.content == first.content, "a run that has ended is not kept"
-    with pytest.raises(InputError, match="checkpoint in memory belongs to another run: seed is 0 there and 1 here"):
-        fit(net(), settings=settings, checkpoint=second, seed=1)
-    with pytest.raises(InputError, match="checkpoint in memory can't be read"):
-        fit(net(), settings=settings, checkpoint=CutRun(content=b"damaged"))
 
 
 def test_what_killed_writers_left_goes_with_the_file(path) -> None:
