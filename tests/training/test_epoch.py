@@ -1,6 +1,4 @@
 import gc
-import os
-import signal
 import weakref
 
 import pytest
@@ -13,7 +11,7 @@ from gcnsl.training import METRICS, StageSettings, TrainingSettings, epoch, pred
 from gcnsl.training.epoch import Objective, Passes
 from gcnsl.training.state import RunState
 
-from .cases import DATA, MASKS, TEST, TRAIN, fit, net, same_weights
+from .cases import DATA, MASKS, TEST, TRAIN, fit, net, same_weights, send
 
 
 @pytest.mark.parametrize(
@@ -22,13 +20,9 @@ from .cases import DATA, MASKS, TEST, TRAIN, fit, net, same_weights
         ({"train_mask": torch.zeros(60, dtype=torch.bool)}, "train_mask selects no node"),
         (
             {"val_mask": torch.ones(60)},
-            r"val_mask has shape \(60,\) and dtype torch.float32: give one boolean per node",
+            r"val_mask has shape \(60,\) and dtype torch.float32: give one boolean",
         ),
-        (
-            {"val_mask": torch.ones(60, 10, dtype=torch.bool)},
-            r"shape \(60, 10\) .* give a single column, mask\[:, run\]",
-        ),
-        ({"watch": {"test": torch.zeros(60, dtype=torch.bool)}}, "test_mask selects no node"),
+        ({"val_mask": torch.ones(60, 10, dtype=torch.bool)}, r"\(60, 10\) .* give a single column, mask\[:, run\]"),
         ({"watch": {"val": TEST}}, "watch has a mask named 'val', which is the name of another mask: rename it"),
     ],
 )
@@ -84,16 +78,6 @@ def test_the_weighted_loss_is_that_of_repeated_nodes(mask) -> None:
     assert weighted.loss(logits, mask).item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-def test_classes_have_numbers_as_names_unless_told_and_a_model_may_know_more_of_them() -> None:
-    logits = torch.randn(60, 5)
-    numbered, named = (
-        objective_of(TrainingSettings(class_weight={name: 4}), class_names=names)
-        for name, names in (("1", None), ("b", ["a", "b", "c", "d", "e"]))
-    )
-    assert numbered.loss(logits, "train") == named.loss(logits, "train")
-    assert numbered.loss(logits, "train") != objective_of(TrainingSettings()).loss(logits, "train")
-
-
 def test_predict_logits_neither_drops_nor_changes_the_mode() -> None:
     model = net().train()
     logits = predict_logits(model, [DATA.x])
@@ -118,17 +102,26 @@ def test_gradients_are_those_of_the_cross_entropy_and_of_what_the_model_adds() -
 
 
 class Staged(nn.Module):
-    """Each stage has another certainty of the right class, by a script."""
+    """Each stage has another certainty of the right class, by a script, and a state that grows."""
 
     def __init__(self, script) -> None:
         super().__init__()
-        self.script, self.seen = script, None
+        self.script, self.seen, self.grown = script, None, torch.zeros(0)
         self.register_buffer("certainty", torch.tensor(0.0))
+
+    def get_extra_state(self):
+        return self.grown
+
+    def set_extra_state(self, state) -> None:
+        self.grown = state
 
     def stages(self, inputs, y, weight):
         self.seen = y, weight
-        for certainty in self.script:
-            self.certainty.fill_(certainty)
+        for number, certainty in enumerate(self.script, start=1):
+            if certainty is None:
+                send()
+            self.certainty.fill_(certainty or 0)
+            self.grown = torch.zeros(number)
             yield
 
     def forward(self):
@@ -139,10 +132,12 @@ def fit_staged(model, *, settings=StageSettings(), **options):  # noqa: B008 - i
     return train(model, [], DATA.y, **({"settings": settings, "seed": 0, **MASKS} | options))
 
 
-def test_the_model_has_its_best_stage() -> None:
+@pytest.mark.parametrize("monitor", ["loss", "macro-f1"])  # between equal values of a metric, the loss decides
+def test_the_model_has_its_best_stage(monitor) -> None:
     model, seen = Staged([1, 3, 2]), []
-    history = fit_staged(model, on_epoch=seen.append, watch={"test": TEST})
-    assert float(model.certainty) == 3
+    settings = StageSettings(monitor=monitor)
+    history = fit_staged(model, settings=settings, on_epoch=seen.append, watch={"test": TEST})
+    assert (float(model.certainty), len(model.grown)) == (3, 2)
     assert (history.best_epoch, len(history), history.stopped) == (2, 3, "complete")
     assert history["val_loss"] == [epoch.val_loss for epoch in seen]
     assert seen[-1].accuracy == {"train": 1, "val": 1, "test": 1}
@@ -151,21 +146,17 @@ def test_the_model_has_its_best_stage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "settings", "epochs", "why"),
+    ("script", "options", "epochs", "why"),
     [
-        ([1, 2, 3, 4], {"epochs": 2}, 2, "epochs"),
-        ([4, 3, 2, 1], {"patience": 2}, 3, "patience"),
-        ([1, 2], {"epochs": 5, "patience": 5}, 2, "complete"),
+        ([1, 2, 3, 4], {"settings": StageSettings(epochs=2)}, 2, "epochs"),
+        ([4, 3, 2, 1], {"settings": StageSettings(patience=2)}, 3, "patience"),
+        ([1, 2], {"settings": StageSettings(epochs=5, patience=5)}, 2, "complete"),
+        ([1, 2, 3], {"minutes": 0}, 1, "minutes"),
     ],
 )
-def test_it_ends_as_training_does(script, settings, epochs, why) -> None:
-    history = fit_staged(Staged(script), settings=StageSettings(**settings))
+def test_it_ends_as_training_does(script, options, epochs, why) -> None:
+    history = fit_staged(Staged(script), **options)
     assert (len(history), history.stopped) == (epochs, why)
-
-
-def test_one_stage_always_fits_into_the_time() -> None:
-    history = fit_staged(Staged([1, 2, 3]), minutes=0)
-    assert (len(history), history.stopped) == (1, "minutes")
 
 
 def test_only_labels_of_training_nodes_are_shown_with_their_weights() -> None:
@@ -176,30 +167,14 @@ def test_only_labels_of_training_nodes_are_shown_with_their_weights() -> None:
     assert weight[TRAIN].equal(torch.where(DATA.y == 1, 5.0, 1.0)[TRAIN])
 
 
-def test_a_metric_chooses_the_stage_and_the_loss_decides_between_equal_ones() -> None:
-    history = fit_staged(Staged([1, 3, 2]), settings=StageSettings(monitor="macro-f1"))
-    assert history["val_macro-f1"] == [1, 1, 1]
-    assert history.best_epoch == 2
-
-
-@pytest.mark.parametrize(("script", "kept"), [([2, 1, None], 2), ([None], None)])
-def test_ctrl_c_ends_it_with_the_best_stage_so_far(script, kept) -> None:
-    class Interrupting(Staged):
-        def stages(self, inputs, y, weight):
-            for certainty in self.script:
-                if certainty is None:
-                    os.kill(os.getpid(), signal.SIGINT)
-                self.certainty.fill_(certainty or 0)
-                yield
-
-    model = Interrupting(script)
-    with pytest.raises(Interrupted, match="in the first epoch" if kept is None else "after epoch 2") as stop:
+def test_ctrl_c_ends_it_with_the_best_stage_so_far() -> None:
+    model = Staged([2, 1, None])
+    with pytest.raises(Interrupted, match="after epoch 2") as stop:
         fit_staged(model)
-    if kept is None:
-        assert stop.value.so_far is None
-    else:
-        assert float(model.certainty) == kept
-        assert stop.value.so_far.stopped == "interrupted"
+    assert (float(model.certainty), stop.value.so_far.stopped) == (2, "interrupted")
+    with pytest.raises(Interrupted, match="in the first epoch") as stop:
+        fit_staged(Staged([None]))
+    assert stop.value.so_far is None
 
 
 def test_garbage_of_the_first_epoch_is_collected_in_large_graphs(monkeypatch) -> None:

@@ -18,11 +18,11 @@ from torch import nn
 
 from gcnsl import InputError
 from gcnsl.errors import Interrupted, TrainingDiverged
-from gcnsl.training import Checkpoint, CutRun, TrainingSettings, seeded
+from gcnsl.training import Checkpoint, CutRun, History, TrainingSettings, seeded
 from gcnsl.training.state import CheckpointWarning, RunState
 
 from . import cases
-from .cases import MASKS, SIGNALS, Net, StopError, fit, gcn_sl, net, same_weights, send, stop_at
+from .cases import MASKS, SIGNALS, Net, StopError, fit, net, same_weights, send, slow_run, stop_at
 
 SETTINGS = [
     TrainingSettings(epochs=25),
@@ -59,67 +59,65 @@ def pressing(at: int, point: str = "before", number: int = signal.SIGINT) -> Pre
         return Pressing(at, point, number)
 
 
-def without_seconds(history):
-    return {**history.to_dict(), "seconds": 0}
-
-
 @pytest.fixture
 def path(tmp_path) -> Path:
     return tmp_path / "run.safetensors"
 
 
-@pytest.fixture(scope="module")
-def undisturbed():
+def assert_same(one: tuple[nn.Module, History], other: tuple[nn.Module, History]) -> None:
+    """The same weights, and the same histories but for the clock."""
+    assert same_weights(one[0], other[0])
+    first, second = ({**history.to_dict(), "seconds": 0} for _, history in (one, other))
+    assert first == second
+
+
+def run(**options) -> tuple[Net, History]:
     model = net()
-    return model, fit(model)
+    return model, fit(model, **options)
 
 
 def test_a_killed_run_ends_with_the_bits_of_an_undisturbed_one(path) -> None:
-    undisturbed, expected = gcn_sl(None)
+    undisturbed = slow_run(None)
     command = [sys.executable, cases.__file__, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for _ in range(10):
-            run.stdout.readline()
-        os.kill(run.pid, signal.SIGKILL)
-    assert run.returncode == -signal.SIGKILL
+            process.stdout.readline()
+        os.kill(process.pid, signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
     seen = []
-    resumed, history = gcn_sl(path, seen.append)
+    assert_same(slow_run(path, seen.append), undisturbed)
     assert seen[0].number > 9, "it went on from a checkpoint"
-    assert same_weights(undisturbed, resumed)
-    assert without_seconds(history) == without_seconds(expected)
-    again, history = gcn_sl(path, stop_at(0))
-    assert same_weights(undisturbed, again), "a finished run is kept until its caller removes it"
-    assert without_seconds(history) == without_seconds(expected)
+    assert_same(slow_run(path, stop_at(0)), undisturbed)  # a finished run is kept until its caller removes it
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_every_part_of_the_state_is_resumed(path, settings) -> None:
-    undisturbed, resumed = net(), net()
-    expected = fit(undisturbed, settings=settings)
-    for stop in (3, 5, len(expected) - 2):
+    undisturbed, seen = run(settings=settings), []
+    for stop in (3, 5, len(undisturbed[1]) - 2):
         with pytest.raises(StopError):
-            fit(net(), settings=settings, checkpoint=Checkpoint(path, every=1), on_epoch=stop_at(stop))
-    history = fit(resumed, settings=settings, checkpoint=Checkpoint(path))
-    assert without_seconds(history) == without_seconds(expected)
-    assert same_weights(undisturbed, resumed)
+            run(
+                settings=settings,
+                checkpoint=Checkpoint(path, every=1, identity={"runs": np.int64(3)}),
+                on_epoch=lambda epoch, stop=stop: (seen.append(epoch), stop_at(stop)(epoch)),
+            )
+    assert_same(run(settings=settings, checkpoint=Checkpoint(path, identity={"runs": 3})), undisturbed)
+    seconds = [epoch.seconds for epoch in seen]
+    assert [epoch.number for epoch in seen] == list(range(1, len(seen) + 1))
+    assert seconds == sorted(seconds), "those of all parts are counted"
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_a_cut_run_continues_in_memory(settings) -> None:
-    undisturbed, resumed = net(), net()
-    expected = fit(undisturbed, settings=settings)
     first = CutRun()
-    fit(net(), settings=settings, checkpoint=first, minutes=0)
+    run(settings=settings, checkpoint=first, minutes=0)
     assert first.content is not None
     second = CutRun(content=first.content)
-    history = fit(resumed, settings=settings, checkpoint=second)
-    assert same_weights(undisturbed, resumed)
-    assert without_seconds(history) == without_seconds(expected)
+    assert_same(run(settings=settings, checkpoint=second), run(settings=settings))
     assert second.content == first.content, "a run that has ended is not kept"
     with pytest.raises(InputError, match="checkpoint in memory belongs to another run: seed is 0 there and 1 here"):
-        fit(net(), settings=settings, checkpoint=second, seed=1)
+        run(settings=settings, checkpoint=second, seed=1)
     with pytest.raises(InputError, match="checkpoint in memory can't be read"):
-        fit(net(), settings=settings, checkpoint=CutRun(content=b"damaged"))
+        run(settings=settings, checkpoint=CutRun(content=b"damaged"))
 
 
 @settings(max_examples=40)
@@ -130,30 +128,25 @@ def test_a_run_interrupted_anywhere_ends_with_the_bits_of_an_undisturbed_one(set
         for moment in moments:
             with suppress(Interrupted):  # fewer passes may be left than that
                 fit(pressing(*moment), checkpoint=checkpoint, settings=settings)
-        resumed, model = net(), net()
-        history = fit(resumed, checkpoint=checkpoint, settings=settings)
-    expected = fit(model, settings=settings)
-    assert same_weights(model, resumed)
-    assert without_seconds(history) == without_seconds(expected)
+        resumed = run(checkpoint=checkpoint, settings=settings)
+    assert_same(resumed, run(settings=settings))
 
 
-def test_a_signal_waits_until_the_epoch_is_complete_once_weights_change(path, undisturbed, monkeypatch) -> None:
-    end_epoch, completed = RunState.end_epoch, []
+def test_a_signal_waits_until_the_epoch_is_complete_once_weights_change(path, monkeypatch) -> None:
+    end_epoch = RunState.end_epoch
 
     def disturbed(self, *arguments) -> None:
         send()
         end_epoch(self, *arguments)
-        completed.append(True)
 
     with monkeypatch.context() as patched:
         patched.setattr(RunState, "end_epoch", disturbed)
         for number in (1, 2, 3):
             with pytest.raises(Interrupted, match=f"after epoch {number};"):
-                fit(net(), checkpoint=Checkpoint(path))
-    assert len(completed) == 3
-    resumed = net()
-    fit(resumed, checkpoint=Checkpoint(path))
-    assert same_weights(undisturbed[0], resumed)
+                run(checkpoint=Checkpoint(path))
+    with pytest.raises(Interrupted, match="after epoch 20;"):
+        run(checkpoint=Checkpoint(path), on_epoch=lambda epoch: epoch.remaining or send())
+    assert_same(run(checkpoint=Checkpoint(path), on_epoch=stop_at(0)), run())
 
 
 def test_the_message_says_what_was_saved(path) -> None:
@@ -179,7 +172,7 @@ def test_the_model_is_left_with_the_best_weights_so_far() -> None:
     assert not model.training
 
 
-def test_a_second_signal_does_not_disturb_the_saving(path, undisturbed, monkeypatch) -> None:
+def test_a_second_signal_does_not_disturb_the_saving(path, monkeypatch) -> None:
     save = Checkpoint.save
 
     def disturbed(*arguments) -> None:
@@ -190,37 +183,18 @@ def test_a_second_signal_does_not_disturb_the_saving(path, undisturbed, monkeypa
         patched.setattr(Checkpoint, "save", disturbed)
         with pytest.raises(Interrupted):
             fit(pressing(8), checkpoint=Checkpoint(path))
-    resumed = net()
-    fit(resumed, checkpoint=Checkpoint(path), on_epoch=stop_at(1))
-    assert same_weights(undisturbed[0], resumed)
-
-
-def test_in_the_last_epoch_an_interruption_still_resumes_to_the_end(path, undisturbed) -> None:
-    with pytest.raises(Interrupted):
-        fit(net(), checkpoint=Checkpoint(path), on_epoch=lambda epoch: epoch.remaining or send())
-    resumed = net()
-    assert len(fit(resumed, checkpoint=Checkpoint(path), on_epoch=stop_at(0))) == 20
-    assert same_weights(undisturbed[0], resumed)
-
-
-def test_an_interruption_is_no_error_that_a_search_would_swallow() -> None:
-    assert not issubclass(Interrupted, Exception)
+    assert_same(run(checkpoint=Checkpoint(path), on_epoch=stop_at(1)), run())
 
 
 def test_an_interrupted_run_that_cannot_be_saved_says_so(path, monkeypatch) -> None:
     path.mkdir()
-
-    def interrupt(epoch) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(Checkpoint, "restore", lambda *_: None)
     with pytest.warns(CheckpointWarning), pytest.raises(Interrupted, match="after epoch 1; nothing was saved"):
-        fit(net(), checkpoint=Checkpoint(path), on_epoch=interrupt)
+        run(checkpoint=Checkpoint(path), on_epoch=lambda _: send())
 
 
 def test_a_run_that_cannot_be_saved_goes_on_and_is_saved_later(path, monkeypatch) -> None:
-    undisturbed, model, fsync, calls = net(), net(), os.fsync, []
-    fit(undisturbed)
+    fsync, calls = os.fsync, []
 
     def full_at_first(descriptor) -> None:
         calls.append(descriptor)
@@ -230,22 +204,10 @@ def test_a_run_that_cannot_be_saved_goes_on_and_is_saved_later(path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", full_at_first)
     with pytest.warns(CheckpointWarning, match=r"the run is not saved: cannot write .*run.safetensors: no space"):
-        fit(model, checkpoint=Checkpoint(path, every=4))
-    assert same_weights(undisturbed, model)
+        unsaved = run(checkpoint=Checkpoint(path, every=4))
     assert list(path.parent.iterdir()) == [path]
-    again = net()
-    fit(again, checkpoint=Checkpoint(path, every=4), on_epoch=stop_at(0))
-    assert same_weights(undisturbed, again)
-
-
-def test_the_seconds_of_all_parts_are_counted(path) -> None:
-    seen = []
-    for stop in (5, 10):
-        with pytest.raises(StopError):
-            fit(net(), checkpoint=Checkpoint(path, every=1), on_epoch=lambda e, s=stop: (seen.append(e), stop_at(s)(e)))
-    seconds = [epoch.seconds for epoch in seen]
-    assert [epoch.number for epoch in seen] == list(range(1, 11))
-    assert seconds == sorted(seconds)
+    assert_same(unsaved, run())
+    assert_same(run(checkpoint=Checkpoint(path, every=4), on_epoch=stop_at(0)), unsaved)
 
 
 def test_after_divergence_the_checkpoint_stays(path) -> None:
@@ -261,34 +223,22 @@ def test_after_divergence_the_checkpoint_stays(path) -> None:
     assert path.exists()
 
 
-@pytest.fixture
-def saved(path) -> Path:
+def test_a_checkpoint_of_another_run_is_refused(path) -> None:
     with pytest.raises(StopError):
-        fit(net(), checkpoint=Checkpoint(path, every=5, identity={"epsilon": 0.9}), on_epoch=stop_at(7))
-    return path
-
-
-def other_masks() -> dict:
-    return {"train_mask": MASKS["val_mask"], "val_mask": MASKS["train_mask"]}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+        run(checkpoint=Checkpoint(path, every=5, identity={"epsilon": 0.9}), on_epoch=stop_at(7))
+    before = path.read_bytes()
+    for options, message in (
         ({"settings": TrainingSettings(epochs=20, lr=0.5)}, "lr is 0.01 there and 0.5 here"),
         ({"seed": 1}, "seed is 0 there and 1 here"),
-        (other_masks(), "labels and masks is '[0-9a-f]{16}' there and"),
+        ({"train_mask": MASKS["val_mask"]}, "labels and masks is '[0-9a-f]{16}' there and"),
         ({"identity": {"epsilon": 0.8}}, "epsilon is 0.9 there and 0.8 here"),
         ({"identity": {}}, "epsilon is 0.9 there and None here"),
         ({"model": nn.Linear(12, 3)}, "weights is .* there and .* here"),
-    ],
-)
-def test_a_checkpoint_of_another_run_is_refused(saved, options, message) -> None:
-    before = saved.read_bytes()
-    checkpoint = Checkpoint(saved, identity=options.pop("identity", {"epsilon": 0.9}))
-    with pytest.raises(InputError, match=rf"{saved} belongs to another run: {message}.*; delete it to start again, or"):
-        fit(options.pop("model", net()), checkpoint=checkpoint, **options)
-    assert saved.read_bytes() == before
+    ):
+        checkpoint = Checkpoint(path, identity=options.pop("identity", {"epsilon": 0.9}))
+        with pytest.raises(InputError, match=rf"{path} belongs to another run: {message}.*; delete it to start again"):
+            fit(options.pop("model", net()), checkpoint=checkpoint, **options)
+        assert path.read_bytes() == before
 
 
 def test_what_is_no_checkpoint_is_refused(path) -> None:
@@ -338,21 +288,6 @@ def test_a_changed_byte_or_a_lost_end_is_noticed_or_changes_nothing(checkpoint_f
     outcome = next_epoch(path)
     path.write_bytes(whole)
     assert outcome == ("refused", True) or (change and outcome == undisturbed)
-
-
-def test_a_checkpoint_needs_epochs_between_writes() -> None:
-    with pytest.raises(InputError, match=r"every\(0\) must be >= 1"):
-        Checkpoint("run.safetensors", every=0)
-
-
-def test_identities_may_hold_numbers_of_numpy(path) -> None:
-    identity = {"epsilon": np.float64(0.5), "runs": np.int64(3)}
-    with pytest.raises(StopError):
-        fit(net(), checkpoint=Checkpoint(path, every=5, identity=identity), on_epoch=stop_at(7))
-    resumed, undisturbed = net(), net()
-    fit(resumed, checkpoint=Checkpoint(path, identity={"epsilon": 0.5, "runs": 3}))
-    fit(undisturbed)
-    assert same_weights(undisturbed, resumed)
 
 
 def test_what_killed_writers_left_goes_with_the_file(path) -> None:
