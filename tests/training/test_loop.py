@@ -3,7 +3,6 @@ import warnings
 
 import pytest
 import torch
-from torch import nn
 
 from gcnsl import InputError
 from gcnsl.errors import TrainingDiverged
@@ -140,18 +139,6 @@ def test_on_a_gpu_a_seed_fixes_dropout_and_the_callers_generator_is_left_alone()
     losses = [fit(net().cuda())["train_loss"] for _ in range(2)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
     assert torch.cuda.get_rng_state().equal(before)
-
-
-def test_the_first_step_is_adams() -> None:
-    model = nn.Linear(12, 3)
-    by_hand = nn.Linear(12, 3)
-    by_hand.load_state_dict(model.state_dict())
-    optimizer = torch.optim.Adam(by_hand.parameters(), lr=0.1, weight_decay=0.3)
-    nn.functional.cross_entropy(by_hand(DATA.x[TRAIN]), DATA.y[TRAIN]).backward()
-    optimizer.step()
-    fit(model, settings=TrainingSettings(epochs=1, lr=0.1, weight_decay=0.3))
-    assert torch.allclose(model.weight, by_hand.weight, atol=1e-6)
-    assert torch.allclose(model.bias, by_hand.bias, atol=1e-6)
 
 
 def test_a_model_may_say_what_decays() -> None:

@@ -7,29 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.class_weight import compute_class_weight
 
-from gcnsl.errors import ArgumentError, InputError
+from gcnsl.errors import ArgumentError
 from gcnsl.training import TrainingSettings
 from gcnsl.training.settings import check_class_weight, class_weights
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"lr": float("nan")}, r"lr\(nan\) must be finite and > 0"),
-        ({"patience": 2.5}, r"patience\(2.5\) must be a whole number >= 1"),
-        ({"monitor": "f1"}, r"monitor\('f1'\) must be one of loss, accuracy, balanced-accuracy, macro-f1, roc-auc"),
-        ({"class_weight": "heavy"}, r"class_weight\('heavy'\) must be none, balanced, or positive weights by class"),
-    ],
-)
-def test_bad_settings_are_named_with_value_and_bound(options, message) -> None:
-    with pytest.raises(InputError, match=message):
-        TrainingSettings(**options)
-
-
-def test_numbers_of_numpy_will_do() -> None:
-    settings = TrainingSettings(epochs=np.int64(3), lr=np.float32(0.5))
-    assert settings == TrainingSettings(epochs=3, lr=0.5)
-    assert (type(settings.epochs), type(settings.lr)) == (int, float)
 
 
 def test_weights_of_classes_are_one_text_whatever_they_are_given_as() -> None:
