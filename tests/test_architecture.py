@@ -20,7 +20,6 @@ ROOMS = (
     "memory",
     "recording",
     "sparse",
-    "sharding",
     "pictures",
     "pages",
     "graph",

@@ -155,9 +155,6 @@ class SparseMatrix:
         matrix: M as a torch CSR tensor.
     """
 
-    first_entry = 0
-    """If these are some rows of a larger matrix, the number of entries that are stored before them."""
-
     def __init__(self, matrix: Tensor) -> None:
         n, m = matrix.shape
         # MKL reads 32-bit indices: torch would convert others for every product
@@ -237,7 +234,7 @@ class SparseMatrix:
 
     def _copy(self, values: Tensor, pattern: _Pattern, transposed_pattern: _Pattern, order: Tensor) -> SparseMatrix:
         other = object.__new__(SparseMatrix)
-        other.shape, other.values, other.first_entry = self.shape, values, self.first_entry
+        other.shape, other.values = self.shape, values
         other._pattern, other._transposed_pattern, other._order = pattern, transposed_pattern, order
         return other
 

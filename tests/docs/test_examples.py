@@ -27,7 +27,6 @@ NOT_RUN = {
     "docs/debian.md": ["Debian's index"],
     "docs/hostile.md": ["a checkout and much time"] * 3,
     "docs/how-to/gpus.md": ["a GPU"] * 2,
-    "docs/how-to/many-processes.md": ["several processes", "several machines", "SLURM"],
     "docs/tutorials/reproducing-the-paper.md": ["a GPU"],
 }
 """What blocks need that are shown and not run."""

@@ -81,12 +81,3 @@ def test_a_grown_graph_needs_the_weights_that_training_used_and_no_others() -> N
         ready = prepared(name, {}, graph)
         for same in (weighted, plain) if name != "gcn" else (weighted,):
             assert ready.grown_inputs(same)[0] is ready.inputs, "what was not used is left out"
-
-
-def test_forgotten_inputs_are_made_again() -> None:
-    ready = prepare(METHODS["gcn-sl-cc"], small_graph(), seed=0, device=CPU)
-    before = ready.inputs
-    ready.forget_inputs()
-    assert ready.inputs is not before
-    for one, other in zip(before, ready.inputs, strict=True):
-        assert (one @ torch.eye(one.shape[1])).equal(other @ torch.eye(one.shape[1]))

@@ -1,16 +1,8 @@
-from itertools import chain
-
 import pytest
 import torch
 
 from gcnsl.nn.dropout import drop_entries, dropout, scale_of_kept
-from gcnsl.sharding.node_rows import divided
-from gcnsl.sharding.row_shards import shard
 from gcnsl.sparse import SparseMatrix
-
-from ..sharding.ranks import in_group
-
-N = 47
 
 
 def test_dropout_keeps_the_mean_and_the_pattern() -> None:
@@ -64,27 +56,6 @@ def test_does_nothing_outside_training_or_at_rate_zero() -> None:
     for features in (x, SparseMatrix(x.to_sparse_csr())):
         assert drop_entries(features, 0.5, training=False) is features
         assert drop_entries(features, 0.0, training=True) is features
-
-
-def drop_own_rows(rate: float) -> list[list[list[float]]]:
-    """What is left of ones, dense and sparse, in the rows of a process."""
-    with divided(N) as rows:
-        parts = shard([torch.ones(N, 3), SparseMatrix(torch.ones(N, 5).to_sparse_csr())], rows, node_columns=())
-        torch.manual_seed(0)
-        dense, sparse = (drop_entries(part, rate, training=True) for part in parts)
-        return [dense.tolist(), sparse.to_dense().tolist()]
-
-
-def test_what_is_dropped_does_not_depend_on_the_number_of_processes() -> None:
-    alone, *groups = (
-        [[*chain(*parts)] for parts in zip(*in_group(size, drop_own_rows, 0.5), strict=True)] for size in (1, 2, 3)
-    )
-    assert groups == [alone, alone]
-    for rows in alone:
-        values = torch.tensor(rows)
-        assert values.unique().tolist() == [0, 2]
-        assert 0.7 < values.mean() < 1.3
-        assert len(values.unique(dim=0)) > 2, "rows are not dropped alike"
 
 
 @pytest.mark.parametrize("rate", [0.3, 0.99999])

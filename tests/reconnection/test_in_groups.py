@@ -1,5 +1,3 @@
-from itertools import chain
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,10 +6,7 @@ from hypothesis import strategies as st
 from gcnsl.reconnection import PairMemory, in_groups, reconnect
 from gcnsl.reconnection.groups import GroupSize, draw_groups
 from gcnsl.reconnection.in_groups import reconnect_at_any_size, reconnect_in_groups
-from gcnsl.sharding import node_rows
-from gcnsl.sharding.node_rows import divided
 
-from ..sharding.ranks import in_group
 from .cases import Case, assert_close, make_case
 
 SMALL = GroupSize(most=128, enough=4)
@@ -107,13 +102,6 @@ def test_training_steps_differ_and_evaluation_repeats(small_limit) -> None:
     assert torch.equal(state, torch.get_rng_state())
 
 
-def test_other_processes_are_asked_only_if_they_share_the_nodes(small_limit, monkeypatch) -> None:
-    case = make_case(501, m=None, q=5, p=3, kind="few", seed=0)
-    alone = reconnect_at_any_size(case.z, case.h, case.epsilon, training=False)
-    monkeypatch.setattr(in_groups.process_group, "rank", lambda: 1)  # as in a program that torchrun has started
-    assert torch.equal(reconnect_at_any_size(case.z, case.h, case.epsilon, training=False), alone)
-
-
 @pytest.mark.parametrize("average", [in_groups._average_groups, in_groups.average_dense_groups])
 def test_half_precision(small_limit, monkeypatch, average) -> None:
     monkeypatch.setattr(in_groups, "_average_groups", average)
@@ -122,32 +110,3 @@ def test_half_precision(small_limit, monkeypatch, average) -> None:
     out = reconnect_at_any_size(z, h, 0.8, training=True)
     out.sum().backward()
     assert out.dtype == z.grad.dtype == h.grad.dtype == torch.bfloat16
-
-
-SHARDED = {"n": 600, "m": None, "q": 5, "p": 3, "kind": "few", "seed": 3, "zero_rows": 4}
-
-
-def reconnect_own_rows(exact_nodes: int, loops: bool) -> list[list[list[float]]]:
-    """The averages of a process's nodes, and the gradients of their z and h."""
-    case = make_case(**SHARDED)
-    in_groups.EXACT_NODES, in_groups.IN_TRAINING = exact_nodes, SMALL
-    node_rows.LARGEST_GATHERED, node_rows.LEAST_COLUMNS = 1, 2
-    with divided(len(case.z)) as rows:
-        z, h = (values.double()[rows.own].clone().requires_grad_() for values in (case.z, case.h))
-        torch.manual_seed(0)
-        out = reconnect_at_any_size(z, h, case.epsilon, training=True, loops=loops)
-        out.backward(case.upstream().double()[rows.own])
-    return [part.tolist() for part in (out, z.grad, h.grad)]
-
-
-@pytest.mark.parametrize(
-    ("size", "exact_nodes", "loops"), [(2, 100, True), (2, 1000, True), (3, 1000, False), (5, 100, False)]
-)
-def test_processes_find_what_a_single_one_finds(size: int, exact_nodes: int, loops: bool) -> None:
-    case = make_case(**SHARDED)  # in 8 groups, so that the last of 5 processes has none
-    answers = in_group(size, reconnect_own_rows, exact_nodes, loops)
-    rows = [torch.tensor([*chain(*parts)], dtype=torch.float64) for parts in zip(*answers, strict=True)]
-    torch.manual_seed(0)
-    everyone = torch.ones(len(case.z), len(case.z), dtype=torch.bool)
-    compared = everyone if exact_nodes > len(case.z) else in_one_group(case, int(torch.randint(2**62, ())))
-    assert_close(rows, expected(case, compared, loops=loops), 1e-9)

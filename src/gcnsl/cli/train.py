@@ -11,7 +11,6 @@ from gcnsl.cli.app import app
 from gcnsl.cli.assignments import read_options, with_class_weight
 from gcnsl.cli.graph_source import GraphSource, takes_graph
 from gcnsl.cli.model_saving import reserve
-from gcnsl.cli.torchrun import take_part
 from gcnsl.cli.train_auto import AutoRequest, train_best
 from gcnsl.cli.train_one import OneRequest, train_one
 from gcnsl.cli.worker_options import ClusterOption
@@ -104,13 +103,8 @@ def train(
 
     Example: [bold]gcnsl train --nodes nodes.csv --edges edges.csv -o model --metric average-precision[/]
 
-    Example: [bold]torchrun --nproc-per-node 4 -m gcnsl train --nodes n.csv --edges e.csv --method gcn-sl-plus[/]
-
     Example: [bold]gcnsl train squirrel -o model --cluster tcp://10.0.0.1:8786[/]
     """
-    own_device = take_part(context, method, device)
-    if own_device is None:
-        return
     request: dict[str, Any] = {
         "output": output,
         "resumable": output is not None and reserve(context, output),
@@ -118,7 +112,7 @@ def train(
         "run": run,
         "all_labels": all_labels,
         "seed": seed,
-        "device": own_device,
+        "device": device,
         "minutes": minutes,
         "plot": plot,
         "page": page,

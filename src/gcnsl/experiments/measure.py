@@ -25,7 +25,7 @@ from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.methods import Prepared, initial_model
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.training import Epoch
-from gcnsl.training.devices import one_thread
+from gcnsl.training.environment import one_thread
 from gcnsl.version import __version__
 
 CURVE_STEP = 2

@@ -54,10 +54,6 @@ class Prepared:
         ready = _with_features(self.graph, self.features)
         return _on(self.device, self.method.config.inputs(ready, self.precomputed, seed=self.seed))
 
-    def forget_inputs(self) -> None:
-        """Free the memory of the inputs, which are made again when they are next asked for."""
-        self.__dict__.pop("inputs", None)
-
     def threads(self) -> AbstractContextManager[None]:
         """A block for passes through the model, in as many threads as the size of its inputs justifies."""
         return threads_for(_PASSES * _WIDTH * sum(map(stored_entries, self.inputs)))

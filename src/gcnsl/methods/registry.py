@@ -43,7 +43,7 @@ class Method:
     """A model with its hyper-parameters and those of training.
 
     With :class:`TrainingSettings` the model is a network, trained by gradient descent; otherwise it is fitted in
-    stages, see :mod:`gcnsl.training.stages`.
+    stages, see :class:`gcnsl.training.epoch.StagedModel`.
 
     ``search`` has search ranges of the method's own for options of training. ``title`` is what people call the method,
     by default its name in capitals; ``_`` begins a subscript.

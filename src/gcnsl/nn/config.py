@@ -74,9 +74,6 @@ class ModelConfig(Options):
     """Where the model's class is, from the class statement; it is loaded when it is first needed."""
     tells_new_nodes: ClassVar[bool] = False
     """Whether the forward pass takes ``known``, the number of nodes of the training graph."""
-    node_columns: ClassVar[frozenset[int] | None] = None
-    """The numbers of the inputs whose columns, like their rows, stand for nodes; ``None`` if the nodes can't be divided
-    among several processes."""
 
     feature_norm: FeatureNorm = option(
         "row",
@@ -154,8 +151,6 @@ class DirectedConfig(ModelConfig):
 class MLPConfig(ModelConfig, model="gcnsl.nn.mlp:MLP"):
     """Hyper-parameters of :class:`MLP`."""
 
-    node_columns: ClassVar[frozenset[int] | None] = frozenset()
-
     hidden_channels: int = option(64, "Width of the hidden layers.", **_WIDTH)
     num_layers: int = option(2, "Number of linear maps (L).", **_LAYERS)
     dropout: float = option(0.5, "Dropout before each linear map.", **_DROPOUT)
@@ -166,7 +161,6 @@ class GCNConfig(ModelConfig, model="gcnsl.nn.gcn:GCN"):
     """Hyper-parameters of :class:`GCN`."""
 
     uses: ClassVar[frozenset[str]] = frozenset({"weights"})
-    node_columns: ClassVar[frozenset[int] | None] = frozenset({1})
 
     hidden_channels: int = option(64, "Width of the hidden layers.", **_WIDE)
     num_layers: int = option(2, "Number of convolutions (L).", **_DEEP)
@@ -361,7 +355,6 @@ class GCNSLConfig(ModelConfig, model="gcnsl.nn.gcn_sl:GCNSL"):
 
     uses: ClassVar[frozenset[str]] = frozenset({"weights"})
     tells_new_nodes: ClassVar[bool] = True
-    node_columns: ClassVar[frozenset[int] | None] = frozenset({1})
 
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2")
     hidden_channels: int = option(32, "Number of columns of W⁰_X and of W⁰_F (p).", **_WIDTH)
@@ -410,7 +403,6 @@ class GCNSLPlusConfig(ModelConfig, model="gcnsl.nn.gcn_sl_plus:GCNSLPlus"):
     """Hyper-parameters of :class:`GCNSLPlus`. A search may do without its parts, where validation nodes say so."""
 
     tells_new_nodes: ClassVar[bool] = True
-    node_columns: ClassVar[frozenset[int] | None] = frozenset({1, 2, 3})
 
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2", search=OneOf("none", "l2"))
     direction: Directions = option(

@@ -4,8 +4,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gcnsl.sharding.node_rows import total, work_shares
-
 MOST_ANCHORS, MOST_OTHERS = 1 << 12, 1 << 14
 
 
@@ -17,7 +15,7 @@ def contrastive_loss(z: Tensor, y: Tensor, *, classes: int, temperature: float) 
             {\sum_{j \ne i} \exp(z_i \cdot z_j / \tau)}
 
     Rows whose class has no other row are left out of the mean. Of more than 4,096 rows i or 16,384 rows j, as many are
-    drawn at random. Of several processes, each returns the part of some rows i.
+    drawn at random.
 
     Args:
         z: Unit rows of labelled nodes (m × q).
@@ -26,7 +24,6 @@ def contrastive_loss(z: Tensor, y: Tensor, *, classes: int, temperature: float) 
         temperature: τ.
     """
     anchors, others = _some(z, MOST_ANCHORS), _some(z, MOST_OTHERS)
-    anchors = anchors[work_shares(len(anchors)).own]
     # (s - 1) / τ instead of s / τ, which cancels in the quotient, so that no term of the sums exceeds 1
     exponents = torch.addmm(z.new_full((1,), -1 / temperature), z[anchors] / temperature, z[others].T)
     _leave_itself_out(exponents, anchors, others, len(z))
@@ -34,7 +31,7 @@ def contrastive_loss(z: Tensor, y: Tensor, *, classes: int, temperature: float) 
     alike = by_class.gather(1, y[anchors][:, None])[:, 0]
     counted = alike > 0
     distance = torch.where(counted, by_class.sum(dim=1), 1.0).log() - torch.where(counted, alike, 1.0).log()
-    return distance.sum() / total(counted.sum()).clamp(min=1)
+    return distance.sum() / counted.sum().clamp(min=1)
 
 
 def _some(z: Tensor, most: int) -> Tensor:

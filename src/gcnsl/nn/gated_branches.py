@@ -10,7 +10,6 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from gcnsl.nn.dropout import dropout, scale_of_kept
-from gcnsl.sharding.node_rows import number_of_nodes
 
 WHOLE_NODES = 1 << 16
 """Up to this many nodes, H^cb is made as a whole. It takes less time than in parts, and more memory."""
@@ -37,7 +36,7 @@ def gated_logits(branches: Iterable[Tensor], gate: Tensor, weight: Tensor, *, ra
     """
     branches = iter(branches)
     first = next(branches)
-    if number_of_nodes(first) <= WHOLE_NODES:
+    if len(first) <= WHOLE_NODES:
         dropped = dropout(gated([first, *branches], gate), rate, training=training)
         return functional.linear(dropped, weight)
     total, begin = first.new_zeros(len(first), len(weight)), 0

@@ -25,7 +25,6 @@ from gcnsl.nn.preprocessing import (
     links_to_known,
 )
 from gcnsl.nn.similarity_head import SimilarityHead
-from gcnsl.sharding.node_rows import gathered
 from gcnsl.sparse import Matrix, fastest_form
 
 SHORTEST = 1e-6
@@ -148,7 +147,7 @@ class GCNSLPlus(GraphModel):
 
     @property
     def node_layers(self) -> list[nn.Linear]:
-        """The layers with a weight for every node, which several processes divide among them."""
+        """The layers with a weight for every node."""
         layers: list[Any] = [head.similarity for head in self.neighbours_heads]
         return layers if self.lin_links is None else [*layers, self.lin_links]
 
@@ -203,7 +202,7 @@ class GCNSLPlus(GraphModel):
         links, *_ = self._matrices(x, links, adjacencies)
         terms = (
             contrastive_loss(
-                gathered(head.directions(rows))[nodes],
+                head.directions(rows)[nodes],
                 y[nodes],
                 classes=self.lin_out.out_features,
                 temperature=self.temperature,

@@ -9,7 +9,6 @@ from gcnsl.nn.compared_rows import unit_rows
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
 from gcnsl.reconnection.mean_degree import epsilon_for_degree
-from gcnsl.sharding.node_rows import gathered
 from gcnsl.sparse import Matrix
 
 MOST_SHARE = 0.1
@@ -56,15 +55,12 @@ class SimilarityHead(nn.Module):
     def forward(self, described: Matrix, h: Tensor, *, known: int | None = None) -> Tensor:
         """Averages over the neighbours of every node; nodes after the first ``known`` have known neighbours only."""
         z = self.directions(described)
-        everyone = gathered(z)
-        if self.training and self.mean_degree is not None and len(everyone) > 1:
-            self.epsilon.copy_(epsilon_for_degree(everyone, min(self.mean_degree, MOST_SHARE * len(everyone))))
+        if self.training and self.mean_degree is not None and len(z) > 1:
+            self.epsilon.copy_(epsilon_for_degree(z, min(self.mean_degree, MOST_SHARE * len(z))))
         # on a GPU ε stays where it is, because reading it would make the host wait
         epsilon, training = self.epsilon if z.is_cuda else float(self.epsilon), self.training
         if known is None or known == len(z):
-            return reconnect_at_any_size(
-                z, h, epsilon, keys=everyone, loops=False, training=training, memory=self._memory
-            )
+            return reconnect_at_any_size(z, h, epsilon, loops=False, training=training, memory=self._memory)
         keys, values = z[:known], h[:known]
         of_known = reconnect_at_any_size(keys, values, epsilon, loops=False, training=training)
         return torch.cat([of_known, reconnect(z[known:], values, epsilon, keys=keys)])

@@ -16,9 +16,7 @@ from gcnsl.reconnection.arguments import computed_in, threshold_of
 from gcnsl.reconnection.groups import GroupSize, draw_groups
 from gcnsl.reconnection.operator import reconnect
 from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime
-from gcnsl.reconnection.problem import Problem, Threshold
-from gcnsl.sharding import process_group
-from gcnsl.sharding.node_rows import by_columns, gathered, node_rows, work_shares
+from gcnsl.reconnection.problem import Problem
 
 EXACT_NODES, EXACT_NODES_ON_GPU = 1 << 15, 1 << 16
 """Up to this many nodes, all pairs are compared: that takes less time than the other parts of an epoch."""
@@ -34,7 +32,6 @@ def reconnect_at_any_size(
     h: Tensor,
     epsilon: float | Tensor,
     *,
-    keys: Tensor | None = None,
     training: bool,
     loops: bool = True,
     memory: PairMemory | None = None,
@@ -42,26 +39,19 @@ def reconnect_at_any_size(
     """Average h over the reconnected graph, or over a part of it if the graph is large.
 
     Up to 32,768 nodes, on a GPU up to 65,536, this is :func:`gcnsl.reconnect`. Beyond, the part is drawn anew by
-    torch's generator in every training step. In evaluation, a larger part is used, which depends on z and ε alone. In
-    several processes, rows are those of this process, and are compared with those of all. On several GPUs there are no
-    groups, whatever the size.
+    torch's generator in every training step. In evaluation, a larger part is used, which depends on z and ε alone.
 
     Args:
         z: Rows of norm 1, or zero (n × q).
         h: What is averaged (n × p).
         epsilon: The smallest similarity that is kept.
-        keys: The rows z of all processes, if they are known already (:func:`gcnsl.sharding.node_rows.gathered`).
         training: Whether this is a training step.
         loops, memory: As for :func:`gcnsl.reconnect`.
     """
-    division, keys = node_rows(), gathered(z) if keys is None else keys
-    on_cpu = z.device.type == "cpu"
-    if len(keys) <= (EXACT_NODES if on_cpu else EXACT_NODES_ON_GPU) or (division is not None and not on_cpu):
-        if division is None:
-            return reconnect(z, h, epsilon, loops=loops, memory=memory)
-        return reconnect(z, gathered(h), epsilon, keys=keys, loops=loops, first_key=division.own.start)
+    if len(z) <= (EXACT_NODES if z.device.type == "cpu" else EXACT_NODES_ON_GPU):
+        return reconnect(z, h, epsilon, loops=loops, memory=memory)
     size, seed = (IN_TRAINING, int(torch.randint(2**62, ()))) if training else (IN_EVALUATION, 0)
-    return reconnect_in_groups(keys, h, epsilon, loops=loops, size=size, seed=seed)
+    return reconnect_in_groups(z, h, epsilon, loops=loops, size=size, seed=seed)
 
 
 def reconnect_in_groups(
@@ -69,29 +59,15 @@ def reconnect_in_groups(
 ) -> Tensor:
     """Average h (n × p) over those pairs of the reconnected graph that are in one group (:func:`draw_groups`).
 
-    Rows and averages are put in the order of the groups, where the rows that are visited together lie side by side. In
-    several processes, z has the rows of all nodes, and h and the averages those of this process, which works on some of
-    the groups.
+    Rows and averages are put in the order of the groups, where the rows that are visited together lie side by side.
     """
-    groups = _same_groups(z.detach(), threshold_of(epsilon, z.dtype), size, seed)
-    shares, width, division = work_shares(len(groups)), groups.shape[1], node_rows()
-    rows = groups[shares.own].flatten()
-    place_in_share = _places(rows, groups.numel())[: len(z)]
-    grouped_z = _taken(z, rows, place_in_share)
-    grouped_h = by_columns(lambda part: _taken(gathered(part), rows, place_in_share), h)
-    if len(rows):
-        averages = _average_groups(grouped_z, grouped_h, epsilon, loops=loops, width=width)
-    else:  # there are more processes than groups, but in the backward pass each has to take part
-        averages = grouped_h + grouped_z.sum()
-    places = _places(groups.flatten(), groups.numel())[: len(z)]
-    places = places if division is None else places[division.own]
-    back = _places(places, groups.numel())
-
-    def of_own_nodes(part: Tensor) -> Tensor:
-        by_group = gathered(part.reshape(shares.count, width * part.shape[1]), shares)
-        return _taken(by_group.view(-1, part.shape[1]), places, back)
-
-    return by_columns(of_own_nodes, averages)
+    searched = z.detach().to(computed_in(z.dtype))
+    groups = draw_groups(searched, threshold_of(epsilon, z.dtype), size, seed=seed)
+    rows = groups.flatten()
+    places = torch.empty_like(rows).scatter_(0, rows, torch.arange(len(rows), device=rows.device))[: len(z)]
+    grouped_z, grouped_h = (_taken(values, rows, places) for values in (z, h))
+    averages = _average_groups(grouped_z, grouped_h, epsilon, loops=loops, width=groups.shape[1])
+    return _taken(averages, places, rows)
 
 
 def _average_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops: bool, width: int) -> Tensor:
@@ -129,23 +105,8 @@ def average_dense_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops
     return torch.cat(averages).view(h.shape)
 
 
-def _same_groups(z: Tensor, threshold: Threshold, size: GroupSize, seed: int) -> Tensor:
-    """The groups of all rows (groups × rows), drawn by the first process: rounding may differ between machines."""
-    division = node_rows()
-    if division is not None and division.rank > 0:
-        return process_group.tensor_from_leader()
-    groups = draw_groups(z.to(computed_in(z.dtype)), threshold, size, seed=seed)
-    return groups if division is None else process_group.tensor_from_leader(groups)
-
-
-def _places(rows: Tensor, n: int) -> Tensor:
-    """Where each of n rows is, in a list of some of them; beyond its end if it is not there."""
-    places = torch.arange(len(rows), device=rows.device)
-    return torch.full((n,), len(rows), device=rows.device).scatter_(0, rows, places)
-
-
 def _taken(values: Tensor, rows: Tensor, back: Tensor) -> Tensor:
-    """The given rows, 0 for those that do not exist. ``back`` holds the place of every row of values in the result."""
+    """The given rows, 0 for those that do not exist. ``back`` has the place of every row of values in the result."""
     taken: Tensor = _Taken.apply(values, rows, back)  # type: ignore[no-untyped-call]
     return taken
 
@@ -165,8 +126,6 @@ class _Taken(torch.autograd.Function):
 
 
 def _take(values: Tensor, rows: Tensor) -> Tensor:
-    if not len(values):
-        return values.new_zeros(len(rows), values.shape[1])
     taken = values.index_select(0, rows.clamp(max=len(values) - 1))
     taken[rows >= len(values)] = 0
     return taken

@@ -4,8 +4,6 @@ import torch
 from torch import Tensor
 
 from gcnsl.checks import check_number
-from gcnsl.reconnection.arguments import ROUNDING
-from gcnsl.sharding.node_rows import node_rows
 
 SAMPLED_ROWS, SAMPLED_KEYS = 128, 1 << 14
 LEAST_EPSILON = 1e-3
@@ -32,8 +30,6 @@ def epsilon_for_degree(z: Tensor, mean_degree: float) -> Tensor:
     similarity.masked_fill_(rows[:, None] == keys, -1.0)
     wanted = min(max(round(mean_degree * similarity.numel() / n), 1), similarity.numel())
     reached = similarity.flatten().topk(wanted, sorted=False).values.min()
-    if node_rows() is not None:  # a pair that just reaches it is kept, however its similarity is rounded elsewhere
-        reached -= ROUNDING[z.dtype]
     return reached.clamp(LEAST_EPSILON, 1.0)
 
 

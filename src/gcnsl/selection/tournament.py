@@ -24,7 +24,7 @@ from gcnsl.selection.learning_problem import Problem
 from gcnsl.selection.proposals import Proposals
 from gcnsl.selection.race import Race
 from gcnsl.training import History, choose_device
-from gcnsl.training.interruption import Interruption
+from gcnsl.training.environment import Interruption
 from gcnsl.workers.executor import Crew, Executor, TooSlow, WorkerLost
 from gcnsl.workers.processes import Processes
 from gcnsl.workers.this_process import ThisProcess

@@ -1,3 +1,6 @@
+import signal
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +8,9 @@ from threadpoolctl import threadpool_info
 
 from gcnsl.errors import ArgumentError
 from gcnsl.training import choose_device, seeded
-from gcnsl.training.devices import one_thread
+from gcnsl.training.environment import Interruption, one_thread
+
+from .cases import SIGNALS, fit, net, send
 
 
 def test_devices() -> None:
@@ -46,3 +51,48 @@ def test_one_thread_works_and_then_all_of_them_again() -> None:
         assert {pool["num_threads"] for pool in threadpool_info()} <= {1}
     assert torch.get_num_threads() == before
     assert [pool["num_threads"] for pool in threadpool_info()] == pools
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_handlers_of_the_program_are_called_and_restored(number) -> None:
+    received = []
+
+    def handler(got, _) -> None:
+        received.append(got)
+
+    before = signal.signal(number, handler)
+    try:
+        with Interruption() as interruption:
+            send(number)
+            assert received == [number]
+            with interruption.whole():
+                send(number)
+                assert received == [number]
+            assert received == [number, number]
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+
+
+def test_signals_that_are_ignored_stay_ignored() -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with Interruption():
+            send(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_the_usual_handlers_are_restored() -> None:
+    with pytest.raises(KeyboardInterrupt), Interruption():
+        send(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_other_threads_train_without_handlers() -> None:
+    finished = []
+    thread = threading.Thread(target=lambda: finished.append(fit(net())))
+    thread.start()
+    thread.join()
+    assert len(finished) == 1

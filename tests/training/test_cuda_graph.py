@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -5,26 +7,29 @@ from gcnsl import synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.methods import METHODS, find_method, prepare
 from gcnsl.methods.fitted import fit
-from gcnsl.training import TrainingSettings, recorded_epoch, train
-from gcnsl.training.recorded_epoch import RecordedEpoch
+from gcnsl.training import TrainingSettings, cuda_graph
+from gcnsl.training.cuda_graph import RecordedPasses, passes_of
+from gcnsl.training.epoch import Passes
 from gcnsl.training.state import RunState
 
-from .cases import DATA, MASKS, net
+from .cases import fit as fit_network
+from .cases import net
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 NETWORKS = [name for name, method in METHODS.items() if isinstance(method.training, TrainingSettings)]
 
 
-def test_nothing_is_recorded_on_a_cpu() -> None:
-    assert not RecordedEpoch.suits(RunState(net(), TrainingSettings()), 10)
-    train(net(), [DATA.x], DATA.y, settings=TrainingSettings(epochs=2), seed=0, record=True, **MASKS)
+def test_small_graphs_are_replayed_on_a_gpu_if_the_model_allows_it(monkeypatch) -> None:
+    monkeypatch.setattr(cuda_graph, "_stream", lambda device: None)
 
+    def kind(device="cuda", nodes=cuda_graph.MOST_NODES, record=True, settings=TrainingSettings(evaluate_every=1)):  # noqa: B008
+        state, objective = RunState(net(), settings), SimpleNamespace(y=torch.empty(nodes))
+        state.device = torch.device(device)
+        return type(passes_of(state, [], objective, settings, record=record))
 
-@needs_gpu
-def test_large_graphs_are_not_recorded(monkeypatch) -> None:
-    state = RunState(net().cuda(), TrainingSettings())
-    assert RecordedEpoch.suits(state, recorded_epoch.MOST_NODES)
-    assert not RecordedEpoch.suits(state, recorded_epoch.MOST_NODES + 1)
+    assert kind() is RecordedPasses
+    assert kind(device="cpu") is kind(nodes=cuda_graph.MOST_NODES + 1) is kind(record=False) is Passes
+    assert kind(settings=TrainingSettings(evaluate_every=2)) is Passes
 
 
 UNUSUAL = [
@@ -46,7 +51,7 @@ def test_every_network_learns_the_same_whether_recorded_or_not(name, options, mo
     ready = prepare(method, graph, seed=0, device=torch.device("cuda"))
     masks = {f"{part}_mask": graph[f"{part}_mask"][:, 0] for part in ("train", "val")}
     recorded = fit(ready, **masks, seed=3)
-    monkeypatch.setattr(recorded_epoch, "MOST_NODES", 0)
+    monkeypatch.setattr(cuda_graph, "MOST_NODES", 0)
     one_by_one = fit(ready, **masks, seed=3)
     for value in ("train_loss", "val_loss"):
         assert recorded.history[value] == pytest.approx(one_by_one.history[value], rel=2e-3, abs=2e-3)
@@ -54,31 +59,13 @@ def test_every_network_learns_the_same_whether_recorded_or_not(name, options, mo
 
 @needs_gpu
 def test_dropout_draws_new_numbers_in_every_repetition() -> None:
-    history = train(
-        net().cuda(),
-        [DATA.x.cuda()],
-        DATA.y,
-        settings=TrainingSettings(epochs=12, lr=1e-9, weight_decay=0),
-        seed=0,
-        record=True,
-        **MASKS,
-    )
+    settings = TrainingSettings(epochs=12, lr=1e-9, weight_decay=0)
+    history = fit_network(net().cuda(), settings=settings, record=True)
     assert len(set(history["train_loss"])) == 12
 
 
 @needs_gpu
 def test_a_new_learning_rate_is_recorded_again() -> None:
-    options = {"epochs": 30, "plateau_factor": 0.5, "plateau_patience": 1, "lr": 0.3}
-    histories = [
-        train(
-            net().cuda(),
-            [DATA.x.cuda()],
-            DATA.y,
-            settings=TrainingSettings(**options),
-            seed=0,
-            record=record,
-            **MASKS,
-        )
-        for record in (True, False)
-    ]
+    settings = TrainingSettings(epochs=30, plateau_factor=0.5, plateau_patience=1, lr=0.3)
+    histories = [fit_network(net().cuda(), settings=settings, record=record) for record in (True, False)]
     assert histories[0]["val_loss"] == pytest.approx(histories[1]["val_loss"], rel=1e-3, abs=1e-3)
