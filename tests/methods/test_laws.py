@@ -1,7 +1,6 @@
 """What holds for every method: written once, tested with all of them."""
 
 import copy
-import inspect
 import json
 from dataclasses import fields
 
@@ -286,13 +285,3 @@ def test_every_number_has_bounds_that_are_kept(name) -> None:
                 METHODS[name].with_options(**{option.name: -1})
         with pytest.raises(InputError, match=rf"^{option.name}\("):
             METHODS[name].with_options(**{option.name: object()})
-
-
-@every_method
-def test_model_and_configuration_have_the_same_defaults(name) -> None:
-    config = METHODS[name].config
-    declared = {field.name: field.default for field in fields(config)}
-    arguments = inspect.signature(type(config.build(2, 2, 2)).__init__).parameters.values()
-    defaults = {argument.name: argument.default for argument in arguments if argument.default is not argument.empty}
-    assert defaults
-    assert defaults == {key: declared[key] for key in defaults}

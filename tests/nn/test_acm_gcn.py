@@ -51,16 +51,3 @@ def test_the_structure_channel_needs_the_links() -> None:
     _, adjacency, _ = ACMGCNConfig().inputs(data, None, seed=0)
     with pytest.raises(InputError, match=r"links is None: give A, or build the model with structure=False"):
         ACMGCN(D, P, CLASSES, N)(data.x, adjacency)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"hidden_channels": 0}, r"hidden_channels\(0\) must be >= 1"),
-        ({"structure": "yes"}, r"structure\('yes'\) must be true or false"),
-        ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        ACMGCNConfig(**arguments).build(D, CLASSES, N)

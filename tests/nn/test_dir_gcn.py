@@ -2,7 +2,6 @@ import pytest
 import torch
 from torch_geometric.nn import DirGNNConv, GCNConv
 
-from gcnsl import InputError
 from gcnsl.nn import DirGCN, DirGCNConfig
 from gcnsl.nn.dir_gcn import DirectedConvolution
 
@@ -63,16 +62,3 @@ def test_layer_is_torch_geometrics_but_for_the_degrees() -> None:
 def test_a_graph_without_directions_is_seen_in_both() -> None:
     _, outwards, inwards = DirGCNConfig().inputs(small_graph(), None, seed=0)
     assert outwards.to_dense().equal(inwards.to_dense())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"alpha": 1.5}, r"alpha\(1.5\) must be >= 0 and <= 1"),
-        ({"jump": "lstm"}, r"jump\('lstm'\) must be one of max, cat"),
-        ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        DirGCNConfig(**arguments).build(D, CLASSES, N)

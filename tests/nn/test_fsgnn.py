@@ -1,12 +1,11 @@
 import pytest
 import torch
 
-from gcnsl import InputError
 from gcnsl.methods import METHODS
 from gcnsl.nn import FSGNN, FSGNNConfig
 from gcnsl.training.state import RunState
 
-from .cases import CLASSES, D, N, P, assert_same, both_forms, dense_adjacency, directed_graph, drawn
+from .cases import CLASSES, D, P, assert_same, both_forms, dense_adjacency, directed_graph, drawn
 
 
 def row_sums(A: torch.Tensor) -> torch.Tensor:
@@ -51,16 +50,3 @@ def test_a_node_without_features_has_a_moderate_gradient() -> None:
     _, *adjacencies = FSGNNConfig().inputs(data, None, seed=0)
     torch.nn.functional.cross_entropy(model(data.x, *adjacencies), data.y).backward()
     assert max(float(parameter.grad.abs().max()) for parameter in model.parameters()) < 100
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"hops": 0}, r"hops\(0\) must be from 1 to 64"),
-        ({"selection_lr": 0}, r"selection_lr\(0\) must be > 0"),
-        ({"selection_weight_decay": -1}, r"selection_weight_decay\(-1\) must be >= 0"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        FSGNNConfig(**arguments).build(D, CLASSES, N)

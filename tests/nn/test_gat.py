@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from gcnsl import InputError
 from gcnsl.nn import GAT, GATConfig
 
 from .cases import CLASSES, D, N, P, adjacency_matrix, both_forms, drawn, small_graph, weights
@@ -35,16 +34,3 @@ def test_is_the_equation() -> None:
     expected = attend(H, A, w, "second", 1)
     for features in both_forms(x):
         np.testing.assert_allclose(model(features, edges).detach().numpy(), expected, rtol=1e-8, atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"heads": 0}, r"heads\(0\) must be >= 1"),
-        ({"hidden_channels": 0}, r"hidden_channels\(0\) must be >= 1"),
-        ({"dropout": 1.5}, r"dropout\(1.5\) must be >= 0 and < 1"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        GATConfig(**arguments).build(D, CLASSES, N)

@@ -3,7 +3,6 @@ import pytest
 import torch
 from torch_geometric.nn import GCNConv
 
-from gcnsl import InputError
 from gcnsl.nn import GCN, GCNConfig, normalized_adjacency
 from gcnsl.nn.gcn import GraphConvolution
 
@@ -85,16 +84,3 @@ def test_switches_of_the_adjacency_reach_it() -> None:
     A = adjacency_matrix(data)
     expected = A / np.maximum(A.sum(1, keepdims=True), 1)
     np.testing.assert_allclose(adjacency.to_dense().numpy(), expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"num_layers": 0}, r"num_layers\(0\) must be from 1 to 64"),
-        ({"hidden_channels": -2}, r"hidden_channels\(-2\) must be >= 1"),
-        ({"dropout": -0.1}, r"dropout\(-0.1\) must be >= 0 and < 1"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        GCNConfig(**arguments).build(D, CLASSES, N)

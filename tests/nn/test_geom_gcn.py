@@ -53,20 +53,6 @@ def test_maps_of_divisions_are_drawn_each_by_itself() -> None:
     assert 0.9 * limit < weight.abs().max() <= limit
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"hidden_channels": 0}, r"hidden_channels\(0\) must be >= 1"),
-        ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
-        ({"embedding": "mds"}, r"embedding\('mds'\) must be one of isomap, poincare, struc2vec"),
-        ({"source": "authors"}, r"source\('authors'\) must be one of computed, published"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        GeomGCNConfig(**arguments)
-
-
 def test_missing_neighbourhoods_are_named() -> None:
     with pytest.raises(InputError, match=r"needs neighbourhoods: compute them with gcnsl\.structure\."):
         GeomGCNConfig().inputs(small_graph(), None, seed=0)

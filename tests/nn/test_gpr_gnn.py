@@ -2,10 +2,9 @@ import pytest
 import torch
 from torch_geometric.nn import APPNP
 
-from gcnsl import InputError
 from gcnsl.nn import GPRGNN, GPRGNNConfig
 
-from .cases import CLASSES, D, N, P, assert_same, both_forms, both_sides, dense_adjacency, drawn, small_graph
+from .cases import CLASSES, D, P, assert_same, both_forms, both_sides, dense_adjacency, drawn, small_graph
 
 
 @pytest.mark.usefixtures("double")
@@ -39,16 +38,3 @@ def test_gamma_does_not_decay() -> None:
     assert [weights["weight_decay"], gamma["weight_decay"]] == [0.25, 0]
     assert gamma["params"] == [model.gamma]
     assert len(weights["params"]) + 1 == len(list(model.parameters()))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"hops": 0}, r"hops\(0\) must be from 1 to 64"),
-        ({"restart": 1.5}, r"restart\(1.5\) must be >= 0 and <= 1"),
-        ({"propagation_dropout": 1.0}, r"propagation_dropout\(1.0\) must be >= 0 and < 1"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        GPRGNNConfig(**arguments).build(D, CLASSES, N)

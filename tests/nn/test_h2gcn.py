@@ -13,7 +13,7 @@ from gcnsl.nn import H2GCN, H2GCNConfig, h2gcn
 from gcnsl.nn.h2gcn import two_hop_adjacency
 from gcnsl.sparse import SparseMatrix
 
-from .cases import CLASSES, D, N, P, adjacency_matrix, both_forms, drawn, small_graph, symmetric, weights
+from .cases import CLASSES, D, P, adjacency_matrix, both_forms, drawn, small_graph, symmetric, weights
 
 
 def hops(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -100,16 +100,3 @@ def test_full_neighbourhoods_are_kept_dense() -> None:
     assert isinstance(one_hop, SparseMatrix)
     assert isinstance(two_hop, torch.Tensor)
     torch.testing.assert_close(two_hop[1:, 1:], (1 - torch.eye(40)) / 39)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"rounds": 0}, r"rounds\(0\) must be from 1 to 8"),
-        ({"hidden_channels": 0}, r"hidden_channels\(0\) must be >= 1"),
-        ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        H2GCNConfig(**arguments).build(D, CLASSES, N)

@@ -2,7 +2,6 @@ import pytest
 import torch
 from torch_geometric import nn as theirs_nn
 
-from gcnsl import InputError
 from gcnsl.nn import LINKX, LINKXConfig
 
 from .cases import (
@@ -67,16 +66,3 @@ def test_is_torch_geometrics() -> None:
     arcs = data.arc_index[:, data.arc_index[0] != data.arc_index[1]]
     _, links = LINKXConfig().inputs(data, None, seed=0)
     torch.testing.assert_close(ours(data.x.double(), links), theirs(data.x.double(), arcs.flip(0)))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"link_layers": 0}, r"link_layers\(0\) must be from 1 to 64"),
-        ({"direction": "both"}, r"direction\('both'\) must be one of undirected, out, in"),
-        ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        LINKXConfig(**arguments).build(D, CLASSES, N)

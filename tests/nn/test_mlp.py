@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsl import InputError
 from gcnsl.nn import MLP, MLPConfig
 
 from .cases import CLASSES, D, N, P, both_forms, drawn, small_graph, weights
@@ -29,17 +28,3 @@ def test_edges_change_nothing() -> None:
     config = MLPConfig()
     model = drawn(config.build(D, CLASSES, N))
     assert model(*config.inputs(data, None, seed=0)).equal(model(*config.inputs(other, None, seed=0)))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"num_layers": 0}, r"num_layers\(0\) must be from 1 to 64"),
-        ({"hidden_channels": 0}, r"hidden_channels\(0\) must be >= 1"),
-        ({"feature_norm": "column"}, r"feature_norm\('column'\) must be one of none, row, l2"),
-        ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        MLPConfig(**arguments).build(D, CLASSES, N)

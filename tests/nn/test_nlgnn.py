@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from gcnsl import InputError
-from gcnsl.nn import NLGNN, NLGNNConfig, normalized_adjacency
+from gcnsl.nn import NLGNN, normalized_adjacency
 
 from .cases import CLASSES, D, N, P, both_forms, drawn, small_graph, weights
 
@@ -82,21 +82,6 @@ def test_rows_of_the_learned_graph_are_those_of_the_whole(rows) -> None:
     whole = model.learned_graph(x)[0]
     wanted = torch.isin(whole[0], torch.arange(N)[rows])
     assert model.learned_graph(x, rows=rows)[0].equal(whole[:, wanted])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"embedding": "gat"}, r"embedding\('gat'\) must be one of mlp, gcn"),
-        ({"kernel_size": 4}, r"kernel_size\(4\) must be odd"),
-        ({"kernel_size": 0}, r"kernel_size\(0\) must be >= 1"),
-        ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
-        ({"conv_dropout": 1.0}, r"conv_dropout\(1.0\) must be >= 0 and < 1"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        NLGNNConfig(**arguments).build(D, CLASSES, N)
 
 
 def test_missing_adjacency_is_named() -> None:

@@ -2,14 +2,12 @@ import pytest
 import torch
 from torch_geometric.nn import SAGEConv
 
-from gcnsl import InputError
 from gcnsl.nn import SAGE, SAGEConfig
 from gcnsl.nn.sage import SAGEConvolution
 
 from .cases import (
     CLASSES,
     D,
-    N,
     P,
     assert_same,
     batch_normalised,
@@ -56,16 +54,3 @@ def test_features_are_dropped_unless_told_otherwise() -> None:
     for dropped in (True, False):
         model = drawn(SAGE(D, P, CLASSES, num_layers=1, dropout=0.5, drop_features=dropped)).train()
         assert model(data.x, mean).equal(model(data.x, mean)) == (not dropped)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"num_layers": 0}, r"num_layers\(0\) must be from 1 to 64"),
-        ({"norm": "group"}, r"norm\('group'\) must be one of none, batch, layer"),
-        ({"direction": "up"}, r"direction\('up'\) must be one of undirected, out, in"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        SAGEConfig(**arguments).build(D, CLASSES, N)

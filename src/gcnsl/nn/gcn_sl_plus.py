@@ -17,8 +17,7 @@ from gcnsl.nn.config import AdjacencyNorm, Direction, Directions, GCNSLPlusConfi
 from gcnsl.nn.contrast import contrastive_loss
 from gcnsl.nn.dropout import drop_entries
 from gcnsl.nn.gated_branches import gated, gated_logits
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by
 from gcnsl.nn.preprocessing import (
     graph_adjacency,
     known_nodes,

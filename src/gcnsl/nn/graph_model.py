@@ -1,19 +1,21 @@
-"""What all models share: inputs are made from a graph, and arguments checked and documented as they are declared."""
+"""What all models share: how they are declared, and layers that take dense and sparse features."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any, TypeVar, get_type_hints
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
+from torch_geometric.nn.inits import reset
 
 from gcnsl.checks import check_whole
-from gcnsl.nn.config import Folder, ModelConfig, Precomputed
+from gcnsl.nn.config import Folder, HiddenNorm, ModelConfig, Precomputed
 from gcnsl.sparse import Matrix
 
 Model = TypeVar("Model", bound=type[nn.Module])
@@ -53,29 +55,52 @@ class GraphModel(nn.Module):
         """The row of X that the model reads for a node without features (in_channels)."""
         return torch.zeros(in_channels)
 
+    def reset_parameters(self) -> None:
+        """Draw new weights."""
+        for part in self.children():
+            reset(part)
+
 
 def declared_by(config: type[ModelConfig]) -> Callable[[Model], Model]:
-    """Check the arguments of a model's constructor, and document them, as a configuration declares them."""
+    """Give a model's constructor the signature, the checks and the documentation that a configuration declares.
+
+    ``**options`` stands for the hyper-parameters of the model that the constructor does not name itself.
+    """
 
     def declare(model: Model) -> Model:
-        plain_init, arguments = model.__init__, inspect.signature(model.__init__)
-        names = [name for name in arguments.parameters if name in config.names()]
+        plain_init, own = model.__init__, inspect.signature(model.__init__, eval_str=True)
+        signature = own.replace(parameters=[*_expanded(own, config)])
+        names = [name for name in own.parameters if name in config.names()]
 
         @functools.wraps(plain_init)
         def checked_init(self: nn.Module, *values: Any, **named: Any) -> None:
-            given = arguments.bind(self, *values, **named).arguments
+            given = signature.bind(self, *values, **named).arguments
             for name in (name for name in CHANNELS if name in given):
                 check_whole(name, given[name], least=1)
             config.check(**{name: given[name] for name in names if name in given})
             plain_init(self, *values, **named)
 
+        checked_init.__signature__ = signature  # type: ignore[attr-defined]
         model.__init__ = checked_init  # type: ignore[method-assign]
         meanings = CHANNELS | {option.name: option.meaning for option in config.described()}
-        known = [name for name in arguments.parameters if name in meanings]
+        known = [name for name in signature.parameters if name in meanings]
         model.__doc__ = _with_arguments(model.__doc__ or "", {name: meanings[name] for name in known})
         return model
 
     return declare
+
+
+def _expanded(own: inspect.Signature, config: type[ModelConfig]) -> Iterator[inspect.Parameter]:
+    """The parameters of a constructor, with those that its ``**options`` stands for."""
+    kinds = get_type_hints(config)
+    for parameter in own.parameters.values():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            yield parameter
+            continue
+        for option in fields(config):
+            if option.name not in own.parameters and not option.metadata["of_inputs"]:
+                kind = kinds[option.name]
+                yield inspect.Parameter(option.name, parameter.KEYWORD_ONLY, default=option.default, annotation=kind)
 
 
 def _with_arguments(docstring: str, meanings: dict[str, str]) -> str:
@@ -86,3 +111,39 @@ def _with_arguments(docstring: str, meanings: dict[str, str]) -> str:
     for name, meaning in meanings.items():
         lines += textwrap.wrap(f"{name}: {meaning}", 110, initial_indent=" " * 4, subsequent_indent=" " * 8)
     return f"{text.rstrip()}\n\nArgs:\n{chr(10).join(filter(str.strip, lines))}\n{shapes}{rest}"
+
+
+class FeatureLinear(nn.Linear):
+    """X·W + b for a dense or sparse X (n × in_channels) → n × out_channels.
+
+    Weights are drawn from Glorot's uniform distribution; the bias starts at 0. If W consists of several ``maps`` side
+    by side, the weights of each are drawn separately.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, maps: int = 1) -> None:
+        self.maps = maps
+        super().__init__(in_channels, out_channels, bias=bias)
+
+    def reset_parameters(self) -> None:
+        """Draw new weights."""
+        for weight in self.weight.chunk(self.maps):
+            nn.init.xavier_uniform_(weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Matrix) -> Tensor:
+        """X·W + b."""
+        if isinstance(x, Tensor):
+            return super().forward(x)
+        product = x @ self.weight.T
+        return product if self.bias is None else product + self.bias
+
+
+def hidden_norm(kind: HiddenNorm, channels: int) -> nn.Module:
+    """The layer that normalises hidden features (n × channels): each column (``batch``), each row (``layer``) or none.
+
+    Columns are normalised by their mean and variance over all nodes, in evaluation by running means of both.
+    """
+    if kind == "none":
+        return nn.Identity()
+    return nn.BatchNorm1d(channels) if kind == "batch" else nn.LayerNorm(channels)
