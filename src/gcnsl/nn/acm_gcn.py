@@ -8,8 +8,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.nn.config import ACMGCNConfig
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.nn.preprocessing import graph_adjacency, links_to_known
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 

@@ -9,9 +9,8 @@ from torch_geometric.data import Data
 from torch_geometric.nn import JumpingKnowledge
 
 from gcnsl.nn.config import DirGCNConfig
-from gcnsl.nn.dropout import dropout
 from gcnsl.nn.gcn import GraphConvolution
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 

@@ -8,8 +8,7 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gcnsl.nn.config import FSGNNConfig
-from gcnsl.nn.dropout import dropout
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.mixhop import MixHopConvolution
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form

@@ -10,8 +10,7 @@ from torch_geometric.nn.inits import glorot, zeros
 from torch_geometric.utils import add_remaining_self_loops, softmax
 
 from gcnsl.nn.config import GATConfig
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.sparse import Matrix, fastest_form
 
 SLOPE = 0.2

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.nn.config import GCNConfig
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, hidden_norm
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout, hidden_norm
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,16 +12,13 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
-from gcnsl.nn.compared_rows import ComparedRows, unit_rows
 from gcnsl.nn.config import Folder, GCNSLConfig, Precomputed
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.gated_branches import gated, gated_logits
-from gcnsl.nn.graph_model import GraphModel, declared_by
+from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, gated_logits, unit_rows
+from gcnsl.nn.graph_model import declared_by, drop_entries, dropout
 from gcnsl.nn.preprocessing import graph_adjacency, normalized_adjacency, shift_features
-from gcnsl.nn.spectral_columns import SpectralColumns
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, slice_rows
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.spectral.conventions import restored
 
@@ -28,8 +26,28 @@ _NEW_ROWS = 1024
 """Number of new nodes that are compared with the known ones at a time; limits the memory for their edges."""
 
 
+@dataclass(frozen=True)
+class SpectralColumns:
+    """The spectral features F of the nodes (n × c), and the transformer that computes those of new nodes."""
+
+    values: Tensor
+    transformer: SpectralFeatures
+
+    def grown(self, graph: Data) -> SpectralColumns:
+        """F of the known nodes, unchanged, followed by F of the new nodes."""
+        known, n = len(self.values), graph.num_nodes
+        if n == known:
+            return self
+        return replace(self, values=torch.cat([self.values, self.transformer.transform(slice_rows(graph.x, known, n))]))
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """The state of the transformer, and F."""
+        plain, tensors = self.transformer.state()
+        return plain, {"values": self.values, **tensors}
+
+
 @declared_by(GCNSLConfig)
-class GCNSL(GraphModel):
+class GCNSL(GatedBranches):
     r"""Graph convolution on two graphs, the given one and a learned one.
 
     .. math::
@@ -167,32 +185,6 @@ class GCNSL(GraphModel):
             z = unit_rows(to_directions) if directions is None else directions
             branches.append(self._reconnect(z, h, known))
         return branches
-
-    @torch.no_grad()
-    def evidence(
-        self,
-        x: Matrix,
-        adjacency: SparseMatrix | Tensor | None = None,
-        spectral: Tensor | None = None,
-        *,
-        node: int,
-        one: int,
-        other: int,
-    ) -> dict[str, float]:
-        """What each branch contributes to the logit of class ``one`` minus the logit of class ``other``, at one node.
-
-        A logit is a sum over the entries of ReLU(w ⊙ H^cb), each multiplied by a weight of W¹. The contributions of the
-        branches therefore add up to the difference of the two logits.
-        """
-        was_training = self.training
-        self.eval()
-        rows = [branch[[node]] for branch in self.branches(x, adjacency, spectral)]
-        parts = gated(rows, self.gate)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
-        self.train(was_training)
-        evidence: dict[str, float] = {}
-        for name, part in zip(self.branch_names, parts.view(len(rows), -1).sum(dim=1).tolist(), strict=True):
-            evidence[name] = evidence.get(name, 0.0) + part
-        return evidence
 
     @property
     def learns_graph(self) -> bool:

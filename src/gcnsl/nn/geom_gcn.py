@@ -8,8 +8,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.nn.config import Folder, GeomGCNConfig, Precomputed
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 from gcnsl.structure import SPACES_AND_RELATIONS, StructuralNeighbourhood, structural_neighbourhood
 

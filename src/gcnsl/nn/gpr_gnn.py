@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.nn.config import GPRGNNConfig
-from gcnsl.nn.dropout import dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
+from gcnsl.nn.graph_model import GraphModel, declared_by, dropout
 from gcnsl.nn.mlp import MLP
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form

@@ -12,8 +12,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.nn.config import H2GCNConfig
-from gcnsl.nn.dropout import dropout
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.preprocessing import normalized_adjacency
 from gcnsl.sparse import (
     SPARSE_SHARE,

@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.nn.config import LINKXConfig
-from gcnsl.nn.dropout import dropout
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.preprocessing import links_to_known
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 

@@ -8,8 +8,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
 from gcnsl.nn.config import MixHopConfig
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 

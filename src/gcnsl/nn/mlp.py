@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.nn.config import MLPConfig
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.sparse import Matrix, fastest_form
 
 

@@ -10,9 +10,8 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.nn.config import NLGNNConfig
-from gcnsl.nn.dropout import dropout
 from gcnsl.nn.gcn import GCN
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.mlp import MLP
 from gcnsl.nn.preprocessing import normalized_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
