@@ -10,6 +10,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from gcnsl.nn.graph_model import GraphModel, dropout, scale_of_kept
+from gcnsl.reconnection import reconnected_edges
 from gcnsl.sparse import Matrix
 
 WHOLE_NODES = 1 << 16
@@ -169,3 +170,13 @@ def unit_rows(rows: Tensor) -> Tensor:
     """
     largest = rows.detach().abs().amax(dim=1, keepdim=True)
     return functional.normalize(rows / torch.where(largest > 0, largest, 1.0), dim=1)
+
+
+def edges_of_rows(z: Tensor, epsilon: float, rows: slice | None, *, loops: bool = True) -> tuple[Tensor, Tensor]:
+    """The edges of A* that begin in some rows of z, or in all: edge_index (2 × E) and similarities (E)."""
+    if rows is None:
+        return reconnected_edges(z, epsilon, loops=loops)
+    (row, column), similarity = reconnected_edges(z[rows], epsilon, keys=z)
+    row = torch.arange(len(z), device=z.device)[rows][row]
+    kept = slice(None) if loops else row != column
+    return torch.stack([row, column])[:, kept], similarity[kept]

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
 from gcnsl.nn.config import Folder, GCNSLConfig, Precomputed
-from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, gated_logits, unit_rows
+from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, edges_of_rows, gated_logits, unit_rows
 from gcnsl.nn.graph_model import declared_by, drop_entries, dropout
 from gcnsl.nn.preprocessing import graph_adjacency, normalized_adjacency, shift_features
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
@@ -143,7 +143,6 @@ class GCNSL(GatedBranches):
         spectral: Tensor | None = None,
         *,
         known: int | None = None,
-        directions: Tensor | None = None,
     ) -> Tensor:
         """Logits of every node (n × C).
 
@@ -153,9 +152,8 @@ class GCNSL(GatedBranches):
             spectral: F (n × c); not needed without spectral features.
             known: Number of known nodes; the nodes after them are new. A* joins a new node to known nodes and to
                 itself, but not to other new nodes, which thus influence its prediction only through the given graph.
-            directions: Learn A* from these unit rows (n × q) instead of from X.
         """
-        branches = self.branches(x, adjacency, spectral, known=known, directions=directions)
+        branches = self.branches(x, adjacency, spectral, known=known)
         return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.config.dropout, training=self.training)
 
     @property
@@ -172,7 +170,6 @@ class GCNSL(GatedBranches):
         spectral: Tensor | None = None,
         *,
         known: int | None = None,
-        directions: Tensor | None = None,
     ) -> list[Tensor]:
         """The blocks of H^cb that are in use: H, H_A^(K-1), H_A^(K) and H_A*, all of the same shape."""
         self._check_columns(x)
@@ -182,8 +179,7 @@ class GCNSL(GatedBranches):
         if self.config.use_adjacency:
             branches += self._aggregate(h, self._adjacency(adjacency, h))
         if self.config.use_reconnected:
-            z = unit_rows(to_directions) if directions is None else directions
-            branches.append(self._reconnect(z, h, known))
+            branches.append(self._reconnect(unit_rows(to_directions), h, known))
         return branches
 
     @property
@@ -201,11 +197,7 @@ class GCNSL(GatedBranches):
         rows: slice | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The learned graph A*, or some rows of it: edge_index (2 × E) and similarities (E)."""
-        z = self.directions(x)
-        if rows is None:
-            return reconnected_edges(z, self.config.epsilon)
-        (row, column), similarity = reconnected_edges(z[rows], self.config.epsilon, keys=z)
-        return torch.stack([torch.arange(len(z), device=z.device)[rows][row], column]), similarity
+        return edges_of_rows(self.directions(x), self.config.epsilon, rows)
 
     def comparisons(
         self, x: Matrix, adjacency: SparseMatrix | Tensor | None = None, spectral: Tensor | None = None
@@ -289,9 +281,3 @@ class GCNSL(GatedBranches):
             total = degree * reconnect(new, values, self.config.epsilon, keys=keys) + itself * own
             rows.append(total / torch.where(degree + itself > 0, degree + itself, 1.0))
         return torch.cat(rows)
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.in_channels} + {self.spectral_channels} → {self.out_channels}, "
-            f"merge={self.config.merge!r}, rounds={self.config.rounds}, epsilon={self.config.epsilon})"
-        )

@@ -12,11 +12,11 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_undirected
 
 from gcnsl.errors import InputError
-from gcnsl.nn.config import Direction, GCNSLPlusConfig
-from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, gated_logits, unit_rows
+from gcnsl.nn.config import Direction, Directions, GCNSLPlusConfig
+from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, edges_of_rows, gated_logits, unit_rows
 from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries
 from gcnsl.nn.preprocessing import graph_adjacency, known_nodes, links_to_known
-from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
+from gcnsl.reconnection import PairMemory, reconnect
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
 from gcnsl.reconnection.mean_degree import epsilon_for_degree
 from gcnsl.sparse import Matrix, fastest_form
@@ -27,6 +27,14 @@ MOST_SHARE = 0.1
 """The largest mean degree in a learned graph, as a share of the number of nodes."""
 MOST_ANCHORS, MOST_OTHERS = 1 << 12, 1 << 14
 """The most rows and columns of similarities in the contrastive term."""
+SIDES: dict[Directions, list[Direction]] = {
+    "auto": ["out"],
+    "out": ["out"],
+    "in": ["in"],
+    "both": ["out", "in"],
+    "undirected": ["undirected"],
+}
+"""The directions along which a node sees others, each with an Â of its own."""
 
 
 class SimilarityHead(nn.Module):
@@ -86,13 +94,7 @@ class SimilarityHead(nn.Module):
     @torch.no_grad()
     def edges(self, described: Matrix, rows: slice | None = None) -> tuple[Tensor, Tensor]:
         """The edges of A* that begin in some rows: edge_index (2 × E) and similarities (E)."""
-        z, epsilon = self.directions(described), float(self.epsilon)
-        if rows is None:
-            return reconnected_edges(z, epsilon, loops=False)
-        (row, column), similarity = reconnected_edges(z[rows], epsilon, keys=z)
-        row = torch.arange(len(z), device=z.device)[rows][row]
-        other = row != column
-        return torch.stack([row, column])[:, other], similarity[other]
+        return edges_of_rows(self.directions(described), float(self.epsilon), rows, loops=False)
 
 
 def _heads(number: int, in_channels: int, config: GCNSLPlusConfig) -> nn.ModuleList:
@@ -143,8 +145,7 @@ def _leave_itself_out(exponents: Tensor, anchors: Tensor, others: Tensor, n: int
 
 def matrices_of(config: GCNSLPlusConfig, graph: Data) -> tuple[Matrix, ...]:
     """A, the links to known nodes, and Â for every direction along which a node sees others."""
-    along: Direction = "out" if config.direction in ("auto", "both") else config.direction
-    sides: list[Direction] = ["out", "in"] if config.direction == "both" else [along]
+    sides = SIDES[config.direction]
     known = known_nodes(graph) if known_nodes(graph) < graph.num_nodes else None
     options: dict[str, Any] = {"self_loops": config.self_loops, "norm": config.adjacency_norm, "known": known}
     links = fastest_form(links_to_known(graph, *sides))
@@ -182,12 +183,12 @@ class GCNSLPlus(GatedBranches):
     def __init__(self, in_channels: int, out_channels: int, num_nodes: int, **options: Any) -> None:
         super().__init__()
         config = self.config = GCNSLPlusConfig(**options)
-        self.sides = 2 if config.direction == "both" else 1
-        columns, width = self.sides * num_nodes, config.hidden_channels
+        self.sides = len(SIDES[config.direction])
+        self.columns, width = self.sides * num_nodes, config.hidden_channels
         self.lin_x = FeatureLinear(in_channels, width, bias=False)
-        self.neighbours_heads = _heads(config.neighbours_heads, columns, config)
+        self.neighbours_heads = _heads(config.neighbours_heads, self.columns, config)
         self.features_heads = _heads(config.features_heads, in_channels, config)
-        self.lin_links = FeatureLinear(columns, width, bias=False) if config.structure_branch else None
+        self.lin_links = FeatureLinear(self.columns, width, bias=False) if config.structure_branch else None
         self.gate = nn.Parameter(torch.ones(len(self.branch_names) * width))
         self.lin_out = FeatureLinear(len(self.gate), out_channels, bias=False)
 
@@ -222,7 +223,7 @@ class GCNSLPlus(GatedBranches):
         """The names of the branches of H^cb, in order."""
         ways = [""] if self.sides == 1 else [" out", " in"]
         steps = [f"A{way} ({k} step{'s' if k > 1 else ''})" for way in ways for k in range(1, self.config.rounds + 1)]
-        heads = [name for name, _ in self._named_heads()]
+        heads = [name for name, _, _ in self._heads()]
         return ["own features", *steps, *heads, *(["links"] if self.lin_links is not None else [])]
 
     def branches(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> list[Tensor]:
@@ -251,7 +252,7 @@ class GCNSLPlus(GatedBranches):
             for _ in range(self.config.rounds):
                 step = a_hat @ step
                 yield step
-        for head, rows in self._described_heads(x, links):
+        for _, head, rows in self._heads(x, links):
             yield head(rows, h, known=known)
         if self.lin_links is not None:
             yield self.lin_links(drop_entries(links, self.config.link_dropout, training=self.training)).relu()
@@ -261,14 +262,10 @@ class GCNSLPlus(GatedBranches):
         if self.config.contrast == 0:
             return self.gate.new_zeros(())
         links, *_ = self._matrices(x, links, adjacencies)
+        options: dict[str, Any] = {"classes": self.lin_out.out_features, "temperature": self.config.temperature}
         terms = (
-            contrastive_loss(
-                head.directions(rows)[nodes],
-                y[nodes],
-                classes=self.lin_out.out_features,
-                temperature=self.config.temperature,
-            )
-            for head, rows in self._described_heads(x, links)
+            contrastive_loss(head.directions(rows)[nodes], y[nodes], **options)
+            for _, head, rows in self._heads(x, links)
         )
         return self.config.contrast * sum(terms, self.gate.new_zeros(()))
 
@@ -286,7 +283,7 @@ class GCNSLPlus(GatedBranches):
         A pair that several heads join is there several times.
         """
         links, *_ = self._matrices(x, links, adjacencies)
-        found = [head.edges(described, rows) for head, described in self._described_heads(x, links)]
+        found = [head.edges(described, rows) for _, head, described in self._heads(x, links)]
         if not found:
             raise InputError("the model has no learned graph: build it with neighbours_heads or features_heads")
         return torch.cat([edges for edges, _ in found], dim=1), torch.cat([similarity for _, similarity in found])
@@ -294,25 +291,19 @@ class GCNSLPlus(GatedBranches):
     def comparisons(self, x: Matrix, links: Matrix, *adjacencies: Matrix) -> list[ComparedRows]:
         """What each head of the learned graph compares."""
         links, *_ = self._matrices(x, links, adjacencies)
-        described = zip(self._named_heads(), self._described_heads(x, links), strict=True)
         return [
             ComparedRows(
                 name, "links" if rows is links else "features", rows, head.similarity.weight, float(head.epsilon)
             )
-            for (name, head), (_, rows) in described
+            for name, head, rows in self._heads(x, links)
         ]
 
-    def _named_heads(self) -> Iterator[tuple[str, SimilarityHead]]:
-        """The heads by name, such as "A* by links" or, if there are several, "A* by links 2"."""
-        for kind, heads in (("links", self.neighbours_heads), ("features", self.features_heads)):
+    def _heads(self, x: Any = None, links: Any = None) -> Iterator[tuple[str, Any, Any]]:
+        """The heads: their names, such as "A* by links", themselves, and the rows that each compares."""
+        kinds = ("links", self.neighbours_heads, links), ("features", self.features_heads, x)
+        for kind, heads, rows in kinds:
             for number, head in enumerate(heads, start=1):
-                yield f"A* by {kind}" + (f" {number}" if len(heads) > 1 else ""), head  # type: ignore[misc]
-
-    def _described_heads(self, x: Matrix, links: Matrix) -> Iterator[tuple[SimilarityHead, Matrix]]:
-        """The heads, each with the rows that it compares."""
-        for heads, rows in ((self.neighbours_heads, links), (self.features_heads, x)):
-            for head in heads:
-                yield head, rows  # type: ignore[misc]
+                yield f"A* by {kind}" + (f" {number}" if len(heads) > 1 else ""), head, rows
 
     def _matrices(self, x: Matrix, links: Matrix, adjacencies: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
         """A and every Â, given or made from edge_index."""
@@ -326,9 +317,7 @@ class GCNSLPlus(GatedBranches):
         n, wanted = x.shape[0], self.lin_x.in_features
         if x.shape[1] != wanted:
             raise InputError(f"x has {x.shape[1]} columns, but the model was built for in_channels={wanted}")
-        of_nodes = [*(head.similarity for head in self.neighbours_heads), self.lin_links]
-        for layer in (layer for layer in of_nodes if layer is not None):
-            if links.shape != (n, layer.in_features):
-                raise InputError(f"links has shape {tuple(links.shape)}: give A ({n} × {layer.in_features})")
+        if (self.neighbours_heads or self.lin_links is not None) and links.shape != (n, self.columns):
+            raise InputError(f"links has shape {tuple(links.shape)}: give A ({n} × {self.columns})")
         if len(adjacencies) != self.sides:
             raise InputError(f"there are {len(adjacencies)} matrices Â: give one for each direction ({self.sides})")
