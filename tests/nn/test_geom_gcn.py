@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsl import InputError
+from gcnsl import InputError, load
 from gcnsl.nn import GeomGCN, GeomGCNConfig
 from gcnsl.nn.geom_gcn import divided_adjacency
 from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
@@ -64,3 +64,26 @@ def test_neighbourhoods_come_back_from_their_state() -> None:
     again = config.from_state(*found.state(), data, seed=0)
     before, after = (config.inputs(data, each, seed=0)[1] for each in (found, again))
     assert before.to_dense().equal(after.to_dense())
+
+
+@pytest.mark.parametrize("embedding", ["isomap", "struc2vec"])
+def test_they_are_computed_as_the_configuration_says(embedding) -> None:
+    data = small_graph()
+    found = GeomGCNConfig(embedding=embedding).precompute(data, seed=0)
+    expected = structural_neighbourhood(data.edge_index, N, embedding=embedding)
+    assert found.edge_index.equal(expected.edge_index)
+    assert found.division.equal(expected.division)
+
+
+def test_a_graph_of_ones_own_has_no_published_ones() -> None:
+    data = small_graph()
+    data.name = "cora"  # a file may have any name
+    with pytest.raises(InputError, match=r"source\('published'\) .*use 'computed'"):
+        GeomGCNConfig(source="published").precompute(data, seed=0)
+
+
+def test_those_of_a_benchmark_are_read(data_root) -> None:
+    data = load("texas", root=data_root)
+    found = GeomGCNConfig(source="published", embedding="poincare").precompute(data, seed=0, root=data_root)
+    assert "published" in found.how
+    assert int(found.edge_index.max()) < data.num_nodes
