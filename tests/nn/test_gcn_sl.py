@@ -334,6 +334,17 @@ def test_a_q_of_zero_connects_nobody(graph) -> None:
     assert net.similarity.weight.grad.eq(0).all()
 
 
+def test_the_learned_graph_can_be_held_fixed(graph) -> None:
+    x, edges, spectral = graph
+    net, adjacency = model(epsilon=0.5), normalized_adjacency(graph[1], N)
+    own = net.directions(x)
+    assert net(x, adjacency, spectral, directions=own).equal(net(x, adjacency, spectral))
+    other = net.directions(x.flip(0))
+    before, after = (net.branches(x, edges, spectral, directions=z) for z in (own, other))
+    assert all(a.equal(b) for a, b in zip(before[:-1], after[:-1], strict=True))
+    assert not before[-1].equal(after[-1])
+
+
 def test_the_row_of_a_node_without_features_is_shifted() -> None:
     config = GCNSLConfig(feature_shift=0.25)
     assert config.empty_row(D, seed=3).equal(shift_features(torch.zeros(2, D), 0.25, seed=3)[1])

@@ -143,6 +143,7 @@ class GCNSL(GatedBranches):
         spectral: Tensor | None = None,
         *,
         known: int | None = None,
+        directions: Tensor | None = None,
     ) -> Tensor:
         """Logits of every node (n × C).
 
@@ -152,8 +153,9 @@ class GCNSL(GatedBranches):
             spectral: F (n × c); not needed without spectral features.
             known: Number of known nodes; the nodes after them are new. A* joins a new node to known nodes and to
                 itself, but not to other new nodes, which thus influence its prediction only through the given graph.
+            directions: Learn A* from these unit rows (n × q) instead of from X.
         """
-        branches = self.branches(x, adjacency, spectral, known=known)
+        branches = self.branches(x, adjacency, spectral, known=known, directions=directions)
         return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.config.dropout, training=self.training)
 
     @property
@@ -170,6 +172,7 @@ class GCNSL(GatedBranches):
         spectral: Tensor | None = None,
         *,
         known: int | None = None,
+        directions: Tensor | None = None,
     ) -> list[Tensor]:
         """The blocks of H^cb that are in use: H, H_A^(K-1), H_A^(K) and H_A*, all of the same shape."""
         self._check_columns(x)
@@ -179,7 +182,8 @@ class GCNSL(GatedBranches):
         if self.config.use_adjacency:
             branches += self._aggregate(h, self._adjacency(adjacency, h))
         if self.config.use_reconnected:
-            branches.append(self._reconnect(unit_rows(to_directions), h, known))
+            z = unit_rows(to_directions) if directions is None else directions
+            branches.append(self._reconnect(z, h, known))
         return branches
 
     @property
