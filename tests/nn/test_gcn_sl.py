@@ -5,8 +5,6 @@ import torch
 from gcnsl import InputError, synthetic
 from gcnsl.graph import from_arrays
 from gcnsl.nn import GCNSL, GCNSLConfig, normalized_adjacency, shift_features
-from gcnsl.reconnection import in_groups
-from gcnsl.reconnection.groups import GroupSize
 from gcnsl.sparse import SparseMatrix
 
 from .cases import small_graph
@@ -92,24 +90,6 @@ def test_new_nodes_are_connected_to_known_ones_and_to_themselves(graph, monkeypa
     np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_a_large_graph_is_compared_in_groups(graph, monkeypatch) -> None:
-    """Here one group has all nodes."""
-    x, edges, spectral = graph
-    net = model(epsilon=0.3)
-    monkeypatch.setattr(in_groups, "EXACT_NODES", 10)
-    monkeypatch.setattr(in_groups, "IN_EVALUATION", GroupSize(128, 1000))
-    for known in (15, N):
-        logits = net(x, normalized_adjacency(edges, N), spectral, known=known)
-        expected = transcription(net, x, edges, spectral, K=2, epsilon=0.3, merge="concat", known=known)
-        np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
-
-
-def test_where_no_node_is_new_nothing_changes(graph) -> None:
-    x, edges, spectral = graph
-    net, adjacency = model(epsilon=0.3), normalized_adjacency(edges, N)
-    assert net(x, adjacency, spectral, known=N).equal(net(x, adjacency, spectral))
-
-
 def test_a_new_node_without_a_direction_is_like_no_node(graph) -> None:
     x, edges, spectral = graph
     x = x.clone()
@@ -136,16 +116,6 @@ def test_gradients_reach_every_parameter_and_are_right(graph) -> None:
         slope = float(losses[0] - losses[1]) / (2 * step)
         assert float((parameter.grad * direction).sum()) == pytest.approx(slope, rel=1e-5, abs=1e-9), name
         assert parameter.grad.abs().sum() > 0, name
-
-
-def test_relabelling_nodes_permutes_the_output(graph) -> None:
-    x, edges, spectral = graph
-    net = model(epsilon=0.5, rounds=2)
-    order = torch.randperm(N, generator=torch.Generator().manual_seed(0))
-    new_number = torch.argsort(order)
-    plain = net(x, normalized_adjacency(edges, N), spectral)
-    relabelled = net(x[order], normalized_adjacency(new_number[edges], N), spectral[order])
-    assert torch.allclose(relabelled, plain[order])
 
 
 def test_one_round_holds_h_twice(graph) -> None:
@@ -278,12 +248,6 @@ def test_a_model_in_double_precision_takes_edges_where_single_is_the_default(gra
     logits = net(x, edges, spectral)
     torch.set_default_dtype(torch.float)
     torch.testing.assert_close(net(x, edges, spectral), logits, rtol=1e-6, atol=1e-6)
-
-
-def test_a_graph_without_edges_is_no_error(graph) -> None:
-    x, edges, spectral = graph
-    logits = model()(x, edges[:, :0], spectral)
-    assert logits.isfinite().all()
 
 
 @pytest.mark.parametrize(
