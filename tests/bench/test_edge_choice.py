@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from bench import edge_choice
-from gcnsl.nn import similarity_head
-from gcnsl.nn.similarity_head import SimilarityHead
+from gcnsl.nn import gcn_sl_plus
+from gcnsl.nn.gcn_sl_plus import SimilarityHead
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 
@@ -20,10 +20,10 @@ def test_the_page_has_the_measured_table() -> None:
 def test_variants_change_the_edges_and_nothing_afterwards(name) -> None:
     torch.manual_seed(0)
     head, x, h = SimilarityHead(5, 4, mean_degree=3, epsilon=0.5), torch.randn(60, 5), torch.randn(60, 2)
-    before = (SimilarityHead.forward, similarity_head.epsilon_for_degree, similarity_head.reconnect_at_any_size)
+    before = (SimilarityHead.forward, gcn_sl_plus.epsilon_for_degree, gcn_sl_plus.reconnect_at_any_size)
     usual = head(x, h)
     with edge_choice.variant(name) as options:
         changed = head(x, h)
     assert torch.equal(changed, usual) == (name in ("mean degree", "two heads"))
     assert options == ({"neighbours_heads": 2} if name == "two heads" else {})
-    assert before == (SimilarityHead.forward, similarity_head.epsilon_for_degree, similarity_head.reconnect_at_any_size)
+    assert before == (SimilarityHead.forward, gcn_sl_plus.epsilon_for_degree, gcn_sl_plus.reconnect_at_any_size)

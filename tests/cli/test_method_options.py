@@ -4,7 +4,7 @@ import pytest
 
 from gcnsl import cli
 from gcnsl.methods import METHODS
-from gcnsl.methods.search_space import space_of
+from gcnsl.methods.registry import space_of
 from gcnsl.training import METRICS
 
 

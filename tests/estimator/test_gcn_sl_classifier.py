@@ -41,7 +41,8 @@ def test_it_is_the_node_classifier_of_gcn_sl() -> None:
 
 def test_parameters_reach_the_model_and_the_training() -> None:
     model = fitted(rounds=3, epsilon=0.7, merge="average", epochs=4)
-    assert (model.model_.rounds, model.model_.epsilon, model.model_.merge) == (3, 0.7, "average")
+    config = model.model_.config
+    assert (config.rounds, config.epsilon, config.merge) == (3, 0.7, "average")
     assert len(model.history_) == 4
     assert not same_weights(model, fitted(rounds=3, epsilon=0.7, merge="average", epochs=4, lr=0.1))
 

@@ -13,7 +13,7 @@ from gcnsl.errors import TrainingDiverged
 from gcnsl.evaluation import hyperparameter_search as module
 from gcnsl.evaluation.hyperparameter_search import Search, search
 from gcnsl.methods import METHODS, find_method
-from gcnsl.methods.search_space import space_of
+from gcnsl.methods.registry import space_of
 from gcnsl.workers.processes import Processes
 
 from .fake_methods import fake_methods

@@ -12,7 +12,7 @@ from gcnsl.experiments.beyond import Place, search_spec
 from gcnsl.experiments.measure import CURVE_STEP, failed_run, search_run, time_features, train_run
 from gcnsl.experiments.spec import RunSpec, as_options
 from gcnsl.methods import METHODS, Method, Prepared, prepare
-from gcnsl.methods.search_space import space_of
+from gcnsl.methods.registry import space_of
 
 from .cases import spec
 from .fake_methods import fake_methods

@@ -5,7 +5,7 @@ from torch_geometric.data import Data
 
 from gcnsl import from_arrays, synthetic
 from gcnsl.methods import METHODS, find_method
-from gcnsl.methods.search_space import space_of
+from gcnsl.methods.registry import space_of
 from gcnsl.selection import candidates
 from gcnsl.selection.candidates import Candidate, portfolio
 from gcnsl.selection.fit_costs import PER_ENTRY

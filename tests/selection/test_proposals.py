@@ -1,7 +1,7 @@
 import pytest
 
 from gcnsl.methods import METHODS
-from gcnsl.methods.search_space import space_of, starts_of
+from gcnsl.methods.registry import space_of, starts_of
 from gcnsl.selection.proposals import TURNS, Proposals
 
 

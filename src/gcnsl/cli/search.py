@@ -72,8 +72,8 @@ def search(
     with busy("Reading the graph", quiet=quiet):
         from gcnsl.datasets.benchmarks import GEOM_GCN_RUNS
         from gcnsl.methods import resolve
+        from gcnsl.methods.registry import space_of
         from gcnsl.methods.resolver import settings_like, write_settings
-        from gcnsl.methods.search_space import space_of
         from gcnsl.training import METRICS
         from gcnsl.version import __version__
 

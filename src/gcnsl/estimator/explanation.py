@@ -19,7 +19,7 @@ from gcnsl.estimator.feature_attribution import attribute_features, own_features
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.estimator.similarity_reasons import Reason, feature_names, node_name, reason
 from gcnsl.methods import Fitted
-from gcnsl.nn.compared_rows import ComparedRows
+from gcnsl.nn.gated_branches import ComparedRows
 from gcnsl.sparse import slice_rows
 from gcnsl.training.metrics import most_probable
 

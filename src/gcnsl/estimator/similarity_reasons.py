@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from gcnsl.estimator.node_classifier import NodeClassifier
-from gcnsl.nn.compared_rows import ComparedRows
+from gcnsl.nn.gated_branches import ComparedRows
 from gcnsl.structure.structural_features import FEATURE_NAMES
 
 SHOWN = 5

@@ -33,7 +33,7 @@ from gcnsl.files import writing
 from gcnsl.graph import split_count, split_masks
 from gcnsl.identity import identity
 from gcnsl.methods import Method, Prepared, find_method
-from gcnsl.methods.search_space import combinations, space_of, starts_of
+from gcnsl.methods.registry import combinations, space_of, starts_of
 from gcnsl.nn.config import Folder
 from gcnsl.options import Search as SearchRange
 from gcnsl.training import METRICS, Epoch, choose_device

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import optuna
 
 from gcnsl.methods import find_method
-from gcnsl.methods.search_space import space_of, starts_of
+from gcnsl.methods.registry import space_of, starts_of
 from gcnsl.selection.candidates import Candidate
 
 TURNS = (0, 1, 0, 2, 0, 1)
