@@ -9,7 +9,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.nn import ModelConfig, normalize_features
-from gcnsl.spectral.conventions import restored
 from gcnsl.structure import StructuralFeatures
 
 FULL_SHARE = 0.5
@@ -78,16 +77,9 @@ class FeaturePreparation:
 
     @classmethod
     def from_state(cls, config: ModelConfig, tensors: dict[str, Tensor], graph: Data) -> FeaturePreparation:
-        """The preparation with this state; raises a KeyError or ValueError if it is damaged."""
-        structure = None if graph.num_features else StructuralFeatures.from_state(tensors, graph.num_nodes)
-        unscaled = cls(config, structure)
-        if not {"mean", "scale"} & tensors.keys():
-            return unscaled
-        columns = unscaled._unscaled(graph).shape[1]
-        mean, scale = restored(tensors, {"mean": (columns,), "scale": (columns,)}, torch.device("cpu"))
-        if not bool((scale > 0).all()):
-            raise ValueError("scale is not positive")
-        return cls(config, structure, mean, scale)
+        """The preparation with this state."""
+        structure = None if graph.num_features else StructuralFeatures.from_state(tensors)
+        return cls(config, structure, tensors.get("mean"), tensors.get("scale"))
 
 
 def standardizes(config: ModelConfig, x: Tensor) -> bool:
