@@ -5,7 +5,7 @@ import torch
 from gcnsl import InputError, synthetic
 from gcnsl.nn import GCNSL, GCNSLConfig, normalized_adjacency, shift_features
 from gcnsl.reconnection import in_groups
-from gcnsl.reconnection.groups import GroupSize
+from gcnsl.reconnection.in_groups import GroupSize
 from gcnsl.sparse import SparseMatrix
 
 N, D, C, P, Q, CLASSES = 24, 9, 4, 3, 5, 3

@@ -4,7 +4,7 @@ from torch.nn.functional import normalize
 
 from gcnsl.nn.similarity_head import SimilarityHead, unit_rows
 from gcnsl.reconnection import in_groups
-from gcnsl.reconnection.groups import GroupSize
+from gcnsl.reconnection.in_groups import GroupSize
 
 N, R, Q, P = 40, 7, 3, 4
 

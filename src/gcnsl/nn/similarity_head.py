@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from gcnsl.nn.compared_rows import unit_rows
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
-from gcnsl.reconnection.mean_degree import epsilon_for_degree
+from gcnsl.reconnection.learned_edges import epsilon_for_degree
 from gcnsl.sparse import Matrix
 
 MOST_SHARE = 0.1
