@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, Interrupted
-from gcnsl.memory import give_memory_back
 from gcnsl.methods.prepared import Prepared
 from gcnsl.training import (
     Checkpoint,
@@ -24,9 +23,6 @@ from gcnsl.training import (
     train,
 )
 from gcnsl.training.metrics import most_probable
-
-MANY_NODES = 1 << 18
-"""In larger graphs freed memory is given back at once. In smaller ones it is little, and taking it again takes time."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +102,6 @@ def fit(
         "class_names": prepared.graph.class_names,
         "on_epoch": on_epoch,
     }
-    if prepared.graph.num_nodes > MANY_NODES:
-        give_memory_back()
     with prepared.threads():
         model = initial_model(prepared, seed)
         try:
