@@ -91,15 +91,11 @@ def measure(method: str, folder: Path, epochs: int, device: str) -> dict[str, An
     import gcnsl
     from gcnsl import methods
     from gcnsl.datasets import with_random_split
-    from gcnsl.memory import give_memory_back
-    from gcnsl.methods.fitted import MANY_NODES
     from gcnsl.training import TrainingSettings, predict_logits, train
 
     times: dict[str, dict[str, float]] = {}
     with clocked(times, "load"):
         data = with_random_split(gcnsl.from_tables(folder / "nodes.parquet", folder / "edges.parquet"), seed=0)
-    if method != "pyg" and data.num_nodes > MANY_NODES:
-        give_memory_back()  # as our own training does
     torch.manual_seed(0)
     with clocked(times, "prepare"):
         if method == "pyg":

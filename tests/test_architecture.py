@@ -17,7 +17,6 @@ ROOMS = (
     "options",
     "compiled",
     "cores",
-    "memory",
     "recording",
     "sparse",
     "pictures",

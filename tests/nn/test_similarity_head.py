@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 from gcnsl.nn import gcn_sl_plus
 from gcnsl.nn.gcn_sl_plus import SimilarityHead, contrastive_loss
 from gcnsl.reconnection import in_groups
-from gcnsl.reconnection.groups import GroupSize
+from gcnsl.reconnection.in_groups import GroupSize
 
 N, R, Q, P = 40, 7, 3, 4
 

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, Interrupted
-from gcnsl.memory import give_memory_back
 from gcnsl.methods.prepared import Prepared
 from gcnsl.training import (
     Checkpoint,
@@ -22,9 +21,6 @@ from gcnsl.training import (
     train,
 )
 from gcnsl.training.metrics import most_probable
-
-MANY_NODES = 1 << 18
-"""In larger graphs freed memory is given back at once. In smaller ones it is little, and taking it again takes time."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +94,6 @@ def fit(
     if checkpoint is not None and not isinstance(settings, TrainingSettings):
         checkpoint.refuse_existing()
         checkpoint = None
-    if prepared.graph.num_nodes > MANY_NODES:
-        give_memory_back()
     with prepared.threads():
         model = initial_model(prepared, seed)
         try:

@@ -19,7 +19,6 @@ from gcnsl.methods.registry import Method
 from gcnsl.nn.config import Folder, ModelConfig, Precomputed
 from gcnsl.nn.preprocessing import mean_weight, normalize_features
 from gcnsl.sparse import Matrix, stored_entries
-from gcnsl.spectral.conventions import restored
 from gcnsl.structure import StructuralFeatures
 
 State = tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]
@@ -93,16 +92,9 @@ class FeaturePreparation:
 
     @classmethod
     def from_state(cls, config: ModelConfig, tensors: dict[str, Tensor], graph: Data) -> FeaturePreparation:
-        """The preparation with this state; raises a KeyError or ValueError if it is damaged."""
-        structure = None if graph.num_features else StructuralFeatures.from_state(tensors, graph.num_nodes)
-        unscaled = cls(config, structure)
-        if not {"mean", "scale"} & tensors.keys():
-            return unscaled
-        columns = unscaled._unscaled(graph).shape[1]
-        mean, scale = restored(tensors, {"mean": (columns,), "scale": (columns,)}, torch.device("cpu"))
-        if not bool((scale > 0).all()):
-            raise ValueError("scale is not positive")
-        return cls(config, structure, mean, scale)
+        """The preparation with this state."""
+        structure = None if graph.num_features else StructuralFeatures.from_state(tensors)
+        return cls(config, structure, tensors.get("mean"), tensors.get("scale"))
 
 
 def standardizes(config: ModelConfig, x: Tensor) -> bool:

@@ -20,7 +20,6 @@ from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, slice_rows
 from gcnsl.spectral import SpectralFeatures
-from gcnsl.spectral.conventions import restored
 
 _NEW_ROWS = 1024
 """Number of new nodes that are compared with the known ones at a time; limits the memory for their edges."""
@@ -117,9 +116,7 @@ class GCNSL(GatedBranches):
         """The saved spectral features."""
         if not config.spectral_channels:
             return None
-        shape = {"values": (graph.num_nodes, config.n_components)}
-        (values,) = restored(tensors, shape, torch.device("cpu"), graph.x.dtype)
-        return SpectralColumns(values, SpectralFeatures.from_state(plain, tensors, graph.x))
+        return SpectralColumns(tensors["values"], SpectralFeatures.from_state(plain, tensors, graph.x))
 
     @classmethod
     def inputs(

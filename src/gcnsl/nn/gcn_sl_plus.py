@@ -18,7 +18,7 @@ from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries
 from gcnsl.nn.preprocessing import graph_adjacency, known_nodes, links_to_known
 from gcnsl.reconnection import PairMemory, reconnect
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
-from gcnsl.reconnection.mean_degree import epsilon_for_degree
+from gcnsl.reconnection.learned_edges import epsilon_for_degree
 from gcnsl.sparse import Matrix, fastest_form
 
 SHORTEST = 1e-6

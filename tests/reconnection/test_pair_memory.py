@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from gcnsl.reconnection import PairMemory, numba_backend, reconnect
-from gcnsl.reconnection.pairs import Regime, capacity, reserve, unlisted
 
 from .cases import assert_close, make_case
 
@@ -16,13 +15,13 @@ CASE = make_case(300, None, 8, 5, "few", seed=2)
 def searches(monkeypatch):
     """Count the searches."""
     seen = []
-    original = numba_backend.Searched.of
+    original = numba_backend.Search.of
 
     def counted(*arguments, **options):
         seen.append(arguments)
         return original(*arguments, **options)
 
-    monkeypatch.setattr(numba_backend.Searched, "of", counted)
+    monkeypatch.setattr(numba_backend.Search, "of", counted)
     return seen
 
 
@@ -91,18 +90,3 @@ def test_values_are_still_checked() -> None:
     h[3, 2] = torch.nan
     with pytest.raises(ValueError, match=r"h\[3, 2\] is nan"):
         reconnect(z, h, 0.9, backend="numba", memory=memory)
-
-
-def test_a_list_has_room_for_a_constant_number_of_pairs_per_row() -> None:
-    pairs = reserve(CASE.z, Regime.STREAMED)
-    assert pairs.regime is Regime.STREAMED
-    assert pairs.start.shape == (301,)
-    assert pairs.columns.shape == (capacity(CASE.z),) == (300 * capacity(CASE.z[:1]),)
-    assert not pairs.start.any()
-
-
-def test_without_a_list_the_types_are_the_same() -> None:
-    listed, empty = reserve(CASE.z, Regime.LISTED), unlisted(CASE.z)
-    assert empty.regime is Regime.TILED
-    assert len(empty.start) == len(empty.columns) == 0
-    assert [tensor.dtype for tensor in empty] == [tensor.dtype for tensor in listed]

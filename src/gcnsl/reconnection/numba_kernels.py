@@ -1,5 +1,5 @@
 # ruff: noqa: PLR0917 - compiled kernels take their arguments by position
-"""Compiled CPU kernels that find the kept pairs.
+"""Compiled CPU kernels that find the kept pairs, and apply the operator and its derivative to them.
 
 Keys are stored in *tiles* of ``WIDTH`` keys, each a contiguous q × WIDTH array. The innermost loop runs over the keys
 of a tile with operands at constant offsets from one pointer, which compilers turn into full-width fused multiply-adds.
@@ -8,7 +8,11 @@ q is padded with zeros to a multiple of ``DEPTH``, and the last tile with zero k
 A similarity is summed DEPTH terms at a time, so its float32 error is at most (DEPTH + q / DEPTH) · 2⁻²⁴ for unit rows
 (1.0e-6 at q = 16, 1.2e-6 at q = 64; about a fifth of that in practice), and s_ij and s_ji agree to the bit.
 
-Kernels release the interpreter's lock and work on a range of rows, so that the caller can run them in threads.
+Kernels release the interpreter's lock, work on a range of rows and write these rows only, so that the caller can run
+them in threads. Those that apply the operator sum in column order, so the result does not depend on how rows are shared
+among threads. Two habits make them fast. Sums are accumulated in local arrays by explicit loops: the compiler then
+knows that they do not overlap the inputs, and keeps them in registers. Entries are read as ``z[i, k]`` and never
+through a view ``z[i]``: numba counts the references to each view, and all threads would compete for that counter.
 """
 
 from typing import Any
@@ -32,6 +36,8 @@ BLOCK = 16
 UNLIMITED = 1 << 62
 IN_ORDER = {"contract"}
 """Floating-point liberties of the compiler: it may fuse a multiplication and an addition, but not reorder sums."""
+ANY_ORDER = {"contract", "reassoc", "nsz"}
+"""It may also reorder sums."""
 
 
 @compiled(fastmath=IN_ORDER)
@@ -87,28 +93,28 @@ def _append(s: Floats, threshold: float, left: int, lowest: int, columns: Ints, 
 
 @compiled(fastmath=IN_ORDER)
 def _find_block(
-    rows: Floats, tiles: Floats, threshold: float, first: int, last: int, upper: bool, span: int,
-    first_key: int, loops: bool, neighbours: Ints, counts: Ints,
+    rows: Floats, tiles: Floats, threshold: float, first: int, last: int, square: bool, span: int,
+    loops: bool, neighbours: Ints, counts: Ints,
 ) -> None:  # fmt: skip
     """Write the kept columns of rows first..last to ``neighbours`` (BLOCK × m), ascending, and their ``counts``.
 
-    If ``upper``, keep only columns j ≥ i. See `find_rows` for the others.
+    See `find_rows` for the arguments.
     """
     s = np.empty(WIDTH, rows.dtype)
     counts[:] = 0
     group = first // span
-    begin = (first if upper else group * span) // WIDTH
+    begin = (first if square else group * span) // WIDTH
     for tile in range(begin, min((group + 1) * span // WIDTH, tiles.shape[0])):
         left = tile * WIDTH
         for i in range(first, last):
             hits = _similarities(rows[i], tiles[tile], threshold, s)
-            own = i + first_key - left
-            if 0 <= own < WIDTH:
+            own = i - left
+            if square and 0 <= own < WIDTH:
                 s[own] = np.inf if loops and s[own] > 0 else -np.inf
                 hits += 1
             if hits:
                 listed = neighbours[i - first]
-                counts[i - first] = _append(s, threshold, left, i if upper else 0, listed, counts[i - first])
+                counts[i - first] = _append(s, threshold, left, i if square else 0, listed, counts[i - first])
 
 
 @compiled(fastmath=IN_ORDER)
@@ -124,16 +130,16 @@ def count_rows(rows: Floats, tiles: Floats, threshold: float, begin: int, end: i
 
 @compiled(fastmath=IN_ORDER)
 def find_rows(
-    rows: Floats, tiles: Floats, threshold: float, begin: int, end: int, upper: bool, span: int,
-    first_key: int, loops: bool, found: Ints, part: int, limit: int,
+    rows: Floats, tiles: Floats, threshold: float, begin: int, end: int, square: bool, span: int,
+    loops: bool, found: Ints, part: int, limit: int,
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """Return the number of columns that each of the rows begin..end keeps, and the columns, row after row.
 
     A row is compared with the keys of its own group only: the first ``span`` rows and keys are one group, the next
     ``span`` another, and so on. ``span`` is a multiple of WIDTH, or `UNLIMITED`, which makes one group of all.
 
-    Key ``first_key`` + i is row i itself: with ``loops`` every row but a zero row keeps it, without none does. A
-    ``first_key`` of `UNLIMITED` is beyond all keys.
+    If ``square``, keys are the rows, only columns j ≥ i are kept, and key i is row i itself: with ``loops`` every row
+    but a zero row keeps it, without none does.
 
     Threads that search other ranges share ``found``, in which each counts its pairs, this one at ``part``. If the sum
     exceeds ``limit``, the search stops early and its result is incomplete.
@@ -145,7 +151,7 @@ def find_rows(
     size = 0
     for first in range(begin, end, BLOCK):
         last = min(first + BLOCK, end)
-        _find_block(rows, tiles, threshold, first, last, upper, span, first_key, loops, neighbours, block_counts)
+        _find_block(rows, tiles, threshold, first, last, square, span, loops, neighbours, block_counts)
         total = size + block_counts[: last - first].sum()
         if total > columns.size:
             grown = np.empty(max(total, 2 * columns.size), np.int32)
@@ -185,3 +191,74 @@ def mirrored(upper_start: Ints, upper: Ints) -> tuple[Ints, Ints]:
                 columns[cursor[j]] = i
                 cursor[j] += 1
     return start, columns
+
+
+@compiled(fastmath=ANY_ORDER)
+def forward_rows(
+    begin: int, end: int, start: Ints, columns: Ints, z: Floats, keys: Floats, h: Floats, out: Floats, degree: Floats
+) -> None:
+    """Write d_i = Σ_j s_ij and o_i = Σ_j s_ij h_j / d_i; rows without kept columns get 0.
+
+    Row i of begin..end has the kept columns ``columns[start[i] : start[i + 1]]``.
+    """
+    sums = np.empty(h.shape[1], h.dtype)
+    for i in range(begin, end):
+        total = 0.0
+        sums[:] = 0
+        for e in range(start[i], start[i + 1]):
+            j = columns[e]
+            s = _dot(z, i, keys, j)
+            total += s
+            for c in range(sums.size):
+                sums[c] += s * h[j, c]
+        degree[i] = total
+        divisor = total if total > 0 else 1.0
+        for c in range(sums.size):
+            out[i, c] = sums[c] / divisor
+
+
+@compiled(fastmath=ANY_ORDER)
+def scale_gradient_rows(
+    begin: int, end: int, grad: Floats, out: Floats, degree: Floats, scaled: Floats, offset: Floats
+) -> None:
+    """Write g_i / d_i and c_i = g_i·o_i / d_i, from which all gradients are made; 0 for rows that keep nothing."""
+    for i in range(begin, end):
+        inverse = 1 / degree[i] if degree[i] > 0 else degree[i]
+        for c in range(grad.shape[1]):
+            scaled[i, c] = grad[i, c] * inverse
+        offset[i] = _dot(scaled, i, out, i)
+
+
+@compiled(fastmath=ANY_ORDER)
+def gradient_rows(
+    begin: int, end: int, start: Ints, columns: Ints,
+    z: Floats, h: Floats, grad: Floats, offset: Floats, grad_z: Floats, grad_h: Floats,
+) -> None:  # fmt: skip
+    """Write ∂L/∂z_i = Σ_j (δ_ij + δ_ji) z_j and ∂L/∂h_i = Σ_j s_ij g_j, where keys are z and pairs symmetric.
+
+    δ_ij = g_i·h_j − c_i, where g and c are already divided by d.
+    """
+    of_z, of_h = np.empty(z.shape[1], z.dtype), np.empty(h.shape[1], h.dtype)
+    for i in range(begin, end):
+        of_z[:] = 0
+        of_h[:] = 0
+        for e in range(start[i], start[i + 1]):
+            j = columns[e]
+            s = _dot(z, i, z, j)
+            delta = -offset[i] - offset[j]
+            for c in range(of_h.size):
+                delta += grad[i, c] * h[j, c] + h[i, c] * grad[j, c]
+                of_h[c] += s * grad[j, c]
+            for k in range(of_z.size):
+                of_z[k] += delta * z[j, k]
+        grad_z[i] = of_z
+        grad_h[i] = of_h
+
+
+@compiled(fastmath=ANY_ORDER)
+def _dot(a: Floats, i: int, b: Floats, j: int) -> Any:
+    """Return a_i·b_j."""
+    total = a.dtype.type(0)
+    for k in range(a.shape[1]):
+        total += a[i, k] * b[j, k]
+    return total

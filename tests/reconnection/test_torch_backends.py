@@ -1,3 +1,5 @@
+"""The back ends in plain torch: the dense oracle, and tiles."""
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -6,6 +8,15 @@ from hypothesis import strategies as st
 from gcnsl.reconnection import tiled
 
 from .cases import Case, assert_close, cases, make_case
+
+
+def test_the_oracle_is_the_formula() -> None:
+    case = make_case(n=9, m=None, q=4, p=3, kind="some", seed=0, zero_rows=1, duplicates=2)
+    z, h = case.z.double(), case.h.double()
+    for i in range(len(z)):
+        weights = [s if (s := float(z[i] @ z[j])) >= case.epsilon else 0.0 for j in range(len(z))]
+        expected = sum(w * h[j] for j, w in enumerate(weights)) / (sum(weights) or 1.0)
+        assert torch.allclose(case.expected()[0][i], torch.as_tensor(expected, dtype=torch.float64).expand(3))
 
 
 @given(cases(largest=800), st.sampled_from([7, 64, 1024]))

@@ -1,4 +1,4 @@
-"""Isomap: positions whose distances approximate the lengths of the shortest paths in the graph."""
+"""Embeddings of a graph's nodes in two dimensions: Isomap in the plane, Poincaré's in the hyperbolic disc."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,16 +10,22 @@ from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import svd_flip
 
-from gcnsl.structure.neighbourhood import Positions
+from gcnsl.errors import InputError
+
+Positions = NDArray[np.float64]
 
 FROM_AT_ONCE, BLOCK_ROWS = 64, 1 << 14
 """Landmarks whose paths are sought, and nodes that are placed, at a time."""
 FEW = 200
 """Of a matrix with so many rows, all eigenvectors are computed."""
 
+EPOCHS, BATCH = 50, 50
+NEGATIVE = 5
+"""Number of negative samples per pair of Poincaré's embedding: nodes that are not neighbours of its first node."""
+
 
 def isomap(adjacency: sp.csr_array, *, landmarks: int | None = None, seed: int = 0) -> Positions:
-    """Positions of the nodes in the plane (n × 2).
+    """Positions of the nodes in the plane (n × 2) whose distances approximate the lengths of the shortest paths.
 
     There are no paths between components. Each one is embedded separately, and they are placed side by side, further
     apart than any two nodes of the same component.
@@ -70,3 +76,30 @@ def _two_leading(kernel: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     order = np.argsort(values)[:-3:-1]
     vectors, _ = svd_flip(vectors[:, order], None)  # signs that do not depend on the solver
     return values[order], vectors
+
+
+def poincare(adjacency: sp.csr_array, *, edges: int | None = None, seed: int = 0) -> Positions:
+    """Positions of the nodes in the unit disc (n × 2), which has room for trees; NaN for nodes without neighbours.
+
+    They are computed by gensim. The graph is symmetric and without loops. If ``edges`` is given, the training uses
+    about this many random directed edges, at least one per node.
+    """
+    try:
+        from gensim.models.poincare import PoincareModel
+    except ModuleNotFoundError as error:
+        raise InputError("embedding('poincare') needs gensim: pip install 'gcnsl[geom]'") from error
+    positions = np.full((adjacency.shape[0], 2), np.nan)
+    known = int((np.diff(adjacency.indptr) > 0).sum())
+    negative = NEGATIVE if known > 2 * NEGATIVE else 1
+    node, neighbour = adjacency.nonzero()
+    rank = np.arange(len(node)) - adjacency.indptr[node]
+    pairs = np.stack([node, neighbour])[:, rank < known - negative]  # gensim also needs nodes that are not neighbours
+    if edges is not None and pairs.shape[1] > edges:
+        pairs = pairs[:, np.random.default_rng(seed).permutation(pairs.shape[1])]
+        _, first = np.unique(pairs[0], return_index=True)
+        pairs = pairs[:, np.union1d(first, np.arange(edges))]
+    if known:
+        model = PoincareModel([(u, v) for u, v in pairs.T.tolist()], size=2, negative=negative, seed=seed)
+        model.train(epochs=EPOCHS, batch_size=BATCH)
+        positions[model.kv.index_to_key] = model.kv.vectors
+    return positions
