@@ -34,7 +34,7 @@ def test_an_unknown_name_is_none() -> None:
         "methods.search_space",
         "selection.auto_settings",
         "datasets.benchmarks",
-        "graph.table_reading",
+        "graph.tables",
         "experiments.plan",
         "storage",
     ],

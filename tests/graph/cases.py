@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from gcnsl.graph import Columns
-from gcnsl.graph.table_reading import Table
+from gcnsl.graph.tables import Table
 
 X = np.arange(8.0).reshape(4, 2)
 EDGES = [[0, 1, 1, 3], [1, 0, 2, 3]]

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl import InputError, from_arrays
-from gcnsl.graph.arcs import arcs_and_weights, edge_parts
-from gcnsl.graph.simple_edges import simple_undirected
+from gcnsl.graph.edges import arcs_and_weights, edge_parts, simple_undirected
 
 from .cases import EDGES, X
 

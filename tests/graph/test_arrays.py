@@ -4,7 +4,7 @@ import scipy.sparse as sp
 import torch
 
 from gcnsl import InputError, from_arrays
-from gcnsl.graph.arrays import as_array
+from gcnsl.checks import as_array
 
 from .cases import EDGES, X, Y
 

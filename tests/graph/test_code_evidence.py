@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from gcnsl.datasets import load
-from gcnsl.graph import code_evidence
-from gcnsl.graph.code_evidence import are_codes, some_edges
+from gcnsl.graph import column_report
+from gcnsl.graph.column_report import are_codes, some_edges
 
 N, VALUES = 1000, 80
 
@@ -73,7 +73,7 @@ def test_edges_are_drawn_once_each_and_without_loops(monkeypatch) -> None:
     once = torch.tensor([[0, 0, 1, 2], [1, 2, 3, 4]])
     both = torch.cat([once, once.flip(0), torch.tensor([[3], [3]])], dim=1)
     assert some_edges(both).tolist() == once.tolist()
-    monkeypatch.setattr(code_evidence, "MOST_EDGES", 3)
+    monkeypatch.setattr(column_report, "MOST_EDGES", 3)
     drawn = {tuple(ends) for ends in some_edges(both).T.tolist()}
     assert len(drawn) == 3
     assert drawn < {tuple(ends) for ends in once.T.tolist()}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gcnsl import InputError, from_arrays
 from gcnsl.graph import ColumnEncoder, Columns, encode_columns
 from gcnsl.graph.column_encoder import MIN_FREQUENCY, MOST_LEVELS, with_encoder
-from gcnsl.graph.table_reading import Table
+from gcnsl.graph.tables import Table
 
 from .cases import any_columns, column_of
 

@@ -11,7 +11,7 @@ from gcnsl import InputError
 from gcnsl.errors import ColumnError
 from gcnsl.graph import Columns
 from gcnsl.graph.columns import USED
-from gcnsl.graph.table_reading import Table
+from gcnsl.graph.tables import Table
 
 from .cases import any_columns, column_of
 

@@ -2,7 +2,7 @@ import pytest
 
 from gcnsl import from_arrays
 from gcnsl.graph import summarize
-from gcnsl.graph.graph_picture import draw_graph
+from gcnsl.graph.summary import draw_graph
 
 from .cases import TWIN_EDGES as EDGES
 from .cases import TWIN_X as X

@@ -6,7 +6,7 @@ from torch_geometric.utils import homophily
 
 from gcnsl import from_arrays, synthetic
 from gcnsl.graph import adjusted_homophily, arc_homophily, edge_homophily, node_homophily
-from gcnsl.graph.homophily import class_compatibility
+from gcnsl.graph.summary import class_compatibility
 
 from .cases import TWIN_EDGES as EDGES
 from .cases import TWIN_X as X

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl import InputError, from_arrays, from_tables
-from gcnsl.graph.ids import check_ids
+from gcnsl.graph.sources import check_ids
 
 
 @pytest.mark.parametrize("shuffled", [np.arange(50), np.arange(50) * 10**12 - 7, -np.arange(50)])

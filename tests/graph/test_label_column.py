@@ -9,7 +9,7 @@ import pytest
 from gcnsl import InputError, from_tables
 from gcnsl.graph import read_labels
 from gcnsl.graph.labels import UNKNOWN, UnknownLabelsWarning, read_label_column
-from gcnsl.graph.table_reading import Table
+from gcnsl.graph.tables import Table
 
 EDGES = pd.DataFrame({"source": [1], "target": [2]})
 LARGE = 2**62 + 1

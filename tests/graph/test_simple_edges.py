@@ -10,7 +10,7 @@ from .cases import EDGES, X, Y
 
 
 def obvious(entries: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], EdgeReport]:
-    """The rule of gcnsl.graph.simple_edges, with Python sets."""
+    """The rule of gcnsl.graph.edges, with Python sets."""
     directed = set(entries)
     both = sorted(directed | {(v, u) for u, v in directed})
     undirected = {(min(u, v), max(u, v)) for u, v in directed}

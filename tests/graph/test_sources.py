@@ -6,7 +6,7 @@ import torch
 from torch_geometric.data import Data
 
 from gcnsl import InputError, from_arrays, from_data, from_networkx, from_scipy
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph.edges import edge_parts
 
 from .cases import EDGES, X, Y
 

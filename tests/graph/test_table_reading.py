@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from gcnsl import InputError, from_tables
-from gcnsl.graph.table_reading import Table, read_table
+from gcnsl.graph.tables import Table, read_table
 
 from .cases import GOOD_EDGES, GOOD_NODES
 
@@ -51,7 +51,7 @@ def test_the_columns_of_a_wide_table_are_listed_once(monkeypatch) -> None:
         def __init__(self, arrow, *others) -> None:
             super().__init__(Counted(arrow), *others)
 
-    monkeypatch.setattr("gcnsl.graph.table_reading.Table", CountedTable)
+    monkeypatch.setattr("gcnsl.graph.tables.Table", CountedTable)
     nodes = pa.table({"id": range(5), **{f"f{k}": [1.0] * 5 for k in range(2000)}})
     data = from_tables(nodes, pa.table({"source": [0], "target": [1]}), features=[f"f{k}" for k in range(2000)])
     assert data.x.shape == (5, 2000)

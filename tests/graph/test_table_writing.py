@@ -2,8 +2,7 @@ import pyarrow as pa
 import pytest
 
 from gcnsl import InputError
-from gcnsl.graph.table_reading import read_table
-from gcnsl.graph.table_writing import check_table, write_table
+from gcnsl.graph.tables import check_table, read_table, write_table
 
 TABLE = pa.table({"id": ["007", 'a "quoted", name', "é"], "probability": [0.5, 0.25, 1.0]})
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from gcnsl import from_tables
-from gcnsl.graph.written_numbers import decimal_of, is_plain, written_number
+from gcnsl.graph.columns import decimal_of, written_number
+from gcnsl.graph.tables import is_plain_number
 
 EDGES = pd.DataFrame({"source": ["0"], "target": ["1"]})
 
@@ -54,8 +55,8 @@ def test_a_column_has_one_spelling() -> None:
 
 
 def test_what_every_program_reads() -> None:
-    assert all(map(is_plain, ["1", "-2.5", "0.000e+00", ".5", " 7 ", "007"]))
-    assert not any(map(is_plain, ["1,234", "5%", "", "a", "1 2"]))
+    assert all(map(is_plain_number, ["1", "-2.5", "0.000e+00", ".5", " 7 ", "007"]))
+    assert not any(map(is_plain_number, ["1,234", "5%", "", "a", "1 2"]))
 
 
 def test_columns_of_everyday_numbers_are_numbers(write) -> None:

@@ -138,7 +138,7 @@ class GraphSource:
 
     def _check_columns(self, nodes: Path, edges: Path) -> None:
         """Columns that an option names must be there; only the first rows of the tables are read."""
-        from gcnsl.graph.table_reading import read_head
+        from gcnsl.graph.tables import read_head
 
         node_table, edge_table = read_head(nodes, "nodes"), read_head(edges, "edges")
         if not node_table.arrow.num_rows:

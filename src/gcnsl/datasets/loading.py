@@ -1,7 +1,7 @@
 """Loads graphs by name or path, and reads those of the literature from their original files.
 
 torch_geometric parses the features and labels. The edges are read here, with repeats and loops, so that the same rule
-(:mod:`gcnsl.graph.simple_edges`) applies to all graphs.
+(:mod:`gcnsl.graph.edges`) applies to all graphs.
 """
 
 import contextlib

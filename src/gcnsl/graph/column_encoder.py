@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gcnsl.checks import LARGEST_FLOAT
 from gcnsl.errors import ColumnError
-from gcnsl.graph.arrays import LARGEST_FLOAT
-from gcnsl.graph.column_blocks import MOST_VALUES
 from gcnsl.graph.columns import QUANTITIES, USED, Columns
 from gcnsl.sparse import SPARSE_SHARE, from_scipy
 
@@ -112,8 +111,10 @@ class ColumnEncoder:
         """Learn from the rows in a mask (n); ``None`` for all."""
         chosen: Any = slice(None) if rows is None else rows
         numbers = columns.matrix({name: kind for name, kind in columns.used.items() if kind != "category"})[chosen]
-        categories = columns.all_levels(name for name, kind in columns.used.items() if kind == "category")
-        levels = {name: Levels.learn(codes[chosen], texts) for name, (codes, texts) in categories.items()}
+        levels = {}
+        for name in (name for name, kind in columns.used.items() if kind == "category"):
+            codes, texts = columns.levels(name)
+            levels[name] = Levels.learn(codes[chosen], texts)
         medians = _medians(numbers)
         return cls(columns.used, medians, np.isnan(numbers).any(axis=0), levels, *_scales(numbers, medians))
 
@@ -229,9 +230,9 @@ class ColumnEncoder:
 
     def _one_hot(self, columns: Columns) -> sp.csr_array:
         """The features of the categories (n × d'): a 1 for each category that has a feature for the row's level."""
-        coded, first, ones = columns.all_levels(self.levels), 0, []
+        first, ones = 0, []
         for name, levels in self.levels.items():
-            places = levels.features(*coded[name])
+            places = levels.features(*columns.levels(name))
             ones.append(np.where(places < 0, -1, places + first))
             first += len(levels)
         cells = np.column_stack(ones)
@@ -243,9 +244,8 @@ class ColumnEncoder:
 def _medians(x: NDArray[Any]) -> NDArray[np.float64]:
     """The median of the known values of each column (d) of a matrix (n × d), 0 if there is none."""
     medians = np.zeros(x.shape[1])
-    known = np.flatnonzero(~np.isnan(x).all(axis=0))
-    for part in np.array_split(known, 1 + x.size // MOST_VALUES):
-        medians[part] = 2 * np.nanmedian(0.5 * x[:, part].astype(np.float64), axis=0)  # a sum of two must not overflow
+    known = ~np.isnan(x).all(axis=0)
+    medians[known] = 2 * np.nanmedian(0.5 * x[:, known].astype(np.float64), axis=0)  # a sum of two must not overflow
     return medians
 
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.checks import UNLABELLED, check_number, check_whole
+from gcnsl.checks import UNLABELLED, as_array, check_number, check_whole
 from gcnsl.errors import ArgumentError, InputError
-from gcnsl.graph.arrays import as_array
 
 PARTS = ("train", "val", "test")
 MASKS = tuple(f"{part}_mask" for part in PARTS)

@@ -13,9 +13,9 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
+from gcnsl.checks import as_array
 from gcnsl.cores import torch_threads_for
 from gcnsl.errors import InputError
-from gcnsl.graph.arrays import as_array
 from gcnsl.sparse import (
     SPARSE_SHARE,
     as_tensor,
