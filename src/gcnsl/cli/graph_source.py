@@ -166,8 +166,7 @@ class GraphSource:
         """The graph, with masks if it has labels, unless ``split`` is None; ``encoder`` is that of a model."""
         from gcnsl.checks import UNLABELLED
         from gcnsl.datasets import load, with_folds, with_random_split
-        from gcnsl.datasets.splits import with_validation
-        from gcnsl.graph.masks import MASKS
+        from gcnsl.graph.masks import MASKS, with_validation
 
         if self.graph is not None:
             wanted = None if self.folds else split
