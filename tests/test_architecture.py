@@ -22,7 +22,6 @@ ROOMS = (
     "sparse",
     "sharding",
     "pictures",
-    "pages",
     "graph",
     "identity",
     "datasets",

@@ -18,7 +18,7 @@ from gcnsl.files import atomic_write
 from gcnsl.graph import simple_undirected, summarize
 from gcnsl.graph.edges import check_edges
 from gcnsl.graph.summary import class_compatibility
-from gcnsl.pages import find_template
+from gcnsl.pictures import find_template
 from gcnsl.selection import AUTO, Blend
 from gcnsl.selection.leaderboard import shown_scores
 from gcnsl.training import METRICS
