@@ -67,10 +67,6 @@ def test_what_is_done_with_each_column() -> None:
     assert found["note"] == ColumnSummary("note", "empty", 0, N, 0, "left out", None, None)
 
 
-def test_graphs_from_elsewhere_have_no_columns() -> None:
-    assert summarize_columns(load("debian", split=None)) == ()
-
-
 @pytest.mark.parametrize(
     ("distance", "remark"),
     [

@@ -22,13 +22,6 @@ def test_integer_ids_dense_sparse_and_negative(shuffled) -> None:
     assert data.x.equal(expected.x)
 
 
-def test_ids_of_different_types_meet_as_text() -> None:
-    nodes = pd.DataFrame({"id": ["1", "2", "x"], "f": [1, 2, 3]})
-    assert from_tables(nodes, pd.DataFrame({"source": [1], "target": [2]})).edge_index.tolist() == [[0, 1], [1, 0]]
-    floats = pd.DataFrame({"source": [1.0], "target": [2.0]})
-    assert from_tables(nodes, floats).edge_index.tolist() == [[0, 1], [1, 0]]
-
-
 small_ids = st.lists(st.integers(0, 5), min_size=1, max_size=6)
 
 
@@ -144,3 +137,10 @@ def test_a_table_without_edges_may_have_a_column_of_weights(tmp_path) -> None:
     data = from_tables(pd.DataFrame({"id": [1, 2], "f": [0, 1]}), tmp_path / "e.csv", weight="amount")
     assert data.edge_index.shape == (2, 0)
     assert data.edge_weight.shape == (0,)
+
+
+def test_ids_of_different_types_meet_as_text() -> None:
+    nodes = pd.DataFrame({"id": ["1", "2", "x"], "f": [1, 2, 3]})
+    assert from_tables(nodes, pd.DataFrame({"source": [1], "target": [2]})).edge_index.tolist() == [[0, 1], [1, 0]]
+    floats = pd.DataFrame({"source": [1.0], "target": [2.0]})
+    assert from_tables(nodes, floats).edge_index.tolist() == [[0, 1], [1, 0]]

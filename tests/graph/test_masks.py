@@ -55,12 +55,6 @@ def test_the_masks_of_a_run(data) -> None:
     assert all(mask.equal(masks[part]) for part, mask in split_masks(data, 0).items()), "masks of one dimension"
 
 
-def test_the_number_of_splits(data) -> None:
-    assert split_count(data) == 2
-    assert split_count(from_arrays(X, EDGES, Y)) == 0
-    assert split_count(from_arrays(X, EDGES, Y, test_mask=np.ones((4, 3), dtype=bool) & [[1], [1], [1], [0]])) == 3
-
-
 def test_a_part_that_is_not_needed_may_be_missing(data) -> None:
     with pytest.raises(InputError, match="the graph has no test nodes in run 1: add some to test_mask"):
         split_masks(data, 1)

@@ -84,11 +84,6 @@ def test_networkx_says_itself_whether_it_is_directed_and_weighted() -> None:
         assert "edge_weight" not in from_networkx(graph)
 
 
-def test_attributes_of_edges_that_are_no_weights_are_left_alone() -> None:
-    kinds = Data(x=torch.tensor(X), edge_index=torch.tensor(EDGES), edge_attr=torch.tensor([[0], [1], [2], [0]]))
-    assert list(edge_parts(from_data(kinds))) == ["edge_index"]
-
-
 def test_zeros_and_repeats_of_a_matrix_count_once() -> None:
     entries = ([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 2]))
     data = from_scipy(sp.coo_array(entries, shape=(4, 4)), X, weighted=True)
@@ -130,11 +125,6 @@ NAN[2, 1], BIG[0, 1] = np.nan, 1e300
 @pytest.mark.parametrize("values", [[1.0, 2.0], (1.0, 2.0), torch.tensor([1.0, 2.0], requires_grad=True)])
 def test_anything_array_like_becomes_an_array(values) -> None:
     assert as_array(values, "x").tolist() == [1, 2]
-
-
-def test_anything_else_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match="edge_index is not an array"):
-        as_array([[1], [2, 3]], "edge_index")
 
 
 def test_sparse_features_stay_sparse() -> None:

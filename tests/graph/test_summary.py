@@ -2,14 +2,12 @@ import json
 import math
 from dataclasses import asdict
 
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from torch_geometric.utils import homophily
 
-from gcnsl import from_arrays, load, synthetic
+from gcnsl import from_arrays, synthetic
 from gcnsl.graph import adjusted_homophily, arc_homophily, edge_homophily, node_homophily, summarize
 from gcnsl.graph.summary import class_compatibility, draw_graph
 
@@ -48,15 +46,6 @@ def test_both_directions_of_all_edges_are_the_undirected_graph() -> None:
 @pytest.mark.parametrize("measure", [edge_homophily, node_homophily, adjusted_homophily])
 def test_no_edges_is_nan(measure) -> None:
     assert math.isnan(measure(torch.empty(2, 0, dtype=torch.long), torch.tensor([0, 1])))
-
-
-def test_agrees_with_torch_geometric() -> None:
-    data = synthetic(n=500, h=0.3, classes=4, degree=6, features=8, seed=1)
-    once = data.edge_index[:, data.edge_index[0] <= data.edge_index[1]]
-    assert edge_homophily(data.edge_index, data.y) == pytest.approx(homophily(once, data.y, method="edge"), abs=1e-6)
-    assert node_homophily(data.edge_index, data.y) == pytest.approx(
-        homophily(data.edge_index, data.y, method="node"), abs=1e-6
-    )
 
 
 def test_class_compatibility() -> None:
@@ -114,18 +103,6 @@ def test_a_directed_graph_without_arcs() -> None:
     summary = summarize(from_arrays(X, np.empty((2, 0), dtype=int), directed=True, edge_weight=[]))
     assert (summary.arcs, summary.reciprocity, summary.weights) == (0, None, {})
     assert summary.arc_homophily == {"arc": None, "out": None, "in": None}
-
-
-def test_reciprocity_is_networkx(data_root) -> None:
-    data = load("chameleon", split=None, root=data_root, directed=True)
-    graph = nx.DiGraph(data.arc_index.T.tolist())
-    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
-    assert summarize(data).reciprocity == pytest.approx(nx.overall_reciprocity(graph))
-
-
-def test_untrained_class_of_texas_is_told(data_root) -> None:
-    warnings = summarize(load("texas", split="geom-gcn", root=data_root)).warnings
-    assert any("has no training node in run" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize("labels", [Y, None, ["$x_$" if label else "$" for label in Y]])
