@@ -124,13 +124,6 @@ def test_of_too_many_levels_the_most_frequent_are_kept() -> None:
     assert levels.rare
 
 
-def test_a_table_without_usable_columns_has_no_features() -> None:
-    columns = column_of([None, None])
-    encoder = ColumnEncoder.fit(columns)
-    assert encoder.transform(columns).shape == (2, 0)
-    assert encoder.feature_names == []
-
-
 @pytest.mark.parametrize(
     "values",
     [

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
 
 from gcnsl import InputError, from_tables
 from gcnsl.errors import ColumnError
@@ -14,7 +13,7 @@ from gcnsl.graph import Columns
 from gcnsl.graph.columns import USED, decimal_of, written_number
 from gcnsl.graph.tables import Table, is_plain_number
 
-from .cases import any_columns, column_of
+from .cases import column_of
 
 CATEGORIES = pa.array(pd.Categorical(["a", "b", "a"]))
 KINDS = {
@@ -50,20 +49,6 @@ def test_the_kind_of_a_column(case) -> None:
     assert columns.kinds == {"c": kind}
     assert columns.used == ({"c": kind} if kind in USED else {})
     assert columns.left_out == ([] if kind in USED else ["c"])
-
-
-@given(any_columns())
-def test_columns_of_any_type_can_be_used(columns) -> None:
-    assert columns.kinds.keys() == columns.table.columns.keys()
-    for name, kind in columns.used.items():
-        if kind == "category":
-            codes, texts = columns.levels(name)
-            assert codes.min() >= -1
-            assert codes.max() < len(texts)
-        else:
-            values = columns.numbers(name, kind)
-            assert values.dtype == np.float64
-            assert not np.isinf(values).any()
 
 
 def test_names_decide() -> None:
@@ -141,11 +126,6 @@ def test_values_of_another_kind_are_named(values, kind, message) -> None:
     columns = column_of(values, kind)
     with pytest.raises(InputError, match=message):
         columns.levels("c") if kind == "category" else columns.numbers("c", kind)
-
-
-def test_a_column_that_is_missing_is_named() -> None:
-    with pytest.raises(InputError, match=r"nodes\.csv has no column 'd', which the model was trained with"):
-        Columns.for_kinds(Table(pa.table({"c": [1]}), "nodes.csv"), {"d": "number"}).numbers("d", "number")
 
 
 def test_values_that_are_no_feature_are_named_with_the_argument_that_helps() -> None:

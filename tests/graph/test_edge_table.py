@@ -5,24 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsl import InputError, from_arrays, from_tables
+from gcnsl import InputError, from_tables
 from gcnsl.graph import GraphWarning
 
 from .cases import GOOD_NODES
 
-
-@pytest.mark.parametrize("shuffled", [np.arange(50), np.arange(50) * 10**12 - 7, -np.arange(50)])
-def test_integer_ids_dense_sparse_and_negative(shuffled) -> None:
-    ids = np.random.default_rng(0).permutation(shuffled)
-    ends = np.random.default_rng(1).integers(0, 50, (2, 200))
-    nodes = pd.DataFrame({"id": ids, "f": np.arange(50.0)})
-    data = from_tables(nodes, pd.DataFrame({"source": ids[ends[0]], "target": ids[ends[1]]}))
-    expected = from_arrays(np.arange(50.0)[:, None], ends)
-    assert data.edge_index.equal(expected.edge_index)
-    assert data.x.equal(expected.x)
-
-
-small_ids = st.lists(st.integers(0, 5), min_size=1, max_size=6)
+small_ids = st.lists(st.sampled_from([0, 1, 2, 5, -7, 10**12]), min_size=1, max_size=6)
 
 
 @given(small_ids, small_ids, small_ids)
