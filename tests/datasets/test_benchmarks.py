@@ -85,22 +85,6 @@ def test_public_split(data_root) -> None:
         assert data.train_mask.shape == (data.num_nodes, 1)
 
 
-def test_citeseer_nodes_without_anything_upstream(data_root) -> None:
-    data = load("citeseer", root=data_root)
-    empty = (data.x == 0).all(dim=1).nonzero().flatten().tolist()
-    assert empty == [2407, 2489, 2553, 2682, 2781, 2953, 3042, 3063, 3212, 3214, 3250, 3292, 3305, 3306, 3309]
-    assert data.y[empty].eq(0).all()
-    assert any("15 nodes" in note for note in data.notes)
-
-
-def test_the_two_cornells_differ(data_root) -> None:
-    real, mixed, texas = (load(name, root=data_root) for name in ("cornell", "cornell-geomgcn", "texas"))
-    assert mixed.x.equal(texas.x)
-    assert mixed.y.equal(texas.y)
-    assert not real.x.equal(mixed.x)
-    assert torch.bincount(real.y).tolist() == [38, 16, 30, 82, 17]
-
-
 TRAIN_VAL_TEST = {
     "cora": (1192, 796, 497),
     "pubmed": (9463, 6310, 3944),

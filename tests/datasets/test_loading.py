@@ -86,19 +86,15 @@ def test_bad_npz(arrays, tmp_path) -> None:
             r"split\('geom-gcn'\) does not exist for debian: use one of 'random'",
         ),
         ({"name": "texas", "split": "public"}, r"split\('public'\) does not exist for texas"),
-        ({"name": "cora", "split": "stored"}, r"split\('stored'\) does not exist for cora"),
         (
             {"name": "minesweeper", "split": "geom-gcn"},
             r"split\('geom-gcn'\) does not exist for minesweeper: use one of 'random', 'stored', or None",
         ),
-        ({"name": "corra", "directed": True}, "did you mean cora"),
         ({"name": "debian", "split": "weekly"}, r"split\('weekly'\) must be one of random, geom-gcn"),
         ({"name": "debian", "runs": 0}, r"runs\(0\) must be >= 1"),
         ({"name": 3}, r"name\(3\) must be one of .*, or the path of an npz file"),
         ({"name": "debian", "directed": "no"}, r"directed\('no'\) must be true or false"),
-        ({"name": "debian", "runs": 10**40}, r"runs\(10+\) must be from 1 to 2147483647"),
         ({"name": "cora", "root": "absent"}, r"root\('absent'\) is not a folder"),
-        ({"name": "debian", "seed": -1}, r"seed\(-1\) must be from 0 to 4294967295"),
     ],
 )
 def test_bad_arguments(arguments, message) -> None:

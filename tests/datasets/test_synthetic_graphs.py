@@ -46,15 +46,6 @@ def test_a_nearly_full_graph_is_still_simple_and_exact(n, h, classes, degree):
     assert edge_homophily(data.edge_index, data.y) == round(h * edges) / edges
 
 
-def test_mixed_edges_are_spread_over_the_nodes_arrival():
-    data = synthetic(4000, 0.3, 4, 10.0)
-    latest = data.edge_index.max(dim=0).values
-    agree = (data.y[data.edge_index[0]] == data.y[data.edge_index[1]]).double()
-    for quarter in range(4):
-        arrived = (latest >= quarter * 1000) & (latest < (quarter + 1) * 1000)
-        assert float(agree[arrived].mean()) == pytest.approx(0.3, abs=0.04)
-
-
 def attach_one_by_one(y, source, wanted, draw):
     """Preferential attachment as it is usually told: a list of edge ends for each class, appended to edge by edge."""
     ends = {c: [c] for c in range(int(y.max()) + 1)}
@@ -117,29 +108,15 @@ def test_words_tell_the_class_as_far_as_signal_says():
     assert accuracy_of_words(1.0) > 0.99
 
 
-@pytest.mark.parametrize("classes", [2, 3, 7, 16])
-def test_with_full_signal_a_node_uses_only_the_words_of_its_class(classes):
-    data = synthetic(600, 0.5, classes, 4.0, 16, signal=1.0)
-    for c in range(classes):
-        used = torch.nonzero(data.x[data.y == c].sum(dim=0)).flatten()
-        assert (used * classes // 16 == c).all()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"n": 9}, r"n\(9\) must be >= 10: there are 5 classes of at least two nodes"),
-        ({"n": 10.5}, r"n\(10.5\) must be a whole number"),
         ({"h": -0.1}, r"h\(-0.1\) must be >= 0 and <= 1"),
         ({"h": 1.01}, r"h\(1.01\) must be >= 0 and <= 1"),
-        ({"h": math.nan}, r"h\(nan\) must be finite and >= 0 and <= 1"),
-        ({"h": "0.5"}, r"h\('0.5'\) must be a number"),
         ({"classes": 1}, r"classes\(1\) must be >= 2"),
-        ({"classes": True}, r"classes\(True\) must be a whole number"),
         ({"degree": 0}, r"degree\(0\) must be > 0"),
-        ({"degree": math.inf}, r"degree\(inf\) must be finite and > 0 and < 1000"),
         ({"features": 4}, r"features\(4\) must be >= 5: every class needs a word"),
-        ({"seed": -1}, r"seed\(-1\) must be from 0 to 4294967295"),
         ({"signal": 2.0}, r"signal\(2.0\) must be >= 0 and <= 1"),
         (
             {"n": 100, "classes": 20, "h": 1.0, "features": 20},

@@ -100,13 +100,6 @@ def test_values_that_training_did_not_have() -> None:
     assert encoded([7] * 3 + [8] * 3, ["7", "8", "9"], "category") == [[1, 0], [0, 1], [0, 0]]
 
 
-def test_names_of_features() -> None:
-    table = pa.table({"city": ["oslo"] * 3 + ["rome", None], "age": [1.0, None, 2.0, 3.0, 4.0]})
-    encoder = ColumnEncoder.fit(Columns.read(Table(table, "nodes.csv"), ["city", "age"]))
-    assert encoder.feature_names == ["age", "age (missing)", "city=oslo", "city (missing)", "city (rare)"]
-    assert encoder.feature_columns == ["age", "age", "city", "city", "city"]
-
-
 def test_many_levels_are_stored_sparsely() -> None:
     columns = column_of([f"level {i % 20}" for i in range(100)])
     assert ColumnEncoder.fit(columns).transform(columns).layout == torch.sparse_csr

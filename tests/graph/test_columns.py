@@ -174,19 +174,6 @@ def test_other_texts_are_no_numbers(text) -> None:
     assert math.isnan(written_number(text))
 
 
-def test_a_column_has_one_spelling() -> None:
-    assert decimal_of(["1,234", "5"]) == "."
-    assert decimal_of(["1,234", "3,14"]) == ","
-    assert decimal_of(["1,234.5", "3,14"]) is None
-    assert decimal_of(["1,234", "x"]) is None
-    assert decimal_of([]) is None
-
-
-def test_what_every_program_reads() -> None:
-    assert all(map(is_plain_number, ["1", "-2.5", "0.000e+00", ".5", " 7 ", "007"]))
-    assert not any(map(is_plain_number, ["1,234", "5%", "", "a", "1 2"]))
-
-
 def test_columns_of_everyday_numbers_are_numbers(write) -> None:
     rows = [(f"{1000 + 7 * i:,}", f"{i / 10:.1f}%".replace(".", ","), f"{i}", f"x{i}") for i in range(30)]
     text = "".join(f'{i},"{a}","{b}",{c},{d},{"ab"[i % 2]}\n' for i, (a, b, c, d) in enumerate(rows))
@@ -200,3 +187,12 @@ def test_columns_of_everyday_numbers_are_numbers(write) -> None:
         from_tables(one, EDGES.iloc[:0], encoder=data.encoder)
     again = write("n.csv", 'id,votes,share,count,name,label\nnew,"1,500","1,500",2,y,\n')
     assert from_tables(again, EDGES.iloc[:0], encoder=data.encoder).x.tolist() == [[1500, 1.5, 2]], "as in training"
+
+
+def test_a_column_has_one_spelling() -> None:
+    assert decimal_of(["1,234", "5"]) == "."
+    assert decimal_of(["1,234", "3,14"]) == ","
+    assert decimal_of(["1,234.5", "3,14"]) is None
+    assert decimal_of([]) is None
+    assert all(map(is_plain_number, ["1", "-2.5", "0.000e+00", ".5", " 7 ", "007"]))
+    assert not any(map(is_plain_number, ["1,234", "5%", "", "a", "1 2"]))

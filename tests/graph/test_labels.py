@@ -73,25 +73,6 @@ def test_labels_that_cannot_be_encoded(y, message) -> None:
         encode_labels(y)
 
 
-@pytest.mark.parametrize(
-    ("y", "numbers", "classes"),
-    [
-        ([1, -1, 0, 2], [1, -1, 0, 2], [0, 1, 2]),
-        ([1, 2, 1, 2], [0, 1, 0, 1], [1, 2]),
-        ([1_000_000, -2, -1, -2], [1, 0, -1, 0], [-2, 1_000_000]),
-        ([1.0, float("nan"), 3.0, 1.0], [0, -1, 1, 0], [1, 3]),
-        ([0.5, float("nan"), 3.0, 0.5], [0, -1, 1, 0], [0.5, 3.0]),
-        (np.array([7, -1, None, 5], dtype=object), [1, -1, -1, 0], [5, 7]),
-        (np.array([2, "a", None, 1], dtype=object), [1, 2, -1, 0], ["1", "2", "a"]),
-        ([True, False, True, False], [1, 0, 1, 0], [False, True]),
-    ],
-)
-def test_a_graph_keeps_the_classes_as_they_are_and_has_no_others(y, numbers, classes) -> None:
-    data = from_arrays(X, EDGES, y)
-    assert (data.y.tolist(), data.class_names) == (numbers, classes)
-    assert [type(c) for c in data.class_names] == [type(c) for c in classes]
-
-
 @pytest.mark.parametrize("y", [[1, -1, 1, -1], [1.0, -1.0, None, -1.0], np.array(["1", "-1", "-1", ""])])
 def test_one_and_minus_one_are_two_classes(y) -> None:
     found = number_classes(y)

@@ -168,11 +168,6 @@ def test_validation_nodes_are_drawn_only_where_there_are_none() -> None:
     assert [int(masks["val_mask"][y == c, 0].sum()) for c in (0, 1)] == [2, 2], "40 % of each class"
 
 
-def test_folds_need_two_nodes_of_a_class() -> None:
-    with pytest.raises(InputError, match="no class has two labelled nodes"):
-        draw_folds(torch.tensor([0, 1, -1]), 2, 0)
-
-
 @pytest.mark.parametrize("y", [None, [-1, -1]])
 @pytest.mark.parametrize("split", [with_random_split, lambda data: with_folds(data, 2)])
 def test_a_graph_without_labels_can_not_be_split(y, split) -> None:
