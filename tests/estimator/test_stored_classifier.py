@@ -184,10 +184,6 @@ def encoded(tmp_path_factory):
     [
         lambda config, tensors: config.pop("encoder"),
         lambda config, tensors: config["encoder"]["levels"]["kind"]["texts"].append("yew"),
-        lambda config, tensors: config["encoder"]["levels"]["kind"]["texts"].__setitem__(0, [1]),
-        lambda config, tensors: config["encoder"]["levels"]["kind"].update(rare=None),
-        lambda config, tensors: config["encoder"]["kinds"].update(age="colour"),
-        forge_tensors(encoder__medians=lambda t: t[:0]),
     ],
 )
 def test_a_forged_encoder_is_refused(tmp_path, encoded, forgery) -> None:

@@ -138,7 +138,7 @@ class GraphSource:
 
     def _check_columns(self, nodes: Path, edges: Path) -> None:
         """Columns that an option names must be there; only the first rows of the tables are read."""
-        from gcnsl.graph.table_reading import read_head
+        from gcnsl.graph.tables import read_head
 
         node_table, edge_table = read_head(nodes, "nodes"), read_head(edges, "edges")
         if not node_table.arrow.num_rows:
@@ -166,8 +166,7 @@ class GraphSource:
         """The graph, with masks if it has labels, unless ``split`` is None; ``encoder`` is that of a model."""
         from gcnsl.checks import UNLABELLED
         from gcnsl.datasets import load, with_folds, with_random_split
-        from gcnsl.datasets.splits import with_validation
-        from gcnsl.graph.masks import MASKS
+        from gcnsl.graph.masks import MASKS, with_validation
 
         if self.graph is not None:
             wanted = None if self.folds else split

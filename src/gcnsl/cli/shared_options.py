@@ -83,7 +83,7 @@ PageOption = Annotated[
     typer.Option(
         "--report",
         help="Write a page (.html) about the graph and the model: how good it is, its mistakes, and reasons for them.",
-        callback=refused_by("gcnsl.pages:check_page"),
+        callback=refused_by("gcnsl.pictures:check_page"),
     ),
 ]
 ModelArgument = Annotated[

@@ -16,11 +16,9 @@ from torch_geometric.data import Data
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.graph import ColumnEncoder
-from gcnsl.graph.arcs import check_weights, edge_parts
-from gcnsl.graph.arrays import check_features
-from gcnsl.graph.ids import check_ids
+from gcnsl.graph.edges import check_edges, check_weights, edge_parts
 from gcnsl.graph.labels import number_classes
-from gcnsl.graph.simple_edges import check_edges
+from gcnsl.graph.sources import check_features, check_ids
 from gcnsl.selection import AUTO, Blend, ChosenBy
 from gcnsl.selection.leaderboard import COLUMNS, NUMBERS
 from gcnsl.selection.stored_member import Stored, below, restored_blend, restored_fits, stored_blend, stored_fit

@@ -16,9 +16,9 @@ from gcnsl.evaluation.imbalance import find_imbalance
 from gcnsl.evaluation.measured_nodes import SURE, MeasuredNodes, measured_nodes
 from gcnsl.files import atomic_write
 from gcnsl.graph import simple_undirected, summarize
-from gcnsl.graph.homophily import class_compatibility
-from gcnsl.graph.simple_edges import check_edges
-from gcnsl.pages import find_template
+from gcnsl.graph.edges import check_edges
+from gcnsl.graph.summary import class_compatibility
+from gcnsl.pictures import find_template
 from gcnsl.selection import AUTO, Blend
 from gcnsl.selection.leaderboard import shown_scores
 from gcnsl.training import METRICS

@@ -18,13 +18,13 @@ from itertools import product
 from statistics import fmean
 from typing import Literal, get_args
 
-from gcnsl.datasets.splits import SHARES
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
 from gcnsl.experiments import paper
 from gcnsl.experiments.claimed_differences import COMPARISONS, Comparison
 from gcnsl.experiments.display_names import column_label
 from gcnsl.experiments.plan import MERGES
 from gcnsl.experiments.result_tables import Table, TableCell, number_text
+from gcnsl.graph.masks import SHARES
 
 Verdict = Literal["holds", "holds so far", "holds in part", "not shown", "mostly does not hold", "does not hold"]
 EQUAL = 1.0
@@ -92,7 +92,7 @@ def difference(more: TableCell, less: TableCell) -> PairedDifference | None:
     """The mean difference over the runs that both cells have, and its corrected interval; ``None`` below two runs.
 
     The ratio n_test / n_train is its mean over these runs. Runs of version 0.1.0 did not store ``train_nodes`` and
-    ``test_nodes``; if none of the runs did, the ratio is that of :data:`gcnsl.datasets.splits.SHARES`.
+    ``test_nodes``; if none of the runs did, the ratio is that of :data:`gcnsl.graph.masks.SHARES`.
     """
     common = sorted(more.values.keys() & less.values.keys())
     if len(common) < 2:

@@ -18,7 +18,7 @@ from gcnsl.experiments.plan import MERGES
 from gcnsl.experiments.result_figures import draw
 from gcnsl.experiments.result_store import RunResult, by_error
 from gcnsl.experiments.result_tables import Table, TableCell, number_text
-from gcnsl.pages import find_template
+from gcnsl.pictures import find_template
 
 _COLUMNS = ["run", "seed", "val. accuracy", "best epoch", "epochs", "seconds", "split", "device", "gcnsl", "finished"]
 _METRICS = {"test": "test accuracy", "test_roc_auc": "test ROC-AUC"}

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from gcnsl.cores import threads_for
 from gcnsl.errors import InputError
-from gcnsl.graph.arcs import EDGE_FACTS, edge_parts
+from gcnsl.graph.edges import EDGE_FACTS, edge_parts
 from gcnsl.methods.registry import Method
 from gcnsl.nn.config import Folder, ModelConfig, Precomputed
 from gcnsl.nn.preprocessing import mean_weight, normalize_features

@@ -71,7 +71,7 @@ class Method:
 
     def unused(self, graph: Data) -> list[str]:
         """What the graph tells of its edges and the method does not use: ``"directions"``, ``"weights"``."""
-        from gcnsl.graph.arcs import EDGE_FACTS
+        from gcnsl.graph.edges import EDGE_FACTS
 
         told = frozenset[str]().union(*(facts for name, facts in EDGE_FACTS.items() if name in graph))
         return sorted(told - self.config.uses)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph.edges import edge_parts
 from gcnsl.methods import Fitted, Prepared
 from gcnsl.methods.fitted import grown_logits
 from gcnsl.selection.ensemble import TINY, tempered

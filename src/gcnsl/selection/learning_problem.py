@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph.edges import edge_parts
 from gcnsl.identity import identity
 from gcnsl.selection.auto_settings import AutoSettings
 

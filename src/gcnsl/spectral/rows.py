@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gcnsl.checks import as_array
 from gcnsl.cores import torch_threads_for
 from gcnsl.errors import InputError
-from gcnsl.graph.arrays import as_array
 from gcnsl.sparse import SPARSE_SHARE, to_scipy
 
 Floats = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Reads tables from files or memory as Arrow."""
+"""Reads tables from files or memory as Arrow, and writes them. Nothing here loads torch."""
 
 import contextlib
 import csv
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,14 +21,17 @@ import pyarrow.parquet
 
 from gcnsl.checks import did_you_mean
 from gcnsl.errors import ArgumentError, InputError
-from gcnsl.graph.written_numbers import is_plain
+from gcnsl.files import atomic_write
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 MISSING = tuple(pa.csv.ConvertOptions().null_values)
 """What stands for a missing value in text: nothing, ``NA``, ``N/A``, ``NaN``, ``null`` and their variants."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""The beginnings of a cell that spreadsheets take for a formula."""
 _ROW_NUMBERS = re.compile(r"__index_level_\d+__")
 """Columns in which pandas stores row numbers when rows were selected or reordered; they are not features."""
+_PLAIN_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,13 @@ class Table:
             return self.check_column(name, default)
         return default if default in self.columns else None
 
+    def as_text(self, name: str) -> pa.ChunkedArray:
+        """The values of a column as text."""
+        try:
+            return self.columns[name].cast(pa.string())
+        except pa.ArrowException as error:
+            raise InputError(f"{self.name}: column {name!r} can't be read as strings ({error})") from error
+
     def place(self, bad: Any, column: str) -> str:
         """Return where the first bad entry is, such as ``nodes.csv, row 3, column 'age'``."""
         return self.place_in_row(int(np.flatnonzero(np.asarray(bad))[0]), column)
@@ -105,26 +115,24 @@ def read_table(
         header: Whether a text file has one; ``None`` to find out, if ``unnamed`` columns are allowed for: a first row
             of numbers is data.
     """
-    is_text = False
-    first_row: tuple[str, ...] = ()
+    name = argument
     if isinstance(source, pa.Table):
-        arrow, name = source, argument
+        table = Table(source, argument)
     elif isinstance(source, pd.DataFrame):
-        arrow, name = _from_pandas(source, argument), argument
+        table = Table(_from_pandas(source, argument), argument)
     elif isinstance(source, str | os.PathLike):
-        path, name = Path(source), str(source)
-        is_text = _suffix(path) in SEPARATORS
-        arrow, first_row = _from_file(path, argument, TextOptions(text, categories, unnamed, header))
+        table = _from_file(Path(source), argument, text=text, categories=categories, unnamed=unnamed, header=header)
+        name = str(source)
     else:
         raise InputError(f"{argument} is a {type(source).__name__}: give a path, a pandas DataFrame or a pyarrow Table")
-    counts = Counter(arrow.column_names)
+    counts = Counter(table.arrow.column_names)
     repeated = next((column for column, count in counts.items() if count > 1), None)
     if repeated is not None:
         raise InputError(f"{name} has several columns {repeated!r}: rename or remove all but one")
-    arrow = arrow.drop_columns([column for column in counts if _ROW_NUMBERS.fullmatch(column)])
+    arrow = table.arrow.drop_columns([column for column in counts if _ROW_NUMBERS.fullmatch(column)])
     if not arrow.num_columns:
         raise InputError(f"{name} has no columns: give a header line and data")
-    return Table(arrow, name, is_text, first_row)
+    return Table(arrow, name, table.is_text, table.first_row)
 
 
 def read_head(path: Path, argument: str) -> Table:
@@ -134,8 +142,7 @@ def read_head(path: Path, argument: str) -> Table:
             file = pa.parquet.ParquetFile(path)
             arrow = pa.Table.from_batches(islice(file.iter_batches(1), 1), file.schema_arrow)
         else:
-            parse = pa.csv.ParseOptions(delimiter=SEPARATORS[_suffix(path)], newlines_in_values=True)
-            reader = pa.csv.open_csv(path, parse_options=parse)
+            reader = pa.csv.open_csv(path, parse_options=_parse_options(SEPARATORS[_suffix(path)]))
             arrow = pa.Table.from_batches(islice(reader, 1), reader.schema)
     except (pa.ArrowException, OSError, ValueError, KeyError):
         return read_table(path, argument)
@@ -155,29 +162,31 @@ def _from_pandas(frame: pd.DataFrame, argument: str) -> pa.Table:
     return pa.Table.from_arrays(columns, names=names)
 
 
-class TextOptions(NamedTuple):
-    """How a text file is read: see :func:`read_table`."""
-
-    text: Sequence[tuple[str, int | None]]
-    categories: Sequence[str]
-    unnamed: Sequence[str]
-    header: bool | None
-
-
-def _from_file(path: Path, argument: str, options: TextOptions) -> tuple[pa.Table, tuple[str, ...]]:
+def _from_file(path: Path, argument: str, **options: Any) -> Table:
+    """Read a file; the options are those of :func:`read_table` for text files."""
     if not path.is_file():
         raise ArgumentError(argument, str(path), "does not exist: give the path of a table")
     kind = _suffix(path)
     try:
-        if kind in PARQUET:
-            return pa.parquet.read_table(path, pre_buffer=False), ()  # for a local file, a buffer only takes memory
+        if kind in PARQUET:  # of a local file, a buffer only takes memory
+            return Table(pa.parquet.read_table(path, pre_buffer=False), str(path))
         if kind in SEPARATORS:
-            return _from_text(path, SEPARATORS[kind], options)
+            return _from_text(path, SEPARATORS[kind], **options)
     except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
         why = _uneven_row(path, SEPARATORS[kind]) if kind in SEPARATORS else None
         raise InputError(f"{path} can't be read as a {kind.removeprefix('.')} table: {why or error}") from error
     known = ", ".join([*SEPARATORS, *PARQUET])
     raise ArgumentError(argument, str(path), f"must end in one of {known} (text files also in .gz)")
+
+
+def _suffix(path: Path) -> str:
+    """The end of a file's name that tells its format."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    return suffixes[-1] if suffixes else ""
+
+
+def _parse_options(separator: str, **options: Any) -> pa.csv.ParseOptions:
+    return pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, **options)
 
 
 def _uneven_row(path: Path, separator: str) -> str | None:
@@ -188,10 +197,9 @@ def _uneven_row(path: Path, separator: str) -> str | None:
         found.append(row)
         return "error"
 
-    parse = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=note)
     read = pa.csv.ReadOptions(use_threads=False, encoding="latin-1")  # in which every byte is a character
     with contextlib.suppress(pa.ArrowException, OSError):
-        pa.csv.read_csv(path, read_options=read, parse_options=parse)
+        pa.csv.read_csv(path, read_options=read, parse_options=_parse_options(separator, invalid_row_handler=note))
     if not found:
         return None
     row = found[0]  # Arrow counts the header, too
@@ -199,55 +207,98 @@ def _uneven_row(path: Path, separator: str) -> str | None:
     return f"row {row.number - 1} has {cells}; correct it, or put text with a separator in quotes"
 
 
-def _suffix(path: Path) -> str:
-    """The end of a file's name that tells its format."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    return suffixes[-1] if suffixes else ""
-
-
-def _from_text(path: Path, separator: str, options: TextOptions) -> tuple[pa.Table, tuple[str, ...]]:
-    """Read a text file; also returns its first row, if that is no header."""
-    names = first_cells(path, separator)
+def _from_text(
+    path: Path,
+    separator: str,
+    *,
+    text: Sequence[tuple[str, int | None]],
+    categories: Sequence[str],
+    unnamed: Sequence[str],
+    header: bool | None,
+) -> Table:
+    names = _first_cells(path, separator)
     first_row: tuple[str, ...] = ()
-    if options.header is False or (options.header is None and options.unnamed and is_data(names, len(options.unnamed))):
+    if header is False or (header is None and unnamed and _is_data(names, len(unnamed))):
         first_row = tuple(names)
-        names = [*options.unnamed, *(f"column {k + 1}" for k in range(len(options.unnamed), len(names)))][: len(names)]
+        names = [*unnamed, *(f"column {k + 1}" for k in range(len(unnamed), len(names)))][: len(names)]
     given = [name for name in names if not _ROW_NUMBERS.fullmatch(name)]
     verbatim = [
         name if name in given or position is None else next(iter(given[position:]), name)
-        for name, position in options.text
+        for name, position in text
         if isinstance(name, str)  # others are refused when the column is looked for
     ]
-    types = dict.fromkeys([*verbatim, *options.categories], pa.string())
     read = partial(
         pa.csv.read_csv,
         path,
-        parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        parse_options=_parse_options(separator),
         read_options=pa.csv.ReadOptions(column_names=names if first_row else None),
     )
+    types = dict.fromkeys([*verbatim, *categories], pa.string())
     convert = partial(pa.csv.ConvertOptions, column_types=types, strings_can_be_null=True)
     try:
-        table = read(convert_options=convert())
+        arrow = read(convert_options=convert())
     except pa.ArrowInvalid as error:
         if not names or "Empty CSV file" not in str(error):
             raise
-        return pa.table({name: pa.nulls(0) for name in names}), ()  # a header that no line break ends
+        return Table(pa.table({name: pa.nulls(0) for name in names}), str(path), is_text=True)  # a header alone
     # An id or a label may be called NA. Arrow has one list of missing values for all columns, so it reads them again.
-    again = [name for name in dict.fromkeys(verbatim) if names.count(name) == 1 and table[name].null_count]
+    again = [name for name in dict.fromkeys(verbatim) if names.count(name) == 1 and arrow[name].null_count]
     if again:
         as_written = read(convert_options=convert(include_columns=again, null_values=[""]))
         for name in again:
-            table = table.set_column(names.index(name), name, as_written[name])
-    return table, first_row
+            arrow = arrow.set_column(names.index(name), name, as_written[name])
+    return Table(arrow, str(path), is_text=True, first_row=first_row)
 
 
-def first_cells(path: Path, separator: str) -> list[str]:
+def _first_cells(path: Path, separator: str) -> list[str]:
     """The cells of the first row of a text file that has any."""
     with io.TextIOWrapper(io.BufferedReader(pa.input_stream(path)), encoding="utf-8-sig", newline="") as file:
         return next(filter(None, csv.reader(file, delimiter=separator)), [])
 
 
-def is_data(cells: Sequence[str], unnamed: int) -> bool:
+def _is_data(cells: Sequence[str], unnamed: int) -> bool:
     """Whether a first row is data and no header: all cells are numbers, or two of the unnamed columns are alike."""
     first = cells[:unnamed]
-    return bool(cells) and (all(map(is_plain, cells)) or len(set(first)) < len(first))
+    return bool(cells) and (all(map(is_plain_number, cells)) or len(set(first)) < len(first))
+
+
+def is_plain_number(text: str) -> bool:
+    """Whether every program reads the text as a number."""
+    return _PLAIN_NUMBER.fullmatch(text) is not None
+
+
+def check_table(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a table to be written, if its ending is known."""
+    kinds = (*SEPARATORS, *PARQUET)
+    if Path(path).suffix.lower() not in kinds:
+        raise ArgumentError("output", os.fspath(path), f"must end in one of {', '.join(kinds)}")
+    return Path(path)
+
+
+def write_table(table: pa.Table, path: str | os.PathLike[str], *, for_spreadsheet: bool = False) -> None:
+    """Write a table in the format that the ending of the path names; an existing file is replaced as a whole.
+
+    ``for_spreadsheet`` puts an apostrophe before text that begins with one of :data:`FORMULA_STARTS`: a spreadsheet
+    would take it for a formula and compute it.
+    """
+    path = check_table(path)
+    if for_spreadsheet:
+        names = [_no_formula(name) for name in table.column_names]
+        table = pa.table([_no_formulas(column) for column in table.columns], names=names)
+    kind = path.suffix.lower()
+    if kind in SEPARATORS:
+        atomic_write(path, table.to_pandas().to_csv(sep=SEPARATORS[kind], index=False, lineterminator="\n"))
+    else:
+        content = io.BytesIO()
+        pa.parquet.write_table(table, content)
+        atomic_write(path, content.getvalue())
+
+
+def _no_formulas(column: pa.ChunkedArray) -> pa.Array:
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    return pa.array([None if cell is None else _no_formula(cell) for cell in column.to_pylist()], column.type)
+
+
+def _no_formula(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell

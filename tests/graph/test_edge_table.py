@@ -1,13 +1,47 @@
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gcnsl import InputError, from_tables
 from gcnsl.graph import GraphWarning
 
 from .cases import GOOD_NODES
 
-EDGES = "source,target,weight,strength,kind,since\n1,2,2,0.5,a,2001\n2,1,3,4,b,2002\n"
+small_ids = st.lists(st.sampled_from([0, 1, 2, 5, -7, 10**12]), min_size=1, max_size=6)
+
+
+@given(small_ids, small_ids, small_ids)
+def test_small_integer_tables_load_exactly_when_they_should(ids, source, target) -> None:
+    size = min(len(source), len(target))
+    nodes = pd.DataFrame({"id": ids, "f": np.arange(len(ids))})
+    edges = pd.DataFrame({"source": source[:size], "target": target[:size]})
+    good = len(set(ids)) == len(ids) and set(source[:size]) | set(target[:size]) <= set(ids)
+    if good:
+        data = from_tables(nodes, edges)
+        number = {node: i for i, node in enumerate(ids)}
+        expected = {(number[u], number[v]) for u, v in zip(source, target, strict=False)}
+        assert set(map(tuple, data.edge_index.T.tolist())) == expected | {(v, u) for u, v in expected}
+    else:
+        with pytest.raises(InputError):
+            from_tables(nodes, edges)
+
+
+def test_strings_in_several_chunks() -> None:
+    nodes = pa.table({"id": pa.chunked_array([["a"], ["b", "c"]]), "f": [1.0, 2.0, 3.0]})
+    edges = pa.table({"source": pa.chunked_array([["a", "b"], ["c"]]), "target": ["c", "a", "c"]})
+    assert from_tables(nodes, edges).edge_index.tolist() == [[0, 0, 1, 2, 2], [1, 2, 0, 0, 2]]
+    with pytest.raises(InputError, match="edges, row 2, column 'target' is 'd', which is not an id in nodes"):
+        from_tables(nodes, pa.table({"source": ["a", "b"], "target": ["c", "d"]}))
+    with pytest.raises(InputError, match="nodes, row 2, column 'id' has a NUL character: remove it"):
+        from_tables(pa.table({"id": ["a", "a\0"], "f": [1.0, 2.0]}), edges)
+    with pytest.raises(InputError, match="nodes, row 3: an earlier row has the id 'a' too"):
+        from_tables(pa.table({"id": ["a", "b", "a"], "f": [1.0, 2.0, 3.0]}), edges)
+
+
+TABLE = "source,target,weight,strength,kind,since\n1,2,2,0.5,a,2001\n2,1,3,4,b,2002\n"
 
 
 @pytest.fixture
@@ -21,17 +55,9 @@ def graph(write):
     ("named", "weights"), [({}, [3, 3]), ({"weight": "strength"}, [4, 4]), ({"weight": False}, None)]
 )
 def test_the_column_is_the_named_one_or_weight_or_none(graph, named, weights) -> None:
-    data = graph(EDGES, **named)
+    data = graph(TABLE, **named)
     assert (None if data.edge_weight is None else data.edge_weight.tolist()) == weights
     assert "arc_index" not in data
-
-
-def test_directions_and_their_weights(graph) -> None:
-    data = graph("source,target,weight\n2,1,2\n2,1,3\n", directed=True)
-    assert data.edge_index.tolist() == [[0, 1], [1, 0]]
-    assert data.arc_index.tolist() == [[1], [0]]
-    assert data.arc_weight.tolist() == [5]
-    assert "edge_weight" not in graph("source,target\n2,1\n", directed=True)
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.float16(), pa.float64(), pa.decimal128(21, 2)])
@@ -42,7 +68,7 @@ def test_numbers_of_any_type(kind) -> None:
 
 
 def test_columns_that_are_not_used_are_noted(graph) -> None:
-    (note,) = graph(EDGES).notes
+    (note,) = graph(TABLE).notes
     assert note.endswith("e.csv that are not used: strength, kind, since")
     assert graph("source,target,weight\n1,2,1\n").notes == []
     many = graph("source,target," + ",".join("abcdefgh") + "\n1,2" + 8 * ",0" + "\n")
@@ -99,3 +125,10 @@ def test_a_table_without_edges_may_have_a_column_of_weights(tmp_path) -> None:
     data = from_tables(pd.DataFrame({"id": [1, 2], "f": [0, 1]}), tmp_path / "e.csv", weight="amount")
     assert data.edge_index.shape == (2, 0)
     assert data.edge_weight.shape == (0,)
+
+
+def test_ids_of_different_types_meet_as_text() -> None:
+    nodes = pd.DataFrame({"id": ["1", "2", "x"], "f": [1, 2, 3]})
+    assert from_tables(nodes, pd.DataFrame({"source": [1], "target": [2]})).edge_index.tolist() == [[0, 1], [1, 0]]
+    floats = pd.DataFrame({"source": [1.0], "target": [2.0]})
+    assert from_tables(nodes, floats).edge_index.tolist() == [[0, 1], [1, 0]]
