@@ -129,10 +129,9 @@ class BoostedTrees(NeighbourColumns):
         if len(classes) == 1:
             yield
             return
-        columns = self._columns(*inputs)[rows]
+        columns, sample_weight = (part[rows].cpu().numpy() for part in (self._columns(*inputs), weight))
         grow = _grow_by_scikit_learn if _lightgbm() is None else _grow_by_lightgbm
-        parts = (part.cpu().numpy() for part in (columns, target, weight[rows]))
-        for saved in grow(*parts, self.trees, self._options):
+        for saved in grow(columns, target.cpu().numpy(), sample_weight, self.trees, self._options):
             self._saved = saved
             yield
 
