@@ -140,7 +140,7 @@ class GraphSource:
         """Columns that an option names must be there; only the first rows of the tables are read."""
         from gcnsl.graph.table_reading import read_head
 
-        node_table, edge_table = read_head(nodes, "nodes"), read_head(edges, "edges")
+        node_table, edge_table = read_head(nodes, "nodes"), read_head(edges, "edges", unnamed=("source", "target"))
         if not node_table.arrow.num_rows:
             raise InputError(f"{nodes} has no rows: the graph is empty; give at least one node")
         edge_table.find_column(None, "target", 1)

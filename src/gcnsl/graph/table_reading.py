@@ -127,7 +127,7 @@ def read_table(
     return Table(arrow, name, is_text, first_row)
 
 
-def read_head(path: Path, argument: str) -> Table:
+def read_head(path: Path, argument: str, *, unnamed: Sequence[str] = ()) -> Table:
     """The first rows of a file, for its columns. What is wrong with a file is told as by :func:`read_table`."""
     try:
         if _suffix(path) in PARQUET:
@@ -138,9 +138,9 @@ def read_head(path: Path, argument: str) -> Table:
             reader = pa.csv.open_csv(path, parse_options=parse)
             arrow = pa.Table.from_batches(islice(reader, 1), reader.schema)
     except (pa.ArrowException, OSError, ValueError, KeyError):
-        return read_table(path, argument)
+        return read_table(path, argument, unnamed=unnamed)
     names = arrow.column_names
-    return Table(arrow, str(path)) if 0 < len(names) == len(set(names)) else read_table(path, argument)
+    return Table(arrow, str(path)) if 0 < len(names) == len(set(names)) else read_table(path, argument, unnamed=unnamed)
 
 
 def _from_pandas(frame: pd.DataFrame, argument: str) -> pa.Table:
