@@ -167,7 +167,7 @@ def test_uneven_classes_are_remarked_on_unless_a_metric_is_chosen(gcnsl, people,
     frames[0].assign(label=np.where(np.arange(90) % 6 == 0, "rare", "usual")).to_csv(
         tmp_path / "nodes.csv", index=False
     )
-    note = "Note: 83% of the labelled nodes are 'usual', so accuracy says little; consider --metric roc-auc\n"
+    note = "Note: 83% of the labelled nodes are 'usual', so accuracy says little; consider --metric average-precision\n"
     assert gcnsl("compare", *people, *MLP, "--runs", 1)[2] == note
     assert gcnsl("compare", *people, *MLP, "--runs", 1, "--quiet")[2] == ""
     assert gcnsl("compare", *people, *MLP, "--runs", 1, "--metric", "accuracy")[2] == ""

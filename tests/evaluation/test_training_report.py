@@ -105,7 +105,7 @@ def test_an_ensemble_of_several_folds_has_no_validation_nodes(monkeypatch) -> No
 
 
 def test_one_of_a_single_fold_has_some() -> None:
-    classifier = NodeClassifier("auto", minutes=0.001, device="cpu").fit_graph(DATA)
+    classifier = NodeClassifier("auto", minutes=1e-6, device="cpu").fit_graph(DATA)
     report = report_on(classifier, DATA)
     right = (classifier.predict() == LABELS)[classifier.val_mask_].mean()
     assert report.accuracy["val"] == pytest.approx(right)

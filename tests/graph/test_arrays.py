@@ -29,6 +29,16 @@ def test_sparse_features_stay_sparse() -> None:
         assert data.x.to_dense().tolist() == X.tolist()
 
 
+def test_sparse_features_in_any_order_and_with_repeated_entries_are_what_scipy_reads() -> None:
+    x = sp.csr_array(([1.0, 2.0, 3.0, 4.0], [2, 0, 1, 1], [0, 2, 2, 4, 4]), shape=(4, 3))
+    given = x.indices.copy()
+    data = from_arrays(x, EDGES, Y)
+    with torch.sparse.check_sparse_tensor_invariants():
+        torch.sparse_csr_tensor(data.x.crow_indices(), data.x.col_indices(), data.x.values(), (4, 3))
+    assert data.x.to_dense().tolist() == x.toarray().tolist()
+    assert x.indices.tolist() == given.tolist(), "the caller's matrix stays as it is"
+
+
 def test_nodes_may_have_no_features() -> None:
     for x in (None, np.empty((4, 0))):
         assert from_arrays(x, EDGES, Y).x.shape == (4, 0)

@@ -31,7 +31,7 @@ def check_features(x: Any) -> Tensor:
     """Check features and convert them to float32 (n × d, n at least 1): dense to dense, sparse to torch CSR."""
     if isinstance(x, Tensor) and x.layout != torch.strided:
         x = to_scipy(x.cpu())
-    values: Any = sp.csr_array(x) if sp.issparse(x) else as_array(x, "x")
+    values: Any = _canonical(sp.csr_array(x)) if sp.issparse(x) else as_array(x, "x")
     if values.dtype.kind not in "biuf":
         raise InputError(f"x has dtype {values.dtype}: features must be numbers; encode or drop the others")
     if len(values.shape) != 2:
@@ -48,3 +48,11 @@ def check_features(x: Any) -> Tensor:
         value = values[row, column]
         raise InputError(f"x[{row}, {column}] is {value}: features must be finite in float32; fill, clip or drop it")
     return from_scipy(single) if sp.issparse(single) else torch.from_numpy(np.ascontiguousarray(single))
+
+
+def _canonical(matrix: sp.csr_array) -> sp.csr_array:
+    """The matrix with sorted columns in each row and without repeated entries, which are added, as SciPy reads them."""
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()  # the caller's stays as it is
+        matrix.sum_duplicates()
+    return matrix
