@@ -20,6 +20,13 @@ settings.load_profile("gcnsl")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts us in the background has it ignored
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests in a browser are slow."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def data_root() -> Path:
     """The folder of the real datasets; tests that ask for it skip, with a reason, where there is none."""

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 from gcnsl.estimator.explained_member import explained_member
 from gcnsl.nn import MLP
 from gcnsl.plain.boosted_trees import BoostedTrees
-from gcnsl.plain.label_propagation import LabelPropagation
+from gcnsl.plain.class_votes import LabelPropagation
 from gcnsl.selection import Blend
 from gcnsl.selection.blend import Member
 from gcnsl.training import History

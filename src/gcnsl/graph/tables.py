@@ -135,7 +135,7 @@ def read_table(
     return Table(arrow, name, table.is_text, table.first_row)
 
 
-def read_head(path: Path, argument: str) -> Table:
+def read_head(path: Path, argument: str, *, unnamed: Sequence[str] = ()) -> Table:
     """The first rows of a file, for its columns. What is wrong with a file is told as by :func:`read_table`."""
     try:
         if _suffix(path) in PARQUET:
@@ -145,9 +145,9 @@ def read_head(path: Path, argument: str) -> Table:
             reader = pa.csv.open_csv(path, parse_options=_parse_options(SEPARATORS[_suffix(path)]))
             arrow = pa.Table.from_batches(islice(reader, 1), reader.schema)
     except (pa.ArrowException, OSError, ValueError, KeyError):
-        return read_table(path, argument)
+        return read_table(path, argument, unnamed=unnamed)
     names = arrow.column_names
-    return Table(arrow, str(path)) if 0 < len(names) == len(set(names)) else read_table(path, argument)
+    return Table(arrow, str(path)) if 0 < len(names) == len(set(names)) else read_table(path, argument, unnamed=unnamed)
 
 
 def _from_pandas(frame: pd.DataFrame, argument: str) -> pa.Table:
