@@ -6,10 +6,10 @@ BIN     := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench dist clean
+.PHONY: help demo test test-all lint format docs bench dist clean
 
 help:  ## Show these targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 .venv/.user: pyproject.toml constraints.txt
 	@echo "Setting up .venv (the first time takes a few minutes) ..."
@@ -31,8 +31,14 @@ demo: .venv/.user  ## Find the best model for the bundled graph in two minutes, 
 	@$(BIN)/gcnsl report --store results/results.jsonl -o demo/paper.html
 	@echo "Open demo/page.html for the model, and demo/paper.html for the paper's tables and figures beside ours."
 
-test: .venv/.developer  ## Run all tests
-	@$(BIN)/python -m pytest
+# The tests of a file stay in one process, as they share what is slow to set up.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+
+test: .venv/.developer  ## Run the tests that are quick, in five minutes
+	@$(PYTEST) -m "not slow"
+
+test-all: .venv/.developer  ## Run all tests: with browsers, kills, wheels, recipes and many chains, too
+	@$(PYTEST)
 
 # Types are checked for the oldest Python that pyproject.toml declares, and for the newest.
 lint: .venv/.developer  ## Check style and types

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results" / "groups.json"
-WANTED = 0.005
 NEVER, ALWAYS = 1 << 62, 0
 NAMES = {"gcn-sl-cc": "GCN-SL<sub>cc</sub>", "gcn-sl-av": "GCN-SL<sub>av</sub>", "gcn-sl-plus": "GCN-SL+"}
 

@@ -84,9 +84,6 @@ def run_reader(reader: str, folder: Path) -> None:
             return float(sum(frame.memory_usage(deep=True).sum() for frame in frames))
     else:
         from gcnsl.graph import from_tables
-        from gcnsl.graph.bucketing import merge_edges
-
-        merge_edges(*np.zeros((2, 1), dtype=np.int32), 1)  # loads the compiled code, which counts as an import
 
         def read() -> float:
             return float(from_tables(*paths).edge_index.numel() * 8)

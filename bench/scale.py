@@ -2,16 +2,15 @@
 
     python bench/scale.py [20000 50000 200000 1000000] [--methods pyg,gcn-sl-cc,gcn-sl-plus] [--train gcn-sl-plus]
     python bench/scale.py 200000 1000000 --train gcn-sl-plus --device cuda
-    python bench/scale.py 200000 --methods gcn-sl-plus --ranks 0,1,2,4
 
 The graph has 10 communities, which are the classes, 10 edges per node (80 % of them inside of a community) and 64
 features, in Parquet files. Every measurement runs in a process of its own, with default settings. *PyG* is
 ``torch_geometric.nn.GCN`` with two layers, 64 hidden channels and dropout .5, trained on the same graph by the same
 loop. An epoch is a training step and an evaluation pass, which graphs of more than 32,768 nodes have in every fifth
 epoch; the time of an epoch is the mean of these, from medians of both kinds. ``--train`` also runs ``gcnsl train`` and
-``gcnsl predict`` with a method. ``--ranks`` only measures the methods in so many processes (``bench/ranks.py``). Times
-are given by the clock and in seconds of all cores, which other work on the machine disturbs less; on a GPU epochs are
-compared by the clock. Prints tables and updates ``bench/results/scale.json``, or ``scale-cuda.json`` for a GPU.
+``gcnsl predict`` with a method. Times are given by the clock and in seconds of all cores, which other work on the
+machine disturbs less; on a GPU epochs are compared by the clock. Prints tables and updates
+``bench/results/scale.json``, or ``scale-cuda.json`` for a GPU.
 """
 
 from __future__ import annotations
@@ -45,8 +44,6 @@ NAMES = {
 }
 CLASSES, EDGES, FEATURES, INSIDE, NOISE = 10, 10, 64, 0.8, 4.0
 WARM = 1
-WANTED_RATIO, WANTED_GROWTH, WANTED_MINUTES, WANTED_GIB = 4, 1.15, {200_000: 15, 1_000_000: 60}, 8
-WANTED_MINUTES_ON_GPU = {200_000: 1, 1_000_000: 4}
 
 
 def write_graph(folder: Path, n: int) -> None:
@@ -94,15 +91,11 @@ def measure(method: str, folder: Path, epochs: int, device: str) -> dict[str, An
     import gcnsl
     from gcnsl import methods
     from gcnsl.datasets import with_random_split
-    from gcnsl.memory import give_memory_back
-    from gcnsl.methods.fitted import MANY_NODES
     from gcnsl.training import TrainingSettings, predict_logits, train
 
     times: dict[str, dict[str, float]] = {}
     with clocked(times, "load"):
         data = with_random_split(gcnsl.from_tables(folder / "nodes.parquet", folder / "edges.parquet"), seed=0)
-    if method != "pyg" and data.num_nodes > MANY_NODES:
-        give_memory_back()  # as our own training does
     torch.manual_seed(0)
     with clocked(times, "prepare"):
         if method == "pyg":
@@ -222,14 +215,11 @@ def write(known: dict[str, Any], device: str, path: Path) -> None:
 
 def main() -> None:
     """Measure, print, write."""
-    import ranks  # beside this script, whose folder is on the path only if it is run
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", nargs="*", type=int, default=[20_000, 50_000, 200_000, 1_000_000])
     parser.add_argument("--methods", default=",".join(NAMES), help="measure these, separated by commas")
     parser.add_argument("--train", default="", help="run these from end to end, separated by commas")
     parser.add_argument("--epochs", type=int, default=5, help="number of epochs to measure, at least 2")
-    parser.add_argument("--ranks", default="", help="only measure so many processes, separated by commas")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where to train and to predict")
     parser.add_argument("--child", nargs=2, metavar=("METHOD", "FOLDER"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -245,18 +235,13 @@ def main() -> None:
         known = dict(sorted(known.items(), key=lambda item: int(item[0])))
         with tempfile.TemporaryDirectory() as folder:
             write_graph(Path(folder), n)
-            names = list(filter(None, arguments.methods.split(",")))
-            for method, size in itertools.product(names, map(int, filter(None, arguments.ranks.split(",")))):
-                found = ranks.ask(size, method, Path(folder), arguments.epochs)
-                row.setdefault("ranks", {}).setdefault(method, {})[str(size)] = found
-                write(known, device, path)
-            for method in names if not arguments.ranks else ():
+            for method in filter(None, arguments.methods.split(",")):
                 row["methods"][method] = ask(method, Path(folder), arguments.epochs, device)
                 write(known, device, path)
             for method in filter(None, arguments.train.split(",")):
                 row["end_to_end"][method] = end_to_end(method, Path(folder), device)
                 write(known, device, path)
-    print(table_of_epochs(known, device), table_of_commands(known), ranks.to_markdown(known), sep="\n")
+    print(table_of_epochs(known, device), table_of_commands(known), sep="\n")
 
 
 if __name__ == "__main__":

@@ -60,14 +60,14 @@ class DenseGCNSL(nn.Module):
         assert model.similarity is not None
 
         def drop(values: Tensor) -> Tensor:
-            return functional.dropout(values, model.dropout, training=self.training)
+            return functional.dropout(values, model.config.dropout, training=self.training)
 
         h = functional.relu(torch.cat([model.lin_x(drop(x)), model.lin_spectral(drop(spectral))], dim=1))
         z = functional.normalize(model.similarity(x), dim=1)
         before, after = h, adjacency @ h
-        for _ in range(model.rounds - 1):
+        for _ in range(model.config.rounds - 1):
             before, after = after, adjacency @ after
-        branches = torch.cat([h, before, after, dense.reconnect(z, z, h, model.epsilon)], dim=1)
+        branches = torch.cat([h, before, after, dense.reconnect(z, z, h, model.config.epsilon)], dim=1)
         logits: Tensor = model.lin_out(drop(functional.relu(model.gate * branches)))
         return logits
 

@@ -20,6 +20,13 @@ settings.load_profile("gcnsl")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts us in the background has it ignored
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests in a browser are slow."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def data_root() -> Path:
     """The folder of the real datasets; tests that ask for it skip, with a reason, where there is none."""
@@ -35,7 +42,7 @@ def data_root() -> Path:
 @pytest.fixture(scope="module")
 def single_thread():
     """Work on small matrices in one thread: on a busy machine several only wait for each other."""
-    from gcnsl.training.devices import one_thread
+    from gcnsl.training.environment import one_thread
 
     with one_thread():
         yield

@@ -17,12 +17,9 @@ ROOMS = (
     "options",
     "compiled",
     "cores",
-    "memory",
     "recording",
     "sparse",
-    "sharding",
     "pictures",
-    "pages",
     "graph",
     "identity",
     "datasets",
@@ -87,6 +84,6 @@ def test_what_a_script_imports_exists(script) -> None:
 def test_what_imports_it_finds(tmp_path) -> None:
     file = tmp_path / "module.py"
     file.write_text(
-        "import numpy\nfrom gcnsl import cli\nimport gcnsl.nn.gcn\ndef f():\n    from gcnsl.graph.ids import a\n"
+        "import numpy\nfrom gcnsl import cli\nimport gcnsl.nn.gcn\ndef f():\n    from gcnsl.graph.sources import a\n"
     )
     assert imported(file) == {"cli", "nn", "graph"}

@@ -94,6 +94,7 @@ def test_the_sdist_has_no_data_but_debian_and_builds_the_same_wheel(sdist, wheel
     assert {name: one.read(name) for name in one.namelist()} == {name: other.read(name) for name in other.namelist()}
 
 
+@pytest.mark.slow
 def test_the_demo_runs_from_the_wheel(environment, tmp_path) -> None:
     """The commands of ``make demo``, with less time for the search."""
     where = run(environment / "bin" / "python", "-c", "import gcnsl; print(gcnsl.__file__)", cwd=tmp_path)

@@ -1,28 +1,17 @@
 import pickle
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsl import errors
 from gcnsl.errors import (
     LONGEST,
     ArgumentError,
     ColumnError,
-    DownloadError,
-    GcnslError,
     InputError,
     Interrupted,
     TrainingDiverged,
-    WriteError,
     one_line,
 )
-
-
-def test_an_argument_error_keeps_its_parts() -> None:
-    error = ArgumentError("epochs", 0, "must be >= 1")
-    assert str(error) == "epochs(0) must be >= 1"
-    assert (error.argument, error.value, error.rule) == ("epochs", 0, "must be >= 1")
 
 
 @given(st.text(), st.text(), st.text(max_size=100))
@@ -59,26 +48,6 @@ def test_errors_travel_between_processes() -> None:
         assert str(again) == str(error)
 
 
-@pytest.mark.parametrize(
-    ("error", "builtin"),
-    [
-        (InputError, ValueError),
-        (ArgumentError, ValueError),
-        (DownloadError, OSError),
-        (WriteError, OSError),
-        (TrainingDiverged, ArithmeticError),
-    ],
-)
-def test_errors_are_also_those_that_python_programs_expect(error, builtin) -> None:
-    assert issubclass(error, GcnslError)
-    assert issubclass(error, builtin)
-
-
 def test_an_interruption_is_no_error_that_a_search_would_swallow() -> None:
     assert issubclass(Interrupted, KeyboardInterrupt)
     assert not issubclass(Interrupted, Exception)
-
-
-def test_all_errors_are_documented() -> None:
-    own = [value for value in vars(errors).values() if isinstance(value, type) and value.__module__ == errors.__name__]
-    assert all(error.__doc__ for error in own)

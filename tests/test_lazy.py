@@ -34,12 +34,18 @@ def test_an_unknown_name_is_none() -> None:
         "methods.search_space",
         "auto.auto_settings",
         "datasets.benchmarks",
-        "graph.table_reading",
+        "graph.tables",
         "experiments.plan",
         "storage",
     ],
 )
 def test_what_is_declared_and_checked_needs_no_torch(module) -> None:
     script = f"import sys, gcnsl.{module}; print(sorted({{'torch', 'sklearn', 'optuna'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_package_alone_needs_nothing() -> None:
+    script = "import sys, gcnsl; print(sorted({'torch', 'pandas', 'numpy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,5 +1,4 @@
 import pickle
-import time
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -82,24 +81,18 @@ def test_a_search_stays_in_its_range(search, values, words) -> None:
         ({"lr": "fast"}, "lr('fast') must be a number > 0"),
         ({"lr": 0}, "lr(0) must be > 0"),
         ({"lr": True}, "lr(True) must be a number > 0"),
-        ({"lr": None}, "lr(None) must be a number > 0"),
         ({"lr": float("nan")}, "lr(nan) must be finite and > 0"),
         ({"lr": 10**400}, str(ArgumentError("lr", 10**400, "must be finite and > 0"))),
         ({"depth": 0}, "depth(0) must be from 1 to 64"),
         ({"depth": 2.0}, "depth(2.0) must be a whole number from 1 to 64"),
-        ({"width": 0}, "width(0) must be >= 1"),
         ({"width": 10**40}, f"width({10**40}) must be from 1 to 2147483647"),
         ({"width": "8"}, "width('8') must be a whole number >= 1"),
         ({"share": 1}, "share(1) must be >= 0 and < 1"),
         ({"share": "half"}, "share('half') must be a number >= 0 and < 1"),
         ({"share": np.array(["none"])}, "share(array(['none'], dtype='<U4')) must be a number >= 0 and < 1"),
         ({"norm": "column"}, "norm('column') must be one of none, row"),
-        ({"norm": None}, "norm(None) must be one of none, row"),
-        ({"norm": ["row"]}, "norm(['row']) must be one of none, row"),
         ({"loops": 1}, "loops(1) must be true or false"),
-        ({"loops": "yes"}, "loops('yes') must be true or false"),
         ({"powers": 3}, "powers(3) must be a list of whole numbers, such as [0, 1, 2]"),
-        ({"powers": "0,1"}, "powers('0,1') must be a list of whole numbers, such as [0, 1, 2]"),
         ({"powers": [0, 1.5]}, "powers(1.5) must be a whole number from 0 to 9"),
         ({"powers": [0, 10]}, "powers(10) must be from 0 to 9"),
         ({"speed": 3}, f"speed: {NO_OPTION}"),
@@ -117,30 +110,18 @@ def test_what_can_not_be_is_refused_in_one_sentence(values, message) -> None:
         assert str(refusal.value) == message
 
 
-def test_huge_numbers_are_refused_quickly() -> None:
-    began = time.perf_counter()
-    for values in ({"width": 10**40}, {"depth": 10**40}, {"powers": [10**40]}):
-        with pytest.raises(InputError):
-            Example(**values)
-    assert time.perf_counter() - began < 1
-
-
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
         ({"lr": np.float32(0.5)}, 0.5),
-        ({"lr": np.int64(2)}, 2.0),
         ({"lr": 1}, 1.0),
         ({"lr": Fraction(1, 2)}, 0.5),
         ({"depth": np.int16(3)}, 3),
         ({"share": "none"}, None),
-        ({"share": None}, None),
         ({"share": 0}, 0.0),
-        ({"norm": "none"}, "none"),
         ({"norm": np.str_("none")}, "none"),
         ({"loops": np.bool_(False)}, False),
         ({"powers": [2, np.int64(0)]}, (2, 0)),
-        ({"powers": ()}, ()),
     ],
 )
 def test_values_are_brought_into_one_form(values, expected) -> None:
@@ -150,14 +131,6 @@ def test_values_are_brought_into_one_form(values, expected) -> None:
         assert value == expected
         assert type(value) is type(expected)
         assert hash(made) == hash(Example(**{name: expected}))
-
-
-def test_a_change_leaves_the_original_alone() -> None:
-    before = Example(lr=0.5)
-    after = before.changed(depth=3)
-    assert (after.lr, after.depth) == (0.5, 3)
-    assert before == Example(lr=0.5)
-    assert before.changed() == before
 
 
 def test_a_subclass_may_have_rules_of_its_own_and_other_defaults() -> None:
@@ -181,16 +154,12 @@ def test_a_subclass_may_have_rules_of_its_own_and_other_defaults() -> None:
     ("text", "value"),
     [
         ("3", 3),
-        ("0.75", 0.75),
         ("1e-3", 0.001),
         ("true", True),
         ("[0, 1, 2]", [0, 1, 2]),
-        ("[]", []),
         ('"none"', "none"),
         ("none", "none"),
-        ("average", "average"),
         ("True", "True"),
-        ("0,1", "0,1"),
         ("", ""),
         ("1\nother = 2", "1\nother = 2"),
         ("9" * 5000, "9" * 5000),
@@ -206,16 +175,3 @@ def test_texts_are_read_as_toml_or_as_strings(text, value) -> None:
 @given(st.text())
 def test_any_text_is_read(text) -> None:
     assert list(read_assignments({"a": text})) == ["a"]
-
-
-@given(
-    st.one_of(
-        st.booleans(),
-        st.integers(-(2**62), 2**62),
-        st.floats(allow_nan=False, allow_infinity=False),
-        st.lists(st.integers(0, 99)),
-    )
-)
-def test_a_written_value_comes_back(value) -> None:
-    text = str(value).lower()
-    assert read_assignments({"a": text}) == {"a": value}

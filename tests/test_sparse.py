@@ -20,7 +20,6 @@ from gcnsl.sparse import (
     stored_parts,
     take_rows,
     to_scipy,
-    transposed,
     weighted_edges_sorted,
 )
 
@@ -62,22 +61,11 @@ def test_a_csr_tensor_is_not_copied() -> None:
     assert np.shares_memory(to_scipy(csr).data, csr.values().numpy())
 
 
-def test_a_gradient_does_not_hinder() -> None:
-    assert to_scipy(torch.ones(2, 2, requires_grad=True)).nnz == 4
-
-
 def test_arrays_that_torch_would_complain_about() -> None:
     array = np.arange(6.0).reshape(2, 3)
     array.flags.writeable = False
     assert as_tensor(array)[::1, :].tolist() == array.tolist()
     assert as_tensor(array[::-1]).tolist() == array[::-1].tolist()
-
-
-@given(matrices())
-def test_the_transpose(dense) -> None:
-    swapped = transposed(dense.to_sparse_csr())
-    assert swapped.layout == torch.sparse_csr
-    assert swapped.to_dense().equal(dense.T)
 
 
 @given(matrices(), st.data())
@@ -100,16 +88,6 @@ def test_parts_for_files(dense) -> None:
         again = from_parts(parts, "x", tuple(dense.shape))
         assert again.layout == x.layout
         assert again.to_dense().equal(dense)
-
-
-def test_parts_that_do_not_fit_together_are_refused() -> None:
-    parts = stored_parts(draw(6, 5, 0).to_sparse_csr(), "x")
-    with pytest.raises(RuntimeError):
-        from_parts(parts, "x", (7, 5))
-    with pytest.raises(RuntimeError):
-        from_parts(parts | {"x.column": parts["x.column"] + 5}, "x", (6, 5))
-    with pytest.raises(KeyError):
-        from_parts({}, "x", (6, 5))
 
 
 @pytest.mark.parametrize("self_loops", [True, False])
@@ -137,13 +115,6 @@ def test_edges_with_weights(self_loops, graph) -> None:
     index, values = weighted_edges_sorted(edges, weight, n, self_loops=self_loops)
     np.testing.assert_array_equal(index.T, np.argwhere(expected))
     np.testing.assert_array_equal(values, expected[tuple(index.numpy())])
-
-
-def test_of_duplicates_the_largest_weight_counts() -> None:
-    edges = torch.tensor([[0, 0, 1], [1, 1, 0]])
-    index, values = weighted_edges_sorted(edges, torch.tensor([2.0, 5.0, 1.0]), 2, self_loops=False)
-    assert index.tolist() == [[0, 1], [1, 0]]
-    assert values.tolist() == [5, 1]
 
 
 @given(matrices(), st.integers(1, 4))
@@ -221,20 +192,6 @@ def test_on_a_gpu() -> None:
     dense = draw(6, 5, 0).float()
     matrix = SparseMatrix(dense.to_sparse_csr()).to("cuda")
     assert torch.allclose((matrix @ torch.eye(5, device="cuda")).cpu(), dense)
-    assert transposed(dense.to_sparse_csr().cuda()).to_dense().cpu().equal(dense.T)
-
-
-@given(matrices(), st.integers(1, 20))
-def test_a_product_in_parts_is_the_same(dense, longest) -> None:
-    matrix, b = SparseMatrix(dense.to_sparse_csr()), torch.randn(dense.shape[1], 3, dtype=torch.double)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("gcnsl.sparse.LONGEST_PRODUCT", longest)
-        factor = b.clone().requires_grad_()
-        (matrix @ factor).square().sum().backward()
-        largest = int(dense.count_nonzero(dim=1).max())
-        assert all(len(block.values()) < longest + largest for block in matrix._blocks if len(block.values()))
-        assert torch.allclose(matrix @ b, dense @ b)
-    assert torch.allclose(factor.grad, 2 * dense.T @ dense @ b)
 
 
 @given(matrices())

@@ -1,6 +1,6 @@
 """Run many chains on valid graphs: inspect, train, save, load, predict, grow, explain, report, train again.
 
-    python bench/hostile/chains.py [--chains 2000] [--jobs 2] [--seed 0] [--record]
+    python bench/hostile/chains.py [--chains 2000] [--jobs 2] [--seed 0] [--minutes M] [--record]
     python bench/hostile/chains.py --only 137                      # one of them, with all that is known of it
     python bench/hostile/chains.py --strangers FOLDER              # real graphs, from their raw files
 
@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import multiprocessing
 import os
 import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chains", type=int, default=2000, help="how many (default: 2000)")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default: 2)")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no chain after so many minutes")
     parser.add_argument("--seed", type=int, default=0, help="of the first chain; the others follow (default: 0)")
     parser.add_argument("--only", type=int, metavar="SEED", help="run the chain of this seed")
     parser.add_argument("--strangers", type=Path, metavar="FOLDER", help="run chains on the real graphs in this folder")
@@ -55,7 +58,7 @@ def main() -> None:
         seeds = [options.only] if options.only is not None else range(options.seed, options.seed + options.chains)
         chains = map(make_chain, seeds)
     tally = Tally(console)
-    for chain, outcome in run_all(list(chains), options.jobs):
+    for chain, outcome in run_all(list(chains), options.jobs, time.time() + 60 * options.minutes):
         tally.add(chain, outcome, aloud=options.only is not None)
     tally.show()
     if options.record:
@@ -65,12 +68,18 @@ def main() -> None:
     sys.exit(bool(tally.wrong))
 
 
-def run_all(chains: list[Chain], jobs: int) -> Iterator[tuple[Chain, Outcome]]:
-    """Run chains, a few at a time, and yield each as soon as it has ended."""
-    with ThreadPoolExecutor(jobs) as pool:  # their steps are processes
-        ended = {pool.submit(run_chain, chain, real=chain.seed % REAL == REAL - 1): chain for chain in chains}
+def run_all(chains: list[Chain], jobs: int, until: float) -> Iterator[tuple[Chain, Outcome]]:
+    """Run chains, a few at a time, and yield each as soon as it has ended; none is begun later than ``until``."""
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        ended = {pool.submit(run_one, chain, until): chain for chain in chains}
         for future in track(as_completed(ended), total=len(ended), transient=True):
-            yield ended[future], future.result()
+            if (outcome := future.result()) is not None:
+                yield ended[future], outcome
+
+
+def run_one(chain: Chain, until: float) -> Outcome | None:
+    """Run a chain, unless it is too late to begin."""
+    return run_chain(chain, real=chain.seed % REAL == REAL - 1) if time.time() < until else None
 
 
 class Tally:

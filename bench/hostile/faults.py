@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import fcntl
 import json
+import multiprocessing
 import os
 import pty
 import random
@@ -27,7 +28,9 @@ import termios
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +75,7 @@ class Job:
 ONE = Job(
     "one method", f"train {GRAPH} --method gcn --set epochs=400 --set patience=400 --checkpoint-every 5 -o model", True
 )
-AUTO = Job("auto", f"train {GRAPH} --minutes 0.4 --quality fast -o model", False)
+AUTO = Job("auto", f"train {GRAPH} --minutes 0.15 --quality fast -o model", False)
 JOBS = (ONE, AUTO)
 
 
@@ -441,11 +444,41 @@ def cases(bench: Bench) -> dict[str, tuple[int, Callable[[], str]]]:
     return found
 
 
+_bench: Bench
+
+
+def _begin(cores: Queue[list[int]]) -> None:
+    """Begin a process that runs cases, on cores of its own."""
+    global _bench  # noqa: PLW0603 - it is this process's own
+    os.sched_setaffinity(0, cores.get())
+    _bench = Bench(random.Random())
+
+
+def run_one(group: str, number: int, seed: int) -> tuple[str, int, str, Counter[int]]:
+    """A case: its group and number, what is wrong with it, and the exit codes of what was disturbed."""
+    _bench.rng.seed(f"{seed} {group} {number}")
+    _bench.codes = Counter()
+    fault = cases(_bench)[group][1]()
+    return group, number, fault, _bench.codes
+
+
+def run_all(chosen: list[tuple[str, int]], seed: int, jobs: int) -> Iterator[tuple[str, int, str, Counter[int]]]:
+    """Run cases, a few at a time, and yield each as soon as it has ended."""
+    context = multiprocessing.get_context("spawn")
+    cores, all_cores = context.Queue(), sorted(os.sched_getaffinity(0))
+    for job in range(jobs):
+        cores.put([all_cores[(2 * job + k) % len(all_cores)] for k in range(2)])
+    with ProcessPoolExecutor(jobs, context, _begin, (cores,)) as pool:
+        for future in as_completed([pool.submit(run_one, *case, seed) for case in chosen]):
+            yield future.result()
+
+
 def main() -> None:
     """Run the program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="only groups whose name has this in it")
     parser.add_argument("--cases", type=int, help="how many cases of each group, at most")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time, each on two cores (default: 1)")
     parser.add_argument("--seed", type=int, default=0, help="of all moments")
     parser.add_argument("--record", action="store_true", help=f"write the figures to {RECORD.name}")
     options = parser.parse_args()
@@ -453,19 +486,17 @@ def main() -> None:
     console, began = Console(), time.monotonic()
     if _OWN_MOUNTS not in os.environ:
         _enter_own_namespace(console)
-    bench = Bench(random.Random(options.seed))
-    counts, codes, wrong = Counter[str](), dict[str, Counter[int]](), list[tuple[str, int, str]]()
-    for group, (count, run) in cases(bench).items():
-        if options.only not in group:
-            continue
-        codes[group] = bench.codes = Counter()
-        for number in track(range(min(count, options.cases or count)), group, transient=True):
-            bench.rng.seed(f"{options.seed} {group} {number}")
-            fault = run()
-            counts[group] += 1
-            if fault:
-                wrong.append((group, number, fault))
-                console.print(f"{group}, case {number}: {fault}", style="red", markup=False, highlight=False)
+    groups = {group: count for group, (count, _) in cases(Bench(random.Random())).items() if options.only in group}
+    chosen = [
+        (group, number) for group, count in groups.items() for number in range(min(count, options.cases or count))
+    ]
+    counts, codes = Counter(group for group, _ in chosen), {group: Counter[int]() for group in groups}
+    wrong = list[tuple[str, int, str]]()
+    for group, number, fault, ended in track(run_all(chosen, options.seed, options.jobs), "Cases", len(chosen)):
+        codes[group] += ended
+        if fault:
+            wrong.append((group, number, fault))
+            console.print(f"{group}, case {number}: {fault}", style="red", markup=False, highlight=False)
     table = Table("", "cases", "wrong", "exit codes when disturbed")
     for group, count in counts.items():
         told = ", ".join(f"{times} × {code}" for code, times in sorted(codes[group].items()))

@@ -8,8 +8,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gcnsl.errors import ArgumentError
+from gcnsl.errors import ArgumentError, InputError
 
 UNLABELLED = -1
 """The label of a node whose class is not known, as in scikit-learn's semi-supervised classifiers."""
@@ -18,6 +19,8 @@ EPSILON_BOUNDS: dict[str, Any] = {"least": 0.0, "most": 1.0}
 """The bounds of ε, which is a cosine."""
 LARGEST = 2**31 - 1
 """The largest whole number, unless a check says otherwise: torch fails on larger ones with an error of its own."""
+LARGEST_FLOAT = float(np.finfo(np.float32).max)
+"""Features and weights are stored as float32."""
 
 
 def did_you_mean(value: Any, choices: Iterable[str]) -> str:
@@ -26,6 +29,17 @@ def did_you_mean(value: Any, choices: Iterable[str]) -> str:
     inside = [choice for choice in known if len(wanted) > 1 and wanted in choice]
     near = difflib.get_close_matches(wanted, known, n=1) or inside
     return f"; did you mean {known[near[0]]}?" if near else ""
+
+
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """Anything array-like as a NumPy array; ``name`` is for the message if it is not."""
+    try:
+        if not hasattr(values, "detach"):
+            return np.asarray(values)
+        values = values.detach().cpu()  # a tensor
+        return np.asarray((values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy())
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{name} is not an array ({error}): give NumPy, torch or SciPy data") from error
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str], *, or_else: str = "") -> Any:

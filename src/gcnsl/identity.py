@@ -16,7 +16,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.files import digest
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph.edges import edge_parts
 from gcnsl.sparse import stored_parts
 from gcnsl.version import __version__
 

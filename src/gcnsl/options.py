@@ -96,14 +96,17 @@ def option(
     above: float | None = None,
     below: float | None = None,
     search: Search | None = None,
+    of_inputs: bool = False,
 ) -> Any:
     """Declare a field of :class:`Options`: its default, a sentence about it, the bounds of a number, and search range.
 
-    Without a search range, a search leaves the option as it is.
+    Without a search range, a search leaves the option as it is. One ``of_inputs`` says how a model's inputs are made,
+    so that its constructor does not take it.
     """
     bounds = {"least": least, "above": above, "most": most, "below": below}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
-    return field(default=default, metadata={"meaning": meaning, "bounds": given, "search": search})
+    metadata = {"meaning": meaning, "bounds": given, "search": search, "of_inputs": of_inputs}
+    return field(default=default, metadata=metadata)
 
 
 def redeclared(owner: type[Options], name: str, default: Any, **changes: Any) -> Any:

@@ -1,10 +1,14 @@
-"""Pictures as files. The format can be checked before any work is done."""
+"""Pictures and pages, which people look at; their endings can be checked before any work is done.
+
+A page is one file that needs no network. All share a style and a script for their tables.
+"""
 
 from __future__ import annotations
 
 import io
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +16,7 @@ from gcnsl.errors import ArgumentError
 from gcnsl.files import atomic_write
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -51,3 +56,24 @@ def save_picture(figure: Figure, path: str | os.PathLike[str]) -> Path:
         figure.savefig(content, format=path.suffix[1:].lower())
     atomic_write(path, content.getvalue())
     return path
+
+
+def check_page(path: str | os.PathLike[str]) -> Path:
+    """Return the path if browsers know by its ending that it is a page."""
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise ArgumentError("page", os.fspath(path), "must end in .html")
+    return Path(path)
+
+
+def find_template(package: str, name: str, **filters: Callable[..., Any]) -> Template:
+    """A template in the folder ``page`` of a package, which may include what is in the shared folder ``gcnsl/page``.
+
+    Values are escaped, ``tojson`` writes ``<`` so that it can't end a script, and an unknown name is an error.
+    """
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    files = ChoiceLoader([PackageLoader(package, "page"), PackageLoader("gcnsl", "page")])
+    pages = Environment(loader=files, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    pages.filters |= filters
+    pages.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
+    return pages.get_template(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -16,10 +15,6 @@ from torch_geometric.utils import add_remaining_self_loops, coalesce, degree, re
 
 SPARSE_SHARE = 0.15
 """Up to this share of nonzero entries, a sparse product is faster than a dense one."""
-
-LONGEST_PRODUCT = 1 << 21
-"""The number of entries above which a product is made in parts: one call of 10 million takes over a second, during
-which Ctrl-C is not answered."""
 
 _Pattern = tuple[Tensor, Tensor]
 """Row pointers and column indices."""
@@ -60,17 +55,6 @@ def from_scipy(matrix: sp.csr_array) -> Tensor:
     """A SciPy CSR matrix as a torch CSR tensor with 64-bit indices."""
     start, column = (as_tensor(part.astype(np.int64, copy=False)) for part in (matrix.indptr, matrix.indices))
     return csr_tensor(start, column, as_tensor(matrix.data), matrix.shape)
-
-
-def transposed(matrix: Tensor) -> Tensor:
-    """The transpose of a CSR tensor as another CSR tensor, because torch is slow with transposed views."""
-    n, d = matrix.shape
-    if matrix.device.type != "cpu":
-        swapped = matrix.to_sparse_csc()
-        return csr_tensor(swapped.ccol_indices(), swapped.row_indices(), swapped.values(), (d, n))
-    by_column = to_scipy(matrix).T.tocsr()
-    start, column, values = (as_tensor(part) for part in (by_column.indptr, by_column.indices, by_column.data))
-    return csr_tensor(start, column, values, (d, n))
 
 
 def slice_rows(x: Tensor, begin: int, end: int) -> Tensor:
@@ -155,9 +139,6 @@ class SparseMatrix:
         matrix: M as a torch CSR tensor.
     """
 
-    first_entry = 0
-    """If these are some rows of a larger matrix, the number of entries that are stored before them."""
-
     def __init__(self, matrix: Tensor) -> None:
         n, m = matrix.shape
         # MKL reads 32-bit indices: torch would convert others for every product
@@ -227,17 +208,12 @@ class SparseMatrix:
         return csr_tensor(*self._pattern, self.values, self.shape)
 
     @cached_property
-    def _blocks(self) -> list[Tensor]:
-        return _row_blocks(self.csr)
-
-    @cached_property
-    def _transposed_blocks(self) -> list[Tensor]:
-        values = self.values.index_select(0, self._order)
-        return _row_blocks(csr_tensor(*self._transposed_pattern, values, self.shape[::-1]))
+    def _transposed(self) -> Tensor:
+        return csr_tensor(*self._transposed_pattern, self.values.index_select(0, self._order), self.shape[::-1])
 
     def _copy(self, values: Tensor, pattern: _Pattern, transposed_pattern: _Pattern, order: Tensor) -> SparseMatrix:
         other = object.__new__(SparseMatrix)
-        other.shape, other.values, other.first_entry = self.shape, values, self.first_entry
+        other.shape, other.values = self.shape, values
         other._pattern, other._transposed_pattern, other._order = pattern, transposed_pattern, order
         return other
 
@@ -249,25 +225,11 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
         ctx.matrix = matrix
-        return _product(matrix._blocks, dense)
+        return matrix.csr @ dense
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
-        return _product(ctx.matrix._transposed_blocks, grad_outputs[0]), None
-
-
-def _row_blocks(matrix: Tensor) -> list[Tensor]:
-    """The matrix in one block, or on a CPU in several blocks of rows, each with few enough entries for a product."""
-    n, entries = len(matrix), len(matrix.values())
-    if entries <= LONGEST_PRODUCT or matrix.device.type != "cpu":
-        return [matrix]
-    first_entries = torch.arange(0, entries, LONGEST_PRODUCT, dtype=matrix.crow_indices().dtype)
-    bounds = torch.searchsorted(matrix.crow_indices(), first_entries).tolist()
-    return [slice_rows(matrix, a, b) for a, b in itertools.pairwise(dict.fromkeys([*bounds, n]))]
-
-
-def _product(blocks: list[Tensor], dense: Tensor) -> Tensor:
-    return blocks[0] @ dense if len(blocks) == 1 else torch.cat([block @ dense for block in blocks])
+        return ctx.matrix._transposed @ grad_outputs[0], None
 
 
 Matrix: TypeAlias = Tensor | SparseMatrix

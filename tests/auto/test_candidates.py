@@ -10,7 +10,7 @@ from gcnsl import from_arrays, synthetic
 from gcnsl.auto import candidates
 from gcnsl.auto.candidates import DEEP, FIXED, PER_ENTRY, TURNS, Candidate, FitCosts, Proposals, portfolio
 from gcnsl.methods import METHODS, find_method
-from gcnsl.methods.search_space import space_of, starts_of
+from gcnsl.methods.registry import space_of, starts_of
 from gcnsl.sparse import pairs_in_two_steps
 
 from .cases import fake_fit, small_problem

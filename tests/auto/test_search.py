@@ -11,7 +11,7 @@ from gcnsl.auto.search import Search, search
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import TrainingDiverged
 from gcnsl.methods import METHODS, find_method
-from gcnsl.methods.search_space import space_of
+from gcnsl.methods.registry import space_of
 from gcnsl.runs import jobs
 from gcnsl.runs.executor import ThisProcess
 

@@ -480,13 +480,14 @@ def _values(classifier: Any) -> dict[str, Any]:
 
 
 def interrupted_train(delay: float, *arguments: str) -> int:
-    """``gcnsl train`` with a Ctrl-C after so many seconds."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """``gcnsl train`` with a Ctrl-C after so many seconds; one that comes before the command has begun is lost."""
+    signal.signal(signal.SIGINT, lambda *_: None)
     timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
         return train(*arguments)
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         timer.cancel()
 
 

@@ -157,7 +157,7 @@ def train(*arguments: str) -> int:
     """``gcnsl train`` that also records the probabilities of the model just before it is saved."""
     import numpy as np
 
-    from gcnsl import NodeClassifier, cli
+    from gcnsl import NodeClassifier, __main__
 
     save = NodeClassifier.save
 
@@ -166,9 +166,9 @@ def train(*arguments: str) -> int:
         save(classifier, *args, **options)
 
     sys.argv = ["gcnsl", "train", *arguments]
-    with mock.patch.object(NodeClassifier, "save", recorded):
+    with mock.patch.object(NodeClassifier, "save", recorded), mock.patch.object(__main__, "_exit", sys.exit):
         try:
-            cli.main()
+            __main__.main()
         except SystemExit as stop:
             return int(stop.code or 0)
     return 0

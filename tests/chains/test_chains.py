@@ -1,6 +1,7 @@
 """Sixty chains, which together have every kind of column with every family of methods, and every other kind once.
 
-``bench/hostile/chains.py`` runs thousands, drawn at random.
+Twenty quick ones have every kind of column with every family, too. ``bench/hostile/chains.py`` runs thousands, drawn at
+random.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import pytest
 from .chain import FAMILIES, Chain, Outcome, make_chain, run_chain
 from .graphs import AMOUNTS, COLUMNS, EDGES, IDS, LABELS, MEMORY, NAMES, SHAPES, SPLITS, TABLES, grow, make_graph
 
-PER_FAMILY = 9
+PER_FAMILY, QUICK_PER_FAMILY = 9, 3
 ARRAYS = ("networkx", "networkx", "scipy", "scipy", "pyg", "pyg")
 
 
-def covering_chains() -> Iterator[Chain]:
-    """Nine chains for each family, which share all kinds of columns among them, and one for each kind of arrays."""
+def covering_chains(per_family: int, *, first: int = 0) -> Iterator[Chain]:
+    """So many chains for each family, which share all kinds of columns among them, and some for arrays."""
     columns = [*COLUMNS, "wide"]
     others = {
         "size": ("tiny", "tiny", "small"),
@@ -36,38 +37,44 @@ def covering_chains() -> Iterator[Chain]:
     }
     kinds = {respect: cycle(values) for respect, values in others.items()}
     for number, methods in enumerate(FAMILIES.values()):
-        for part, method in zip(range(PER_FAMILY), cycle(methods), strict=False):
+        for part, method in zip(range(per_family), cycle(methods), strict=False):
             own = {respect: next(values) for respect, values in kinds.items()}
-            own["columns"] = "|".join(columns[(part + number) % PER_FAMILY :: PER_FAMILY])
-            yield make_chain(100 * number + part, method=method, **own)
+            own["columns"] = "|".join(columns[(part + number) % per_family :: per_family])
+            yield make_chain(first + 100 * number + part, method=method, **own)
         own = {
             "size": next(kinds["size"]),
             "container": ARRAYS[number],
             "columns": ("sparse", "number|0 and 1")[number % 2],
         }
-        yield make_chain(1000 + number, method=methods[-1], **own)
+        if per_family == PER_FAMILY or number in (0, 3):
+            yield make_chain(first + 1000 + number, method=methods[-1], **own)
 
 
-CHAINS = list(covering_chains())
+CHAINS, QUICK = list(covering_chains(PER_FAMILY)), list(covering_chains(QUICK_PER_FAMILY, first=2000))
 
 
 @pytest.fixture(scope="module")
-def outcomes() -> Iterator[dict[int, Future[Outcome]]]:
-    """All chains, two at a time; their steps are processes."""
+def outcomes(request) -> Iterator[dict[int, Future[Outcome]]]:
+    """The chains that are asked for, two at a time; their steps are processes."""
+    chosen = [item.callspec.params["chain"] for item in request.session.items if "outcomes" in item.fixturenames]
     with ThreadPoolExecutor(2) as pool:
-        yield {chain.seed: pool.submit(run_chain, chain) for chain in CHAINS}
+        yield {chain.seed: pool.submit(run_chain, chain) for chain in chosen}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: f"{chain.seed}-{chain.method}-{chain.kinds['container']}")
+@pytest.mark.parametrize(
+    "chain",
+    [*QUICK, *(pytest.param(chain, marks=pytest.mark.slow) for chain in CHAINS)],
+    ids=lambda chain: f"{chain.seed}-{chain.method}-{chain.kinds['container']}",
+)
 def test_a_valid_graph_goes_all_the_way(outcomes, chain: Chain) -> None:
     assert outcomes[chain.seed].result().failures == []
 
 
 def test_the_chains_cover_every_kind() -> None:
-    assert len(CHAINS) == 60
-    pairs = {(kind, chain.kinds["family"]) for chain in CHAINS for kind in chain.kinds["columns"].split("|")}
-    assert {(kind, family) for kind in (*COLUMNS, "wide") for family in FAMILIES} <= pairs
+    assert (len(CHAINS), len(QUICK)) == (60, 20)
+    for chains in (CHAINS, QUICK):
+        pairs = {(kind, chain.kinds["family"]) for chain in chains for kind in chain.kinds["columns"].split("|")}
+        assert {(kind, family) for kind in (*COLUMNS, "wide") for family in FAMILIES} <= pairs
     met = {
         respect: {kind for chain in CHAINS for kind in chain.kinds[respect].split("|")} for respect in CHAINS[0].kinds
     }

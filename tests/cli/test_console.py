@@ -1,4 +1,3 @@
-import dataclasses
 import io
 import itertools
 from types import SimpleNamespace
@@ -8,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gcnsl.cli import console
-from gcnsl.cli.console import duration, epochs_shown, percent, print_in_parts, progress, runs_shown
+from gcnsl.cli.console import epochs_shown, print_in_parts, progress, runs_shown
 from gcnsl.training import Epoch
 
 from .cases import TRAIN
@@ -67,12 +66,6 @@ def test_a_long_training_is_announced_once(terminal, minutes, limit) -> None:
             assert terminal.getvalue().count("Time:") == (number >= 3)
     shown = f"Time: training takes about 7 min if no epoch improves from now on, and {limit}"
     assert shown in terminal.getvalue().replace("\n", " ")
-
-
-def test_slow_epochs_are_announced_after_the_first(terminal) -> None:
-    with epochs_shown(most=800, minutes=None, quiet=False) as show:
-        show(dataclasses.replace(epoch(1, remaining=200), seconds=30.0, seconds_left=6000.0))
-    assert "Time: training takes about 1.7 h if" in terminal.getvalue()
 
 
 def test_a_short_training_is_not_announced(terminal) -> None:
@@ -165,14 +158,6 @@ def test_without_a_terminal_a_line_now_and_then(monkeypatch) -> None:
     with progress("Working", 100, quiet=True) as bar:
         bar.update(completed=50, text="half")
     assert "Working" not in shown.getvalue()
-
-
-def test_durations_are_said_as_one_would() -> None:
-    assert [duration(seconds) for seconds in (4.4, 89, 120, 5000, 7200)] == ["4 s", "89 s", "2 min", "83 min", "2.0 h"]
-
-
-def test_percent() -> None:
-    assert [percent(share) for share in (0.1234, 1.0, None, float("nan"))] == ["12.3%", "100.0%", "–", "–"]
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -1,18 +1,15 @@
-import gzip
-import shutil
-
+import numpy as np
 import pytest
 import torch
-from torch_geometric.datasets import WikipediaNetwork
 from torch_geometric.utils import coalesce
 
-import gcnsl
 from gcnsl import InputError, load
 from gcnsl.datasets import NAMES
+from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.graph import edge_homophily
 from gcnsl.graph.masks import MASKS
 
-from .cases import COUNTS, DIRECTED
+from .cases import COUNTS, DIRECTED, GEOM_GCN
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -88,40 +85,37 @@ def test_public_split(data_root) -> None:
         assert data.train_mask.shape == (data.num_nodes, 1)
 
 
-def test_citeseer_nodes_without_anything_upstream(data_root) -> None:
-    data = load("citeseer", root=data_root)
-    empty = (data.x == 0).all(dim=1).nonzero().flatten().tolist()
-    assert empty == [2407, 2489, 2553, 2682, 2781, 2953, 3042, 3063, 3212, 3214, 3250, 3292, 3305, 3306, 3309]
-    assert data.y[empty].eq(0).all()
-    assert any("15 nodes" in note for note in data.notes)
+TRAIN_VAL_TEST = {
+    "cora": (1192, 796, 497),
+    "pubmed": (9463, 6310, 3944),
+    "cornell": (87, 59, 37),
+    "texas": (87, 59, 37),
+}
 
 
-def test_the_two_cornells_differ(data_root) -> None:
-    real, mixed, texas = (load(name, root=data_root) for name in ("cornell", "cornell-geomgcn", "texas"))
-    assert mixed.x.equal(texas.x)
-    assert mixed.y.equal(texas.y)
-    assert not real.x.equal(mixed.x)
-    assert torch.bincount(real.y).tolist() == [38, 16, 30, 82, 17]
+@pytest.mark.parametrize("name", GEOM_GCN)
+def test_geom_gcn_splits(name, data_root) -> None:
+    data = load(name, root=data_root, split="geom-gcn")
+    masks = torch.stack([data[part] for part in MASKS])
+    assert masks.shape == (3, data.num_nodes, 10)
+    assert masks.sum(dim=0).max() == 1, "disjoint"
+    if name in TRAIN_VAL_TEST:
+        assert tuple(masks[:, :, 0].sum(dim=1).tolist()) == TRAIN_VAL_TEST[name]
+    covered = masks.any(dim=0).sum(dim=0)
+    if name == "cora":
+        assert covered.tolist() == [2485] * 10
+    elif name == "citeseer":
+        assert covered.tolist() == [3327] * 4 + [2120] * 2 + [3327] * 4
+    else:
+        assert covered.tolist() == [data.num_nodes] * 10
 
 
-@pytest.mark.parametrize("name", ["chameleon"])
-def test_wikipedia_agrees_with_torch_geometric(name, data_root, tmp_path) -> None:
-    raw = tmp_path / name / "geom_gcn" / "raw"
-    raw.mkdir(parents=True)
-    source = data_root / "geom-gcn" / name
-    features = gzip.decompress((source / "out1_node_feature_label.txt.gz").read_bytes())
-    (raw / "out1_node_feature_label.txt").write_bytes(features)
-    shutil.copy(source / "out1_graph_edges.txt", raw)
-    for path in (data_root / "splits").glob(f"{name}_*"):
-        shutil.copy(path, raw)
-    theirs = WikipediaNetwork(str(tmp_path), name)[0]
-    ours = load(name, root=data_root, split="geom-gcn")
-    assert ours.x.equal(theirs.x)
-    assert ours.y.equal(theirs.y)
-    assert ours.edge_index.equal(gcnsl.from_data(theirs).edge_index)
+@pytest.mark.parametrize("name", ["minesweeper", "chameleon-filtered", "squirrel-filtered"])
+def test_stored_splits(name, data_root) -> None:
+    data = load(name, root=data_root, split="stored")
+    (path,) = BENCHMARKS[name].paths
+    file = np.load(data_root / path)
     for part in MASKS:
-        assert ours[part].equal(theirs[part])
-
-
-def test_every_named_graph_is_counted_here() -> None:
-    assert set(COUNTS) | {"debian"} == set(NAMES)
+        assert data[part].shape == (data.num_nodes, 10)
+        np.testing.assert_array_equal(data[part].T, file[f"{part}s"])
+    assert (torch.stack([data[part] for part in MASKS]).sum(dim=0) == 1).all()

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from gcnsl.datasets.synthetic_graphs import Groups, attach, draw_classes, draw_edges, synthetic
+from gcnsl.datasets.synthetic_graphs import Groups, attach, draw_classes, synthetic
 from gcnsl.errors import InputError
 from gcnsl.graph import edge_homophily
 
@@ -38,37 +38,12 @@ def test_homophily_and_degree_are_what_was_asked_for(n, h, classes, degree, seed
     assert sizes.max() - sizes.min() <= 1
 
 
-@pytest.mark.parametrize("h", [0.0, 1 / 3, 1.0])
-def test_homophily_is_exact_up_to_one_edge(h):
-    data = synthetic(700, h, 3, 7.3)
-    edges = data.num_edges // 2
-    assert edges == round(700 * 7.3 / 2)
-    assert edge_homophily(data.edge_index, data.y) == round(h * edges) / edges
-
-
 @pytest.mark.parametrize(("n", "h", "classes", "degree"), [(20, 1.0, 2, 8.0), (12, 0.0, 6, 9.0), (60, 0.5, 20, 3.5)])
 def test_a_nearly_full_graph_is_still_simple_and_exact(n, h, classes, degree):
     data = synthetic(n, h, classes, degree, classes)
     edges = round(n * degree / 2)
     assert data.num_edges == 2 * edges
     assert edge_homophily(data.edge_index, data.y) == round(h * edges) / edges
-
-
-def test_cross_class_edges_favour_no_class():
-    data = synthetic(6000, 0.2, 4, 10.0)
-    source, target = data.y[data.edge_index]
-    counts = torch.zeros(4, 4).index_put_((source, target), torch.tensor(1.0), accumulate=True)
-    across = counts[~torch.eye(4, dtype=torch.bool)]
-    assert across == pytest.approx(float(across.mean()), rel=0.05)
-
-
-def test_mixed_edges_are_spread_over_the_nodes_arrival():
-    data = synthetic(4000, 0.3, 4, 10.0)
-    latest = data.edge_index.max(dim=0).values
-    agree = (data.y[data.edge_index[0]] == data.y[data.edge_index[1]]).double()
-    for quarter in range(4):
-        arrived = (latest >= quarter * 1000) & (latest < (quarter + 1) * 1000)
-        assert float(agree[arrived].mean()) == pytest.approx(0.3, abs=0.04)
 
 
 def attach_one_by_one(y, source, wanted, draw):
@@ -119,12 +94,6 @@ def test_same_seed_same_bits_and_other_seed_other_graph():
     assert fingerprint(synthetic(500, seed=3)) != fingerprint(synthetic(500, seed=4))
 
 
-def test_features_do_not_depend_on_the_dial():
-    """A sweep over h compares graphs of one kind: the words' statistics stay."""
-    low, high = (synthetic(4000, h, signal=0.25, seed=1).x.mean(dim=0) for h in (0.0, 1.0))
-    torch.testing.assert_close(low, high, atol=0.03, rtol=0)
-
-
 def accuracy_of_words(signal):
     data = synthetic(2000, 0.5, 5, 4.0, signal=signal)
     x, y = data.x.numpy(), data.y.numpy()
@@ -139,52 +108,15 @@ def test_words_tell_the_class_as_far_as_signal_says():
     assert accuracy_of_words(1.0) > 0.99
 
 
-def test_words_are_zero_or_one_and_every_node_has_some():
-    x = synthetic(400, features=50).x
-    assert set(x.unique().tolist()) == {0.0, 1.0}
-    assert x.shape == (400, 50)
-    assert x.sum(dim=1).min() >= 1
-    assert x.sum(dim=1).max() <= 8
-    assert (x.sum(dim=0) > 0).all()
-
-
-@pytest.mark.parametrize("classes", [2, 3, 7, 16])
-def test_with_full_signal_a_node_uses_only_the_words_of_its_class(classes):
-    data = synthetic(600, 0.5, classes, 4.0, 16, signal=1.0)
-    for c in range(classes):
-        used = torch.nonzero(data.x[data.y == c].sum(dim=0)).flatten()
-        assert (used * classes // 16 == c).all()
-
-
-def test_degree_below_two_leaves_some_nodes_alone():
-    data = synthetic(1000, 0.5, 5, 0.5)
-    assert data.num_edges == 500
-    assert data.has_isolated_nodes()
-
-
-def test_edges_are_sorted_and_each_once():
-    rng = np.random.default_rng(0)
-    y = draw_classes(rng, 500, 5)
-    edges = draw_edges(rng, y, 0.4, 6.0)
-    assert (edges[0] < edges[1]).all()
-    assert (np.diff(edges[0] * 500 + edges[1]) > 0).all()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"n": 9}, r"n\(9\) must be >= 10: there are 5 classes of at least two nodes"),
-        ({"n": 10.5}, r"n\(10.5\) must be a whole number"),
         ({"h": -0.1}, r"h\(-0.1\) must be >= 0 and <= 1"),
         ({"h": 1.01}, r"h\(1.01\) must be >= 0 and <= 1"),
-        ({"h": math.nan}, r"h\(nan\) must be finite and >= 0 and <= 1"),
-        ({"h": "0.5"}, r"h\('0.5'\) must be a number"),
         ({"classes": 1}, r"classes\(1\) must be >= 2"),
-        ({"classes": True}, r"classes\(True\) must be a whole number"),
         ({"degree": 0}, r"degree\(0\) must be > 0"),
-        ({"degree": math.inf}, r"degree\(inf\) must be finite and > 0 and < 1000"),
         ({"features": 4}, r"features\(4\) must be >= 5: every class needs a word"),
-        ({"seed": -1}, r"seed\(-1\) must be from 0 to 4294967295"),
         ({"signal": 2.0}, r"signal\(2.0\) must be >= 0 and <= 1"),
         (
             {"n": 100, "classes": 20, "h": 1.0, "features": 20},

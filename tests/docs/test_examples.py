@@ -15,7 +15,13 @@ from .pages import PAGES, ROOT, blocks_of, commands_in, name_of, text_of
 
 RECIPES = ROOT / "CONTRIBUTING.md"
 """Its blocks are followed by ``test_recipes``."""
-EXAMPLES = [page for page in PAGES if page != RECIPES and any(not block.needs for block in blocks_of(page))]
+SLOW = ("docs/clusters.md", "docs/tutorials/reproducing-the-paper.md")
+"""Pages whose commands start processes or fit many models."""
+EXAMPLES = [
+    pytest.param(page, marks=[pytest.mark.slow] * (name_of(page) in SLOW), id=name_of(page))
+    for page in PAGES
+    if page != RECIPES and any(not block.needs for block in blocks_of(page))
+]
 NOT_RUN = {
     "docs/clusters.md": [
         "a Dask scheduler at that address",
@@ -27,7 +33,6 @@ NOT_RUN = {
     "docs/debian.md": ["Debian's index"],
     "docs/hostile.md": ["a checkout and much time"] * 3,
     "docs/how-to/gpus.md": ["a GPU"] * 2,
-    "docs/how-to/many-processes.md": ["several processes", "several machines", "SLURM"],
     "docs/tutorials/reproducing-the-paper.md": ["a GPU"],
 }
 """What blocks need that are shown and not run."""
@@ -53,7 +58,7 @@ def test_all_commands_are_shown() -> None:
 
 
 @pytest.mark.usefixtures("folder", "quick", "single_thread")
-@pytest.mark.parametrize("page", EXAMPLES, ids=name_of)
+@pytest.mark.parametrize("page", EXAMPLES)
 def test_a_page_can_be_followed(page, request, monkeypatch, capsys) -> None:
     monkeypatch.setattr(cli.console.out, "width", 100)
     if FACEBOOK in text_of(page):

@@ -9,24 +9,14 @@ import typer
 
 from gcnsl import cli
 
-from ..test_architecture import ROOMS
 from .pages import PAGES, ROOT, name_of, text_of
 
 
-def test_the_readme_is_one_page() -> None:
-    assert len(text_of(ROOT / "README.md").splitlines()) <= 150
-
-
-def test_the_rooms_are_listed_in_their_order() -> None:
-    section = text_of(ROOT / "docs" / "architecture.md").partition("## The rooms")[2].partition("\n## ")[0]
-    assert tuple(re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)) == ROOMS
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_file_that_a_page_names_exists(page) -> None:
-    text = text_of(page).partition("## Add a method")[0]  # recipes make files
-    for name in re.findall(r"`((?:src|tests|bench|tools|docs|results)/[\w./-]*)`", text):
-        assert (ROOT / name).exists(), name
+def test_files_that_pages_name_exist() -> None:
+    for page in PAGES:
+        text = text_of(page).partition("## Add a method")[0]  # recipes make files
+        for name in re.findall(r"`((?:src|tests|bench|tools|docs|results)/[\w./-]*)`", text):
+            assert (ROOT / name).exists(), f"{name} in {name_of(page)}"
 
 
 def test_public_names_are_those_of_the_modules() -> None:
@@ -54,7 +44,7 @@ def test_an_option_that_a_page_names_exists() -> None:
     commands = typer.main.get_command(cli.app).commands.values()
     known = {name for command in commands for parameter in command.params for name in parameter.opts}
     others = {"--help", "--version", "--debug", "--nthreads", "--nworkers", "--full", "--release"}
-    others |= {"--ntasks-per-node", "--ranks", "--cases", "--record"}
+    others |= {"--cases", "--record"}
     for page in PAGES:
         inline = re.findall(r"`([^`]*--[^`]*)`", re.sub(r"^```.*?^```$", "", text_of(page), flags=re.M | re.S))
         named = {option for code in inline for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", code)}

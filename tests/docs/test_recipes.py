@@ -66,6 +66,7 @@ def follow(checkout: Path, path: str, language: str, code: str) -> str:
     return ""
 
 
+@pytest.mark.slow
 def test_recipes_lead_to_what_they_say(checkout) -> None:
     tests = ["tests/test_architecture.py", "tests/methods/test_laws.py"]
     assert RECIPES.keys() == PRINTED.keys()

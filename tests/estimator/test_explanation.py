@@ -12,7 +12,7 @@ from gcnsl.estimator.explanation import Tally, explain, explained_member, find_n
 from gcnsl.estimator.reasons import attribute_features
 from gcnsl.nn import MLP
 from gcnsl.plain.boosted_trees import BoostedTrees
-from gcnsl.plain.label_propagation import LabelPropagation
+from gcnsl.plain.class_votes import LabelPropagation
 from gcnsl.training import History
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from gcnsl import InputError, from_arrays
 from gcnsl.estimator.grown_graph import first_change, in_training_order
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph.edges import edge_parts
 
 from .cases import EDGES, TRUTH, N, X, fitted
 

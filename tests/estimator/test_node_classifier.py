@@ -13,7 +13,7 @@ from gcnsl import InputError, NodeClassifier, from_tables, synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.estimator.explanation import explain
 from gcnsl.graph import ColumnEncoder, from_arrays
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph.edges import edge_parts
 from gcnsl.methods import ALIASES, METHODS
 from gcnsl.structure.structural_features import FEATURE_NAMES
 

@@ -31,7 +31,7 @@ from gcnsl.experiments.run import (
 )
 from gcnsl.graph import split_masks
 from gcnsl.methods import METHODS, Method, Prepared, fit, prepare
-from gcnsl.methods.search_space import space_of
+from gcnsl.methods.registry import space_of
 from gcnsl.runs.executor import ThisProcess
 
 from ..runs.fake_executor import FakeExecutor

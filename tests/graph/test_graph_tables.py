@@ -1,7 +1,6 @@
 import contextlib
 import warnings
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -26,24 +25,10 @@ def check_small_graph(data) -> None:
     assert data.edge_index.tolist() == [[0, 1, 2, 3], [1, 0, 3, 2]]
 
 
-def test_csv(write) -> None:
-    check_small_graph(from_tables(write("n.csv", NODES), write("e.csv", EDGES)))
-
-
-def test_columns_may_come_in_any_order(write) -> None:
-    nodes = "age,label,height,id\n1,red,1.5,ann\n2,blue,2.5,bob\n3,,3.5,007\n4,red,4.5,7\n"
-    edges = "weight,target,source\n1,bob,ann\n2,ann,bob\n3,007,7\n"
-    check_small_graph(from_tables(write("n.csv", nodes), write("e.csv", edges)))
-
-
-def test_ids_are_the_first_column_that_is_no_row_number(write) -> None:
-    nodes = "__index_level_0__,name,age,height,label\n0,ann,1,1.5,red\n1,bob,2,2.5,blue\n2,007,3,3.5,\n3,7,4,4.5,red\n"
-    check_small_graph(from_tables(write("n.csv", nodes), write("e.csv", EDGES)))
-
-
-def test_gzipped_and_tab_separated(write) -> None:
-    tabs = EDGES.replace(",", "\t")
-    check_small_graph(from_tables(write("n.csv.gz", NODES), write("e.tsv", tabs)))
+def test_gzipped_tab_separated_and_in_any_order(write) -> None:
+    nodes = "__index_level_0__,name,age,label,height\n0,ann,1,red,1.5\n1,bob,2,blue,2.5\n2,007,3,,3.5\n3,7,4,red,4.5\n"
+    edges = "weight,target,source\n1,bob,ann\n2,ann,bob\n3,007,7\n".replace(",", "\t")
+    check_small_graph(from_tables(write("n.csv.gz", nodes), write("e.tsv", edges)))
 
 
 def test_parquet_frames_and_arrow(write, tmp_path) -> None:
@@ -53,16 +38,10 @@ def test_parquet_frames_and_arrow(write, tmp_path) -> None:
     edges.to_parquet(tmp_path / "e.parquet")
     check_small_graph(from_tables(tmp_path / "n.parquet", str(tmp_path / "e.parquet")))
     check_small_graph(from_tables(nodes, edges))
+    shuffled = pa.Table.from_pandas(nodes.sample(frac=1, random_state=0))
+    assert from_tables(shuffled, edges).feature_names == ["age", "height"], "row numbers are no feature"
     check_small_graph(from_tables(pa.Table.from_pandas(nodes), pa.Table.from_pandas(edges)))
     check_small_graph(from_tables(nodes.astype({"id": "category"}), edges.astype("category")))
-
-
-def test_row_numbers_that_pandas_leaves_in_a_table_are_no_feature(write, tmp_path) -> None:
-    nodes = pd.read_csv(write("n.csv", NODES), dtype={"id": str}).sample(frac=1, random_state=0)
-    edges = pd.read_csv(write("e.csv", EDGES), dtype=str)
-    nodes.to_parquet(tmp_path / "n.parquet")
-    for source in (tmp_path / "n.parquet", pa.Table.from_pandas(nodes)):
-        assert from_tables(source, edges).feature_names == ["age", "height"]
 
 
 def test_columns_by_name_and_position(write) -> None:
@@ -72,23 +51,6 @@ def test_columns_by_name_and_position(write) -> None:
     assert data.feature_names == ["a", "b"]
     assert data.edge_index.tolist() == [[0, 1], [1, 0]]
     assert from_tables(nodes, edges, features=["b"], label="kind").feature_names == ["b"]
-
-
-@pytest.mark.filterwarnings("ignore::gcnsl.graph.labels.UnknownLabelsWarning")
-def test_label_types() -> None:
-    edges = pd.DataFrame({"source": [1], "target": [2]})
-    for labels, y, names in [
-        ([3, 1, -1], [1, 0, -1], [1, 3]),
-        ([3.0, np.nan, 1.0], [1, -1, 0], [1, 3]),
-        ([10, 9, 10], [1, 0, 1], [9, 10]),
-        (["10", "9", None], [0, 1, -1], ["10", "9"]),
-        ([True, False, None], [1, 0, -1], [False, True]),
-        (["x", "-1", "y"], [0, -1, 1], ["x", "y"]),
-        ([None, None, None], [-1, -1, -1], []),
-    ]:
-        data = from_tables(pd.DataFrame({"id": [1, 2, 3], "f": [0, 0, 1], "label": labels}), edges)
-        assert data.y.tolist() == y
-        assert data.class_names == names
 
 
 def test_split_column(write) -> None:
@@ -261,15 +223,6 @@ def test_the_encoder_learns_from_training_rows() -> None:
     assert [name for name in data.feature_names if name.startswith("colour")] == ["colour=red"]
 
 
-def test_digits_that_were_text_in_training_stay_text(write) -> None:
-    edges = write("e.csv", "source,target\n1,2\n")
-    nodes = write("n.csv", "id,zip\n" + "".join(f"{i},{code}\n" for i, code in enumerate(["007", "7", "x"] * 3)))
-    data = from_tables(nodes, edges)
-    assert data.feature_names == ["zip=007", "zip=7", "zip=x"]
-    digits = write("digits.csv", "id,zip\n1,007\n2,7\n")
-    assert from_tables(digits, edges, encoder=data.encoder).x.tolist() == [[1, 0, 0], [0, 1, 0]]
-
-
 def test_a_model_reads_its_own_columns_only(write) -> None:
     encoder = from_tables(PETS, MEETINGS).encoder
     more = from_tables(PETS.assign(age=1, name="x"), MEETINGS, encoder=encoder)
@@ -305,6 +258,15 @@ def test_a_split_of_rows_without_labels_is_named_by_row_and_column() -> None:
         from_tables(nodes, edges, split="fold")
     with pytest.raises(InputError, match="nodes has a split in column 'fold' but no labels"):
         from_tables(nodes.drop(columns="label"), edges, split="fold")
+
+
+def test_digits_that_were_text_in_training_stay_text(write) -> None:
+    edges = write("e.csv", "source,target\n1,2\n")
+    nodes = write("n.csv", "id,zip\n" + "".join(f"{i},{code}\n" for i, code in enumerate(["007", "7", "x"] * 3)))
+    data = from_tables(nodes, edges)
+    assert data.feature_names == ["zip=007", "zip=7", "zip=x"]
+    digits = write("digits.csv", "id,zip\n1,007\n2,7\n")
+    assert from_tables(digits, edges, encoder=data.encoder).x.tolist() == [[1, 0, 0], [0, 1, 0]]
 
 
 def test_a_fold_may_be_an_empty_text() -> None:

@@ -1,11 +1,16 @@
+import warnings
+from typing import Any
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 
-from gcnsl import InputError, from_arrays
+from gcnsl import InputError, from_arrays, from_tables
 from gcnsl.graph import encode_labels, read_labels
-from gcnsl.graph.labels import number_classes, unknown_in_words
+from gcnsl.graph.labels import UNKNOWN, UnknownLabelsWarning, number_classes, read_label_column, unknown_in_words
+from gcnsl.graph.tables import Table
 
 from .cases import EDGES, X, Y
 
@@ -46,20 +51,6 @@ def test_labels_of_any_kind_are_numbered_and_classes_keep_their_kind(kind) -> No
     assert [str(value) for value in values[labelled]] in ([str(classes[c]) for c in (1, 0, 1)], ["15.0", "5.0", "15.0"])
 
 
-@pytest.mark.parametrize("kind", sorted(LABELS.keys() - {"integers", "torch"}))
-def test_a_graph_has_the_same_numbers(kind) -> None:
-    y, classes = LABELS[kind]
-    data = from_arrays(X, EDGES, y)
-    assert data.y.tolist() == [1, -1, 0, 1]
-    assert data.class_names == list(classes)
-
-
-def test_booleans() -> None:
-    numbers, classes = encode_labels([True, False, True])
-    assert numbers.tolist() == [1, 0, 1]
-    assert classes.tolist() == [False, True]
-
-
 @pytest.mark.parametrize(
     ("y", "message"),
     [
@@ -80,25 +71,6 @@ def test_booleans() -> None:
 def test_labels_that_cannot_be_encoded(y, message) -> None:
     with pytest.raises(InputError, match=message):
         encode_labels(y)
-
-
-@pytest.mark.parametrize(
-    ("y", "numbers", "classes"),
-    [
-        ([1, -1, 0, 2], [1, -1, 0, 2], [0, 1, 2]),
-        ([1, 2, 1, 2], [0, 1, 0, 1], [1, 2]),
-        ([1_000_000, -2, -1, -2], [1, 0, -1, 0], [-2, 1_000_000]),
-        ([1.0, float("nan"), 3.0, 1.0], [0, -1, 1, 0], [1, 3]),
-        ([0.5, float("nan"), 3.0, 0.5], [0, -1, 1, 0], [0.5, 3.0]),
-        (np.array([7, -1, None, 5], dtype=object), [1, -1, -1, 0], [5, 7]),
-        (np.array([2, "a", None, 1], dtype=object), [1, 2, -1, 0], ["1", "2", "a"]),
-        ([True, False, True, False], [1, 0, 1, 0], [False, True]),
-    ],
-)
-def test_a_graph_keeps_the_classes_as_they_are_and_has_no_others(y, numbers, classes) -> None:
-    data = from_arrays(X, EDGES, y)
-    assert (data.y.tolist(), data.class_names) == (numbers, classes)
-    assert [type(c) for c in data.class_names] == [type(c) for c in classes]
 
 
 @pytest.mark.parametrize("y", [[1, -1, 1, -1], [1.0, -1.0, None, -1.0], np.array(["1", "-1", "-1", ""])])
@@ -150,3 +122,106 @@ def test_bad_labels_are_named(arguments, message) -> None:
 def test_labels_that_no_file_can_keep_are_refused(labels) -> None:
     with pytest.raises(InputError, match=r"y holds .*: a class must be a number, a truth value or text; convert it"):
         number_classes(labels)
+
+
+ONE_EDGE = pd.DataFrame({"source": [1], "target": [2]})
+LARGE = 2**62 + 1
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::gcnsl.graph.labels.UnknownLabelsWarning")
+
+
+def classes(values, unknown=None) -> tuple[list[Any], list[int]]:
+    found = read_label_column(Table(pa.table({"label": values}), "nodes"), "label", unknown)
+    return found.classes.tolist(), found.numbers.tolist()
+
+
+def classes_in_csv(write, values, unknown=None) -> tuple[list[Any], list[int]]:
+    nodes = write("n.csv", "id,f,label\n" + "".join(f"{i},{i},{value}\n" for i, value in enumerate(values)))
+    data = from_tables(nodes, ONE_EDGE, unknown=unknown)
+    return data.class_names, data.y.tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "names", "y"),
+    [
+        (["10", "9", "-1"], [9, 10], [1, 0, -1]),
+        (["007", "7", ""], ["007", "7"], [0, 1, -1]),
+        (["1.0", "2.0", ""], [1, 2], [0, 1, -1]),
+        (["1", "2.0", "NA"], [1, 2], [0, 1, -1]),
+        (["0.5", "2", "0.50"], [0.5, 2.0], [0, 1, 0]),
+        (["1", "-1", ""], [-1, 1], [1, 0, -1]),
+        ([str(LARGE), str(LARGE + 1), "-1"], [LARGE, LARGE + 1], [0, 1, -1]),
+        ([str(10**20), str(10**20 + 1), ""], [str(10**20), str(10**20 + 1)], [0, 1, -1]),
+        (["1e5", "2e5", ""], ["1e5", "2e5"], [0, 1, -1]),
+        (["True", "False", ""], [False, True], [1, 0, -1]),
+        (["true", "false", ""], ["false", "true"], [1, 0, -1]),
+    ],
+)
+def test_a_text_file_has_numbers_where_they_are_written_as_such(write, values, names, y) -> None:
+    assert classes_in_csv(write, values) == (names, y)
+
+
+@pytest.mark.parametrize("unknown", ["", *UNKNOWN])
+def test_the_same_labels_are_unknown_in_every_source(write, unknown) -> None:
+    expected = ["a", "b"], [0, 1, -1]
+    assert classes(["a", "b", unknown]) == expected
+    assert classes_in_csv(write, ["a", "b", unknown]) == expected
+    assert read_labels(["a", "b", unknown])[1].tolist() == [True, True, False]
+
+
+def test_other_labels_can_be_unknown(write) -> None:
+    assert classes([1, 2, 0], [0]) == ([1, 2], [0, 1, -1])
+    assert classes([1.0, 2.0, 0.0, None], ["0"]) == ([1, 2], [0, 1, -1, -1])
+    assert classes_in_csv(write, [1, 2, "?"], ["?"]) == ([1, 2], [0, 1, -1])
+    assert classes_in_csv(write, ["NA", "null", "", "-1"], []) == (["-1", "NA", "null"], [1, 2, -1, 0])
+    assert classes(["NA", "null", "", "-1"], []) == (["-1", "NA", "null"], [1, 2, -1, 0])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a", "a"], r"nodes: column 'label' has only one class \('a'\)"),
+        (
+            ["a", "NA", "a"],
+            r"has only one class \('a'\), and 1 with 'NA' count as unknown: label nodes of at least two",
+        ),
+        (["a", "a\0", "b"], r"^nodes, row 2, column 'label' is 'a\\x00': a class can't have broken characters"),
+        ([2.0, None, float("inf")], r"^nodes, row 3, column 'label' is inf: "),
+        (
+            [i + 0.5 for i in range(60)],
+            r"^nodes, column 'label': 60 different numbers among 60 labels, .* predicts classes",
+        ),
+        ([[1], [2]], "nodes: column 'label' can't be used as the label"),
+    ],
+)
+def test_bad_labels_of_a_column_are_named(values, message) -> None:
+    with pytest.raises(InputError, match=message):
+        classes(values)
+
+
+def test_many_unknown_labels_are_said_aloud(write) -> None:
+    with pytest.warns(UnknownLabelsWarning, match="^2 rows have the label NA, which counts as unknown: unknown="):
+        classes_in_csv(write, ["a", "NA", "b", "NA"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert classes_in_csv(write, ["a", "NA", "b", "NA"], []) == (["NA", "a", "b"], [1, 0, 2, 0])
+        classes_in_csv(write, ["a", "b"] * 200 + ["NA"])
+
+
+@pytest.mark.parametrize(
+    ("values", "names", "y"),
+    [
+        (["b", "a", "b"], ["a", "b"], [1, 0, 1]),
+        ([10, 9, -1], [9, 10], [1, 0, -1]),
+        (["10", "9", "-1"], ["10", "9"], [0, 1, -1]),
+        (["007", "7", None], ["007", "7"], [0, 1, -1]),
+        ([1.0, 2.0, np.nan], [1, 2], [0, 1, -1]),
+        ([LARGE, LARGE + 1, None], [LARGE, LARGE + 1], [0, 1, -1]),
+        (pa.array([2**64 - 1, 5, None], pa.uint64()), [5, 2**64 - 1], [1, 0, -1]),
+        ([True, False, None], [False, True], [1, 0, -1]),
+        (pa.array(pd.Categorical(["b", None, "a"])), ["a", "b"], [1, -1, 0]),
+    ],
+)
+def test_classes_keep_their_meaning(values, names, y) -> None:
+    assert classes(values) == (names, y)

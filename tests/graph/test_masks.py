@@ -1,9 +1,14 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.data import Data
 
 from gcnsl import InputError, from_arrays
+from gcnsl.datasets import with_folds, with_random_split
 from gcnsl.graph import GraphWarning, draw_validation, split_count, split_masks
+from gcnsl.graph.masks import MASKS, draw_folds, fold_masks, random_masks, with_validation
 
 from .cases import EDGES, X, Y
 
@@ -30,11 +35,6 @@ def test_bad_masks_are_named(arguments, message) -> None:
         from_arrays(**{"x": X, "edge_index": EDGES, "y": Y, **arguments})
 
 
-def test_a_class_that_no_run_trains_on() -> None:
-    with pytest.warns(GraphWarning, match="class 1 has no training node in any run"):
-        from_arrays(X, EDGES, Y, train_mask=[[1, 1], [0, 0], [0, 0], [0, 0]])
-
-
 @pytest.fixture
 def data():
     """Two runs, the second without test nodes."""
@@ -53,12 +53,6 @@ def test_the_masks_of_a_run(data) -> None:
     data.update({f"{part}_mask": mask for part, mask in masks.items()})
     assert split_count(data) == 1
     assert all(mask.equal(masks[part]) for part, mask in split_masks(data, 0).items()), "masks of one dimension"
-
-
-def test_the_number_of_splits(data) -> None:
-    assert split_count(data) == 2
-    assert split_count(from_arrays(X, EDGES, Y)) == 0
-    assert split_count(from_arrays(X, EDGES, Y, test_mask=np.ones((4, 3), dtype=bool) & [[1], [1], [1], [0]])) == 3
 
 
 def test_a_part_that_is_not_needed_may_be_missing(data) -> None:
@@ -102,3 +96,80 @@ def test_masks_that_cannot_be_written_to_are_copied() -> None:
     mask = np.array([True, True, False, False])
     mask.setflags(write=False)
     assert from_arrays(X, EDGES, Y, train_mask=mask).train_mask[:, 0].tolist() == mask.tolist()
+
+
+def test_random_splits_are_stratified_and_stable() -> None:
+    y = torch.tensor([0] * 100 + [1] * 25 + [2] + [-1] * 10)
+    masks = random_masks(y, runs=3, seed=7)
+    assert [[int(masks[part][y == c, 0].sum()) for part in MASKS] for c in range(3)] == [
+        [48, 32, 20],
+        [12, 8, 5],
+        [1, 0, 0],
+    ]
+    assert not any(mask[y == -1].any() for mask in masks.values())
+    more = random_masks(y, runs=5, seed=7)
+    assert more["train_mask"][:, :3].equal(masks["train_mask"])
+    assert not more["train_mask"][:, 0].equal(more["train_mask"][:, 1])
+    assert not random_masks(y, runs=1, seed=8)["train_mask"][:, 0].equal(masks["train_mask"][:, 0])
+
+
+@given(st.lists(st.integers(-1, 3), min_size=12, max_size=60), st.integers(2, 4), st.integers(0, 99))
+def test_every_labelled_node_is_tested_once_in_cross_validation(labels, count, seed) -> None:
+    y = torch.tensor([0, 1, 0, 1, 0, 1, 0, 1, *labels])
+    folds = draw_folds(y, count, seed)
+    assert ((folds >= 0) == (y.numpy() >= 0)).all()
+    for c in range(4):
+        sizes = np.bincount(folds[(y == c).numpy()], minlength=count)
+        assert sizes.max() - sizes.min() <= 1, "each class is spread evenly"
+    masks = fold_masks(y, folds, seed)
+    assert masks["test_mask"].sum(dim=1).tolist() == (y >= 0).long().tolist()
+    assert torch.stack(list(masks.values())).sum(dim=0).equal((y >= 0).long()[:, None].expand(-1, count))
+    assert masks["val_mask"].any(dim=0).all()
+    for c in range(4):
+        assert (
+            masks["train_mask"][y == c].any(dim=0)[(masks["train_mask"] | masks["val_mask"])[y == c].any(dim=0)].all()
+        )
+
+
+def test_given_folds_are_tested_in_their_order_and_nodes_without_one_never() -> None:
+    y = torch.tensor([0, 1] * 6 + [-1])
+    folds = np.array([7, 7, 3, 3, 9, 9, -1, -1, -1, -1, -1, -1, 3])
+    masks = fold_masks(y, folds, seed=0)
+    assert [masks["test_mask"][:, run].nonzero().flatten().tolist() for run in range(3)] == [[2, 3], [0, 1], [4, 5]]
+    data = with_folds(Data(y=y), folds)
+    assert data.val_mask.equal(masks["val_mask"])
+    assert with_folds(data, np.int64(3), seed=1).test_mask.shape == (13, 3)
+
+
+@pytest.mark.parametrize(
+    ("folds", "message"),
+    [
+        (1, r"folds\(1\) must be from 2 to 6"),
+        (7, r"folds\(7\) must be from 2 to 6: every fold needs a node of the most frequent class"),
+        (np.zeros(12, dtype=int), "folds has 1 different number"),
+        (np.zeros(12), r"folds has shape \(12,\) and dtype float64: give a whole number for each node"),
+        (np.array([0, 1]), r"folds has shape \(2,\)"),
+    ],
+)
+def test_folds_that_can_not_be(folds, message) -> None:
+    with pytest.raises(InputError, match=message):
+        with_folds(Data(y=torch.tensor([0, 1] * 6)), folds)
+
+
+def test_validation_nodes_are_drawn_only_where_there_are_none() -> None:
+    y = torch.tensor([0, 1] * 10)
+    train, val = torch.zeros(20, 2, dtype=torch.bool), torch.zeros(20, 2, dtype=torch.bool)
+    train[:10] = True
+    val[10:12, 1] = True
+    masks = with_validation({"train_mask": train, "val_mask": val}, y, seed=0)
+    assert masks["val_mask"][:, 1].equal(val[:, 1])
+    assert masks["train_mask"][:, 1].equal(train[:, 1])
+    assert (masks["train_mask"] | masks["val_mask"])[:, 0].equal(train[:, 0])
+    assert [int(masks["val_mask"][y == c, 0].sum()) for c in (0, 1)] == [2, 2], "40 % of each class"
+
+
+@pytest.mark.parametrize("y", [None, [-1, -1]])
+@pytest.mark.parametrize("split", [with_random_split, lambda data: with_folds(data, 2)])
+def test_a_graph_without_labels_can_not_be_split(y, split) -> None:
+    with pytest.raises(InputError, match="the graph has no labels to split"):
+        split(from_arrays(np.eye(2), np.array([[0], [1]]), y))

@@ -6,7 +6,9 @@ import torch
 from torch_geometric.data import Data
 
 from gcnsl import InputError, from_arrays, from_data, from_networkx, from_scipy
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.checks import as_array
+from gcnsl.graph.edges import edge_parts
+from gcnsl.graph.sources import check_ids
 
 from .cases import EDGES, X, Y
 
@@ -82,22 +84,11 @@ def test_networkx_says_itself_whether_it_is_directed_and_weighted() -> None:
         assert "edge_weight" not in from_networkx(graph)
 
 
-def test_attributes_of_edges_that_are_no_weights_are_left_alone() -> None:
-    kinds = Data(x=torch.tensor(X), edge_index=torch.tensor(EDGES), edge_attr=torch.tensor([[0], [1], [2], [0]]))
-    assert list(edge_parts(from_data(kinds))) == ["edge_index"]
-
-
 def test_zeros_and_repeats_of_a_matrix_count_once() -> None:
     entries = ([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 2]))
     data = from_scipy(sp.coo_array(entries, shape=(4, 4)), X, weighted=True)
     assert data.edge_index.tolist() == [[0, 1], [1, 0]]
     assert data.edge_weight.tolist() == [3, 3]
-
-
-def test_a_graph_without_edges_or_labels() -> None:
-    data = from_arrays(X, np.empty((2, 0), dtype=int))
-    assert data.num_edges == 0
-    assert data.y is None
 
 
 def test_bad_sources_are_named() -> None:
@@ -127,6 +118,98 @@ def test_bad_names_are_named(arguments, message) -> None:
         from_arrays(**{"x": X, "edge_index": EDGES, "y": Y, **arguments})
 
 
-def test_a_matrix_without_features() -> None:
-    data = from_scipy(sp.csr_array(np.ones((3, 3))), None, [0, 1, 0])
-    assert data.x.shape == (3, 0)
+NAN, BIG = X.copy(), X.copy()
+NAN[2, 1], BIG[0, 1] = np.nan, 1e300
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], (1.0, 2.0), torch.tensor([1.0, 2.0], requires_grad=True)])
+def test_anything_array_like_becomes_an_array(values) -> None:
+    assert as_array(values, "x").tolist() == [1, 2]
+
+
+def test_sparse_features_stay_sparse() -> None:
+    for sparse in (sp.csr_array(X), sp.coo_matrix(X), torch.tensor(X).to_sparse(), torch.tensor(X).to_sparse_csr()):
+        data = from_arrays(sparse, EDGES, Y)
+        assert data.x.layout == torch.sparse_csr
+        assert data.x.to_dense().tolist() == X.tolist()
+
+
+def test_sparse_features_in_any_order_and_with_repeated_entries_are_what_scipy_reads() -> None:
+    x = sp.csr_array(([1.0, 2.0, 3.0, 4.0], [2, 0, 1, 1], [0, 2, 2, 4, 4]), shape=(4, 3))
+    given = x.indices.copy()
+    data = from_arrays(x, EDGES, Y)
+    with torch.sparse.check_sparse_tensor_invariants():
+        torch.sparse_csr_tensor(data.x.crow_indices(), data.x.col_indices(), data.x.values(), (4, 3))
+    assert data.x.to_dense().tolist() == x.toarray().tolist()
+    assert x.indices.tolist() == given.tolist(), "the caller's matrix stays as it is"
+
+
+def test_nodes_may_have_no_features() -> None:
+    for x in (None, np.empty((4, 0))):
+        assert from_arrays(x, EDGES, Y).x.shape == (4, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"x": np.empty((0, 2))}, r"x has shape \(0, 2\): the graph is empty"),
+        ({"x": None, "y": None}, "x and y are both None"),
+        ({"x": np.ones(4)}, r"x has shape \(4,\): give a matrix"),
+        ({"x": NAN}, r"x\[2, 1\] is nan"),
+        ({"x": sp.csr_array(NAN)}, r"x\[2, 1\] is nan"),
+        ({"x": BIG}, r"x\[0, 1\] is 1e\+300"),
+        ({"x": [["a", "b"]] * 4}, "features must be numbers"),
+        ({"x": [[1], [2, 3]]}, "x is not an array"),
+    ],
+)
+def test_bad_features_are_named(arguments, message) -> None:
+    with pytest.raises(InputError, match=message):
+        from_arrays(**{"x": X, "edge_index": EDGES, "y": Y, **arguments})
+
+
+def test_tensors_of_any_kind_are_read_or_refused() -> None:
+    assert as_array(torch.ones(2, dtype=torch.bfloat16), "x").tolist() == [1, 1]
+    with pytest.raises(InputError, match="y is not an array"):
+        as_array(torch.eye(2).to_sparse(), "y")
+
+
+@pytest.mark.parametrize(
+    ("ids", "kept"),
+    [
+        ([3, 1, 2], [3, 1, 2]),
+        (range(3), [0, 1, 2]),
+        (np.array([3, 1, 2], dtype=np.uint8), [3, 1, 2]),
+        (np.array([1, 2, 2**63], dtype=np.uint64), ["1", "2", "9223372036854775808"]),
+        ([1, 2, 10**30], ["1", "2", str(10**30)]),
+        (np.array([0, 1, 2], dtype="datetime64[D]"), ["1970-01-01", "1970-01-02", "1970-01-03"]),
+        ([b"a", b"\xff", "c"], ["a", "\\xff", "c"]),
+        (["a", "\ud800", "a\0"], ["a", "\\ud800", "a\\x00"]),
+        ([1, "b", (2, 3)], ["1", "b", "(2, 3)"]),
+        ([0.5, 1.5, 2.5], ["0.5", "1.5", "2.5"]),
+        ([True, False, "x"], ["True", "False", "x"]),
+    ],
+)
+def test_ids_are_integers_or_text(ids, kept) -> None:
+    given = np.empty(3, dtype=object)
+    given[:] = list(ids)
+    assert check_ids(given, 3).tolist() == kept
+    if not any(isinstance(name, tuple) for name in ids):
+        assert check_ids(ids if isinstance(ids, np.ndarray) else given, 3).dtype.kind in "iU"
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1, 2], r"has shape \(2,\): give 3 entries"),
+        (7, r"has shape \(\)"),
+        ([[1], [2], [3]], r"has shape \(3, 1\)"),
+        ([1, None, 2], r"node_ids\[1\] is missing: give every node an id"),
+        ([1.0, 2.0, float("nan")], r"node_ids\[2\] is missing"),
+        ([1, 2, 1], "has 1 twice: give every node its own id"),
+        (["a", "b", "a"], "has 'a' twice"),
+        ([1, "1", 2], "has '1' twice"),
+    ],
+)
+def test_bad_ids_are_named(ids, message) -> None:
+    with pytest.raises(InputError, match=message):
+        check_ids(ids, 3)

@@ -1,17 +1,58 @@
 import json
+import math
 from dataclasses import asdict
 
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
-from gcnsl import from_arrays, load
-from gcnsl.graph import summarize
+from gcnsl import from_arrays, synthetic
+from gcnsl.graph import adjusted_homophily, arc_homophily, edge_homophily, node_homophily, summarize
+from gcnsl.graph.summary import class_compatibility, draw_graph
 
 from .cases import TWIN_EDGES as EDGES
 from .cases import TWIN_X as X
 from .cases import TWIN_Y as Y
+
+
+def test_homophily_by_hand() -> None:
+    # edges 0-1 (agree), 1-2, 2-3; the loop 2-2 and 3-4 (4 unlabelled) count for nothing
+    data = from_arrays(torch.eye(6), [[0, 1, 2, 2, 3], [1, 2, 3, 2, 4]], [0, 0, 1, 2, -1, 0])
+    assert edge_homophily(data.edge_index, data.y) == pytest.approx(1 / 3)
+    assert edge_homophily(data.edge_index, data.y, loops=True) == pytest.approx(2 / 4), "as in the paper"
+    # node 0: 1/1, node 1: 1/2, node 2: 0/2, node 3: 0/1; 4 is unlabelled, 5 has no neighbour
+    assert node_homophily(data.edge_index, data.y) == pytest.approx((1 + 1 / 2 + 0 + 0) / 4)
+    # edge ends: class 0 has 1 + 2 = 3, class 1 has 1 + 1 = 2, class 2 has 1
+    chance = (3**2 + 2**2 + 1**2) / 6**2
+    assert adjusted_homophily(data.edge_index, data.y) == pytest.approx((1 / 3 - chance) / (1 - chance))
+
+
+def test_arcs_by_hand() -> None:
+    # arcs 0→1 (agree), 1→2, 2→1; the loop 2→2 and 3→4 (4 unlabelled) count for nothing
+    data = from_arrays(torch.eye(6), [[0, 1, 2, 2, 3], [1, 2, 1, 2, 4]], [0, 0, 1, 2, -1, 0], directed=True)
+    # out: node 0 1/1, node 1 0/1, node 2 0/1; in: node 1 1/2, node 2 0/1
+    assert arc_homophily(data.arc_index, data.y) == pytest.approx({"arc": 1 / 3, "out": 1 / 3, "in": 1 / 4})
+    assert all(map(math.isnan, arc_homophily(torch.empty(2, 0, dtype=torch.long), data.y).values()))
+
+
+def test_both_directions_of_all_edges_are_the_undirected_graph() -> None:
+    data = synthetic(n=200, h=0.3, classes=4, degree=6, features=8, seed=1)
+    found = arc_homophily(data.edge_index, data.y)
+    assert found["arc"] == pytest.approx(edge_homophily(data.edge_index, data.y))
+    assert found["out"] == found["in"] == node_homophily(data.edge_index, data.y)
+
+
+@pytest.mark.parametrize("measure", [edge_homophily, node_homophily, adjusted_homophily])
+def test_no_edges_is_nan(measure) -> None:
+    assert math.isnan(measure(torch.empty(2, 0, dtype=torch.long), torch.tensor([0, 1])))
+
+
+def test_class_compatibility() -> None:
+    data = from_arrays(X, EDGES, Y)
+    shares = class_compatibility(data.edge_index, data.y, 2)
+    # class a: its four edge ends all reach b; class b: four reach a, two lie on 3-4; the loop is no neighbour
+    assert torch.allclose(shares, torch.tensor([[0, 1], [4 / 6, 2 / 6]], dtype=torch.double))
 
 
 @pytest.mark.parametrize("x", [X, sp.csr_array(X)])
@@ -41,12 +82,6 @@ def test_a_graph_without_labels_or_edges() -> None:
     assert summary.warnings[0].startswith("The graph has no edges")
 
 
-def test_a_graph_without_features() -> None:
-    summary = summarize(from_arrays(np.empty((7, 0)), EDGES, Y))
-    assert summary.features == summary.zero_feature_rows == 0
-    assert any("no features: structural ones are made" in warning for warning in summary.warnings)
-
-
 def test_directions_and_weights_by_hand() -> None:
     weight = [1.0, 2, 3, 4, 5, 6, 7]
     summary = summarize(from_arrays(X, EDGES, Y, directed=True, edge_weight=weight))
@@ -70,19 +105,8 @@ def test_a_directed_graph_without_arcs() -> None:
     assert summary.arc_homophily == {"arc": None, "out": None, "in": None}
 
 
-def test_reciprocity_is_networkx(data_root) -> None:
-    data = load("chameleon", split=None, root=data_root, directed=True)
-    graph = nx.DiGraph(data.arc_index.T.tolist())
-    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
-    assert summarize(data).reciprocity == pytest.approx(nx.overall_reciprocity(graph))
-
-
-def test_leakage_on_real_graphs(data_root) -> None:
-    leakage = {name: summarize(load(name, split="geom-gcn", root=data_root)).leakage for name in ("chameleon", "texas")}
-    assert leakage["chameleon"] == pytest.approx(0.468, abs=0.005)
-    assert leakage["texas"] < 0.1
-
-
-def test_untrained_class_of_texas_is_told(data_root) -> None:
-    warnings = summarize(load("texas", split="geom-gcn", root=data_root)).warnings
-    assert any("has no training node in run" in warning for warning in warnings)
+@pytest.mark.parametrize("labels", [Y, None, ["$x_$" if label else "$" for label in Y]])
+def test_picture_is_written(labels, tmp_path) -> None:
+    data = from_arrays(X, EDGES, labels)
+    path = draw_graph(data, summarize(data), tmp_path / "new" / "picture.png")
+    assert path.read_bytes().startswith(b"\x89PNG")

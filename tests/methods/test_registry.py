@@ -1,10 +1,20 @@
+"""The methods by name, and what a search tries of their hyper-parameters."""
+
+import math
+
+import optuna
 import pytest
 
 from gcnsl.errors import ArgumentError, InputError
+from gcnsl.experiments import paper
 from gcnsl.methods import ALIASES, METHODS, Method, find_method
+from gcnsl.methods.registry import combinations, space_of, starts_of
+from gcnsl.methods.resolver import published_path, read_settings
 from gcnsl.nn import GCNSLConfig
-from gcnsl.options import read_assignments
+from gcnsl.options import Log, OneOf, Steps
 from gcnsl.training import TrainingSettings
+
+PUBLISHED = sorted(published_path("cora").parent.glob("*.toml"))
 
 
 def test_names_and_aliases() -> None:
@@ -30,24 +40,6 @@ def test_options_reach_the_model_or_the_training() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "value"),
-    [
-        ("rounds", "3", 3),
-        ("epsilon", "1", 1.0),
-        ("lr", "1e-3", 0.001),
-        ("self_loops", "false", False),
-        ("merge", "average", "average"),
-        ("plateau_factor", "none", None),
-        ("plateau_factor", "0.5", 0.5),
-    ],
-)
-def test_texts_are_read_as_what_the_option_is(name, text, value) -> None:
-    read = METHODS["gcn-sl-cc"].with_options(**read_assignments({name: text})).options()[name]
-    assert read == value
-    assert type(read) is type(value)
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         (
@@ -56,9 +48,6 @@ def test_texts_are_read_as_what_the_option_is(name, text, value) -> None:
         ),
         ({"zzz": 0.5}, "^zzz: gcn-sl-cc has no such option; there are feature_norm, .*, evaluate_every$"),
         ({"tells_new_nodes": True}, "^tells_new_nodes: gcn-sl-cc has no such option"),
-        ({"rounds": "many"}, r"^rounds\('many'\) must be a whole number from 1 to 64$"),
-        ({"self_loops": "perhaps"}, r"^self_loops\('perhaps'\) must be true or false$"),
-        ({"plateau_factor": "half"}, r"^plateau_factor\('half'\) must be a number > 0 and < 1$"),
         ({"epochs": 0}, r"^epochs\(0\) must be >= 1$"),
     ],
 )
@@ -79,3 +68,57 @@ def test_a_method_describes_its_own_values() -> None:
     assert described["optimizer"].default == "sgd"
     assert described["powers"].range == "list of whole numbers >= 0 and <= 64"
     assert described["plateau_factor"].range == "number > 0 and < 1, none"
+
+
+@pytest.mark.parametrize("dataset", paper.DATASETS)
+def test_the_space_holds_the_paper_s_values(dataset) -> None:
+    options = paper.hyperparameters(dataset)
+    space = space_of("gcn-sl-cc")
+    assert space.keys() >= options.keys()
+    fixed = optuna.trial.FixedTrial({**METHODS["gcn-sl-cc"].options(), **options})
+    assert {name: space[name](fixed, name) for name in options} == options
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_spaces_hold_defaults_and_grids(name) -> None:
+    defaults, space = METHODS[name].options(), space_of(name)
+    for option, suggest in space.items():
+        known = [defaults[option], *METHODS[name].grid.get(option, ())]
+        assert [suggest(optuna.trial.FixedTrial({option: value}), option) for value in known] == known
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_spaces_hold_what_is_tried_first(name) -> None:
+    space = space_of(name)
+    for start in starts_of(name):
+        assert {option: space[option](optuna.trial.FixedTrial(dict(start)), option) for option in start} == start
+        METHODS[name].with_options(**start)
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_spaces_hold_what_is_published(path) -> None:
+    for name, parts in read_settings(path).items():
+        space = space_of(name)
+        known = {option: value for option, value in parts["options"].items() if option in space}
+        found = {option: space[option](optuna.trial.FixedTrial(known), option) for option in known}
+        assert found == known
+
+
+def test_the_switches_of_the_ablation_are_not_searched_for() -> None:
+    assert not {"use_adjacency", "use_reconnected", "use_spectral"} & space_of("gcn-sl-cc").keys()
+
+
+def test_a_method_without_a_grid_says_which_have_one() -> None:
+    with pytest.raises(InputError, match=r"method\('mlp'\) has no grid in its literature: .*h2gcn-1"):
+        space_of("mlp", grid=True)
+    assert space_of("h2gcn-1", grid=True).keys() == {"dropout", "weight_decay", "relu"}
+
+
+def test_combinations_are_counted_where_values_can_be_listed() -> None:
+    listed = {"a": OneOf("x", "y", "z"), "b": Steps(2, 8, 2)}
+    assert listed["b"].values == (2, 4, 6, 8)
+    assert combinations(listed) == 12
+    assert Steps(0.0, 0.3, 0.1).values == (0.0, 0.1, 0.2, 0.3)
+    assert combinations({}) == 1
+    assert combinations(listed | {"c": Log(0.1, 1.0)}) == math.inf
+    assert combinations(space_of("h2gcn-1", grid=True)) == 8

@@ -2,9 +2,11 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from torch.nn.functional import cosine_similarity
 
 from gcnsl.nn import gated_branches
-from gcnsl.nn.gated_branches import gated, gated_logits
+from gcnsl.nn.gated_branches import ComparedRows, gated, gated_logits, unit_rows
+from gcnsl.sparse import fastest_form
 
 N, P, CLASSES = 50, 4, 3
 
@@ -82,3 +84,25 @@ def test_the_backward_pass_of_a_large_graph_is_done_with_one_branch_before_the_n
 
     gated_logits(made(), gate, weight, rate=0.5, training=True).sum().backward()
     assert order == [f"{what} {number}" for number in (2, 1, 0) for what in ("gradient of", "done with")]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_parts_add_up_to_the_similarity(sparse) -> None:
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(8, 40, generator=generator) * (torch.rand(8, 40, generator=generator) < 0.1)
+    rows[3] = 0.0
+    weight = torch.randn(3, 40, generator=generator)
+    compared = ComparedRows("A*", "features", fastest_form(rows) if sparse else rows, weight, 0.5)
+    assert isinstance(compared.rows, torch.Tensor) != sparse
+    for i in range(8):
+        expected = cosine_similarity((rows @ weight.T)[[i]], rows @ weight.T)
+        torch.testing.assert_close(compared.similarities(i), expected, rtol=1e-4, atol=1e-5)
+        for j in range(8):
+            parts = compared.parts(i, j)
+            assert float(parts.sum()) == pytest.approx(float(expected[j]), abs=1e-5)
+            assert parts[(rows[i] == 0) & (rows[j] == 0)].eq(0).all()
+
+
+def test_unit_rows_of_any_scale() -> None:
+    rows = torch.tensor([[3.0, 4.0], [0.0, 0.0], [3e-30, 4e-30], [3e30, 4e30]])
+    torch.testing.assert_close(unit_rows(rows), torch.tensor([[0.6, 0.8], [0, 0], [0.6, 0.8], [0.6, 0.8]]))

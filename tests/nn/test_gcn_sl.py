@@ -3,10 +3,11 @@ import pytest
 import torch
 
 from gcnsl import InputError, synthetic
+from gcnsl.graph import from_arrays
 from gcnsl.nn import GCNSL, GCNSLConfig, normalized_adjacency, shift_features
-from gcnsl.reconnection import in_groups
-from gcnsl.reconnection.groups import GroupSize
 from gcnsl.sparse import SparseMatrix
+
+from .cases import small_graph
 
 N, D, C, P, Q, CLASSES = 24, 9, 4, 3, 5, 3
 
@@ -89,24 +90,6 @@ def test_new_nodes_are_connected_to_known_ones_and_to_themselves(graph, monkeypa
     np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_a_large_graph_is_compared_in_groups(graph, monkeypatch) -> None:
-    """Here one group has all nodes."""
-    x, edges, spectral = graph
-    net = model(epsilon=0.3)
-    monkeypatch.setattr(in_groups, "EXACT_NODES", 10)
-    monkeypatch.setattr(in_groups, "IN_EVALUATION", GroupSize(128, 1000))
-    for known in (15, N):
-        logits = net(x, normalized_adjacency(edges, N), spectral, known=known)
-        expected = transcription(net, x, edges, spectral, K=2, epsilon=0.3, merge="concat", known=known)
-        np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
-
-
-def test_where_no_node_is_new_nothing_changes(graph) -> None:
-    x, edges, spectral = graph
-    net, adjacency = model(epsilon=0.3), normalized_adjacency(edges, N)
-    assert net(x, adjacency, spectral, known=N).equal(net(x, adjacency, spectral))
-
-
 def test_a_new_node_without_a_direction_is_like_no_node(graph) -> None:
     x, edges, spectral = graph
     x = x.clone()
@@ -133,16 +116,6 @@ def test_gradients_reach_every_parameter_and_are_right(graph) -> None:
         slope = float(losses[0] - losses[1]) / (2 * step)
         assert float((parameter.grad * direction).sum()) == pytest.approx(slope, rel=1e-5, abs=1e-9), name
         assert parameter.grad.abs().sum() > 0, name
-
-
-def test_relabelling_nodes_permutes_the_output(graph) -> None:
-    x, edges, spectral = graph
-    net = model(epsilon=0.5, rounds=2)
-    order = torch.randperm(N, generator=torch.Generator().manual_seed(0))
-    new_number = torch.argsort(order)
-    plain = net(x, normalized_adjacency(edges, N), spectral)
-    relabelled = net(x[order], normalized_adjacency(new_number[edges], N), spectral[order])
-    assert torch.allclose(relabelled, plain[order])
 
 
 def test_one_round_holds_h_twice(graph) -> None:
@@ -220,25 +193,6 @@ def test_the_learned_graph_is_what_the_model_uses(graph) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"merge": "sum"}, r"merge\('sum'\) must be one of concat, average"),
-        ({"epsilon": -0.1}, r"epsilon\(-0.1\) must be >= 0 and <= 1"),
-        ({"dropout": 1.0}, r"dropout\(1.0\) must be >= 0 and < 1"),
-        ({"rounds": 0}, r"rounds\(0\) must be from 1 to 64"),
-        ({"spectral_channels": -1}, r"spectral_channels\(-1\) must be >= 0"),
-        ({"use_adjacency": 1}, r"use_adjacency\(1\) must be true or false"),
-        ({"use_reconnected": None}, r"use_reconnected\(None\) must be true or false"),
-        ({"self_loops": "no"}, r"self_loops\('no'\) must be true or false"),
-        ({"adjacency_norm": "column"}, r"adjacency_norm\('column'\) must be one of symmetric, row"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        model(**arguments)
-
-
-@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"adjacency": None}, "adjacency is None: give Â or edge_index, or build the model with use_adjacency=False"),
@@ -281,7 +235,7 @@ def test_without_a_learned_graph_there_are_no_directions(graph) -> None:
 def test_edge_index_is_as_good_as_its_normalised_adjacency(graph, self_loops, norm) -> None:
     x, edges, spectral = graph
     net = model(self_loops=self_loops, adjacency_norm=norm)
-    adjacency = normalized_adjacency(edges, N, self_loops=net.self_loops, norm=net.adjacency_norm)
+    adjacency = normalized_adjacency(edges, N, self_loops=self_loops, norm=norm)
     logits = net(x, adjacency, spectral)
     assert net(x, edges, spectral=spectral).equal(logits)
     assert net(x, edges.int(), spectral=spectral).equal(logits)
@@ -294,12 +248,6 @@ def test_a_model_in_double_precision_takes_edges_where_single_is_the_default(gra
     logits = net(x, edges, spectral)
     torch.set_default_dtype(torch.float)
     torch.testing.assert_close(net(x, edges, spectral), logits, rtol=1e-6, atol=1e-6)
-
-
-def test_a_graph_without_edges_is_no_error(graph) -> None:
-    x, edges, spectral = graph
-    logits = model()(x, edges[:, :0], spectral)
-    assert logits.isfinite().all()
 
 
 @pytest.mark.parametrize(
@@ -324,10 +272,6 @@ def test_rows_of_the_learned_graph_are_those_of_the_whole(graph, rows) -> None:
     some, their_similarity = net.learned_graph(*graph, rows=rows)
     assert some.equal(edges[:, wanted])
     assert their_similarity.allclose(similarity[wanted])
-
-
-def test_repr() -> None:
-    assert repr(model(rounds=2)) == "GCNSL(9 + 4 → 3, merge='concat', rounds=2, epsilon=0.95)"
 
 
 @pytest.mark.parametrize("scale", [1e-15, 1e-30, 1e15])
@@ -368,3 +312,37 @@ def test_the_learned_graph_can_be_held_fixed(graph) -> None:
 def test_the_row_of_a_node_without_features_is_shifted() -> None:
     config = GCNSLConfig(feature_shift=0.25)
     assert config.empty_row(D, seed=3).equal(shift_features(torch.zeros(2, D), 0.25, seed=3)[1])
+
+
+@pytest.mark.parametrize("options", [{"n_components": 0}, {"use_spectral": False}])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_without_spectral_features_nothing_is_precomputed(sparse, options) -> None:
+    data, config = small_graph(), GCNSLConfig(**options)
+    data.x = data.x.double()
+    data.x = data.x.to_sparse_csr() if sparse else data.x
+    assert config.precompute(data, seed=0) is None
+    assert config.from_state({}, {}, data, seed=0) is None
+    *_, spectral = inputs = config.inputs(data, None, seed=0)
+    assert spectral.layout == torch.strided
+    assert spectral.shape == (N, 0)
+    assert config.build(D, CLASSES, N)(*inputs).shape == (N, CLASSES)
+
+
+@pytest.mark.parametrize("method", ["esc-anch", "esc", "sc"])
+def test_spectral_features_come_back_from_their_state_and_grow(method) -> None:
+    data = small_graph()
+    data.x = data.x.double()
+    grown = from_arrays(torch.cat([data.x, data.x[:2] + 0.5]), data.edge_index)
+    config = GCNSLConfig(n_components=3, spectral_method=method)
+    columns = config.precompute(data, seed=0)
+    plain, tensors = columns.state()
+    again = config.from_state(plain, tensors, data, seed=0)
+    assert "values" in tensors, "the caller's state is left as it is"
+    assert again.values.equal(columns.values)
+    assert columns.grown(data) is columns
+    new, later = columns.grown(grown).values, again.grown(grown).values
+    assert new.equal(later)
+    assert new[:N].equal(columns.values)
+    assert new.shape == (N + 2, 3)
+    with pytest.raises(ValueError, match=r"values \(torch.float64, \(24, 3\)\) is not a finite tensor of .* \(26, 3\)"):
+        config.from_state(plain, tensors, grown, seed=0)

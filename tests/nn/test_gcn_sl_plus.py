@@ -7,7 +7,7 @@ from torch.nn.functional import normalize
 from gcnsl import InputError
 from gcnsl.graph import from_arrays
 from gcnsl.nn import GCNSLPlus, GCNSLPlusConfig
-from gcnsl.nn.contrast import contrastive_loss
+from gcnsl.nn.gcn_sl_plus import contrastive_loss
 
 from .cases import CLASSES, D, N, P, drawn, small_graph
 

@@ -1,15 +1,22 @@
-"""What a model's constructor takes is checked and documented as its configuration declares it."""
+"""How a model is declared, what a model of one's own has to bring along, and the layers that all share."""
 
 import inspect
+from dataclasses import dataclass
 
 import pytest
+import torch
 
 from gcnsl.errors import InputError
-from gcnsl.methods import METHODS
-from gcnsl.nn import GCN, GCNSL, GCNConfig
-from gcnsl.nn.graph_model import CHANNELS
+from gcnsl.methods import METHODS, Method, fit, prepare
+from gcnsl.nn import GCN, GCNSL, GCNConfig, ModelConfig, SAGEConfig
+from gcnsl.nn.graph_model import CHANNELS, FeatureLinear, drop_entries, dropout, hidden_norm, scale_of_kept
+from gcnsl.options import option
+from gcnsl.sparse import SparseMatrix
+from gcnsl.training import TrainingSettings
 
-from .cases import CLASSES, D
+from .cases import CLASSES, D, N, small_graph
+
+H = torch.tensor([[1.0, 10.0, 4.0], [3.0, -10.0, 2.0], [2.0, 0.0, 6.0]])
 
 
 @pytest.mark.parametrize(("value", "rule"), [(0, "must be >= 1"), (2.0, "must be a whole number >= 1")])
@@ -25,8 +32,17 @@ def test_arguments_are_checked_by_position_and_by_name() -> None:
         GCN(D, 0, CLASSES)
     with pytest.raises(InputError, match=r"norm\('btch'\) must be one of none, batch, layer; did you mean batch\?"):
         GCN(D, 8, CLASSES, norm="btch")
+    with pytest.raises(InputError, match=r"spectral_channels\(-1\) must be >= 0"):
+        GCNSL(D, -1, 8, CLASSES)
     with pytest.raises(TypeError, match="missing a required argument: 'out_channels'"):
         GCN(D, 8)
+
+
+@pytest.mark.parametrize("name", ["feature_norm", "self_loops", "speed"])
+def test_a_constructor_takes_no_option_of_the_inputs(name) -> None:
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        GCN(D, 8, CLASSES, **{name: True})
+    assert "self_loops" in inspect.signature(GCNSL).parameters, "it makes Â of edge_index itself"
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -42,7 +58,136 @@ def test_help_describes_every_argument_once(name) -> None:
     assert all(meanings[argument] in words for argument in inspect.signature(model).parameters if argument in meanings)
 
 
-def test_signatures_have_the_declared_defaults() -> None:
-    assert str(inspect.signature(GCN)).startswith("(in_channels: int, hidden_channels: int, out_channels: int, *, ")
+def test_signatures_have_the_declared_kinds_and_defaults() -> None:
+    signature = str(inspect.signature(GCN))
+    assert signature.startswith("(in_channels: int, hidden_channels: int, out_channels: int, *, num_layers: int = 2, ")
+    assert "norm: Literal['none', 'batch', 'layer'] = 'none'" in signature
     assert inspect.signature(GCN).parameters["num_layers"].default == GCNConfig.num_layers == 2
     assert list(inspect.signature(GCNSL).parameters)[:2] == ["in_channels", "spectral_channels"]
+
+
+@dataclass(frozen=True)
+class LinearConfig(ModelConfig):
+    bias: bool = option(True, "Whether there is a bias.")
+
+    def inputs(self, graph, precomputed, *, seed):
+        return (graph.x,)
+
+    def build(self, in_channels, out_channels, num_nodes):
+        return torch.nn.Linear(in_channels, out_channels, bias=self.bias)
+
+
+def test_a_configuration_of_ones_own_is_a_method() -> None:
+    method = Method("linear", LinearConfig(), TrainingSettings(epochs=2)).with_options(
+        bias=False, feature_norm="none", standardize="never"
+    )
+    data = small_graph()
+    prepared = prepare(method, data, seed=0, device=torch.device("cpu"))
+    every = torch.ones(N, dtype=torch.bool)
+    fitted = fit(prepared, train_mask=every, val_mask=every, seed=0)
+    assert fitted.model.bias is None
+    assert fitted.logits().shape == (N, CLASSES)
+    assert prepared.inputs[0].equal(data.x)
+
+
+def test_by_default_nothing_is_precomputed_and_missing_features_are_zeros() -> None:
+    config = LinearConfig()
+    assert config.precompute(small_graph(), seed=0) is None
+    assert config.from_state({}, {}, small_graph(), seed=0) is None
+    assert config.empty_row(4, seed=0).equal(torch.zeros(4))
+    with pytest.raises(NotImplementedError):
+        ModelConfig().inputs(small_graph(), None, seed=0)
+
+
+def test_a_class_variable_is_no_option() -> None:
+    assert LinearConfig.names() == ["feature_norm", "standardize", "bias"]
+    with pytest.raises(
+        InputError, match="tells_new_nodes: there is no such option; there are feature_norm, standardize, bias"
+    ):
+        LinearConfig.check(tells_new_nodes=True)
+
+
+@pytest.mark.parametrize(("direction", "uses"), [("undirected", {"weights"}), ("in", {"weights", "directions"})])
+def test_directions_are_used_unless_the_graph_is_seen_as_undirected(direction, uses) -> None:
+    assert SAGEConfig(direction=direction).uses == uses
+
+
+def test_sparse_features_map_like_dense_ones() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(6, 5).relu()
+    for bias in (True, False):
+        lin = FeatureLinear(5, 3, bias=bias)
+        if bias:
+            torch.nn.init.normal_(lin.bias)
+        torch.testing.assert_close(lin(SparseMatrix(x.to_sparse_csr())), lin(x))
+
+
+@pytest.mark.parametrize(("kind", "dim"), [("batch", 0), ("layer", 1)])
+def test_columns_or_rows_have_mean_0_and_variance_1(kind, dim) -> None:
+    normalised = hidden_norm(kind, 3)(H)
+    torch.testing.assert_close(normalised.mean(dim), torch.zeros(3))
+    torch.testing.assert_close(normalised.var(dim, correction=0), torch.ones(3), rtol=1e-4, atol=1e-4)
+
+
+def test_dropout_keeps_the_mean_and_the_pattern() -> None:
+    torch.manual_seed(0)
+    x = torch.ones(100, 100).tril()
+    for features in (x, SparseMatrix(x.to_sparse_csr())):
+        assert (drop_entries(features, 0.7, training=False) @ torch.eye(100)).equal(x)
+        dropped = drop_entries(features, 0.7, training=True) @ torch.eye(100)
+        assert dropped.triu(1).eq(0).all()
+        torch.testing.assert_close(dropped.unique(), torch.tensor([0, 1 / 0.3]), rtol=1e-4, atol=0)
+        assert abs(float(dropped.sum() / x.sum()) - 1) < 0.1
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.6, 0.99999])
+@pytest.mark.parametrize("shape", [(1,), (1001,), (301, 77), (0, 3)])
+def test_entries_go_at_the_rate_and_the_rest_is_scaled(rate, shape) -> None:
+    torch.manual_seed(0)
+    x = torch.ones(shape, dtype=torch.double, requires_grad=True)
+    dropped = dropout(x, rate, training=True)
+    assert dropped.shape == x.shape
+    kept = dropped.detach() != 0
+    torch.testing.assert_close(
+        dropped.detach()[kept], torch.full((int(kept.sum()),), 1 / (1 - rate)).double(), rtol=0.6, atol=0
+    )
+    spread = (rate * (1 - rate) / max(x.numel(), 1)) ** 0.5
+    if x.numel() > 1000:
+        assert abs(float(kept.double().mean()) - (1 - rate)) < 5 * spread + 1 / 65536
+    dropped.sum().backward()
+    assert x.grad.equal(dropped.detach())  # of ones
+
+
+def test_entries_go_independently() -> None:
+    torch.manual_seed(0)
+    kept = (dropout(torch.ones(400, 400), 0.5, training=True) > 0).double() - 0.5
+    for shift in (1, 2, 3, 4, 7, 400):
+        neighbours = kept.flatten()[shift:] * kept.flatten()[:-shift]
+        assert abs(float(neighbours.mean())) < 5 * 0.25 / 400
+
+
+def test_follows_torchs_seed() -> None:
+    draws = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        draws.append(dropout(torch.ones(100), 0.5, training=True))
+    assert draws[0].equal(draws[1])
+    assert not draws[0].equal(draws[2])
+
+
+def test_does_nothing_outside_training_or_at_rate_zero() -> None:
+    x = torch.randn(4, 4)
+    for features in (x, SparseMatrix(x.to_sparse_csr())):
+        assert drop_entries(features, 0.5, training=False) is features
+        assert drop_entries(features, 0.0, training=True) is features
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.99999])
+def test_in_place_the_same_entries_go(rate) -> None:
+    x, results = torch.rand(301, 77), []
+    for in_place in (False, True):
+        torch.manual_seed(0)
+        results.append(dropout(x.clone(), rate, training=True, in_place=in_place))
+    torch.testing.assert_close(*results)
+    kept = results[0] > 0
+    torch.testing.assert_close(results[0][kept], x[kept] * scale_of_kept(x, rate))

@@ -1,7 +1,5 @@
 import pytest
 import torch
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
-from torch_geometric.utils import to_undirected
 
 from gcnsl import InputError, from_arrays, synthetic
 from gcnsl.nn import normalize_features, normalized_adjacency, relative_weights, shift_features
@@ -56,16 +54,6 @@ def test_row_sums_may_stand_at_both_ends() -> None:
     edges = torch.tensor([[0, 0, 1], [1, 2, 2]])  # node 2 points to nobody
     actual = normalized_adjacency(edges, 3, self_loops=False, norm="row-sums") @ torch.eye(3)
     assert torch.allclose(actual, torch.tensor([[0, 0.5**0.5, 0.5**0.5], [0, 0, 1], [0, 0, 0]]))
-
-
-def test_a_weighted_adjacency_is_that_of_torch_geometric() -> None:
-    data = synthetic(n=30, h=0.5, classes=3, degree=4, features=12, seed=3)
-    weight = torch.rand(data.num_edges, generator=torch.Generator().manual_seed(0)) + 0.1
-    symmetric = to_undirected(data.edge_index, weight, 30, reduce="max")[1]
-    edges, values = gcn_norm(data.edge_index, symmetric, 30)
-    expected = torch.zeros(30, 30).index_put_((edges[0], edges[1]), values)
-    actual = normalized_adjacency(data.edge_index, 30, weight=symmetric) @ torch.eye(30)
-    torch.testing.assert_close(actual, expected)
 
 
 def test_weights_are_measured_by_their_mean() -> None:

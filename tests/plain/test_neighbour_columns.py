@@ -4,6 +4,7 @@ import torch
 
 from gcnsl.graph import from_arrays
 from gcnsl.plain.neighbour_columns import PLACE_COLUMNS, Place, neighbour_blocks
+from gcnsl.plain.plain_config import BoostedTreesConfig, LogisticConfig, TwinsConfig
 from gcnsl.plain.plain_config import NeighbourColumnsConfig as Config
 from gcnsl.structure import StructuralFeatures
 
@@ -57,3 +58,9 @@ def test_places_of_known_nodes_stay_and_the_state_brings_them_back() -> None:
     again = config.from_state(*place.state(), data, seed=0)
     assert again.values.equal(place.values)
     assert again.basis is None
+
+
+@pytest.mark.parametrize("config", [TwinsConfig, LogisticConfig, BoostedTreesConfig])
+def test_directions_are_used_unless_the_graph_is_seen_as_undirected(config) -> None:
+    assert config().uses == {"weights", "directions"}
+    assert config(direction="undirected").uses == {"weights"}

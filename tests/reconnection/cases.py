@@ -42,10 +42,10 @@ class Case:
         out.backward(self.upstream().to(device, dtype))
         return [out.detach(), *(leaf.grad for leaf in leaves)]
 
-    def problem(self, dtype: torch.dtype = torch.float32) -> Problem:
+    def problem(self, dtype: torch.dtype = torch.float32, device: str = "cpu") -> Problem:
         """The problem that a back end is given."""
-        z, h, *keys = (tensor.detach() for tensor in self.leaves(dtype))
-        return Problem.of(z, keys[0] if keys else None, h, min(self.epsilon, 1 - 1e-6), 1e-4)
+        z, h, *keys = self.leaves(dtype, device)
+        return Problem.of(z, keys[0] if keys else None, h, min(self.epsilon, 1 - 1e-6))
 
     def expected(self) -> list[Tensor]:
         """The output and the gradients of z, h and keys, by the dense oracle in float64."""

@@ -1,17 +1,20 @@
-from itertools import chain
+"""Groups of similar rows, and averages over the pairs in one group."""
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
-from gcnsl.reconnection import PairMemory, in_groups, reconnect
-from gcnsl.reconnection.groups import GroupSize, draw_groups
-from gcnsl.reconnection.in_groups import reconnect_at_any_size, reconnect_in_groups
-from gcnsl.sharding import node_rows
-from gcnsl.sharding.node_rows import divided
+from gcnsl.reconnection import PairMemory, in_groups, numba_kernels, reconnect
+from gcnsl.reconnection.in_groups import (
+    GroupSize,
+    draw_groups,
+    reconnect_at_any_size,
+    reconnect_in_groups,
+    split_groups,
+)
 
-from ..sharding.ranks import in_group
 from .cases import Case, assert_close, make_case
 
 SMALL = GroupSize(most=128, enough=4)
@@ -107,13 +110,6 @@ def test_training_steps_differ_and_evaluation_repeats(small_limit) -> None:
     assert torch.equal(state, torch.get_rng_state())
 
 
-def test_other_processes_are_asked_only_if_they_share_the_nodes(small_limit, monkeypatch) -> None:
-    case = make_case(501, m=None, q=5, p=3, kind="few", seed=0)
-    alone = reconnect_at_any_size(case.z, case.h, case.epsilon, training=False)
-    monkeypatch.setattr(in_groups.process_group, "rank", lambda: 1)  # as in a program that torchrun has started
-    assert torch.equal(reconnect_at_any_size(case.z, case.h, case.epsilon, training=False), alone)
-
-
 @pytest.mark.parametrize("average", [in_groups._average_groups, in_groups.average_dense_groups])
 def test_half_precision(small_limit, monkeypatch, average) -> None:
     monkeypatch.setattr(in_groups, "_average_groups", average)
@@ -124,30 +120,79 @@ def test_half_precision(small_limit, monkeypatch, average) -> None:
     assert out.dtype == z.grad.dtype == h.grad.dtype == torch.bfloat16
 
 
-SHARDED = {"n": 600, "m": None, "q": 5, "p": 3, "kind": "few", "seed": 3, "zero_rows": 4}
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
 
 
-def reconnect_own_rows(exact_nodes: int, loops: bool) -> list[list[list[float]]]:
-    """The averages of a process's nodes, and the gradients of their z and h."""
-    case = make_case(**SHARDED)
-    in_groups.EXACT_NODES, in_groups.IN_TRAINING = exact_nodes, SMALL
-    node_rows.LARGEST_GATHERED, node_rows.LEAST_COLUMNS = 1, 2
-    with divided(len(case.z)) as rows:
-        z, h = (values.double()[rows.own].clone().requires_grad_() for values in (case.z, case.h))
-        torch.manual_seed(0)
-        out = reconnect_at_any_size(z, h, case.epsilon, training=True, loops=loops)
-        out.backward(case.upstream().double()[rows.own])
-    return [part.tolist() for part in (out, z.grad, h.grad)]
+def unit_rows(n: int, q: int = 6, seed: int = 0) -> Tensor:
+    return torch.nn.functional.normalize(torch.randn(n, q, generator=seeded(seed)), dim=1)
 
 
-@pytest.mark.parametrize(
-    ("size", "exact_nodes", "loops"), [(2, 100, True), (2, 1000, True), (3, 1000, False), (5, 100, False)]
-)
-def test_processes_find_what_a_single_one_finds(size: int, exact_nodes: int, loops: bool) -> None:
-    case = make_case(**SHARDED)  # in 8 groups, so that the last of 5 processes has none
-    answers = in_group(size, reconnect_own_rows, exact_nodes, loops)
-    rows = [torch.tensor([*chain(*parts)], dtype=torch.float64) for parts in zip(*answers, strict=True)]
-    torch.manual_seed(0)
-    everyone = torch.ones(len(case.z), len(case.z), dtype=torch.bool)
-    compared = everyone if exact_nodes > len(case.z) else in_one_group(case, int(torch.randint(2**62, ())))
-    assert_close(rows, expected(case, compared, loops=loops), 1e-9)
+def kept_per_row(z: Tensor, drawn: Tensor, threshold: float) -> float:
+    """The mean number of similar rows in a row's group, counted group by group."""
+    members = [z[group[group < len(z)]] for group in drawn]
+    return sum(int((own @ own.T >= threshold).sum()) for own in members) / len(z)
+
+
+@given(st.integers(1, 3000), st.integers(128, 700), st.integers(0, 6), st.integers(0, 2**31))
+@settings(max_examples=40, deadline=None)
+def test_each_row_is_in_one_group(n: int, most: int, splits: int, seed: int) -> None:
+    drawn = split_groups(unit_rows(n, q=3), most, splits, seeded(seed))
+    assert torch.equal(drawn.flatten().sort().values, torch.arange(drawn.numel()))
+    assert drawn.shape[1] % 128 == 0
+    assert drawn.shape[1] < most + 128
+    assert drawn.numel() - n < 128 * len(drawn)
+
+
+def test_a_split_is_at_a_median_of_the_direction_between_two_rows() -> None:
+    z = torch.eye(4).repeat_interleave(256, dim=0)
+    drawn = split_groups(z, 256, 2, seeded(0))
+    together = [len(set((group // 256).tolist())) for group in drawn]
+    assert sum(together) < 3 * len(drawn), "random groups would have rows of all four directions"
+
+
+def test_groups_without_splits_are_random() -> None:
+    z = torch.eye(4).repeat_interleave(256, dim=0)
+    for group in split_groups(z, 256, 0, seeded(0)):
+        assert (torch.bincount(group // 256, minlength=4) > 40).all()
+
+
+def test_splits_keep_similar_rows_together() -> None:
+    z = unit_rows(8192)
+    found = [kept_per_row(z, split_groups(z, 256, splits, seeded(1)), 0.95) for splits in (0, 2, 5)]
+    assert found[1] - 1 > 2 * (found[0] - 1)
+    assert found[2] - 1 > 2 * (found[1] - 1)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.6, 0.9])
+def test_a_group_holds_about_enough_similar_rows(threshold) -> None:
+    z = unit_rows(20_000, q=3)
+    found = kept_per_row(z, draw_groups(z, threshold, GroupSize(1024, 32), seed=0), threshold)
+    assert 16 < found < 80, "it is 32 unless 128 rows, the least that a group has, hold more"
+
+
+def test_rows_that_are_all_equal_or_zero() -> None:
+    same = unit_rows(1).repeat(5000, 1)
+    assert draw_groups(same, 0.9, GroupSize(1024, 32), seed=0).shape[1] <= 256
+    nothing = torch.zeros_like(same)
+    assert draw_groups(nothing, 0.9, GroupSize(1024, 32), seed=0).shape[1] > 512
+
+
+def test_groups_are_made_of_whole_tiles_of_the_search() -> None:
+    assert in_groups.WIDTH == numba_kernels.WIDTH
+
+
+def test_the_seed_decides() -> None:
+    z = unit_rows(3000)
+    one, again, other = (draw_groups(z, 0.9, GroupSize(512, 8), seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(one, again)
+    assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize("most", [1024, 4096])
+def test_groups_within_clusters_are_divided(most) -> None:
+    """All rows of a cluster are similar, so that a group by direction would hold as many similar rows as it has."""
+    z = torch.eye(64).repeat_interleave(512, dim=0)
+    drawn = draw_groups(z, 0.9, GroupSize(most, 32), seed=0)
+    assert torch.equal(drawn.flatten().sort().values, torch.arange(drawn.numel()))
+    assert 16 <= kept_per_row(z, drawn, 0.9) <= 128

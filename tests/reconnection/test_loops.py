@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsl.errors import ArgumentError
-from gcnsl.reconnection import numba_backend, numba_pairs, pairs, reconnect, reconnected_edges, tiled
-from gcnsl.reconnection.pairs import Regime
+from gcnsl.reconnection import numba_backend, reconnect, reconnected_edges, tiled
 
 from .cases import assert_close, make_case
 
@@ -66,8 +64,7 @@ def test_values_and_gradients_agree_with_pairs_counted_one_by_one(backend, dtype
 
 
 @pytest.mark.parametrize("loops", [True, False])
-@pytest.mark.parametrize("first", [None, 3])
-def test_gradcheck(backend: str, loops: bool, first: int | None) -> None:
+def test_gradcheck(backend: str, loops: bool) -> None:
     generator = torch.Generator().manual_seed(3)
     z = torch.nn.functional.normalize(torch.randn(9, 3, dtype=torch.float64, generator=generator), dim=1)
     h = torch.randn(9, 2, dtype=torch.float64, generator=generator)
@@ -75,33 +72,25 @@ def test_gradcheck(backend: str, loops: bool, first: int | None) -> None:
         assert float((z @ z.T - epsilon).detach().abs().min()) > 1e-3
 
         def operator(z: torch.Tensor, h: torch.Tensor, epsilon: float = epsilon) -> torch.Tensor:
-            options = {} if first is None else {"keys": z, "first_key": first}
-            rows = z if first is None else z[first : first + 4]
-            return reconnect(rows, h, epsilon, loops=loops, backend=backend, **options)
+            return reconnect(z, h, epsilon, loops=loops, backend=backend)
 
         torch.autograd.gradcheck(operator, (z.requires_grad_(), h.requires_grad_()))
 
 
-@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.STREAMED, Regime.TILED])
+@pytest.mark.parametrize("listed", [True, False])
 @pytest.mark.parametrize("loops", [True, False])
-def test_every_regime_knows_which_key_a_row_is(regime: Regime, loops: bool, monkeypatch) -> None:
-    monkeypatch.setattr(pairs, "PAIRS_PER_ROW", {"cpu": 10_000 if regime == Regime.LISTED else 0})
-    monkeypatch.setattr(numba_backend, "DENSE_FRACTION", -1.0 if regime == Regime.TILED else 1.0)
-    monkeypatch.setattr(numba_pairs, "STREAMED_ROWS", 50)
+def test_listed_pairs_and_tiles_know_which_key_a_row_is(listed: bool, loops: bool, monkeypatch) -> None:
+    monkeypatch.setattr(numba_backend, "DENSE_FRACTION", 1.0 if listed else -1.0)
     monkeypatch.setattr(tiled, "TILE_SIDE", {"cpu": 100})
     case = make_case(n=300, m=None, q=6, p=3, kind="some", seed=1, zero_rows=3, duplicates=4)
     case.z *= 1 - 2e-5
     z, h, grad = case.z.double().numpy(), case.h.double().numpy(), case.upstream().double().numpy()
     for epsilon in (case.epsilon, 1.0):
         expected = by_pairs(z, h, epsilon, grad, loops=loops)
-        for first, rows in ((None, slice(None)), (137, slice(137, 290))):
-            leaves = case.leaves()
-            options = {} if first is None else {"keys": leaves[0], "first_key": first}
-            out = reconnect(leaves[0][rows], leaves[1], epsilon, loops=loops, backend="numba", **options)
-            assert_close([out], [torch.from_numpy(expected[0][rows])])
-            if first is None:
-                out.backward(case.upstream())
-                assert_close([leaf.grad for leaf in leaves], [torch.from_numpy(grad) for grad in expected[1:]])
+        leaves = case.leaves()
+        out = reconnect(*leaves, epsilon, loops=loops, backend="numba")
+        out.backward(case.upstream())
+        assert_close([out, *(leaf.grad for leaf in leaves)], [torch.from_numpy(array) for array in expected])
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
@@ -111,7 +100,6 @@ def test_a_row_that_is_shorter_than_1_keeps_its_loop_at_epsilon_1(backend: str, 
         z[0, 0] = 0.9922
     h = torch.tensor([[3.0], [4.0], [5.0]]).to(dtype)
     assert reconnect(z, h, 1.0, backend=backend).tolist() == [[3.0], [4.0], [0.0]]
-    assert reconnect(z[:1], h, 1.0, keys=z, first_key=0, backend=backend).tolist() == [[3.0]]
     assert reconnect(z, h, 1.0, loops=False, backend=backend).eq(0).all()
     edges, _ = reconnected_edges(z, 1.0)
     assert edges.tolist() == [[0, 1], [0, 1]]
@@ -126,17 +114,6 @@ def test_a_row_that_is_similar_to_no_other_gets_zero(backend: str) -> None:
     assert z.grad[0].eq(0).all()
 
 
-def test_compiled_like_eager() -> None:
-    case = make_case(n=300, m=None, q=6, p=5, kind="few", seed=2)
-    z, h = case.leaves()
-    step = torch.compile(lambda z, h: reconnect(z, h, case.epsilon, loops=False, backend="numba"), backend="aot_eager")
-    results = []
-    for function in (step, lambda z, h: reconnect(z, h, case.epsilon, loops=False, backend="numba")):
-        out = function(z, h)
-        results.append([out.detach(), *torch.autograd.grad(out.square().sum(), [z, h])])
-    assert_close(results[0], [tensor.double() for tensor in results[1]], tolerance=1e-6)
-
-
 def test_edges_without_loops_are_the_same_edges() -> None:
     case = make_case(n=50, m=None, q=6, p=5, kind="few", seed=2, zero_rows=3)
     (source, target), weight = reconnected_edges(case.z, case.epsilon)
@@ -147,23 +124,3 @@ def test_edges_without_loops_are_the_same_edges() -> None:
     normalized = reconnected_edges(case.z, case.epsilon, loops=False, normalize=True)
     out = torch.zeros(50, 5).index_add(0, edges[0], normalized[1][:, None] * case.h[edges[1]])
     torch.testing.assert_close(out, reconnect(case.z, case.h, case.epsilon, loops=False), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("first", [0, 9, 26])
-def test_some_rows_against_all_know_which_key_they_are(backend: str, first: int) -> None:
-    case = make_case(n=37, m=None, q=5, p=4, kind="some", seed=5, zero_rows=2)
-    rows, results = slice(first, first + 11), []
-    for some in (True, False):
-        z, h = case.leaves(torch.float64)
-        options = {"keys": z, "first_key": first} if some else {}
-        out = reconnect(z[rows] if some else z, h, case.epsilon, loops=False, backend=backend, **options)
-        own = out if some else out[rows]
-        own.backward(case.upstream().double()[rows])
-        results.append([own.detach(), z.grad, h.grad])
-    assert_close(*results, 1e-9)
-
-
-def test_a_first_key_beyond_the_keys_is_refused() -> None:
-    z, h = torch.eye(5), torch.ones(5, 2)
-    with pytest.raises(ArgumentError, match=r"first_key\(3\) must be from 0 to 2: keys has no more rows"):
-        reconnect(z[:3], h, 0.5, keys=z, loops=False, first_key=3)

@@ -1,56 +1,53 @@
+"""The compiled back end: its search, its list of pairs, its kernels and its threads."""
+
 import multiprocessing
+import os
+import signal
 import subprocess
 import sys
+import time
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
-from gcnsl.reconnection import numba_backend, numba_pairs, pairs, threads
-from gcnsl.reconnection.pairs import Regime
+from gcnsl.reconnection import dense, numba_backend, numba_kernels
+from gcnsl.reconnection import problem as limits
+from gcnsl.reconnection.numba_backend import Search
+from gcnsl.reconnection.numba_kernels import UNLIMITED, WIDTH, find_rows, mirrored
 
 from .cases import Case, assert_close, cases, make_case
 
 
-def regime_of(case: Case) -> Regime:
-    return numba_backend.forward(case.problem()).pairs.regime
+@pytest.fixture(params=[True, False], ids=["listed", "tiles"])
+def listed(request, monkeypatch) -> bool:
+    """Small cases are worked on in several shares, as a list or in tiles."""
+    monkeypatch.setattr(numba_backend, "DENSE_FRACTION", 1.0 if request.param else -1.0)
+    monkeypatch.setattr(numba_backend, "WORK_PER_SHARE", 1 << 10)
+    return bool(request.param)
 
 
-def use(regime: Regime, patch: pytest.MonkeyPatch) -> None:
-    """Set the budgets so that small cases run in the given regime, in several shares."""
-    patch.setattr(pairs, "PAIRS_PER_ROW", {"cpu": 10_000 if regime == Regime.LISTED else 0})
-    patch.setattr(numba_backend, "DENSE_FRACTION", -1.0 if regime == Regime.TILED else 1.0)
-    patch.setattr(numba_pairs, "STREAMED_ROWS", 50)
-    patch.setattr(threads, "WORK_PER_SHARE", 1 << 10)
-
-
-@given(cases(largest=700), st.sampled_from([Regime.LISTED, Regime.STREAMED, Regime.TILED]))
+@given(cases(largest=700))
 @settings(max_examples=30, deadline=None)
-def test_values_and_gradients_in_float64(case: Case, regime: Regime) -> None:
+def test_values_and_gradients_in_float64(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        use(regime, patch)
+        patch.setattr(numba_backend, "DENSE_FRACTION", 1.0)
+        patch.setattr(numba_backend, "WORK_PER_SHARE", 1 << 10)
         assert_close(case.run("numba", dtype=torch.float64), case.expected(), tolerance=1e-11)
 
 
-def forced_case(regime: Regime, m: int | None, monkeypatch: pytest.MonkeyPatch) -> Case:
-    """A case that runs in the given regime."""
-    use(regime, monkeypatch)
-    return make_case(n=611, m=m, q=19, p=9, kind="some", seed=8, zero_rows=3, duplicates=4)
-
-
 @pytest.mark.parametrize("m", [None, 450])
-@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.STREAMED, Regime.TILED])
-def test_each_regime_gives_the_same_result(regime: Regime, m: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = forced_case(regime, m, monkeypatch)
-    assert regime_of(case) == regime
+def test_a_list_and_tiles_give_the_same_result(listed: bool, m: int | None) -> None:
+    case = make_case(n=611, m=m, q=19, p=9, kind="some", seed=8, zero_rows=3, duplicates=4)
+    assert (numba_backend.forward(case.problem()).pairs is not None) == listed
     assert_close(case.run("numba"), case.expected())
 
 
-@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.STREAMED])
-def test_the_number_of_threads_changes_no_bit(regime: Regime, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = forced_case(regime, None, monkeypatch)
+def test_the_number_of_threads_changes_no_bit(listed: bool) -> None:
+    case = make_case(n=611, m=None, q=19, p=9, kind="some", seed=8, zero_rows=3, duplicates=4)
     before = torch.get_num_threads()
     results = []
     try:
@@ -59,31 +56,28 @@ def test_the_number_of_threads_changes_no_bit(regime: Regime, monkeypatch: pytes
             results.append(case.run("numba"))
     finally:
         torch.set_num_threads(before)
-    for result in results[1:]:
+    for result in results[1:] if listed else ():
         assert all(torch.equal(a, b) for a, b in zip(results[0], result, strict=True))
 
 
 @pytest.mark.parametrize("m", [None, 800])
 def test_the_list_never_outgrows_its_room(m: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One degree below and one above the budget: the list is full to the last place, or there is none."""
     monkeypatch.setattr(numba_backend, "DENSE_FRACTION", 1.0)
     case = make_case(n=900, m=m, q=12, p=2, kind="some", seed=1)
     keys = case.z if m is None else case.keys
     degree = (case.z @ keys.T >= case.epsilon).sum().item() / 900
-    for room, expected in ((degree + 1, Regime.LISTED), (degree - 1, Regime.STREAMED)):
-        monkeypatch.setattr(pairs, "PAIRS_PER_ROW", dict.fromkeys(pairs.PAIRS_PER_ROW, int(room)))
-        kept = numba_backend.forward(case.problem()).pairs
-        assert len(kept.columns) == 900 * int(room)
-        assert kept.regime == expected
+    for room in (degree + 1, degree - 1):
+        monkeypatch.setattr(limits, "PAIRS_PER_ROW", {"cpu": int(room)})
+        assert (numba_backend.forward(case.problem()).pairs is not None) == (room > degree)
 
 
 def test_a_few_crowded_rows_do_not_mislead_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sampled rows keep one column each, all others thousands: the search must notice and stream."""
+    """The sampled rows keep one column each, all others thousands: the search must notice and give up."""
     monkeypatch.setattr(numba_backend, "SAMPLED_ROWS", 4)
     z = normalize(torch.ones(2000, 8) + 0.01 * torch.randn(2000, 8, generator=torch.Generator().manual_seed(0)))
     z[::500] = torch.eye(8)[:4]
     case = Case(z, torch.randn(2000, 2, generator=torch.Generator().manual_seed(1)), 0.9, None)
-    assert regime_of(case) == Regime.STREAMED
+    assert numba_backend.forward(case.problem()).pairs is None
     assert_close(case.run("numba"), case.expected())
 
 
@@ -119,7 +113,7 @@ def _run_in_fork(queue: "multiprocessing.Queue[bool]", case: Case) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_works_in_a_fork_of_a_process_that_used_it() -> None:
     case = make_case(n=611, m=None, q=19, p=9, kind="few", seed=8)
-    threads = torch.get_num_threads()
+    before = torch.get_num_threads()
     torch.set_num_threads(1)  # torch's own threads do not survive a fork; ours must not mind
     try:
         case.run("numba")
@@ -130,4 +124,143 @@ def test_works_in_a_fork_of_a_process_that_used_it() -> None:
         assert queue.get(timeout=60)
         process.join()
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
+
+
+@given(cases(largest=700))
+@settings(max_examples=20, deadline=None)
+def test_listed_pairs_are_those_of_the_matrix(case: Case) -> None:
+    problem = case.problem(torch.float64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba_backend, "WORK_PER_SHARE", 1 << 10)
+        found = numba_backend.find(problem)
+    assert torch.equal(found, (problem.z @ problem.keys.T >= problem.threshold).nonzero().T)
+
+
+@pytest.mark.parametrize("m", [None, 400])
+def test_no_list_is_longer_than_its_limit(m: int | None) -> None:
+    problem = make_case(n=700, m=m, q=6, p=2, kind="few", seed=1, duplicates=3).problem()
+    number = int((problem.z @ problem.keys.T >= problem.threshold).sum())
+    search = Search.of(problem)
+    assert search.listed(number - 1) is None
+    pairs = search.listed(number)
+    assert pairs is not None
+    assert pairs.start[-1] == len(pairs.columns) == number
+
+
+def test_the_sampled_degree() -> None:
+    problem = make_case(n=640, m=500, q=6, p=2, kind="some", seed=1).problem()
+    degrees = (problem.z @ problem.keys.T >= problem.threshold).sum(dim=1)
+    assert Search.of(problem).sampled_degree(64) == pytest.approx(float(degrees[::10].double().mean()))
+
+
+@pytest.mark.parametrize("n", [100, 128, 700])
+def test_pairs_in_groups(n: int, monkeypatch) -> None:
+    problem = make_case(n=n, m=None, q=6, p=2, kind="some", seed=1).problem(torch.float64)
+    group = torch.arange(n) // 256
+    expected = (problem.z @ problem.z.T >= problem.threshold) & (group[:, None] == group)
+    monkeypatch.setattr(numba_backend, "WORK_PER_SHARE", 1 << 10)
+    pairs = Search.of(problem).listed(UNLIMITED, span=256)
+    assert pairs is not None
+    assert torch.equal(pairs.start.diff(), expected.sum(dim=1))
+    assert torch.equal(pairs.columns.long(), expected.nonzero()[:, 1])
+
+
+def test_symmetric_gradients_are_the_sum_of_both_roles() -> None:
+    case = make_case(30, None, 5, 4, "all", seed=1)
+    z, h = case.leaves(torch.float64)
+    out = dense.reconnect(z, z, h, 1e-3)
+    out.backward(case.upstream().double())
+    degree = (z @ z.T).sum(dim=1, keepdim=True)
+    scaled = case.upstream().double() / degree
+    offset = (scaled * out).sum(dim=1)
+    grad_z, grad_h = np.zeros((30, 5)), np.zeros((30, 4))
+    columns = np.tile(np.arange(30, dtype=np.int32), 30)
+    inputs = [tensor.detach().numpy() for tensor in (z, h, scaled, offset)]
+    numba_kernels.gradient_rows(0, 30, np.arange(31) * 30, columns, *inputs, grad_z, grad_h)
+    assert np.allclose(grad_z, z.grad)
+    assert np.allclose(grad_h, h.grad)
+
+
+@given(st.integers(0, 70), st.integers(0, 2**31), st.floats(0, 1))
+def test_mirrored_pairs_are_the_symmetric_matrix(n: int, seed: int, density: float) -> None:
+    upper = np.triu(np.random.default_rng(seed).random((n, n)) < density)
+    rows, columns = upper.nonzero()
+    start, both = mirrored(np.searchsorted(rows, np.arange(n + 1)).astype(np.int64), columns.astype(np.int32))
+    rows, columns = (upper | upper.T).nonzero()
+    assert np.array_equal(both, columns)
+    assert np.array_equal(start, np.searchsorted(rows, np.arange(n + 1)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("m", [1, WIDTH - 1, WIDTH, WIDTH + 1])
+@pytest.mark.parametrize("q", [1, 15, 16, 17, 40])
+def test_keys_and_entries_beside_a_full_tile(m: int, q: int, dtype: torch.dtype) -> None:
+    case = make_case(n=40, m=m, q=q, p=1, kind="some", seed=3, zero_rows=1)
+    z, keys, _, threshold, *_ = problem = case.problem(dtype)
+    searched = Search.of(problem)
+    found = np.zeros(1, np.int64)
+    search = searched.rows, searched.tiles, threshold, 5, 33, False, UNLIMITED, True
+    counts, columns = find_rows(*search, found, 0, UNLIMITED)
+    rows, expected = (z[5:33].double() @ keys.double().T >= threshold).nonzero().T
+    assert torch.equal(torch.from_numpy(columns).long(), expected)
+    assert torch.equal(torch.from_numpy(counts), torch.bincount(rows, minlength=28))
+    assert found[0] == len(expected)
+    assert numba_kernels.count_rows(searched.rows, searched.tiles, threshold, 5, 33) == len(expected)
+
+
+def test_the_search_stops_at_its_limit() -> None:
+    z = normalize(torch.ones(1000, 4), dim=1)
+    searched = Search.of(Case(z, z, 0.5, None).problem())
+    found = np.zeros(1, np.int64)
+    search = searched.rows, searched.tiles, searched.threshold, 0, 1000, False, UNLIMITED, True
+    counts, _ = find_rows(*search, found, 0, 5000)
+    assert 5000 < found[0] < 100_000
+    assert counts[-1] == 0
+
+
+def test_an_error_in_a_thread_is_raised_in_the_caller() -> None:
+    def work(part: int, begin: int, end: int) -> int:
+        if part == 2:
+            raise ValueError(f"rows {begin} to {end}")
+        return part
+
+    with pytest.raises(ValueError, match="rows 20 to 30"):
+        numba_backend.in_threads(work, [0, 10, 20, 30, 40])
+    assert numba_backend.in_threads(lambda part, begin, end: part * (end - begin), [0, 1, 3, 6]) == [0, 2, 6]
+
+
+def test_little_work_is_not_shared_and_no_share_of_much_work_is_long() -> None:
+    assert numba_backend.shares(100).tolist() == [0, 1]
+    usual = numba_backend.shares(1 << 30)
+    assert len(usual) == torch.get_num_threads() * numba_backend.SHARES_PER_THREAD + 1
+    bounds = numba_backend.shares(1 << 44)
+    assert max(bounds[1:] - bounds[:-1]) * 2**44 <= numba_backend.LONGEST_SHARE * 1.001
+
+
+def test_ctrl_c_that_numba_wraps_is_unwrapped() -> None:
+    def work(*_: int) -> None:
+        wrapped = SystemError("returned a result with an exception set")
+        wrapped.__cause__ = KeyboardInterrupt()
+        raise SystemError("again") from wrapped
+
+    with pytest.raises(KeyboardInterrupt):
+        numba_backend.in_threads(work, [0, 1])
+
+
+@pytest.mark.parametrize("slow", [0.0, 0.02])
+def test_after_ctrl_c_no_part_is_begun(slow) -> None:
+    begun = []
+
+    def work(part: int, begin: int, end: int) -> None:
+        begun.append(part)
+        if part == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(slow)
+
+    with pytest.raises(KeyboardInterrupt):
+        numba_backend.in_threads(work, range(1001))
+    soon = len(begun)
+    time.sleep(0.1)
+    assert len(begun) <= soon + torch.get_num_threads()
+    assert len(begun) < 1000

@@ -1,3 +1,5 @@
+"""The GPU's kernels. They run on a GPU if there is one, else under Triton's interpreter, in a process of their own."""
+
 import os
 import subprocess
 import sys
@@ -5,22 +7,54 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
 from gcnsl.errors import InputError
+from gcnsl.reconnection import problem as limits
 from gcnsl.reconnection import reconnect
-from gcnsl.reconnection.pairs import Regime
+from gcnsl.reconnection.problem import Problem
+from gcnsl.recording import recorded
 
-from .cases import assert_close, make_case
-from .gpu import DEVICE, LARGE, RUNS_KERNELS, needs_kernels, run, use
+from .cases import Case, assert_close, cases, make_case
 from .test_loops import by_pairs, random_problem
+
+pytest.importorskip("triton", reason="triton is not installed")
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+DEVICE = "cuda" if torch.cuda.is_available() and not INTERPRETED else "cpu"
+LARGE = DEVICE == "cuda"
+RUNS_KERNELS = INTERPRETED or LARGE
+needs_kernels = pytest.mark.skipif(not RUNS_KERNELS, reason="runs in the interpreter's own process")
+
+sizes = st.integers(1, 24)
+kinds = st.sampled_from(["few", "some", "all"])
+small_cases = st.builds(make_case, sizes, st.none() | sizes, sizes, sizes, kinds, st.integers(0, 99))
+odd_cases = cases() if LARGE else small_cases.filter(lambda case: case.clearance() > 4e-6)
+"""Cases of odd shapes; few rows under the interpreter, which takes a millisecond per entry."""
+
+
+def run(case: Case) -> tuple[bool, list[torch.Tensor]]:
+    """Whether the pairs of a case are listed; its output and gradients."""
+    from gcnsl.reconnection import triton_backend
+
+    averages = triton_backend.forward(case.problem(device=DEVICE))
+    return averages.pairs is not None, case.run("triton", DEVICE)
+
+
+def use(listed: bool, patch: pytest.MonkeyPatch) -> None:
+    """Make room for lists, or none, and take no graph for small."""
+    from gcnsl.reconnection import triton_backend
+
+    patch.setattr(limits, "PAIRS_PER_ROW", dict.fromkeys(limits.PAIRS_PER_ROW, 300 if listed else 0))
+    patch.setattr(triton_backend, "FUSED_PAIRS", 0)
 
 
 @pytest.mark.skipif(RUNS_KERNELS, reason="the kernels run in this process")
 def test_under_the_interpreter() -> None:
     """Run this and the other tests of kernels in a process of their own."""
-    modules = sorted(Path(__file__).parent.glob("test_triton_*.py"))
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *modules]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(Path(__file__))]
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
@@ -48,23 +82,23 @@ def small_graphs_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
         ("some", 1, 1, 1, 1),
     ],
 )
-@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
+@pytest.mark.parametrize("listed", [True, False])
 def test_agrees_with_the_oracle(  # noqa: PLR0917
-    kind: str, n: int, m: int | None, q: int, p: int, regime: Regime, monkeypatch: pytest.MonkeyPatch
+    kind: str, n: int, m: int | None, q: int, p: int, listed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use(regime, monkeypatch)
+    use(listed, monkeypatch)
     case = make_case(n, m, q, p, kind, seed=4, zero_rows=min(2, n - 1), duplicates=min(3, n))
     ran_in, results = run(case)
     if kind != "diagonal" and n > 1:
-        assert ran_in == regime
+        assert ran_in == listed
     assert_close(results, case.expected())
 
 
 @needs_kernels
 @pytest.mark.parametrize("loops", [True, False])
-@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
-def test_loops_are_kept_or_left_out(loops: bool, regime: Regime, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(regime, monkeypatch)
+@pytest.mark.parametrize("listed", [True, False])
+def test_loops_are_kept_or_left_out(loops: bool, listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(listed, monkeypatch)
     made = [random_problem(seed, torch.float32) for seed in range(300 if LARGE else 40)]
     for z, h, epsilon, grad in (problem for problem in made if problem is not None):
         least = min(epsilon, 1 - 1e-6)
@@ -73,24 +107,6 @@ def test_loops_are_kept_or_left_out(loops: bool, regime: Regime, monkeypatch: py
         out = reconnect(*leaves, epsilon, loops=loops, backend="triton")
         out.backward(grad.float().to(DEVICE))
         assert_close([out, *(leaf.grad for leaf in leaves)], [torch.from_numpy(array) for array in expected])
-
-
-@needs_kernels
-@pytest.mark.parametrize("loops", [True, False])
-@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
-def test_some_rows_against_all_know_which_key_they_are(
-    loops: bool, regime: Regime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(regime, monkeypatch)
-    case, rows, results = make_case(30, None, 4, 3, "some", seed=5, zero_rows=1), slice(13, 27), []
-    for some in (True, False):
-        z, h = case.leaves(device=DEVICE)
-        options = {"keys": z, "first_key": rows.start} if some else {}
-        out = reconnect(z[rows] if some else z, h, case.epsilon, loops=loops, backend="triton", **options)
-        own = out if some else out[rows]
-        own.backward(case.upstream().to(DEVICE)[rows])
-        results.append([own.detach().cpu().double(), z.grad.cpu().double(), h.grad.cpu().double()])
-    assert_close(*results)
 
 
 @needs_kernels
@@ -110,10 +126,10 @@ def test_the_same_bits_each_time() -> None:
 
 
 @needs_kernels
-@pytest.mark.parametrize("regime", [Regime.LISTED, Regime.TILED])
-def test_threshold_decisions_agree_with_float64(regime: Regime, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("listed", [True, False])
+def test_threshold_decisions_agree_with_float64(listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With h the unit matrix the output is Â*: which entries are there tells which pairs were kept."""
-    use(regime, monkeypatch)
+    use(listed, monkeypatch)
     n = 256 if LARGE else 16
     generator = torch.Generator().manual_seed(0)
     for q in (3, 16, 64):
@@ -138,8 +154,8 @@ def test_ways_to_start_give_the_same(
     monkeypatch.setattr(triton_backend, "FUSED_PAIRS", fused_pairs)
     monkeypatch.setattr(triton_backend, "EXPECTED_PER_ROW", expected_per_row)
     case = make_case(11, m, 4, 3, "some", seed=4)
-    regime, results = run(case)
-    assert regime == (Regime.TILED if fused_pairs else Regime.LISTED)
+    listed, results = run(case)
+    assert listed == (fused_pairs == 0)
     assert_close(results, case.expected())
 
 
@@ -151,19 +167,6 @@ def test_ties_and_rows_that_keep_nothing() -> None:
     assert torch.allclose(out.cpu(), torch.tensor([[2.0], [3.0], [0.0]]))
     nothing = reconnect(z, h[:1], 0.9, keys=-z[:1], backend="triton")
     assert nothing.tolist() == [[0.0], [0.0], [0.0]]
-
-
-@needs_kernels
-@pytest.mark.skipif(not LARGE, reason="the interpreter's tensors are not the compiler's")
-def test_registered_and_compiled() -> None:
-    case = make_case(500, None, 16, 20, "few", seed=4)
-    z, h = case.leaves(device=DEVICE)
-    torch.library.opcheck(torch.ops.gcnsl.reconnect, (z, None, h, case.epsilon, 1e-4, None, True, "triton"))
-    step = torch.compile(
-        lambda z, h: reconnect(z, h, case.epsilon, backend="triton"), fullgraph=True, backend="aot_eager"
-    )
-    step(z, h).backward(case.upstream().to(DEVICE))
-    assert_close([z.grad, h.grad], case.expected()[1:])
 
 
 @needs_kernels
@@ -196,3 +199,90 @@ def test_bad_values_are_told() -> None:
     ]:
         with pytest.raises(InputError, match=message):
             reconnect(**arguments, epsilon=0.5, backend="triton")
+
+
+@needs_kernels
+@given(odd_cases)
+@settings(max_examples=30 if LARGE else 8, deadline=None)
+def test_listed_pairs_give_the_values_and_gradients_of_the_oracle(case: Case) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        use(True, patch)
+        assert_close(case.run("triton", DEVICE), case.expected())
+
+
+@needs_kernels
+@pytest.mark.parametrize("m", [None, 70])
+def test_candidates_are_the_pairs_near_the_threshold_or_above(m: int | None) -> None:
+    """Every kept pair is a candidate, and no candidate is further below the threshold than twice the margin."""
+    from gcnsl.reconnection import triton_backend
+
+    generator = torch.Generator().manual_seed(0)
+    z, keys = (normalize(torch.randn(n, 5, generator=generator), dim=1).to(DEVICE) for n in (66, m or 66))
+    keys = z if m is None else keys
+    report = torch.zeros(4, dtype=torch.int32, device=DEVICE)
+    rows = triton_backend._prepare_rows(z, None, report, 1e-4, are_keys=False)
+    key_rows = rows if m is None else triton_backend._prepare_rows(keys, None, report, 1e-4, are_keys=True)
+    problem = Problem.of(z, None if m is None else keys, keys, torch.tensor([0.3], device=DEVICE))
+    found = triton_backend._start_search(problem, rows, key_rows, report, room=66 * len(keys) + 66, expected=0)
+    listed = found[: int(report[3])].long()
+    listed = listed[listed < 66 * len(keys)]  # the diagonal is counted twice and written once
+    assert len(listed.unique()) == len(listed)
+    candidate = torch.zeros(66 * len(keys), dtype=torch.bool, device=DEVICE)
+    candidate[listed] = True
+    exact = (z.double() @ keys.double().T).flatten()
+    assert bool(candidate[exact >= 0.3].all())
+    assert not bool(candidate[exact < 0.3 - 2 * triton_backend.MARGIN].any())
+
+
+@needs_kernels
+def test_more_candidates_than_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search stops when the list is full, and says so, at every size of the list."""
+    use(True, monkeypatch)
+    case = make_case(2000 if LARGE else 30, None, 16, 3, "some", seed=4)
+    degree = int((case.z @ case.z.T >= case.epsilon).sum()) // len(case.z)
+    for per_row, listed in (
+        (0, False),
+        (1, False),
+        (degree - 1, False),
+        (degree + 5, True),
+    ):
+        monkeypatch.setattr(limits, "PAIRS_PER_ROW", dict.fromkeys(limits.PAIRS_PER_ROW, per_row))
+        ran_in, results = run(case)
+        assert ran_in == listed
+        assert_close(results, case.expected())
+
+
+@needs_kernels
+@given(odd_cases, st.sampled_from([0, 4096**2]))
+@settings(max_examples=30 if LARGE else 8, deadline=None)
+def test_tiles_give_the_values_and_gradients_of_the_oracle(case: Case, fused_pairs: int) -> None:
+    from gcnsl.reconnection import triton_backend
+
+    with pytest.MonkeyPatch.context() as patch:
+        use(False, patch)
+        patch.setattr(triton_backend, "FUSED_PAIRS", fused_pairs)
+        assert_close(case.run("triton", DEVICE), case.expected())
+
+
+@needs_kernels
+@pytest.mark.parametrize("m", [None, 37])
+@pytest.mark.parametrize("programs", [1, 5, 100])
+def test_keys_are_divided_among_programs(m: int | None, programs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gcnsl.reconnection import triton_backend
+
+    use(False, monkeypatch)
+    monkeypatch.setattr(triton_backend, "GRADIENT_TILE", {"BLOCK_N": 16, "BLOCK_M": 16, "num_warps": 4})
+    monkeypatch.setattr(triton_backend, "GRADIENT_PROGRAMS", programs)
+    case = make_case(50, m, 4, 3, "some", seed=4)
+    assert_close(case.run("triton", DEVICE), case.expected())
+
+
+@needs_kernels
+def test_recorded_work_is_done_in_tiles_and_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gcnsl.reconnection import triton_backend
+
+    use(True, monkeypatch)
+    monkeypatch.setattr(triton_backend, "_read", lambda *_: pytest.fail("the host has looked"))
+    case = make_case(20, None, 4, 3, "some", seed=4)
+    with recorded():
+        assert_close(case.run("triton", DEVICE), case.expected())

@@ -1,3 +1,5 @@
+"""Neighbours in the graph and in a latent space: their divisions, the cache, and what is said of approximations."""
+
 import json
 
 import networkx as nx
@@ -9,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl import InputError
+from gcnsl.graph import GraphWarning
 from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
+from gcnsl.structure import neighbourhood as module
 from gcnsl.structure.neighbourhood import neighbourhood
 
 from .cases import csr, distances, edges, random_graph, same
@@ -85,19 +89,6 @@ def test_comes_back_from_its_state() -> None:
     assert same(StructuralNeighbourhood.from_state(plain, tensors), found)
 
 
-def test_a_damaged_state_is_refused() -> None:
-    plain, tensors = structural_neighbourhood(edges(), 50).state()
-    pairs, division = tensors["edge_index"], tensors["division"]
-    damaged = [{"edge_index": pairs}, {"division": division}]
-    damaged += [{**tensors, "edge_index": bad} for bad in (pairs[:, 1:], pairs[:1], pairs.int(), pairs - 1, pairs[0])]
-    damaged += [{**tensors, "division": bad} for bad in (division[1:], division[None], division.long(), division + 4)]
-    for bad in damaged:
-        with pytest.raises((KeyError, ValueError)):
-            StructuralNeighbourhood.from_state(plain, bad)
-    with pytest.raises(KeyError):
-        StructuralNeighbourhood.from_state({}, tensors)
-
-
 def test_does_not_grow() -> None:
     found = StructuralNeighbourhood(torch.empty(2, 0, dtype=torch.int64), torch.empty(0, dtype=torch.uint8), "none")
     with pytest.raises(
@@ -114,3 +105,89 @@ def test_many_nodes_at_one_place_take_neither_time_nor_memory() -> None:
     positions[:5, 0] = 3 * np.arange(1, 6)
     pairs, division = neighbourhood((path + path.T).tocsr(), positions)
     assert pairs.shape[1] == len(division) == 2 * (n - 1)
+
+
+@pytest.mark.parametrize("embedding", ["isomap", "poincare", "struc2vec"])
+def test_holds_the_graph_and_as_many_latent_neighbours(embedding) -> None:
+    if embedding != "isomap":
+        pytest.importorskip("gensim")
+    given = edges()
+    found = structural_neighbourhood(torch.cat([given, torch.tensor([[7], [7]])], dim=1), 50, embedding=embedding)
+    graph = found.edge_index[:, found.division < 4]
+    assert sorted(graph.T.tolist()) == sorted(given.T.tolist())
+    latent = found.edge_index[:, found.division >= 4]
+    assert 0 < latent.shape[1] <= graph.shape[1]
+    assert (latent[0] != latent[1]).all()
+    assert found.how == f"{embedding}, computed"
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "message"),
+    [
+        (
+            None,
+            r"source\('published'\) .* only graphs of the literature have published neighbourhoods; use 'comp",
+        ),
+        ("texas2", "no published neighbourhood of 'texas2'; use 'computed'"),
+    ],
+)
+def test_unknown_graphs_are_not_published(benchmark, message) -> None:
+    with pytest.raises(InputError, match=message):
+        structural_neighbourhood(edges(), 50, source="published", benchmark=benchmark)
+
+
+def test_bad_choices_are_named() -> None:
+    with pytest.raises(InputError, match=r"embedding\('pca'\) must be one of isomap, poincare, struc2vec"):
+        structural_neighbourhood(edges(), 50, embedding="pca")
+    with pytest.raises(InputError, match=r"source\('web'\) must be one of computed, published"):
+        structural_neighbourhood(edges(), 50, source="web")
+
+
+def test_is_computed_once(cache, monkeypatch) -> None:
+    first = structural_neighbourhood(edges(), 50)
+    monkeypatch.setattr(module, "embed", None)
+    assert same(structural_neighbourhood(edges(), 50), first)
+    assert len(list(cache.iterdir())) == 1
+    with pytest.raises(TypeError, match="not callable"):
+        structural_neighbourhood(edges()[:, :0], 50)
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[: len(content) // 2], lambda _: b"", lambda _: b"PK"])
+def test_a_damaged_file_is_written_again(cache, damage) -> None:
+    first = structural_neighbourhood(edges(), 50)
+    (file,) = cache.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    assert same(structural_neighbourhood(edges(), 50), first)
+    with np.load(file, allow_pickle=False) as kept:
+        assert kept["pairs"].shape == first.edge_index.shape
+
+
+def test_a_cache_that_cannot_be_is_done_without(cache) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.write_text("a file where the folder should be")
+    assert structural_neighbourhood(edges(), 50).how == "isomap, computed"
+
+
+def test_the_order_of_edges_and_loops_are_no_other_graph(cache) -> None:
+    first = structural_neighbourhood(edges(), 50)
+    loop = torch.tensor([[7], [7]])
+    assert same(structural_neighbourhood(torch.cat([loop, edges().flip(1)], dim=1), 50), first)
+    assert len(list(cache.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("embedding", "limit", "how"),
+    [
+        ("isomap", "EXACT_NODES", "isomap with 500 of them as landmarks, computed"),
+        ("poincare", "EXACT_EDGES", "poincare with 100000 of them, drawn at random, computed"),
+        ("struc2vec", "FULL_NODES", "struc2vec with distances up to 2, not 5, computed"),
+    ],
+)
+def test_large_graphs_get_less_and_are_told(monkeypatch, embedding, limit, how) -> None:
+    if embedding != "isomap":
+        pytest.importorskip("gensim")
+    monkeypatch.setattr(module, limit, 20)
+    with pytest.warns(GraphWarning, match=f"are too many for the exact {embedding} embedding: using"):
+        assert structural_neighbourhood(edges(), 50, embedding=embedding).how == how
+    assert structural_neighbourhood(edges(), 50, embedding=embedding).how == how  # from the cache, without a warning

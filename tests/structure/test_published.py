@@ -6,9 +6,7 @@ from gcnsl import InputError
 from gcnsl.datasets.dataset_files import fetch
 from gcnsl.graph import GraphWarning
 from gcnsl.structure import structural_neighbourhood
-from gcnsl.structure.published import FILE_NAMES, TELLING
-
-PATH = "geom-gcn/structural_neighborhood/outf_nodes_space_relation_texas_MDS.txt"
+from gcnsl.structure.neighbourhood import FILE_NAMES, TELLING
 
 
 @pytest.fixture(autouse=True)
@@ -75,16 +73,3 @@ def test_graphs_that_have_none(data_root, name, message) -> None:
     graph = gcnsl.load(name, split=None, root=data_root)
     with pytest.raises(InputError, match=message):
         published(name, graph.edge_index, graph.num_nodes, data_root)
-
-
-def test_the_folder_that_is_given_is_where_files_are_read(data_root, tmp_path) -> None:
-    graph = gcnsl.load("texas", split=None, root=data_root)
-    for suffix in ("", ".gz"):
-        if (data_root / f"{PATH}{suffix}").is_file():
-            copy = tmp_path / f"{PATH}{suffix}"
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes((data_root / f"{PATH}{suffix}").read_bytes())
-    assert "texas_MDS" in published("texas", graph.edge_index, graph.num_nodes, tmp_path).how
-    copy.write_bytes(b"altered")
-    with pytest.raises(InputError, match="has been altered"):
-        published("texas", graph.edge_index, graph.num_nodes, tmp_path)

@@ -59,10 +59,3 @@ def test_tiny_graphs(edges) -> None:
     x = StructuralFeatures.fit(data.edge_index, 3).of(data.edge_index, 3)
     assert x.shape == (3, 34)
     assert bool(x.isfinite().all())
-
-
-def test_a_damaged_state_is_refused() -> None:
-    state = StructuralFeatures.fit(GRAPH.edge_index, GRAPH.num_nodes).state()
-    assert StructuralFeatures.from_state(state, 300).weight.equal(state["weight"])
-    with pytest.raises(ValueError, match="weight"):
-        StructuralFeatures.from_state(state | {"weight": torch.ones(2, 2).double()}, 300)

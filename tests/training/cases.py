@@ -1,18 +1,26 @@
 """A graph and models small enough to train in a blink."""
 
+import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 import torch
 from torch import nn
 
 from gcnsl import synthetic
-from gcnsl.nn import GCNSLConfig
 from gcnsl.training import Checkpoint, History, TrainingSettings, seeded, train
 
 DATA = synthetic(n=60, h=0.8, classes=3, degree=4, features=12, seed=0, signal=0.8)
 TRAIN, VAL, TEST = (torch.arange(60) % 3 == part for part in range(3))
 MASKS = {"train_mask": TRAIN, "val_mask": VAL}
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+def send(number: int = signal.SIGINT) -> None:
+    os.kill(os.getpid(), number)
 
 
 class Net(nn.Module):
@@ -57,17 +65,11 @@ def stop_at(number):
     return on_epoch
 
 
-def gcn_sl(path: Path | None, on_epoch=None) -> tuple[nn.Module, History]:
-    """Train GCN-SL, with a checkpoint every third epoch."""
-    config = GCNSLConfig(hidden_channels=4, n_components=3, epsilon=0.5)
-    inputs = config.inputs(DATA, config.precompute(DATA, seed=0), seed=0)
-    with seeded(0):
-        model = config.build(12, 3, 9)
-    settings = TrainingSettings(epochs=150, plateau_factor=0.5, plateau_patience=3)
+def slow_run(path: Path | None, on_epoch=None) -> tuple[nn.Module, History]:
+    """Train with a checkpoint every third epoch, slowly enough to be killed if ``on_epoch`` takes its time."""
+    model, settings = net(), TrainingSettings(epochs=150, plateau_factor=0.5, plateau_patience=3)
     checkpoint = None if path is None else Checkpoint(path, every=3)
-    return model, train(
-        model, inputs, DATA.y, settings=settings, seed=0, on_epoch=on_epoch, checkpoint=checkpoint, **MASKS
-    )
+    return model, fit(model, settings=settings, on_epoch=on_epoch, checkpoint=checkpoint)
 
 
 class Lookup(nn.Module):
@@ -104,6 +106,11 @@ def same_weights(a: nn.Module, b: nn.Module) -> bool:
     return all(x.equal(y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
 
 
+def tell(epoch) -> None:
+    print(epoch.number, flush=True)
+    time.sleep(0.02)
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    gcn_sl(Path(sys.argv[1]), lambda epoch: print(epoch.number, flush=True))
+    slow_run(Path(sys.argv[1]), tell)

@@ -4,26 +4,54 @@ import math
 import pytest
 
 from gcnsl.training import History, TrainingSettings
+from gcnsl.training import history as history_module
+from gcnsl.training.history import TimeBudget
+from gcnsl.training.settings import SETTLED_EPOCHS
 
 from .cases import TEST, fit, net
 
 
-def test_an_equal_loss_is_no_improvement() -> None:
-    history = History()
-    for loss in (1.0, 1.0, 0.9):
-        history.append({"val_loss": loss, "val_accuracy": 0.5}, "loss")
-    assert history.best_epoch == 3
-    history.append({"val_loss": 0.9, "val_accuracy": 0.9}, "loss")
-    assert history.best_epoch == 3
+@pytest.mark.parametrize(
+    ("monitor", "best"),
+    [
+        ("roc-auc", [1, 1, 3, 3, 5]),
+        ("accuracy", [1, 1, 3, 3, 5]),
+        ("log-loss", [1, 2, 2, 2, 2]),
+        ("loss", [1, 1, 1, 1, 5]),
+    ],
+)
+def test_any_metric_can_decide_in_its_own_direction_and_the_loss_between_equal_values(monitor, best) -> None:
+    history, found = History(), []
+    for value, loss in ((0.6, 1.0), (0.5, 1.0), (0.7, 1.0), (0.7, 1.0), (0.7, 0.9)):
+        history.append({"val_loss": loss} | ({} if monitor == "loss" else {f"val_{monitor}": value}), monitor)
+        found.append(history.best_epoch)
+    assert found == best
 
 
-def test_accuracy_decides_if_asked_and_loss_breaks_ties() -> None:
+def test_where_the_metric_is_not_defined_the_loss_decides() -> None:
+    history, found = History(), []
+    for value, loss in ((math.nan, 1.0), (math.nan, 0.9), (math.nan, 1.1), (0.1, 2.0), (math.nan, 0.1)):
+        history.append({"val_loss": loss, "val_roc-auc": value}, "roc-auc")
+        found.append(history.best_epoch)
+    assert found == [1, 2, 2, 4, 4]
+
+
+def test_where_the_metric_is_not_defined_the_loss_says_whether_it_has_settled() -> None:
+    history, settings = History(), TrainingSettings(tolerance=0.01, monitor="roc-auc")
+    for epoch in range(60):
+        history.append({"val_loss": 2.0 - epoch / 50, "val_roc-auc": math.nan}, "roc-auc")
+    assert history.remaining(settings) > 0
+
+
+def test_the_monitored_metric_can_settle_too() -> None:
+    settings = TrainingSettings(patience=90, tolerance=0.1, monitor="accuracy")
+    values = {"val_loss": 1.0, "val_accuracy": 0.5}
     history = History()
-    best = []
-    for accuracy, loss in ((0.5, 1.0), (0.6, 2.0), (0.6, 1.5), (0.5, 0.1), (0.6, 1.5)):
-        history.append({"val_loss": loss, "val_accuracy": accuracy}, "accuracy")
-        best.append(history.best_epoch)
-    assert best == [1, 2, 3, 3, 3]
+    for number in range(20):
+        history.append(values | {"val_loss": 1 - number / 100}, settings.monitor)
+    assert (history.best_epoch, history.remaining(settings)) == (20, 1 + SETTLED_EPOCHS - 20)
+    history.append(values | {"val_accuracy": 0.7}, settings.monitor)
+    assert history.remaining(settings) == SETTLED_EPOCHS
 
 
 def test_a_history_survives_json() -> None:
@@ -49,31 +77,33 @@ def test_values_that_no_run_has_are_refused(changes) -> None:
         History.from_dict(plain | changes)
 
 
-def test_before_the_first_epoch_there_is_none() -> None:
-    history = History()
-    assert (len(history), history.best_epoch, history.stopped) == (0, 0, "")
-    assert history.remaining(TrainingSettings(epochs=7, patience=3)) == 3
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test sets."""
+
+    class Clock:
+        now = 100.0
+
+    monkeypatch.setattr(history_module.time, "perf_counter", lambda: Clock.now)
+    return Clock
 
 
-@pytest.mark.parametrize(("monitor", "best"), [("roc-auc", [1, 1, 3, 3, 5]), ("log-loss", [1, 2, 2, 2, 2])])
-def test_any_metric_can_decide_in_its_own_direction(monitor, best) -> None:
-    history, found = History(), []
-    for value, loss in ((0.6, 1.0), (0.5, 1.0), (0.7, 1.0), (0.7, 1.0), (0.7, 0.9)):
-        history.append({"val_loss": loss, f"val_{monitor}": value}, monitor)
-        found.append(history.best_epoch)
-    assert found == best
+def test_the_last_epoch_is_the_last_that_fits(clock) -> None:
+    budget, epochs = TimeBudget(minutes=1), 0
+    while budget.allows(1):
+        assert budget.allows(2) == (epochs == 0)
+        clock.now += 25
+        budget.count_epoch()
+        epochs += 1
+        assert budget.seconds_left(10) == 60 - 25 * epochs
+        assert budget.seconds_left(1) == min(25, 60 - 25 * epochs)
+    assert epochs == 2
 
 
-def test_where_the_metric_is_not_defined_the_loss_decides() -> None:
-    history, found = History(), []
-    for value, loss in ((math.nan, 1.0), (math.nan, 0.9), (math.nan, 1.1), (0.1, 2.0), (math.nan, 0.1)):
-        history.append({"val_loss": loss, "val_roc-auc": value}, "roc-auc")
-        found.append(history.best_epoch)
-    assert found == [1, 2, 2, 4, 4]
-
-
-def test_where_the_metric_is_not_defined_the_loss_says_whether_it_has_settled() -> None:
-    history, settings = History(), TrainingSettings(tolerance=0.01, monitor="roc-auc")
-    for epoch in range(60):
-        history.append({"val_loss": 2.0 - epoch / 50, "val_roc-auc": math.nan}, "roc-auc")
-    assert history.remaining(settings) > 0
+def test_one_epoch_is_always_made(clock) -> None:
+    budget = TimeBudget(minutes=0)
+    assert budget.allows(1)
+    clock.now += 1
+    budget.count_epoch()
+    assert not budget.allows(1)
+    assert budget.seconds_left(10) == 0

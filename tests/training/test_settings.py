@@ -1,35 +1,15 @@
+import json
+
 import numpy as np
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.utils.class_weight import compute_class_weight
 
-from gcnsl import InputError
+from gcnsl.errors import ArgumentError
 from gcnsl.training import TrainingSettings
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"lr": 0.0}, r"lr\(0.0\) must be > 0"),
-        ({"lr": float("nan")}, r"lr\(nan\) must be finite and > 0"),
-        ({"lr": "fast"}, r"lr\('fast'\) must be a number > 0"),
-        ({"weight_decay": -1.0}, r"weight_decay\(-1.0\) must be >= 0"),
-        ({"epochs": 0}, r"epochs\(0\) must be >= 1"),
-        ({"patience": 2.5}, r"patience\(2.5\) must be a whole number >= 1"),
-        ({"plateau_patience": True}, r"plateau_patience\(True\) must be a whole number >= 1"),
-        ({"monitor": "f1"}, r"monitor\('f1'\) must be one of loss, accuracy, balanced-accuracy, macro-f1, roc-auc"),
-        ({"class_weight": "heavy"}, r"class_weight\('heavy'\) must be none, balanced, or positive weights by class"),
-        ({"optimizer": "lion"}, r"optimizer\('lion'\) must be one of adam, sgd"),
-        ({"plateau_factor": 1.0}, r"plateau_factor\(1.0\) must be > 0 and < 1"),
-    ],
-)
-def test_bad_settings_are_named_with_value_and_bound(options, message) -> None:
-    with pytest.raises(InputError, match=message):
-        TrainingSettings(**options)
-
-
-def test_numbers_of_numpy_will_do() -> None:
-    settings = TrainingSettings(epochs=np.int64(3), lr=np.float32(0.5))
-    assert settings == TrainingSettings(epochs=3, lr=0.5)
-    assert (type(settings.epochs), type(settings.lr)) == (int, float)
+from gcnsl.training.settings import check_class_weight, class_weights
 
 
 def test_weights_of_classes_are_one_text_whatever_they_are_given_as() -> None:
@@ -37,3 +17,54 @@ def test_weights_of_classes_are_one_text_whatever_they_are_given_as() -> None:
     assert {TrainingSettings(class_weight=each).class_weight for each in given} == {'{"no": 1.0, "yes": 5.0}'}
     assert TrainingSettings(class_weight="none") == TrainingSettings()
     assert hash(TrainingSettings(class_weight={"a": 2})) != hash(TrainingSettings())
+
+
+@pytest.mark.parametrize(("given", "nodes", "used"), [(None, 32_768, 1), (None, 32_769, 5), (1, 10**6, 1), (7, 9, 7)])
+def test_large_graphs_are_evaluated_less_often_unless_it_is_said_how_often(given, nodes, used) -> None:
+    assert TrainingSettings(evaluate_every=given).for_nodes(nodes).evaluate_every == used
+
+
+@pytest.mark.parametrize(
+    ("given", "nodes", "used"), [(None, 32_768, 0), (None, 32_769, 0.01), (0.0, 10**6, 0), (0.2, 9, 0.2)]
+)
+def test_only_large_graphs_have_a_tolerance_unless_it_is_given(given, nodes, used) -> None:
+    assert TrainingSettings(tolerance=given).for_nodes(nodes).tolerance == used
+
+
+@given(st.dictionaries(st.text(), st.floats(1e-3, 1e3), min_size=1))
+def test_a_table_is_kept_whatever_the_classes_are_called(table) -> None:
+    text = check_class_weight(table)
+    assert json.loads(text) == table
+    assert check_class_weight(text) == text
+
+
+def test_a_table_as_people_write_it() -> None:
+    assert json.loads(check_class_weight("x=y=2, z = 0.5")) == {"x=y": 2, "z": 0.5}
+    assert json.loads(check_class_weight({1: 2})) == {"1": 2}
+
+
+@pytest.mark.parametrize(
+    "value", ["yes", "5", "yes=5,3", "yes=", "yes=0", "yes=-1", "yes=nan", "{}", "{", {}, [1], 5, {"a": "b"}]
+)
+def test_anything_else_is_refused_in_one_sentence(value) -> None:
+    with pytest.raises(ArgumentError, match="must be none, balanced, or positive weights by class, such as yes=5,no=1"):
+        check_class_weight(value)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1))
+def test_balanced_is_scikit_learn_s(y) -> None:
+    weights = class_weights("balanced", torch.tensor(y), "abcde")
+    present = np.unique(y)
+    expected = compute_class_weight("balanced", classes=present, y=np.array(y))
+    assert weights[present].numpy() == pytest.approx(expected, rel=1e-6)
+    assert all(weights[c] == 1 for c in range(5) if c not in present)
+
+
+def test_classes_that_are_not_named_weigh_one() -> None:
+    assert class_weights(check_class_weight({"b": 3}), torch.tensor([0, 1]), ["a", "b", "c"]).tolist() == [1, 3, 1]
+    assert class_weights(None, torch.tensor([0, 1]), ["a", "b"]) is None
+
+
+def test_a_class_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="names 'maybe'; the classes are no, yes"):
+        class_weights(check_class_weight({"maybe": 3}), torch.tensor([0, 1]), ["no", "yes"])

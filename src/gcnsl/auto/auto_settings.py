@@ -6,9 +6,8 @@ from typing import Literal, NamedTuple
 from gcnsl.checks import check_choice
 from gcnsl.methods.registry import ALIASES, METHODS, find_method
 from gcnsl.options import Options, option, redeclared
-from gcnsl.training.class_weights import check_class_weight
 from gcnsl.training.metrics import MetricName
-from gcnsl.training.settings import StageSettings
+from gcnsl.training.settings import StageSettings, check_class_weight
 
 AUTO = "auto"
 """What stands in place of a method's name."""

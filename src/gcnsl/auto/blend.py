@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from gcnsl.auto.auto_settings import AUTO
 from gcnsl.auto.ensemble import TINY, tempered
 from gcnsl.errors import InputError
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph.edges import edge_parts
 from gcnsl.methods import Fitted, Prepared, find_method, prepare
 from gcnsl.methods.fitted import grown_logits
 from gcnsl.training import History

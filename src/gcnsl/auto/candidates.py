@@ -16,7 +16,7 @@ import optuna
 from torch_geometric.data import Data
 
 from gcnsl.methods import Method, find_method
-from gcnsl.methods.search_space import space_of, starts_of
+from gcnsl.methods.registry import space_of, starts_of
 from gcnsl.options import Search as SearchRange
 from gcnsl.sparse import pairs_in_two_steps, stored_entries
 

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from gcnsl.auto.auto_settings import AutoSettings
 from gcnsl.checks import UNLABELLED
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph.edges import edge_parts
 from gcnsl.identity import identity
 
 NOT_LEARNED_FROM = -1

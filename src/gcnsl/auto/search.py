@@ -29,7 +29,7 @@ from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.graph import split_count, split_masks
 from gcnsl.identity import identity
 from gcnsl.methods import Method, find_method
-from gcnsl.methods.search_space import combinations, space_of, starts_of
+from gcnsl.methods.registry import combinations, space_of, starts_of
 from gcnsl.nn.config import Folder
 from gcnsl.options import Search as SearchRange
 from gcnsl.runs.executor import Executor, ThisProcess, WorkerLost

@@ -31,7 +31,7 @@ from gcnsl.runs.executor import Crew, Executor, ThisProcess, TooSlow, WorkerLost
 from gcnsl.runs.jobs import Failed, reason
 from gcnsl.runs.processes import Processes
 from gcnsl.training import History, choose_device
-from gcnsl.training.interruption import Interruption
+from gcnsl.training.environment import Interruption
 from gcnsl.training.metrics import Floats
 
 STARTING_PAYS = 15.0

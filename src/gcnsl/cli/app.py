@@ -26,8 +26,6 @@ BAD_INPUT = 2
 """Exit code for what the user can fix: the same that wrong options have."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it, and after SIGTERM."""
-LAUNCHED = "TORCHELASTIC_RUN_ID"
-"""The variable that ``torchrun`` sets; torch, which could tell, is not loaded for it."""
 _OTHER_NAMES = {
     "method": ("models", "methods"),
     "dataset": ("datasets",),
@@ -147,7 +145,6 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the tracebacks of errors.")] = False,
     _: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
@@ -157,7 +154,3 @@ def _root(
     logger = logging.getLogger("gcnsl")
     logger.handlers = [_Lines()] if debug else []
     logger.setLevel(logging.DEBUG if debug else logging.NOTSET)
-    if LAUNCHED in os.environ and context.invoked_subcommand not in (None, "train"):
-        from gcnsl.cli.torchrun import refuse
-
-        refuse(str(context.invoked_subcommand))

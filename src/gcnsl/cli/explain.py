@@ -30,7 +30,7 @@ def explain(
         typer.Option(
             "--report",
             help="Write a page (.html) that draws the node between its neighbours, to walk on to them.",
-            callback=shared.refused_by("gcnsl.pages:check_page"),
+            callback=shared.refused_by("gcnsl.pictures:check_page"),
         ),
     ] = None,
     device: shared.DeviceOption = "auto",

@@ -89,7 +89,7 @@ def inspect(
         data = source.read(split=split, seed=seed, root=root)
         summary = summarize(data)
         if plot is not None:
-            from gcnsl.graph.graph_picture import draw_graph
+            from gcnsl.graph.summary import draw_graph
 
             draw_graph(data, summary, plot)
     if as_json:

@@ -70,7 +70,7 @@ def predict(
     Example: [bold]gcnsl predict model --nodes nodes.csv --edges edges.csv -o predictions.parquet --evaluate[/]
     """
     from gcnsl.checks import check_choice
-    from gcnsl.graph.table_writing import check_table, write_table
+    from gcnsl.graph.tables import check_table, write_table
     from gcnsl.training import METRICS
 
     if metric is not None:

@@ -9,10 +9,10 @@ from rich.markup import escape
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.assignments import with_class_weight
 from gcnsl.cli.console import busy, out, print_json, print_table, progress, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.measured_output import remark_on_imbalance
+from gcnsl.cli.shared_options import with_class_weight
 from gcnsl.cli.worker_options import ClusterOption, check_workers, workers
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def search(
     with busy("Reading the graph", quiet=quiet):
         from gcnsl.datasets.benchmarks import GEOM_GCN_RUNS
         from gcnsl.methods import resolve
+        from gcnsl.methods.registry import space_of
         from gcnsl.methods.resolver import settings_like, write_settings
-        from gcnsl.methods.search_space import space_of
         from gcnsl.training import METRICS
         from gcnsl.version import __version__
 

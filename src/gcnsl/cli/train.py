@@ -8,12 +8,11 @@ import typer
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.assignments import read_options, with_class_weight
 from gcnsl.cli.console import busy, epochs_shown, percent, print_json
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.measured_output import print_result, remark_on_imbalance, train_as_json, write_picture_and_page
 from gcnsl.cli.model_saving import TrainRequest, finishing, reserve, save_finished, saved_if_interrupted
-from gcnsl.cli.torchrun import take_part
+from gcnsl.cli.shared_options import read_options, with_class_weight
 from gcnsl.cli.train_auto import AutoRequest, train_best
 from gcnsl.cli.worker_options import ClusterOption
 from gcnsl.errors import InputError
@@ -118,13 +117,8 @@ def train(
 
     Example: [bold]gcnsl train --nodes nodes.csv --edges edges.csv -o model --metric average-precision[/]
 
-    Example: [bold]torchrun --nproc-per-node 4 -m gcnsl train --nodes n.csv --edges e.csv --method gcn-sl-plus[/]
-
     Example: [bold]gcnsl train squirrel -o model --cluster tcp://10.0.0.1:8786[/]
     """
-    own_device = take_part(context, method, device)
-    if own_device is None:
-        return
     request: dict[str, Any] = {
         "output": output,
         "resumable": output is not None and reserve(context, output),
@@ -132,7 +126,7 @@ def train(
         "run": run,
         "all_labels": all_labels,
         "seed": seed,
-        "device": own_device,
+        "device": device,
         "minutes": minutes,
         "plot": plot,
         "page": page,

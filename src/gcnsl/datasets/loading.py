@@ -1,13 +1,15 @@
 """Loads graphs by name or path, and reads those of the literature from their original files.
 
 torch_geometric parses the features and labels. The edges are read here, with repeats and loops, so that the same rule
-(:mod:`gcnsl.graph.simple_edges`) applies to all graphs.
+(:mod:`gcnsl.graph.edges`) applies to all graphs.
 """
 
 import contextlib
 import copy
 import io
+import json
 import os
+import pickle
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -16,14 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import scipy.io
 import torch
 from numpy.typing import NDArray
+from sklearn.preprocessing import MultiLabelBinarizer, OneHotEncoder
 from torch_geometric.data import Data
 from torch_geometric.datasets import Actor, WebKB
 from torch_geometric.io import read_planetoid_data
 
 from gcnsl.checks import UNLABELLED
-from gcnsl.datasets.array_pickles import load_arrays
 from gcnsl.datasets.benchmarks import (
     BENCHMARKS,
     EDGES_FILE,
@@ -35,13 +39,14 @@ from gcnsl.datasets.benchmarks import (
 )
 from gcnsl.datasets.dataset_files import fetch
 from gcnsl.datasets.debian import load_debian
-from gcnsl.datasets.social_networks import read_facebook, read_twitch
-from gcnsl.datasets.splits import Masks, draw_folds, fold_masks, geom_gcn_masks, random_masks
 from gcnsl.datasets.synthetic_graphs import synthetic
 from gcnsl.errors import InputError
 from gcnsl.files import BAD_ZIP
-from gcnsl.graph import from_arrays
-from gcnsl.graph.masks import MASKS
+from gcnsl.graph import from_arrays, from_scipy
+from gcnsl.graph.masks import MASKS, Masks, draw_folds, fold_masks, random_masks
+
+FACEBOOK_COLUMNS = ("status", "gender", "major", "minor", "dorm", "year", "school")
+"""The columns of a college's table, which hold codes; 0 stands for an unknown value."""
 
 
 def load(
@@ -149,10 +154,9 @@ def read_benchmark(
     if benchmark.family == "twitch":
         return read_twitch(*files.values()), {}
     if benchmark.family == "planetoid":
-        pickles = {name: load_arrays(files[name], name) for name in files if not name.endswith(".index")}
-        with _on_disk(files) as folder:  # they are pickles of arrays, which may be unpickled anywhere
+        with _on_disk(files) as folder:  # their checksums are those of pickles that hold arrays and lists only
             raw = read_planetoid_data(folder, stem)
-        lists: dict[int, list[int]] = pickles[f"ind.{stem}.graph"]
+        lists: dict[int, list[int]] = pickle.loads(files[f"ind.{stem}.graph"], encoding="latin1")
         edges = [(node, neighbour) for node, neighbours in lists.items() for neighbour in neighbours]
         return from_arrays(raw.x, np.array(edges).T, raw.y), {name: raw[name][:, None] for name in MASKS}
     nested = "raw" if benchmark.family == "actor" else f"{stem}/raw"
@@ -191,3 +195,34 @@ def _on_disk(files: Mapping[str, bytes]) -> Iterator[str]:
             target.write_bytes(content)
         with contextlib.redirect_stderr(io.StringIO()):
             yield folder
+
+
+def geom_gcn_masks(files: list[bytes]) -> Masks:
+    """Read masks from the contents of Geom-GCN's split files."""
+    runs = [np.load(io.BytesIO(content), allow_pickle=False) for content in files]
+    return {name: torch.from_numpy(np.stack([run[name].astype(bool) for run in runs], axis=1)) for name in MASKS}
+
+
+def read_facebook(content: bytes) -> Data:
+    """Read a MATLAB file with ``A`` (n × n) and ``local_info`` (n × 7): the class is the gender, 1 or 2.
+
+    The other columns are one-hot encoded; 0, an unknown value, is a level of its own.
+    """
+    file = scipy.io.loadmat(io.BytesIO(content))
+    table = pd.DataFrame(file["local_info"].astype(np.int64), columns=FACEBOOK_COLUMNS)
+    gender, codes = table["gender"], table.drop(columns="gender")
+    encoder = OneHotEncoder(dtype=np.float32).fit(codes)
+    y = np.where(gender == 0, UNLABELLED, gender - 1)
+    names = {"class_names": ["gender 1", "gender 2"], "feature_names": encoder.get_feature_names_out().tolist()}
+    return from_scipy(file["A"], encoder.transform(codes).toarray(), y, **names)
+
+
+def read_twitch(edges: bytes, features: bytes, target: bytes) -> Data:
+    """Read a country's streamers: friendships, what they play and like, and as the class whether that is for adults."""
+    nodes = pd.read_csv(io.BytesIO(target)).set_index("new_id").sort_index()
+    active = {int(node): indices for node, indices in json.loads(features).items()}
+    encoder = MultiLabelBinarizer()
+    x = encoder.fit_transform([active[node] for node in nodes.index]).astype(np.float32)
+    names = {"class_names": ["general", "mature"], "feature_names": encoder.classes_.tolist()}
+    ends = pd.read_csv(io.BytesIO(edges))[["from", "to"]].to_numpy()
+    return from_arrays(x, ends.T, nodes["mature"].to_numpy().astype(np.int64), **names)

@@ -20,7 +20,7 @@ from gcnsl.errors import ArgumentError
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.estimator.reasons import Reason, attribute_features, feature_names, node_name, own_features, reason
 from gcnsl.methods import Fitted
-from gcnsl.nn.compared_rows import ComparedRows
+from gcnsl.nn.gated_branches import ComparedRows
 from gcnsl.plain.class_votes import ClassVotes
 from gcnsl.sparse import slice_rows
 from gcnsl.training.metrics import most_probable

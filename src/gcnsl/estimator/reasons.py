@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnsl.methods import Fitted
-from gcnsl.nn.compared_rows import ComparedRows
+from gcnsl.nn.gated_branches import ComparedRows
 from gcnsl.sparse import SparseMatrix
 from gcnsl.structure.structural_features import FEATURE_NAMES
 

@@ -16,9 +16,8 @@ from gcnsl.auto import AUTO, Blend, ChosenBy
 from gcnsl.auto.blend import SavedModel, below, restored_blend, restored_models, saved_blend, saved_model
 from gcnsl.errors import InputError
 from gcnsl.graph import ColumnEncoder
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph.edges import check_edges, edge_parts
 from gcnsl.graph.labels import number_classes
-from gcnsl.graph.simple_edges import check_edges
 from gcnsl.sparse import from_parts, stored_parts
 from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings
 from gcnsl.training import choose_device

@@ -22,7 +22,7 @@ from gcnsl.errors import InputError
 from gcnsl.estimator import NodeClassifier
 from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.graph import split_masks
-from gcnsl.graph.arcs import edge_parts
+from gcnsl.graph.edges import edge_parts
 from gcnsl.training.metrics import Floats, Ints, calibration_bins, measure, most_probable
 
 SURE = 0.9

@@ -21,9 +21,9 @@ from gcnsl.estimator.reasons import node_name
 from gcnsl.evaluation.measured import SURE, Measured, find_imbalance, measure_classifier
 from gcnsl.files import atomic_write
 from gcnsl.graph import simple_undirected, summarize
-from gcnsl.graph.homophily import class_compatibility
-from gcnsl.graph.simple_edges import check_edges
-from gcnsl.pages import find_template
+from gcnsl.graph.edges import check_edges
+from gcnsl.graph.summary import class_compatibility
+from gcnsl.pictures import find_template
 from gcnsl.training import METRICS
 from gcnsl.training.metrics import Floats, Ints
 

@@ -18,12 +18,12 @@ from itertools import product
 from statistics import fmean
 from typing import Literal, NamedTuple, get_args
 
-from gcnsl.datasets.splits import SHARES
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
 from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import OTHERS, WHOLE, WIKIPEDIA, parts_of
 from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES
 from gcnsl.experiments.tables import Table, TableCell, column_label, number_text
+from gcnsl.graph.masks import SHARES
 from gcnsl.methods import METHODS
 
 Verdict = Literal["holds", "holds so far", "holds in part", "not shown", "mostly does not hold", "does not hold"]
@@ -192,7 +192,7 @@ def difference(more: TableCell, less: TableCell) -> PairedDifference | None:
     """The mean difference over the runs that both cells have, and its corrected interval; ``None`` below two runs.
 
     The ratio n_test / n_train is its mean over these runs. Runs of version 0.1.0 did not store ``train_nodes`` and
-    ``test_nodes``; if none of the runs did, the ratio is that of :data:`gcnsl.datasets.splits.SHARES`.
+    ``test_nodes``; if none of the runs did, the ratio is that of :data:`gcnsl.graph.masks.SHARES`.
     """
     common = sorted(more.values.keys() & less.values.keys())
     if len(common) < 2:

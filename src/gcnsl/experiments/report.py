@@ -20,7 +20,7 @@ from gcnsl.experiments.records import RunResult, RunSpec, by_error, by_key
 from gcnsl.experiments.tables import Table, TableCell, column_label, graph_of, make_tables, number_text, split_label
 from gcnsl.methods import METHODS
 from gcnsl.nn.config import Folder
-from gcnsl.pages import find_template
+from gcnsl.pictures import find_template
 
 _COLUMNS = ["run", "seed", "val. accuracy", "best epoch", "epochs", "seconds", "split", "device", "gcnsl", "finished"]
 _METRICS = {"test": "test accuracy", "test_roc_auc": "test ROC-AUC"}

@@ -42,7 +42,7 @@ from gcnsl.runs.executor import Executor, ThisProcess, WorkerLost, check_wanted
 from gcnsl.runs.jobs import Preparations
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.training import Epoch, choose_device
-from gcnsl.training.devices import one_thread
+from gcnsl.training.environment import one_thread
 from gcnsl.version import __version__
 
 GPU_JOBS = 16

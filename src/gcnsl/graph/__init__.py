@@ -13,13 +13,19 @@ if TYPE_CHECKING:
     from gcnsl.graph.column_encoder import ColumnEncoder, encode_columns
     from gcnsl.graph.column_report import ColumnSummary
     from gcnsl.graph.columns import Columns
+    from gcnsl.graph.edges import EdgeReport, simple_undirected
     from gcnsl.graph.graph_tables import from_tables
-    from gcnsl.graph.homophily import adjusted_homophily, arc_homophily, edge_homophily, node_homophily
     from gcnsl.graph.labels import encode_labels, read_labels
     from gcnsl.graph.masks import GraphWarning, draw_validation, split_count, split_masks
-    from gcnsl.graph.simple_edges import EdgeReport, simple_undirected
     from gcnsl.graph.sources import from_arrays, from_data, from_networkx, from_scipy
-    from gcnsl.graph.summary import GraphSummary, summarize
+    from gcnsl.graph.summary import (
+        GraphSummary,
+        adjusted_homophily,
+        arc_homophily,
+        edge_homophily,
+        node_homophily,
+        summarize,
+    )
 else:
     __getattr__, __dir__ = lazy(__name__)
 

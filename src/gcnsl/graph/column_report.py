@@ -1,21 +1,27 @@
-"""What each column of a table holds, what becomes of it, and what its owner may want to change."""
+"""What each column of a table holds, what becomes of it, and what its owner may want to change.
+
+Whole numbers may be quantities or codes, and the edges can tell: linked nodes often have something in common. If that
+is a quantity, such as the year of birth, then edges join close values more often than distant ones. If it is a code,
+such as the number of a dormitory, then they join equal values more often than chance, but of unequal values close ones
+no more often than distant ones. No label is looked at.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.graph.code_evidence import are_codes, some_edges
 from gcnsl.graph.column_encoder import ColumnEncoder
-from gcnsl.graph.columns import USED, Columns
-from gcnsl.graph.table_reading import Table
-from gcnsl.graph.written_numbers import written_number
+from gcnsl.graph.columns import USED, Columns, written_number
+from gcnsl.graph.tables import Table
 
 MOST_CODES, ROWS_PER_CODE = 100, 10
 """If edges do not tell, 3 to MOST_CODES whole numbers look like codes, given at least ROWS_PER_CODE rows for each."""
@@ -25,6 +31,12 @@ MOSTLY = 0.8
 """Text looks like numbers with a few mistakes if at least this share of the rows are numbers."""
 LEAST_IDS = 20
 """Whole numbers look like ids if they are different in all rows, and there are at least this many rows."""
+LEAST_VALUES = 6
+"""The edges do not tell codes from quantities if they join fewer distinct values."""
+MOST_EDGES = 20_000
+"""If there are more edges, this many are drawn at random."""
+LEAST_DEVIATION = 5.0
+"""More than chance is this many standard deviations: many, as edges are not independent."""
 
 
 @dataclass(frozen=True)
@@ -108,3 +120,34 @@ def _advice_on_numbers(
     if codes is None and 3 <= distinct <= min(MOST_CODES, rows // ROWS_PER_CODE):
         return "few whole numbers: codes rather than quantities?", "categorical"
     return None, None
+
+
+def some_edges(edge_index: Tensor) -> NDArray[np.int64]:
+    """Return the ends of up to :data:`MOST_EDGES` edges (2 × E'), each in one direction, without loops."""
+    once: NDArray[np.int64] = edge_index[:, edge_index[0] < edge_index[1]].numpy()
+    if once.shape[1] <= MOST_EDGES:
+        return once
+    return once[:, np.random.default_rng(0).choice(once.shape[1], MOST_EDGES, replace=False)]
+
+
+def are_codes(values: NDArray[np.floating[Any]], ends: NDArray[np.int64]) -> bool | None:
+    """Return whether whole numbers (n, NaN where missing) are codes; ``None`` if these edges (2 × E) do not tell.
+
+    Nodes with 0 do not count: it often stands for "unknown" in both codes and quantities.
+    """
+    there = (np.nan_to_num(values) != 0)[ends].all(axis=0)
+    levels, places = np.unique(values[ends[:, there]], return_inverse=True)
+    if len(levels) < LEAST_VALUES:
+        return None
+    ranks = places.reshape(2, -1)
+    distance = np.abs(ranks[0] - ranks[1])
+    share = np.bincount(ranks.ravel()) / ranks.size
+    equal = float((share**2).sum())  # what chance gives: the share of edges that join equal values,
+    up_to = share.cumsum()
+    mean = 2 * float((up_to * (1 - up_to)).sum()) / (1 - equal)  # and the mean and the variance of the distance in
+    variance = 2 * float(ranks.var()) / (1 - equal) - mean**2  # rank of unequal ones
+    apart = distance[distance > 0]
+    if len(apart) and apart.mean() < mean - LEAST_DEVIATION * math.sqrt(variance / len(apart)):
+        return False
+    deviation = math.sqrt(equal * (1 - equal) / len(distance))
+    return True if (distance == 0).mean() > equal + LEAST_DEVIATION * deviation else None

@@ -10,14 +10,16 @@ The kind of a column follows from its type and its values, or from its name in `
 - ``id`` and ``constant``: text that is different in every row, or the same in every row. It is left out.
 - ``empty``: no value at all. It is left out.
 
-A value is missing if it is ``None``, NaN, or one of the texts in :data:`gcnsl.graph.table_reading.MISSING`.
+A value is missing if it is ``None``, NaN, or one of the texts in :data:`gcnsl.graph.tables.MISSING`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +27,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gcnsl.errors import ColumnError, InputError
-from gcnsl.graph.column_blocks import Block, blocks_of
-from gcnsl.graph.table_reading import MISSING, Table
-from gcnsl.graph.written_numbers import Decimal, decimal_of, is_plain, written_number
+from gcnsl.graph.tables import MISSING, Table, is_plain_number
 
 DECIMAL_COMMA = "number, decimal comma"
 QUANTITIES = ("number", DECIMAL_COMMA, "date")
@@ -36,6 +36,19 @@ USED = (*QUANTITIES, "binary", "category")
 
 _PER_DAY = {unit: 86_400 * factor for unit, factor in {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.items()}
 _WHOLE_AS_FRACTION = r"^(-?\d+)\.0+$"
+
+Decimal = Literal[".", ","]
+"""What stands before the decimals."""
+
+_SPACES = re.compile(r"(?<=\d)[ \u00a0\u202f](?=\d{3}(\D|$))")
+_AROUND = re.compile(r"\s*([+-]?)\s*[$€£¥₹]?\s*([+-]?)(.*?)\s*[$€£¥₹%]?\s*")
+"""Signs before and after a currency, and what is between them and a unit."""
+_WHOLE = r"(?:\d{1,3}(?:%s\d{3})+|(?:0|[1-9]\d*))"
+"""With groups of three digits or without; a leading zero makes a code of it."""
+_FORMS = {
+    ".": re.compile(rf"(?:{_WHOLE % ','}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"),
+    ",": re.compile(rf"{_WHOLE % re.escape('.')}(?:,\d+)?"),
+}
 
 CodedTexts = tuple[NDArray[np.int64], pa.Array]
 """Which of the distinct texts each row has (n; -1 if missing), and the texts."""
@@ -102,44 +115,40 @@ class Columns:
         Raises:
             InputError: If a value is not of its kind, or infinite.
         """
-        places = {name: k for k, name in enumerate(kinds)}
         matrix = np.empty((len(self), len(kinds)))
-        for kind in dict.fromkeys(kinds.values()):
-            for block in self._blocks(name for name, its_kind in kinds.items() if its_kind == kind):
-                values = self._floats(block, kind)
-                infinite = np.isinf(values)
-                if infinite.any():
-                    name, row = block.first(infinite)
-                    place, value = self.table.place_in_row(row, name), self._column(name)[row].as_py()
-                    raise ColumnError(f"{place} is {value}: a feature must be finite; clip it", "drop", name)
-                matrix[:, [places[name] for name in block.names]] = values.reshape(len(block.names), -1).T
+        plain: dict[str, int] = {}
+        for place, (name, kind) in enumerate(kinds.items()):
+            if kind != "date" and _is_plain(self._column(name).type):
+                plain[name] = place
+            else:
+                matrix[:, place] = self._floats(name, kind)
+        if plain:  # all at once, as a call of Arrow takes longer than its work on a column of few rows
+            matrix[:, list(plain.values())] = self.table.arrow.select(list(plain)).to_pandas().to_numpy(np.float64)
+        infinite = np.argwhere(np.isinf(matrix))
+        if len(infinite):
+            row, column = infinite[0].tolist()
+            name = list(kinds)[column]
+            where, value = self.table.place_in_row(row, name), self._column(name)[row].as_py()
+            raise ColumnError(f"{where} is {value}: a feature must be finite; clip it", "drop", name)
         return matrix
 
     def levels(self, name: str) -> CodedTexts:
-        """The values of a column as text; see :meth:`all_levels`."""
-        return self.all_levels([name])[name]
-
-    def all_levels(self, names: Iterable[str]) -> dict[str, CodedTexts]:
-        """The values of columns as text, by name.
+        """The values of a column as text.
 
         The number 3.0 is the text ``3``, so that a column of codes is the same whether or not some are missing. Text
         is compared as it is.
         """
-        names = list(names)
-        for block in self._blocks(name for name in names if name not in self._levels):
-            self._levels.update(self._find_levels(block))
-        return {name: self._levels[name] for name in names}
+        if name not in self._levels:
+            self._levels[name] = self._find_levels(name)
+        return self._levels[name]
 
-    def _blocks(self, names: Iterable[str]) -> Iterator[Block]:
-        return blocks_of({name: self._column(name) for name in names})
-
-    def _floats(self, block: Block, kind: str) -> NDArray[np.float64]:
-        """The values of a block (k · n), NaN where they are missing."""
-        values = block.values
+    def _floats(self, name: str, kind: str) -> NDArray[np.float64]:
+        """The values of a column (n), NaN where they are missing."""
+        values = self._column(name)
         if _is_string(values.type):
-            values = self._parsed(block, kind)
+            values = self._parsed(name, values, kind)
         if not (_is_date if kind == "date" else _is_number)(values.type):
-            raise self._wrong(block, values.is_valid(), kind)
+            raise self._wrong(name, values.is_valid(), kind)
         if kind == "date":
             values = _days(values)
         elif pa.types.is_boolean(values.type):
@@ -147,41 +156,35 @@ class Columns:
         floats: NDArray[np.float64] = values.cast(pa.float64(), safe=False).to_numpy()
         return floats
 
-    def _find_levels(self, block: Block) -> Iterator[tuple[str, CodedTexts]]:
-        values = block.values
+    def _find_levels(self, name: str) -> CodedTexts:
+        values = self._column(name)
         if not any(is_kind(values.type) for is_kind in (_is_string, _is_number, _is_date)):
-            raise self._wrong(block, values.is_valid(), "category")
+            raise self._wrong(name, values.is_valid(), "category")
         coded = pa.chunked_array(values.dictionary_encode().chunks).combine_chunks()
         texts = coded.dictionary.cast(pa.large_string())
         if not _is_string(values.type):
             texts = pc.replace_substring_regex(texts, _WHOLE_AS_FRACTION, r"\1")
         distinct = _known(texts).dictionary_encode()
         number = np.append(distinct.indices.fill_null(-1).to_numpy(), -1)
-        codes = number[coded.indices.fill_null(-1).to_numpy()].astype(np.int64)
-        if len(block.names) == 1:
-            yield block.names[0], (codes, distinct.dictionary)
-            return
-        for name, own in zip(block.names, codes.reshape(len(block.names), -1), strict=True):
-            present, place = np.unique(np.append(-1, own), return_inverse=True)
-            yield name, (place[1:].astype(np.int64) - 1, distinct.dictionary.take(pa.array(present[1:])))
+        return number[coded.indices.fill_null(-1).to_numpy()].astype(np.int64), distinct.dictionary
 
     def _kind(self, name: str, named: str | None) -> str:
         """The kind that the caller named for a column, else the one that follows from its type."""
-        column = self._column(name)
-        if column.null_count == len(column):
+        given = self.table.columns[name]
+        if given.null_count == len(given):
             return "empty"
-        if _is_date(column.type) and named != "category":
+        if _is_date(given.type) and named != "category":
             return "date"
-        if named == "number" and is_text(column.type):
+        if named == "number" and is_text(given.type):
             named = {",": DECIMAL_COMMA}.get(decimal_of(self.levels(name)[1].to_pylist()) or "", named)
             self.numbers(name, named)  # which refuses text that is not a number
         if named is not None:
             return named
-        if _is_number(column.type):
-            return "binary" if pa.types.is_boolean(column.type) else "number"
-        if not is_text(column.type):
-            value = repr(column.drop_null()[0].as_py())[:40]
-            place = self.table.place(column.is_valid(), name)
+        if _is_number(given.type):
+            return "binary" if pa.types.is_boolean(given.type) else "number"
+        if not is_text(given.type):
+            value = repr(given.drop_null()[0].as_py())[:40]
+            place = self.table.place(given.is_valid(), name)
             raise ColumnError(f"{place} is {value}: a feature must be a number, a text or a date", "drop", name)
         return "category"
 
@@ -191,12 +194,12 @@ class Columns:
             [name for name, its_kind in self.kinds.items() if its_kind == kind and name not in named]
             for kind in ("number", "category")
         )
-        for block in self._blocks(numbers):
-            values = self._floats(block, "number").reshape(len(block.names), -1)
-            missing = np.isnan(values)
-            for kind, fits in {"binary": missing | (values == 0) | (values == 1), "empty": missing}.items():
-                self.kinds.update({block.names[k]: kind for k in np.flatnonzero(fits.all(axis=1))})
-        for name, (codes, found) in self.all_levels(texts).items():
+        values = self.matrix(dict.fromkeys(numbers, "number"))
+        missing = np.isnan(values)
+        for kind, fits in {"binary": missing | (values == 0) | (values == 1), "empty": missing}.items():
+            self.kinds.update({numbers[k]: kind for k in np.flatnonzero(fits.all(axis=0))})
+        for name in texts:
+            codes, found = self.levels(name)
             known = int((codes >= 0).sum())
             decimal = _decimal(found.to_pylist())
             if decimal is not None:
@@ -209,29 +212,34 @@ class Columns:
                 self.kinds[name] = "id"
 
     def _column(self, name: str) -> pa.ChunkedArray:
+        """A column: categories as the values that they stand for, and one without any value as text."""
         if name not in self.table.columns:
             raise InputError(f"{self.table.name} has no column {name!r}, which the model was trained with: add it")
-        return self.table.columns[name]
+        column = self.table.columns[name]
+        if pa.types.is_dictionary(column.type):
+            return column.cast(column.type.value_type)
+        return column.cast(pa.large_string()) if pa.types.is_null(column.type) else column
 
-    def _parsed(self, block: Block, kind: str) -> pa.Array | pa.ChunkedArray:
+    def _parsed(self, name: str, values: pa.ChunkedArray, kind: str) -> pa.Array | pa.ChunkedArray:
         """Read text as values of a kind."""
-        texts, wanted = _known(pc.utf8_trim_whitespace(block.values)), pa.timestamp("us")
+        texts, wanted = _known(pc.utf8_trim_whitespace(values)), pa.timestamp("us")
         if kind != "date":
             coded = pa.chunked_array(texts.dictionary_encode().chunks).combine_chunks()
             decimal: Decimal = "," if kind == DECIMAL_COMMA else "."
             numbers = [written_number(text, decimal) for text in coded.dictionary.to_pylist()]
-            values = np.array([*numbers, np.nan], dtype=np.float64)[coded.indices.fill_null(-1).to_numpy()]
-            bad = np.isnan(values) & texts.is_valid().to_numpy()
+            floats = np.array([*numbers, np.nan], dtype=np.float64)[coded.indices.fill_null(-1).to_numpy()]
+            bad = np.isnan(floats) & texts.is_valid().to_numpy()
             if bad.any():
-                raise self._wrong(block, bad, kind)
-            return pa.array(values)
+                raise self._wrong(name, bad, kind)
+            return pa.array(floats)
         try:
             return texts.cast(wanted)
         except pa.ArrowInvalid:
-            raise self._wrong(block, [not _can_be(text, wanted) for text in texts.to_pylist()], kind) from None
+            raise self._wrong(name, [not _can_be(text, wanted) for text in texts.to_pylist()], kind) from None
 
-    def _wrong(self, block: Block, bad: Any, kind: str) -> InputError:
-        name, row = block.first(bad)
+    def _wrong(self, name: str, bad: Any, kind: str) -> InputError:
+        """The error about the first bad value of a column."""
+        row = int(np.flatnonzero(np.asarray(bad))[0])
         place, value = self.table.place_in_row(row, name), str(self._column(name)[row].as_py())
         return InputError(f"{place} is {value!r}, which is not a {kind}: correct it or leave it empty")
 
@@ -245,13 +253,17 @@ def _is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+def _is_plain(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
 def _is_date(kind: pa.DataType) -> bool:
     return bool(pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
 
 
 def _is_number(kind: pa.DataType) -> bool:
     types = pa.types
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
+    return _is_plain(kind) or bool(types.is_boolean(kind) or types.is_decimal(kind))
 
 
 def _days(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -274,7 +286,7 @@ def _decimal(texts: Sequence[str]) -> str | None:
 
     If every program would read all of them as numbers, then whoever stored them as text meant text.
     """
-    return None if all(map(is_plain, texts)) else decimal_of(texts)
+    return None if all(map(is_plain_number, texts)) else decimal_of(texts)
 
 
 def _can_be(text: str | None, wanted: pa.DataType) -> bool:
@@ -283,3 +295,30 @@ def _can_be(text: str | None, wanted: pa.DataType) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
+
+
+def written_number(text: str, decimal: Decimal = ".") -> float:
+    """The number that a text stands for; NaN if it stands for none. Percentages keep their unit: 45 % is 45."""
+    text = text.strip().replace("\u2212", "-")
+    if text.startswith("(") and text.endswith(")"):
+        text = f"-{text[1:-1]}"  # a negative amount in accounting
+    found = _AROUND.fullmatch(text)
+    if found is None or (found[1] and found[2]):
+        return math.nan
+    digits = _SPACES.sub("", found[3])
+    if not _FORMS[decimal].fullmatch(digits):
+        return math.nan
+    plain = digits.replace(",", "") if decimal == "." else digits.replace(".", "").replace(",", ".")
+    return float(f"{found[1] or found[2]}{plain}")
+
+
+def decimal_of(texts: Iterable[str]) -> Decimal | None:
+    """How the decimals of a column of texts are written; ``None`` if one of the texts is not a number.
+
+    Where both readings are possible, commas divide thousands: ``1,234`` is more often 1234 than 1.234.
+    """
+    texts = list(texts)
+    for decimal in _FORMS:
+        if texts and not any(math.isnan(written_number(text, decimal)) for text in texts):  # type: ignore[arg-type]
+            return decimal  # type: ignore[return-value]
+    return None

@@ -9,12 +9,11 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -24,7 +23,16 @@ from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.graph.column_encoder import ColumnEncoder, fits_float32
 from gcnsl.graph.columns import Columns
-from gcnsl.graph.ids import are_ids, as_ids, find_ids
+from gcnsl.graph.edge_table import (
+    ENDS,
+    are_ids,
+    as_ids,
+    find_ids,
+    find_weights,
+    note_unused,
+    read_edges,
+    read_weights,
+)
 from gcnsl.graph.labels import (
     Labels,
     UnknownLabelsWarning,
@@ -34,15 +42,12 @@ from gcnsl.graph.labels import (
 )
 from gcnsl.graph.masks import MASKS, PARTS
 from gcnsl.graph.sources import from_arrays
-from gcnsl.graph.table_reading import Table, read_table
-from gcnsl.graph.weight_column import find_weights, note_unused, read_weights
+from gcnsl.graph.tables import Table, read_table
 
 Source = str | os.PathLike[str] | Any
 """A path (CSV, TSV or Parquet; text files may end in ``.gz``), a pandas DataFrame or a pyarrow Table."""
 
-_ENDS = ("source", "target")
 _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
-_BLOCK_ROWS = 2048
 
 
 def from_tables(
@@ -100,53 +105,48 @@ def from_tables(
     Its ``class_names`` are the sorted classes in the type of the labels: integers stay integers. ``unknown`` are the
     labels that count as unknown, and ``counted_unknown`` says how many nodes have each of them.
     """
-    with ThreadPoolExecutor(1) as pool:  # Arrow reads one file while the other is being checked
-        reading = pool.submit(_read_edges, edges, source, target)
-        categories = categorical if encoder is None else encoder.categories
-        text = [(id or "id", 0), (label or "label", None)]
-        table = read_table(nodes, "nodes", text=text, categories=categories)
-        if table.arrow.num_rows == 0:
-            raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
-        id_column = table.find_column(id, "id", 0)
-        label, splits = table.find_optional(label, "label"), _split_columns(table, split)
-        ids = as_ids(table, id_column)
-        fields: dict[str, Any] = {}
-        told: dict[str, Any] = {"notes": []}
-        if label is not None:
-            labels = read_label_column(table, label, unknown)
-            fields |= {"y": labels.numbers, "class_names": labels.classes.tolist()}
-            told |= {"unknown": labels.unknown, "counted_unknown": labels.counted_unknown}
-            if unknown is None:
-                told["notes"] += _remarks_on_unknown(table, labels)
-        fields |= _masks(table, splits)
-        _check_labelled(table, splits, fields)
-        folds = {} if fold is None else {"fold": _folds(table, fold)}
-        if encoder is None:
-            used = {id_column, label, fold, *splits} | ({"split"} & table.columns.keys())
-            kinds = {"categorical": categorical, "numeric": numeric}
-            names = _feature_columns(table, used, features=features, drop=drop, **kinds)
-            made = _features(table, names, fields["train_mask"][:, 0] if splits else None, **kinds)
-        else:
-            made = encoder.attributes(Columns.for_kinds(table, encoder.kinds))
-        name = table.name
-        del table
-        pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the table for later ones
-        edge_table, ends = reading.result()
-        found = {source, target} == {None} and set(ends).isdisjoint(_ENDS)  # by their positions
-        if found and edge_table.is_text and are_ids(ends, ids):
-            edge_table, ends = _read_edges(edges, source, target, header=False)
-        fields["edge_index"] = find_ids(ids, name, edge_table, ends)
+    categories = categorical if encoder is None else encoder.categories
+    text = [(id or "id", 0), (label or "label", None)]
+    table = read_table(nodes, "nodes", text=text, categories=categories)
+    if table.arrow.num_rows == 0:
+        raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
+    id_column = table.find_column(id, "id", 0)
+    label, splits = table.find_optional(label, "label"), _split_columns(table, split)
+    ids = as_ids(table, id_column)
+    fields: dict[str, Any] = {}
+    told: dict[str, Any] = {"notes": []}
+    if label is not None:
+        labels = read_label_column(table, label, unknown)
+        fields |= {"y": labels.numbers, "class_names": labels.classes.tolist()}
+        told |= {"unknown": labels.unknown, "counted_unknown": labels.counted_unknown}
+        if unknown is None:
+            told["notes"] += _remarks_on_unknown(table, labels)
+    fields |= _masks(table, splits)
+    _check_labelled(table, splits, fields)
+    if fold is not None:
+        told["fold"] = _folds(table, fold)
+    if encoder is None:
+        used = {id_column, label, fold, *splits} | ({"split"} & table.columns.keys())
+        kinds = {"categorical": categorical, "numeric": numeric}
+        names = _feature_columns(table, used, features=features, drop=drop, **kinds)
+        made = _features(table, names, fields["train_mask"][:, 0] if splits else None, **kinds)
+    else:
+        made = encoder.attributes(Columns.for_kinds(table, encoder.kinds))
+
+    edge_table, ends = read_edges(edges, source, target)
+    by_position = {source, target} == {None} and set(ends).isdisjoint(ENDS)
+    if by_position and edge_table.is_text and are_ids(ends, ids):
+        edge_table, ends = read_edges(edges, source, target, header=False)
     if edge_table.first_row:
         first = ", ".join(edge_table.first_row[:5])
         told["notes"].append(f"{edge_table.name} has no header: its first row, {first}, is taken for an edge")
+    fields["edge_index"] = find_ids(ids, table.name, edge_table, ends)
     weights = find_weights(edge_table, weight, ends)
     fields["edge_weight"] = None if weights is None else read_weights(edge_table, weights)
     told["notes"] += note_unused(edge_table, {*ends, weights, "weight" if weight is False else None})
-    node_ids = ids.to_numpy()
-    del reading, edge_table, ids
-    pa.default_memory_pool().release_unused()
+
     data = from_arrays(made.pop("x"), directed=directed, **fields)
-    data.update({**made, **folds, **told, "node_ids": node_ids})
+    data.update({**made, **told, "node_ids": ids.to_numpy()})
     if weights is not None:
         data.weight_column = weights
     return data
@@ -159,18 +159,6 @@ def _remarks_on_unknown(table: Table, labels: Labels) -> list[str]:
         warnings.warn(unknown_in_words(counted, "unknown=[]"), UnknownLabelsWarning, stacklevel=3)
     is_class = str(UNLABELLED) not in labels.unknown
     return [f"The labels of {table.name} are 1 and -1: both are classes"] if is_class else []
-
-
-def _read_edges(
-    edges: Source, source: str | None, target: str | None, *, header: bool | None = None
-) -> tuple[Table, tuple[str, str]]:
-    first, second = _ENDS
-    wanted = [(source or first, 0), (target or second, 1)]
-    table = read_table(edges, "edges", text=wanted, unnamed=_ENDS, header=header)
-    ends = table.find_column(source, first, 0), table.find_column(target, second, 1)
-    if ends[0] == ends[1]:
-        raise InputError(f"{table.name}: source and target are both {ends[0]!r}; name two columns")
-    return table, ends
 
 
 def _feature_columns(
@@ -207,20 +195,14 @@ def _features(
 
 def _plain_features(table: Table, names: Sequence[str]) -> NDArray[np.float32] | None:
     """The features (n × d) of a table of complete numbers; ``None`` if a column is anything else."""
-    columns = []
-    for name in names:
-        column = table.columns[name]
-        if column.null_count or not any(is_kind(column.type) for is_kind in _NUMERIC):
-            return None
-        values = column.to_numpy()
-        low, high = float(values.min()), float(values.max())
-        if not (math.isfinite(low) and math.isfinite(high) and fits_float32(low, high)):
-            return None  # Columns finds out whether a value is missing, and gives others a unit that fits
-        columns.append(values)
-    x = np.empty((table.arrow.num_rows, len(names)), dtype=np.float32)
-    for low in range(0, len(x), _BLOCK_ROWS):  # a block of rows stays in the cache while its columns are copied
-        for k, values in enumerate(columns):
-            x[low : low + _BLOCK_ROWS, k] = values[low : low + _BLOCK_ROWS]
+    columns = [table.columns[name] for name in names]
+    if any(column.null_count or not any(is_kind(column.type) for is_kind in _NUMERIC) for column in columns):
+        return None
+    frame = table.arrow.select(list(names)).to_pandas()
+    low, high = (found.to_numpy(np.float64).tolist() for found in (frame.min(skipna=False), frame.max(skipna=False)))
+    if not all(math.isfinite(a) and math.isfinite(b) and fits_float32(a, b) for a, b in zip(low, high, strict=True)):
+        return None  # Columns finds out whether a value is missing, and gives others a unit that fits
+    x: NDArray[np.float32] = frame.to_numpy(np.float32, copy=True)
     return x
 
 
@@ -258,33 +240,22 @@ def _check_labelled(table: Table, splits: Sequence[str], fields: Mapping[str, An
 
 def _parts(table: Table, name: str) -> dict[str, NDArray[np.bool_]]:
     """The nodes of each part (n) that one column names."""
-    column = _as_text(table, name)
-    known = pc.is_in(column, value_set=pa.array(PARTS))
-    unknown = pc.and_(column.is_valid(), pc.and_(pc.invert(known), pc.not_equal(column, "")))
-    if pc.any(unknown).as_py():
-        value = column.filter(unknown)[0].as_py()
+    column = table.as_text(name).to_pandas().fillna("")
+    unknown = ~column.isin([*PARTS, ""])
+    if unknown.any():
+        value = column[unknown].iloc[0]
         raise InputError(f"{table.place(unknown, name)} is {value!r}: write train, val, test or nothing")
-    chosen = {part: pc.fill_null(pc.equal(column, part), False).to_numpy().astype(bool) for part in PARTS}
-    if not chosen["train"].any():
+    if not (column == "train").any():
         raise InputError(f"{table.name}: column {name!r} marks no node as train; mark some, or name another split")
-    return chosen
-
-
-def _as_text(table: Table, name: str) -> pa.ChunkedArray:
-    try:
-        return table.columns[name].cast(pa.string())
-    except pa.ArrowException as error:
-        raise InputError(f"{table.name}: column {name!r} can't be read as strings ({error})") from error
+    return {part: (column == part).to_numpy(dtype=bool) for part in PARTS}
 
 
 def _folds(table: Table, name: str) -> Tensor:
     """The number of each node's fold (n), -1 where there is none."""
     table.check_column(name, "fold")
-    column = _as_text(table, name)
-    column = pc.if_else(pc.equal(column, ""), None, column)
-    bad = pc.fill_null(pc.invert(pc.match_substring_regex(column, r"^\d{1,9}(\.0)?$")), False)
-    if pc.any(bad).as_py():
-        value = column.filter(bad)[0].as_py()
+    column = table.as_text(name).to_pandas().fillna("")
+    bad = (column != "") & ~column.str.fullmatch(r"\d{1,9}(\.0)?")
+    if bad.any():
+        value = column[bad].iloc[0]
         raise InputError(f"{table.place(bad, name)} is {value!r}: the number of a fold is 0, 1, 2, ... or nothing")
-    numbers = pc.fill_null(column.cast(pa.float64()), -1)
-    return torch.from_numpy(numbers.to_numpy().astype(np.int64))
+    return torch.from_numpy(pd.to_numeric(column).fillna(UNLABELLED).to_numpy(dtype=np.int64))

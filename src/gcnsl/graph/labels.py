@@ -21,11 +21,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gcnsl.checks import UNLABELLED
+from gcnsl.checks import UNLABELLED, as_array
 from gcnsl.errors import InputError
-from gcnsl.graph.arrays import as_array
 from gcnsl.graph.masks import GraphWarning
-from gcnsl.graph.table_reading import MISSING, Table
+from gcnsl.graph.tables import MISSING, Table
 
 UNKNOWN = (str(UNLABELLED), *filter(None, MISSING))
 """The labels, as text, of nodes whose class is unknown, besides those that are missing."""

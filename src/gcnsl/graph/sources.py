@@ -4,18 +4,19 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_flag
+from gcnsl import sparse
+from gcnsl.checks import as_array, check_flag
 from gcnsl.errors import InputError
-from gcnsl.graph.arcs import arcs_and_weights
-from gcnsl.graph.arrays import check_features
-from gcnsl.graph.ids import check_ids
+from gcnsl.graph.edges import arcs_and_weights, check_edges, simple_undirected
 from gcnsl.graph.labels import check_labels
 from gcnsl.graph.masks import MASKS, check_masks
-from gcnsl.graph.simple_edges import check_edges, simple_undirected
 
 
 def from_arrays(
@@ -38,11 +39,11 @@ def from_arrays(
         x: Features (n × d), dense or sparse. Sparse features stay sparse (torch CSR). ``None`` if the nodes have none:
             methods then read structural features, and ``y`` says how many nodes there are.
         edge_index: Node numbers of the edges (2 × E), which are made simple and undirected: see
-            :mod:`gcnsl.graph.simple_edges`.
+            :mod:`gcnsl.graph.edges`.
         y: One label per node, of any type; -1, ``None`` or NaN where the class is not known: see
             :mod:`gcnsl.graph.labels`.
         directed: Whether the direction of an edge, from its first to its second node, has a meaning and is kept too.
-        edge_weight: A positive weight for each edge (E); see :mod:`gcnsl.graph.arcs` for edges that are repeated.
+        edge_weight: A positive weight for each edge (E); see :mod:`gcnsl.graph.edges` for edges that are repeated.
         class_names: The classes, if ``y`` holds their numbers 0, 1, 2, ...
         node_ids: The caller's names for the nodes, all different. Integers stay integers, all else becomes text.
         feature_names: Names of the columns of ``x``.
@@ -160,3 +161,70 @@ def from_data(data: Data, *, directed: bool = False, weight: str | Literal[False
     if "arc_index" in data:
         edges, directed, weights = data.arc_index, True, data.get("arc_weight") if weight else None
     return from_arrays(data.x, edges, data.y, directed=directed, edge_weight=weights, **options)
+
+
+def check_features(x: Any) -> Tensor:
+    """Check features and convert them to float32 (n × d, n at least 1): dense to dense, sparse to torch CSR."""
+    if isinstance(x, Tensor) and x.layout != torch.strided:
+        x = sparse.to_scipy(x.cpu())
+    values: Any = _canonical(sp.csr_array(x)) if sp.issparse(x) else as_array(x, "x")
+    if values.dtype.kind not in "biuf":
+        raise InputError(f"x has dtype {values.dtype}: features must be numbers; encode or drop the others")
+    if len(values.shape) != 2:
+        raise InputError(f"x has shape {values.shape}: give a matrix with one row per node")
+    if values.shape[0] == 0:
+        raise InputError(f"x has shape {values.shape}: the graph is empty; give at least one node")
+    with np.errstate(over="ignore"):  # a float64 beyond the range of float32 becomes inf and is refused below
+        single = values.astype(np.float32, copy=False)
+    stored = single.data if sp.issparse(single) else single
+    if not np.isfinite(stored.sum(dtype=np.float64)):
+        entries = sp.coo_array(single)
+        bad = np.flatnonzero(~np.isfinite(entries.data))[0]
+        row, column = entries.row[bad], entries.col[bad]
+        value = values[row, column]
+        raise InputError(f"x[{row}, {column}] is {value}: features must be finite in float32; fill, clip or drop it")
+    return sparse.from_scipy(single) if sp.issparse(single) else torch.from_numpy(np.ascontiguousarray(single))
+
+
+def _canonical(matrix: sp.csr_array) -> sp.csr_array:
+    """The matrix with sorted columns in each row and without repeated entries, which are added, as SciPy reads them."""
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()  # the caller's stays as it is
+        matrix.sum_duplicates()
+    return matrix
+
+
+def check_ids(node_ids: Any, num_nodes: int) -> NDArray[Any]:
+    """Return the caller's names for the nodes (n): int64 if all are integers that fit, else as text.
+
+    No name may be missing, and no two may be the same.
+    """
+    values = as_array(node_ids, "node_ids")
+    if values.shape != (num_nodes,):
+        raise InputError(f"node_ids has shape {values.shape}: give {num_nodes} entries, one per node")
+    missing = np.flatnonzero(pd.isna(values))
+    if len(missing):
+        raise InputError(f"node_ids[{missing[0]}] is missing: give every node an id")
+    ids = _integers(values)
+    if ids is None:
+        ids = np.array([_text(value) for value in values])
+    index = pd.Index(ids)
+    if not index.is_unique:
+        raise InputError(f"node_ids has {index[index.duplicated()].tolist()[0]!r} twice: give every node its own id")
+    return ids
+
+
+def _text(value: Any) -> str:
+    """A value as text that can be written to a file; NumPy would drop NUL characters at its end."""
+    content = value if isinstance(value, bytes) else str(value).encode(errors="backslashreplace")
+    return content.decode(errors="backslashreplace").replace("\0", "\\x00")
+
+
+def _integers(values: NDArray[Any]) -> NDArray[np.int64] | None:
+    """The values as int64, or ``None`` if they are anything but integers of that range."""
+    kinds = {type(value) for value in values} if values.dtype.kind == "O" else {values.dtype.type}
+    if not all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
+        return None
+    low, high = min(values, default=0), max(values, default=0)
+    bounds = np.iinfo(np.int64)
+    return values.astype(np.int64) if bounds.min <= low and high <= bounds.max else None

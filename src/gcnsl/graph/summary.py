@@ -1,10 +1,18 @@
-"""Summarizes a graph: what to know before training on it."""
+"""What to know of a graph before training on it: its homophily, a summary with warnings, and a picture.
 
+Homophily is how often neighbours have the same class. All functions take the edges of a checked graph (both directions
+of an edge, loops once; see :mod:`gcnsl.graph.edges`), except :func:`arc_homophily`, which takes its arcs. Edges with an
+unlabelled end and loops are ignored: no node is its own neighbour. Homophilies are NaN for a graph without edges
+between labelled nodes.
+"""
+
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,17 +21,82 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.graph.column_report import ColumnSummary, summarize_columns
-from gcnsl.graph.homophily import (
-    adjusted_homophily,
-    arc_homophily,
-    edge_homophily,
-    labelled_edges,
-    node_homophily,
-)
 from gcnsl.graph.masks import PARTS, split_count, untrained_classes
+from gcnsl.pictures import check_picture, save_picture, text_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LEAKAGE_LIMIT = 0.1
 """Largest share of test nodes with a twin among the training nodes for which there is no warning."""
+_INK, _FILL = "#1f3b57", "#4c8dae"
+
+
+def edge_homophily(edge_index: Tensor, y: Tensor, *, loops: bool = False) -> float:
+    """Share of the undirected edges whose ends have the same class.
+
+    ``h = |{(u, v) ∈ E : y_u = y_v}| / |E|``
+
+    With ``loops``, a loop counts as an edge between nodes of one class, as in the paper's table of datasets.
+    """
+    source, target = labelled_edges(edge_index, y, loops=loops)
+    once = source <= target
+    return float((y[source[once]] == y[target[once]]).double().mean())
+
+
+def node_homophily(edge_index: Tensor, y: Tensor) -> float:
+    """Share of a node's labelled neighbours that have the node's class, averaged over the nodes that have any.
+
+    ``(1 / |V|) Σ_v |{u ∈ N(v) : y_u = y_v}| / |N(v)|``
+    """
+    source, target = labelled_edges(edge_index, y)
+    degree = torch.bincount(source, minlength=len(y))
+    agreeing = torch.bincount(source[y[source] == y[target]], minlength=len(y))
+    counted = degree > 0
+    return float((agreeing[counted] / degree[counted]).double().mean())
+
+
+def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
+    """Edge homophily corrected for chance: about 0 for random edges, 1 if all neighbours have the same class.
+
+    (h − Σ_k p_k²) / (1 − Σ_k p_k²), where p_k is the share of edge ends in class k (Platonov et al., 2023)
+    """
+    ends = y[labelled_edges(edge_index, y)[0]]
+    share = torch.bincount(ends).double() / len(ends)
+    chance = float((share**2).sum())
+    return (edge_homophily(edge_index, y) - chance) / (1 - chance) if chance < 1 else math.nan
+
+
+def arc_homophily(arc_index: Tensor, y: Tensor) -> dict[str, float]:
+    """Homophily of a directed graph, whose arcs (2 × E') lead from the first to the second row.
+
+    ``arc`` is the share of the arcs that lead to a node of the same class. ``out`` and ``in`` are node homophilies over
+    the nodes that a node points to and over those that point to it.
+    """
+    source, target = labelled_edges(arc_index, y)
+    return {
+        "arc": float((y[source] == y[target]).double().mean()),
+        "out": node_homophily(arc_index, y),
+        "in": node_homophily(arc_index.flip(0), y),
+    }
+
+
+def class_compatibility(edge_index: Tensor, y: Tensor, num_classes: int) -> Tensor:
+    """Return the shares of the classes among the neighbours of each class (C × C).
+
+    Row c sums to 1, or to 0 if no node of class c has a labelled neighbour.
+    """
+    source, target = y[labelled_edges(edge_index, y)]
+    pairs = torch.bincount(source * num_classes + target, minlength=num_classes**2)
+    counts = pairs.reshape(num_classes, num_classes).double()
+    return counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+def labelled_edges(edge_index: Tensor, y: Tensor, *, loops: bool = False) -> Tensor:
+    """Return the edges between two labelled nodes; with ``loops``, those that join a labelled node to itself, too."""
+    source, target = edge_index
+    labelled = (y[source] != UNLABELLED) & (y[target] != UNLABELLED)
+    return edge_index[:, labelled if loops else labelled & (source != target)]
 
 
 @dataclass(frozen=True)
@@ -204,3 +277,57 @@ def _warnings(facts: dict[str, Any], data: Data, y: Tensor, class_names: list[st
     if data.get("train_mask") is not None:
         for sentence in untrained_classes(data.train_mask, y, class_names):
             yield sentence[0].upper() + sentence[1:]
+
+
+def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
+    """Write the picture in the format that the ending of the path names, and return the path."""
+    import matplotlib as mpl  # it takes long to load
+    from matplotlib.figure import Figure
+
+    path = check_picture(path)
+    with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False} | text_style()):
+        figure = Figure(figsize=(13.5, 4.4), layout="constrained", dpi=120)
+        degrees, classes, compatibility = figure.subplots(1, 3)
+        _draw_degrees(degrees, neighbour_counts(data))
+        sizes = {**summary.classes, **({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})}
+        bars = classes.barh(list(sizes), list(sizes.values()), color=_FILL)
+        classes.bar_label(bars, padding=3, fontsize=8, color=_INK)
+        classes.invert_yaxis()
+        classes.set(title="Classes", xlabel="nodes")
+        classes.margins(x=0.12)
+        _draw_compatibility(compatibility, data, list(summary.classes))
+        edge = summary.homophily["edge"]
+        agreement = "" if edge is None else f", edge homophily {edge:.2f}"
+        if edge is not None and summary.labelled_edges < summary.edges - summary.loops:
+            agreement += f" (over {summary.labelled_edges:,} edges between labelled nodes)"
+        figure.suptitle(f"{summary.name}: {summary.nodes:,} nodes, {summary.edges:,} edges{agreement}", weight="bold")
+        return save_picture(figure, path)
+
+
+def _draw_degrees(axes: "Axes", degree: np.ndarray) -> None:
+    """Draw the share of nodes with at least k neighbours. A straight line means a heavy tail."""
+    values, counts = np.unique(degree[degree > 0], return_counts=True)
+    axes.set(title="Neighbours", xlabel="number of neighbours k", ylabel="share of nodes with at least k")
+    if len(values):
+        axes.loglog(values, counts[::-1].cumsum()[::-1] / len(degree), "o-", color=_FILL, markersize=3, linewidth=1)
+        axes.grid(visible=True, which="major", alpha=0.3)
+        for axis in (axes.xaxis, axes.yaxis):  # by default, powers of ten are formulas
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("")
+
+
+def _draw_compatibility(axes: "Axes", data: Data, names: list[str]) -> None:
+    axes.set_title("Neighbours' classes (each row sums to 1)")
+    if not names:
+        axes.text(0.5, 0.5, "no labels", ha="center", transform=axes.transAxes)
+        return
+    shares = class_compatibility(data.edge_index, data.y, len(names)).numpy()
+    image = axes.imshow(shares, cmap="viridis", vmin=0, vmax=1)
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlabel="class of its neighbours", ylabel="class of a node")
+    if len(names) <= 10:
+        for (row, column), share in np.ndenumerate(shares):
+            ink = "w" if share < 0.6 else "k"
+            axes.text(column, row, f"{share:.2f}", ha="center", va="center", fontsize=7, color=ink)
+    axes.figure.colorbar(image, ax=axes, shrink=0.8)

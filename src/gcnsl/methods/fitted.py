@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, Interrupted
-from gcnsl.memory import give_memory_back
 from gcnsl.methods.prepared import Prepared
-from gcnsl.methods.together import train_together
-from gcnsl.sharding.process_group import is_joined
 from gcnsl.training import (
     Checkpoint,
     Epoch,
     History,
     TrainingSettings,
-    fit_in_stages,
     measure,
     predict_logits,
     seeded,
     train,
 )
 from gcnsl.training.metrics import most_probable
-
-MANY_NODES = 1 << 18
-"""In larger graphs freed memory is given back at once. In smaller ones it is little, and taking it again takes time."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +30,6 @@ class Fitted:
     prepared: Prepared
     model: nn.Module
     history: History
-    known_logits: Tensor | None = None
 
     @property
     def graph(self) -> Data:
@@ -47,8 +38,6 @@ class Fitted:
 
     def logits(self) -> Tensor:
         """Logits of the training graph's nodes (n × C), on the CPU."""
-        if self.known_logits is not None:  # several processes have computed them; for one there may be too many nodes
-            return self.known_logits
         with self.prepared.threads():
             return _usable(predict_logits(self.model, self.prepared.inputs).cpu())
 
@@ -99,38 +88,34 @@ def fit(
 
     The seed is that of the weights and of dropout; :func:`gcnsl.training.train` explains the other arguments. If it is
     interrupted, the ``so_far`` of the exception is what would have been returned, with the best epoch so far. Models
-    that are no networks are fitted by :func:`gcnsl.training.fit_in_stages`, which writes no checkpoint. If this process
-    leads others, all of them train (:mod:`gcnsl.methods.together`).
+    that are fitted in stages have no checkpoint.
     """
     settings = prepared.method.training
-    options: dict[str, Any] = {
-        "train_mask": train_mask,
-        "val_mask": val_mask,
-        "seed": seed,
-        "minutes": minutes,
-        "watch": watch,
-        "class_names": prepared.graph.class_names,
-        "on_epoch": on_epoch,
-    }
-    if prepared.graph.num_nodes > MANY_NODES:
-        give_memory_back()
+    if checkpoint is not None and not isinstance(settings, TrainingSettings):
+        checkpoint.refuse_existing()
+        checkpoint = None
     with prepared.threads():
-        model, known_logits = initial_model(prepared, seed), None
+        model = initial_model(prepared, seed)
         try:
-            if isinstance(settings, TrainingSettings):
-                options |= {"settings": settings, "checkpoint": checkpoint}
-                if is_joined():
-                    history, known_logits = train_together(model, prepared, **options)
-                else:
-                    history = train(model, prepared.inputs, prepared.graph.y, record=True, **options)
-            else:
-                if checkpoint is not None:
-                    checkpoint.refuse_existing()
-                history = fit_in_stages(model, prepared.inputs, prepared.graph.y, settings=settings, **options)
+            history = train(
+                model,
+                prepared.inputs,
+                prepared.graph.y,
+                train_mask=train_mask,
+                val_mask=val_mask,
+                settings=settings,
+                seed=seed,
+                minutes=minutes,
+                watch=watch,
+                class_names=prepared.graph.class_names,
+                on_epoch=on_epoch,
+                checkpoint=checkpoint,
+                record=True,
+            )
         except Interrupted as interruption:
             so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
             raise Interrupted(str(interruption), so_far) from None
-    return Fitted(prepared, model, history, known_logits)
+    return Fitted(prepared, model, history)
 
 
 def initial_model(prepared: Prepared, seed: int) -> nn.Module:

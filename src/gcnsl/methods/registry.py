@@ -1,17 +1,18 @@
-"""All methods by name, with the hyper-parameters of model and training. Nothing here loads torch.
+"""All methods by name, with the hyper-parameters of model and training and what a search tries of them.
 
 To add a method, declare its hyper-parameters in ``nn/config.py``, write a file in ``nn/`` and add a line here; one that
-is not neural goes into ``plain/``.
+is not neural goes into ``plain/``. Nothing here loads torch.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gcnsl.checks import check_choice, did_you_mean
-from gcnsl.errors import InputError
+from gcnsl.errors import ArgumentError, InputError
 from gcnsl.nn.config import (
     ACMGCNConfig,
     DirGCNConfig,
@@ -43,16 +44,22 @@ class Method:
     """A model with its hyper-parameters and those of training.
 
     With :class:`TrainingSettings` the model is a network, trained by gradient descent; otherwise it is fitted in
-    stages, see :mod:`gcnsl.training.stages`.
+    stages, see :class:`gcnsl.training.epoch.StagedModel`.
 
-    ``search`` has search ranges of the method's own for options of training. ``title`` is what people call the method,
-    by default its name in capitals; ``_`` begins a subscript.
+    Attributes:
+        search: Search ranges of the method's own for options of training.
+        grid: The values that H2GCN's experiments and the method's own paper choose from for each graph, by option.
+        starts: What a search tries right after the defaults: settings far from them, each good on graphs of another
+            kind.
+        title: What people call the method, by default its name in capitals; ``_`` begins a subscript.
     """
 
     name: str
     config: ModelConfig
     training: StageSettings
     search: Mapping[str, Search] = field(default_factory=dict, compare=False)
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, compare=False)
+    starts: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     title: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -64,7 +71,7 @@ class Method:
 
     def unused(self, graph: Data) -> list[str]:
         """What the graph tells of its edges and the method does not use: ``"directions"``, ``"weights"``."""
-        from gcnsl.graph.arcs import EDGE_FACTS
+        from gcnsl.graph.edges import EDGE_FACTS
 
         told = frozenset[str]().union(*(facts for name, facts in EDGE_FACTS.items() if name in graph))
         return sorted(told - self.config.uses)
@@ -92,34 +99,116 @@ class Method:
         )
 
 
+_DEEP_START = {
+    "num_layers": 12,
+    "norm": "batch",
+    "drop_features": False,
+    "dropout": 0.2,
+    "lr": 0.01,
+    "weight_decay": 1e-6,
+}
+"""A tuned deep network (Luo et al., 2024)."""
+_BY_LINKS = {"feature_norm": "none", "monitor": "accuracy"}
+_BY_FEATURES = {"neighbours_heads": 0, "structure_branch": False, "monitor": "accuracy"}
+_PLUS_STARTS: tuple[Mapping[str, Any], ...] = (
+    {**_BY_LINKS, "mean_degree": 100.0},
+    {
+        **_BY_LINKS,
+        "mean_degree": 3.0,
+        "similarity_channels": 32,
+        "rounds": 3,
+        "self_loops": True,
+        "lr": 0.004,
+        "weight_decay": 3e-4,
+        "link_decay": 7e-4,
+        "dropout": 0.3,
+        "input_dropout": 0.8,
+    },
+    {
+        **_BY_FEATURES,
+        "features_heads": 1,
+        "normalize_branches": True,
+        "rounds": 1,
+        "lr": 0.015,
+        "weight_decay": 5e-4,
+        "input_dropout": 0.3,
+    },
+    {
+        **_BY_FEATURES,
+        "rounds": 6,
+        "adjacency_norm": "symmetric",
+        "hidden_channels": 128,
+        "lr": 0.008,
+        "weight_decay": 5e-3,
+        "dropout": 0.6,
+    },
+    {
+        **_BY_FEATURES,
+        "rounds": 4,
+        "adjacency_norm": "symmetric",
+        "hidden_channels": 128,
+        "lr": 0.002,
+        "dropout": 0.6,
+        "input_dropout": 0.0,
+    },
+    {
+        **_BY_LINKS,
+        "neighbours_heads": 0,
+        "link_dropout": 0.5,
+        "lr": 0.02,
+        "weight_decay": 3e-4,
+        "link_decay": 3e-3,
+        "input_dropout": 0.0,
+    },
+)
+"""Chosen on validation nodes: for nodes that are alike in whom they link to, with many and with few neighbours in A*;
+for few nodes with telling features; and for neighbours that agree, with many features, with few, and with links that
+tell more."""
+_H2GCN_GRID = {"dropout": (0.0, 0.5), "weight_decay": (1e-5, 5e-4), "relu": (True, False)}
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method("mlp", MLPConfig(), TrainingSettings(epochs=2000, patience=100)),
-        Method("gcn", GCNConfig(), TrainingSettings(epochs=2000, patience=100)),
+        Method(
+            "gcn",
+            GCNConfig(),
+            TrainingSettings(epochs=2000, patience=100),
+            grid={"patience": (40, 100, 200)},
+            starts=({**_DEEP_START, "residual": True},),
+        ),
         Method("gat", GATConfig(), TrainingSettings(lr=0.005, epochs=1500, patience=100)),
         Method(
             "mixhop",
             MixHopConfig(),
             TrainingSettings(lr=0.5, optimizer="sgd", epochs=2000),
             search={"lr": Log(0.01, 1.0)},  # for plain gradient descent
+            grid={"power_channels": (21, 64)},  # 64 and 192 over three powers
             title="MixHop",
         ),
         Method(
             "geom-gcn",
             GeomGCNConfig(),
             TrainingSettings(lr=0.05, weight_decay=5e-6, epochs=2000, patience=100, plateau_factor=0.8),
+            grid={"embedding": ("isomap", "poincare", "struc2vec")},
             title="Geom-GCN",
         ),
-        Method("h2gcn-1", H2GCNConfig(rounds=1), TrainingSettings(epochs=2000, monitor="accuracy")),
-        Method("h2gcn-2", H2GCNConfig(rounds=2), TrainingSettings(epochs=2000, monitor="accuracy")),
+        Method("h2gcn-1", H2GCNConfig(rounds=1), TrainingSettings(epochs=2000, monitor="accuracy"), grid=_H2GCN_GRID),
+        Method("h2gcn-2", H2GCNConfig(rounds=2), TrainingSettings(epochs=2000, monitor="accuracy"), grid=_H2GCN_GRID),
         Method(
             "nlgnn",
             NLGNNConfig(),
             TrainingSettings(lr=0.05, epochs=3000, patience=1500, monitor="accuracy"),
             search={"weight_decay": OneOf(0.0, 5e-6, 5e-5, 5e-4)},  # none at all on the Wikipedia graphs
+            grid={"embedding": ("mlp", "gcn"), "kernel_size": (3, 5)},
         ),
-        Method("sage", SAGEConfig(), TrainingSettings(epochs=2000, patience=100), title="GraphSAGE"),
+        Method(
+            "sage",
+            SAGEConfig(),
+            TrainingSettings(epochs=2000, patience=100),
+            starts=({**_DEEP_START, "num_layers": 15},),
+            title="GraphSAGE",
+        ),
         Method("linkx", LINKXConfig(), TrainingSettings(weight_decay=1e-3, epochs=500, monitor="accuracy")),
         Method(
             "dir-gcn",
@@ -143,6 +232,7 @@ METHODS: dict[str, Method] = {
             GCNSLPlusConfig(),
             TrainingSettings(lr=0.005, weight_decay=1e-3, patience=100),
             search={"lr": Log(0.001, 0.03), "weight_decay": Log(1e-4, 1e-2), "monitor": OneOf("loss", "accuracy")},
+            starts=_PLUS_STARTS,
             title="GCN-SL+",
         ),
         Method(
@@ -172,3 +262,24 @@ def find_method(name: str) -> Method:
     """The method with this name or alias."""
     check_choice("method", name, [*METHODS, *ALIASES])
     return METHODS[ALIASES.get(name, name)]
+
+
+def starts_of(method: str) -> tuple[Mapping[str, Any], ...]:
+    """Options that a search tries right after the defaults."""
+    return find_method(method).starts
+
+
+def space_of(method: str, *, grid: bool = False) -> dict[str, Search]:
+    """The options of a method that are searched for, in their whole range or among the values of its literature."""
+    found = find_method(method)
+    if not grid:
+        return {option.name: option.search for option in found.described() if option.search is not None}
+    if not found.grid:
+        able = ", ".join(name for name, known in METHODS.items() if known.grid)
+        raise ArgumentError("method", method, f"has no grid in its literature: leave out the grid, or use {able}")
+    return {name: OneOf(*choices) for name, choices in found.grid.items()}
+
+
+def combinations(space: Mapping[str, Search]) -> float:
+    """The number of combinations of all options' values; infinite if an option's values can't be listed."""
+    return math.prod(math.inf if search.values is None else len(search.values) for search in space.values())

@@ -5,13 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn.inits import reset
 
 from gcnsl.errors import InputError
 from gcnsl.nn.config import ACMGCNConfig
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.nn.preprocessing import graph_adjacency, links_to_known
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -78,28 +75,14 @@ class ACMGCN(GraphModel):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_nodes: int,
-        *,
-        structure: bool = ACMGCNConfig.structure,
-        residual: bool = ACMGCNConfig.residual,
-        relu_first: bool = ACMGCNConfig.relu_first,
-        dropout: float = ACMGCNConfig.dropout,
+        self, in_channels: int, hidden_channels: int, out_channels: int, num_nodes: int, **options: Any
     ) -> None:
         super().__init__()
-        self.dropout = dropout
-        switches = {"structure": structure, "relu_first": relu_first}
+        config = self.config = ACMGCNConfig(hidden_channels=hidden_channels, **options)
+        switches = {"structure": config.structure, "relu_first": config.relu_first}
         self.first = ChannelMixing(in_channels, hidden_channels, num_nodes, **switches)
         self.second = ChannelMixing(hidden_channels, out_channels, num_nodes, **switches)
-        self.skip = FeatureLinear(in_channels, hidden_channels) if residual else None
-
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        for part in self.children():
-            reset(part)
+        self.skip = FeatureLinear(in_channels, hidden_channels) if config.residual else None
 
     @classmethod
     def inputs(cls, config: ACMGCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
@@ -110,9 +93,9 @@ class ACMGCN(GraphModel):
 
     def forward(self, x: Matrix, adjacency: SparseMatrix, links: SparseMatrix | None = None) -> Tensor:
         """Logits of every node (n × C)."""
-        x = drop_entries(x, self.dropout, training=self.training)
+        x = drop_entries(x, self.config.dropout, training=self.training)
         h: Tensor = self.first(x, adjacency, links).relu()
         if self.skip is not None:
             h = h + self.skip(x).relu()
-        logits: Tensor = self.second(dropout(h, self.dropout, training=self.training), adjacency, links)
+        logits: Tensor = self.second(dropout(h, self.config.dropout, training=self.training), adjacency, links)
         return logits

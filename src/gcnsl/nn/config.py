@@ -74,19 +74,18 @@ class ModelConfig(Options):
     """Where the model's class is, from the class statement; it is loaded when it is first needed."""
     tells_new_nodes: ClassVar[bool] = False
     """Whether the forward pass takes ``known``, the number of nodes of the training graph."""
-    node_columns: ClassVar[frozenset[int] | None] = None
-    """The numbers of the inputs whose columns, like their rows, stand for nodes; ``None`` if the nodes can't be divided
-    among several processes."""
 
     feature_norm: FeatureNorm = option(
         "row",
         "Divide each row of X by its sum of magnitudes (row) or its length (l2), or keep X as it is (none).",
         search=ALL,
+        of_inputs=True,
     )
     standardize: Standardize = option(
         "auto",
         "Give columns of X that are not 0/1 mean 0 and variance 1, and leave rows as they are; auto does so if these "
         "columns of a dense X are mostly nonzero.",
+        of_inputs=True,
     )
 
     @property
@@ -147,14 +146,13 @@ class DirectedConfig(ModelConfig):
         "undirected",
         "Neighbours to aggregate: all (undirected), those a node points to (out), or those that point to it (in).",
         search=ALL,
+        of_inputs=True,
     )
 
 
 @dataclass(frozen=True)
 class MLPConfig(ModelConfig, model="gcnsl.nn.mlp:MLP"):
     """Hyper-parameters of :class:`MLP`."""
-
-    node_columns: ClassVar[frozenset[int] | None] = frozenset()
 
     hidden_channels: int = option(64, "Width of the hidden layers.", **_WIDTH)
     num_layers: int = option(2, "Number of linear maps (L).", **_LAYERS)
@@ -166,7 +164,6 @@ class GCNConfig(ModelConfig, model="gcnsl.nn.gcn:GCN"):
     """Hyper-parameters of :class:`GCN`."""
 
     uses: ClassVar[frozenset[str]] = frozenset({"weights"})
-    node_columns: ClassVar[frozenset[int] | None] = frozenset({1})
 
     hidden_channels: int = option(64, "Width of the hidden layers.", **_WIDE)
     num_layers: int = option(2, "Number of convolutions (L).", **_DEEP)
@@ -174,8 +171,8 @@ class GCNConfig(ModelConfig, model="gcnsl.nn.gcn:GCN"):
     drop_features: bool = option(True, _DROP_FEATURES, search=ALL)
     residual: bool = option(False, "Whether to add a linear map of its input (V) to each convolution.", search=ALL)
     norm: HiddenNorm = option("none", _HIDDEN_NORM, search=ALL)
-    self_loops: bool = option(True, **_LOOPS)
-    adjacency_norm: AdjacencyNorm = option("symmetric", **_NORMALISED)
+    self_loops: bool = option(True, **_LOOPS, of_inputs=True)
+    adjacency_norm: AdjacencyNorm = option("symmetric", **_NORMALISED, of_inputs=True)
 
 
 @dataclass(frozen=True)
@@ -206,7 +203,7 @@ class MixHopConfig(ModelConfig, model="gcnsl.nn.mixhop:MixHop"):
     dropout: float = option(
         0.9, "Dropout before each layer but the first.", least=0, below=1, search=Steps(0.0, 0.9, 0.1)
     )
-    self_loops: bool = option(True, **_LOOPS)
+    self_loops: bool = option(True, **_LOOPS, of_inputs=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -221,10 +218,10 @@ class GeomGCNConfig(ModelConfig, model="gcnsl.nn.geom_gcn:GeomGCN"):
     hidden_channels: int = option(16, "Width of the hidden layer for each of the nine divisions (p).", **_WIDTH)
     dropout: float = option(0.5, "Dropout before each layer.", **_DROPOUT)
     embedding: Literal["isomap", "poincare", "struc2vec"] = option(
-        "isomap", "The latent space, as in Geom-GCN-I, Geom-GCN-P or Geom-GCN-S.", search=ALL
+        "isomap", "The latent space, as in Geom-GCN-I, Geom-GCN-P or Geom-GCN-S.", search=ALL, of_inputs=True
     )
     source: Literal["computed", "published"] = option(
-        "computed", "Whether neighbourhoods are computed or read from the authors' files."
+        "computed", "Whether neighbourhoods are computed or read from the authors' files.", of_inputs=True
     )
 
 
@@ -361,7 +358,6 @@ class GCNSLConfig(ModelConfig, model="gcnsl.nn.gcn_sl:GCNSL"):
 
     uses: ClassVar[frozenset[str]] = frozenset({"weights"})
     tells_new_nodes: ClassVar[bool] = True
-    node_columns: ClassVar[frozenset[int] | None] = frozenset({1})
 
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2")
     hidden_channels: int = option(32, "Number of columns of W⁰_X and of W⁰_F (p).", **_WIDTH)
@@ -381,21 +377,27 @@ class GCNSLConfig(ModelConfig, model="gcnsl.nn.gcn_sl:GCNSL"):
     )
     use_adjacency: bool = option(True, "Whether to use the branches over the given graph Â.")
     use_reconnected: bool = option(True, "Whether to use the branch over the learned graph A*.")
-    use_spectral: bool = option(True, "Whether to use the spectral features F.")
+    use_spectral: bool = option(True, "Whether to use the spectral features F.", of_inputs=True)
     n_components: int = option(
-        25, "Number of spectral features per node (c); 0 for none.", least=0, search=Steps(5, 100)
+        25, "Number of spectral features per node (c); 0 for none.", least=0, search=Steps(5, 100), of_inputs=True
     )
     n_anchors: int = option(
         500,
         "Number of anchors of ESC-ANCH (m); if there are fewer nodes, all are anchors.",
         least=1,
         search=Steps(100, 700, 100),
+        of_inputs=True,
     )
-    spectral_method: SpectralMethod = option("esc-anch", "How the spectral features F are computed.")
+    spectral_method: SpectralMethod = option("esc-anch", "How the spectral features F are computed.", of_inputs=True)
     spectral_scale: SpectralScale = option(
-        "sqrt-n", "Length of the columns of F: 1 (unit), or √n (sqrt-n), for entries around 1.", search=ALL
+        "sqrt-n",
+        "Length of the columns of F: 1 (unit), or √n (sqrt-n), for entries around 1.",
+        search=ALL,
+        of_inputs=True,
     )
-    feature_shift: float = option(0.5, "Added to one random feature of every node, after F is computed.", least=0)
+    feature_shift: float = option(
+        0.5, "Added to one random feature of every node, after F is computed.", least=0, of_inputs=True
+    )
     self_loops: bool = option(False, **_LOOPS)
     adjacency_norm: AdjacencyNorm = option("symmetric", **_NORMALISED)
 
@@ -410,7 +412,6 @@ class GCNSLPlusConfig(ModelConfig, model="gcnsl.nn.gcn_sl_plus:GCNSLPlus"):
     """Hyper-parameters of :class:`GCNSLPlus`. A search may do without its parts, where validation nodes say so."""
 
     tells_new_nodes: ClassVar[bool] = True
-    node_columns: ClassVar[frozenset[int] | None] = frozenset({1, 2, 3})
 
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2", search=OneOf("none", "l2"))
     direction: Directions = option(

@@ -7,13 +7,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 from torch_geometric.nn import JumpingKnowledge
-from torch_geometric.nn.inits import reset
 
-from gcnsl.nn.config import DirGCNConfig, Jump
-from gcnsl.nn.dropout import dropout
+from gcnsl.nn.config import DirGCNConfig
 from gcnsl.nn.gcn import GraphConvolution
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -60,29 +57,13 @@ class DirGCN(GraphModel):
         x (n × d), dense or sparse; outwards Â_out and inwards Â_in (n × n) → n × C.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        num_layers: int = DirGCNConfig.num_layers,
-        alpha: float = DirGCNConfig.alpha,
-        jump: Jump = DirGCNConfig.jump,
-        unit_rows: bool = DirGCNConfig.unit_rows,
-        dropout: float = DirGCNConfig.dropout,
-    ) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
-        self.unit_rows, self.dropout = unit_rows, dropout
-        widths = [in_channels, *[hidden_channels] * num_layers]
-        self.convs = nn.ModuleList(DirectedConvolution(*pair, alpha) for pair in pairwise(widths))
-        self.jump = JumpingKnowledge(jump)
-        self.lin_out = FeatureLinear(hidden_channels * (num_layers if jump == "cat" else 1), out_channels)
-
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        reset(self.convs)
-        self.lin_out.reset_parameters()
+        config = self.config = DirGCNConfig(hidden_channels=hidden_channels, **options)
+        widths = [in_channels, *[hidden_channels] * config.num_layers]
+        self.convs = nn.ModuleList(DirectedConvolution(*pair, config.alpha) for pair in pairwise(widths))
+        self.jump = JumpingKnowledge(config.jump)
+        self.lin_out = FeatureLinear(hidden_channels * (config.num_layers if config.jump == "cat" else 1), out_channels)
 
     @classmethod
     def inputs(cls, config: DirGCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
@@ -95,8 +76,8 @@ class DirGCN(GraphModel):
         """Logits of every node (n × C)."""
         h, layers = x, []
         for conv in self.convs:
-            h = dropout(conv(h, outwards, inwards).relu(), self.dropout, training=self.training)
-            h = functional.normalize(h, dim=1) if self.unit_rows else h
+            h = dropout(conv(h, outwards, inwards).relu(), self.config.dropout, training=self.training)
+            h = functional.normalize(h, dim=1) if self.config.unit_rows else h
             layers.append(h)
         logits: Tensor = self.lin_out(self.jump(layers))
         return logits

@@ -8,9 +8,7 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gcnsl.nn.config import FSGNNConfig
-from gcnsl.nn.dropout import dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.mixhop import MixHopConvolution
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
@@ -34,20 +32,10 @@ class FSGNN(GraphModel):
         x (n × d), dense or sparse; plain Â and looped Ã (n × n) → n × C. H has (2K + 1) p columns.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        hops: int = FSGNNConfig.hops,
-        dropout: float = FSGNNConfig.dropout,
-        selection_lr: float = FSGNNConfig.selection_lr,
-        selection_weight_decay: float = FSGNNConfig.selection_weight_decay,
-    ) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
-        self.hidden_channels, self.dropout = hidden_channels, dropout
-        self.selection_lr, self.selection_weight_decay = selection_lr, selection_weight_decay
+        self.config = FSGNNConfig(hidden_channels=hidden_channels, **options)
+        hops = self.config.hops
         self.plain = MixHopConvolution(in_channels, hidden_channels, tuple(range(hops + 1)))
         self.looped = MixHopConvolution(in_channels, hidden_channels, tuple(range(1, hops + 1)))
         self.selection = nn.Parameter(torch.ones(2 * hops + 1))
@@ -74,13 +62,13 @@ class FSGNN(GraphModel):
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """The parameters for the optimizer; a has a learning rate and weight decay of its own."""
         others = [value for name, value in self.named_parameters() if name != "selection"]
-        own = {"lr": self.selection_lr, "weight_decay": self.selection_weight_decay}
+        own = {"lr": self.config.selection_lr, "weight_decay": self.config.selection_weight_decay}
         return [{"params": others, "weight_decay": weight_decay}, {"params": [self.selection], **own}]
 
     def forward(self, x: Matrix, plain: SparseMatrix, looped: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         h = torch.cat([self.plain(x, plain), self.looped(x, looped)], dim=1)
-        kinds = functional.normalize(h.view(len(h), -1, self.hidden_channels), dim=2)  # n × (2K + 1) × p
+        kinds = functional.normalize(h.view(len(h), -1, self.config.hidden_channels), dim=2)  # n × (2K + 1) × p
         selected = (self.selection.softmax(dim=0)[:, None] * kinds).flatten(1).relu()
-        logits: Tensor = self.lin_out(dropout(selected, self.dropout, training=self.training))
+        logits: Tensor = self.lin_out(dropout(selected, self.config.dropout, training=self.training))
         return logits

@@ -6,13 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
-from torch_geometric.nn.inits import glorot, reset, zeros
+from torch_geometric.nn.inits import glorot, zeros
 from torch_geometric.utils import add_remaining_self_loops, softmax
 
 from gcnsl.nn.config import GATConfig
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.sparse import Matrix, fastest_form
 
 SLOPE = 0.2
@@ -83,24 +81,12 @@ class GAT(GraphModel):
         x (n × d), dense or sparse; edge_index (2 × E), loops included → n × C.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        heads: int = GATConfig.heads,
-        dropout: float = GATConfig.dropout,
-    ) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
-        self.dropout = dropout
-        self.first = GraphAttention(in_channels, hidden_channels, heads=heads, dropout=dropout)
-        self.second = GraphAttention(heads * hidden_channels, out_channels, heads=1, dropout=dropout)
-
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        reset(self.first)
-        reset(self.second)
+        config = self.config = GATConfig(hidden_channels=hidden_channels, **options)
+        heads, rate = config.heads, config.dropout
+        self.first = GraphAttention(in_channels, hidden_channels, heads=heads, dropout=rate)
+        self.second = GraphAttention(heads * hidden_channels, out_channels, heads=1, dropout=rate)
 
     @classmethod
     def inputs(cls, config: GATConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
@@ -110,7 +96,8 @@ class GAT(GraphModel):
 
     def forward(self, x: Matrix, edge_index: Tensor) -> Tensor:
         """Logits of every node (n × C)."""
-        h: Tensor = self.first(drop_entries(x, self.dropout, training=self.training), edge_index)
-        h = dropout(functional.elu(h), self.dropout, training=self.training)
+        rate = self.config.dropout
+        h: Tensor = self.first(drop_entries(x, rate, training=self.training), edge_index)
+        h = dropout(functional.elu(h), rate, training=self.training)
         logits: Tensor = self.second(h, edge_index)
         return logits

@@ -6,13 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn.inits import reset
 
-from gcnsl.nn.config import GCNConfig, HiddenNorm
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.hidden_norm import hidden_norm
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.config import GCNConfig
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout, hidden_norm
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -59,29 +55,13 @@ class GCN(GraphModel):
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        num_layers: int = GCNConfig.num_layers,
-        dropout: float = GCNConfig.dropout,
-        drop_features: bool = GCNConfig.drop_features,
-        residual: bool = GCNConfig.residual,
-        norm: HiddenNorm = GCNConfig.norm,
-    ) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
-        self.dropout, self.drop_features = dropout, drop_features
-        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        config = self.config = GCNConfig(hidden_channels=hidden_channels, **options)
+        widths = [in_channels, *[hidden_channels] * (config.num_layers - 1), out_channels]
         self.convs = nn.ModuleList(GraphConvolution(*pair) for pair in pairwise(widths))
-        self.skips = nn.ModuleList(FeatureLinear(*pair, bias=False) for pair in pairwise(widths) if residual)
-        self.norms = nn.ModuleList(hidden_norm(norm, width) for width in widths[1:-1])
-
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        for part in (self.convs, self.skips, self.norms):
-            reset(part)
+        self.skips = nn.ModuleList(FeatureLinear(*pair, bias=False) for pair in pairwise(widths) if config.residual)
+        self.norms = nn.ModuleList(hidden_norm(config.norm, width) for width in widths[1:-1])
 
     @classmethod
     def inputs(cls, config: GCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
@@ -91,9 +71,10 @@ class GCN(GraphModel):
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
-        h = self._layer(0, drop_entries(x, self.dropout, training=self.training and self.drop_features), adjacency)
+        rate = self.config.dropout
+        h = self._layer(0, drop_entries(x, rate, training=self.training and self.config.drop_features), adjacency)
         for layer, norm in enumerate(self.norms, start=1):
-            h = self._layer(layer, dropout(norm(h).relu(), self.dropout, training=self.training), adjacency)
+            h = self._layer(layer, dropout(norm(h).relu(), rate, training=self.training), adjacency)
         return h
 
     def _layer(self, layer: int, x: Matrix, adjacency: SparseMatrix) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,29 +12,41 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
-from gcnsl.nn.compared_rows import ComparedRows, unit_rows
-from gcnsl.nn.config import AdjacencyNorm, Folder, GCNSLConfig, Merge, Precomputed
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.gated_branches import gated, gated_logits
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.preprocessing import (
-    graph_adjacency,
-    normalized_adjacency,
-    shift_features,
-)
-from gcnsl.nn.spectral_columns import SpectralColumns
+from gcnsl.nn.config import Folder, GCNSLConfig, Precomputed
+from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, edges_of_rows, gated_logits, unit_rows
+from gcnsl.nn.graph_model import declared_by, drop_entries, dropout
+from gcnsl.nn.preprocessing import graph_adjacency, normalized_adjacency, shift_features
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, slice_rows
 from gcnsl.spectral import SpectralFeatures
-from gcnsl.spectral.conventions import restored
 
 _NEW_ROWS = 1024
 """Number of new nodes that are compared with the known ones at a time; limits the memory for their edges."""
 
 
+@dataclass(frozen=True)
+class SpectralColumns:
+    """The spectral features F of the nodes (n × c), and the transformer that computes those of new nodes."""
+
+    values: Tensor
+    transformer: SpectralFeatures
+
+    def grown(self, graph: Data) -> SpectralColumns:
+        """F of the known nodes, unchanged, followed by F of the new nodes."""
+        known, n = len(self.values), graph.num_nodes
+        if n == known:
+            return self
+        return replace(self, values=torch.cat([self.values, self.transformer.transform(slice_rows(graph.x, known, n))]))
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """The state of the transformer, and F."""
+        plain, tensors = self.transformer.state()
+        return plain, {"values": self.values, **tensors}
+
+
 @declared_by(GCNSLConfig)
-class GCNSL(GraphModel):
+class GCNSL(GatedBranches):
     r"""Graph convolution on two graphs, the given one and a learned one.
 
     .. math::
@@ -58,33 +71,18 @@ class GCNSL(GraphModel):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        spectral_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        similarity_channels: int = GCNSLConfig.similarity_channels,
-        rounds: int = GCNSLConfig.rounds,
-        epsilon: float = GCNSLConfig.epsilon,
-        merge: Merge = GCNSLConfig.merge,
-        dropout: float = GCNSLConfig.dropout,
-        use_adjacency: bool = GCNSLConfig.use_adjacency,
-        use_reconnected: bool = GCNSLConfig.use_reconnected,
-        self_loops: bool = GCNSLConfig.self_loops,
-        adjacency_norm: AdjacencyNorm = GCNSLConfig.adjacency_norm,
+        self, in_channels: int, spectral_channels: int, hidden_channels: int, out_channels: int, **options: Any
     ) -> None:
         super().__init__()
         check_whole("spectral_channels", spectral_channels)
+        config = self.config = GCNSLConfig(hidden_channels=hidden_channels, **options)
         self.in_channels, self.spectral_channels, self.out_channels = in_channels, spectral_channels, out_channels
-        self.rounds, self.epsilon, self.merge, self.dropout = rounds, epsilon, merge, dropout
-        self.use_adjacency, self.use_reconnected = use_adjacency, use_reconnected
-        self.self_loops, self.adjacency_norm = self_loops, adjacency_norm
-
         self.lin_x = nn.Linear(in_channels, hidden_channels, bias=False)
         self.lin_spectral = nn.Linear(spectral_channels, hidden_channels, bias=False) if spectral_channels else None
-        self.similarity = nn.Linear(in_channels, similarity_channels, bias=False) if use_reconnected else None
-        parts = 2 if merge == "concat" and spectral_channels else 1
+        self.similarity = (
+            nn.Linear(in_channels, config.similarity_channels, bias=False) if config.use_reconnected else None
+        )
+        parts = 2 if config.merge == "concat" and spectral_channels else 1
         self.gate = nn.Parameter(torch.ones(len(self.branch_names) * parts * hidden_channels))
         self.lin_out = nn.Linear(len(self.gate), out_channels, bias=False)
         self._memory = PairMemory()
@@ -118,9 +116,7 @@ class GCNSL(GraphModel):
         """The saved spectral features."""
         if not config.spectral_channels:
             return None
-        shape = {"values": (graph.num_nodes, config.n_components)}
-        (values,) = restored(tensors, shape, torch.device("cpu"), graph.x.dtype)
-        return SpectralColumns(values, SpectralFeatures.from_state(plain, tensors, graph.x))
+        return SpectralColumns(tensors["values"], SpectralFeatures.from_state(plain, tensors, graph.x))
 
     @classmethod
     def inputs(
@@ -157,14 +153,14 @@ class GCNSL(GraphModel):
             directions: Learn A* from these unit rows (n × q) instead of from X.
         """
         branches = self.branches(x, adjacency, spectral, known=known, directions=directions)
-        return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.dropout, training=self.training)
+        return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.config.dropout, training=self.training)
 
     @property
     def branch_names(self) -> list[str]:
         """The names of the branches of H^cb, in order."""
-        steps = [self.rounds - 1, self.rounds] if self.use_adjacency else []
+        steps = [self.config.rounds - 1, self.config.rounds] if self.config.use_adjacency else []
         over_a = ["own features" if k == 0 else f"A ({k} step{'s' if k > 1 else ''})" for k in steps]
-        return ["own features", *over_a, *(["A*"] if self.use_reconnected else [])]
+        return ["own features", *over_a, *(["A*"] if self.config.use_reconnected else [])]
 
     def branches(
         self,
@@ -180,38 +176,12 @@ class GCNSL(GraphModel):
         from_x, to_directions = self._first_products(x)
         h = self._merged(from_x, spectral)
         branches = [h]
-        if self.use_adjacency:
+        if self.config.use_adjacency:
             branches += self._aggregate(h, self._adjacency(adjacency, h))
-        if self.use_reconnected:
+        if self.config.use_reconnected:
             z = unit_rows(to_directions) if directions is None else directions
             branches.append(self._reconnect(z, h, known))
         return branches
-
-    @torch.no_grad()
-    def evidence(
-        self,
-        x: Matrix,
-        adjacency: SparseMatrix | Tensor | None = None,
-        spectral: Tensor | None = None,
-        *,
-        node: int,
-        one: int,
-        other: int,
-    ) -> dict[str, float]:
-        """What each branch contributes to the logit of class ``one`` minus the logit of class ``other``, at one node.
-
-        A logit is a sum over the entries of ReLU(w ⊙ H^cb), each multiplied by a weight of W¹. The contributions of the
-        branches therefore add up to the difference of the two logits.
-        """
-        was_training = self.training
-        self.eval()
-        rows = [branch[[node]] for branch in self.branches(x, adjacency, spectral)]
-        parts = gated(rows, self.gate)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
-        self.train(was_training)
-        evidence: dict[str, float] = {}
-        for name, part in zip(self.branch_names, parts.view(len(rows), -1).sum(dim=1).tolist(), strict=True):
-            evidence[name] = evidence.get(name, 0.0) + part
-        return evidence
 
     @property
     def learns_graph(self) -> bool:
@@ -228,11 +198,7 @@ class GCNSL(GraphModel):
         rows: slice | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The learned graph A*, or some rows of it: edge_index (2 × E) and similarities (E)."""
-        z = self.directions(x)
-        if rows is None:
-            return reconnected_edges(z, self.epsilon)
-        (row, column), similarity = reconnected_edges(z[rows], self.epsilon, keys=z)
-        return torch.stack([torch.arange(len(z), device=z.device)[rows][row], column]), similarity
+        return edges_of_rows(self.directions(x), self.config.epsilon, rows)
 
     def comparisons(
         self, x: Matrix, adjacency: SparseMatrix | Tensor | None = None, spectral: Tensor | None = None
@@ -240,7 +206,7 @@ class GCNSL(GraphModel):
         """What the learned graph compares."""
         if self.similarity is None:
             return []
-        return [ComparedRows("A*", "features", x, self.similarity.weight, self.epsilon)]
+        return [ComparedRows("A*", "features", x, self.similarity.weight, self.config.epsilon)]
 
     def directions(self, x: Matrix) -> Tensor:
         """Unit rows x_i Q / ‖x_i Q‖ (n × q), whose inner products are the similarities."""
@@ -251,7 +217,7 @@ class GCNSL(GraphModel):
 
     def _first_products(self, x: Matrix) -> tuple[Tensor, Tensor]:
         """X W⁰_X with dropout on X (n × p), and X Q without (n × q); a single product if nothing is dropped."""
-        weight, dropped = self.lin_x.weight, drop_entries(x, self.dropout, training=self.training)
+        weight, dropped = self.lin_x.weight, drop_entries(x, self.config.dropout, training=self.training)
         if self.similarity is None:
             return dropped @ weight.T, self.gate.new_empty(0)
         if dropped is not x:
@@ -262,12 +228,14 @@ class GCNSL(GraphModel):
     def _merged(self, from_x: Tensor, spectral: Tensor | None) -> Tensor:
         """H, from X W⁰_X and F."""
         if self.lin_spectral is None:
-            return functional.relu(from_x if self.merge == "concat" else from_x / 2)
+            return functional.relu(from_x if self.config.merge == "concat" else from_x / 2)
         if spectral is None or spectral.shape != (len(from_x), self.spectral_channels):
             found = "is None" if spectral is None else f"has shape {tuple(spectral.shape)}"
             raise InputError(f"spectral {found}: give F ({len(from_x)} × {self.spectral_channels})")
-        from_spectral = self.lin_spectral(dropout(spectral, self.dropout, training=self.training))
-        merged = torch.cat([from_x, from_spectral], dim=1) if self.merge == "concat" else (from_x + from_spectral) / 2
+        from_spectral = self.lin_spectral(dropout(spectral, self.config.dropout, training=self.training))
+        merged = (
+            torch.cat([from_x, from_spectral], dim=1) if self.config.merge == "concat" else (from_x + from_spectral) / 2
+        )
         return functional.relu(merged)
 
     def _check_columns(self, x: Matrix) -> None:
@@ -291,32 +259,26 @@ class GCNSL(GraphModel):
             raise InputError(
                 f"edge_index holds node numbers from {int(given.min())} to {int(given.max())}, but x has {n} rows"
             )
-        made = normalized_adjacency(given, n, self_loops=self.self_loops, norm=self.adjacency_norm)
+        made = normalized_adjacency(given, n, self_loops=self.config.self_loops, norm=self.config.adjacency_norm)
         return made.with_values(made.values.to(h.dtype))
 
     def _aggregate(self, h: Tensor, adjacency: SparseMatrix) -> list[Tensor]:
         """H_A^(K-1) and H_A^(K)."""
         before, after = h, adjacency @ h
-        for _ in range(self.rounds - 1):
+        for _ in range(self.config.rounds - 1):
             before, after = after, adjacency @ after
         return [before, after]
 
     def _reconnect(self, z: Tensor, h: Tensor, known: int | None) -> Tensor:
         """Â* H. In the row of a new node i, A* has s_ij for known nodes j, and s_ii = 1."""
         if known is None or check_whole("known", known, least=1, most=len(z), why="x has no more rows") == len(z):
-            return reconnect_at_any_size(z, h, self.epsilon, training=self.training, memory=self._memory)
+            return reconnect_at_any_size(z, h, self.config.epsilon, training=self.training, memory=self._memory)
         keys, values = z[:known], h[:known]
-        rows = [reconnect_at_any_size(keys, values, self.epsilon, training=self.training)]
+        rows = [reconnect_at_any_size(keys, values, self.config.epsilon, training=self.training)]
         for new, own in zip(torch.split(z[known:], _NEW_ROWS), torch.split(h[known:], _NEW_ROWS), strict=True):
-            (row, _), similarity = reconnected_edges(new, self.epsilon, keys=keys)
+            (row, _), similarity = reconnected_edges(new, self.config.epsilon, keys=keys)
             degree = similarity.new_zeros(len(new)).index_add(0, row, similarity)[:, None]
             itself = new.any(dim=1, keepdim=True).to(h.dtype)  # zero rows are similar to nothing
-            total = degree * reconnect(new, values, self.epsilon, keys=keys) + itself * own
+            total = degree * reconnect(new, values, self.config.epsilon, keys=keys) + itself * own
             rows.append(total / torch.where(degree + itself > 0, degree + itself, 1.0))
         return torch.cat(rows)
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.in_channels} + {self.spectral_channels} → {self.out_channels}, "
-            f"merge={self.merge!r}, rounds={self.rounds}, epsilon={self.epsilon})"
-        )

@@ -12,42 +12,149 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_undirected
 
 from gcnsl.errors import InputError
-from gcnsl.nn.compared_rows import ComparedRows
-from gcnsl.nn.config import AdjacencyNorm, Direction, Directions, GCNSLPlusConfig
-from gcnsl.nn.contrast import contrastive_loss
-from gcnsl.nn.dropout import drop_entries
-from gcnsl.nn.gated_branches import gated, gated_logits
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
-from gcnsl.nn.preprocessing import (
-    graph_adjacency,
-    known_nodes,
-    links_to_known,
-)
-from gcnsl.nn.similarity_head import SimilarityHead
-from gcnsl.sharding.node_rows import gathered
+from gcnsl.nn.config import Direction, Directions, GCNSLPlusConfig
+from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, edges_of_rows, gated_logits, unit_rows
+from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries
+from gcnsl.nn.preprocessing import graph_adjacency, known_nodes, links_to_known
+from gcnsl.reconnection import PairMemory, reconnect
+from gcnsl.reconnection.in_groups import reconnect_at_any_size
+from gcnsl.reconnection.learned_edges import epsilon_for_degree
 from gcnsl.sparse import Matrix, fastest_form
 
 SHORTEST = 1e-6
 """Rows of a branch that are shorter than this are divided by this instead of by their length."""
+MOST_SHARE = 0.1
+"""The largest mean degree in a learned graph, as a share of the number of nodes."""
+MOST_ANCHORS, MOST_OTHERS = 1 << 12, 1 << 14
+"""The most rows and columns of similarities in the contrastive term."""
+SIDES: dict[Directions, list[Direction]] = {
+    "auto": ["out"],
+    "out": ["out"],
+    "in": ["in"],
+    "both": ["out", "in"],
+    "undirected": ["undirected"],
+}
+"""The directions along which a node sees others, each with an Â of its own."""
 
 
-def matrices_of(
-    graph: Data, direction: Directions, *, self_loops: bool, adjacency_norm: AdjacencyNorm
-) -> tuple[Matrix, ...]:
+class SimilarityHead(nn.Module):
+    r"""A graph of similar nodes. The rows :math:`r_i` of a matrix R describe them, by their features or their links.
+
+    .. math::
+        z_i = \frac{r_i Q}{\|r_i Q\|}, \qquad s_{ij} = z_i \cdot z_j, \qquad
+        (A_*)_{ij} = s_{ij}\,[s_{ij} \ge \epsilon \text{ and } i \ne j]
+
+    The forward pass returns :math:`\hat A_* H`, the averages over each node's neighbours, or 0 for a node that has
+    none. With a wanted mean degree, every training step sets ε to meet it; the last ε is kept with the weights. The
+    averages of a large graph are estimated (:func:`gcnsl.reconnection.in_groups.reconnect_at_any_size`).
+
+    Args:
+        in_channels: Number of columns of R (r).
+        channels: Number of columns of Q (q).
+        mean_degree: The wanted number of neighbours per node, at most a tenth of all nodes; ``None`` for a fixed ε.
+        epsilon: The smallest similarity that joins two nodes; with a wanted degree only until the first training step.
+
+    Shapes:
+        described R (n × r), dense or sparse; h (n × p) → n × p.
+    """
+
+    epsilon: Tensor
+
+    def __init__(self, in_channels: int, channels: int, *, mean_degree: float | None, epsilon: float) -> None:
+        super().__init__()
+        self.mean_degree = mean_degree
+        self.similarity = nn.Linear(in_channels, channels, bias=False)
+        self._initial_epsilon = epsilon
+        self.register_buffer("epsilon", torch.tensor(epsilon))
+        self._memory = PairMemory()
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights (Glorot's uniform distribution)."""
+        nn.init.xavier_uniform_(self.similarity.weight)
+        self.epsilon.fill_(self._initial_epsilon)
+
+    def forward(self, described: Matrix, h: Tensor, *, known: int | None = None) -> Tensor:
+        """Averages over the neighbours of every node; nodes after the first ``known`` have known neighbours only."""
+        z = self.directions(described)
+        if self.training and self.mean_degree is not None and len(z) > 1:
+            self.epsilon.copy_(epsilon_for_degree(z, min(self.mean_degree, MOST_SHARE * len(z))))
+        # on a GPU ε stays where it is, because reading it would make the host wait
+        epsilon, training = self.epsilon if z.is_cuda else float(self.epsilon), self.training
+        if known is None or known == len(z):
+            return reconnect_at_any_size(z, h, epsilon, loops=False, training=training, memory=self._memory)
+        keys, values = z[:known], h[:known]
+        of_known = reconnect_at_any_size(keys, values, epsilon, loops=False, training=training)
+        return torch.cat([of_known, reconnect(z[known:], values, epsilon, keys=keys)])
+
+    def directions(self, described: Matrix) -> Tensor:
+        """Unit rows z (n × q)."""
+        return unit_rows(described @ self.similarity.weight.T)
+
+    @torch.no_grad()
+    def edges(self, described: Matrix, rows: slice | None = None) -> tuple[Tensor, Tensor]:
+        """The edges of A* that begin in some rows: edge_index (2 × E) and similarities (E)."""
+        return edges_of_rows(self.directions(described), float(self.epsilon), rows, loops=False)
+
+
+def _heads(number: int, in_channels: int, config: GCNSLPlusConfig) -> nn.ModuleList:
+    options: dict[str, Any] = {"mean_degree": config.mean_degree, "epsilon": config.epsilon}
+    return nn.ModuleList(SimilarityHead(in_channels, config.similarity_channels, **options) for _ in range(number))
+
+
+def contrastive_loss(z: Tensor, y: Tensor, *, classes: int, temperature: float) -> Tensor:
+    r"""How far each row is from the other rows of its class, compared with all other rows (Khosla et al., 2020).
+
+    .. math::
+        L = -\,\mathrm{mean}_i \log \frac{\sum_{j \ne i,\, y_j = y_i} \exp(z_i \cdot z_j / \tau)}
+            {\sum_{j \ne i} \exp(z_i \cdot z_j / \tau)}
+
+    Rows whose class has no other row are left out of the mean. Of more than 4,096 rows i or 16,384 rows j, as many are
+    drawn at random.
+
+    Args:
+        z: Unit rows of labelled nodes (m × q).
+        y: Their classes (m).
+        classes: Number of classes.
+        temperature: τ.
+    """
+    anchors, others = _some(z, MOST_ANCHORS), _some(z, MOST_OTHERS)
+    # (s - 1) / τ instead of s / τ, which cancels in the quotient, so that no term of the sums exceeds 1
+    exponents = torch.addmm(z.new_full((1,), -1 / temperature), z[anchors] / temperature, z[others].T)
+    _leave_itself_out(exponents, anchors, others, len(z))
+    by_class = exponents.exp() @ functional.one_hot(y[others], classes).to(z.dtype)
+    alike = by_class.gather(1, y[anchors][:, None])[:, 0]
+    counted = alike > 0
+    distance = torch.where(counted, by_class.sum(dim=1), 1.0).log() - torch.where(counted, alike, 1.0).log()
+    return distance.sum() / counted.sum().clamp(min=1)
+
+
+def _some(z: Tensor, most: int) -> Tensor:
+    n = len(z)
+    return torch.arange(n, device=z.device) if n <= most else torch.randperm(n, device=z.device)[:most]
+
+
+def _leave_itself_out(exponents: Tensor, anchors: Tensor, others: Tensor, n: int) -> None:
+    """Set the exponents (i, j) with ``anchors[i] == others[j]`` to -∞; a GPU is not waited for."""
+    place = torch.full((n,), -1, device=others.device)
+    place[others] = torch.arange(len(others), device=others.device)
+    column = place[anchors][:, None]
+    added = exponents.new_zeros(column.shape).masked_fill(column >= 0, -torch.inf)
+    exponents.scatter_add_(1, column.clamp(min=0), added)
+
+
+def matrices_of(config: GCNSLPlusConfig, graph: Data) -> tuple[Matrix, ...]:
     """A, the links to known nodes, and Â for every direction along which a node sees others."""
-    sides: list[Direction] = ["out", "in"] if direction == "both" else ["out" if direction == "auto" else direction]
+    sides = SIDES[config.direction]
     known = known_nodes(graph) if known_nodes(graph) < graph.num_nodes else None
+    options: dict[str, Any] = {"self_loops": config.self_loops, "norm": config.adjacency_norm, "known": known}
     links = fastest_form(links_to_known(graph, *sides))
-    adjacencies = (
-        graph_adjacency(graph, self_loops=self_loops, norm=adjacency_norm, direction=side, known=known)
-        for side in sides
-    )
+    adjacencies = (graph_adjacency(graph, direction=side, **options) for side in sides)
     return links, *(matrix.sharing_places(links) for matrix in adjacencies)
 
 
 @declared_by(GCNSLPlusConfig)
-class GCNSLPlus(GraphModel):
+class GCNSLPlus(GatedBranches):
     r"""Graph convolution on a given graph and on learned ones, each of which joins nodes that are alike in some way.
 
     .. math::
@@ -58,7 +165,7 @@ class GCNSLPlus(GraphModel):
             \,\|\, \mathrm{ReLU}(A W_A) \\
         Z &= \mathrm{softmax}\big(\mathrm{ReLU}(w \odot H^{cb})\, W\big)
 
-    A head h of the learned graph (:class:`gcnsl.nn.similarity_head.SimilarityHead`) compares whom two nodes link to,
+    A head h of the learned graph (:class:`SimilarityHead`) compares whom two nodes link to,
     r_i = row i of A, or their features, r_i = row i of X. In directed graphs A has the arcs of one direction, or of
     both side by side; then there is also an H^(k) for each direction. The forward pass returns the logits, Z before the
     softmax. In training, a contrastive term for the similarities of each head is added to the loss
@@ -73,96 +180,50 @@ class GCNSLPlus(GraphModel):
         at every call; ``GCNSLPlusConfig.inputs`` makes them once.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        num_nodes: int,
-        *,
-        hidden_channels: int = GCNSLPlusConfig.hidden_channels,
-        direction: Directions = GCNSLPlusConfig.direction,
-        rounds: int = GCNSLPlusConfig.rounds,
-        neighbours_heads: int = GCNSLPlusConfig.neighbours_heads,
-        features_heads: int = GCNSLPlusConfig.features_heads,
-        similarity_channels: int = GCNSLPlusConfig.similarity_channels,
-        mean_degree: float | None = GCNSLPlusConfig.mean_degree,
-        epsilon: float = GCNSLPlusConfig.epsilon,
-        contrast: float = GCNSLPlusConfig.contrast,
-        temperature: float = GCNSLPlusConfig.temperature,
-        structure_branch: bool = GCNSLPlusConfig.structure_branch,
-        dropout: float = GCNSLPlusConfig.dropout,
-        input_dropout: float = GCNSLPlusConfig.input_dropout,
-        link_dropout: float = GCNSLPlusConfig.link_dropout,
-        normalize_branches: bool = GCNSLPlusConfig.normalize_branches,
-        link_decay: float = GCNSLPlusConfig.link_decay,
-        link_lr: float | None = GCNSLPlusConfig.link_lr,
-        self_loops: bool = GCNSLPlusConfig.self_loops,
-        adjacency_norm: AdjacencyNorm = GCNSLPlusConfig.adjacency_norm,
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, num_nodes: int, **options: Any) -> None:
         super().__init__()
-        self.rounds, self.direction, self.sides = rounds, direction, 2 if direction == "both" else 1
-        self.self_loops, self.adjacency_norm = self_loops, adjacency_norm
-        self.contrast, self.temperature = contrast, temperature
-        self.dropout, self.input_dropout, self.link_dropout = dropout, input_dropout, link_dropout
-        self.normalize_branches, self.link_decay, self.link_lr = normalize_branches, link_decay, link_lr
-
-        def heads(number: int, columns: int) -> nn.ModuleList:
-            return nn.ModuleList(
-                SimilarityHead(columns, similarity_channels, mean_degree=mean_degree, epsilon=epsilon)
-                for _ in range(number)
-            )
-
-        columns = self.sides * num_nodes
-        self.lin_x = FeatureLinear(in_channels, hidden_channels, bias=False)
-        self.neighbours_heads = heads(neighbours_heads, columns)
-        self.features_heads = heads(features_heads, in_channels)
-        self.lin_links = FeatureLinear(columns, hidden_channels, bias=False) if structure_branch else None
-        self.gate = nn.Parameter(torch.ones(len(self.branch_names) * hidden_channels))
+        config = self.config = GCNSLPlusConfig(**options)
+        self.sides = len(SIDES[config.direction])
+        self.columns, width = self.sides * num_nodes, config.hidden_channels
+        self.lin_x = FeatureLinear(in_channels, width, bias=False)
+        self.neighbours_heads = _heads(config.neighbours_heads, self.columns, config)
+        self.features_heads = _heads(config.features_heads, in_channels, config)
+        self.lin_links = FeatureLinear(self.columns, width, bias=False) if config.structure_branch else None
+        self.gate = nn.Parameter(torch.ones(len(self.branch_names) * width))
         self.lin_out = FeatureLinear(len(self.gate), out_channels, bias=False)
 
     def reset_parameters(self) -> None:
         """Draw new weights (Glorot's uniform distribution); the gate starts at 1."""
-        for part in (self.lin_x, *self.neighbours_heads, *self.features_heads, self.lin_links, self.lin_out):
-            if part is not None:
-                part.reset_parameters()
+        super().reset_parameters()
         nn.init.ones_(self.gate)
 
     @classmethod
     def inputs(cls, config: GCNSLPlusConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
         """X, A (the links to known nodes) and Â, with the weights of the edges; with both directions two Â."""
-        matrices = matrices_of(
-            graph, config.direction, self_loops=config.self_loops, adjacency_norm=config.adjacency_norm
-        )
-        return fastest_form(graph.x), *matrices
+        return fastest_form(graph.x), *matrices_of(config, graph)
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """The parameters for the optimizer: the Q and W_A have a weight decay and a learning rate of their own."""
-        owners = [*self.neighbours_heads, *self.features_heads, *([self.lin_links] if self.lin_links else [])]
-        of_links = [weight for owner in owners for weight in owner.parameters()]
+        of_links = [head.similarity.weight for head in (*self.neighbours_heads, *self.features_heads)]
+        of_links += [self.lin_links.weight] if self.lin_links is not None else []
         rest = [weight for weight in self.parameters() if all(weight is not other for other in of_links)]
-        groups = [{"params": rest, "weight_decay": weight_decay}]
+        groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": weight_decay}]
         if of_links:
-            lr = {} if self.link_lr is None else {"lr": self.link_lr}
-            groups.append({"params": of_links, "weight_decay": self.link_decay, **lr})
+            lr = {} if self.config.link_lr is None else {"lr": self.config.link_lr}
+            groups.append({"params": of_links, "weight_decay": self.config.link_decay, **lr})
         return groups
-
-    @property
-    def node_layers(self) -> list[nn.Linear]:
-        """The layers with a weight for every node, which several processes divide among them."""
-        layers: list[Any] = [head.similarity for head in self.neighbours_heads]
-        return layers if self.lin_links is None else [*layers, self.lin_links]
 
     def forward(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> Tensor:
         """Logits of every node (n × C); of more than ``known`` nodes, the others are new."""
         branches = self._each_branch(x, links, *adjacencies, known=known)
-        return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.dropout, training=self.training)
+        return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.config.dropout, training=self.training)
 
     @property
     def branch_names(self) -> list[str]:
         """The names of the branches of H^cb, in order."""
         ways = [""] if self.sides == 1 else [" out", " in"]
-        steps = [f"A{way} ({k} step{'s' if k > 1 else ''})" for way in ways for k in range(1, self.rounds + 1)]
-        heads = [name for name, _ in self._named_heads()]
+        steps = [f"A{way} ({k} step{'s' if k > 1 else ''})" for way in ways for k in range(1, self.config.rounds + 1)]
+        heads = [name for name, _, _ in self._heads()]
         return ["own features", *steps, *heads, *(["links"] if self.lin_links is not None else [])]
 
     def branches(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> list[Tensor]:
@@ -174,7 +235,7 @@ class GCNSLPlus(GraphModel):
     ) -> Iterator[Tensor]:
         """The same, each made when it is asked for, so that a large graph needs less memory."""
         made = self._unscaled_branches(x, links, *adjacencies, known=known)
-        if not self.normalize_branches:
+        if not self.config.normalize_branches:
             return made
         # What rounding leaves of a row of zeros must not become a row of length 1.
         return (functional.normalize(branch, dim=1, eps=SHORTEST) for branch in made)
@@ -184,33 +245,29 @@ class GCNSLPlus(GraphModel):
     ) -> Iterator[Tensor]:
         links, *given = self._matrices(x, links, adjacencies)
         self._check(x, links, given)
-        h = self.lin_x(drop_entries(x, self.input_dropout, training=self.training)).relu()
+        h = self.lin_x(drop_entries(x, self.config.input_dropout, training=self.training)).relu()
         yield h
         for a_hat in given:
             step = h
-            for _ in range(self.rounds):
+            for _ in range(self.config.rounds):
                 step = a_hat @ step
                 yield step
-        for head, rows in self._described_heads(x, links):
+        for _, head, rows in self._heads(x, links):
             yield head(rows, h, known=known)
         if self.lin_links is not None:
-            yield self.lin_links(drop_entries(links, self.link_dropout, training=self.training)).relu()
+            yield self.lin_links(drop_entries(links, self.config.link_dropout, training=self.training)).relu()
 
     def extra_loss(self, x: Matrix, links: Matrix, *adjacencies: Matrix, y: Tensor, nodes: Tensor) -> Tensor:
         """The contrastive term of all heads on the training nodes (m, with classes y (n)), times its weight."""
-        if self.contrast == 0:
+        if self.config.contrast == 0:
             return self.gate.new_zeros(())
         links, *_ = self._matrices(x, links, adjacencies)
+        options: dict[str, Any] = {"classes": self.lin_out.out_features, "temperature": self.config.temperature}
         terms = (
-            contrastive_loss(
-                gathered(head.directions(rows))[nodes],
-                y[nodes],
-                classes=self.lin_out.out_features,
-                temperature=self.temperature,
-            )
-            for head, rows in self._described_heads(x, links)
+            contrastive_loss(head.directions(rows)[nodes], y[nodes], **options)
+            for _, head, rows in self._heads(x, links)
         )
-        return self.contrast * sum(terms, self.gate.new_zeros(()))
+        return self.config.contrast * sum(terms, self.gate.new_zeros(()))
 
     @property
     def learns_graph(self) -> bool:
@@ -226,7 +283,7 @@ class GCNSLPlus(GraphModel):
         A pair that several heads join is there several times.
         """
         links, *_ = self._matrices(x, links, adjacencies)
-        found = [head.edges(described, rows) for head, described in self._described_heads(x, links)]
+        found = [head.edges(described, rows) for _, head, described in self._heads(x, links)]
         if not found:
             raise InputError("the model has no learned graph: build it with neighbours_heads or features_heads")
         return torch.cat([edges for edges, _ in found], dim=1), torch.cat([similarity for _, similarity in found])
@@ -234,37 +291,19 @@ class GCNSLPlus(GraphModel):
     def comparisons(self, x: Matrix, links: Matrix, *adjacencies: Matrix) -> list[ComparedRows]:
         """What each head of the learned graph compares."""
         links, *_ = self._matrices(x, links, adjacencies)
-        described = zip(self._named_heads(), self._described_heads(x, links), strict=True)
         return [
             ComparedRows(
                 name, "links" if rows is links else "features", rows, head.similarity.weight, float(head.epsilon)
             )
-            for (name, head), (_, rows) in described
+            for name, head, rows in self._heads(x, links)
         ]
 
-    @torch.no_grad()
-    def evidence(
-        self, x: Matrix, links: Matrix, *adjacencies: Matrix, node: int, one: int, other: int
-    ) -> dict[str, float]:
-        """What each branch adds to the logit of class ``one`` minus that of class ``other``, at one node."""
-        was_training = self.training
-        self.eval()
-        rows = [branch[[node]] for branch in self.branches(x, links, *adjacencies)]
-        parts = gated(rows, self.gate)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
-        self.train(was_training)
-        return dict(zip(self.branch_names, parts.view(len(rows), -1).sum(dim=1).tolist(), strict=True))
-
-    def _named_heads(self) -> Iterator[tuple[str, SimilarityHead]]:
-        """The heads by name, such as "A* by links" or, if there are several, "A* by links 2"."""
-        for kind, heads in (("links", self.neighbours_heads), ("features", self.features_heads)):
+    def _heads(self, x: Any = None, links: Any = None) -> Iterator[tuple[str, Any, Any]]:
+        """The heads: their names, such as "A* by links", themselves, and the rows that each compares."""
+        kinds = ("links", self.neighbours_heads, links), ("features", self.features_heads, x)
+        for kind, heads, rows in kinds:
             for number, head in enumerate(heads, start=1):
-                yield f"A* by {kind}" + (f" {number}" if len(heads) > 1 else ""), head  # type: ignore[misc]
-
-    def _described_heads(self, x: Matrix, links: Matrix) -> Iterator[tuple[SimilarityHead, Matrix]]:
-        """The heads, each with the rows that it compares."""
-        for heads, rows in ((self.neighbours_heads, links), (self.features_heads, x)):
-            for head in heads:
-                yield head, rows  # type: ignore[misc]
+                yield f"A* by {kind}" + (f" {number}" if len(heads) > 1 else ""), head, rows
 
     def _matrices(self, x: Matrix, links: Matrix, adjacencies: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
         """A and every Â, given or made from edge_index."""
@@ -272,15 +311,13 @@ class GCNSLPlus(GraphModel):
             return links, *adjacencies
         arcs = links.cpu()
         graph = Data(edge_index=to_undirected(arcs, num_nodes=len(x)), arc_index=arcs, num_nodes=len(x))
-        made = matrices_of(graph, self.direction, self_loops=self.self_loops, adjacency_norm=self.adjacency_norm)
-        return tuple(matrix.to(links.device) for matrix in made)
+        return tuple(matrix.to(links.device) for matrix in matrices_of(self.config, graph))
 
     def _check(self, x: Matrix, links: Matrix, adjacencies: Sequence[Matrix]) -> None:
         n, wanted = x.shape[0], self.lin_x.in_features
         if x.shape[1] != wanted:
             raise InputError(f"x has {x.shape[1]} columns, but the model was built for in_channels={wanted}")
-        for layer in self.node_layers:
-            if links.shape != (n, layer.in_features):
-                raise InputError(f"links has shape {tuple(links.shape)}: give A ({n} × {layer.in_features})")
+        if (self.neighbours_heads or self.lin_links is not None) and links.shape != (n, self.columns):
+            raise InputError(f"links has shape {tuple(links.shape)}: give A ({n} × {self.columns})")
         if len(adjacencies) != self.sides:
             raise InputError(f"there are {len(adjacencies)} matrices Â: give one for each direction ({self.sides})")

@@ -5,13 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn.inits import reset
 
 from gcnsl.errors import InputError
 from gcnsl.nn.config import Folder, GeomGCNConfig, Precomputed
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 from gcnsl.structure import SPACES_AND_RELATIONS, StructuralNeighbourhood, structural_neighbourhood
 
@@ -71,18 +68,11 @@ class GeomGCN(GraphModel):
         x (n × d), dense or sparse; adjacency, see :func:`divided_adjacency` (9n × 9n) → n × C.
     """
 
-    def __init__(
-        self, in_channels: int, hidden_channels: int, out_channels: int, *, dropout: float = GeomGCNConfig.dropout
-    ) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.config = GeomGCNConfig(hidden_channels=hidden_channels, **options)
         self.first = GeomConvolution(in_channels, hidden_channels)
         self.second = GeomConvolution(DIVISIONS * hidden_channels, out_channels)
-
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        reset(self.first)
-        reset(self.second)
 
     @classmethod
     def precompute(
@@ -118,6 +108,8 @@ class GeomGCN(GraphModel):
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
-        h: Tensor = self.first(drop_entries(x, self.dropout, training=self.training), adjacency).flatten(1).relu()
-        by_division: Tensor = self.second(dropout(h, self.dropout, training=self.training), adjacency)
+        h: Tensor = (
+            self.first(drop_entries(x, self.config.dropout, training=self.training), adjacency).flatten(1).relu()
+        )
+        by_division: Tensor = self.second(dropout(h, self.config.dropout, training=self.training), adjacency)
         return by_division.mean(dim=1)

@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.nn.config import GPRGNNConfig
-from gcnsl.nn.dropout import dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
+from gcnsl.nn.graph_model import GraphModel, declared_by, dropout
 from gcnsl.nn.mlp import MLP
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
@@ -29,21 +28,11 @@ class GPRGNN(GraphModel):
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        hops: int = GPRGNNConfig.hops,
-        restart: float = GPRGNNConfig.restart,
-        dropout: float = GPRGNNConfig.dropout,
-        propagation_dropout: float = GPRGNNConfig.propagation_dropout,
-    ) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
-        self.restart, self.propagation_dropout = restart, propagation_dropout
-        self.mlp = MLP(in_channels, hidden_channels, out_channels, dropout=dropout)
-        self.gamma = nn.Parameter(torch.empty(hops + 1))
+        config = self.config = GPRGNNConfig(hidden_channels=hidden_channels, **options)
+        self.mlp = MLP(in_channels, hidden_channels, out_channels, dropout=config.dropout)
+        self.gamma = nn.Parameter(torch.empty(config.hops + 1))
         self._start_as_pagerank()
 
     def reset_parameters(self) -> None:
@@ -65,7 +54,7 @@ class GPRGNN(GraphModel):
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
-        h = dropout(self.mlp(x), self.propagation_dropout, training=self.training)
+        h = dropout(self.mlp(x), self.config.propagation_dropout, training=self.training)
         logits = self.gamma[0] * h
         for gamma in self.gamma[1:]:
             h = adjacency @ h
@@ -73,6 +62,7 @@ class GPRGNN(GraphModel):
         return logits
 
     def _start_as_pagerank(self) -> None:
+        restart = self.config.restart
         with torch.no_grad():
-            self.gamma.copy_((1 - self.restart) ** torch.arange(len(self.gamma)))
-            self.gamma[:-1] *= self.restart
+            self.gamma.copy_((1 - restart) ** torch.arange(len(self.gamma)))
+            self.gamma[:-1] *= restart

@@ -12,9 +12,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.nn.config import H2GCNConfig
-from gcnsl.nn.dropout import dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.preprocessing import normalized_adjacency
 from gcnsl.sparse import (
     SPARSE_SHARE,
@@ -102,25 +100,11 @@ class H2GCN(GraphModel):
         R^(k) has 2^k p columns, the concatenation (2^(K+1) - 1) p.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        rounds: int = H2GCNConfig.rounds,
-        dropout: float = H2GCNConfig.dropout,
-        relu: bool = H2GCNConfig.relu,
-    ) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
-        self.rounds, self.dropout, self.relu = rounds, dropout, relu
+        self.config = H2GCNConfig(hidden_channels=hidden_channels, **options)
         self.lin_embed = FeatureLinear(in_channels, hidden_channels, bias=False)
-        self.lin_out = FeatureLinear((2 ** (rounds + 1) - 1) * hidden_channels, out_channels, bias=False)
-
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        self.lin_embed.reset_parameters()
-        self.lin_out.reset_parameters()
+        self.lin_out = FeatureLinear((2 ** (self.config.rounds + 1) - 1) * hidden_channels, out_channels, bias=False)
 
     @classmethod
     def inputs(cls, config: H2GCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
@@ -133,9 +117,9 @@ class H2GCN(GraphModel):
     def forward(self, x: Matrix, one_hop: Matrix, two_hop: Matrix) -> Tensor:
         """Logits of every node (n × C)."""
         r: Tensor = self.lin_embed(x)
-        rounds = [r.relu() if self.relu else r]
-        for _ in range(self.rounds):
+        rounds = [r.relu() if self.config.relu else r]
+        for _ in range(self.config.rounds):
             rounds.append(torch.cat([one_hop @ rounds[-1], two_hop @ rounds[-1]], dim=1))
-        final = dropout(torch.cat(rounds, dim=1), self.dropout, training=self.training)
+        final = dropout(torch.cat(rounds, dim=1), self.config.dropout, training=self.training)
         logits: Tensor = self.lin_out(final)
         return logits

@@ -5,12 +5,9 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn.inits import reset
 
 from gcnsl.nn.config import LINKXConfig
-from gcnsl.nn.dropout import dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.preprocessing import links_to_known
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -55,28 +52,15 @@ class LINKX(GraphModel):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_nodes: int,
-        *,
-        link_layers: int = LINKXConfig.link_layers,
-        feature_layers: int = LINKXConfig.feature_layers,
-        num_layers: int = LINKXConfig.num_layers,
-        dropout: float = LINKXConfig.dropout,
+        self, in_channels: int, hidden_channels: int, out_channels: int, num_nodes: int, **options: Any
     ) -> None:
         super().__init__()
-        self.mlp_links = NormalizedMLP([num_nodes, *[hidden_channels] * link_layers])
-        self.mlp_x = NormalizedMLP([in_channels, *[hidden_channels] * feature_layers])
+        config = self.config = LINKXConfig(hidden_channels=hidden_channels, **options)
+        self.mlp_links = NormalizedMLP([num_nodes, *[hidden_channels] * config.link_layers])
+        self.mlp_x = NormalizedMLP([in_channels, *[hidden_channels] * config.feature_layers])
         self.mix_links = FeatureLinear(hidden_channels, hidden_channels, bias=False)
         self.mix_x = FeatureLinear(hidden_channels, hidden_channels)
-        self.mlp_final = NormalizedMLP([*[hidden_channels] * num_layers, out_channels], dropout=dropout)
-
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        for part in self.children():
-            reset(part)
+        self.mlp_final = NormalizedMLP([*[hidden_channels] * config.num_layers, out_channels], dropout=config.dropout)
 
     @classmethod
     def inputs(cls, config: LINKXConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:

@@ -8,9 +8,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
 from gcnsl.nn.config import MixHopConfig
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -65,19 +63,10 @@ class MixHop(GraphModel):
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        power_channels: int,
-        out_channels: int,
-        *,
-        powers: tuple[int, ...] = MixHopConfig.powers,
-        num_layers: int = MixHopConfig.num_layers,
-        input_dropout: float = MixHopConfig.input_dropout,
-        dropout: float = MixHopConfig.dropout,
-    ) -> None:
+    def __init__(self, in_channels: int, power_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
-        self.out_channels, self.input_dropout, self.dropout = out_channels, input_dropout, dropout
+        config = self.config = MixHopConfig(power_channels=power_channels, **options)
+        self.out_channels, powers, num_layers = out_channels, config.powers, config.num_layers
         hidden = len(powers) * power_channels
         inputs = [in_channels, *[hidden] * (num_layers - 1)]
         outputs = [*[power_channels] * (num_layers - 1), out_channels]
@@ -99,9 +88,9 @@ class MixHop(GraphModel):
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
-        h: Tensor = self.convs[0](drop_entries(x, self.input_dropout, training=self.training), adjacency)
+        h: Tensor = self.convs[0](drop_entries(x, self.config.input_dropout, training=self.training), adjacency)
         for norm, conv in zip(self.norms, self.convs[1:], strict=True):
-            h = dropout(norm(h).relu(), self.dropout, training=self.training)
+            h = dropout(norm(h).relu(), self.config.dropout, training=self.training)
             h = conv(h, adjacency)
         by_power = h.view(len(h), -1, self.out_channels)
         return torch.einsum("npc,p->nc", by_power, self.power_scores.softmax(dim=0))

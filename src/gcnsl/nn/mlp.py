@@ -5,12 +5,9 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn.inits import reset
 
 from gcnsl.nn.config import MLPConfig
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.sparse import Matrix, fastest_form
 
 
@@ -28,23 +25,11 @@ class MLP(GraphModel):
         x (n × d), dense or sparse → n × C.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        num_layers: int = MLPConfig.num_layers,
-        dropout: float = MLPConfig.dropout,
-    ) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
-        self.dropout = dropout
-        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        config = self.config = MLPConfig(hidden_channels=hidden_channels, **options)
+        widths = [in_channels, *[hidden_channels] * (config.num_layers - 1), out_channels]
         self.lins = nn.ModuleList(FeatureLinear(*pair) for pair in pairwise(widths))
-
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        reset(self.lins)
 
     @classmethod
     def inputs(cls, config: MLPConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
@@ -53,7 +38,7 @@ class MLP(GraphModel):
 
     def forward(self, x: Matrix) -> Tensor:
         """Logits of every node (n × C)."""
-        h: Tensor = self.lins[0](drop_entries(x, self.dropout, training=self.training))
+        h: Tensor = self.lins[0](drop_entries(x, self.config.dropout, training=self.training))
         for lin in self.lins[1:]:
-            h = lin(dropout(h.relu(), self.dropout, training=self.training))
+            h = lin(dropout(h.relu(), self.config.dropout, training=self.training))
         return h

@@ -2,24 +2,19 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn.inits import reset
 
 from gcnsl.errors import InputError
 from gcnsl.nn.config import NLGNNConfig
-from gcnsl.nn.dropout import dropout
 from gcnsl.nn.gcn import GCN
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.mlp import MLP
 from gcnsl.nn.preprocessing import normalized_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
-
-Embedding = Literal["mlp", "gcn"]
 
 
 @declared_by(NLGNNConfig)
@@ -41,29 +36,15 @@ class NLGNN(GraphModel):
 
     learns_graph = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        embedding: Embedding = NLGNNConfig.embedding,
-        kernel_size: int = NLGNNConfig.kernel_size,
-        dropout: float = NLGNNConfig.dropout,
-        conv_dropout: float = NLGNNConfig.conv_dropout,
-    ) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
-        self.kernel_size, self.conv_dropout = kernel_size, conv_dropout
-        embed: Callable[..., nn.Module] = MLP if embedding == "mlp" else partial(GCN, drop_features=False)
-        self.embedding = embed(in_channels, hidden_channels, out_channels, dropout=dropout)
+        config = self.config = NLGNNConfig(hidden_channels=hidden_channels, **options)
+        size = config.kernel_size
+        embed: Callable[..., nn.Module] = MLP if config.embedding == "mlp" else partial(GCN, drop_features=False)
+        self.embedding = embed(in_channels, hidden_channels, out_channels, dropout=config.dropout)
         self.score = FeatureLinear(out_channels, 1)
-        self.convs = nn.ModuleList(nn.Conv1d(out_channels, out_channels, kernel_size, padding="same") for _ in range(2))
+        self.convs = nn.ModuleList(nn.Conv1d(out_channels, out_channels, size, padding="same") for _ in range(2))
         self.lin_out = FeatureLinear(2 * out_channels, out_channels)
-
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        for part in (self.embedding, self.score, self.convs, self.lin_out):
-            reset(part)
 
     @classmethod
     def inputs(cls, config: NLGNNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
@@ -76,7 +57,7 @@ class NLGNN(GraphModel):
         embedded, score, order = self._embed(x, adjacency)
         first, second = self.convs
         line = (score * embedded)[order].T.unsqueeze(0)  # n × C → 1 × C × n
-        line = dropout(first(line).relu(), self.conv_dropout, training=self.training)
+        line = dropout(first(line).relu(), self.config.conv_dropout, training=self.training)
         distant = second(line).squeeze(0).T[torch.argsort(order)]
         logits: Tensor = self.lin_out(torch.cat([embedded, distant], dim=1))
         return logits
@@ -91,7 +72,7 @@ class NLGNN(GraphModel):
             edge_index (2 × E) and weight (E).
         """
         _, score, order = self._embed(x, adjacency)
-        reach = self.kernel_size // 2
+        reach = self.config.kernel_size // 2
         place = torch.argsort(order)[rows or slice(None)]
         source, step = torch.meshgrid(place, torch.arange(-reach, reach + 1, device=order.device), indexing="ij")
         target = source + step

@@ -5,13 +5,9 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn.inits import reset
 
-from gcnsl.nn.config import HiddenNorm, SAGEConfig
-from gcnsl.nn.dropout import drop_entries, dropout
-from gcnsl.nn.graph_model import GraphModel, declared_by
-from gcnsl.nn.hidden_norm import hidden_norm
-from gcnsl.nn.linear import FeatureLinear
+from gcnsl.nn.config import SAGEConfig
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout, hidden_norm
 from gcnsl.nn.preprocessing import graph_adjacency
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -53,27 +49,12 @@ class SAGE(GraphModel):
         x (n × d), dense or sparse; mean D⁻¹A (n × n) → n × C.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        num_layers: int = SAGEConfig.num_layers,
-        dropout: float = SAGEConfig.dropout,
-        drop_features: bool = SAGEConfig.drop_features,
-        norm: HiddenNorm = SAGEConfig.norm,
-    ) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
-        self.dropout, self.drop_features = dropout, drop_features
-        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        config = self.config = SAGEConfig(hidden_channels=hidden_channels, **options)
+        widths = [in_channels, *[hidden_channels] * (config.num_layers - 1), out_channels]
         self.convs = nn.ModuleList(SAGEConvolution(*pair) for pair in pairwise(widths))
-        self.norms = nn.ModuleList(hidden_norm(norm, width) for width in widths[1:-1])
-
-    def reset_parameters(self) -> None:
-        """Draw new weights."""
-        reset(self.convs)
-        reset(self.norms)
+        self.norms = nn.ModuleList(hidden_norm(config.norm, width) for width in widths[1:-1])
 
     @classmethod
     def inputs(cls, config: SAGEConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
@@ -83,8 +64,8 @@ class SAGE(GraphModel):
 
     def forward(self, x: Matrix, mean: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
-        first, *others = self.convs
-        h: Tensor = first(drop_entries(x, self.dropout, training=self.training and self.drop_features), mean)
+        (first, *others), rate = self.convs, self.config.dropout
+        h: Tensor = first(drop_entries(x, rate, training=self.training and self.config.drop_features), mean)
         for norm, conv in zip(self.norms, others, strict=True):
-            h = conv(dropout(norm(h).relu(), self.dropout, training=self.training), mean)
+            h = conv(dropout(norm(h).relu(), rate, training=self.training), mean)
         return h

@@ -1,1 +1,1 @@
-"""Models that are not neural: they are fitted by counting or by scikit-learn, and predict as torch modules."""
+"""Models that are not neural: fitted by counting, by scikit-learn or by LightGBM, they predict as torch modules."""

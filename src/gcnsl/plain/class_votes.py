@@ -1,15 +1,35 @@
-"""What label propagation and twins share: nodes are classified by the votes of training nodes, not by features."""
+"""Label propagation and twins: nodes are classified by the votes of training nodes, not by features."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
 from torch import Tensor
+from torch.nn import functional
+from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
-from gcnsl.nn.graph_model import GraphModel
+from gcnsl.nn.config import Direction
+from gcnsl.nn.graph_model import GraphModel, declared_by
+from gcnsl.nn.preprocessing import graph_adjacency, links_to_known
+from gcnsl.plain.plain_config import LabelPropagationConfig, TwinsConfig
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, to_scipy
 
 PRIOR_SHARE = 0.01
 """How much of each probability comes from the frequencies of the classes, so that none is 0."""
+MOST_STEPS = 10_000
+"""Scores have settled long before."""
+BLOCK = 1 << 22
+"""At most so many cosines are computed at a time."""
+TIE = 1e-9
+"""Cosines that differ by less are equal up to rounding."""
 
 
 class ClassVotes(GraphModel):
@@ -47,3 +67,132 @@ class ClassVotes(GraphModel):
         """Logits of nodes with these votes (n × C)."""
         shares = votes / votes.sum(dim=1, keepdim=True).clamp(min=torch.finfo(votes.dtype).tiny)
         return torch.log((1 - PRIOR_SHARE) * shares + PRIOR_SHARE * self.prior)
+
+
+@declared_by(LabelPropagationConfig)
+class LabelPropagation(ClassVotes):
+    r"""Scores that spread from the training nodes along the edges.
+
+    .. math::
+        F^{(0)} = Y, \qquad F^{(k)} = \operatorname{clamp}_{[0, 1]} (\alpha \hat A F^{(k-1)} + (1 - \alpha) Y)
+
+    Y has a 1 for the class of each training node and zeros elsewhere, and :math:`\hat A = D^{-1/2} A D^{-1/2}` has no
+    loops. The scores :math:`F^{(K)}` are the votes of :class:`ClassVotes`. Each step is a stage, so that K is chosen on
+    validation nodes: where neighbours disagree, two steps can be better than one or three. With weights of classes, the
+    rows of Y are multiplied by them, scaled so that the largest is 1.
+
+    Shapes:
+        x, ignored; adjacency Â (n × n) → n × C.
+    """
+
+    steps: Tensor
+
+    def __init__(self, num_nodes: int, out_channels: int, *, alpha: float = LabelPropagationConfig.alpha) -> None:
+        super().__init__(num_nodes, out_channels)
+        self.alpha = alpha
+        self.register_buffer("steps", torch.tensor(0))
+
+    @classmethod
+    def inputs(cls, config: LabelPropagationConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, which is ignored, and Â without loops."""
+        return fastest_form(graph.x), graph_adjacency(graph, self_loops=False, norm="symmetric")
+
+    def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
+        """Take one step after the other."""
+        self.remember(y, weight / weight[y != UNLABELLED].max())
+        self.steps.zero_()
+        while self.steps < MOST_STEPS:
+            self.steps += 1
+            yield
+
+    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
+        """Log-probabilities of every node (n × C); nodes that are new have no label."""
+        known = functional.pad(self.labels, (0, 0, 0, len(adjacency) - len(self.labels)))
+        scores = known
+        for _ in range(min(int(self.steps), MOST_STEPS)):  # a damaged file may ask for more
+            scores = (self.alpha * (adjacency @ scores) + (1 - self.alpha) * known).clamp(0, 1)
+        return self.log_probabilities(scores)
+
+
+@declared_by(TwinsConfig)
+class Twins(ClassVotes):
+    r"""The class of the training node whose links are most like a node's own.
+
+    .. math:: v_{ic} = \sum_{j \in T_i} Y_{jc}, \qquad
+        T_i = \operatorname{arg\,max}_{j \ne i, \, j \text{ in training}} \cos(a_i, a_j) > 0
+
+    with the rows :math:`a_i` of A, without loops. If several nodes are equally near, all of them vote. A node without
+    links, or with none in common with a training node, has no votes: see :class:`ClassVotes`. There is nothing to
+    choose, and so there is a single stage. The direction decides which links the model reads.
+
+    Shapes:
+        x, ignored; links (N × n) of the N nodes, of which the first n are those of the training graph → N × C.
+    """
+
+    def __init__(self, num_nodes: int, out_channels: int, *, direction: Direction = TwinsConfig.direction) -> None:
+        super().__init__(num_nodes, out_channels)
+
+    @classmethod
+    def inputs(cls, config: TwinsConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
+        """X, which is ignored, and the links of every node to the nodes of the training graph."""
+        return fastest_form(graph.x), links_to_known(graph, config.direction)
+
+    def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
+        """Remember the labels."""
+        self.remember(y, weight)
+        yield
+
+    def forward(self, x: Matrix, links: SparseMatrix) -> Tensor:
+        """Log-probabilities of every node (N × C)."""
+        votes = nearest_votes(to_scipy(links), self.labels.cpu().numpy())
+        return self.log_probabilities(torch.from_numpy(votes).to(self.labels))
+
+
+def nearest_votes(links: sp.csr_array, labels: NDArray[Any]) -> NDArray[Any]:
+    """The sum of the labels of each node's nearest training nodes (N × C).
+
+    Args:
+        links: Rows to compare (N × n).
+        labels: Of the first n nodes (n × C); those with a row of zeros are no training nodes.
+    """
+    trained = labels.any(axis=1)
+    if not trained.any():
+        return np.zeros((links.shape[0], labels.shape[1]))
+    group, of_group = _equal_rows(links)
+    own = group[: len(labels)][trained]
+    sums, sizes = np.zeros((len(of_group), labels.shape[1])), np.bincount(own, minlength=len(of_group))
+    np.add.at(sums, own, labels[trained])
+    known = np.flatnonzero(sizes)
+    rows = normalize(links[of_group].astype(np.float64))
+    others = rows[known].T.tocsr()
+    votes, without_own = np.zeros_like(sums), np.zeros_like(sums)
+    step = max(1, BLOCK // len(known))
+    for first in range(0, len(votes), step):
+        part = slice(first, first + step)
+        cosine = (rows[part] @ others).tocsr()
+        votes[part] = _nearest(cosine) @ sums[known]
+        row = np.repeat(np.arange(cosine.shape[0]), np.diff(cosine.indptr))
+        cosine.data[known[cosine.indices] == first + row] = 0
+        without_own[part] = _nearest(cosine) @ sums[known]
+    of_nodes, linked = votes[group], np.diff(links.indptr)[: len(labels)][trained] > 0
+    # a node is not its own twin: it is taken from the votes of those with the same links, or they have none
+    others_too = np.where(linked[:, None], of_nodes[: len(labels)][trained] - labels[trained], 0)
+    of_nodes[: len(labels)][trained] = np.where(sizes[own][:, None] > 1, others_too, without_own[own])
+    return of_nodes
+
+
+def _equal_rows(links: sp.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The number of each row's group of equal rows, and a row of each group: a hub can have many nodes of one link."""
+    parts = ((links.indices[a:b], links.data[a:b]) for a, b in itertools.pairwise(links.indptr))
+    numbers: dict[bytes, int] = {}
+    group = np.array([numbers.setdefault(column.tobytes() + value.tobytes(), len(numbers)) for column, value in parts])
+    return group, np.unique(group, return_index=True)[1]
+
+
+def _nearest(cosine: sp.csr_array) -> sp.csr_array:
+    """A 1 for the largest entries of each row, if they are positive."""
+    best = np.repeat(cosine.max(axis=1).toarray(), np.diff(cosine.indptr))
+    return sp.csr_array(
+        (((cosine.data > 0) & (cosine.data >= best - TIE)).astype(np.float64), cosine.indices, cosine.indptr),
+        shape=cosine.shape,
+    )

@@ -72,7 +72,7 @@ class NeighbourColumns(GraphModel):
         seed: int,
     ) -> Precomputed | None:
         """The same from what was saved."""
-        structure = StructuralFeatures.from_state(tensors, graph.num_nodes)
+        structure = StructuralFeatures.from_state(tensors)
         return Place(structure, structure.of(graph.edge_index, graph.num_nodes), tensors.get("basis"))
 
     @classmethod

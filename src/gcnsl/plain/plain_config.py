@@ -18,7 +18,7 @@ class VotesConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
-class LabelPropagationConfig(VotesConfig, model="gcnsl.plain.label_propagation:LabelPropagation"):
+class LabelPropagationConfig(VotesConfig, model="gcnsl.plain.class_votes:LabelPropagation"):
     """Hyper-parameters of :class:`LabelPropagation`."""
 
     uses: ClassVar[frozenset[str]] = frozenset({"weights"})
@@ -33,7 +33,7 @@ class LabelPropagationConfig(VotesConfig, model="gcnsl.plain.label_propagation:L
 
 
 @dataclass(frozen=True)
-class TwinsConfig(VotesConfig, model="gcnsl.plain.twins:Twins"):
+class TwinsConfig(VotesConfig, model="gcnsl.plain.class_votes:Twins"):
     """Hyper-parameters of :class:`Twins`."""
 
     direction: Direction = option(

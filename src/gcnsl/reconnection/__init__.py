@@ -2,6 +2,6 @@
 
 from gcnsl.reconnection.learned_edges import reconnected_edges
 from gcnsl.reconnection.operator import reconnect
-from gcnsl.reconnection.pairs import PairMemory
+from gcnsl.reconnection.problem import PairMemory
 
 __all__ = ["PairMemory", "reconnect", "reconnected_edges"]

@@ -7,13 +7,12 @@ megabytes is cheaper than any cleverness.
 import torch
 from torch import Tensor
 
-from gcnsl.reconnection.pairs import unlisted
 from gcnsl.reconnection.problem import Averages, Problem
 
 
 def reconnect(z: Tensor, keys: Tensor, h: Tensor, threshold: float, *, loops: bool = True) -> Tensor:
     """Return Â* h (n × p): a row of A* h divided by the sum of that row of A*, or zero if the row keeps nothing."""
-    return forward(Problem(z, keys, h, threshold, first_key=0 if keys is z else None, loops=loops)).out
+    return forward(Problem(z, keys, h, threshold, loops=loops)).out
 
 
 def forward(problem: Problem) -> Averages:
@@ -23,10 +22,9 @@ def forward(problem: Problem) -> Averages:
     """
     similarity = problem.z @ problem.keys.mT
     graph = torch.where(similarity >= problem.threshold, similarity, 0.0)
-    if problem.first_key is not None:
-        itself = torch.arange(graph.shape[-2], device=graph.device) + problem.first_key
-        is_loop = itself[:, None] == torch.arange(graph.shape[-1], device=graph.device)
+    if problem.square:
+        is_loop = torch.eye(graph.shape[-1], dtype=torch.bool, device=graph.device)
         graph = torch.where(is_loop, similarity if problem.loops else 0.0, graph)
     degree = graph.sum(dim=-1)
     out = (graph @ problem.h) / torch.where(degree > 0, degree, 1.0)[..., None]
-    return Averages(out, degree, unlisted(problem.z))
+    return Averages(out, degree)

@@ -2,23 +2,38 @@
 
 Comparing all pairs takes time that grows with n². In groups the time grows with n, and the average over the similar
 rows of a group estimates the average over all similar rows. Each row is in its own group, so that loops are never lost.
+
+How a group is drawn depends on how many pairs of rows are similar at all. If many are, a random sample of the rows has
+enough similar ones. If few are, rows are divided by direction, so that similar rows tend to be in one group.
 """
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from gcnsl.reconnection import dense
-from gcnsl.reconnection.arguments import computed_in, threshold_of
-from gcnsl.reconnection.groups import GroupSize, draw_groups
 from gcnsl.reconnection.operator import reconnect
-from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime
-from gcnsl.reconnection.problem import Problem, Threshold
-from gcnsl.sharding import process_group
-from gcnsl.sharding.node_rows import by_columns, gathered, node_rows, work_shares
+from gcnsl.reconnection.problem import PairMemory, Problem, Threshold, computed_in, threshold_of
+
+WIDTH = 128
+"""The size of a group is a multiple of this, since the compiled search compares a row with so many at a time."""
+SAMPLED_ROWS, SAMPLED_KEYS = 256, 1 << 13
+"""The pairs of rows from which the share of similar pairs is estimated."""
+SAMPLED_GROUPS = 64
+"""The groups from which the number of similar rows in a group is estimated, with one row of each."""
+
+
+class GroupSize(NamedTuple):
+    """The largest number of rows of a group (at least 128), and how many similar ones per row are enough."""
+
+    most: int
+    enough: int
+
 
 EXACT_NODES, EXACT_NODES_ON_GPU = 1 << 15, 1 << 16
 """Up to this many nodes, all pairs are compared: that takes less time than the other parts of an epoch."""
@@ -34,7 +49,6 @@ def reconnect_at_any_size(
     h: Tensor,
     epsilon: float | Tensor,
     *,
-    keys: Tensor | None = None,
     training: bool,
     loops: bool = True,
     memory: PairMemory | None = None,
@@ -42,26 +56,19 @@ def reconnect_at_any_size(
     """Average h over the reconnected graph, or over a part of it if the graph is large.
 
     Up to 32,768 nodes, on a GPU up to 65,536, this is :func:`gcnsl.reconnect`. Beyond, the part is drawn anew by
-    torch's generator in every training step. In evaluation, a larger part is used, which depends on z and ε alone. In
-    several processes, rows are those of this process, and are compared with those of all. On several GPUs there are no
-    groups, whatever the size.
+    torch's generator in every training step. In evaluation, a larger part is used, which depends on z and ε alone.
 
     Args:
         z: Rows of norm 1, or zero (n × q).
         h: What is averaged (n × p).
         epsilon: The smallest similarity that is kept.
-        keys: The rows z of all processes, if they are known already (:func:`gcnsl.sharding.node_rows.gathered`).
         training: Whether this is a training step.
         loops, memory: As for :func:`gcnsl.reconnect`.
     """
-    division, keys = node_rows(), gathered(z) if keys is None else keys
-    on_cpu = z.device.type == "cpu"
-    if len(keys) <= (EXACT_NODES if on_cpu else EXACT_NODES_ON_GPU) or (division is not None and not on_cpu):
-        if division is None:
-            return reconnect(z, h, epsilon, loops=loops, memory=memory)
-        return reconnect(z, gathered(h), epsilon, keys=keys, loops=loops, first_key=division.own.start)
+    if len(z) <= (EXACT_NODES if z.device.type == "cpu" else EXACT_NODES_ON_GPU):
+        return reconnect(z, h, epsilon, loops=loops, memory=memory)
     size, seed = (IN_TRAINING, int(torch.randint(2**62, ()))) if training else (IN_EVALUATION, 0)
-    return reconnect_in_groups(keys, h, epsilon, loops=loops, size=size, seed=seed)
+    return reconnect_in_groups(z, h, epsilon, loops=loops, size=size, seed=seed)
 
 
 def reconnect_in_groups(
@@ -69,43 +76,27 @@ def reconnect_in_groups(
 ) -> Tensor:
     """Average h (n × p) over those pairs of the reconnected graph that are in one group (:func:`draw_groups`).
 
-    Rows and averages are put in the order of the groups, where the rows that are visited together lie side by side. In
-    several processes, z has the rows of all nodes, and h and the averages those of this process, which works on some of
-    the groups.
+    Rows and averages are put in the order of the groups, where the rows that are visited together lie side by side.
     """
-    groups = _same_groups(z.detach(), threshold_of(epsilon, z.dtype), size, seed)
-    shares, width, division = work_shares(len(groups)), groups.shape[1], node_rows()
-    rows = groups[shares.own].flatten()
-    place_in_share = _places(rows, groups.numel())[: len(z)]
-    grouped_z = _taken(z, rows, place_in_share)
-    grouped_h = by_columns(lambda part: _taken(gathered(part), rows, place_in_share), h)
-    if len(rows):
-        averages = _average_groups(grouped_z, grouped_h, epsilon, loops=loops, width=width)
-    else:  # there are more processes than groups, but in the backward pass each has to take part
-        averages = grouped_h + grouped_z.sum()
-    places = _places(groups.flatten(), groups.numel())[: len(z)]
-    places = places if division is None else places[division.own]
-    back = _places(places, groups.numel())
-
-    def of_own_nodes(part: Tensor) -> Tensor:
-        by_group = gathered(part.reshape(shares.count, width * part.shape[1]), shares)
-        return _taken(by_group.view(-1, part.shape[1]), places, back)
-
-    return by_columns(of_own_nodes, averages)
+    searched = z.detach().to(computed_in(z.dtype))
+    groups = draw_groups(searched, threshold_of(epsilon, z.dtype), size, seed=seed)
+    rows = groups.flatten()
+    places = torch.empty_like(rows).scatter_(0, rows, torch.arange(len(rows), device=rows.device))[: len(z)]
+    grouped_z, grouped_h = (_taken(values, rows, places) for values in (z, h))
+    averages = _average_groups(grouped_z, grouped_h, epsilon, loops=loops, width=groups.shape[1])
+    return _taken(averages, places, rows)
 
 
 def _average_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops: bool, width: int) -> Tensor:
     """Average h over the similar rows in each group of ``width`` consecutive rows."""
     if z.device.type != "cpu":
         return average_dense_groups(z, h, epsilon, loops=loops, width=width)
-    from gcnsl.reconnection.numba_pairs import Searched  # here, because numba takes long to load
-    from gcnsl.reconnection.numba_search import UNLIMITED
+    from gcnsl.reconnection.numba_backend import Search  # here, because numba takes long to load
+    from gcnsl.reconnection.numba_kernels import UNLIMITED
 
     threshold, memory = threshold_of(float(epsilon), z.dtype), PairMemory()
     searched = z.detach().to(computed_in(z.dtype))
-    listed = Searched.of(searched, searched, threshold, loops=loops).listed(UNLIMITED, span=width)
-    assert listed is not None
-    pairs = Pairs(torch.from_numpy(listed.start), torch.from_numpy(listed.columns), torch.tensor(int(Regime.LISTED)))
+    pairs = Search.of(Problem.of(searched, None, searched, threshold, loops=loops)).listed(UNLIMITED, span=width)
     memory.keep(searched, threshold, pairs, loops=loops)  # so that the call below does not search
     return reconnect(z, h, epsilon, loops=loops, backend="numba", memory=memory)
 
@@ -120,7 +111,7 @@ def average_dense_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops
 
     def average(rows: Tensor, values: Tensor) -> Tensor:
         rows, averaged = (part.to(computed_in(part.dtype)) for part in (rows, values))
-        problem = Problem(rows, rows, averaged, threshold, first_key=0, loops=loops)
+        problem = Problem(rows, rows, averaged, threshold, loops=loops)
         return dense.forward(problem).out.to(values.dtype)
 
     at_a_time = max(1, DENSE_ENTRIES // width**2)
@@ -129,23 +120,82 @@ def average_dense_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops
     return torch.cat(averages).view(h.shape)
 
 
-def _same_groups(z: Tensor, threshold: Threshold, size: GroupSize, seed: int) -> Tensor:
-    """The groups of all rows (groups × rows), drawn by the first process: rounding may differ between machines."""
-    division = node_rows()
-    if division is not None and division.rank > 0:
-        return process_group.tensor_from_leader()
-    groups = draw_groups(z.to(computed_in(z.dtype)), threshold, size, seed=seed)
-    return groups if division is None else process_group.tensor_from_leader(groups)
+def draw_groups(z: Tensor, threshold: Threshold, size: GroupSize, *, seed: int) -> Tensor:
+    """Divide the rows of z into groups in which a row finds ``size.enough`` similar rows on average, if possible.
+
+    If random groups of ``size.most`` rows would hold more, they are made smaller. If they would hold fewer, rows are
+    split by direction, as often as the number of similar rows has to double. Where directions form clusters, a group
+    can then hold far more than enough, and is divided at random.
+
+    Args:
+        z: Rows of norm 1, or zero (n × q).
+        threshold: The similarity from which rows are similar.
+        size: What a group should hold.
+        seed: Seed of everything that is drawn.
+
+    Returns:
+        The row numbers of each group (groups × rows, a multiple of 128), on the device of z. Numbers from n on fill up
+        the groups and stand for no row.
+    """
+    generator = torch.Generator(z.device).manual_seed(seed)
+    rows, keys = (z[_integers(len(z), (number,), generator)] for number in (SAMPLED_ROWS, SAMPLED_KEYS))
+    share = float((rows @ keys.T >= threshold).float().mean())
+    if share * size.most >= size.enough:
+        return split_groups(z, max(WIDTH, int(size.enough / share)), 0, generator)
+    wanted = math.inf if share == 0 else math.ceil(math.log2(size.enough / (share * size.most)))
+    return _thinned(split_groups(z, size.most, wanted, generator), z, threshold, size.enough, generator)
 
 
-def _places(rows: Tensor, n: int) -> Tensor:
-    """Where each of n rows is, in a list of some of them; beyond its end if it is not there."""
-    places = torch.arange(len(rows), device=rows.device)
-    return torch.full((n,), len(rows), device=rows.device).scatter_(0, rows, places)
+def split_groups(z: Tensor, most: int, splits: float, generator: torch.Generator) -> Tensor:
+    """Divide the rows of z (n × q) into groups, at random first and then by direction.
+
+    A group has at most ``most`` rows, rounded up to a multiple of :data:`WIDTH`.
+    The rows are dealt at random into cells, and each cell is halved ``splits`` times, or as often as that is possible.
+    To halve a cell, two of its rows are drawn, and the cell is divided at the median of z·(z_a − z_b). This is a random
+    projection tree (Dasgupta and Freund, 2008).
+    """
+    n = len(z)
+    halvings = max(0, math.ceil(math.log2(n / most)))
+    rows_per_group = WIDTH * -(-n // (WIDTH << halvings))
+    places = rows_per_group << halvings
+    padded = torch.cat([z, z.new_zeros(places - n, z.shape[1])])
+    by_direction = int(min(splits, halvings))
+    cells = torch.randperm(places, generator=generator, device=z.device).view(1 << (halvings - by_direction), -1)
+    for _ in range(by_direction):
+        drawn = _integers(cells.shape[1], (2, len(cells), 1), generator)
+        one, other = padded[cells.expand(2, -1, -1).gather(2, drawn)[:, :, 0]]
+        along = (padded[cells] @ (one - other)[:, :, None])[:, :, 0]
+        cells = cells.gather(1, _halved(along)).view(-1, cells.shape[1] // 2)
+    return cells
+
+
+def _thinned(groups: Tensor, z: Tensor, threshold: Threshold, enough: int, generator: torch.Generator) -> Tensor:
+    """Halve all groups at random, as often as a row still finds enough similar rows in what remains."""
+    width, places = groups.shape[1], _integers(groups.shape[1], (SAMPLED_GROUPS, 1), generator)
+    members = groups[_integers(len(groups), (SAMPLED_GROUPS,), generator)]
+    rows = z[members.clamp(max=len(z) - 1)] * (members < len(z))[:, :, None]
+    row = rows.gather(1, places[:, :, None].expand(-1, -1, z.shape[1]))
+    found = float((rows @ row.mT >= threshold).sum()) / SAMPLED_GROUPS
+    halvings = int(math.log2(max(found / enough, 1)))
+    while width % (WIDTH << halvings):
+        halvings -= 1
+    order = torch.randperm(width, generator=generator, device=z.device)
+    return groups[:, order].view(-1, width >> halvings) if halvings else groups
+
+
+def _integers(end: int, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    return torch.randint(end, shape, generator=generator, device=generator.device)
+
+
+def _halved(values: Tensor) -> Tensor:
+    """For each row the columns of the smaller half of its values, then those of the larger half."""
+    if values.device.type != "cpu":
+        return values.argsort(dim=1)
+    return torch.from_numpy(np.argpartition(values.numpy(), values.shape[1] // 2, axis=1))
 
 
 def _taken(values: Tensor, rows: Tensor, back: Tensor) -> Tensor:
-    """The given rows, 0 for those that do not exist. ``back`` holds the place of every row of values in the result."""
+    """The given rows, 0 for those that do not exist. ``back`` has the place of every row of values in the result."""
     taken: Tensor = _Taken.apply(values, rows, back)  # type: ignore[no-untyped-call]
     return taken
 
@@ -165,8 +215,6 @@ class _Taken(torch.autograd.Function):
 
 
 def _take(values: Tensor, rows: Tensor) -> Tensor:
-    if not len(values):
-        return values.new_zeros(len(rows), values.shape[1])
     taken = values.index_select(0, rows.clamp(max=len(values) - 1))
     taken[rows >= len(values)] = 0
     return taken

@@ -1,18 +1,23 @@
-"""`reconnected_edges`, the learned graph itself: its edges and their weights."""
+"""The learned graph itself: its edges and their weights, and the ε at which it has a given number of them."""
 
 import os
 
 import torch
 from torch import Tensor
 
-from gcnsl.checks import check_flag
+from gcnsl.checks import check_flag, check_number
 from gcnsl.cores import torch_threads_for
 from gcnsl.errors import ArgumentError
-from gcnsl.reconnection import arguments
-from gcnsl.reconnection.backends import BACKENDS, choose_backend
+from gcnsl.reconnection import problem as arguments
+from gcnsl.reconnection.operator import BACKENDS, choose_backend
 from gcnsl.reconnection.problem import Problem
 
-SAMPLED_ROWS = 64
+CHECKED_ROWS = 64
+"""The rows from which the number of edges is estimated."""
+SAMPLED_ROWS, SAMPLED_KEYS = 128, 1 << 14
+"""The most rows and keys from which an ε is estimated."""
+LEAST_EPSILON = 1e-3
+"""ε if not even all positive similarities give the wanted degree."""
 
 
 def reconnected_edges(
@@ -45,8 +50,7 @@ def reconnected_edges(
     arguments.check_unit_rows("z", rows, tolerance)
     if keys is not None:
         arguments.check_unit_rows("keys", key_rows, tolerance)
-    other_rows = None if keys is None else key_rows.detach()
-    problem = Problem.of(rows.detach(), other_rows, key_rows.detach(), threshold, loops=loops)
+    problem = Problem.of(rows, None if keys is None else key_rows, key_rows, threshold, loops=loops)
     with torch_threads_for(len(rows) * key_rows.numel()):
         _check_size(problem.z, problem.keys, threshold, epsilon)
         edge_index = BACKENDS[choose_backend(z, problem.keys, z.shape[1])].find(problem)
@@ -59,7 +63,7 @@ def reconnected_edges(
 
 def _check_size(z: Tensor, keys: Tensor, threshold: float, epsilon: float) -> None:
     """Estimate the number of edges from a few rows, before all of them are looked for."""
-    sample = z[:: -(-len(z) // SAMPLED_ROWS)]
+    sample = z[:: -(-len(z) // CHECKED_ROWS)]
     edges = int(len(z) / len(sample) * int((sample @ keys.T >= threshold).sum()))
     needed, there = edges * (16 + (2 * z.shape[1] + 1) * z.element_size()), _memory(z.device)
     if needed > there:
@@ -76,3 +80,30 @@ def _memory(device: torch.device) -> int:
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@torch.no_grad()
+def epsilon_for_degree(z: Tensor, mean_degree: float) -> Tensor:
+    """Return the ε (a scalar) at which a row of z is similar to ``mean_degree`` other rows on average.
+
+    It is estimated: random rows (at most 128, drawn from torch's generator) are compared with all rows or, if there are
+    many, with random ones, and ε is the similarity that the wanted share of these pairs reaches. With many equal rows a
+    node can have more neighbours than wanted, since they can't be told apart.
+
+    Args:
+        z: Rows of norm 1, or zero (n × q).
+        mean_degree: The wanted number of neighbours, not counting the node itself.
+    """
+    check_number("mean_degree", mean_degree, above=0)
+    n = len(z)
+    rows = _sample(n, SAMPLED_ROWS, z.device)
+    keys = _sample(n, SAMPLED_KEYS, z.device)
+    similarity = z[rows] @ z[keys].T
+    similarity.masked_fill_(rows[:, None] == keys, -1.0)
+    wanted = min(max(round(mean_degree * similarity.numel() / n), 1), similarity.numel())
+    reached = similarity.flatten().topk(wanted, sorted=False).values.min()
+    return reached.clamp(LEAST_EPSILON, 1.0)
+
+
+def _sample(n: int, most: int, device: torch.device) -> Tensor:
+    return torch.arange(n, device=device) if n <= most else torch.randint(n, (most,), device=device)

@@ -1,95 +1,192 @@
 """The operator on CPU cores: a compiled search for the kept pairs, then work on those pairs alone.
 
-The regime (see `pairs.Regime`) is chosen from a sample of rows. The sample is the same each time, so equal inputs give
-equal bits, whatever the number of threads.
+The pairs are listed if they are few; otherwise tiles of the matrix (`tiled`) are faster. This is decided by a sample of
+rows, the same each time, so equal inputs give equal bits, whatever the number of threads. Arrays are prepared by NumPy:
+for so little work, waking torch's threads takes longer than the work itself, and much longer on a busy machine.
 """
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsl.reconnection import numba_rows, tiled
-from gcnsl.reconnection.numba_pairs import Listed, Searched
-from gcnsl.reconnection.numba_search import UNLIMITED, Floats
-from gcnsl.reconnection.pairs import Pairs, Regime, capacity, reserve
-from gcnsl.reconnection.problem import Averages, Gradients, Problem
-from gcnsl.reconnection.threads import for_rows
+from gcnsl.cores import allowed_threads
+from gcnsl.reconnection import numba_kernels, tiled
+from gcnsl.reconnection.numba_kernels import BLOCK, DEPTH, UNLIMITED, WIDTH, Floats, Ints
+from gcnsl.reconnection.problem import Averages, Gradients, Pairs, Problem
 
 DENSE_FRACTION = 1 / 10
 """The share of all pairs above which tiles are faster: a kept pair costs about as much as 10 entries of a tile."""
 SAMPLED_ROWS = 64
+WORK_PER_PAIR = 1 << 10
+"""The work on a listed pair, in multiply-adds that take as long. Most of it is waiting for memory."""
+SHARES_PER_THREAD = 4
+WORK_PER_SHARE = 1 << 23
+"""Multiply-adds that are worth handing to another thread: about 200 µs."""
+LONGEST_SHARE = 1 << 32
+"""Multiply-adds after which a share ends, about half a second: a thread that works does not answer Ctrl-C."""
+
+Result = TypeVar("Result")
 
 
 def forward(problem: Problem) -> Averages:
     """Return o, d and the kept pairs, listed if they are few."""
     z, keys, h = problem[:3]
-    kept, pairs = _kept_pairs(problem)
-    if kept is None:
-        return tiled.forward(problem)._replace(pairs=pairs)
+    pairs = problem.known or _listed_if_few(problem)
+    if pairs is None:
+        return tiled.forward(problem)
     out, degree = h.new_empty(len(z), h.shape[1]), z.new_empty(len(z))
-    arrays = _arrays(z, keys, h, out, degree)
-    kept.apply(lambda part: numba_rows.forward_rows(*part, *arrays))
+    arrays = _arrays(*pairs, z, keys, h, out, degree)
+    _for_pairs(pairs, lambda begin, end: numba_kernels.forward_rows(begin, end, *arrays))
     return Averages(out, degree, pairs)
 
 
 def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     """Return the gradients, given ∂L/∂o."""
-    z, keys, h = problem[:3]
+    z, _, h = problem[:3]
     out, degree, pairs = averages
-    if pairs.regime == Regime.TILED:
+    if pairs is None or not problem.square:
         return tiled.backward(problem, averages, grad)
     grad_z, grad_h = torch.empty_like(z), torch.empty_like(h)
-    grad_keys = grad_z if problem.square else torch.empty_like(keys)
     scaled, offset = torch.empty_like(grad), torch.empty_like(degree)
-    before, after = _arrays(grad, out, degree), _arrays(scaled, offset)
-    for_rows(lambda begin, end: numba_rows.scale_gradient_rows(begin, end, *before, *after), *grad.shape)
-    listed = pairs.regime == Regime.LISTED
-    kept = _as_listed(pairs, len(keys)) if listed else _searched(problem)
-    if problem.square:
-        arrays = _arrays(z, h, scaled, offset, grad_z, grad_h)
-        kept.apply(lambda part: numba_rows.gradient_rows(*part, *arrays))
-    else:
-        inputs = _arrays(z, keys, h, scaled, offset)
-        of_queries, of_keys = _arrays(grad_z), _arrays(grad_keys, grad_h)
-        kept.apply(lambda part: numba_rows.query_gradient_rows(*part, *inputs, *of_queries))
-        kept.transposed().apply(lambda part: numba_rows.key_gradient_rows(*part, *inputs, *of_keys))
-    return Gradients(grad_z, grad_keys, grad_h)
+    scaling = _arrays(grad, out, degree, scaled, offset)
+    bounds = (len(z) * shares(grad.numel())).astype(np.int64)
+    in_threads(lambda _, begin, end: numba_kernels.scale_gradient_rows(begin, end, *scaling), bounds)
+    arrays = _arrays(*pairs, z, h, scaled, offset, grad_z, grad_h)
+    _for_pairs(pairs, lambda begin, end: numba_kernels.gradient_rows(begin, end, *arrays))
+    return Gradients(grad_z, grad_z, grad_h)
 
 
 def find(problem: Problem) -> Tensor:
     """Return all kept pairs as rows and columns (2 × E, int64), sorted by row, then column."""
-    listed = _searched(problem).listed(limit=UNLIMITED)
-    assert listed is not None
-    rows = np.repeat(np.arange(len(problem.z)), np.diff(listed.start))
-    return torch.from_numpy(np.stack([rows, listed.columns.astype(np.int64)]))
+    pairs = Search.of(problem).listed(UNLIMITED)
+    assert pairs is not None
+    rows = torch.repeat_interleave(torch.arange(len(problem.z)), pairs.start.diff())
+    return torch.stack([rows, pairs.columns.long()])
 
 
-def _kept_pairs(problem: Problem) -> tuple[Listed | Searched | None, Pairs]:
-    """Choose the regime. Return where to read the kept pairs from (None if in tiles) and what to save of them."""
-    n, m = len(problem.z), len(problem.keys)
-    if problem.known is not None:
-        return _as_listed(problem.known, m), problem.known
-    searched = _searched(problem)
-    degree = searched.sampled_degree(SAMPLED_ROWS)
-    if degree > DENSE_FRACTION * m:
-        return None, reserve(problem.z, Regime.TILED)
-    room = capacity(problem.z)
-    listed = searched.listed(limit=room) if degree * n <= 2 * room else None
-    if listed is None:
-        return searched, reserve(problem.z, Regime.STREAMED)
-    pairs = reserve(problem.z, Regime.LISTED)
-    pairs.start.numpy()[:] = listed.start
-    pairs.columns.numpy()[: len(listed.columns)] = listed.columns
-    return listed, pairs
+class Search(NamedTuple):
+    """Rows (n × q) and keys (tiles × q·WIDTH), with q padded, in the layout of the kernels."""
+
+    rows: Floats
+    tiles: Floats
+    threshold: Any
+    square: bool
+    """Whether keys are the rows, so that half of the pairs need not be searched."""
+    loops: bool
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Search":
+        """Lay out the rows and keys of a problem."""
+        z, keys = problem[:2]
+        depth = -(-z.shape[1] // DEPTH) * DEPTH
+        n_tiles = -(-len(keys) // WIDTH)
+        rows, tiles = _padded(z, len(z), depth), _aligned(n_tiles, depth, WIDTH, like=keys)
+        tiles[:] = _padded(keys, n_tiles * WIDTH, depth).reshape(n_tiles, WIDTH, depth).transpose(0, 2, 1)
+        tiles = tiles.reshape(n_tiles, depth * WIDTH)
+        return cls(rows, tiles, rows.dtype.type(float(problem.threshold)), problem.square, problem.loops)
+
+    def sampled_degree(self, sample: int) -> float:
+        """Return the mean number of keys that a row keeps, in an evenly spaced sample of about ``sample`` rows."""
+        rows = np.ascontiguousarray(self.rows[:: max(1, len(self.rows) // sample)])
+        return numba_kernels.count_rows(rows, self.tiles, self.threshold, 0, len(rows)) / len(rows)
+
+    def listed(self, limit: int, span: int = UNLIMITED) -> Pairs | None:
+        """Find and list all pairs, or those in groups of ``span`` rows; return None if there are more than ``limit``.
+
+        See `numba_kernels.find_rows` for the groups.
+        """
+        n, depth = self.rows.shape
+        share = shares(n * depth * min(span, len(self.tiles) * WIDTH))
+        triangle = self.square and span >= n
+        ends = n * (1 - np.sqrt(1 - share) if triangle else share)  # later rows of a triangle are shorter
+        bounds = np.append(BLOCK * (ends[:-1] // BLOCK), n).astype(np.int64)
+        found = np.zeros(len(share) - 1, np.int64)
+        most = (limit + n) // 2 if self.square else limit  # pairs with i <= j, of which those with i < j count twice
+
+        def find(part: int, begin: int, end: int) -> tuple[Ints, Ints]:
+            search = self.rows, self.tiles, self.threshold, begin, end, self.square, span, self.loops
+            return numba_kernels.find_rows(*search, found, part, most)
+
+        results = in_threads(find, bounds)
+        if found.sum() > most:
+            return None
+        start = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([counts for counts, _ in results]))])
+        columns = np.concatenate([columns for _, columns in results])
+        if self.square:
+            start, columns = numba_kernels.mirrored(start, columns)
+        return Pairs(torch.from_numpy(start), torch.from_numpy(columns)) if len(columns) <= limit else None
 
 
-def _searched(problem: Problem) -> Searched:
-    return Searched.of(problem.z, problem.keys, float(problem.threshold), problem.first_key, loops=problem.loops)
+def _listed_if_few(problem: Problem) -> Pairs | None:
+    search = Search.of(problem)
+    degree = search.sampled_degree(SAMPLED_ROWS)
+    if degree > DENSE_FRACTION * len(problem.keys) or degree * len(problem.z) > 2 * problem.room:
+        return None
+    return search.listed(problem.room)
 
 
-def _as_listed(pairs: Pairs, m: int) -> Listed:
-    return Listed(pairs.start.numpy(), pairs.columns.numpy(), m)
+def _for_pairs(pairs: Pairs, work: Callable[[int, int], None]) -> None:
+    """Call ``work`` on all rows, with about the same number of pairs per call."""
+    start = pairs.start.numpy()
+    n_pairs = int(start[-1])
+    inner = np.searchsorted(start, n_pairs * shares(n_pairs * WORK_PER_PAIR)[1:-1])
+    in_threads(lambda _, begin, end: work(begin, end), np.array([0, *inner, len(start) - 1]))
 
 
-def _arrays(*tensors: Tensor) -> list[Floats]:
-    return [tensor.detach().numpy() for tensor in tensors]
+def shares(work: int) -> Floats:
+    """Return bounds from 0 to 1 that cut ``work`` multiply-adds into a few shares per thread, so that none idles."""
+    usual = allowed_threads() * SHARES_PER_THREAD
+    return np.linspace(0, 1, max(1, min(usual, work // WORK_PER_SHARE), work // LONGEST_SHARE) + 1)
+
+
+def in_threads(work: Callable[[int, int, int], Result], bounds: Ints) -> list[Result]:
+    """Call work(part, begin, end) for each pair of consecutive bounds, in as many threads as torch may use.
+
+    These are Python's threads, since kernels release the interpreter's lock: numba's own end the process where it forks
+    or where two threads call it, depending on the library behind them. The calling thread only waits, so that it
+    answers Ctrl-C. After an error or Ctrl-C no part is begun.
+    """
+    parts = [(part, int(begin), int(end)) for part, (begin, end) in enumerate(pairwise(bounds))]
+    threads = min(allowed_threads(), len(parts))
+    try:
+        if threads == 1:
+            return [work(*part) for part in parts]
+        return list(_pool(threads).map(lambda part: work(*part), parts))
+    except SystemError as error:
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):  # numba wraps a KeyboardInterrupt
+            cause = cause.__cause__
+        raise cause or error from None
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+
+
+def _padded(z: Tensor, n: int, q: int) -> Floats:
+    padded = _aligned(n, q, like=z)
+    padded[:, z.shape[1] :] = 0
+    padded[z.shape[0] :] = 0
+    padded[: z.shape[0], : z.shape[1]] = z.numpy()
+    return padded
+
+
+def _aligned(*shape: int, like: Tensor) -> Floats:
+    """Return an array aligned for vector instructions: torch aligns its memory to 64 bytes, NumPy to 16."""
+    return like.new_empty(shape).numpy()
+
+
+def _arrays(*tensors: Tensor) -> list[Any]:
+    return [tensor.numpy() for tensor in tensors]

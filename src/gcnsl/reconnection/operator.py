@@ -1,23 +1,103 @@
-# ruff: noqa: PLR0917 - the arguments of registered operators go by position
-"""`reconnect`, the learned graph as an operator: o = Â* h, registered with torch and differentiable.
+"""`reconnect`, the learned graph as an operator: o = Â* h, differentiable; and the choice of its back end.
 
-This file checks the arguments, calls the back end and tells torch how the operator behaves (shapes for `torch.compile`,
-derivative for autograd); the back ends do the work.
+This file checks the arguments, calls a back end and tells autograd of the derivative; the back ends do the work.
 """
 
-from typing import Any
+import os
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from gcnsl.checks import check_flag, check_whole
+from gcnsl.checks import check_choice, check_flag
 from gcnsl.cores import torch_threads_for
-from gcnsl.reconnection.arguments import UNIT_TOLERANCE, check_arguments, check_values, computed_in, threshold_of
-from gcnsl.reconnection.backends import BACKENDS, BackendName, choose_backend
-from gcnsl.reconnection.pairs import PairMemory, Pairs, Regime, capacity, unlisted
-from gcnsl.reconnection.problem import Averages, Problem
+from gcnsl.errors import ArgumentError
+from gcnsl.reconnection import dense, tiled
+from gcnsl.reconnection.problem import (
+    UNIT_TOLERANCE,
+    Averages,
+    Gradients,
+    PairMemory,
+    Problem,
+    Threshold,
+    check_arguments,
+    check_values,
+    computed_in,
+    threshold_of,
+)
 from gcnsl.recording import is_recorded
+
+BackendName = Literal["auto", "dense", "tiled", "numba", "triton"]
+HAS_TRITON = find_spec("triton") is not None
+DENSE_PAIRS = 256**2
+"""Up to this many pairs, ``"auto"`` takes the dense matrix on a CPU."""
+TRITON_WIDTH = 256
+"""The widest rows of z and h that fit the on-chip memory of a GPU."""
+
+
+class Backend(NamedTuple):
+    """The functions of a back end and what the operator has to know about it."""
+
+    forward: Callable[[Problem], Averages]
+    backward: Callable[[Problem, Averages, Tensor], Gradients]
+    """Return the gradients, given ∂L/∂o."""
+    find: Callable[[Problem], Tensor]
+    """Return the kept pairs (2 × E, int64), sorted by row, then column."""
+    unmet: Callable[[Tensor, int], str] = lambda _, __: ""
+    """Return what is missing to run with this z and rows of at most this width, or an empty string."""
+    remembers_pairs: bool = False
+    """Whether ``Problem.known`` saves a search."""
+    checks_values: bool = False
+    """Whether the forward pass checks the values of z, keys and h itself."""
+
+
+def _needs_cpu(z: Tensor, _: int) -> str:
+    return "" if z.device.type == "cpu" else f"needs tensors on the CPU (z is on {z.device})"
+
+
+def _needs_gpu(z: Tensor, width: int) -> str:
+    runs_here = z.device.type == "cuda" or (z.device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1")
+    if HAS_TRITON and runs_here and computed_in(z.dtype) == torch.float32 and width <= TRITON_WIDTH:
+        return ""
+    return (
+        f"needs a GPU (z is on {z.device}), float32 or half precision (z has {z.dtype}), "
+        f"rows of at most {TRITON_WIDTH} entries (there are {width}), and the package triton"
+    )
+
+
+def _imported_later(module: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Return the three functions of a module that is imported on the first call: numba and triton take long to load."""
+
+    def call(function: str, *arguments: Any) -> Any:
+        return getattr(import_module(f"gcnsl.reconnection.{module}"), function)(*arguments)
+
+    return partial(call, "forward"), partial(call, "backward"), partial(call, "find")
+
+
+BACKENDS = {
+    "dense": Backend(dense.forward, tiled.backward, tiled.find),
+    "numba": Backend(*_imported_later("numba_backend"), unmet=_needs_cpu, remembers_pairs=True),
+    "triton": Backend(*_imported_later("triton_backend"), unmet=_needs_gpu, checks_values=True),
+    "tiled": Backend(tiled.forward, tiled.backward, tiled.find),
+}
+"""All back ends by name. ``"auto"`` takes dense for tiny graphs on a CPU, else the first other one that can run."""
+
+
+def choose_backend(z: Tensor, keys: Tensor, width: int, wanted: BackendName = "auto") -> str:
+    """Return the name of the back end to use, for rows of at most ``width`` entries."""
+    check_choice("backend", wanted, get_args(BackendName))
+    if wanted != "auto":
+        if unmet := BACKENDS[wanted].unmet(z, width):
+            raise ArgumentError("backend", wanted, unmet)
+        return wanted
+    if z.device.type == "cpu" and z.shape[0] * keys.shape[0] <= DENSE_PAIRS:
+        return "dense"
+    return next(name for name, backend in BACKENDS.items() if name != "dense" and not backend.unmet(z, width))
 
 
 def reconnect(
@@ -27,7 +107,6 @@ def reconnect(
     *,
     keys: Tensor | None = None,
     loops: bool = True,
-    first_key: int | None = None,
     backend: BackendName = "auto",
     memory: PairMemory | None = None,
 ) -> Tensor:
@@ -49,9 +128,7 @@ def reconnect(
         keys: Compare the rows of z with these rows of norm 1 (m × q) instead of with each other, for instance new nodes
             with the nodes of a trained graph. A row of z without a similar key gets zero.
         loops: Whether a row of z counts itself, which it then does for every ε, unless it is zero. If not, it is left
-            out of its own sums, and a row that is similar to no other row gets zero. With ``keys``, which of them is
-            the row itself is known from ``first_key`` only.
-        first_key: If the rows of z are some consecutive ``keys``, the number of the first of them.
+            out of its own sums, and a row that is similar to no other row gets zero. With ``keys`` there are no loops.
         backend: ``"dense"`` (an n × m matrix: tiny graphs, and the oracle), ``"tiled"`` (plain torch, any device),
             ``"numba"`` (CPU), ``"triton"`` (CUDA, float32) or ``"auto"``, which chooses by device, dtype and size.
         memory: Keeps the pairs of z between calls, so that the next call with the same z need not search for them. Only
@@ -61,129 +138,63 @@ def reconnect(
         The averages (n × p), of h's dtype.
 
     Raises:
-        InputError: if an argument is not as described. Values are not checked while `torch.compile` traces the dense
-            back end, or a GPU records the work.
+        InputError: if an argument is not as described. Values are not checked while a GPU records the work.
     """
     check_arguments(z, h, keys)
     check_flag("loops", loops)
-    if keys is None:
-        first_key = 0
-    elif first_key is not None:
-        check_whole("first_key", first_key, most=len(keys) - len(z), why="keys has no more rows")
-    threshold, tolerance = threshold_of(epsilon, z.dtype), UNIT_TOLERANCE[z.dtype]
+    threshold = threshold_of(epsilon, z.dtype)
     chosen = choose_backend(z, z if keys is None else keys, max(z.shape[1], h.shape[1]), backend)
+    call = _Call(chosen, threshold, UNIT_TOLERANCE[z.dtype], loops, memory if keys is None else None)
     computed = computed_in(z.dtype)
-    rows, values = z.to(computed), h.to(computed)
     key_rows = None if keys is None else keys.to(computed)
-    if BACKENDS[chosen].traceable and torch.compiler.is_compiling():
-        other = rows if key_rows is None else key_rows
-        problem = Problem(rows, other, values, threshold, tolerance, first_key=first_key, loops=loops)
-        return BACKENDS[chosen].forward(problem).out.to(h.dtype)
-    if keys is not None or torch.compiler.is_compiling() or not BACKENDS[chosen].remembers_pairs:
-        memory = None
-    known = None if memory is None else memory.recall(rows, float(threshold), loops=loops)
-    start, columns = (None, None) if known is None else (known.start, known.columns)
-    operator: Any = _Eager.apply
-    if torch.compiler.is_compiling():
-        operator, threshold = torch.ops.gcnsl.reconnect, float(threshold)
-    out, _, *pairs = operator(rows, key_rows, values, threshold, tolerance, first_key, loops, chosen, start, columns)
-    if memory is not None and known is None:
-        memory.keep(rows, float(threshold), Pairs(*pairs), loops=loops)
-    averages: Tensor = out.to(h.dtype)
-    return averages
+    apply: Any = _Reconnect.apply
+    if torch.compiler.is_compiling():  # its tracer would follow the work into numba
+        apply = torch.compiler.disable(apply)  # type: ignore[no-untyped-call]
+    averages: Tensor = apply(z.to(computed), key_rows, h.to(computed), call)
+    return averages.to(h.dtype)
 
 
-def _forward(
-    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, first_key: int | None, loops: bool,
-    backend: str, known_start: Tensor | None = None, known_columns: Tensor | None = None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Return the fields of `Averages` and of its `Pairs`. Pairs that are known are not returned.
+class _Call(NamedTuple):
+    """All of a call that is not a tensor with a gradient."""
 
-    Outside of `torch.compile`, the threshold may also be a scalar on the GPU.
-    """
-    problem = Problem.of(z, keys, h, threshold, tolerance, first_key, loops)
-    if known_start is not None and known_columns is not None:
-        problem = problem._replace(known=Pairs(known_start, known_columns, torch.tensor(int(Regime.LISTED))))
-    if not BACKENDS[backend].checks_values and not is_recorded():
-        check_values(problem)
-    with torch_threads_for(problem.work):
-        averages = BACKENDS[backend].forward(problem)
-        if is_recorded():  # values can't be checked, but one that is not finite must not go unnoticed
-            averages.out.add_(0 * z.sum())
-    if problem.known is not None:  # an operator must not return its inputs
-        averages = averages._replace(pairs=unlisted(z, Regime.LISTED))
-    return averages.out, averages.degree, *averages.pairs
+    backend: str
+    threshold: Threshold
+    tolerance: float
+    loops: bool
+    memory: PairMemory | None
+
+    def problem(self, z: Tensor, keys: Tensor | None, h: Tensor) -> Problem:
+        return Problem.of(z, keys, h, self.threshold, tolerance=self.tolerance, loops=self.loops)
 
 
-_reconnect = torch.library.custom_op("gcnsl::reconnect", _forward, mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
-
-
-@_reconnect.register_fake
-def _(
-    z: Tensor, keys: Any, h: Tensor, _: float, tolerance: float, first_key: Any, loops: bool, backend: str, *known: Any
-) -> tuple[Tensor, ...]:
-    out = h.new_empty(z.shape[0], h.shape[1])
-    lists = BACKENDS[backend].lists_pairs and not any(part is not None for part in known)
-    start = z.new_empty(z.shape[0] + 1 if lists else 0, dtype=torch.int64)
-    columns = z.new_empty(capacity(z) if lists else 0, dtype=torch.int32)
-    return out, z.new_empty(z.shape[0]), start, columns, torch.empty((), dtype=torch.int64, device="cpu")
-
-
-def _backward(
-    z: Tensor, keys: Tensor | None, h: Tensor, threshold: float, tolerance: float, first_key: int | None, loops: bool,
-    backend: str, out: Tensor, degree: Tensor, start: Tensor, columns: Tensor, regime_code: Tensor, grad: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Return ∂L/∂z, ∂L/∂keys (empty if there are no keys) and ∂L/∂h."""
-    problem = Problem.of(z, keys, h, threshold, tolerance, first_key, loops)
-    averages = Averages(out, degree, Pairs(start, columns, regime_code))
-    with torch_threads_for(problem.work):
-        gradients = BACKENDS[backend].backward(problem, averages, grad.contiguous())
-    return gradients.z, z.new_empty(0) if keys is None else gradients.keys, gradients.h
-
-
-_reconnect_backward = torch.library.custom_op("gcnsl::reconnect_backward", _backward, mutates_args=())
-
-
-@_reconnect_backward.register_fake
-def _(z: Tensor, keys: Tensor | None, h: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
-    grad_keys = z.new_empty(0) if keys is None else torch.empty_like(keys, memory_format=torch.contiguous_format)
-    return z.new_empty(z.shape), grad_keys, h.new_empty(h.shape)
-
-
-def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    z, keys, h, *ctx.options, known_start, known_columns = inputs
-    out, degree, start, columns, regime_code = output
-    if known_start is not None:
-        start, columns = known_start, known_columns
-    ctx.save_for_backward(z, keys, h, out, degree, start, columns, regime_code)
-    ctx.mark_non_differentiable(*output[1:])
-    ctx.set_materialize_grads(False)
-
-
-def _differentiate(
-    ctx: Any, grad: Tensor | None, *_: Any, backward: Any = torch.ops.gcnsl.reconnect_backward
-) -> tuple[Tensor | None, ...]:
-    if grad is None:
-        return (None,) * 10
-    z, keys, h, *averages = ctx.saved_tensors
-    grad_z, grad_keys, grad_h = backward(z, keys, h, *ctx.options, *averages, grad)
-    return grad_z, None if keys is None else grad_keys, grad_h, *(None,) * 7
-
-
-_reconnect.register_autograd(_differentiate, setup_context=_save)
-
-
-class _Eager(torch.autograd.Function):
-    """The same without torch's table of operators, which takes as long as the work on a small graph."""
-
-    setup_context = staticmethod(_save)
-
+class _Reconnect(torch.autograd.Function):
     @staticmethod
-    def forward(*inputs: Any) -> tuple[Tensor, ...]:
-        detached: list[Any] = [value.detach() if isinstance(value, Tensor) else value for value in inputs]
-        return _forward(*detached)
+    def forward(ctx: Any, z: Tensor, keys: Tensor | None, h: Tensor, call: _Call) -> Tensor:
+        problem, backend = call.problem(z, keys, h), BACKENDS[call.backend]
+        memory = call.memory if backend.remembers_pairs else None
+        if memory is not None:
+            problem = problem._replace(known=memory.recall(problem.z, float(call.threshold), loops=call.loops))
+        if not backend.checks_values and not is_recorded():
+            check_values(problem)
+        with torch_threads_for(problem.work):
+            averages = backend.forward(problem)
+            if is_recorded():  # values can't be checked, but one that is not finite must not go unnoticed
+                averages.out.add_(0 * problem.z.sum())
+        if memory is not None and problem.known is None:
+            memory.keep(problem.z, float(call.threshold), averages.pairs, loops=call.loops)
+        ctx.save_for_backward(z, keys, h, averages.out)
+        ctx.call, ctx.rest = call, averages[1:]
+        ctx.set_materialize_grads(False)
+        return averages.out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        return _differentiate(ctx, *grads, backward=_backward)
+        if grads[0] is None:
+            return (None,) * 4
+        z, keys, h, out = ctx.saved_tensors
+        problem = ctx.call.problem(z, keys, h)
+        with torch_threads_for(problem.work):
+            averages = Averages(out.detach(), *ctx.rest)
+            gradients = BACKENDS[ctx.call.backend].backward(problem, averages, grads[0].contiguous())
+        return gradients.z, None if keys is None else gradients.keys, gradients.h, None

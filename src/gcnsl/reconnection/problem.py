@@ -1,25 +1,73 @@
-"""What every back end is asked and what it returns: one form for all of them."""
+"""What every back end is asked and what it returns, one form for all of them; and the checks of the arguments."""
 
-from typing import NamedTuple, TypeAlias
+import math
+from typing import Any, NamedTuple, TypeAlias, overload
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from gcnsl.reconnection.pairs import Pairs
+from gcnsl.checks import check_epsilon
+from gcnsl.errors import InputError
 
 Threshold: TypeAlias = float | Tensor
 """The smallest similarity that is kept: a number, or a scalar on the GPU, which the host never reads."""
+
+PAIRS_PER_ROW = {"cpu": 512, "cuda": 128}
+"""The most pairs that are listed by device, per row on average, so that memory stays O(n) whatever ε is."""
+ROUNDING = {torch.bfloat16: 8e-3, torch.float16: 1e-3, torch.float32: 1e-6, torch.float64: 1e-14}
+"""By dtype, how far below 1 rounding can leave the similarity of a normalised row with itself."""
+UNIT_TOLERANCE = {torch.bfloat16: 2e-2, torch.float16: 2e-3, torch.float32: 1e-4, torch.float64: 1e-4}
+"""By dtype, how far from 1 the squared norm of a row may be."""
+
+
+class Pairs(NamedTuple):
+    """The kept pairs, or candidates for them: row i keeps ``columns[start[i] : start[i + 1]]``, in ascending order.
+
+    ``start`` (n + 1, int64) and ``columns`` (int32) are on the device of z.
+    """
+
+    start: Tensor
+    columns: Tensor
+
+
+class PairMemory:
+    """The listed pairs of the last z.
+
+    A training step is often followed by an evaluation pass, and the next training step has the same weights as that
+    pass. A model that keeps a memory searches once for both.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[Tensor, float, bool, Pairs] | None = None
+
+    def __reduce__(self) -> tuple[type["PairMemory"], tuple[()]]:
+        """Copy and pickle without the content, which can be searched for again and is larger than any weights."""
+        return PairMemory, ()
+
+    def recall(self, z: Tensor, threshold: float, *, loops: bool = True) -> Pairs | None:
+        """Return the pairs of z at this threshold, with or without loops, if they are the ones kept last."""
+        if self._kept is None:
+            return None
+        kept_z, *kept_for, pairs = self._kept
+        return pairs if kept_for == [threshold, loops] and torch.equal(kept_z, z) else None
+
+    def keep(self, z: Tensor, threshold: float, pairs: Pairs | None, *, loops: bool = True) -> None:
+        """Replace the content by these pairs, or by nothing if they are not listed."""
+        # a copy: z may change in place
+        self._kept = None if pairs is None else (z.detach().clone(), threshold, loops, pairs)
 
 
 class Problem(NamedTuple):
     """Average h (m × p) over the pairs of rows of z (n × q) and ``keys`` (m × q) that reach the threshold.
 
-    Rows of z and ``keys`` have norm 1 or 0; ``tolerance`` is how far from that a squared norm may be. If the rows of z
-    are compared with each other, ``keys`` is z, the same Python object. All tensors have one dtype, float32 or float64,
-    and one device. ``known`` are the pairs of this z, if an earlier call listed them and hence also checked z.
+    Rows of z and ``keys`` have norm 1 or 0; ``tolerance`` is how far from that a squared norm may be. All tensors have
+    one dtype, float32 or float64, and one device. ``known`` are the pairs of this z, if an earlier call listed them and
+    hence also checked z.
 
-    If the rows of z are consecutive keys, ``first_key`` is the first of them, and the pair of row i and key first_key +
-    i is a loop. With ``loops``, a loop is kept unless its row is zero, even if its similarity falls short of the
-    threshold by rounding; without, it is left out.
+    If the rows of z are compared with each other, ``keys`` is z, the same Python object, and the pair (i, i) is a loop.
+    With ``loops``, a loop is kept unless its row is zero, even if its similarity falls short of the threshold by
+    rounding; without, it is left out.
     """
 
     z: Tensor
@@ -27,27 +75,24 @@ class Problem(NamedTuple):
     h: Tensor
     threshold: Threshold
     tolerance: float = 1e-4
-    known: Pairs | None = None
-    first_key: int | None = None
     loops: bool = True
+    known: Pairs | None = None
 
     @classmethod
-    def of(  # noqa: PLR0917 - the order of the fields
+    def of(
         cls,
         z: Tensor,
         keys: Tensor | None,
         h: Tensor,
         threshold: Threshold,
+        *,
         tolerance: float = 1e-4,
-        first_key: int | None = None,
         loops: bool = True,
     ) -> "Problem":
         """Return the problem with contiguous tensors, where None stands for keys that are z."""
-        z, h = z.contiguous(), h.contiguous()
-        if keys is None:
-            return cls(z, z, h, threshold, tolerance, first_key=0, loops=loops)
+        z, h = z.detach().contiguous(), h.detach().contiguous()
         # Detaching makes a new object: keys that a caller gives have a gradient of their own, even if they are z.
-        return cls(z, keys.contiguous().detach(), h, threshold, tolerance, first_key=first_key, loops=loops)
+        return cls(z, z if keys is None else keys.detach().contiguous(), h, threshold, tolerance, loops)
 
     @property
     def work(self) -> int:
@@ -59,13 +104,18 @@ class Problem(NamedTuple):
         """Whether the rows of z are compared with each other, which makes the kept pairs symmetric."""
         return self.keys is self.z
 
+    @property
+    def room(self) -> int:
+        """The largest number of pairs that are listed."""
+        return len(self.z) * PAIRS_PER_ROW[self.z.device.type]
+
 
 class Averages(NamedTuple):
-    """The result of a forward pass: o = Â* h (n × p), the degrees d_i = Σ_j a_ij (n) and the kept pairs."""
+    """The result of a forward pass: o = Â* h (n × p), the degrees d_i = Σ_j a_ij (n) and the pairs, if listed."""
 
     out: Tensor
     degree: Tensor
-    pairs: Pairs
+    pairs: Pairs | None = None
 
 
 class Gradients(NamedTuple):
@@ -74,3 +124,109 @@ class Gradients(NamedTuple):
     z: Tensor
     keys: Tensor
     h: Tensor
+
+
+def computed_in(dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype of the computation for inputs of this dtype: float32 for half precision."""
+    return torch.promote_types(dtype, torch.float32)
+
+
+@overload
+def threshold_of(epsilon: float, dtype: torch.dtype) -> float: ...
+@overload
+def threshold_of(epsilon: float | Tensor, dtype: torch.dtype) -> Threshold: ...
+def threshold_of(epsilon: float | Tensor, dtype: torch.dtype) -> Threshold:
+    """Check ε and return the smallest similarity that is kept, given the dtype of the input z.
+
+    An ε on a GPU stays there, and is not checked, since that would make the host wait.
+    """
+    least = torch.finfo(computed_in(dtype)).tiny  # not 0: a pair with a similarity of 0 has no weight
+    most = 1 - ROUNDING[dtype]
+    if isinstance(epsilon, Tensor) and epsilon.is_cuda:
+        return epsilon.detach().clamp(least, most)
+    return min(max(check_epsilon(epsilon.item() if isinstance(epsilon, Tensor) else epsilon), least), most)
+
+
+def check_arguments(z: Tensor, h: Tensor, keys: Tensor | None) -> None:
+    """Check all that does not depend on values, which costs nothing."""
+    check_matrix("z", z)
+    nodes, name = (z, "z") if keys is None else (keys, "keys")
+    if keys is not None:
+        check_matrix("keys", keys)
+        _check_compatible("keys", keys, z)
+        if keys.shape[1] != z.shape[1]:
+            raise InputError(
+                f"keys has {keys.shape[1]} columns and z has {z.shape[1]}: both must have the same number of columns"
+            )
+    check_matrix("h", h)
+    _check_compatible("h", h, z)
+    if h.shape[0] != nodes.shape[0]:
+        raise InputError(f"h has {h.shape[0]} rows and {name} has {nodes.shape[0]}: both must have one row per node")
+
+
+def check_matrix(name: str, rows: Tensor) -> None:
+    """Check that an argument is a non-empty floating-point matrix."""
+    if not isinstance(rows, Tensor):
+        raise InputError(f"{name}({type(rows).__name__}) must be a torch.Tensor: call torch.as_tensor({name})")
+    if rows.dim() != 2 or 0 in rows.shape:
+        raise InputError(f"{name} has shape {tuple(rows.shape)}: it must be a non-empty matrix with one row per node")
+    if rows.dtype not in ROUNDING:
+        raise InputError(f"{name} has dtype {rows.dtype}: it must be floating-point, call {name}.float()")
+
+
+def check_values(problem: Problem) -> None:
+    """Check that the rows of z and keys have norm 1 or are zero, and that h is finite."""
+    if problem.known is None:
+        check_unit_rows("z", problem.z, problem.tolerance)
+    if not problem.square:
+        check_unit_rows("keys", problem.keys, problem.tolerance)
+    check_finite("h", problem.h)
+
+
+def check_unit_rows(name: str, rows: Tensor, tolerance: float) -> None:
+    """Check that every row has norm 1 or is zero. On a GPU, this waits for the device."""
+    rows = rows.detach()
+    if rows.device.type == "cpu":  # waking torch's threads takes longer than this
+        squared: Any = np.einsum("ij,ij->i", rows.numpy(), rows.numpy())
+    else:
+        squared = rows.square().sum(dim=1)
+    bad = ~(abs(squared - 1) <= tolerance) & (squared != 0)
+    if bool(bad.any()):
+        raise unit_error(name, rows, int(bad.nonzero()[0][0]))
+
+
+def check_finite(name: str, rows: Tensor) -> None:
+    """Check that no entry is NaN or infinite."""
+    with np.errstate(all="ignore"):  # the sum of finite entries may overflow, so the entries have the last word
+        rows = rows.detach()
+        total = float(rows.numpy().sum()) if rows.device.type == "cpu" else float(rows.sum())
+    if not math.isfinite(total) and not bool(rows.isfinite().all()):
+        raise finite_error(name, rows)
+
+
+def unit_error(name: str, rows: Tensor, row: int) -> InputError:
+    """Return the error for a row that is not a unit vector."""
+    rows = rows.detach()
+    if not bool(rows[row].isfinite().all()):
+        return finite_error(name, rows)
+    norm = float(rows[row].double().norm())
+    return InputError(
+        f"{name}[{row}] has norm {norm:.6g}: rows must have norm 1 or be 0, call torch.nn.functional.normalize({name})"
+    )
+
+
+def finite_error(name: str, rows: Tensor) -> InputError:
+    """Return the error for a matrix with NaN or infinite entries, which names the first of them."""
+    rows = rows.detach()
+    row, column = (~rows.isfinite()).nonzero()[0].tolist()
+    return InputError(f"{name}[{row}, {column}] is {float(rows[row, column])}: all entries must be finite")
+
+
+def _check_compatible(name: str, rows: Tensor, z: Tensor) -> None:
+    if rows.device != z.device:
+        raise InputError(f"{name} is on {rows.device} and z on {z.device}: both must be on one device, call .to()")
+    if computed_in(rows.dtype) != computed_in(z.dtype):
+        raise InputError(
+            f"{name} has dtype {rows.dtype} and z has {z.dtype}: both must be float64 or neither, "
+            f"call {name}.to(z.dtype)"
+        )

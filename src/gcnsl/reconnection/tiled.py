@@ -16,7 +16,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from gcnsl.reconnection.pairs import unlisted
 from gcnsl.reconnection.problem import Averages, Gradients, Problem, Threshold
 
 TILE_SIDE = {"cpu": 1024, "cuda": 4096}
@@ -32,7 +31,7 @@ def forward(problem: Problem) -> Averages:
         for rows, columns, graph, row_sums in _occupied_tiles(problem):
             degree[rows] += row_sums
             out[rows].addmm_(graph, h[columns])
-    return Averages(out.mul_(_inverse(degree)[:, None]), degree, unlisted(z))
+    return Averages(out.mul_(_inverse(degree)[:, None]), degree)
 
 
 def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
@@ -79,9 +78,9 @@ def _tile(problem: Problem, rows: slice, columns: slice) -> Tensor:
     """Return a tile of A*: the similarities that reach the threshold and, whatever they are, the loops, or 0."""
     z, keys, _, threshold = problem[:4]
     similarity = torch.mm(z[rows], keys[columns].T)
-    if problem.first_key is None:
+    if not problem.square:
         return _kept(similarity, threshold)
-    loops = similarity.diagonal(problem.first_key + rows.start - columns.start)  # a view, empty in most tiles
+    loops = similarity.diagonal(rows.start - columns.start)  # a view, empty in most tiles
     weights = loops.clone() if problem.loops else torch.zeros_like(loops)
     graph = _kept(similarity, threshold)
     loops.copy_(weights)

@@ -14,7 +14,6 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from gcnsl.errors import ArgumentError, InputError
-from gcnsl.memory import keep_memory
 from gcnsl.runs.executor import Executor, Item, Result, WorkerLost, check_by
 from gcnsl.runs.processes import thread_environment, threads_of_each
 from gcnsl.version import __version__
@@ -139,7 +138,6 @@ def _call_on(call: Callable[[Item], Result], item: Item, version: str) -> Result
 
     _check_version(get_worker().address, __version__, version)  # it may have come after the others were asked
     check_by(_stop_if_cancelled)
-    keep_memory()
     with _one_run:
         return call(item)
 

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from gcnsl.errors import GcnslError, TrainingDiverged, one_line
 from gcnsl.graph import encode_columns, split_masks
 from gcnsl.methods import Fitted, Method, Prepared, fit, prepare
-from gcnsl.methods.feature_preparation import depends_on_split
+from gcnsl.methods.prepared import depends_on_split
 from gcnsl.runs.executor import check_wanted
 from gcnsl.training import choose_device
 

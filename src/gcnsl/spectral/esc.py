@@ -9,24 +9,38 @@ W = B V Σ⁻¹, the features of any row, of the training data or not, are
 
     f = d^-1/2 x̂ W        where d = x̂ · B Bᵀ Σ_j x̂_j.
 
-R is never formed either: products with P are products with X and with the anchors.
+R is never formed either: products with P are products with X and with the anchors. V and Σ come from
+the smaller of PᵀP and PPᵀ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnsl.checks import check_generator, check_whole
 from gcnsl.cores import threads_for
 from gcnsl.errors import ArgumentError
-from gcnsl.spectral.conventions import Scale, column_signs, inverse_sqrt, padded, restored, scale_factor
-from gcnsl.spectral.factor import Basis, decompose
+from gcnsl.spectral.eigen import (
+    Floats,
+    Scale,
+    column_signs,
+    direct_size,
+    inverse,
+    inverse_sqrt,
+    leading_eigenpairs,
+    operator,
+    scale_factor,
+)
 from gcnsl.spectral.rows import Rows, as_rows
+
+Ints = NDArray[np.int64]
 
 
 def esc(X: Any, n_components: int, *, scale: Scale = "unit") -> Any:
@@ -48,14 +62,14 @@ def esc_anch(X: Any, n_components: int, n_anchors: int, *, scale: Scale = "unit"
     return rows.deliver(fit_esc(rows, n_components, anchor_numbers=anchors, scale=scale)[0])
 
 
-def choose_anchors(n: int, n_components: int, n_anchors: int, *, random_state: Any) -> Tensor:
+def choose_anchors(n: int, n_components: int, n_anchors: int, *, random_state: Any) -> Ints:
     """Draw m of n row numbers without replacement, in ascending order; all of them if m ≥ n."""
     if check_whole("n_components", n_components, least=1) > check_whole("n_anchors", n_anchors, least=1):
         rule = f"must be <= n_anchors({n_anchors}), the largest possible rank: use more anchors or fewer components"
         raise ArgumentError("n_components", n_components, rule)
     if n_anchors >= n:
-        return torch.arange(n)
-    return torch.from_numpy(check_generator(random_state).choice(n, n_anchors, replace=False)).sort().values
+        return np.arange(n)
+    return np.sort(check_generator(random_state).choice(n, n_anchors, replace=False))
 
 
 @dataclass(frozen=True)
@@ -67,101 +81,144 @@ class LinearMap:
         total: u = B Bᵀ Σ_j x̂_j (d), summed over the training rows.
         eigenvalues: The eigenvalues of G (c), descending; zero beyond the rank.
         signed: Whether a training row has a negative entry.
-        magnitude: What the training rows were divided by (see :class:`~gcnsl.spectral.rows.Rows`).
         anchor_numbers: Row numbers of the anchors (m); None for ESC.
-        anchors: These rows (m × d), whose unit vectors are the columns of B; None for ESC.
+        basis: B.
     """
 
-    weight: Tensor
-    total: Tensor
-    eigenvalues: Tensor
+    weight: Floats
+    total: Floats
+    eigenvalues: Floats
     signed: bool
-    magnitude: float
-    anchor_numbers: Tensor | None
-    anchors: Rows | None
+    anchor_numbers: Ints | None
+    basis: Basis
 
-    def __call__(self, rows: Rows) -> Tensor:
+    def __call__(self, rows: Rows) -> NDArray[Any]:
         """Features (n × c) of any rows."""
         with threads_for(rows.work(len(self.eigenvalues))):
-            # Cosines do not depend on the scale of a row; inner products need that of the training rows.
-            rows = rows.divided(self.magnitude if self.anchors is None else rows.magnitude)
-            basis = Basis(self.anchors)
-            unit = _unit_scale(rows, basis)
-            bounded = torch.ones_like(unit, dtype=torch.bool) if self.signed else rows.negative_rows()
-            return _project(rows, unit * inverse_sqrt(_degrees(rows, basis, unit, self.total, bounded)), self.weight)
+            unit = self.basis.unit_scale(rows)
+            bounded = np.ones(len(unit), bool) if self.signed else rows.negative_rows()
+            degree = _degrees(rows, self.basis, unit, self.total, bounded)
+            return _project(rows, unit * inverse_sqrt(degree), self.weight)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Plain values for JSON, and tensors."""
-        tensors = {"weight": self.weight, "total": self.total, "eigenvalues": self.eigenvalues}
+        arrays: dict[str, NDArray[Any]] = {"weight": self.weight, "total": self.total, "eigenvalues": self.eigenvalues}
         if self.anchor_numbers is not None:
-            tensors["anchors"] = self.anchor_numbers
-        return {"signed_": self.signed}, tensors
+            arrays["anchors"] = self.anchor_numbers
+        return {"signed_": self.signed}, {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     @classmethod
     def from_state(
-        cls, plain: Mapping[str, Any], tensors: Mapping[str, Tensor], rows: Rows, count: int, *, anchored: bool
+        cls, plain: Mapping[str, Any], tensors: Mapping[str, Tensor], rows: Rows, *, anchored: bool
     ) -> LinearMap:
-        """The map with this state and c components, which was fitted to these rows."""
-        n, d = rows.shape
-        if not isinstance(plain["signed_"], bool):
-            raise ValueError(f"signed_ ({plain['signed_']!r}) is not a boolean")
-        numbers = tensors["anchors"].cpu() if anchored else None
-        if numbers is not None:
-            lowest, highest = numbers.aminmax()
-            if numbers.dtype != torch.int64 or numbers.ndim != 1 or lowest < 0 or highest >= n:
-                raise ValueError(f"anchors are not row numbers of a matrix with {n} rows")
-        shapes = {"weight": (d, count), "total": (d,), "eigenvalues": (count,)}
-        weight, total, eigenvalues = restored(tensors, shapes, rows.device)
-        anchors = None if numbers is None else rows.divided(rows.magnitude).take(numbers.to(rows.device))
-        return cls(weight, total, eigenvalues, plain["signed_"], rows.magnitude, numbers, anchors)
+        """The map with this state, which was fitted to these rows."""
+        numbers = tensors["anchors"].numpy() if anchored else None
+        weight, total, eigenvalues = (tensors[name].numpy() for name in ("weight", "total", "eigenvalues"))
+        return cls(weight, total, eigenvalues, plain["signed_"], numbers, Basis.of(rows, numbers))
 
 
 def fit_esc(
-    rows: Rows, n_components: int, *, anchor_numbers: Tensor | None = None, scale: Scale
-) -> tuple[Tensor, LinearMap]:
+    rows: Rows, n_components: int, *, anchor_numbers: Ints | None = None, scale: Scale
+) -> tuple[NDArray[Any], LinearMap]:
     """F of the training rows, and the map that extends it to other rows; without anchors (ESC) or with (ESC-ANCH)."""
     count, factor = check_whole("n_components", n_components, least=1), scale_factor(scale, rows.shape[0])
     with threads_for(rows.work(count)):
-        magnitude = rows.magnitude
-        rows = rows.divided(magnitude)
-        anchors = None if anchor_numbers is None else rows.take(anchor_numbers.to(rows.device))
-        basis = Basis(anchors)
-        unit = _unit_scale(rows, basis)
+        basis = Basis.of(rows, anchor_numbers)
+        unit = basis.unit_scale(rows)
         total = basis.expand(basis.contract(rows.t_matmul(unit[:, None])))[:, 0]
-        signed = rows.negative_rows().any()
-        row_scale = unit * inverse_sqrt(_degrees(rows, basis, unit, total, signed.expand(rows.shape[0])))
-        eigenvalues, weight = decompose(rows, row_scale, basis, count)
-        weight = padded(weight, count)
+        signed = bool(rows.negative_rows().any())
+        row_scale = unit * inverse_sqrt(_degrees(rows, basis, unit, total, np.full(len(unit), signed)))
+        eigenvalues, weight = _decompose(rows, row_scale, basis, count)
         features = _project(rows, row_scale, weight)
         signs = column_signs(features) * factor
-        features *= signs.to(features.dtype)
+        features *= signs.astype(features.dtype)
         # The layout decides how products are rounded: a map restored from a file is contiguous, so this one is, too.
-        weight, eigenvalues = (weight * signs).contiguous(), padded(eigenvalues, count)
-    return features, LinearMap(weight, total, eigenvalues, bool(signed), magnitude, anchor_numbers, anchors)
+        weight = np.ascontiguousarray(weight * signs)
+    return features, LinearMap(weight, total, eigenvalues, signed, anchor_numbers, basis)
 
 
-def _unit_scale(rows: Rows, basis: Basis) -> Tensor:
-    """The factors x̂ / x (n): 1 for inner products, 1 / ‖x‖ for cosines (0 for a zero row)."""
-    if basis.anchors is None:
-        return torch.ones(rows.shape[0], dtype=torch.float64, device=rows.device)
-    return inverse_sqrt(rows.squared_norms())
+@dataclass(frozen=True)
+class Basis:
+    """B (d × m): the anchors as unit columns, or the identity (None) if there are no anchors."""
+
+    matrix: Any = None
+
+    @classmethod
+    def of(cls, rows: Rows, anchor_numbers: Ints | None) -> Basis:
+        """The basis of these anchors."""
+        if anchor_numbers is None:
+            return cls()
+        anchors = rows.take(anchor_numbers)
+        scale = inverse_sqrt(anchors.squared_norms())[:, None]
+        return cls((anchors.x.multiply(scale).tocsr() if anchors.sparse else anchors.x * scale).T)
+
+    def unit_scale(self, rows: Rows) -> Floats:
+        """The factors x̂ / x (n): 1 for inner products, 1 / ‖x‖ for cosines (0 for a zero row)."""
+        return np.ones(rows.shape[0]) if self.matrix is None else inverse_sqrt(rows.squared_norms())
+
+    def contract(self, features: Floats) -> Floats:
+        """Bᵀ · features: (d × k) → (m × k)."""
+        return features if self.matrix is None else self.matrix.T @ features
+
+    def expand(self, coefficients: Floats) -> Floats:
+        """B · coefficients: (m × k) → (d × k)."""
+        return coefficients if self.matrix is None else self.matrix @ coefficients
+
+    def images(self, rows: Rows) -> Iterator[tuple[slice, Floats]]:
+        """X B (n × m) as dense row blocks; it is never formed as a whole."""
+        for part, block in rows.blocks(rows.shape[1] if self.matrix is None else self.matrix.shape[1]):
+            image = block if self.matrix is None else block @ self.matrix
+            yield part, image.toarray() if hasattr(image, "toarray") else image
 
 
-def _degrees(rows: Rows, basis: Basis, unit: Tensor, total: Tensor, bounded: Tensor) -> Tensor:
+def _decompose(rows: Rows, row_scale: Floats, basis: Basis, count: int) -> tuple[Floats, Floats]:
+    """The largest eigenvalues σ² of G, descending, and W = B V Σ⁻¹ (d × c), from the smaller of PᵀP and PPᵀ."""
+    scale, (n, d) = row_scale[:, None], rows.shape
+    k = d if basis.matrix is None else basis.matrix.shape[1]
+
+    def adjoint(u: Floats) -> Floats:  # B Pᵀ u
+        return basis.expand(basis.contract(rows.t_matmul(scale * u)))
+
+    def gram(v: Floats) -> Floats:  # PᵀP v
+        return basis.contract(rows.t_matmul(scale**2 * rows.matmul(basis.expand(v))))
+
+    if n < k:
+        values, u = leading_eigenpairs(operator(n, lambda u: scale * rows.matmul(adjoint(u))), count)
+        return values, adjoint(u) * inverse(values)
+    one_pass = not rows.sparse or k <= direct_size(count)  # a dense X would be read for every product
+    values, v = leading_eigenpairs(_gram(rows, scale, basis) if one_pass else operator(k, gram), count)
+    return values, basis.expand(v) * inverse_sqrt(values)
+
+
+def _gram(rows: Rows, scale: Floats, basis: Basis) -> Floats:
+    """PᵀP (m × m), summed over row blocks."""
+    if basis.matrix is not None and rows.shape[1] <= 2 * basis.matrix.shape[1]:
+        # Bᵀ (XᵀX) B: the sum over n rows takes d² / 2 multiplications per row instead of dm + m² / 2.
+        return basis.contract(basis.contract(_gram(rows, scale, Basis())).T)
+    blocks = (scale[part] * image for part, image in basis.images(rows))
+    return np.asarray(sum(block.T @ block for block in blocks))
+
+
+def _degrees(rows: Rows, basis: Basis, unit: Floats, total: Floats, bounded: NDArray[np.bool_]) -> Floats:
     """Degrees d = x̂ · u (n), raised to at least s_ii = ‖r_i‖² in the rows ``bounded``.
 
     Without negative features, the sum Σ_j s_ij is never below its term s_ii. With them it can be, and even be negative,
     so the bound is enforced.
     """
-    degree = unit * rows.matmul(total[:, None])[:, 0]
-    if not bool(bounded.any()):
+    degree: Floats = unit * rows.matmul(total[:, None])[:, 0]
+    if not bounded.any():
         return degree
-    return torch.where(bounded, torch.maximum(degree, unit.square() * basis.squared_norms(rows)), degree)
+    norms = (
+        rows.squared_norms()
+        if basis.matrix is None
+        else np.concatenate([(image**2).sum(axis=1) for _, image in basis.images(rows)])
+    )
+    return np.where(bounded, np.maximum(degree, unit**2 * norms), degree)
 
 
-def _project(rows: Rows, row_scale: Tensor, weight: Tensor) -> Tensor:
-    """F = diag(row_scale) X W, block by block, in X's dtype."""
-    features = torch.empty(rows.shape[0], weight.shape[1], dtype=rows.dtype, device=rows.device)
-    for part in rows.slices(weight.shape[1]):
-        features[part] = row_scale[part, None] * (rows.block(part) @ weight)
+def _project(rows: Rows, row_scale: Floats, weight: Floats) -> NDArray[Any]:
+    """F = diag(row_scale) X W, block by block, in X's precision."""
+    features = rows.empty(weight.shape[1])
+    for part, block in rows.blocks(weight.shape[1]):
+        features[part] = row_scale[part, None] * (block @ weight)
     return features

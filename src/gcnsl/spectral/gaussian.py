@@ -15,23 +15,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnsl.checks import check_number, check_whole
 from gcnsl.cores import threads_for
-from gcnsl.spectral.conventions import Scale, column_signs, inverse, inverse_sqrt, padded, restored, scale_factor
-from gcnsl.spectral.eigen import Multiply, leading_eigenpairs
+from gcnsl.errors import InputError
+from gcnsl.spectral.eigen import Floats, Scale, column_signs, inverse, inverse_sqrt, leading_eigenpairs, scale_factor
 from gcnsl.spectral.rows import Rows, as_rows
 
-# S is kept if it is at most this large. Otherwise its row blocks are computed again for every product.
-_HELD_BYTES = 2**32
-# The median distance is that of the pairs of at most this many rows.
+MOST_BYTES = 2**32
+"""The largest S that is formed."""
 _MEDIAN_ROWS = 1000
+"""The median distance is that of the pairs of at most this many rows."""
 
 
 def sc(X: Any, n_components: int, *, sigma: float | None = None, scale: Scale = "unit") -> Any:
-    """Spectral clustering: the leading eigenvectors of G = D^-1/2 S D^-1/2, S Gaussian. Takes O(n²) time.
+    """Spectral clustering: the leading eigenvectors of G = D^-1/2 S D^-1/2, S Gaussian. Takes O(n²) time and memory.
 
     Returns F (n × c). :class:`gcnsl.spectral.SpectralFeatures` documents the arguments and all special cases.
     """
@@ -46,54 +48,57 @@ class GaussianMap:
     Attributes:
         weight: W (n × c), times the scale of F.
         eigenvalues: The eigenvalues of G (c), descending; zero beyond the rank.
-        sigma: σ / magnitude.
-        magnitude: What the training rows were divided by (see :class:`~gcnsl.spectral.rows.Rows`).
-        training: The training rows, divided by it.
+        sigma: σ.
+        training: The training rows.
     """
 
-    weight: Tensor
-    eigenvalues: Tensor
+    weight: Floats
+    eigenvalues: Floats
     sigma: float
-    magnitude: float
     training: Rows
 
-    def __call__(self, rows: Rows) -> Tensor:
+    def __call__(self, rows: Rows) -> NDArray[Any]:
         """Features (n × c) of any rows."""
         with threads_for(_work(rows, *self.weight.shape)):
-            rows = rows.divided(self.magnitude)
-            features = torch.empty(rows.shape[0], self.weight.shape[1], dtype=rows.dtype, device=rows.device)
+            features = rows.empty(self.weight.shape[1])
             for part, similarity in _similarities(rows, self.training, self.sigma):
-                features[part] = inverse_sqrt(similarity.sum(1))[:, None] * (similarity @ self.weight)
+                features[part] = inverse_sqrt(similarity.sum(axis=1))[:, None] * (similarity @ self.weight)
             return features
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Plain values for JSON, and tensors."""
-        return {"relative_sigma_": self.sigma}, {"weight": self.weight, "eigenvalues": self.eigenvalues}
+        tensors = {"weight": torch.from_numpy(self.weight), "eigenvalues": torch.from_numpy(self.eigenvalues)}
+        return {"relative_sigma_": self.sigma}, tensors
 
     @classmethod
-    def from_state(cls, plain: Mapping[str, Any], tensors: Mapping[str, Tensor], rows: Rows, count: int) -> GaussianMap:
-        """The map with this state and c components, which was fitted to these rows."""
-        shapes = {"weight": (rows.shape[0], count), "eigenvalues": (count,)}
-        weight, eigenvalues = restored(tensors, shapes, rows.device)
-        sigma = check_number("relative_sigma_", plain["relative_sigma_"], above=0)
-        return cls(weight, eigenvalues, sigma, rows.magnitude, rows.divided(rows.magnitude))
+    def from_state(cls, plain: Mapping[str, Any], tensors: Mapping[str, Tensor], rows: Rows) -> GaussianMap:
+        """The map with this state, which was fitted to these rows."""
+        return cls(tensors["weight"].numpy(), tensors["eigenvalues"].numpy(), plain["relative_sigma_"], rows)
 
 
-def fit_sc(rows: Rows, n_components: int, *, sigma: float | None, scale: Scale) -> tuple[Tensor, GaussianMap]:
+def fit_sc(rows: Rows, n_components: int, *, sigma: float | None, scale: Scale) -> tuple[NDArray[Any], GaussianMap]:
     """F of the training rows, and the map that extends it to other rows."""
-    count, factor = check_whole("n_components", n_components, least=1), scale_factor(scale, rows.shape[0])
-    with threads_for(_work(rows, rows.shape[0], count)):
-        magnitude = rows.magnitude
-        rows = rows.divided(magnitude)
-        sigma = median_distance(rows) if sigma is None else check_number("sigma", sigma, above=0) / magnitude
+    n = rows.shape[0]
+    count, factor = check_whole("n_components", n_components, least=1), scale_factor(scale, n)
+    if n * n * 8 > MOST_BYTES:
+        raise InputError(
+            f"SC compares all pairs of rows, and {n:,} rows need a matrix of {n * n / 2**27:.0f} GiB: "
+            "use method='esc' or 'esc-anch', which need none"
+        )
+    with threads_for(_work(rows, n, count)):
+        sigma = median_distance(rows) if sigma is None else check_number("sigma", sigma, above=0)
         sigma = min(max(sigma, 1e-150), 1e150)  # beyond, S is the same, but σ² would overflow or vanish
-        normalised, inverse_root = _normalised_similarity(rows, sigma)
-        eigenvalues, vectors = leading_eigenpairs(normalised, rows.shape[0], count, device=rows.device)
-        eigenvalues, vectors = padded(eigenvalues, count), padded(vectors, count)
+        matrix = np.empty((n, n))
+        for part, similarity in _similarities(rows, rows, sigma):
+            matrix[part] = similarity
+        inverse_root = matrix.sum(axis=1) ** -0.5
+        matrix *= inverse_root[:, None]
+        matrix *= inverse_root
+        eigenvalues, vectors = leading_eigenpairs(matrix, count)
         vectors = vectors * ((eigenvalues > 0) * column_signs(vectors) * factor)
         # The layout decides how products are rounded: a map restored from a file is contiguous, so this one is, too.
-        weight = (inverse_root[:, None] * vectors * inverse(eigenvalues)).contiguous()
-    return vectors.to(rows.dtype), GaussianMap(weight, eigenvalues, sigma, magnitude, rows)
+        weight = np.ascontiguousarray(inverse_root[:, None] * vectors * inverse(eigenvalues))
+    return vectors, GaussianMap(weight, eigenvalues, sigma, rows)
 
 
 def _work(rows: Rows, others: int, count: int) -> int:
@@ -102,44 +107,28 @@ def _work(rows: Rows, others: int, count: int) -> int:
 
 
 def median_distance(rows: Rows) -> float:
-    """The median of the nonzero distances between rows; 1 if all rows are equal."""
+    """The median of the nonzero distances between rows (the lower one of two); 1 if all rows are equal."""
     n = rows.shape[0]
-    sample = rows.take(torch.arange(min(n, _MEDIAN_ROWS), device=rows.device) * n // min(n, _MEDIAN_ROWS))
-    squared = torch.cat([block for _, block in _squared_distances(sample, sample)])
-    above = squared.triu(1)
+    sample = rows.take(np.arange(min(n, _MEDIAN_ROWS)) * n // min(n, _MEDIAN_ROWS))
+    squared = np.concatenate([block for _, block in _squared_distances(sample, sample)])
+    above = squared[np.triu_indices(len(squared), 1)]
     # Rounding makes the squared distance of equal rows about 1e-16 ‖x‖².
-    apart = above[above > 1e-12 * squared.max()]
-    return float(apart.median().sqrt()) if len(apart) else 1.0
+    apart = np.sort(above[above > 1e-12 * squared.max()])
+    return float(apart[(len(apart) - 1) // 2] ** 0.5) if len(apart) else 1.0
 
 
-def _squared_distances(rows: Rows, others: Rows) -> Iterator[tuple[slice, Tensor]]:
+def _squared_distances(rows: Rows, others: Rows) -> Iterator[tuple[slice, Floats]]:
     """‖x_i - y_j‖² as row blocks (b × n)."""
-    other_norms = others.squared_norms()
-    norms = rows.squared_norms()
-    for part in rows.slices(max(others.shape)):
-        inner = others.matmul(rows.block(part).to_dense().T.contiguous()).T
-        yield part, (norms[part, None] + other_norms - 2 * inner).clamp_(min=0)
+    other_norms, norms = others.squared_norms(), rows.squared_norms()
+    for part, block in rows.blocks(max(others.shape)):
+        dense = block.toarray() if rows.sparse else block
+        squared = others.matmul(dense.T).T * -2.0
+        squared += norms[part, None]
+        squared += other_norms
+        yield part, np.maximum(squared, 0, out=squared)
 
 
-def _similarities(rows: Rows, others: Rows, sigma: float) -> Iterator[tuple[slice, Tensor]]:
+def _similarities(rows: Rows, others: Rows, sigma: float) -> Iterator[tuple[slice, Floats]]:
     """S as row blocks (b × n)."""
     for part, squared in _squared_distances(rows, others):
-        yield part, squared.div_(-2 * sigma**2).exp_()
-
-
-def _normalised_similarity(rows: Rows, sigma: float) -> tuple[Tensor | Multiply, Tensor]:
-    """G, as a matrix if it is small enough to be kept and as a function v ↦ G v otherwise, and D^-1/2 (n)."""
-    n = rows.shape[0]
-    if n * n * 8 <= _HELD_BYTES:
-        matrix = torch.empty(n, n, dtype=torch.float64, device=rows.device)
-        for part, similarity in _similarities(rows, rows, sigma):
-            matrix[part] = similarity
-        inverse_root = matrix.sum(1).rsqrt_()
-        return matrix.mul_(inverse_root[:, None]).mul_(inverse_root), inverse_root
-    inverse_root = torch.cat([similarity.sum(1) for _, similarity in _similarities(rows, rows, sigma)]).rsqrt_()
-
-    def multiply(v: Tensor) -> Tensor:
-        scaled = inverse_root[:, None] * v
-        return inverse_root[:, None] * torch.cat([part @ scaled for _, part in _similarities(rows, rows, sigma)])
-
-    return multiply, inverse_root
+        yield part, np.exp(squared / (-2 * sigma**2))

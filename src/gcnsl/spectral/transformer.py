@@ -7,15 +7,16 @@ from numbers import Integral
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 from typing_extensions import Self
 
-from gcnsl.checks import check_choice, check_whole
+from gcnsl.checks import check_choice
 from gcnsl.errors import InputError, InputTypeError
-from gcnsl.spectral.conventions import Scale
+from gcnsl.spectral.eigen import Scale
 from gcnsl.spectral.esc import LinearMap, choose_anchors, fit_esc
 from gcnsl.spectral.gaussian import GaussianMap, fit_sc
 from gcnsl.spectral.rows import Rows, as_rows
@@ -32,9 +33,9 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     - ``"esc"``: S = X Xᵀ, never formed: F holds the left singular vectors of D^-1/2 X;
     - ``"esc-anch"``: S = R Rᵀ, where R (n × m) holds the cosines to m random rows, the anchors; neither is formed.
 
-    X is dense or CSR (never made dense), of NumPy, SciPy or torch, on the CPU or a GPU. F is an array or a tensor as X
-    is, with its dtype and device. All computations are in float64. The subspace is exact to about 1e-7, or to the
-    rounding error divided by the gap between the c-th and the next eigenvalue.
+    X is dense or CSR (never made dense), of NumPy, SciPy or torch. F is an array or a tensor as X is, with its dtype
+    and device. All computations are in float64 and on the CPU. The subspace is exact to the rounding error divided by
+    the gap between the c-th and the next eigenvalue.
 
     Args:
         method: One of the three.
@@ -61,12 +62,11 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
       always has c columns.
     - *Signs*: in every column the entry of largest magnitude is positive (the first of them, up to a relative 1e-6).
     - *Ties*: eigenvectors of equal eigenvalues are determined only up to a rotation.
-    - *Magnitude*: entries beyond 1e±60 are rescaled first, so that no square overflows or vanishes.
-    - *Reproducibility*: the same input and seed give the same bits. Only CSR input on a GPU gives the same up to
-      rounding, because products there are summed in no fixed order.
+    - *Magnitude*: the entry of largest magnitude must be between 1e-60 and 1e60, unless all are zero.
+    - *Reproducibility*: the same input and seed give the same bits.
 
-    For a million rows the memory needed besides X and F is below 1 GB, except for
-    ``"sc"``, which keeps S if it has at most 4 GB.
+    For a million rows the memory needed besides X, F and a float64 copy of a sparse X is below 1 GB. ``"sc"`` needs
+    all of S, which may have at most 4 GiB (23,170 rows).
 
     >>> X = [[2, 1], [2, 1], [1, 2], [1, 2]]
     >>> SpectralFeatures("esc", n_components=2).fit_transform(X).round(3)
@@ -107,9 +107,6 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Return the features of any rows; for the training rows, these are the result of ``fit_transform``."""
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
-        device = self.extension_.weight.device
-        if rows.device != device:
-            raise InputError(f"X is on {rows.device}, but SpectralFeatures was fitted on {device}: move X there")
         return rows.deliver(self.extension_(rows))
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -129,26 +126,20 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     @classmethod
     def from_state(cls, plain: Mapping[str, Any], tensors: Mapping[str, Tensor], X: Any) -> Self:
-        """The transformer with this state, which was fitted to X (n × d); its ``transform`` gives the same bits.
-
-        Raises:
-            KeyError, RuntimeError, ValueError: If a value is missing, invalid or does not fit X.
-        """
+        """The transformer with this state, which was fitted to X (n × d); its ``transform`` gives the same bits."""
         transformer = cls(**{name: plain[name] for name in cls._get_param_names()})
-        method = check_choice("method", transformer.method, get_args(Method))
-        count, rows = check_whole("n_components", transformer.n_components, least=1), as_rows(X)
-        if method == "sc":
-            transformer._set_extension(GaussianMap.from_state(plain, tensors, rows, count))
+        rows, anchored = as_rows(X), transformer.method == "esc-anch"
+        if transformer.method == "sc":
+            transformer._set_extension(GaussianMap.from_state(plain, tensors, rows))
         else:
-            anchored = method == "esc-anch"
-            transformer._set_extension(LinearMap.from_state(plain, tensors, rows, count, anchored=anchored))
+            transformer._set_extension(LinearMap.from_state(plain, tensors, rows, anchored=anchored))
         transformer.n_features_in_ = rows.shape[1]
         names = plain["feature_names_in_"]
         if names is not None:
-            transformer.feature_names_in_ = np.array(names, dtype=object).reshape(rows.shape[1])
+            transformer.feature_names_in_ = np.array(names, dtype=object)
         return transformer
 
-    def _fit(self, X: Any) -> tuple[Rows, Tensor]:
+    def _fit(self, X: Any) -> tuple[Rows, NDArray[Any]]:
         rows = self._rows(X, reset=True)
         extension: LinearMap | GaussianMap
         if check_choice("method", self.method, get_args(Method)) == "sc":
@@ -163,15 +154,15 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _set_extension(self, extension: LinearMap | GaussianMap) -> None:
         """Set the map and the attributes that are read from it."""
         self.extension_ = extension
-        self.eigenvalues_ = extension.eigenvalues.cpu().numpy()
+        self.eigenvalues_ = extension.eigenvalues
         self.singular_values_ = self.eigenvalues_**0.5
         self._n_features_out = len(self.eigenvalues_)
         for name in ("sigma_", "anchors_"):  # of an earlier fit with another method
             self.__dict__.pop(name, None)
         if isinstance(extension, GaussianMap):
-            self.sigma_ = extension.sigma * extension.magnitude
+            self.sigma_ = extension.sigma
         elif extension.anchor_numbers is not None:
-            self.anchors_ = extension.anchor_numbers.numpy()
+            self.anchors_ = extension.anchor_numbers
 
     def _rows(self, X: Any, *, reset: bool) -> Rows:
         """Check X as scikit-learn does or, if it is a tensor, as this package does."""

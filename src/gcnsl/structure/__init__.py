@@ -1,7 +1,12 @@
 """What the edges alone tell: features for graphs that have none, and latent neighbourhoods for Geom-GCN."""
 
-from gcnsl.structure.neighbourhood import SPACES_AND_RELATIONS, StructuralNeighbourhood
-from gcnsl.structure.source import Embedding, Source, structural_neighbourhood
+from gcnsl.structure.neighbourhood import (
+    SPACES_AND_RELATIONS,
+    Embedding,
+    Source,
+    StructuralNeighbourhood,
+    structural_neighbourhood,
+)
 from gcnsl.structure.structural_features import StructuralFeatures
 
 __all__ = [

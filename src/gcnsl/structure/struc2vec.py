@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from gcnsl.compiled import compiled
 from gcnsl.errors import InputError
-from gcnsl.structure.neighbourhood import Ints, Positions
+from gcnsl.structure.embeddings import Positions
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 WALKS, STEPS, WINDOW, EPOCHS = 10, 80, 10, 5
 STAY = 0.3

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 import torch
+from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 from typing_extensions import Self
 
-from gcnsl.spectral.conventions import column_signs, inverse, inverse_sqrt, padded, restored
-from gcnsl.spectral.eigen import leading_eigenpairs
+from gcnsl.spectral.eigen import Floats, column_signs, inverse, inverse_sqrt, leading_eigenpairs, operator
 
 COMPONENTS = 32
 """Number of eigenvectors (c)."""
-EXACT_NODES, MOST_PRODUCTS = 50_000, 32
-"""In graphs with more nodes, eigenvectors are approximate: so many products find those that stand out, and the others,
-whose eigenvalues lie close together, would take thousands."""
+EXACT_NODES, POWERS = 50_000, 7
+"""In graphs with more nodes, eigenvectors are approximate: so many power iterations find those that stand out, and the
+others, whose eigenvalues lie close together, would take thousands of products."""
 FEATURE_NAMES = ("log degree", "mean log degree of neighbours", *(f"eigenvector {k + 1}" for k in range(COMPONENTS)))
 
 
@@ -49,21 +49,13 @@ class StructuralFeatures:
     def fit(cls, edge_index: Tensor, num_nodes: int) -> Self:
         """The features of a graph's nodes; ``edge_index`` (2 × E) holds each edge in both directions."""
         links = _links(edge_index, num_nodes, num_nodes)
-        degree = torch.from_numpy(links.sum(axis=1))
-        root = inverse_sqrt(degree)
-
-        def multiply(columns: Tensor) -> Tensor:
-            return root[:, None] * torch.from_numpy(links @ (root[:, None] * columns).numpy())
-
-        def twice(columns: Tensor) -> Tensor:
-            return multiply(multiply(columns))
-
-        most = None if num_nodes <= EXACT_NODES else MOST_PRODUCTS
-        cpu = torch.device("cpu")
-        values, vectors = leading_eigenpairs(twice, num_nodes, COMPONENTS, device=cpu, most_products=most)
+        degree = links.sum(axis=1)
+        root = inverse_sqrt(degree)[:, None]
+        normalised = sp.csr_array(links.multiply(root).multiply(root.T))
+        values, vectors = _leading(normalised)
         vectors = vectors * column_signs(vectors)
-        weight = padded(root[:, None] * multiply(vectors) * (num_nodes**0.5 * inverse(values)), COMPONENTS)
-        log_degree = degree.log1p()
+        weight = torch.from_numpy(root * (normalised @ vectors) * (num_nodes**0.5 * inverse(values)))
+        log_degree = torch.from_numpy(np.log1p(degree))
         return cls(_features(links, log_degree, weight), log_degree, weight)
 
     def of(self, edge_index: Tensor, num_nodes: int) -> Tensor:
@@ -77,11 +69,18 @@ class StructuralFeatures:
         return {"features": self.features, "log_degree": self.log_degree, "weight": self.weight}
 
     @classmethod
-    def from_state(cls, tensors: dict[str, Tensor], num_nodes: int) -> Self:
-        """The features with this state; raises a KeyError or ValueError if it is damaged."""
-        n = num_nodes
-        shapes = {"features": (n, COMPONENTS + 2), "log_degree": (n,), "weight": (n, COMPONENTS)}
-        return cls(*restored(tensors, shapes, torch.device("cpu")))
+    def from_state(cls, tensors: dict[str, Tensor]) -> Self:
+        """The features with this state."""
+        return cls(tensors["features"], tensors["log_degree"], tensors["weight"])
+
+
+def _leading(matrix: sp.csr_array) -> tuple[Floats, Floats]:
+    """The largest eigenvalues of the square of a symmetric matrix, and their eigenvectors."""
+    n = matrix.shape[0]
+    if n <= EXACT_NODES:
+        return leading_eigenpairs(operator(n, lambda columns: matrix @ (matrix @ columns)), COMPONENTS)
+    vectors, values, _ = randomized_svd(matrix, COMPONENTS, n_iter=POWERS, random_state=0)
+    return values**2, vectors
 
 
 def _features(links: sp.csr_array, log_degree: Tensor, weight: Tensor) -> Tensor:

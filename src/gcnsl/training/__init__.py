@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 from gcnsl.lazy import lazy
 
 if TYPE_CHECKING:
-    from gcnsl.training.checkpoint import Checkpoint, CutRun
-    from gcnsl.training.devices import choose_device, seeded
+    from gcnsl.training.environment import choose_device, seeded
+    from gcnsl.training.epoch import predict_logits
     from gcnsl.training.history import Epoch, History
     from gcnsl.training.loop import train
     from gcnsl.training.metrics import METRICS, measure
-    from gcnsl.training.passes import predict_logits
     from gcnsl.training.settings import StageSettings, TrainingSettings
-    from gcnsl.training.stages import fit_in_stages
+    from gcnsl.training.state import Checkpoint, CutRun
 else:
     __getattr__, __dir__ = lazy(__name__)
 
@@ -25,7 +24,6 @@ __all__ = [
     "StageSettings",
     "TrainingSettings",
     "choose_device",
-    "fit_in_stages",
     "measure",
     "predict_logits",
     "seeded",

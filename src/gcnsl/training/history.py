@@ -1,9 +1,10 @@
-"""The values of each epoch, which epoch was best, and how many epochs are left."""
+"""The values of each epoch, which epoch was best, and how many epochs and how much time are left."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -107,10 +108,9 @@ class History:
     def remaining(self, settings: StageSettings) -> int:
         """Number of epochs left if none of them improves."""
         last = self.best_epoch + settings.patience
-        if isinstance(settings, TrainingSettings):
-            if settings.tolerance and len(self):
-                last = min(last, self._first_within(settings.tolerance, settings.monitor) + SETTLED_EPOCHS)
-            last = next(number for number in itertools.count(last) if settings.evaluates(number))
+        if isinstance(settings, TrainingSettings) and settings.tolerance and len(self):
+            last = min(last, self._first_within(settings.tolerance, settings.monitor) + SETTLED_EPOCHS)
+        last = next(number for number in itertools.count(last) if settings.evaluates(number))
         return min(last, settings.epochs) - len(self)
 
     def _first_within(self, tolerance: float, monitor: Monitor) -> int:
@@ -172,3 +172,39 @@ def _monitored(values: Mapping[str, float], monitor: Monitor) -> float:
     if monitor == "loss":
         return value
     return math.inf if math.isnan(value) else -METRICS[monitor].gain(value)
+
+
+class TimeBudget:
+    """The clock of a run: it starts when the object is made.
+
+    Args:
+        minutes: How long the run may take; ``None`` for as long as it needs. The first epoch always fits.
+    """
+
+    def __init__(self, minutes: float | None = None) -> None:
+        if minutes is not None:
+            check_number("minutes", minutes, least=0)
+        self._began, self._epochs = time.perf_counter(), 0
+        self._seconds = math.inf if minutes is None else 60 * minutes
+
+    def count_epoch(self) -> None:
+        """To be called after each epoch."""
+        self._epochs += 1
+
+    def allows(self, epochs: int) -> bool:
+        """Whether so many more epochs would end in time, if each takes as long as those so far."""
+        is_first = self._epochs + epochs == 1
+        return is_first or self.elapsed + epochs * self._per_epoch <= self._seconds
+
+    def seconds_left(self, epochs: int) -> float:
+        """An estimate for so many more epochs."""
+        return max(0.0, min(epochs * self._per_epoch, self._seconds - self.elapsed))
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self._began
+
+    @property
+    def _per_epoch(self) -> float:
+        return self.elapsed / max(1, self._epochs)

@@ -1,7 +1,5 @@
 """The training loop."""
 
-import gc
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -9,22 +7,15 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from gcnsl.errors import Interrupted, TrainingDiverged
+from gcnsl.errors import Interrupted
 from gcnsl.files import digest
-from gcnsl.sharding.node_rows import node_rows
-from gcnsl.sharding.process_group import any_says
-from gcnsl.sharding.row_shards import whole_shape
 from gcnsl.sparse import Matrix
-from gcnsl.training.checkpoint import Checkpoint
-from gcnsl.training.devices import seeded
-from gcnsl.training.history import Epoch, History
-from gcnsl.training.interruption import Interruption
-from gcnsl.training.objective import Objective
-from gcnsl.training.passes import differentiate, predict_logits
-from gcnsl.training.recorded_epoch import RecordedEpoch
-from gcnsl.training.settings import LARGE_GRAPH, TrainingSettings
-from gcnsl.training.state import RunState
-from gcnsl.training.time_budget import TimeBudget
+from gcnsl.training.cuda_graph import passes_of
+from gcnsl.training.environment import Interruption, seeded
+from gcnsl.training.epoch import Objective
+from gcnsl.training.history import Epoch, History, TimeBudget
+from gcnsl.training.settings import StageSettings
+from gcnsl.training.state import Checkpoint, RunState
 
 
 def train(
@@ -34,7 +25,7 @@ def train(
     *,
     train_mask: Tensor,
     val_mask: Tensor,
-    settings: TrainingSettings,
+    settings: StageSettings,
     seed: int,
     minutes: float | None = None,
     watch: Mapping[str, Tensor] | None = None,
@@ -46,10 +37,11 @@ def train(
     """Train a model with full-batch cross entropy; afterwards it has the weights of the best epoch.
 
     An epoch is a training step and an evaluation pass, which most epochs of large graphs leave out
-    (``settings.evaluate_every``). The run ends after ``settings.patience`` epochs without a better validation loss (or
-    metric), after ``settings.epochs``, when it has settled (``settings.tolerance``), or when its time is over, with the
-    model in evaluation mode. On a CPU, the same seed, weights, inputs and number of threads give the same bits. The
-    caller's random generators are not changed.
+    (``settings.evaluate_every``); for a model that is no network, it is a stage of
+    :class:`gcnsl.training.epoch.StagedModel`. The run ends after ``settings.patience`` epochs without a better
+    validation loss (or metric), after ``settings.epochs``, when it has settled (``settings.tolerance``), or when its
+    time is over, with the model in evaluation mode. On a CPU, the same seed, weights, inputs and number of threads give
+    the same bits. The caller's random generators are not changed.
 
     Args:
         model: The model with its initial weights; ``model(*inputs)`` returns the logits of all nodes (n × C). It may
@@ -60,27 +52,23 @@ def train(
         y: Class numbers (n), -1 if unknown.
         train_mask: The nodes to learn from, boolean (n), all labelled.
         val_mask: The nodes that decide which epoch is best, likewise.
-        settings: Hyper-parameters of training.
+        settings: Hyper-parameters of training; :class:`TrainingSettings` for gradient descent.
         seed: Seed of dropout.
         minutes: Begin no epoch that would end later than so many minutes from now; ``None`` for no limit. One epoch is
             always made, and the last one that is expected to fit is evaluated.
         watch: Further masks by name, whose accuracy is recorded but decides nothing.
         class_names: The names by which ``settings.class_weight`` calls the classes; by default their numbers.
         on_epoch: Called after each epoch.
-        checkpoint: Where to save the run. If the file exists, the run continues from it and gives the same bits. The
-            finished run is saved too; remove the file once the model is in a safe place.
+        checkpoint: Where to save the run of a network. If the file exists, the run continues from it and gives the same
+            bits. The finished run is saved too; remove the file once the model is in a safe place.
         record: Whether a GPU may repeat the epochs of a small graph without the host, which is several times as fast.
             The model must not read values from the device (``float(tensor)``, ``tensor.nonzero()``), and what Python
             decides in an epoch (shapes, counters, random numbers of the CPU) is decided once.
 
-    In several processes (:mod:`gcnsl.sharding`), all call this with the rows of their own nodes as inputs, and with the
-    same labels and masks of all nodes. They take the same decisions; the first one reads and writes the checkpoint.
-
     Raises:
         TrainingDiverged: If a loss becomes NaN or infinite. The checkpoint is kept.
         Interrupted: On Ctrl-C or SIGTERM, after writing the checkpoint. Its ``so_far`` is the history, and the model
-            has the weights of the best epoch so far. A resumed run continues at the point of the interruption, even
-            in the midst of an epoch.
+            has the weights of the best epoch so far. A resumed run makes the interrupted epoch again.
         InputError: If a mask is invalid, or the checkpoint belongs to another run.
     """
     settings = settings.for_nodes(len(y))
@@ -94,25 +82,20 @@ def train(
         class_names=class_names,
         device=state.device,
     )
-    repeats = record and settings.evaluate_every == 1 and RecordedEpoch.suits(state, len(y))
-    repeated = RecordedEpoch(state, inputs, objective) if repeats else None
+    passes = passes_of(state, inputs, objective, settings, record=record)
     run = {} if checkpoint is None else _fingerprint(state, inputs, objective, settings, seed)
-    together = node_rows() is not None
-    with seeded(seed, state.device), Interruption(at_once=not together) as interruption:
+    with seeded(seed, state.device), Interruption() as interruption:
         if checkpoint is not None:
             checkpoint.restore(state, run)
         try:
-            while state.history.remaining(settings) > 0:
-                is_over, is_last = _is_over_or_last(budget, interruption)
-                if is_over:
-                    break
-                if repeated is not None and state.stepped is None:
-                    _repeated_epoch(state, repeated, settings, interruption)
-                else:
-                    evaluate = is_last or settings.evaluates(len(state.history) + 1)
-                    _epoch(state, inputs, objective, settings, interruption, evaluate=evaluate)
-                if budget.count_epoch() == 1 and len(y) > LARGE_GRAPH:
-                    gc.collect()  # where numba has compiled, it leaves cycles that hold the arrays of its callers
+            while state.history.remaining(settings) > 0 and budget.allows(1):
+                began, is_last = time.perf_counter(), not budget.allows(2)
+                if not passes.begin():
+                    return state.finish("complete")
+                with interruption.whole():
+                    values = passes.finish(evaluate=is_last or settings.evaluates(len(state.history) + 1))
+                    state.end_epoch(values, began)
+                budget.count_epoch()
                 if checkpoint is not None and len(state.history) % checkpoint.every == 0:
                     checkpoint.save(state, run)
                 if on_epoch is not None:
@@ -124,101 +107,20 @@ def train(
             interruption.ignore_further()
             state.undo_step()
             saved = checkpoint if checkpoint is not None and checkpoint.save(state, run) else None
-            so_far = _finish(state, "interrupted") if len(state.history) else None
+            so_far = state.finish("interrupted") if len(state.history) else None
             raise Interrupted(_how_to_continue(len(state.history), saved), so_far) from None
-    return _finish(state, state.history.why_ended(settings))
-
-
-def _is_over_or_last(budget: TimeBudget, interruption: Interruption) -> tuple[bool, bool]:
-    """Whether the time is over, and whether it will be after the next epoch, for one process and thus for all.
-
-    An interruption that was only noted is raised.
-    """
-    if node_rows() is None:
-        return budget.is_spent, budget.is_almost_spent
-    is_spent, is_almost_spent, is_interrupted = any_says(
-        budget.is_spent, budget.is_almost_spent, interruption.is_requested
-    )
-    if is_interrupted:
-        raise KeyboardInterrupt
-    return is_spent, is_almost_spent
-
-
-def _epoch(
-    state: RunState,
-    inputs: Sequence[Matrix],
-    objective: Objective,
-    settings: TrainingSettings,
-    interruption: Interruption,
-    *,
-    evaluate: bool,
-) -> None:
-    """Make a training step, unless an interrupted run has made it; evaluate it if so asked; update the state."""
-    began, history = time.perf_counter(), state.history
-    if state.stepped is None:
-        state.begin_step()
-        loss = differentiate(state, inputs, objective)
-        with interruption.whole():
-            state.finish_step(loss)
-            stepped = time.perf_counter()
-            history.seconds, began = history.seconds + stepped - began, stepped
-    assert state.stepped is not None
-    if evaluate:
-        logits = predict_logits(state.model, inputs)
-        values = objective.named(objective.on_device(state.stepped, logits), logits)
-    else:
-        values = history.last | {"train_loss": float(state.stepped)}
-    with interruption.whole():
-        _end_epoch(state, values, settings, began)
-
-
-def _repeated_epoch(
-    state: RunState, repeated: RecordedEpoch, settings: TrainingSettings, interruption: Interruption
-) -> None:
-    """The same on a GPU that has recorded an epoch. It can't be interrupted in between."""
-    began = time.perf_counter()
-    with interruption.whole():
-        _end_epoch(state, repeated.run(), settings, began)
-
-
-def _end_epoch(state: RunState, values: Mapping[str, float], settings: TrainingSettings, began: float) -> None:
-    """Add the values of an epoch to the history, and keep the weights if they are the best."""
-    history = state.history
-    _check_finite(values, len(history) + 1, state.optimizer.param_groups[0]["lr"])
-    state.stepped = None
-    if history.append(values, settings.monitor):
-        state.keep_best()
-    if state.scheduler is not None:
-        state.scheduler.step(values[f"val_{settings.monitor}"])
-    history.seconds += time.perf_counter() - began
-
-
-def _finish(state: RunState, why: str) -> History:
-    """Give the model its best weights, free the memory of its gradients, and say why the run has ended."""
-    state.model.load_state_dict(state.best)
-    state.model.eval().zero_grad()
-    state.history.stopped = why
-    return state.history
-
-
-def _check_finite(values: Mapping[str, float], number: int, lr: float) -> None:
-    for name in ("train_loss", "val_loss"):
-        if not math.isfinite(values[name]):
-            raise TrainingDiverged(
-                f"training diverged: {name} is {values[name]} in epoch {number} with lr {lr:g}; "
-                f"use a smaller lr, such as {lr / 10:g}, or scale the features down"
-            )
+    return state.finish(state.history.why_ended(settings))
 
 
 def _fingerprint(
-    state: RunState, inputs: Sequence[Matrix], objective: Objective, settings: TrainingSettings, seed: int
+    state: RunState, inputs: Sequence[Matrix], objective: Objective, settings: StageSettings, seed: int
 ) -> dict[str, Any]:
     """What must be equal for two runs to be the same, as far as it is known here."""
     return asdict(settings) | {
         "seed": seed,
         "device": state.device.type,
-        "weights": state.shapes(),
-        "inputs": [whole_shape(value) for value in inputs],
+        "weights": {name: list(value.shape) for name, value in state.best.items()},
+        "inputs": [list(value.shape) for value in inputs],
         "labels and masks": digest({**objective.masks, "y": objective.y})[:16],
     }
 

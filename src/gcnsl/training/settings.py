@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from gcnsl.options import Log, Options, option
-from gcnsl.training.class_weights import check_class_weight
+from gcnsl.checks import check_number
+from gcnsl.errors import ArgumentError
+from gcnsl.options import NONE, Log, Options, option
 from gcnsl.training.metrics import MetricName
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Monitor = Literal["loss", MetricName]
 Optimizer = Literal["adam", "sgd"]
@@ -18,6 +24,8 @@ LARGE_GRAPH = 1 << 15
 """In larger graphs validation nodes are so many that a short wait tells progress from noise; a long one takes hours."""
 LARGE_TOLERANCE, LARGE_INTERVAL = 0.01, 5
 """What ``tolerance`` and ``evaluate_every`` are there, unless they are given."""
+BALANCED = "balanced"
+_RULE = "must be none, balanced, or positive weights by class, such as yes=5,no=1"
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,14 @@ class StageSettings(Options):
     def __post_init__(self) -> None:
         object.__setattr__(self, "class_weight", check_class_weight(self.class_weight))
         super().__post_init__()
+
+    def for_nodes(self, number: int) -> StageSettings:
+        """The same settings with the values that they have in a graph of so many nodes."""
+        return self
+
+    def evaluates(self, epoch: int) -> bool:
+        """Whether the epoch of this number is evaluated."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -80,3 +96,56 @@ class TrainingSettings(StageSettings):
     def evaluates(self, epoch: int) -> bool:
         """Whether the epoch of this number is evaluated: the first one, every so many, and the last one."""
         return epoch in (1, self.epochs) or epoch % (self.evaluate_every or 1) == 0
+
+
+def check_class_weight(value: Any) -> str | None:
+    """The option in its one form, from ``None``, ``"balanced"``, a table ``{"yes": 5}`` or a text ``"yes=5,no=1"``."""
+    if value is None or (isinstance(value, str) and value in (NONE, BALANCED)):
+        return None if value == NONE else value
+    table = _read(value) if isinstance(value, str) else value
+    if not isinstance(table, Mapping) or not table:
+        raise ArgumentError("class_weight", value, _RULE)
+    try:
+        weights = {str(name): check_number("class_weight", weight, above=0) for name, weight in table.items()}
+    except ArgumentError as error:
+        raise ArgumentError("class_weight", value, _RULE) from error
+    return json.dumps(weights, sort_keys=True, ensure_ascii=False)
+
+
+def class_weights(option: str | None, y: Tensor, class_names: Sequence[Any]) -> Tensor | None:
+    """The weight of each class (C), or ``None`` if all weigh the same.
+
+    ``balanced`` weights a class by n / (C · its number of nodes), as in scikit-learn. Classes without a node, and those
+    that a table does not name, have the weight 1.
+
+    Args:
+        option: As :func:`check_class_weight` returns it.
+        y: Class numbers of the training nodes.
+        class_names: The names of the C classes.
+    """
+    import torch  # here, because the option is checked where it must not take time
+
+    if option is None:
+        return None
+    names, weights = [str(name) for name in class_names], torch.ones(len(class_names))
+    if option == BALANCED:
+        counts = torch.bincount(y.cpu(), minlength=len(names))
+        present = counts > 0
+        weights[present] = len(y) / (int(present.sum()) * counts[present])
+        return weights
+    for name, weight in json.loads(option).items():
+        if name not in names:
+            raise ArgumentError("class_weight", option, f"names {name!r}; the classes are {', '.join(names)}")
+        weights[names.index(name)] = weight
+    return weights
+
+
+def _read(text: str) -> Any:
+    """A table as JSON or as ``yes=5,no=1``; nothing if it is neither."""
+    try:
+        if text.lstrip().startswith("{"):
+            return json.loads(text)
+        pairs = [part.rpartition("=") for part in text.split(",")]
+        return {name.strip(): float(weight) for name, _, weight in pairs} if all(sign for _, sign, _ in pairs) else None
+    except ValueError:
+        return None

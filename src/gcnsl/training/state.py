@@ -1,46 +1,62 @@
-"""The state of a run: everything that changes from one epoch to the next, and that it needs to continue."""
+"""The state of a run, and its checkpoint: one safetensors file, without pickles, to continue after a kill or Ctrl-C."""
 
+import json
+import math
+import os
+import time
+import warnings
 from collections import defaultdict
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar
 
+import safetensors.torch
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from gcnsl.sharding.node_weights import all_columns, is_split, own_columns, split_names, whole_weight_shape
+from gcnsl.checks import LARGEST, check_whole
+from gcnsl.errors import InputError, TrainingDiverged, WriteError
+from gcnsl.files import digest, parse_tensors, remove_leftovers, replacing, save_tensors, unshared
 from gcnsl.training.history import History
 from gcnsl.training.metrics import METRICS
-from gcnsl.training.settings import TrainingSettings
+from gcnsl.training.settings import StageSettings, TrainingSettings
 
+KIND = "gcnsl-checkpoint-2"
 OPTIMIZERS: dict[str, type[Optimizer]] = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
 
 
 class RunState:
-    """Weights, best weights, optimizer, learning rate, history, and the states of torch's generators.
+    """All that changes from one epoch to the next: weights, best weights, optimizer, history, torch's generators.
 
-    An epoch is a training step and an evaluation pass. Between any two epochs the state can be saved. Inside of one it
-    can be saved too: after the step, with its loss in ``stepped``, and before that once the step is undone.
+    It can be saved between any two epochs.
 
     Args:
         model: The model with its initial weights. If it has a method ``parameter_groups(weight_decay)``, the optimizer
             gets the returned groups; otherwise weight decay applies to all parameters.
-        settings: Hyper-parameters of training.
+        settings: Hyper-parameters of training; without those of an optimizer, there is none.
     """
 
-    def __init__(self, model: nn.Module, settings: TrainingSettings) -> None:
-        self.model = model
-        self.device = next(model.parameters()).device
+    def __init__(self, model: nn.Module, settings: StageSettings) -> None:
+        self.model, self.monitor = model, settings.monitor
+        self.device = next(chain(model.parameters(), model.buffers())).device
         self.history = History()
-        self.stepped: Tensor | None = None
-        """The loss of a training step whose evaluation pass is still to come."""
-        self._before_step: dict[str, dict[str, Tensor]] | None = None
         self.best = {name: value.detach().clone() for name, value in model.state_dict().items()}
-        groups = getattr(model, "parameter_groups", None)
+        self.optimizer: Any = None
+        self.scheduler: ReduceLROnPlateau | None = None
+        self._before_step: tuple[dict[str, Tensor], dict[str, Tensor]] | None = None
+        if isinstance(settings, TrainingSettings):
+            self._add_optimizer(settings)
+
+    def _add_optimizer(self, settings: TrainingSettings) -> None:
+        groups = getattr(self.model, "parameter_groups", None)
         kind, decay = OPTIMIZERS[settings.optimizer], settings.weight_decay
-        parameters = model.parameters() if groups is None else groups(decay)
+        parameters = self.model.parameters() if groups is None else groups(decay)
         self.optimizer = kind(parameters, lr=settings.lr, weight_decay=decay, fused=True)  # type: ignore[call-arg]
-        self.scheduler = None
         if settings.plateau_factor is not None:
             self.scheduler = ReduceLROnPlateau(
                 self.optimizer,
@@ -56,46 +72,58 @@ class RunState:
         A GPU is not waited for: the state of its generator is a seed and an offset that the host keeps, and buffers are
         copied on the device.
         """
-        buffers = {name: value.clone() for name, value in self.model.named_buffers()}
-        self._before_step = {"generator": self._generators(), "buffers": buffers}
-
-    def finish_step(self, loss: Tensor) -> None:
-        """Change the weights by their gradients."""
-        self.optimizer.step()
-        self.stepped, self._before_step = loss, None
+        self._before_step = self._generators(), {name: value.clone() for name, value in self.model.named_buffers()}
 
     def undo_step(self) -> None:
-        """Undo what a training step has changed, if one has begun and is not finished."""
+        """Go back to the end of the last epoch, if a training step has begun since, and has not changed the weights."""
         if self._before_step is not None:
-            self._set_generators(self._before_step["generator"])
+            generators, buffers = self._before_step
+            self._set_generators(generators)
             for name, value in self.model.named_buffers():
-                value.copy_(self._before_step["buffers"][name])
+                value.copy_(buffers[name])
             self._before_step = None
+
+    def end_epoch(self, values: Mapping[str, float], began: float) -> None:
+        """Add the values of an epoch to the history, and keep the weights if they are the best.
+
+        Args:
+            values: The losses and metrics by name.
+            began: The value of ``time.perf_counter`` when the epoch began.
+
+        Raises:
+            TrainingDiverged: If a loss of gradient descent is NaN or infinite.
+        """
+        if self.optimizer is not None:
+            self._check_finite(values)
+        if self.history.append(values, self.monitor):
+            self.keep_best()
+        if self.scheduler is not None:
+            self.scheduler.step(values[f"val_{self.monitor}"])
+        self._before_step = None
+        self.history.seconds += time.perf_counter() - began
 
     def keep_best(self) -> None:
         """Remember the current weights as the best so far."""
         for name, value in self.model.state_dict().items():
-            self.best[name].copy_(value)
+            if value.shape == self.best[name].shape:
+                self.best[name].copy_(value)
+            else:
+                self.best[name] = value.clone()
+
+    def finish(self, why: str) -> History:
+        """Give the model its best weights, free the memory of its gradients, and say why the run has ended."""
+        self.model.load_state_dict(self.best)
+        self.model.eval().zero_grad()
+        self.history.stopped = why
+        return self.history
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors of the state by name. Of several processes, all have to call this, and get the same."""
+        """The tensors of the state by name."""
         parts: dict[str, dict[str, Tensor]] = {"model": self.model.state_dict(), "best": self.best}
         for number, values in self.optimizer.state_dict()["state"].items():
             parts[f"optimizer.{number}"] = values
         parts["generator"] = self._generators()
-        if self.stepped is not None:
-            parts["stepped"] = {"loss": self.stepped}
-        tensors = {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
-        return {key: all_columns(value) if self._is_split(key) else value for key, value in tensors.items()}
-
-    def own_part(self, key: str, value: Tensor) -> Tensor:
-        """What this process has of a tensor that :meth:`tensors` returned."""
-        return own_columns(value) if self._is_split(key) else value
-
-    def shapes(self) -> dict[str, list[int]]:
-        """The shapes of all weights; of those that several processes divide among them, the whole shape."""
-        split = split_names(self.model)
-        return {n: whole_weight_shape(w) if n in split else list(w.shape) for n, w in self.best.items()}
+        return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
 
     def plain(self) -> dict[str, Any]:
         """The rest of the state, for JSON."""
@@ -106,7 +134,7 @@ class RunState:
         }
 
     def restore(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
-        """Restore the state from this process's part of what :meth:`tensors` returned, and from :meth:`plain`."""
+        """Restore the state from what :meth:`tensors` and :meth:`plain` returned."""
         parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
         for key, value in tensors.items():
             part, name = key.split(".", 1)
@@ -124,19 +152,16 @@ class RunState:
         if self.scheduler is not None:
             self.scheduler.load_state_dict(plain["scheduler"])
         self.history = History.from_dict(plain["history"])
-        self.stepped = parts["stepped"]["loss"].to(self.device) if "stepped" in parts else None
         self._set_generators(parts["generator"])
 
-    def _is_split(self, key: str) -> bool:
-        """Whether a tensor has a column for every node, of which this process has its own."""
-        split, (part, name) = split_names(self.model), key.split(".", 1)
-        if not split or part in ("generator", "stepped"):
-            return False
-        if part != "optimizer":
-            return name in split
-        number, slot = name.split(".")
-        weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
-        return slot != "step" and is_split(weights[int(number)])
+    def _check_finite(self, values: Mapping[str, float]) -> None:
+        for name in ("train_loss", "val_loss"):
+            if not math.isfinite(values[name]):
+                lr = self.optimizer.param_groups[0]["lr"]
+                raise TrainingDiverged(
+                    f"training diverged: {name} is {values[name]} in epoch {len(self.history) + 1} with lr {lr:g}; "
+                    f"use a smaller lr, such as {lr / 10:g}, or scale the features down"
+                )
 
     def _generators(self) -> dict[str, Tensor]:
         states = {"cpu": torch.get_rng_state()}
@@ -148,3 +173,121 @@ class RunState:
         torch.set_rng_state(states["cpu"])
         if self.device.type == "cuda":
             torch.cuda.set_rng_state(states["cuda"], self.device)
+
+
+class CheckpointWarning(UserWarning):
+    """A run could not be saved. It goes on, but would begin anew, or where it was last saved, if it were killed."""
+
+
+@dataclass
+class Checkpoint:
+    """Where and how often to save a run.
+
+    :func:`gcnsl.training.train` writes the file regularly, on Ctrl-C and at the end, and continues from it if there is
+    one. It never removes it: do so when the trained model is saved. It refuses the file of another run: settings, seed,
+    device, labels, masks and all shapes must be the same.
+
+    Args:
+        path: The file; each run needs its own.
+        every: Number of epochs between two writes.
+        identity: What else must be the same, by name, as values for JSON; for example hyper-parameters that change no
+            shape, or a checksum of the data.
+    """
+
+    path: str | os.PathLike[str]
+    every: int = 50
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    keeps_finished: ClassVar[bool] = True
+    """Whether a run is saved that has ended, so that a model that could not be saved need not be trained again."""
+
+    def __post_init__(self) -> None:
+        check_whole("every", self.every, least=1, why="it is a number of epochs")
+
+    def save(self, state: RunState, run: Mapping[str, Any]) -> bool:
+        """Write the state of the run that ``run`` describes, and return whether it could be written.
+
+        If not, for example because the disk is full, there is a :class:`CheckpointWarning`: what was learnt so far is
+        worth more than the file, and the next write may succeed.
+        """
+        tensors = state.tensors()
+        metadata = {"kind": KIND, "run": _json({**run, **self.identity}), "plain": _json(state.plain())}
+        metadata["sha256"] = digest(tensors, metadata)
+        try:
+            self._write(tensors, metadata)
+        except WriteError as error:
+            warnings.warn(f"the run is not saved: {error}", CheckpointWarning, stacklevel=3)
+            return False
+        return True
+
+    def restore(self, state: RunState, run: Mapping[str, Any]) -> None:
+        """Restore the saved state; if there is no file, do nothing.
+
+        Raises:
+            InputError: If the file is damaged, is not a checkpoint, or belongs to another run.
+        """
+        if not self._exists():
+            return
+        try:
+            tensors, metadata = self._read()
+        except SafetensorError as error:
+            raise self._refusal(f"can't be read ({error})") from error
+        if metadata.get("kind") != KIND:
+            raise self._refusal("is not a checkpoint that this version can continue")
+        if metadata.pop("sha256", None) != digest(tensors, metadata):
+            raise self._refusal("is damaged: its content is not what was written")
+        saved, here = json.loads(metadata["run"]), json.loads(_json({**run, **self.identity}))
+        for name in sorted({*saved, *here}):
+            there, wanted = saved.get(name), here.get(name)
+            if there != wanted:
+                raise self._refusal(f"belongs to another run: {name} is {there!r} there and {wanted!r} here")
+        state.restore(tensors, json.loads(metadata["plain"]))
+
+    def refuse_existing(self) -> None:
+        """Raise an InputError if the file exists: a method that can't be continued has none, so it is another's."""
+        if self._exists():
+            raise self._refusal("belongs to a run of another method")
+
+    def remove(self) -> None:
+        """Delete the file, if there is one, and what killed processes have left of it."""
+        Path(self.path).unlink(missing_ok=True)
+        remove_leftovers(Path(self.path))
+
+    def _exists(self) -> bool:
+        return Path(self.path).exists()
+
+    def _write(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        with replacing(Path(self.path)) as temporary:
+            save_tensors(temporary, tensors, metadata)
+
+    def _read(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+        if not Path(self.path).is_file():
+            raise self._refusal("is not a file")
+        with safe_open(self.path, framework="pt") as file:
+            return {name: file.get_tensor(name).clone() for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+
+    def _refusal(self, why: str) -> InputError:
+        return InputError(f"checkpoint {self.path} {why}; delete it to start again, or give another path")
+
+
+@dataclass
+class CutRun(Checkpoint):
+    """The state in memory of a run whose time was over before it has ended; ``content`` is that of a file."""
+
+    path: str | os.PathLike[str] = "in memory"
+    every: int = LARGEST
+    content: bytes | None = None
+    keeps_finished: ClassVar[bool] = False
+
+    def _exists(self) -> bool:
+        return self.content is not None
+
+    def _write(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        self.content = safetensors.torch.save(unshared(tensors), dict(metadata))
+
+    def _read(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+        assert self.content is not None
+        return parse_tensors(self.content)
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, default=lambda number: number.item())  # NumPy's numbers

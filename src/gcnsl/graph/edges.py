@@ -1,0 +1,151 @@
+"""The edges of a graph: simple and undirected, and beside them the directions and weights that were given.
+
+Raw edge lists repeat entries, list some edges in one direction and others in both, and contain loops. ``edge_index`` is
+made uniform by one rule:
+
+* an entry (u, v) stands for the undirected edge {u, v}, which is stored in both directions;
+* an edge that is listed several times is stored once;
+* a loop (u, u) is kept and stored once: the paper's homophily counts loops, and models that want none remove them;
+* edges are sorted by source, then target.
+
+An :class:`EdgeReport` counts what was changed. Where the caller asks for directions or weights, they are kept as well.
+The entry (u, v) is then an arc from u to v. Let W_uv be the sum of the weights of all entries (u, v), so that repeated
+entries of one direction add up:
+
+* ``arc_index`` (2 × E') lists the nonzero entries of W, sorted by source, then target, and ``arc_weight`` (E') their
+  values;
+* ``edge_weight`` (E) has the values of max(W, Wᵀ) in the order of ``edge_index``: an undirected edge weighs as much as
+  the heavier of its two directions, so that a list with both directions of every edge does not count them twice.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gcnsl.checks import LARGEST_FLOAT, as_array
+from gcnsl.errors import InputError
+
+EDGE_FACTS = {
+    "edge_weight": frozenset({"weights"}),
+    "arc_index": frozenset({"directions"}),
+    "arc_weight": frozenset({"weights", "directions"}),
+}
+"""What the attributes of a graph tell of its edges besides ``edge_index``; a method may use some of it."""
+
+WEIGHT_RULE = "weights must be finite in float32 and > 0; change it, drop the edge, or load the graph without weights"
+
+
+class EdgeReport(NamedTuple):
+    """Counts of the raw edge list."""
+
+    rows: int
+    """Entries."""
+    repeated: int
+    """Entries that repeat an earlier one in the same direction."""
+    loops: int
+    """Distinct loops (u, u)."""
+    one_way: int
+    """Distinct edges {u, v}, u ≠ v, that are listed in one direction only."""
+    edges: int
+    """Distinct undirected edges {u, v}, including loops."""
+
+
+def check_edges(edge_index: Any, num_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Check a 2 × E edge list and return its sources and targets (E each), all in [0, num_nodes)."""
+    ends = as_array(edge_index, "edge_index")
+    if ends.size == 0:
+        ends = np.empty((2, 0), dtype=np.int64)
+    if ends.ndim != 2 or ends.shape[0] != 2:
+        hint = "; transpose it" if ends.ndim == 2 and ends.shape[1] == 2 else ""
+        raise InputError(f"edge_index has shape {ends.shape}: give 2 rows, sources and targets{hint}")
+    if ends.dtype.kind not in "iu":
+        raise InputError(f"edge_index has dtype {ends.dtype}: give integer node numbers from 0 to {num_nodes - 1}")
+    if ends.size and (ends.min() < 0 or ends.max() >= num_nodes):
+        side, column = (int(i) for i in np.argwhere((ends < 0) | (ends >= num_nodes))[0])
+        raise InputError(
+            f"edge_index[{side}, {column}] is {ends[side, column]}, but there are {num_nodes} nodes, numbered from 0 "
+            f"to {num_nodes - 1}; drop the edge or add the node"
+        )
+    return ends[0].astype(np.int32, copy=False), ends[1].astype(np.int32, copy=False)
+
+
+def simple_undirected(
+    source: NDArray[np.int32], target: NDArray[np.int32], num_nodes: int
+) -> tuple[NDArray[np.int64], EdgeReport]:
+    """Return the ``edge_index`` (2 × E, both directions of each edge, sorted) of an edge list, and the report."""
+    bits = max(1, int(num_nodes - 1).bit_length())
+    keys = np.empty(2 * len(source), dtype=np.int64)  # from, to, and whether reversed, in the bits of one number
+    for way, (start, end) in enumerate(((source, target), (target, source))):
+        part = keys[way * len(source) :][: len(source)]
+        part[:] = start
+        for shift, bits_below in ((bits, end), (1, way)):
+            part <<= shift
+            part |= bits_below
+    keys.sort()
+    is_new = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+    directed = int(np.count_nonzero(is_new & (keys & 1 == 0)))
+    keys >>= 1
+    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+    keys = keys[is_new]
+    edge_index = np.empty((2, len(keys)), dtype=np.int64)
+    np.right_shift(keys, bits, out=edge_index[0])
+    np.bitwise_and(keys, (1 << bits) - 1, out=edge_index[1])
+    loops = int(np.count_nonzero(edge_index[0] == edge_index[1]))
+    edges = (len(keys) + loops) // 2
+    one_way = 2 * (edges - loops) - (directed - loops)
+    return edge_index, EdgeReport(len(source), len(source) - directed, loops, one_way, edges)
+
+
+def edge_parts(graph: Data) -> dict[str, Tensor]:
+    """Return what a graph knows of its edges, by name: ``edge_index``, and arcs and weights where it has them."""
+    return {name: graph[name] for name in ("edge_index", *EDGE_FACTS) if name in graph}
+
+
+def arcs_and_weights(
+    source: NDArray[np.int32], target: NDArray[np.int32], num_nodes: int, *, directed: bool, weight: Any = None
+) -> dict[str, Tensor]:
+    """Return ``arc_index`` if the graph is directed, and ``edge_weight`` and ``arc_weight`` if it has weights.
+
+    ``weight`` has one number for each entry of the edge list (E or E × 1).
+    """
+    entries = np.ones(len(source), dtype=bool) if weight is None else check_weights(weight, len(source))
+    given = sp.coo_array((entries, (source, target)), shape=(num_nodes, num_nodes)).tocsr()
+    parts: dict[str, Any] = {}
+    if weight is not None:
+        if given.nnz and given.data.max() > LARGEST_FLOAT:
+            raise InputError("the weights of repeated edges add up to more than float32 can hold: use a larger unit")
+        parts["edge_weight"] = given.maximum(given.T.tocsr()).data.astype(np.float32)
+    if directed:
+        parts["arc_index"] = np.stack(given.nonzero()).astype(np.int64)
+        if weight is not None:
+            parts["arc_weight"] = given.data.astype(np.float32)
+    return {name: torch.from_numpy(values) for name, values in parts.items()}
+
+
+def check_weights(weight: Any, count: int) -> NDArray[np.float64]:
+    """Return the weights of an edge list with this number of entries (E), if all can be used."""
+    values = as_array(weight, "edge_weight")
+    if values.shape == (count, 1):
+        values = values[:, 0]
+    if values.shape != (count,) or values.dtype.kind not in "biuf":
+        raise InputError(
+            f"edge_weight has shape {values.shape} and dtype {values.dtype}: give a number for each of {count} edges"
+        )
+    bad = unusable_weights(values)
+    if bad.any():
+        place = int(bad.argmax())
+        raise InputError(f"edge_weight[{place}] is {values[place]}: {WEIGHT_RULE}")
+    return values.astype(np.float64, copy=False)
+
+
+def unusable_weights(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which weights (E) are not finite and positive in float32."""
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    return ~((single > 0) & (single <= LARGEST_FLOAT))

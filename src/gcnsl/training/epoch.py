@@ -1,0 +1,211 @@
+"""What an epoch computes: a training step, an evaluation, and losses and accuracies on the nodes of masks."""
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gcnsl.checks import UNLABELLED
+from gcnsl.errors import InputError
+from gcnsl.sparse import Matrix
+from gcnsl.training.metrics import METRICS
+from gcnsl.training.settings import LARGE_GRAPH, StageSettings, class_weights
+from gcnsl.training.state import RunState
+
+
+class Objective:
+    """Cross entropy and accuracy on the nodes of several masks.
+
+    The values of an epoch are read from the device as one vector, so that a GPU is waited for once per epoch, and once
+    more for the probabilities if another metric than accuracy chooses the best epoch.
+
+    Args:
+        y: Class numbers (n), -1 if unknown.
+        train_mask: The nodes to learn from, boolean (n), all labelled.
+        val_mask: The nodes that decide which epoch is best, likewise.
+        watch: Further masks by name.
+        settings: They name the weights of the classes, and what chooses the best epoch.
+        class_names: The names of the classes; ``None`` if they are called by their numbers.
+        device: The device of the logits.
+    """
+
+    def __init__(
+        self,
+        y: Tensor,
+        *,
+        train_mask: Tensor,
+        val_mask: Tensor,
+        watch: Mapping[str, Tensor],
+        settings: StageSettings,
+        class_names: Sequence[Any] | None,
+        device: torch.device,
+    ) -> None:
+        self.y = y.to(device)
+        self.masks = {"train": train_mask.to(device), "val": val_mask.to(device)}
+        for name, mask in watch.items():
+            if name in self.masks:
+                raise InputError(f"watch has a mask named {name!r}, which is the name of another mask: rename it")
+            self.masks[name] = mask.to(device)
+        for name, mask in self.masks.items():
+            _check_mask(f"{name}_mask", mask, self.y)
+        self._num_classes = int(y.max()) + 1
+        self._sizes = [int(mask.sum()) for mask in self.masks.values()]
+        self.nodes = {name: self.masks[name].nonzero().flatten() for name in ("train", "val")}
+        self._labels = {name: self.y[nodes] for name, nodes in self.nodes.items()}
+        self._val_labels = self._labels["val"].cpu().numpy()
+        self._members = torch.stack(list(self.masks.values())).to(torch.get_default_dtype())
+        names = [str(c) for c in range(self._num_classes)] if class_names is None else class_names
+        weights = class_weights(settings.class_weight, self._labels["train"], names)
+        self.weights = None if weights is None else weights.to(device)
+        self._metric = settings.monitor if settings.monitor not in ("loss", "accuracy") else None
+
+    def loss(self, logits: Tensor, mask: str) -> Tensor:
+        """Mean cross entropy, weighted by class, on the nodes of the mask ``"train"`` or ``"val"``."""
+        if logits.shape[0] != len(self.y) or logits.shape[1] < self._num_classes:
+            raise InputError(
+                f"the model returns logits of shape {tuple(logits.shape)}, but y has {len(self.y)} nodes and labels "
+                f"up to {self._num_classes - 1}: build the model for this graph"
+            )
+        weights = self.weights
+        if weights is not None:  # a model may know of classes that no node here has
+            weights = functional.pad(weights, (0, logits.shape[1] - len(weights)), value=1.0)
+        return functional.cross_entropy(logits[self.nodes[mask]], self._labels[mask], weights)
+
+    def on_device(self, train_loss: Tensor, logits: Tensor) -> Tensor:
+        """The values of an epoch as one vector on the device: two losses, and the correct nodes of each mask.
+
+        Args:
+            train_loss: Loss of the training step.
+            logits: Logits of the evaluation pass (n × C).
+        """
+        right = (logits.softmax(dim=1).argmax(dim=1) == self.y).to(self._members.dtype)
+        losses = torch.stack([train_loss, self.loss(logits, "val")]).to(self._members.dtype)
+        return torch.cat([losses, self._members @ right])
+
+    def named(self, values: Tensor, logits: Tensor) -> dict[str, float]:
+        """The values of an epoch by name, from the vector of :meth:`on_device` and the same logits."""
+        train, val, *hits = values.tolist()
+        shares = zip(self.masks, hits, self._sizes, strict=True)
+        named = {"train_loss": train, "val_loss": val} | {f"{name}_accuracy": hit / size for name, hit, size in shares}
+        if self._metric is not None:
+            probabilities = logits[self.nodes["val"]].softmax(dim=1).cpu().numpy()
+            named[f"val_{self._metric}"] = METRICS[self._metric](probabilities, self._val_labels)
+        return named
+
+
+class Passes:
+    """The two passes of each epoch: a training step, and an evaluation, which not every epoch has.
+
+    Args:
+        state: The run: its model, optimizer and history.
+        inputs: What the model reads.
+        objective: What is measured.
+    """
+
+    def __init__(self, state: RunState, inputs: Sequence[Matrix], objective: Objective) -> None:
+        self.state, self.inputs, self.objective = state, inputs, objective
+        self._is_first = True
+        self._loss: Tensor
+
+    def begin(self) -> bool:
+        """Compute the gradients; return whether there is an epoch, which an interruption can still undo."""
+        self.state.begin_step()
+        self._loss = self._differentiate()
+        return True
+
+    def finish(self, *, evaluate: bool) -> dict[str, float]:
+        """Change the weights by their gradients and, if so asked, evaluate them; return the values of the epoch."""
+        self.state.optimizer.step()
+        if evaluate:
+            logits = predict_logits(self.state.model, self.inputs)
+            values = self.objective.named(self.objective.on_device(self._loss, logits), logits)
+        else:
+            values = self.state.history.last | {"train_loss": float(self._loss)}
+        if self._is_first and len(self.objective.y) > LARGE_GRAPH:
+            gc.collect()  # where numba has compiled, it leaves cycles that hold the arrays of its callers
+        self._is_first = False
+        return values
+
+    def _differentiate(self) -> Tensor:
+        """Compute the gradients; return the cross entropy of the training nodes.
+
+        The gradients of what the model itself adds to the loss are computed after those of the cross entropy, when the
+        memory of the forward pass is free again.
+        """
+        model, objective = self.state.model, self.objective
+        self.state.optimizer.zero_grad()
+        loss = objective.loss(model.train()(*self.inputs), "train")
+        loss.backward()  # type: ignore[no-untyped-call]
+        term = getattr(model, "extra_loss", None)
+        if term is not None:
+            extra: Tensor = term(*self.inputs, y=objective.y, nodes=objective.nodes["train"])
+            if extra.requires_grad:
+                extra.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+
+class StagedModel(Protocol):
+    """A ``torch.nn.Module`` that is fitted in one or more stages, and can predict after each of them.
+
+    All it learns is in its ``state_dict``.
+    """
+
+    def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
+        """Fit the model, and yield after each stage.
+
+        Args:
+            inputs: What the model reads, on its device.
+            y: Class numbers of the training nodes, -1 for all others (n).
+            weight: What each training node weighs (n).
+        """
+        ...
+
+
+class StagePasses(Passes):
+    """A stage of a :class:`StagedModel` and an evaluation. The model sees the labels of training nodes only."""
+
+    def __init__(self, state: RunState, inputs: Sequence[Matrix], objective: Objective) -> None:
+        super().__init__(state, inputs, objective)
+        y, train = objective.y, objective.masks["train"]
+        weight = torch.ones_like(y, dtype=torch.get_default_dtype())
+        if objective.weights is not None:
+            weight[train] = objective.weights[y[train]]
+        model: Any = state.model.eval()
+        self._stages: Iterator[None] = model.stages(inputs, torch.where(train, y, UNLABELLED), weight)
+
+    def begin(self) -> bool:
+        """Fit the next stage; return whether there is one."""
+        for _ in self._stages:
+            return True
+        return False
+
+    def finish(self, *, evaluate: bool = True) -> dict[str, float]:
+        """Evaluate the stage; return the values of the epoch."""
+        logits = predict_logits(self.state.model, self.inputs)
+        return self.objective.named(self.objective.on_device(self.objective.loss(logits, "train"), logits), logits)
+
+
+@torch.no_grad()
+def predict_logits(model: nn.Module, inputs: Sequence[Matrix], **options: Any) -> Tensor:
+    """The logits ``model(*inputs, **options)`` of all nodes (n × C), without dropout and gradients, on its device."""
+    was_training = model.training
+    model.eval()
+    logits: Tensor = model(*inputs, **options)
+    model.train(was_training)
+    return logits
+
+
+def _check_mask(name: str, mask: Tensor, y: Tensor) -> None:
+    if mask.shape != y.shape or mask.dtype != torch.bool:
+        raise InputError(
+            f"{name} has shape {tuple(mask.shape)} and dtype {mask.dtype}: give one boolean per node ({len(y)}); if it "
+            "has one column per run, give a single column, mask[:, run]"
+        )
+    if not mask.any():
+        raise InputError(f"{name} selects no node: select at least one labelled node")
+    unlabelled = (mask & (y == UNLABELLED)).nonzero()
+    if len(unlabelled):
+        raise InputError(f"{name}[{int(unlabelled[0])}] selects a node without a label (y is -1): unset it")

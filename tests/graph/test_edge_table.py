@@ -1,0 +1,134 @@
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcnsl import InputError, from_tables
+from gcnsl.graph import GraphWarning
+
+from .cases import GOOD_NODES
+
+small_ids = st.lists(st.sampled_from([0, 1, 2, 5, -7, 10**12]), min_size=1, max_size=6)
+
+
+@given(small_ids, small_ids, small_ids)
+def test_small_integer_tables_load_exactly_when_they_should(ids, source, target) -> None:
+    size = min(len(source), len(target))
+    nodes = pd.DataFrame({"id": ids, "f": np.arange(len(ids))})
+    edges = pd.DataFrame({"source": source[:size], "target": target[:size]})
+    good = len(set(ids)) == len(ids) and set(source[:size]) | set(target[:size]) <= set(ids)
+    if good:
+        data = from_tables(nodes, edges)
+        number = {node: i for i, node in enumerate(ids)}
+        expected = {(number[u], number[v]) for u, v in zip(source, target, strict=False)}
+        assert set(map(tuple, data.edge_index.T.tolist())) == expected | {(v, u) for u, v in expected}
+    else:
+        with pytest.raises(InputError):
+            from_tables(nodes, edges)
+
+
+def test_strings_in_several_chunks() -> None:
+    nodes = pa.table({"id": pa.chunked_array([["a"], ["b", "c"]]), "f": [1.0, 2.0, 3.0]})
+    edges = pa.table({"source": pa.chunked_array([["a", "b"], ["c"]]), "target": ["c", "a", "c"]})
+    assert from_tables(nodes, edges).edge_index.tolist() == [[0, 0, 1, 2, 2], [1, 2, 0, 0, 2]]
+    with pytest.raises(InputError, match="edges, row 2, column 'target' is 'd', which is not an id in nodes"):
+        from_tables(nodes, pa.table({"source": ["a", "b"], "target": ["c", "d"]}))
+    with pytest.raises(InputError, match="nodes, row 2, column 'id' has a NUL character: remove it"):
+        from_tables(pa.table({"id": ["a", "a\0"], "f": [1.0, 2.0]}), edges)
+    with pytest.raises(InputError, match="nodes, row 3: an earlier row has the id 'a' too"):
+        from_tables(pa.table({"id": ["a", "b", "a"], "f": [1.0, 2.0, 3.0]}), edges)
+
+
+TABLE = "source,target,weight,strength,kind,since\n1,2,2,0.5,a,2001\n2,1,3,4,b,2002\n"
+
+
+@pytest.fixture
+def graph(write):
+    """Read a graph of two nodes with this table of edges."""
+    nodes = write("n.csv", GOOD_NODES)
+    return lambda edges, **options: from_tables(nodes, write("e.csv", edges), **options)
+
+
+@pytest.mark.parametrize(
+    ("named", "weights"), [({}, [3, 3]), ({"weight": "strength"}, [4, 4]), ({"weight": False}, None)]
+)
+def test_the_column_is_the_named_one_or_weight_or_none(graph, named, weights) -> None:
+    data = graph(TABLE, **named)
+    assert (None if data.edge_weight is None else data.edge_weight.tolist()) == weights
+    assert "arc_index" not in data
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.float16(), pa.float64(), pa.decimal128(21, 2)])
+def test_numbers_of_any_type(kind) -> None:
+    nodes = pd.DataFrame({"id": [1, 2], "f": [0, 1]})
+    edges = pa.table({"source": [1], "target": [2], "weight": pa.array([3]).cast(kind)})
+    assert from_tables(nodes, edges).edge_weight.tolist() == [3, 3]
+
+
+def test_columns_that_are_not_used_are_noted(graph) -> None:
+    (note,) = graph(TABLE).notes
+    assert note.endswith("e.csv that are not used: strength, kind, since")
+    assert graph("source,target,weight\n1,2,1\n").notes == []
+    many = graph("source,target," + ",".join("abcdefgh") + "\n1,2" + 8 * ",0" + "\n")
+    assert many.notes[0].endswith("not used: a, b, c, d, e and 3 more")
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        ("7 much", "row 2, column 'weight' is 'much', which is not a number"),
+        (" ", "column 'weight' is empty"),
+        ("true false", "row 1, column 'weight' is 'True'"),
+        (" 2020-02-03", "row 2, column 'weight' is '2020-02-03"),
+    ],
+)
+def test_a_column_weight_without_numbers_is_left_out_with_a_warning(graph, cells, found) -> None:
+    edges = "source,target,weight\n" + "".join(f"1,2,{cell}\n" for cell in cells.split(" "))
+    with pytest.warns(GraphWarning, match=rf"the edges have no weights, because .*e\.csv, {found}"):
+        data = graph(edges)
+    assert "edge_weight" not in data
+    assert "edge_weight" not in graph(edges, weight=False)
+
+
+def test_digits_that_are_stored_as_text_are_not_weights() -> None:
+    nodes = pd.DataFrame({"id": [1, 2], "f": [0, 1]})
+    edges = pd.DataFrame({"source": [1], "target": [2], "weight": ["3"]})
+    with pytest.raises(InputError, match="edges, row 1, column 'weight' is '3', which is not a number: weights must"):
+        from_tables(nodes, edges, weight="weight")
+
+
+def test_a_column_weight_may_hold_the_ends(graph) -> None:
+    assert "edge_weight" not in graph("weight,target\n1,2\n", source="weight")
+
+
+@pytest.mark.parametrize(
+    ("edges", "weight", "message"),
+    [
+        ("1,2,1\n2,1,0", None, r"e\.csv, row 2, column 'weight' is 0: weights must be finite .* > 0; change it, drop"),
+        ("1,2,-0.5\n2,1,1", None, r"e\.csv, row 1, column 'weight' is -0\.5"),
+        ("1,2,inf", None, r"e\.csv, row 1, column 'weight' is inf"),
+        ("1,2,1\n2,1,", "weight", r"e\.csv, row 2, column 'weight' is empty: weights must be"),
+        ("1,2,1\n1,2,much", "weight", r"e\.csv, row 2, column 'weight' is 'much', which is not a number: weights must"),
+        ("1,2,1", "strength", r"weight\('strength'\) is not a column of .*e\.csv, which has source, target, weight"),
+        ("1,2,1", "target", r"weight\('target'\) is the column of .*e\.csv with an end of the edges: name another"),
+    ],
+)
+def test_bad_weights_are_named(graph, edges, weight, message) -> None:
+    with pytest.raises(InputError, match=message):
+        graph(f"source,target,weight\n{edges}\n", weight=weight)
+
+
+def test_a_table_without_edges_may_have_a_column_of_weights(tmp_path) -> None:
+    (tmp_path / "e.csv").write_text("source,target,amount\n")
+    data = from_tables(pd.DataFrame({"id": [1, 2], "f": [0, 1]}), tmp_path / "e.csv", weight="amount")
+    assert data.edge_index.shape == (2, 0)
+    assert data.edge_weight.shape == (0,)
+
+
+def test_ids_of_different_types_meet_as_text() -> None:
+    nodes = pd.DataFrame({"id": ["1", "2", "x"], "f": [1, 2, 3]})
+    assert from_tables(nodes, pd.DataFrame({"source": [1], "target": [2]})).edge_index.tolist() == [[0, 1], [1, 0]]
+    floats = pd.DataFrame({"source": [1.0], "target": [2.0]})
+    assert from_tables(nodes, floats).edge_index.tolist() == [[0, 1], [1, 0]]

@@ -1,0 +1,92 @@
+import copy
+import pickle
+
+import pytest
+import torch
+
+from gcnsl.reconnection import PairMemory, numba_backend, reconnect
+
+from .cases import assert_close, make_case
+
+CASE = make_case(300, None, 8, 5, "few", seed=2)
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """Count the searches."""
+    seen = []
+    original = numba_backend.Search.of
+
+    def counted(*arguments, **options):
+        seen.append(arguments)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(numba_backend.Search, "of", counted)
+    return seen
+
+
+def test_the_same_z_is_searched_once_and_gives_the_same(searches) -> None:
+    memory = PairMemory()
+    results = []
+    for _ in range(3):
+        z, h = CASE.leaves()
+        out = reconnect(z, h, CASE.epsilon, backend="numba", memory=memory)
+        results.append([out.detach(), *torch.autograd.grad((out * CASE.upstream()).sum(), (z, h))])
+    assert len(searches) == 1
+    for result in results:
+        assert_close(result, CASE.expected())
+        for value, first in zip(result, results[0], strict=True):
+            assert value.equal(first)
+
+
+def test_another_z_or_threshold_is_searched_anew(searches) -> None:
+    memory = PairMemory()
+    z, h = (leaf.detach() for leaf in CASE.leaves())
+    turned = torch.nn.functional.normalize(z + 0.01)
+    for rows, epsilon in ((z, 0.9), (turned, 0.9), (turned, 0.8), (z, 0.8)):
+        remembered = reconnect(rows, h, epsilon, backend="numba", memory=memory)
+        assert remembered.equal(reconnect(rows, h, epsilon, backend="numba"))
+    assert len(searches) == 8
+
+
+def test_pairs_with_loops_are_not_taken_for_pairs_without() -> None:
+    memory = PairMemory()
+    for loops in (True, False, True):
+        remembered = reconnect(CASE.z, CASE.h, 0.9, loops=loops, backend="numba", memory=memory)
+        assert remembered.equal(reconnect(CASE.z, CASE.h, 0.9, loops=loops, backend="numba"))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda memory: pickle.loads(pickle.dumps(memory))])
+def test_a_copy_does_not_carry_the_pairs(copied) -> None:
+    memory = PairMemory()
+    reconnect(CASE.z, CASE.h, 0.9, backend="numba", memory=memory)
+    assert memory.recall(CASE.z, 0.9) is not None
+    assert copied(memory).recall(CASE.z, 0.9) is None
+    assert len(pickle.dumps(memory)) < 200
+
+
+def test_z_may_change_in_place() -> None:
+    memory = PairMemory()
+    z, h = (leaf.detach() for leaf in CASE.leaves())
+    reconnect(z, h, 0.9, backend="numba", memory=memory)
+    z.copy_(z.roll(1, dims=0))
+    remembered = reconnect(z, h, 0.9, backend="numba", memory=memory)
+    assert remembered.equal(reconnect(z, h, 0.9, backend="numba"))
+
+
+def test_pairs_that_are_not_listed_are_not_kept(searches) -> None:
+    memory = PairMemory()
+    case = make_case(300, None, 8, 5, "all", seed=2)
+    for _ in range(2):
+        reconnect(case.z, case.h, case.epsilon, backend="numba", memory=memory)
+    assert len(searches) == 2
+    assert memory.recall(case.z, case.epsilon) is None
+
+
+def test_values_are_still_checked() -> None:
+    memory = PairMemory()
+    z, h = (leaf.detach() for leaf in CASE.leaves())
+    reconnect(z, h, 0.9, backend="numba", memory=memory)
+    h[3, 2] = torch.nan
+    with pytest.raises(ValueError, match=r"h\[3, 2\] is nan"):
+        reconnect(z, h, 0.9, backend="numba", memory=memory)

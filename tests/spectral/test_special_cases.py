@@ -1,0 +1,167 @@
+"""Rank, sign and scale of the columns, and where the formulas of each method leave a case open."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from gcnsl.errors import InputError
+from gcnsl.spectral import SpectralFeatures, esc, esc_anch, gaussian
+from gcnsl.spectral.gaussian import median_distance
+from gcnsl.spectral.rows import as_rows
+
+from .cases import METHODS, assert_matches_oracle, fitted, pairwise, words
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [30, 400])
+def test_columns_beyond_the_rank_are_zero(method, n):
+    x = np.repeat(np.eye(3), [n // 3, n // 3, n - 2 * (n // 3)], axis=0) * [1.0, 2.0, 3.0]
+    estimator, features = fitted(method, x, 8)
+    np.testing.assert_array_equal(features[:, 3:], 0)
+    np.testing.assert_array_equal(estimator.eigenvalues_[3:], 0)
+    np.testing.assert_allclose(features[:, :3].T @ features[:, :3], np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(estimator.transform(x), features, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_more_components_than_rows(method):
+    x = words(6, 50)
+    estimator, features = fitted(method, x, 20)
+    assert features.shape == (6, 20)
+    np.testing.assert_array_equal(features[:, 6:], 0)
+    np.testing.assert_allclose(features.T @ features, np.diag(estimator.eigenvalues_ > 0), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_constant_features_and_a_single_row(method):
+    for n in (1, 9):
+        estimator, features = fitted(method, np.full((n, 5), 2.0), 3, scale="sqrt-n")
+        np.testing.assert_allclose(features, [[1, 0, 0]] * n, atol=1e-9)
+        np.testing.assert_allclose(estimator.eigenvalues_, [1, 0, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_entry_of_largest_magnitude_is_positive(method):
+    _, features = fitted(method, words(200, 60), 6)
+    largest = np.abs(features).argmax(0)
+    assert (features[largest, np.arange(6)] > 0).all()
+
+
+def test_between_equal_magnitudes_the_first_is_positive():
+    features = esc(np.array([[2.0, 1.0], [2.0, 1.0], [1.0, 2.0], [1.0, 2.0]]), 2)
+    np.testing.assert_allclose(features, [[0.5, 0.5], [0.5, 0.5], [0.5, -0.5], [0.5, -0.5]], atol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_scale_by_the_root_of_n(method):
+    x = words(300, 60)
+    unit, scaled = fitted(method, x, 5)[1], fitted(method, x, 5, scale="sqrt-n")[1]
+    np.testing.assert_allclose(scaled, unit * np.sqrt(300), rtol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["esc", "esc-anch"])
+def test_zero_rows_have_zero_features_and_change_no_other(method):
+    x = words(90, 40)
+    holes = [0, 13, 89]
+    x[holes] = 0
+    rest = np.delete(np.arange(90), holes)
+    _, features = fitted(method, x, 4, n_anchors=90)
+    _, without = fitted(method, x[rest], 4, n_anchors=90)
+    np.testing.assert_array_equal(features[holes], 0)
+    np.testing.assert_allclose(features[rest], without, atol=1e-10)
+
+
+def test_a_row_that_shares_no_feature_with_any_anchor_has_zero_features():
+    x = np.zeros((40, 10))
+    x[:, :4] = words(40, 4, share=0.6)
+    x[17] = np.eye(10)[9]
+    seed = next(
+        s for s in range(20) if 17 not in SpectralFeatures(n_anchors=5, n_components=2, random_state=s).fit(x).anchors_
+    )
+    features = esc_anch(x, 2, 5, random_state=seed)
+    np.testing.assert_array_equal(features[17], 0)
+    assert np.abs(features).sum(1).astype(bool).sum() == 39
+
+
+@pytest.mark.parametrize("method", ["esc", "esc-anch"])
+@pytest.mark.parametrize("shape", [(150, 20), (500, 300)])
+def test_negative_features_have_degrees_of_at_least_their_own_similarity(method, shape):
+    x = words(*shape)
+    x -= x.mean(0)  # Σ_j s_ij is zero for every row, up to rounding
+    estimator, features = fitted(method, x, 6, n_anchors=shape[0])
+    assert_matches_oracle(estimator, features, x, 6, signed=True)
+    np.testing.assert_allclose(estimator.transform(x), features, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["esc", "esc-anch"])
+def test_a_negative_unseen_row_after_positive_training_is_bounded_too(method):
+    seen, row = words(80, 30), words(1, 30, seed=5)
+    estimator, features = fitted(method, seen, 4)
+    norm, anchors = (
+        (np.linalg.norm, seen[estimator.anchors_]) if method == "esc-anch" else (lambda *_, **__: 1.0, np.eye(30))
+    )
+    a = anchors / np.linalg.norm(anchors, axis=1, keepdims=True)
+    r = row / norm(row) @ a.T
+    degree = r @ (seen / norm(seen, axis=1, keepdims=True) @ a.T).sum(0)
+    opposite = estimator.transform(np.vstack([-row, seen[:1]]))
+    # r W d^-1/2 of the row itself, with d = r·Σ_j r_j; that of its negative has d = ‖r‖² instead
+    np.testing.assert_allclose(
+        opposite[:1], -estimator.transform(row) * np.sqrt(degree) / np.linalg.norm(r), atol=1e-12
+    )
+    np.testing.assert_allclose(opposite[1:], features[:1], atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["esc", "esc-anch"])
+@pytest.mark.parametrize("n", [5, 600])
+def test_features_of_nothing_are_nothing(method, n):
+    for x in (np.zeros((n, 400)), scipy.sparse.csr_array((n, 400))):
+        estimator, features = fitted(method, x, 3, n_anchors=250)
+        np.testing.assert_array_equal(features, np.zeros((n, 3)))
+        np.testing.assert_array_equal(estimator.transform(np.ones((2, 400))), np.zeros((2, 3)))
+
+
+def test_every_row_is_an_anchor_where_more_are_asked_for():
+    x = words(25, 12)
+    np.testing.assert_array_equal(esc_anch(x, 4, 1000), esc_anch(x, 4, 25, random_state=3))
+    np.testing.assert_array_equal(fitted("esc-anch", x, 4)[0].anchors_, np.arange(25))
+
+
+def test_disconnected_parts_alike_give_repeated_eigenvalues_and_orthonormal_columns():
+    part = words(60, 40)
+    x = np.kron(np.eye(9), part)
+    estimator, features = fitted("esc", x, 27)
+    np.testing.assert_allclose(estimator.eigenvalues_[:9], 1, atol=1e-12)
+    alone = fitted("esc", part, 3)[0].eigenvalues_
+    np.testing.assert_allclose(estimator.eigenvalues_, np.repeat(alone, 9), atol=1e-10)
+    np.testing.assert_allclose(features.T @ features, np.eye(27), atol=1e-9)
+
+
+def test_sigma_is_the_median_distance_unless_given():
+    x = words(40, 15)
+    distances = np.sqrt(pairwise(x))[np.triu_indices(40, 1)]
+    distances = np.sort(distances[distances > 0])
+    assert fitted("sc", x, 2)[0].sigma_ == pytest.approx(distances[(len(distances) - 1) // 2])
+    assert fitted("sc", x, 2, sigma=2)[0].sigma_ == 2.0
+    assert median_distance(as_rows(np.repeat(x, 100, axis=0))) == pytest.approx(np.median(distances), rel=0.2)
+    assert median_distance(as_rows(np.ones((5, 2)))) == 1.0
+
+
+def test_rows_far_from_all_training_rows_have_zero_features():
+    estimator, _ = fitted("sc", words(50, 20), 3)
+    np.testing.assert_array_equal(estimator.transform(np.full((1, 20), 1e9)), np.zeros((1, 3)))
+
+
+def test_an_extreme_sigma_makes_rows_all_similar_or_none():
+    x = words(40, 15)
+    x = np.unique(x, axis=0)
+    for sigma in (1e-200, 1e-150):
+        np.testing.assert_allclose(fitted("sc", x, 2, sigma=sigma)[0].eigenvalues_, 1, atol=1e-12)
+    for sigma in (1e200, 1e150):
+        np.testing.assert_allclose(fitted("sc", x, 2, sigma=sigma)[0].eigenvalues_, [1, 0], atol=1e-12)
+
+
+def test_sc_of_too_many_rows_is_refused(monkeypatch):
+    monkeypatch.setattr(gaussian, "MOST_BYTES", 8 * 40**2)
+    assert fitted("sc", words(40, 15), 2)[1].shape == (40, 2)
+    with pytest.raises(InputError, match=r"41 rows need a matrix of .* GiB: use method='esc' or 'esc-anch'"):
+        fitted("sc", words(41, 15), 2)

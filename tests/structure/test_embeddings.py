@@ -1,0 +1,212 @@
+"""Isomap, Poincaré's embedding and struc2vec, each against its definition."""
+
+import sys
+from functools import cache
+from importlib.util import find_spec
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.manifold import Isomap
+
+from gcnsl import InputError
+from gcnsl.structure.embeddings import isomap, poincare
+from gcnsl.structure.struc2vec import STEPS, WALKS, candidates, pair_costs, random_walks, struc2vec
+
+from .cases import csr, distances, random_graph
+
+
+def test_is_scikit_learns_on_a_connected_graph() -> None:
+    graph = nx.connected_watts_strogatz_graph(80, 4, 0.2, seed=0)
+    theirs = Isomap(n_neighbors=None, radius=1.0, metric="precomputed").fit_transform(csr(graph).astype(float))
+    ours = isomap(csr(graph))
+    np.testing.assert_allclose(distances(ours), distances(theirs), atol=1e-6)
+
+
+def test_keeps_the_distances_of_a_path() -> None:
+    graph = nx.path_graph(7)
+    np.testing.assert_allclose(distances(isomap(csr(graph))), nx.floyd_warshall_numpy(graph), atol=1e-6)
+
+
+def test_many_nodes_are_placed_like_few() -> None:
+    """More than 200 go another way through the linear algebra."""
+    graph = nx.path_graph(300)
+    np.testing.assert_allclose(distances(isomap(csr(graph))), nx.floyd_warshall_numpy(graph), atol=1e-4)
+
+
+needs_gensim = pytest.mark.skipif(find_spec("gensim") is None, reason="needs gensim")
+KINDS = {
+    "star": nx.star_graph,
+    "clique": nx.complete_graph,
+    "path": nx.path_graph,
+    "edgeless": nx.empty_graph,
+    "bipartite": lambda n: nx.complete_bipartite_graph(n // 2 + 1, n // 2),
+    "two stars": lambda n: nx.disjoint_union(nx.star_graph(n // 2), nx.star_graph(n // 3)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_graphs_whose_eigenvalues_coincide(kind) -> None:
+    for n in (*range(2, 31), 75, 150, 210):
+        graph = KINDS[kind](n)
+        positions = isomap(csr(graph))
+        assert positions.shape == (len(graph), 2)
+        assert np.isfinite(positions).all()
+        if kind == "star":  # leaves are two steps apart, and two dimensions can only show a part of that
+            assert distances(positions).max() < 2.1
+
+
+def test_components_lie_apart() -> None:
+    graph = random_graph(degree=1.5)
+    parts = list(nx.connected_components(graph))
+    assert len(parts) > 5
+    assert any(len(part) == 1 for part in parts)
+    apart = distances(isomap(csr(graph)))
+    widest = max(apart[np.ix_(list(part), list(part))].max() for part in parts)
+    for part in parts:
+        others = [node for node in graph if node not in part]
+        assert apart[np.ix_(list(part), others)].min() > widest
+
+
+def test_all_nodes_as_landmarks_are_no_approximation() -> None:
+    adjacency = csr(random_graph())
+    np.testing.assert_array_equal(isomap(adjacency, landmarks=60), isomap(adjacency))
+
+
+def test_landmarks_place_the_others() -> None:
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(20, 20))
+    exact, rough = (distances(isomap(csr(graph), landmarks=landmarks)) for landmarks in (None, 40))
+    assert np.corrcoef(exact.ravel(), rough.ravel())[0, 1] > 0.98
+
+
+def hyperbolic(positions: np.ndarray) -> np.ndarray:
+    square = (positions**2).sum(1)
+    apart = ((positions[:, None] - positions[None]) ** 2).sum(2)
+    return np.arccosh(1 + 2 * apart / ((1 - square)[:, None] * (1 - square)[None]))
+
+
+@needs_gensim
+def test_neighbours_are_near() -> None:
+    graph = nx.balanced_tree(3, 3)
+    positions = poincare(csr(graph))
+    assert (np.linalg.norm(positions, axis=1) < 1).all()
+    apart = hyperbolic(positions)
+    joined = nx.to_numpy_array(graph) > 0
+    assert apart[joined].mean() < 0.7 * apart[~joined].mean()
+
+
+@needs_gensim
+def test_nodes_without_neighbours_have_no_position() -> None:
+    graph = random_graph(degree=1.5)
+    lonely = np.array([graph.degree(node) == 0 for node in range(60)])
+    assert lonely.any()
+    np.testing.assert_array_equal(np.isnan(poincare(csr(graph))).any(axis=1), lonely)
+    assert np.isnan(poincare(csr(nx.empty_graph(3)))).all()
+
+
+@needs_gensim
+def test_a_sample_of_the_edges_holds_every_node() -> None:
+    graph = nx.complete_graph(40)
+    positions = poincare(csr(graph), edges=10)
+    assert not np.isnan(positions).any()
+    assert not np.array_equal(positions, poincare(csr(graph)))
+
+
+@pytest.mark.parametrize("graph", [nx.path_graph(2), nx.star_graph(30), nx.complete_graph(8), nx.complete_graph(20)])
+@needs_gensim
+def test_nodes_that_know_all_others(graph) -> None:
+    assert not np.isnan(poincare(csr(graph))).any()
+
+
+def warp(a: list, b: list) -> float:
+    """Dynamic time warping by its definition: the cheapest way through both sequences."""
+
+    @cache
+    def cheapest(i: int, j: int) -> float:
+        high, low = max(a[i][0], b[j][0]) + 0.5, min(a[i][0], b[j][0]) + 0.5
+        cost = (high / low - 1) * max(a[i][1], b[j][1])
+        ways = [(i - 1, j - 1), (i - 1, j), (i, j - 1)]
+        before = [cheapest(*way) for way in ways if min(way) >= 0]
+        return cost + (min(before) if before else 0)
+
+    return cheapest(len(a) - 1, len(b) - 1)
+
+
+def ring(graph: nx.Graph, node: int, k: int) -> list:
+    """The degrees at distance k, each with how often it is there."""
+    apart = nx.single_source_shortest_path_length(graph, node)
+    degrees = [graph.degree(other) for other, steps in apart.items() if steps == k]
+    return sorted((degree, degrees.count(degree)) for degree in set(degrees))
+
+
+def test_costs_are_the_definition() -> None:
+    graph = random_graph(40, degree=2.5)
+    adjacency, layers = csr(graph), 3
+    pairs = candidates(np.diff(adjacency.indptr))
+    costs = pair_costs(adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64), pairs, layers)
+    assert costs.shape == (layers + 1, pairs.shape[1])
+    for (u, v), cost in zip(pairs.T.tolist(), costs.T, strict=True):
+        total = 0.0
+        for k in range(layers + 1):
+            a, b = ring(graph, u, k), ring(graph, v, k)
+            total += warp(a, b) if a and b else np.inf
+            assert cost[k] == pytest.approx(total), (u, v, k)
+
+
+def test_candidates_are_the_nearest_by_degree() -> None:
+    degree = np.array([5, 1, 1, 9, 2, 3, 3, 4, 2, 7])
+    pairs = candidates(degree)
+    assert len({frozenset(pair) for pair in pairs.T.tolist()}) == pairs.shape[1] == 9 + 8 + 7 + 6
+    partners = {int(node) for pair in pairs.T if 3 in pair for node in pair} - {3}
+    assert partners in ({9, 0, 7, 5}, {9, 0, 7, 6})
+
+
+def test_walks_go_where_a_layer_leads() -> None:
+    rng = np.random.default_rng(0)
+    pairs = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
+    costs = np.array([[0.0, 0.0, 0.0, 50.0], [1.0, np.inf, np.inf, np.inf]])
+    walks = random_walks(pairs, costs, 6, rng)
+    assert walks.shape == (6 * WALKS, STEPS)
+    assert sorted(walks[:, 0].tolist()) == sorted(list(range(6)) * WALKS)
+    steps = {tuple(sorted(step)) for walk in walks.tolist() for step in pairwise(walk)}
+    assert steps - {(node, node) for node in range(6)} == {(0, 1), (1, 2), (2, 3), (3, 4)}
+    assert (walks[walks[:, 0] == 5] == 5).all()
+    to_four = sum(walk[1:].count(4) for walk in walks.tolist() if walk[0] != 4)
+    assert to_four == 0  # exp(-50) against 1
+
+
+def test_steps_are_drawn_by_weight_however_small() -> None:
+    pairs, costs = np.array([[0, 0, 3], [1, 2, 4]]), np.array([[900.0, 900.0 + np.log(3), 0.0]])
+    walks = random_walks(pairs, costs, 5, np.random.default_rng(0))
+    after = [there for walk in walks.tolist() for here, there in pairwise(walk) if here == 0]
+    assert after.count(1) / len(after) == pytest.approx(0.75, abs=0.03)
+    assert after.count(2) / len(after) == pytest.approx(0.25, abs=0.03)
+
+
+@needs_gensim
+def test_alike_places_are_near() -> None:
+    graph = nx.barbell_graph(8, 6)
+    apart = distances(struc2vec(csr(graph)))
+    mirrored = [(node, 21 - node) for node in range(8, 11)]  # two halves of the bridge
+    inside = [(0, 15), (1, 20)]  # of the two bells
+    unlike = [(0, 10), (1, 11), (15, 11), (20, 10)]
+    alike = [apart[pair] for pair in inside + mirrored]
+    assert np.mean(alike) < 0.5 * np.mean([apart[pair] for pair in unlike])
+
+
+@needs_gensim
+@pytest.mark.parametrize("embed", [poincare, struc2vec, lambda graph, seed: isomap(graph, landmarks=10, seed=seed)])
+def test_the_seed_decides(embed) -> None:
+    adjacency = csr(random_graph(20))
+    one, again, other = (embed(adjacency, seed=seed) for seed in (1, 1, 2))
+    assert one.shape == (20, 2)
+    np.testing.assert_array_equal(one, again)
+    assert not np.array_equal(one, other, equal_nan=True)
+
+
+@pytest.mark.parametrize(("embed", "module"), [(poincare, "gensim.models.poincare"), (struc2vec, "gensim.models")])
+def test_what_to_install_is_said(embed, module, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match=rf"'{embed.__name__}'\) needs gensim: pip install 'gcnsl\[geom\]'"):
+        embed(csr(nx.path_graph(3)))

@@ -1,0 +1,197 @@
+import gc
+import weakref
+
+import pytest
+import torch
+from torch import nn
+
+from gcnsl import InputError
+from gcnsl.errors import Interrupted
+from gcnsl.training import METRICS, StageSettings, TrainingSettings, epoch, predict_logits, train
+from gcnsl.training.epoch import Objective, Passes
+from gcnsl.training.state import RunState
+
+from .cases import DATA, MASKS, TEST, TRAIN, fit, net, same_weights, send
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"train_mask": torch.zeros(60, dtype=torch.bool)}, "train_mask selects no node"),
+        (
+            {"val_mask": torch.ones(60)},
+            r"val_mask has shape \(60,\) and dtype torch.float32: give one boolean",
+        ),
+        ({"val_mask": torch.ones(60, 10, dtype=torch.bool)}, r"\(60, 10\) .* give a single column, mask\[:, run\]"),
+        ({"watch": {"val": TEST}}, "watch has a mask named 'val', which is the name of another mask: rename it"),
+    ],
+)
+def test_bad_masks_are_refused(options, message) -> None:
+    with pytest.raises(InputError, match=message):
+        fit(net(), **options)
+
+
+def test_an_unlabelled_node_in_a_mask_is_refused_and_elsewhere_ignored() -> None:
+    y = DATA.y.clone()
+    y[TEST] = -1
+    plain, without = net(), net()
+    fit(plain)
+    train(without, [DATA.x], y, settings=TrainingSettings(epochs=20), seed=0, **MASKS)
+    assert same_weights(plain, without)
+    y[4] = -1
+    with pytest.raises(InputError, match=r"val_mask\[4\] selects a node without a label"):
+        train(net(), [DATA.x], y, settings=TrainingSettings(), seed=0, **MASKS)
+
+
+def test_a_model_for_another_graph_is_refused() -> None:
+    with pytest.raises(InputError, match=r"logits of shape \(60, 2\), but y has 60 nodes and labels up to 2"):
+        fit(nn.Linear(12, 2))
+    with pytest.raises(InputError, match=r"logits of shape \(50, 3\)"):
+        train(nn.Linear(12, 3), [DATA.x[:50]], DATA.y, settings=TrainingSettings(), seed=0, **MASKS)
+
+
+def objective_of(settings, y=DATA.y, masks=MASKS, class_names=None) -> Objective:
+    cpu = torch.device("cpu")
+    return Objective(y, **masks, watch={"test": TEST}, settings=settings, class_names=class_names, device=cpu)
+
+
+def values_of(objective: Objective, logits: torch.Tensor) -> dict[str, float]:
+    return objective.named(objective.on_device(objective.loss(logits, "train"), logits), logits)
+
+
+@pytest.mark.parametrize("metric", [name for name in METRICS if name != "accuracy"])
+def test_the_metric_that_chooses_is_read_on_validation_nodes(metric) -> None:
+    objective, logits = objective_of(TrainingSettings(monitor=metric)), torch.randn(60, 3)
+    values = values_of(objective, logits)
+    val = MASKS["val_mask"]
+    expected = METRICS[metric](logits.softmax(1)[val].numpy(), DATA.y[val].numpy())
+    assert values.pop(f"val_{metric}") == pytest.approx(expected, rel=1e-5)
+    assert values == values_of(objective_of(TrainingSettings()), logits)
+
+
+@pytest.mark.parametrize("mask", ["train", "val"])
+def test_the_weighted_loss_is_that_of_repeated_nodes(mask) -> None:
+    logits = torch.randn(60, 4)
+    weighted = objective_of(TrainingSettings(class_weight={"a": 3, "c": 2}), class_names=["a", "b", "c", "d"])
+    nodes = [i for i in MASKS[f"{mask}_mask"].nonzero().flatten().tolist() for _ in range((3, 1, 2)[DATA.y[i]])]
+    expected = nn.functional.cross_entropy(logits[nodes], DATA.y[nodes])
+    assert weighted.loss(logits, mask).item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_predict_logits_neither_drops_nor_changes_the_mode() -> None:
+    model = net().train()
+    logits = predict_logits(model, [DATA.x])
+    assert model.training
+    assert not logits.requires_grad
+    assert logits.equal(model.eval()(DATA.x).detach())
+
+
+def test_gradients_are_those_of_the_cross_entropy_and_of_what_the_model_adds() -> None:
+    model, settings = net().eval(), TrainingSettings()
+    model.train = lambda *_: model  # no dropout
+    model.extra_loss = lambda x, *, y, nodes: 3 * sum(weight.sum() for weight in model.parameters())
+    passes = Passes(RunState(model, settings), [DATA.x], objective_of(settings))
+    assert passes.begin()
+    loss = passes._loss
+    train = MASKS["train_mask"]
+    expected = torch.nn.functional.cross_entropy(model(DATA.x)[train], DATA.y[train])
+    assert not loss.requires_grad
+    assert float(loss) == float(expected.detach())
+    for weight, alone in zip(model.parameters(), torch.autograd.grad(expected, [*model.parameters()]), strict=True):
+        torch.testing.assert_close(weight.grad, alone + 3)
+
+
+class Staged(nn.Module):
+    """Each stage has another certainty of the right class, by a script, and a state that grows."""
+
+    def __init__(self, script) -> None:
+        super().__init__()
+        self.script, self.seen, self.grown = script, None, torch.zeros(0)
+        self.register_buffer("certainty", torch.tensor(0.0))
+
+    def get_extra_state(self):
+        return self.grown
+
+    def set_extra_state(self, state) -> None:
+        self.grown = state
+
+    def stages(self, inputs, y, weight):
+        self.seen = y, weight
+        for number, certainty in enumerate(self.script, start=1):
+            if certainty is None:
+                send()
+            self.certainty.fill_(certainty or 0)
+            self.grown = torch.zeros(number)
+            yield
+
+    def forward(self):
+        return self.certainty * nn.functional.one_hot(DATA.y, 3).float()
+
+
+def fit_staged(model, *, settings=StageSettings(), **options):  # noqa: B008 - it is frozen
+    return train(model, [], DATA.y, **({"settings": settings, "seed": 0, **MASKS} | options))
+
+
+@pytest.mark.parametrize("monitor", ["loss", "macro-f1"])  # between equal values of a metric, the loss decides
+def test_the_model_has_its_best_stage(monitor) -> None:
+    model, seen = Staged([1, 3, 2]), []
+    settings = StageSettings(monitor=monitor)
+    history = fit_staged(model, settings=settings, on_epoch=seen.append, watch={"test": TEST})
+    assert (float(model.certainty), len(model.grown)) == (3, 2)
+    assert (history.best_epoch, len(history), history.stopped) == (2, 3, "complete")
+    assert history["val_loss"] == [epoch.val_loss for epoch in seen]
+    assert seen[-1].accuracy == {"train": 1, "val": 1, "test": 1}
+    assert history.seconds > 0
+    assert not model.training
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "epochs", "why"),
+    [
+        ([1, 2, 3, 4], {"settings": StageSettings(epochs=2)}, 2, "epochs"),
+        ([4, 3, 2, 1], {"settings": StageSettings(patience=2)}, 3, "patience"),
+        ([1, 2], {"settings": StageSettings(epochs=5, patience=5)}, 2, "complete"),
+        ([1, 2, 3], {"minutes": 0}, 1, "minutes"),
+    ],
+)
+def test_it_ends_as_training_does(script, options, epochs, why) -> None:
+    history = fit_staged(Staged(script), **options)
+    assert (len(history), history.stopped) == (epochs, why)
+
+
+def test_only_labels_of_training_nodes_are_shown_with_their_weights() -> None:
+    model = Staged([1])
+    fit_staged(model, settings=StageSettings(class_weight={"1": 5}))
+    y, weight = model.seen
+    assert y.equal(torch.where(TRAIN, DATA.y, -1))
+    assert weight[TRAIN].equal(torch.where(DATA.y == 1, 5.0, 1.0)[TRAIN])
+
+
+def test_ctrl_c_ends_it_with_the_best_stage_so_far() -> None:
+    model = Staged([2, 1, None])
+    with pytest.raises(Interrupted, match="after epoch 2") as stop:
+        fit_staged(model)
+    assert (float(model.certainty), stop.value.so_far.stopped) == (2, "interrupted")
+    with pytest.raises(Interrupted, match="in the first epoch") as stop:
+        fit_staged(Staged([None]))
+    assert stop.value.so_far is None
+
+
+def test_garbage_of_the_first_epoch_is_collected_in_large_graphs(monkeypatch) -> None:
+    monkeypatch.setattr(epoch, "LARGE_GRAPH", len(DATA.y) - 1)
+    model = net()
+    left_behind: list[weakref.ref[torch.Tensor]] = []
+
+    def leave(_module, _inputs, logits) -> None:
+        cycle = [logits.detach()]
+        cycle.append(cycle)
+        left_behind.append(weakref.ref(cycle[0]))
+
+    model.register_forward_hook(leave)
+    alive: list[bool] = []
+    gc.disable()
+    try:
+        fit(model, on_epoch=lambda _: alive.append(left_behind[0]() is not None))
+    finally:
+        gc.enable()
+    assert not alive[0]
