@@ -1,6 +1,4 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gcnsl import InputError
 from gcnsl.methods import METHODS, resolve
@@ -118,14 +116,6 @@ def test_settings_come_back_and_leave_others_alone(tmp_path) -> None:
 def test_all_options_of_a_method_come_back(tmp_path, name) -> None:
     write_settings(tmp_path / "mine.toml", name, METHODS[name].options(), {})
     assert resolve(name, settings=tmp_path / "mine.toml") == METHODS[name]
-
-
-@given(st.floats(1e-300, 1e300), st.floats(0, 1e300))
-def test_every_number_comes_back(tmp_path_factory, lr, weight_decay) -> None:
-    path = tmp_path_factory.getbasetemp() / "numbers.toml"
-    write_settings(path, "gcn", {"lr": lr, "weight_decay": weight_decay}, {})
-    read = resolve("gcn", settings=path).training
-    assert (read.lr, read.weight_decay) == (lr, weight_decay)
 
 
 def test_settings_of_a_like_method_are_found(tmp_path) -> None:
