@@ -33,19 +33,6 @@ def test_help_starts_without_torch() -> None:
     assert "Exit codes: 0 done; 2 something to fix" in done.stdout
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_shows_an_example(gcnsl, command) -> None:
-    code, out, _ = gcnsl(command, "--help")
-    assert code == 0
-    assert f"Example: gcnsl {command}" in " ".join(out.split())
-
-
-def test_help_tells_what_is_taken_by_default(gcnsl) -> None:
-    out = " ".join(gcnsl("compare", "--help")[1].replace("│", " ").split())
-    assert "[default: mlp,gcn,h2gcn-2,gcn-sl-plus]" in out
-    assert "The column of --nodes with the ids. [default: id, or the first]" in out
-
-
 def test_ctrl_c_anywhere_is_one_line(gcnsl, monkeypatch) -> None:
     def read(self, **_):
         raise KeyboardInterrupt

@@ -1,4 +1,3 @@
-import dataclasses
 import io
 import itertools
 
@@ -7,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gcnsl.cli import console
-from gcnsl.cli.console import duration, epochs_shown, percent, print_in_parts, progress, runs_shown
+from gcnsl.cli.console import epochs_shown, print_in_parts, progress, runs_shown
 from gcnsl.training import Epoch
 
 from .cases import TRAIN
@@ -68,27 +67,11 @@ def test_a_long_training_is_announced_once(terminal, minutes, limit) -> None:
     assert shown in terminal.getvalue().replace("\n", " ")
 
 
-def test_slow_epochs_are_announced_after_the_first(terminal) -> None:
-    with epochs_shown(most=800, minutes=None, quiet=False) as show:
-        show(dataclasses.replace(epoch(1, remaining=200), seconds=30.0, seconds_left=6000.0))
-    assert "Time: training takes about 1.7 h if" in terminal.getvalue()
-
-
 def test_a_short_training_is_not_announced(terminal) -> None:
     with epochs_shown(most=800, minutes=None, quiet=False) as show:
         for number in range(1, 9):
             show(epoch(number, remaining=10))
     assert "Time:" not in terminal.getvalue()
-
-
-def test_progress_of_a_comparison(terminal) -> None:
-    with runs_shown(6, quiet=False) as (begin, show):
-        for run in range(3):
-            for name in ("mlp", "gcn"):
-                begin(name, run)
-                show(epoch(5, remaining=5))
-    assert "6/6  gcn, run 2  validation accuracy 75.0%" in terminal.getvalue()
-    assert "about 10 s left" in terminal.getvalue()
 
 
 def test_a_comparison_tells_the_time_left_after_its_first_epoch(terminal) -> None:
@@ -165,14 +148,6 @@ def test_without_a_terminal_a_line_now_and_then(monkeypatch) -> None:
     with progress("Working", 100, quiet=True) as bar:
         bar.update(completed=50, text="half")
     assert "Working" not in shown.getvalue()
-
-
-def test_durations_are_said_as_one_would() -> None:
-    assert [duration(seconds) for seconds in (4.4, 89, 120, 5000, 7200)] == ["4 s", "89 s", "2 min", "83 min", "2.0 h"]
-
-
-def test_percent() -> None:
-    assert [percent(share) for share in (0.1234, 1.0, None, float("nan"))] == ["12.3%", "100.0%", "–", "–"]
 
 
 @pytest.mark.parametrize("terminal", [True, False])

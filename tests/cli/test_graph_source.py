@@ -298,3 +298,10 @@ def test_options_that_contradict_are_refused(given, message) -> None:
 )
 def test_a_graph_is_called_by_what_says_more(file, name) -> None:
     assert _name_of(Path(file)) == name
+
+
+def test_edges_without_a_header_may_begin_with_a_loop(pets, gcnsl) -> None:
+    pets["edges"].write_text("a1,a1\na1,a2\n")
+    named = ("--nodes", pets["nodes"], "--edges", pets["edges"], "--id", "name", "--label", "kind", "--drop", "chip")
+    code, out, err = gcnsl("inspect", *named)
+    assert (code, "1 loops" in out) == (0, True), err

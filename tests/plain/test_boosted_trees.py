@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import lightgbm
 import numpy as np
 import pytest
@@ -71,7 +75,7 @@ def test_without_lightgbm_it_is_scikit_learn_s(classes) -> None:
 
 
 def test_a_missing_lightgbm_is_said_in_a_sentence(monkeypatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "lightgbm", None)
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
     boosted_trees._lightgbm.cache_clear()
     try:
         with pytest.warns(LightGBMWarning, match=r"^LightGBM can't be loaded.*install the system's OpenMP"):
@@ -159,3 +163,16 @@ def test_it_can_be_fitted_again() -> None:
     fit(model, inputs, trained_on(data.y.flip(0)), stages=3)
     again, anew = (fit(each, inputs, trained_on(data.y), stages=2) for each in (model, other))
     assert again(*inputs).equal(anew(*inputs))
+
+
+@pytest.mark.slow
+def test_lightgbm_does_without_the_system_s_openmp() -> None:
+    """Slim machines have none; torch brings one."""
+    found = [Path(folder, "libgomp.so.1") for folder in ("/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu")]
+    library = next((path for path in found if path.exists()), None)
+    if library is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
+        pytest.skip("there is none, or nothing can be mounted here")
+    fit = "import torch; from gcnsl.plain.boosted_trees import _lightgbm; print(_lightgbm().__name__)"
+    hidden = f"mount --bind /dev/null {library.resolve()} && {sys.executable} -c '{fit}'"
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", hidden], capture_output=True, text=True, check=False)
+    assert done.stdout == "lightgbm\n", done.stderr

@@ -9,10 +9,10 @@ import typer
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.assignments import read_options, resolve_all, with_class_weight
 from gcnsl.cli.console import busy, finished_runs_shown, in_shell, out, print_json, print_table, runs_shown, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.quality_tables import remark_on_imbalance
+from gcnsl.cli.shared_options import read_options, resolve_all, with_class_weight
 from gcnsl.cli.worker_options import ClusterOption, workers
 from gcnsl.errors import InputError
 

@@ -6,7 +6,7 @@ import inspect
 import io
 import warnings
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 KEEP = "--unknown ''"
 """The option by which no label but an empty cell means that the class is unknown."""
+_OPTIONS = {"id_column": "--id"}
+"""Options that are called otherwise than their fields."""
 IN_A_MODEL = ("drop", "categorical", "numeric", "directed", "split_columns", "fold_column", "folds")
 """What a model knows of its columns and edges, or does not need any more."""
 
@@ -104,22 +106,17 @@ class GraphSource:
     @property
     def arguments(self) -> list[str]:
         """The arguments that name the graph, for another command."""
-        named = {
-            "--nodes": self.nodes,
-            "--edges": self.edges,
-            "--id": self.id_column,
-            "--label": self.label,
-            "--weight": self.weight,
-            "--split-columns": self.split_columns,
-            "--fold-column": self.fold_column,
-            "--folds": self.folds,
-        }
-        given: list[tuple[Any, ...]] = [(option, value) for option, value in named.items() if value is not None]
-        several = {"drop": self.drop, "categorical": self.categorical, "numeric": self.numeric, "unknown": self.unknown}
-        given += [(f"--{option}", value) for option, values in several.items() for value in values or ()]
-        flags = {"--directed": self.directed, "--no-weight": self.no_weight}
-        given += [(flag,) for flag, is_set in flags.items() if is_set]
-        return [*filter(None, [self.graph]), *(str(part) for parts in given for part in parts)]
+        words, flags = list[str](), list[str]()
+        for field in fields(self):
+            value, option = getattr(self, field.name), _OPTIONS.get(field.name, f"--{field.name.replace('_', '-')}")
+            if value is True:
+                flags.append(option)
+            elif field.name == "graph" and value is not None:
+                words.append(value)
+            elif value is not None and value is not False:
+                values = value if isinstance(value, list) else [value]
+                words += [part for each in values for part in (option, str(each))]
+        return words + flags
 
     def check(self, split: str | None) -> None:
         """Refuse what can be refused before torch is loaded: options, names of graphs, files and columns."""

@@ -8,10 +8,10 @@ from rich.markup import escape
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.assignments import with_class_weight
 from gcnsl.cli.console import busy, out, print_json, print_table, progress, say
 from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
 from gcnsl.cli.quality_tables import remark_on_imbalance
+from gcnsl.cli.shared_options import with_class_weight
 from gcnsl.cli.worker_options import ClusterOption, check_workers, workers
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import typer
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.assignments import read_options, with_class_weight
 from gcnsl.cli.graph_source import GraphSource, takes_graph
 from gcnsl.cli.model_saving import reserve
+from gcnsl.cli.shared_options import read_options, with_class_weight
 from gcnsl.cli.torchrun import take_part
 from gcnsl.cli.train_auto import AutoRequest, train_best
 from gcnsl.cli.train_one import OneRequest, train_one
