@@ -128,12 +128,6 @@ def test_the_time_left_is_an_estimate_from_the_first_step_on(terminal) -> None:
     assert "one of four" in terminal.getvalue()
 
 
-def test_before_the_first_step_it_says_what_is_awaited(terminal) -> None:
-    with progress("Working", 4, unit="trial") as bar:
-        bar.update(completed=0, text="0/4 trials")
-    assert "0/4 trials the first trial will tell the time left" in terminal.getvalue()
-
-
 @pytest.mark.usefixtures("clock")
 def test_what_was_done_before_is_no_base_of_an_estimate() -> None:
     with progress("Working", 10, unit="trial", quiet=True) as bar:

@@ -181,12 +181,6 @@ def test_directions_and_weights(pets) -> None:
         assert {name for name in ("edge_weight", "arc_index") if name in alike} == names
 
 
-@pytest.mark.parametrize("given", [{"graph": "debian"}, {"nodes": "n", "edges": "e", "no_weight": True}])
-def test_a_weight_that_can_not_be_is_refused(given) -> None:
-    with pytest.raises(InputError, match="--weight hours names a column of --edges and goes neither with GRAPH"):
-        GraphSource(**given, weight="hours").check(None)
-
-
 def test_what_methods_do_not_use_is_said_in_one_line(capsys) -> None:
     x, ends = [[1.0], [2.0]], [[0], [1]]
     both = from_arrays(x, ends, directed=True, edge_weight=[2.0])
@@ -273,23 +267,6 @@ def test_given_splits_and_folds(with_columns, chosen, test_nodes) -> None:
     option = f"--{name.replace('_', '-')}"
     assert source.arguments[source.arguments.index(option) + 1] == str(value)
     assert source.read(split=None, root=None).feature_names == ["age"], "they are no features in predict either"
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"split_columns": "a", "folds": 3}, "--split-columns and --folds both say how nodes are split: give one"),
-        (
-            {"fold_column": "a"},
-            "--fold-column names columns of --nodes, and debian has none: leave it out, or use --folds",
-        ),
-        ({"label": "class"}, "--label is about the table --nodes, and debian has none: leave it out"),
-        ({"categorical": ["a"]}, "--categorical is about the table --nodes, and debian has none: leave it out"),
-    ],
-)
-def test_options_that_contradict_are_refused(given, message) -> None:
-    with pytest.raises(InputError, match=message):
-        GraphSource("debian", **given).check("random")
 
 
 @pytest.mark.parametrize(

@@ -291,7 +291,7 @@ def test_a_finished_training_is_not_lost_if_it_cannot_be_saved(gcnsl, people, tm
     with monkeypatch.context() as patched:
         patched.setattr("gcnsl.estimator.stored_classifier.save", fail)
         assert gcnsl(*command)[0] == cli.BAD_INPUT
-    monkeypatch.setattr("gcnsl.training.loop._epoch", None)
+    monkeypatch.setattr("gcnsl.training.epoch.Passes.begin", None)
     code, out, err = gcnsl(*command, "--json")
     assert (code, err) == (0, f"Continuing: from {tmp_path / 'model.checkpoint'}\n")
     assert json.loads(out)["epochs"] == 12
