@@ -48,12 +48,6 @@ def test_much_work_within_little_work_has_all_threads_that_the_caller_allows() -
         assert torch.get_num_threads() == 1
 
 
-def test_a_caller_with_one_thread_keeps_it() -> None:
-    torch.set_num_threads(1)
-    with cores.threads_for(cores.LARGE):
-        assert torch.get_num_threads() == 1
-
-
 def test_two_python_threads_do_not_restore_what_the_other_has_set() -> None:
     before, entered, may_leave = blas_threads(), threading.Event(), threading.Event()
 

@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl.sparse import (
-    SPARSE_SHARE,
     SparseMatrix,
     adjacency_matrix,
-    as_tensor,
     edges_sorted,
     fastest_form,
     from_parts,
@@ -59,13 +57,6 @@ def test_scipy_and_back(dense) -> None:
 def test_a_csr_tensor_is_not_copied() -> None:
     csr = draw(6, 5, 0).to_sparse_csr()
     assert np.shares_memory(to_scipy(csr).data, csr.values().numpy())
-
-
-def test_arrays_that_torch_would_complain_about() -> None:
-    array = np.arange(6.0).reshape(2, 3)
-    array.flags.writeable = False
-    assert as_tensor(array)[::1, :].tolist() == array.tolist()
-    assert as_tensor(array[::-1]).tolist() == array[::-1].tolist()
 
 
 @given(matrices(), st.data())
@@ -180,24 +171,11 @@ def test_the_fastest_form_is_sparse_where_few_entries_are_not_zero(share, kind) 
     assert isinstance(fastest_form(x.to_sparse_csr()), SparseMatrix), "it may not fit into memory otherwise"
 
 
-def test_at_the_share_itself_a_matrix_is_sparse() -> None:
-    x = torch.zeros(20, 5)
-    x.view(-1)[: int(SPARSE_SHARE * 100)] = 1
-    assert isinstance(fastest_form(x), SparseMatrix)
-    assert isinstance(fastest_form(torch.zeros(3, 2)), SparseMatrix)
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_on_a_gpu() -> None:
     dense = draw(6, 5, 0).float()
     matrix = SparseMatrix(dense.to_sparse_csr()).to("cuda")
     assert torch.allclose((matrix @ torch.eye(5, device="cuda")).cpu(), dense)
-
-
-@given(matrices())
-def test_rows(dense) -> None:
-    matrix = SparseMatrix(dense.to_sparse_csr())
-    assert all(matrix.row(i).equal(row) for i, row in enumerate(dense))
 
 
 def test_a_matrix_does_not_keep_the_tensor_that_it_was_made_from() -> None:

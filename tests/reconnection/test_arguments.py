@@ -101,13 +101,6 @@ def test_shapes_types_and_devices(z: Any, h: torch.Tensor, keys: Any, message: s
         reconnect(z, h, 0.5, keys=keys)
 
 
-def test_epsilon_may_be_a_tensor() -> None:
-    z, h = rows(), torch.arange(600.0).view(300, 2)
-    assert reconnect(z, h, torch.tensor(0.5)).equal(reconnect(z, h, 0.5))
-    with pytest.raises(ArgumentError, match="epsilon"):
-        reconnect(z, h, torch.tensor(1.5))
-
-
 def moved(n: int, device: str, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """Something that passes for a matrix on a device which this machine need not have."""
     return type("Moved", (), {"device": torch.device(device), "dtype": dtype, "shape": (n, 16)})()

@@ -49,7 +49,7 @@ def found(case: Case, *, loops: bool, seed: int, size: GroupSize = SMALL) -> lis
 
 
 @given(st.integers(1, 900), st.sampled_from(["few", "some"]), st.booleans(), st.integers(0, 2**31))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_values_and_gradients_are_those_of_the_pairs_in_one_group(n: int, kind: str, loops: bool, seed: int) -> None:
     case = make_case(n, m=None, q=5, p=3, kind=kind, seed=seed % 1000, zero_rows=n // 50)
     assert_close(found(case, loops=loops, seed=seed), expected(case, in_one_group(case, seed), loops=loops), 1e-9)
@@ -62,11 +62,6 @@ def test_so_they_are_as_a_gpu_computes_them(monkeypatch, n, loops) -> None:
     monkeypatch.setattr(in_groups, "DENSE_ENTRIES", 2 * 128**2)
     case = make_case(n, m=None, q=5, p=3, kind="some", seed=n, zero_rows=n // 50)
     assert_close(found(case, loops=loops, seed=n), expected(case, in_one_group(case, n), loops=loops), 1e-9)
-
-
-def test_one_group_is_the_whole_graph() -> None:
-    case = make_case(700, m=None, q=5, p=3, kind="few", seed=0, duplicates=5)
-    assert_close(found(case, loops=True, seed=0, size=GroupSize(most=1024, enough=1000)), case.expected(), 1e-9)
 
 
 def test_averages_in_groups_are_near_those_over_all() -> None:
@@ -151,12 +146,6 @@ def test_a_split_is_at_a_median_of_the_direction_between_two_rows() -> None:
     assert sum(together) < 3 * len(drawn), "random groups would have rows of all four directions"
 
 
-def test_groups_without_splits_are_random() -> None:
-    z = torch.eye(4).repeat_interleave(256, dim=0)
-    for group in split_groups(z, 256, 0, seeded(0)):
-        assert (torch.bincount(group // 256, minlength=4) > 40).all()
-
-
 def test_splits_keep_similar_rows_together() -> None:
     z = unit_rows(8192)
     found = [kept_per_row(z, split_groups(z, 256, splits, seeded(1)), 0.95) for splits in (0, 2, 5)]
@@ -180,13 +169,6 @@ def test_rows_that_are_all_equal_or_zero() -> None:
 
 def test_groups_are_made_of_whole_tiles_of_the_search() -> None:
     assert in_groups.WIDTH == numba_kernels.WIDTH
-
-
-def test_the_seed_decides() -> None:
-    z = unit_rows(3000)
-    one, again, other = (draw_groups(z, 0.9, GroupSize(512, 8), seed=seed) for seed in (1, 1, 2))
-    assert torch.equal(one, again)
-    assert not torch.equal(one, other)
 
 
 @pytest.mark.parametrize("most", [1024, 4096])

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
-from gcnsl.reconnection import dense, numba_backend, numba_kernels
+from gcnsl.reconnection import numba_backend, numba_kernels
 from gcnsl.reconnection import problem as limits
 from gcnsl.reconnection.numba_backend import Search
 from gcnsl.reconnection.numba_kernels import UNLIMITED, WIDTH, find_rows, mirrored
@@ -95,7 +95,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
-@pytest.mark.parametrize("epsilon", [0.999, 0.95, 0.01])
+@pytest.mark.parametrize("epsilon", [0.999, 0.01])
 def test_memory_stays_far_below_the_matrix(epsilon: float) -> None:
     """At n = 9,000 the matrix alone takes 324 MB, a tile 36 MB."""
     n = 9_000
@@ -148,12 +148,6 @@ def test_no_list_is_longer_than_its_limit(m: int | None) -> None:
     assert pairs.start[-1] == len(pairs.columns) == number
 
 
-def test_the_sampled_degree() -> None:
-    problem = make_case(n=640, m=500, q=6, p=2, kind="some", seed=1).problem()
-    degrees = (problem.z @ problem.keys.T >= problem.threshold).sum(dim=1)
-    assert Search.of(problem).sampled_degree(64) == pytest.approx(float(degrees[::10].double().mean()))
-
-
 @pytest.mark.parametrize("n", [100, 128, 700])
 def test_pairs_in_groups(n: int, monkeypatch) -> None:
     problem = make_case(n=n, m=None, q=6, p=2, kind="some", seed=1).problem(torch.float64)
@@ -164,22 +158,6 @@ def test_pairs_in_groups(n: int, monkeypatch) -> None:
     assert pairs is not None
     assert torch.equal(pairs.start.diff(), expected.sum(dim=1))
     assert torch.equal(pairs.columns.long(), expected.nonzero()[:, 1])
-
-
-def test_symmetric_gradients_are_the_sum_of_both_roles() -> None:
-    case = make_case(30, None, 5, 4, "all", seed=1)
-    z, h = case.leaves(torch.float64)
-    out = dense.reconnect(z, z, h, 1e-3)
-    out.backward(case.upstream().double())
-    degree = (z @ z.T).sum(dim=1, keepdim=True)
-    scaled = case.upstream().double() / degree
-    offset = (scaled * out).sum(dim=1)
-    grad_z, grad_h = np.zeros((30, 5)), np.zeros((30, 4))
-    columns = np.tile(np.arange(30, dtype=np.int32), 30)
-    inputs = [tensor.detach().numpy() for tensor in (z, h, scaled, offset)]
-    numba_kernels.gradient_rows(0, 30, np.arange(31) * 30, columns, *inputs, grad_z, grad_h)
-    assert np.allclose(grad_z, z.grad)
-    assert np.allclose(grad_h, h.grad)
 
 
 @given(st.integers(0, 70), st.integers(0, 2**31), st.floats(0, 1))

@@ -8,9 +8,7 @@ import scipy.sparse
 import torch
 
 from gcnsl.errors import InputError
-from gcnsl.sparse import SPARSE_SHARE
 from gcnsl.spectral import SpectralFeatures, esc, esc_anch, sc
-from gcnsl.spectral.rows import as_rows
 
 from .cases import layouts, words
 
@@ -70,19 +68,6 @@ def test_bad_shapes_and_a_wrong_number_of_features_are_refused():
         esc([[1, 2], [3]], 2)
     with pytest.raises(InputError, match="X has 3 features, but SpectralFeatures expects 4"):
         SpectralFeatures(n_components=2).fit(torch.ones(9, 4)).transform(torch.ones(2, 3))
-
-
-def test_large_sums_do_not_look_infinite():
-    x = np.full((4, 3), 1e38, dtype=np.float32)
-    np.testing.assert_allclose(esc(x, 1), np.full((4, 1), 0.5), atol=1e-6)
-
-
-def test_mostly_empty_arrays_become_sparse():
-    x = np.zeros((100, 100))
-    x.flat[: int(SPARSE_SHARE * 10_000)] = 1
-    assert as_rows(x).sparse
-    x.flat[: int(SPARSE_SHARE * 10_000) + 1] = 1
-    assert not as_rows(x).sparse
 
 
 @pytest.mark.parametrize("magnitude", [1e-70, 1e70, 1e300])

@@ -2,7 +2,6 @@
 
 import doctest
 import json
-import pickle
 
 import hypothesis
 import numpy as np
@@ -11,8 +10,6 @@ import pytest
 import scipy.sparse
 import torch
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gcnsl.spectral.transformer
@@ -74,16 +71,6 @@ def test_any_small_matrix_has_orthonormal_or_zero_columns(shape, c, seed, lowest
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("scale", ["unit", "sqrt-n"])
-def test_transform_of_the_training_rows_is_fit_transform(method, scale):
-    x = words(300, 220)
-    x[7] = 0
-    estimator, features = fitted(method, x, 6, scale=scale)
-    np.testing.assert_allclose(estimator.transform(x), features, atol=1e-8)
-    np.testing.assert_allclose(estimator.transform(scipy.sparse.csr_array(x[40:41])), features[40:41], atol=1e-8)
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_transform_of_unseen_rows_is_the_formula(method):
     seen, unseen = words(120, 50), words(30, 50, seed=1)
     estimator, features = fitted(method, seen, 5)
@@ -101,13 +88,6 @@ def test_transform_of_unseen_rows_is_the_formula(method):
         v = p.T @ features / estimator.singular_values_
         expected = r / np.sqrt(r @ r_seen.sum(0))[:, None] @ v / estimator.singular_values_
     np.testing.assert_allclose(estimator.transform(unseen), expected, atol=1e-9)
-
-
-def test_a_pickled_transformer_gives_the_same_bits():
-    x = scipy.sparse.csr_array(words(400, 300)) * -1.0
-    for method in METHODS:
-        estimator, _ = fitted(method, x, 5)
-        np.testing.assert_array_equal(pickle.loads(pickle.dumps(estimator)).transform(x), estimator.transform(x))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -144,14 +124,6 @@ def test_what_scikit_learn_refuses_is_an_error_of_the_package(x, message):
 
 def test_the_documented_example():
     assert doctest.testmod(gcnsl.spectral.transformer) == (0, 2)
-
-
-def test_feature_names_and_clone():
-    estimator = SpectralFeatures("esc", n_components=2)
-    assert list(clone(estimator).fit(words(10, 4)).get_feature_names_out()) == [
-        "spectralfeatures0",
-        "spectralfeatures1",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -246,8 +218,3 @@ def test_another_fit_leaves_nothing_of_the_one_before():
     assert not hasattr(estimator, "anchors_")
     assert not hasattr(estimator, "feature_names_in_")
     assert not hasattr(estimator.set_params(method="esc").fit(torch.eye(3)), "sigma_")
-
-
-def test_only_a_fitted_transformer_has_a_state():
-    with pytest.raises(NotFittedError):
-        SpectralFeatures().state()

@@ -1,7 +1,5 @@
 """Neighbours in the graph and in a latent space: their divisions, the cache, and what is said of approximations."""
 
-import json
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,8 +10,8 @@ from hypothesis import strategies as st
 
 from gcnsl import InputError
 from gcnsl.graph import GraphWarning
-from gcnsl.structure import StructuralNeighbourhood, structural_neighbourhood
 from gcnsl.structure import neighbourhood as module
+from gcnsl.structure import structural_neighbourhood
 from gcnsl.structure.neighbourhood import neighbourhood
 
 from .cases import csr, distances, edges, random_graph, same
@@ -76,27 +74,6 @@ def test_a_crowd_in_one_place_is_no_neighbourhood() -> None:
     assert latent_pairs(neighbourhood(csr(nx.star_graph(29)), positions)) == set()
 
 
-def test_no_edges_no_neighbours() -> None:
-    pairs, division = neighbourhood(csr(nx.empty_graph(5)), draw(5, 0, hyperbolic=False))
-    assert pairs.shape == (2, 0)
-    assert division.shape == (0,)
-
-
-def test_comes_back_from_its_state() -> None:
-    found = structural_neighbourhood(edges(), 50)
-    plain, tensors = found.state()
-    assert json.loads(json.dumps(plain)) == plain
-    assert same(StructuralNeighbourhood.from_state(plain, tensors), found)
-
-
-def test_does_not_grow() -> None:
-    found = StructuralNeighbourhood(torch.empty(2, 0, dtype=torch.int64), torch.empty(0, dtype=torch.uint8), "none")
-    with pytest.raises(
-        InputError, match=r"^can't take new nodes or other edges: its latent .*, or use another method$"
-    ):
-        found.grown(None)
-
-
 def test_many_nodes_at_one_place_take_neither_time_nor_memory() -> None:
     """40,000 nodes at one place are 1.6 billion pairs, more than the graph has."""
     n = 40_000
@@ -119,21 +96,6 @@ def test_holds_the_graph_and_as_many_latent_neighbours(embedding) -> None:
     assert 0 < latent.shape[1] <= graph.shape[1]
     assert (latent[0] != latent[1]).all()
     assert found.how == f"{embedding}, computed"
-
-
-@pytest.mark.parametrize(
-    ("benchmark", "message"),
-    [
-        (
-            None,
-            r"source\('published'\) .* only graphs of the literature have published neighbourhoods; use 'comp",
-        ),
-        ("texas2", "no published neighbourhood of 'texas2'; use 'computed'"),
-    ],
-)
-def test_unknown_graphs_are_not_published(benchmark, message) -> None:
-    with pytest.raises(InputError, match=message):
-        structural_neighbourhood(edges(), 50, source="published", benchmark=benchmark)
 
 
 def test_bad_choices_are_named() -> None:
@@ -161,12 +123,6 @@ def test_a_damaged_file_is_written_again(cache, damage) -> None:
     assert same(structural_neighbourhood(edges(), 50), first)
     with np.load(file, allow_pickle=False) as kept:
         assert kept["pairs"].shape == first.edge_index.shape
-
-
-def test_a_cache_that_cannot_be_is_done_without(cache) -> None:
-    cache.parent.mkdir(parents=True)
-    cache.write_text("a file where the folder should be")
-    assert structural_neighbourhood(edges(), 50).how == "isomap, computed"
 
 
 def test_the_order_of_edges_and_loops_are_no_other_graph(cache) -> None:
