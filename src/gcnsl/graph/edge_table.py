@@ -119,7 +119,7 @@ def find_weights(table: Table, name: str | Literal[False] | None, ends: Collecti
     found = _first_text(table, column)
     if name is not None:
         raise InputError(f"{found}: {WEIGHT_RULE}")
-    warnings.warn(f"the edges have no weights, because {found}", GraphWarning, stacklevel=3)
+    warnings.warn(f"the edges have no weights, because {found}", GraphWarning, stacklevel=4)
     return None
 
 

@@ -79,13 +79,7 @@ def simple_undirected(
 ) -> tuple[NDArray[np.int64], EdgeReport]:
     """Return the ``edge_index`` (2 × E, both directions of each edge, sorted) of an edge list, and the report."""
     bits = max(1, int(num_nodes - 1).bit_length())
-    keys = np.empty(2 * len(source), dtype=np.int64)  # from, to, and whether reversed, in the bits of one number
-    for way, (start, end) in enumerate(((source, target), (target, source))):
-        part = keys[way * len(source) :][: len(source)]
-        part[:] = start
-        for shift, bits_below in ((bits, end), (1, way)):
-            part <<= shift
-            part |= bits_below
+    keys = _both_ways(source, target, bits)
     keys.sort()
     is_new = np.ones(len(keys), dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
@@ -100,6 +94,18 @@ def simple_undirected(
     edges = (len(keys) + loops) // 2
     one_way = 2 * (edges - loops) - (directed - loops)
     return edge_index, EdgeReport(len(source), len(source) - directed, loops, one_way, edges)
+
+
+def _both_ways(source: NDArray[np.int32], target: NDArray[np.int32], bits: int) -> NDArray[np.int64]:
+    """Each entry in both directions as one number (2E): from where, to where, and in the last bit whether reversed."""
+    keys = np.empty((2, len(source)), dtype=np.int64)
+    keys[0], keys[1] = source, target
+    keys <<= bits
+    keys[0] |= target
+    keys[1] |= source
+    keys <<= 1
+    keys[1] |= 1
+    return keys.ravel()
 
 
 def edge_parts(graph: Data) -> dict[str, Tensor]:

@@ -132,24 +132,40 @@ def from_tables(
         made = _features(table, names, fields["train_mask"][:, 0] if splits else None, **kinds)
     else:
         made = encoder.attributes(Columns.for_kinds(table, encoder.kinds))
-
-    edge_table, ends = read_edges(edges, source, target)
-    by_position = {source, target} == {None} and set(ends).isdisjoint(ENDS)
-    if by_position and edge_table.is_text and are_ids(ends, ids):
-        edge_table, ends = read_edges(edges, source, target, header=False)
-    if edge_table.first_row:
-        first = ", ".join(edge_table.first_row[:5])
-        told["notes"].append(f"{edge_table.name} has no header: its first row, {first}, is taken for an edge")
-    fields["edge_index"] = find_ids(ids, table.name, edge_table, ends)
-    weights = find_weights(edge_table, weight, ends)
-    fields["edge_weight"] = None if weights is None else read_weights(edge_table, weights)
-    told["notes"] += note_unused(edge_table, {*ends, weights, "weight" if weight is False else None})
-
-    data = from_arrays(made.pop("x"), directed=directed, **fields)
+    found, weights, notes = _read_edges(edges, ids, table.name, source=source, target=target, weight=weight)
+    told["notes"] += notes
+    del table
+    pa.default_memory_pool().release_unused()  # Arrow would keep the memory of both tables for later ones
+    data = from_arrays(made.pop("x"), directed=directed, **fields, **found)
     data.update({**made, **told, "node_ids": ids.to_numpy()})
     if weights is not None:
         data.weight_column = weights
     return data
+
+
+def _read_edges(
+    edges: Source,
+    ids: pa.ChunkedArray,
+    nodes: str,
+    *,
+    source: str | None,
+    target: str | None,
+    weight: str | Literal[False] | None,
+) -> tuple[dict[str, Any], str | None, list[str]]:
+    """The arguments of :func:`from_arrays` that come from the edges, the column of weights, and notes."""
+    table, ends = read_edges(edges, source, target)
+    by_position = {source, target} == {None} and set(ends).isdisjoint(ENDS)
+    if by_position and table.is_text and are_ids(ends, ids):
+        table, ends = read_edges(edges, source, target, header=False)
+    notes = []
+    if table.first_row:
+        first = ", ".join(table.first_row[:5])
+        notes.append(f"{table.name} has no header: its first row, {first}, is taken for an edge")
+    fields: dict[str, Any] = {"edge_index": find_ids(ids, nodes, table, ends)}
+    weights = find_weights(table, weight, ends)
+    if weights is not None:
+        fields["edge_weight"] = read_weights(table, weights)
+    return fields, weights, notes + note_unused(table, {*ends, weights, "weight" if weight is False else None})
 
 
 def _remarks_on_unknown(table: Table, labels: Labels) -> list[str]:
