@@ -138,7 +138,7 @@ def test_a_fit_that_was_cut_is_repeated_with_more_time_before_its_next_fold() ->
         (cut if job.candidate.method in ("gcn", "linkx") else finish)(it, job, seconds=8.0)
     again = it.next_job(50.0)
     assert (again.candidate.method, again.run) == ("gcn", 0)
-    assert again.seconds == pytest.approx(18.0)
+    assert again.seconds == pytest.approx(36.0)
     finish(it, again, seconds=12.0)
     contender = it.contenders[again.candidate]
     assert (contender.level, contender.seconds) == (1, 12.0), "in place of the first"

@@ -2,7 +2,7 @@
 
 This is asynchronous successive halving (ASHA; Li et al., 2020) with the number of folds as the resource: a contender
 goes on to its next fold if it is in the better half of those that have come as far. A fit ends when its time is over,
-and counts as it is; if there is time, it is repeated with twice as much. Towards the end there are no new candidates,
+and counts as it is; if there is time, it is repeated with more. Towards the end there are no new candidates,
 and the best contenders complete their folds.
 """
 
@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gcnsl.auto.candidates import Candidate, FitCosts, Proposals
+from gcnsl.auto.candidates import Candidate, FitCosts
 from gcnsl.auto.ensemble import Judge, Merit, best_temperature, tempered
 from gcnsl.auto.journal import Fit, FoldJob, fold_job
 from gcnsl.auto.learning_problem import Problem
+from gcnsl.auto.proposals import Proposals
 from gcnsl.runs.jobs import reason
 from gcnsl.training.metrics import Floats
 
@@ -27,6 +28,8 @@ LEAST_SHARE = 0.04
 """A candidate has at least this share of the time."""
 MOST_SHARE = 0.2
 """A fit that took this share of the time is not repeated with more."""
+MORE = 4
+"""A fit whose time was over is repeated with so many times as much."""
 GRACE = 2.0
 """A fit may exceed its time by this factor before it is given up: it ends with a whole epoch."""
 LEAST_LIMIT = 0.2
@@ -217,16 +220,18 @@ class Race:
         return self.contenders.setdefault(candidate, Contender(candidate))
 
     def _begin(self, contender: Contender, elapsed: float) -> FoldJob:
-        """The next fold of a contender, with twice the time that it should take.
+        """The next fold of a contender, with twice the time that it should take, or its last one again, with more.
 
         For the first fold this is its share of the time that new candidates have; then it is known from before.
         """
         left, least = self.seconds - elapsed, self._least_seconds(contender.candidate)
         expected = contender.seconds + 1 if contender.fits else max(self._share(elapsed), least)
-        contender.is_running, seconds = True, max(0.0, min(2 * expected, left))
+        is_repeated = self._deserves_more(contender, left)
+        factor = MORE if is_repeated else 2
+        contender.is_running, seconds = True, max(0.0, min(factor * expected, left))
         limit = min(left, max(GRACE * seconds + 1, LEAST_LIMIT * left))
         where = {"seconds": seconds, "limit": limit, "elapsed": elapsed}
-        fold = contender.level - self._deserves_more(contender, left)
+        fold = contender.level - is_repeated
         return fold_job(self.problem, contender.candidate, fold, **where)
 
     def _skip(self, left: float) -> None:
@@ -255,7 +260,7 @@ class Race:
         return None
 
     def _deserves_more(self, contender: Contender, left: float) -> bool:
-        """Whether the time of its last fit was over, so that it is repeated with twice as much."""
+        """Whether the time of its last fit was over, so that it is repeated with more."""
         last = contender.fits[-1] if contender.fits else None
         most = min(MOST_SHARE * self.seconds, left / 4)
         return last is not None and last.is_cut and last.seconds < most and left > (1 - SEARCH_UNTIL) * self.seconds
