@@ -8,7 +8,8 @@ from torch_geometric.data import Data
 
 from gcnsl import from_arrays, synthetic
 from gcnsl.auto import candidates
-from gcnsl.auto.candidates import DEEP, FIXED, PER_ENTRY, TURNS, Candidate, FitCosts, Proposals, portfolio
+from gcnsl.auto.candidates import DEEP, FIXED, PER_ENTRY, Candidate, FitCosts, portfolio
+from gcnsl.auto.proposals import TURNS, Proposals
 from gcnsl.methods import METHODS, find_method
 from gcnsl.methods.registry import space_of, starts_of
 from gcnsl.sparse import pairs_in_two_steps

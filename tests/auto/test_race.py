@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -123,6 +124,30 @@ def test_out_of_fold_nodes_are_judged_by_models_that_did_not_learn_them() -> Non
     expected = np.stack([contender.fits[int(problem.fold[node])].probabilities[node] for node in nodes])
     assert (contender.out_of_fold(problem, 3) == expected).all()
     assert contender.probabilities() == pytest.approx(sum(fit.probabilities for fit in contender.fits) / 5)
+
+
+def cut(it: Race, job: FoldJob, *, seconds: float) -> None:
+    fit = fake_fit(it.problem, job.candidate, job.run, skill=SKILL[job.candidate.method], seconds=seconds)
+    it.add(replace(fit, is_cut=True))
+
+
+def test_a_fit_that_was_cut_is_repeated_with_more_time_before_its_next_fold() -> None:
+    it = race()
+    for number in range(len(METHODS)):
+        job = it.next_job(8.0 * number)
+        (cut if job.candidate.method in ("gcn", "linkx") else finish)(it, job, seconds=8.0)
+    again = it.next_job(50.0)
+    assert (again.candidate.method, again.run) == ("gcn", 0)
+    assert again.seconds == pytest.approx(36.0)
+    finish(it, again, seconds=12.0)
+    contender = it.contenders[again.candidate]
+    assert (contender.level, contender.seconds) == (1, 12.0), "in place of the first"
+    begun = [it.next_job(55.0) for _ in range(3)]
+    assert {(job.candidate.method, job.run) for job in begun} == {("gcn", 1), ("sage", 1), ("fsgnn", 1)}
+    late = it.next_job(60.0)
+    assert (late.candidate.method, late.run) == ("linkx", 0), "though it is among the worse half"
+    cut(it, late, seconds=21.0)
+    assert it.next_job(60.0).candidate.method == "mlp", "the other one has had its share"
 
 
 def test_what_cannot_end_in_time_is_skipped_and_says_so() -> None:

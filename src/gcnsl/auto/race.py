@@ -2,7 +2,8 @@
 
 This is asynchronous successive halving (ASHA; Li et al., 2020) with the number of folds as the resource: a contender
 goes on to its next fold if it is in the better half of those that have come as far. A fit ends when its time is over,
-and counts as it is. Towards the end there are no new candidates, and the best contenders complete their folds.
+and counts as it is; if there is time, it is repeated with more. Towards the end there are no new candidates,
+and the best contenders complete their folds.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gcnsl.auto.candidates import Candidate, FitCosts, Proposals
+from gcnsl.auto.candidates import Candidate, FitCosts
 from gcnsl.auto.ensemble import Judge, Merit, best_temperature, tempered
 from gcnsl.auto.journal import Fit, FoldJob, fold_job
 from gcnsl.auto.learning_problem import Problem
+from gcnsl.auto.proposals import Proposals
 from gcnsl.runs.jobs import reason
 from gcnsl.training.metrics import Floats
 
@@ -24,6 +26,10 @@ PORTFOLIO_UNTIL, SEARCH_UNTIL = 0.5, 0.75
 """Shares of the time: at first only candidates of the portfolio are begun, and in the end no new ones."""
 LEAST_SHARE = 0.04
 """A candidate has at least this share of the time."""
+MOST_SHARE = 0.2
+"""A fit that took this share of the time is not repeated with more."""
+MORE = 4
+"""A fit whose time was over is repeated with so many times as much."""
 GRACE = 2.0
 """A fit may exceed its time by this factor before it is given up: it ends with a whole epoch."""
 LEAST_LIMIT = 0.2
@@ -63,9 +69,10 @@ class Contender:
         """Mean time of a fit."""
         return float(np.mean([fit.seconds + fit.predict_seconds for fit in self.fits]))
 
-    def is_waiting(self, folds: int) -> bool:
-        """Whether another of so many folds can be begun after its last one."""
-        return 0 < self.level < folds and not self.is_running and not self.failure
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it has finished some folds, and can go on."""
+        return self.level > 0 and not self.is_running and not self.failure
 
     def out_of_fold(self, problem: Problem, folds: int) -> Floats:
         """Probabilities of the nodes validated in the first folds (v × C), by the models that did not learn them."""
@@ -128,7 +135,7 @@ class Race:
         share, left, chosen = elapsed / self.seconds, self.seconds - elapsed, None
         self._skip(left)
         if share >= PORTFOLIO_UNTIL or not self._untried:
-            chosen = self._promotable() if share < SEARCH_UNTIL else self._incomplete(left)
+            chosen = self._promotable(left) or self._short(left) if share < SEARCH_UNTIL else self._incomplete(left)
         if chosen is None and share < SEARCH_UNTIL:
             chosen = self._contender(self._untried[0]) if self._untried else self._proposed(left)
         chosen = chosen or self._incomplete(left)
@@ -148,7 +155,8 @@ class Race:
         """Count a finished fit."""
         contender = self._contender(fit.candidate)
         before, contender.is_running = contender.fits, False
-        contender.fits = [*before, fit]
+        contender.fits = [*before[: fit.fold], fit]  # in place of one that had less time
+        self._judged.pop((fit.candidate, fit.fold + 1), None)
         try:
             merit = self.merit(contender)
         except Exception:
@@ -212,16 +220,19 @@ class Race:
         return self.contenders.setdefault(candidate, Contender(candidate))
 
     def _begin(self, contender: Contender, elapsed: float) -> FoldJob:
-        """The next fold of a contender, with twice the time that it should take.
+        """The next fold of a contender, with twice the time that it should take, or its last one again, with more.
 
         For the first fold this is its share of the time that new candidates have; then it is known from before.
         """
         left, least = self.seconds - elapsed, self._least_seconds(contender.candidate)
         expected = contender.seconds + 1 if contender.fits else max(self._share(elapsed), least)
-        contender.is_running, seconds = True, max(0.0, min(2 * expected, left))
+        is_repeated = self._deserves_more(contender, left)
+        factor = MORE if is_repeated else 2
+        contender.is_running, seconds = True, max(0.0, min(factor * expected, left))
         limit = min(left, max(GRACE * seconds + 1, LEAST_LIMIT * left))
         where = {"seconds": seconds, "limit": limit, "elapsed": elapsed}
-        return fold_job(self.problem, contender.candidate, contender.level, **where)
+        fold = contender.level - is_repeated
+        return fold_job(self.problem, contender.candidate, fold, **where)
 
     def _skip(self, left: float) -> None:
         """Give up the candidates that would take too much of the time left, however briefly they trained."""
@@ -248,14 +259,26 @@ class Race:
             self._proposals.tell(candidate, self.merit(known, 1).first if known.fits else None)
         return None
 
-    def _promotable(self) -> Contender | None:
+    def _deserves_more(self, contender: Contender, left: float) -> bool:
+        """Whether the time of its last fit was over, so that it is repeated with more."""
+        last = contender.fits[-1] if contender.fits else None
+        most = min(MOST_SHARE * self.seconds, left / 4)
+        return last is not None and last.is_cut and last.seconds < most and left > (1 - SEARCH_UNTIL) * self.seconds
+
+    def _promotable(self, left: float) -> Contender | None:
         """One that is waiting, in the better half of those that have come as far; the farthest if there are several."""
-        for level in range(self.problem.folds - 1, 0, -1):
+        for level in range(self.problem.folds, 0, -1):
             ranking = self.ranking(level)
             for contender in ranking[: math.ceil(len(ranking) / 2)]:
-                if contender.level == level and contender.is_waiting(self.problem.folds):
+                can_go_on = level < self.problem.folds or self._deserves_more(contender, left)
+                if contender.level == level and contender.is_waiting and can_go_on:
                     return contender
         return None
+
+    def _short(self, left: float) -> Contender | None:
+        """The best one whose last fit had too little time, though it is among the worse half."""
+        waiting = (each for each in self.ranking() if each.is_waiting and self._deserves_more(each, left))
+        return next(waiting, None)
 
     def _incomplete(self, left: float) -> Contender | None:
         """Of the best contenders, as many as can complete their folds in time, the one that is farthest behind.
@@ -266,7 +289,8 @@ class Race:
         costs = np.cumsum([each.seconds * (self.problem.folds - each.level) for each in ranking])
         finalists = max(1, int((costs <= left * self._processes).sum()))
         for group in (ranking[:finalists], ranking[finalists:]):
-            waiting = [each for each in group if each.is_waiting(self.problem.folds) and each.seconds <= left]
+            unfinished = (each for each in group if each.is_waiting and each.level < self.problem.folds)
+            waiting = [each for each in unfinished if each.seconds <= left]
             if waiting:
                 return min(waiting, key=lambda contender: contender.level)
         return None

@@ -23,7 +23,7 @@ import optuna
 import torch
 from torch_geometric.data import Data
 
-from gcnsl.auto.candidates import Study
+from gcnsl.auto.proposals import Study
 from gcnsl.checks import UNLABELLED, check_choice, check_flag, check_number, check_seed, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.graph import split_count, split_masks

@@ -220,7 +220,8 @@ class _Selection:
     def _count(self, job: FoldJob, result: bytes | Failed | WorkerLost) -> None:
         """Count a model, or give its contender up: what happens to one of them does not end the selection."""
         if isinstance(result, TooSlow):
-            what = f"stopped: fold {job.run + 1} was" if job.run else "skipped:"
+            has_fits = self.race.contenders[job.candidate].fits
+            what = f"stopped: fold {job.run + 1} was" if has_fits else "skipped:"
             self.race.fail(job.candidate, f"{what} not finished within {job.limit:.0f} s")
         elif isinstance(result, WorkerLost):
             self.race.fail(job.candidate, f"failed: {result}")
