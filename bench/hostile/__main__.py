@@ -4,7 +4,7 @@
 
 Subcommands: ``tables`` (fuzzed tables, compared with an independent reader), ``api`` (arguments of the wrong type or
 out of range), ``arrays`` (of odd types, shapes and values), ``models`` (damaged model folders), ``stores`` (damaged
-stores of results and exports), ``kills`` (commands that are killed and repeated) and ``places`` (full and read-only
+files of results), ``kills`` (commands that are killed and repeated) and ``places`` (full and read-only
 disks, locked files). Prints what went wrong and a summary; the exit code is 1 if anything did. With ``--record`` the
 figures go to bench/results/hostile.json.
 """

@@ -28,7 +28,7 @@ from bench.hostile.cases import Case
 
 import gcnsl
 from gcnsl import cli
-from gcnsl.experiments.result_exports import read_results
+from gcnsl.experiments.records import read_results
 
 ENDLESS = True
 SECONDS = 900
@@ -41,8 +41,8 @@ class Command(ABC):
     """A command, what it has finished at any moment, and what it leaves in the end."""
 
     arguments: str
-    database: str = ""
-    """The SQLite file that it writes to."""
+    file: str
+    """The file that it writes to."""
 
     @abstractmethod
     def finished(self, folder: Path) -> dict[str, Any]:
@@ -64,12 +64,12 @@ class Reproduce(Command):
     """Runs of an experiment: each is in the store once, with the same numbers."""
 
     arguments = "reproduce accuracy --methods mlp --datasets synthetic-h0.5 --splits random --runs 3 --jobs 1"
-    database = "results.db"
+    file = "results.jsonl"
 
     def finished(self, folder: Path) -> dict[str, Any]:
         """The results in the store."""
-        path = folder / self.database
-        return {found.spec.key: found for found in read_results(path)} if path.exists() and path.stat().st_size else {}
+        path = folder / self.file
+        return {found.spec.key: found for found in read_results(path)} if path.exists() else {}
 
     def result(self, folder: Path) -> Any:
         """The numbers."""
@@ -80,11 +80,11 @@ class Search(Command):
     """Trials of a search: as many as were asked for, and settings in the end."""
 
     arguments = f"search {GRAPH} --method mlp --trials 5 --runs 1 --study study.jsonl -o found.toml"
-    database = "study.jsonl"
+    file = "study.jsonl"
 
     def finished(self, folder: Path) -> dict[Any, Any]:
         """The finished trials."""
-        path = folder / self.database
+        path = folder / self.file
         lines = path.read_text().splitlines() if path.exists() else []
         return dict(enumerate(line for line in lines if line.endswith("}")))
 
@@ -98,7 +98,7 @@ COMMANDS: tuple[Command, ...] = (Reproduce(), Search())
 
 def _names(folder: Path) -> list[str]:
     """All files, except for what was being written when a command was killed: others may be writing it still."""
-    return sorted(path.name for path in folder.iterdir() if path.suffix != ".part")
+    return sorted(path.name for path in folder.iterdir() if path.suffix not in (".part", ".lock"))
 
 
 LOADED_LATE = ("gcnsl.auto.search", "gcnsl.evaluation.training_report", "gcnsl.experiments.run")

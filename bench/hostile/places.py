@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import random
-import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,8 @@ from bench.hostile.kills import (
     undisturbed,
     write_tables,
 )
+from filelock import FileLock
 
-from gcnsl.experiments import result_store
 from gcnsl.runs import results
 
 ENDLESS = True
@@ -38,7 +37,7 @@ PLACES = ("full", "read-only", "locked")
 SMALLEST, LARGEST = 24, 400
 """Sizes of a disk that becomes full, in kB; the tables need 12."""
 SHORT_OF_PATIENCE = 0.5
-"""Seconds to wait for a lock or for space, instead of ten minutes."""
+"""Seconds to wait for a lock, instead of a minute."""
 _OWN_MOUNTS = "GCNSL_HOSTILE_OWN_MOUNTS"
 
 
@@ -113,8 +112,7 @@ def _disturbance(how: str, command: Command, folder: Path, rng: random.Random) -
 
 @contextmanager
 def _lock(command: Command, folder: Path) -> Iterator[None]:
-    with closing(sqlite3.connect(folder / command.database, isolation_level=None)) as connection:
-        connection.execute("BEGIN EXCLUSIVE")
+    with FileLock(folder / f".{command.file}.lock"):
         yield
 
 
@@ -123,8 +121,7 @@ def _mount(*arguments: str) -> None:
 
 
 def _be_impatient() -> None:
-    result_store._WAIT_SECONDS = result_store._PAUSE_SECONDS = SHORT_OF_PATIENCE
-    results._LOCK_SECONDS = 1
+    results._LOCK_SECONDS = SHORT_OF_PATIENCE
 
 
 def enter_own_namespace() -> None:

@@ -5,11 +5,11 @@ import pytest
 from gcnsl import cli
 from gcnsl.cli import console
 from gcnsl.cli import experiments as commands
-from gcnsl.experiments import run
 from gcnsl.experiments.plan import Scope
-from gcnsl.experiments.result_exports import export_lines, read_results
-from gcnsl.experiments.result_store import ResultStore
+from gcnsl.experiments.records import read_results, result_file
+from gcnsl.experiments.run import Runner
 from gcnsl.methods import METHODS
+from gcnsl.runs.executor import ThisProcess
 
 from ..experiments.fake_methods import fake_methods
 from ..experiments.plausible import plausible_results
@@ -22,11 +22,12 @@ def all_methods(monkeypatch):
     """All methods but GCN-SL train in no time."""
     for name, method in fake_methods().items():
         monkeypatch.setitem(METHODS, name, method)
+    monkeypatch.setattr("gcnsl.runs.processes.Processes", lambda jobs: ThisProcess())
 
 
 @pytest.fixture
 def store(tmp_path):
-    return tmp_path / "results.db"
+    return tmp_path / "results.jsonl"
 
 
 def test_reproduce_a_part_and_nothing_twice(gcnsl, store, monkeypatch) -> None:
@@ -36,7 +37,7 @@ def test_reproduce_a_part_and_nothing_twice(gcnsl, store, monkeypatch) -> None:
     assert "Test accuracy of all methods, random splits" in out
     assert "h = 0.9" in out
     assert len(read_results(store)) == 8
-    monkeypatch.setattr(run, "run_group", lambda *_: pytest.fail("nothing is left to do"))
+    monkeypatch.setattr(Runner, "__call__", lambda *_: pytest.fail("nothing is left to do"))
     code, again, err = gcnsl("reproduce", *PART, "--store", store)
     assert (code, again) == (0, out)
     assert err.splitlines() == ["8 runs, 8 of them already done"]
@@ -56,11 +57,12 @@ def test_failures_are_shown_and_retried(gcnsl, store, monkeypatch) -> None:
     assert gcnsl("reproduce", *PART, "--store", store, "--retry")[0] == 0
 
 
-def test_runs_of_another_machine_are_merged(gcnsl, store, tmp_path, monkeypatch) -> None:
-    gcnsl("reproduce", *PART, "--store", store)
-    export_lines(read_results(store), tmp_path / "runs.jsonl")
-    monkeypatch.setattr(run, "run_group", lambda *_: pytest.fail("nothing is left to do"))
-    code, _, err = gcnsl("reproduce", *PART, "--store", tmp_path / "new.db", "--merge", tmp_path / "runs.jsonl")
+def test_runs_of_other_machines_are_merged_by_cat(gcnsl, store, tmp_path, monkeypatch) -> None:
+    for method, file in (("mlp", "a.jsonl"), ("gcn", "b.jsonl")):
+        gcnsl("reproduce", *PART, "--methods", method, "--store", tmp_path / file)
+    store.write_bytes((tmp_path / "a.jsonl").read_bytes() + (tmp_path / "b.jsonl").read_bytes())
+    monkeypatch.setattr(Runner, "__call__", lambda *_: pytest.fail("nothing is left to do"))
+    code, _, err = gcnsl("reproduce", *PART, "--store", store)
     assert code == 0
     assert "8 of them already done" in err
 
@@ -85,7 +87,7 @@ def test_time_is_limited_and_what_is_left_is_said(gcnsl, store) -> None:
     code, _, err = gcnsl("reproduce", *BEYOND, "--store", store, "--minutes", 1e-9)
     assert code == 0
     assert err.splitlines()[-1] == "1 of 1 runs are left; the same command continues."
-    assert read_results(store) == []
+    assert not store.exists()
     assert gcnsl("reproduce", *BEYOND, "--store", store, "--minutes", 5)[2].splitlines() == [
         "1 runs, 0 of them already done"
     ]
@@ -106,7 +108,7 @@ def test_ctrl_c_says_how_to_go_on(gcnsl, store, monkeypatch) -> None:
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "run_group", interrupted)
+    monkeypatch.setattr(Runner, "__call__", interrupted)
     code, out, err = gcnsl("reproduce", *PART, "--store", store)
     assert code == cli.INTERRUPTED
     assert out == ""
@@ -118,18 +120,8 @@ def test_news_where_there_is_no_terminal(gcnsl, store, monkeypatch) -> None:
     _, _, err = gcnsl("reproduce", *PART, "--store", store)
     assert "Running: 0/8 runs, the first run will tell the time left" in err
     assert "Running: 8/8 runs, about 0 s left" in err
-    _, _, err = gcnsl("reproduce", *PART, "--store", store.with_name("quiet.db"), "--quiet")
+    _, _, err = gcnsl("reproduce", *PART, "--store", store.with_name("quiet.jsonl"), "--quiet")
     assert err.splitlines() == ["8 runs, 0 of them already done"]
-
-
-def test_the_store_is_read_once_before_and_once_after_the_runs(gcnsl, store, monkeypatch) -> None:
-    reads = []
-    results = ResultStore.results
-    monkeypatch.setattr(ResultStore, "results", lambda self: reads.append(self) or results(self))
-    gcnsl("reproduce", *PART, "--store", store)
-    assert len(reads) == 2
-    gcnsl("reproduce", *PART, "--store", store)
-    assert len(reads) == 3
 
 
 def test_report_writes_all_that_is_asked_for(gcnsl, store, tmp_path) -> None:
@@ -137,9 +129,7 @@ def test_report_writes_all_that_is_asked_for(gcnsl, store, tmp_path) -> None:
     wanted = {
         "--output": tmp_path / "pages" / "report.html",
         "--markdown": tmp_path / "tables.md",
-        "--latex": tmp_path / "tables.tex",
         "--figures": tmp_path / "figures",
-        "--export": tmp_path / "runs.jsonl",
     }
     code, out, _ = gcnsl("report", "--store", store, *(part for pair in wanted.items() for part in pair))
     assert code == 0
@@ -148,17 +138,12 @@ def test_report_writes_all_that_is_asked_for(gcnsl, store, tmp_path) -> None:
         assert str(path) in out
     assert "GCN-SL, reproduced" in wanted["--output"].read_text(encoding="utf-8")
     assert "| MLP |" in wanted["--markdown"].read_text(encoding="utf-8")
-    assert r"\toprule" in wanted["--latex"].read_text(encoding="utf-8")
     assert (wanted["--figures"] / "synthetic-random.svg").read_text(encoding="utf-8").startswith("<?xml")
-    assert len(read_results(wanted["--export"])) == 8
-    again = tmp_path / "again.html"
-    gcnsl("report", "--store", wanted["--export"], "-o", again)
-    assert again.read_text(encoding="utf-8") == wanted["--output"].read_text(encoding="utf-8")
 
 
 def test_markdown_begins_with_the_claims(gcnsl, store, tmp_path) -> None:
-    with ResultStore(store) as results:
-        results.add(*plausible_results(Scope(datasets=["texas"], methods=["gcn-sl-cc"], runs=4), names=["ablation"]))
+    scope = Scope(datasets=["texas"], methods=["gcn-sl-cc"], runs=4)
+    result_file(store).append(*(result.to_record() for result in plausible_results(scope, names=["ablation"])))
     gcnsl("report", "--store", store, "-o", tmp_path / "page.html", "--markdown", tmp_path / "tables.md")
     text = (tmp_path / "tables.md").read_text(encoding="utf-8")
     assert text.startswith("### What the paper claims")
@@ -179,16 +164,16 @@ def test_report_as_json(gcnsl, store, tmp_path) -> None:
 
 
 def test_report_without_results(gcnsl, tmp_path) -> None:
-    code, _, err = gcnsl("report", "--store", tmp_path / "absent.db")
+    code, _, err = gcnsl("report", "--store", tmp_path / "absent.jsonl")
     assert code == cli.BAD_INPUT
     assert "there is no such file; `gcnsl reproduce` makes one" in err
 
 
 def test_a_negative_seed_is_refused_before_anything_is_run(gcnsl, tmp_path) -> None:
-    code, _, err = gcnsl("reproduce", "accuracy", "--seed", -1, "--store", tmp_path / "new.db")
+    code, _, err = gcnsl("reproduce", "accuracy", "--seed", -1, "--store", tmp_path / "new.jsonl")
     assert code == cli.BAD_INPUT
     assert "--seed" in err
-    assert not (tmp_path / "new.db").exists()
+    assert not (tmp_path / "new.jsonl").exists()
 
 
 @pytest.mark.parametrize(
@@ -202,7 +187,6 @@ def test_a_negative_seed_is_refused_before_anything_is_run(gcnsl, tmp_path) -> N
         (["accuracy", "--settings", "absent"], "--settings absent must be a folder"),
         (["accuracy", "--device", "gpu"], "must be"),
         (["accuracy", "--minutes", "0"], "--minutes 0.0 must be > 0"),
-        (["accuracy", "--merge", "absent.jsonl"], "absent.jsonl"),
     ],
 )
 def test_users_errors_are_one_line(gcnsl, store, arguments, message) -> None:

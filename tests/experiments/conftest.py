@@ -3,9 +3,8 @@ import pytest
 from gcnsl import synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.experiments import run
-from gcnsl.experiments.collect import collect
-from gcnsl.experiments.paper_report import render
 from gcnsl.experiments.plan import Scope
+from gcnsl.experiments.report import collect, render
 from gcnsl.methods import METHODS
 
 from .fake_methods import fake_methods

@@ -7,8 +7,7 @@ import numpy as np
 from gcnsl.datasets.benchmarks import synthetic_homophily
 from gcnsl.experiments import paper
 from gcnsl.experiments.plan import EXPERIMENTS, MERGES, Scope, plan, specs_of
-from gcnsl.experiments.result_store import RunResult, by_key
-from gcnsl.experiments.spec import RunSpec
+from gcnsl.experiments.records import RunResult, RunSpec, by_key
 
 LEARNED = {
     "texas": 0.92,

@@ -1,5 +1,8 @@
+"""Claims are judged by runs, and noise shows nothing."""
+
 import math
 from dataclasses import replace
+from itertools import product
 from typing import get_args
 
 import numpy as np
@@ -7,8 +10,8 @@ import pytest
 from scipy import stats
 
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
-from gcnsl.experiments.claimed_differences import COMPARISONS
 from gcnsl.experiments.claims import (
+    COMPARISONS,
     Claim,
     Finding,
     Verdict,
@@ -20,10 +23,9 @@ from gcnsl.experiments.claims import (
     to_markdown,
     worst_first,
 )
-from gcnsl.experiments.plan import EXPERIMENTS, PlannedCell, Scope, plan
-from gcnsl.experiments.result_store import by_key
-from gcnsl.experiments.result_tables import TableCell, make_tables
-from gcnsl.experiments.spec import RunSpec
+from gcnsl.experiments.plan import EXPERIMENTS, MERGES, PlannedCell, Scope, plan
+from gcnsl.experiments.records import RunSpec, by_key
+from gcnsl.experiments.tables import TableCell, make_tables
 
 from .cases import result
 from .plausible import plausible_results
@@ -302,3 +304,22 @@ def test_variants_of_a_claim_come_together_the_worst_claim_first(claims) -> None
     assert "corrected for overlapping training sets" in text
     assert text.count("\n- ") == len(together)
     assert "\n- A\\* helps on the WebKB and Wikipedia graphs (section 4.4 of the paper):\n" in text
+
+
+CLAIMED = [(name, claimed) for name, several in COMPARISONS.items() for claimed in several]
+
+
+def test_the_paper_makes_eighteen_claims_each_once() -> None:
+    texts = [claimed.text for _, claimed in CLAIMED]
+    assert len(texts) == len(set(texts))
+    assert sum(claimed.of_paper for _, claimed in CLAIMED) == 18
+    assert COMPARISONS.keys() <= EXPERIMENTS.keys()
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_what_is_compared_is_planned(name) -> None:
+    planned = {(cell.row, cell.column) for cell in plan(name, Scope(runs=1)).cells}
+    for claimed in COMPARISONS[name]:
+        assert claimed.columns
+        for method, row, column in product(MERGES, [*claimed.more, *claimed.less], claimed.columns):
+            assert (row.format(method), column) in planned

@@ -8,12 +8,10 @@ import pytest
 
 from gcnsl.experiments import paper
 from gcnsl.experiments.claims import to_markdown as claims_to_markdown
-from gcnsl.experiments.collect import collect
-from gcnsl.experiments.display_names import column_label, row_label
 from gcnsl.experiments.plan import COMPARED, OF_PAPER, Scope, plan
-from gcnsl.experiments.result_exports import read_results
-from gcnsl.experiments.result_store import by_key
-from gcnsl.experiments.result_tables import number_text, to_latex, to_markdown
+from gcnsl.experiments.records import by_key, read_results
+from gcnsl.experiments.report import collect
+from gcnsl.experiments.tables import column_label, number_text, row_label, to_markdown
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +34,6 @@ def test_no_run_is_of_other_settings(committed) -> None:
 def test_the_tables_are_of_these_runs(committed) -> None:
     claims_and_tables = (claims_to_markdown(committed.claims), *map(to_markdown, committed.tables))
     assert (ROOT / "results" / "tables.md").read_text(encoding="utf-8") == "\n".join(claims_and_tables)
-    assert (ROOT / "results" / "tables.tex").read_text(encoding="utf-8") == "\n".join(map(to_latex, committed.tables))
 
 
 def rows_of(page: str) -> dict[str, list[str]]:

@@ -1,13 +1,108 @@
+"""The paper's numbers, and which runs its tables are made of, and those beyond it."""
+
 from dataclasses import replace
 
 import pytest
 
-from gcnsl import InputError
-from gcnsl.experiments import paper
+from gcnsl import InputError, load
+from gcnsl.experiments import beyond, paper
+from gcnsl.experiments.beyond import FILTERED, OTHERS, PARTS, PLACES, WHOLE, WIKIPEDIA, Place
 from gcnsl.experiments.plan import COMPARED, OF_PAPER, Scope, plan
-from gcnsl.experiments.result_store import RunResult, by_key
+from gcnsl.experiments.records import RunResult, by_key
 from gcnsl.methods import METHODS, resolve
 from gcnsl.methods.resolver import write_settings
+
+
+def test_tables_are_complete() -> None:
+    for table in (paper.ACCURACY, paper.ABLATION):
+        assert all(cells.keys() == paper.DATASETS.keys() for cells in table.values())
+    assert len(paper.ACCURACY) == 9
+    assert len(paper.ABLATION) == 6
+    assert set(paper.CITATION + paper.WIKIPEDIA + paper.WEBKB) == paper.DATASETS.keys()
+    without = [
+        (method, dataset) for method, row in paper.ACCURACY.items() for dataset in row if row[dataset].std is None
+    ]
+    assert without == [("geom-gcn", dataset) for dataset in paper.DATASETS]
+
+
+@pytest.mark.parametrize(
+    ("cell", "printed"),
+    [
+        (paper.ACCURACY["mlp"]["cora"], (74.8, 2.2)),
+        (paper.ACCURACY["gcn"]["wisconsin"], (59.8, 7)),
+        (paper.ACCURACY["geom-gcn"]["squirrel"], (38.1, None)),
+        (paper.ACCURACY["mixhop"]["texas"], (77.8, 7.7)),
+        (paper.ACCURACY["gcn-sl-av"]["chameleon"], (59.1, 1.2)),
+        (paper.ABLATION["gcn-sl-cc A"]["cora"], (89.1, 0.4)),
+        (paper.ABLATION["gcn-sl-cc neither"]["wisconsin"], (86.5, 2.1)),
+        (paper.ABLATION["gcn-sl-av A+A*"]["squirrel"], (38.6, 2.2)),
+        (paper.RUNTIME["sc"]["squirrel"], (98.5, None)),
+        (paper.RUNTIME["esc-anch"]["citeseer"], (0.98, None)),
+    ],
+)
+def test_spot_values(cell, printed) -> None:
+    assert cell == printed
+
+
+def test_sc_ran_out_of_memory_on_pubmed() -> None:
+    assert paper.DATASETS.keys() - paper.RUNTIME["sc"].keys() == {"pubmed"}
+
+
+def test_the_full_model_of_the_ablation_is_that_of_the_comparison_but_for_two_cells() -> None:
+    differ = {
+        (method, dataset): (number.mean, paper.ACCURACY[method][dataset].mean)
+        for method in ("gcn-sl-cc", "gcn-sl-av")
+        for dataset, number in paper.ABLATION[f"{method} A+A*"].items()
+        if number != paper.ACCURACY[method][dataset]
+    }
+    assert differ == {("gcn-sl-cc", "cora"): (88.8, 89.2), ("gcn-sl-av", "wisconsin"): (86.0, 86.1)}
+
+
+def test_bold_is_not_always_the_largest() -> None:
+    largest = {
+        dataset: max(paper.ACCURACY, key=lambda method, on=dataset: paper.ACCURACY[method][on].mean)
+        for dataset in paper.DATASETS
+    }
+    differ = {dataset: largest[dataset] for dataset in largest if largest[dataset] != paper.BOLD[dataset]}
+    assert differ == {"citeseer": "geom-gcn", "chameleon": "geom-gcn", "wisconsin": "h2gcn-1"}
+
+
+def test_the_text_s_ratios_follow_from_the_table() -> None:
+    ratio = {
+        name: paper.RUNTIME["sc"][name].mean / paper.RUNTIME["esc-anch"][name].mean for name in ("cora", "squirrel")
+    }
+    assert int(ratio["cora"]) == 48, "the text says 47"
+    assert round(ratio["squirrel"]) == 90
+
+
+@pytest.mark.parametrize("dataset", paper.DATASETS)
+def test_hyperparameters_are_options_of_both_merges(dataset) -> None:
+    options = paper.hyperparameters(dataset)
+    assert len(options) == 13, "nine of the paper's, four where it is silent"
+    for name in ("gcn-sl-cc", "gcn-sl-av"):
+        assert METHODS[name].with_options(**options).options().items() >= options.items()
+    assert options["n_components"] <= options["n_anchors"] < paper.DATASETS[dataset].nodes
+
+
+def test_hyperparameters_spot_values() -> None:
+    assert paper.hyperparameters("cora") == {
+        "lr": 0.02,
+        "weight_decay": 5e-4,
+        "dropout": 0.5,
+        "hidden_channels": 32,
+        "epsilon": 0.9,
+        "n_anchors": 700,
+        "n_components": 75,
+        "rounds": 4,
+        "similarity_channels": 16,
+        "feature_norm": "l2",
+        "self_loops": True,
+        "adjacency_norm": "symmetric",
+        "spectral_scale": "unit",
+    }
+    assert paper.hyperparameters("cornell-geomgcn")["hidden_channels"] == 48
+    assert paper.SEED == 42
+
 
 pytestmark = pytest.mark.usefixtures("all_methods")
 
@@ -166,3 +261,81 @@ def test_bad_scopes_are_refused(scope, message) -> None:
 def test_unknown_experiment() -> None:
     with pytest.raises(InputError, match=r"experiment\('speed'\) must be one of accuracy, ablation"):
         plan("speed")
+
+
+pytestmark = pytest.mark.usefixtures("all_methods")
+SQUIRREL = Place("squirrel", "geom-gcn", directed=True)
+
+
+def search(name: str, place: Place = SQUIRREL, **fixed):
+    return beyond.search_spec(name, place, seed=3, trials=5, **fixed)
+
+
+def test_columns_have_names_of_their_own() -> None:
+    columns = [place.column for place in PLACES]
+    assert len(set(columns)) == len(columns) == 15
+    assert {"squirrel", "squirrel, directed", "minesweeper, ROC-AUC", "debian"} < set(columns)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.column)
+def test_every_place_can_be_loaded(place, data_root) -> None:
+    data = load(place.dataset, split=place.split, directed=place.directed, root=data_root)
+    assert ("arc_index" in data) is place.directed
+    assert data.test_mask.shape == (data.num_nodes, 10)
+
+
+def test_places_of_a_graph() -> None:
+    assert [place.directed for place in beyond.places_of("squirrel")] == [True, False]
+    assert beyond.places_of("cornell") == [Place("cornell", "geom-gcn")]
+    assert beyond.places_of("twitch-ptbr") == [Place("twitch-ptbr", "random")]
+    assert beyond.places_of("synthetic-h0.3") == [Place("synthetic-h0.3", "random")]
+
+
+def test_the_graphs_without_duplicates_are_those_of_the_graphs_with_them() -> None:
+    pairs = zip(WIKIPEDIA, FILTERED, strict=True)
+    assert all(filtered.dataset == f"{full.dataset}-filtered" for full, filtered in pairs)
+
+
+def test_parts_are_taken_away_on_five_graphs_and_directions_where_there_are_some() -> None:
+    rows = {place.column: dict(beyond.parts_of(WHOLE, place)) for place in PLACES}
+    assert [column for column, parts in rows.items() if parts] == [place.column for place in (*WIKIPEDIA, *OTHERS)]
+    assert PARTS.keys() - rows["cora"].keys() == {f"{WHOLE} -directions"}
+    assert rows["squirrel, directed"] == PARTS
+    assert dict(beyond.parts_of("mlp", SQUIRREL)) == {}
+
+
+def test_a_search_begins_with_the_defaults_and_not_with_published_settings() -> None:
+    options = dict(search("gcn-sl-cc", Place("texas", "geom-gcn")).options)
+    assert options == METHODS["gcn-sl-cc"].options() | {"search_trials": 5, "search_splits": 2}
+
+
+def test_what_is_fixed_is_not_searched_for() -> None:
+    assert beyond.fixed_options(search(WHOLE)) == []
+    for part in PARTS.values():
+        spec = search(WHOLE, **part)
+        assert beyond.fixed_options(spec) == [*part]
+        assert beyond.searched_method(spec) == METHODS[WHOLE].with_options(**part)
+        assert spec.key != search(WHOLE).key
+
+
+def test_directions_are_for_methods_that_use_them() -> None:
+    assert search(WHOLE).directed
+    assert search("mlp") == search("mlp", SQUIRREL._replace(directed=False))
+
+
+def test_the_metric_chooses_the_epoch_too() -> None:
+    spec = search("mlp", Place("minesweeper", "stored", metric="roc-auc"))
+    assert (spec.metric, dict(spec.options)["monitor"]) == ("roc-auc", "roc-auc")
+    assert (search("mlp").metric, dict(search("mlp").options)["monitor"]) == ("accuracy", "loss")
+
+
+def test_runs_have_what_was_found() -> None:
+    spec = search(WHOLE, contrast=0.0)
+    done = RunResult(spec, "ok", {"options": {"lr": 0.02}, "trials": 5})
+    runs = beyond.runs_after(done, 12)
+    assert [run.run for run in runs] == list(range(10)), "there are ten geom-gcn splits"
+    assert dict(runs[0].options) == METHODS[WHOLE].options() | {"contrast": 0.0, "lr": 0.02}
+    assert {(run.task, run.directed, run.seed) for run in runs} == {("train", True, 3)}
+    random = search("mlp", Place("debian", "random"))
+    assert len(beyond.runs_after(RunResult(random, "ok", {"options": {}}), 12)) == 12
+    assert beyond.runs_after(RunResult(spec, "failed"), 10) == ()

@@ -1,28 +1,190 @@
+"""Runs: what is measured of each, and what becomes of many, wherever they are carried out."""
+
+import math
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
-from gcnsl import InputError
-from gcnsl.errors import GcnslError
+from gcnsl import InputError, synthetic
+from gcnsl.datasets import with_random_split
+from gcnsl.errors import DownloadError, GcnslError
 from gcnsl.experiments import run
-from gcnsl.experiments.plan import Scope, plan
-from gcnsl.experiments.result_exports import export_lines, import_lines, read_results
-from gcnsl.experiments.result_store import ResultStore, RunResult, by_key
-from gcnsl.experiments.spec import RunSpec, as_options
-from gcnsl.methods import METHODS
+from gcnsl.experiments.beyond import Place, search_spec
+from gcnsl.experiments.plan import CURVE_STEP, Scope, plan
+from gcnsl.experiments.records import RunResult, RunSpec, as_options, by_key, read_results, result_file
+from gcnsl.experiments.run import (
+    Runner,
+    cost,
+    execute,
+    failed_run,
+    missing_runs,
+    search_run,
+    time_features,
+    train_run,
+)
+from gcnsl.graph import split_masks
+from gcnsl.methods import METHODS, Method, Prepared, fit, prepare
+from gcnsl.methods.search_space import space_of
+from gcnsl.runs.executor import ThisProcess
 
+from ..runs.fake_executor import FakeExecutor
 from . import run_in_processes
-from .fake_methods import LOG
+from .cases import result, spec
+from .fake_methods import LOG, fake_methods
+
+CPU = torch.device("cpu")
+QUICK = {"epochs": 3, "patience": 2, "n_anchors": 8, "n_components": 3, "hidden_channels": 4}
+
+
+def graph():
+    data = synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9)
+    return with_random_split(data, runs=2, seed=0)
+
+
+def prepared(method: Method) -> Prepared:
+    return prepare(method, graph(), seed=0, device=CPU)
+
+
+def test_what_is_measured_of_gcn_sl() -> None:
+    ready = prepared(METHODS["gcn-sl-cc"].with_options(**QUICK))
+    first, second = (train_run(spec(run), ready) for run in range(2))
+    assert first.status == second.status == "ok"
+    assert first.spec == spec(0)
+    assert first.metrics.keys() == {
+        *("train", "val", "test", "train_nodes", "test_nodes", "epochs", "best_epoch"),
+        *("homophily", "degree", "homophily_initial", "homophily_original"),
+        *("homophily_featured", "degree_featured", "homophily_initial_featured", "homophily_original_featured"),
+    }
+    assert first.metrics["homophily_featured"] == first.metrics["homophily"], "every node has features"
+    assert first.metrics["homophily_original"] == pytest.approx(0.3, abs=0.01)
+    assert (first.metrics["train_nodes"], first.metrics["test_nodes"]) == (30, 12)
+    assert first.metrics["epochs"] == 3
+    assert first.split_hash != second.split_hash
+    assert first.device.startswith("CPU (")
+    assert first.version
+    assert first.finished
+    assert first.seconds > 0
+    assert first.history == {}
+
+
+@pytest.mark.parametrize("layout", [torch.Tensor.to_dense, torch.Tensor.to_sparse_csr])
+def test_nodes_without_features_are_counted_apart(layout) -> None:
+    data = graph()
+    data.x[:20] = 0
+    classes, featured = data.y.numpy(), slice(20, 60)
+    data.x = layout(data.x)
+    ready = prepare(METHODS["gcn-sl-cc"].with_options(**QUICK, epsilon=1.0), data, seed=0, device=CPU)
+    metrics = train_run(spec(), ready).metrics
+    assert metrics["degree"] >= 20 * 19 / 60, "the shift has made their rows equal"
+    assert metrics["degree_featured"] < 5
+    edges = data.edge_index[:, (data.edge_index >= 20).all(dim=0)].numpy()
+    agree = classes[edges[0]] == classes[edges[1]]
+    assert metrics["homophily_original_featured"] == pytest.approx(agree.mean(), abs=1e-6)
+    assert len(set(classes[featured])) == 3
+
+
+def test_a_model_that_learns_no_graph_has_no_homophily() -> None:
+    methods = fake_methods()
+    assert "homophily" in train_run(spec(), prepared(methods["nlgnn"])).metrics
+    assert "homophily" not in train_run(spec(), prepared(methods["mlp"])).metrics
+    without = METHODS["gcn-sl-cc"].with_options(**QUICK, use_reconnected=False)
+    assert "homophily" not in train_run(spec(), prepared(without)).metrics
+
+
+def test_another_metric_is_measured_beside_the_accuracy() -> None:
+    ready = prepared(fake_methods()["mlp"])
+    plain, ranked = (train_run(spec(metric=metric), ready).metrics for metric in ("accuracy", "roc-auc"))
+    score = ranked.pop("test_roc_auc")
+    assert ranked == plain
+    masks = split_masks(ready.graph, 0)
+    fitted = fit(ready, train_mask=masks["train"], val_mask=masks["val"], seed=spec().train_seed)
+    assert score == pytest.approx(fitted.measure(masks["test"])["roc-auc"], abs=1e-6)
+
+
+def test_a_metric_that_is_not_defined_is_none(monkeypatch) -> None:
+    monkeypatch.setattr("gcnsl.methods.Fitted.measure", lambda self, mask: {"roc-auc": math.nan})
+    assert train_run(spec(metric="roc-auc"), prepared(fake_methods()["mlp"])).metrics["test_roc_auc"] is None
+
+
+@pytest.fixture
+def search_with(tmp_path, all_methods):
+    """Search for hyper-parameters of a fake method."""
+
+    def searched(name="mlp", trials=3, seconds=None, **fixed):
+        place = Place("texas", "geom-gcn")
+        wanted = search_spec(name, place, seed=0, trials=trials, **fixed)
+        return search_run(wanted, graph(), device=CPU, storage=tmp_path / "search.db", seconds=seconds)
+
+    return searched
+
+
+def test_a_search_tells_what_it_has_found(search_with) -> None:
+    result = search_with("gcn-sl-plus", contrast=0.0, dropout=0.1)
+    assert result.status == "ok"
+    assert result.metrics["trials"] == 3
+    assert 0 < result.metrics["validation"] <= 1
+    assert result.metrics["options"].keys() == space_of("gcn-sl-plus").keys() - {"dropout", "contrast"}
+    assert (result.seconds > 0, result.device[:3]) == (True, "CPU")
+
+
+def test_a_search_without_time_goes_on_later(search_with, tmp_path, log) -> None:
+    assert search_with(trials=30, seconds=1e-3) is None
+    assert [path.name for path in tmp_path.iterdir()] == ["search.db"]
+    log.clear()
+    assert search_with(trials=2).metrics["trials"] == 2
+    assert log.count("build mlp") <= 4
+
+
+def test_a_search_in_which_nothing_works_fails(search_with, monkeypatch) -> None:
+    def nothing(*_, **__):
+        raise InputError("no trial was finished")
+
+    monkeypatch.setattr(run, "search", nothing)
+    with pytest.raises(InputError, match="no trial was finished"):
+        search_with(trials=2, seconds=100.0)
+    assert search_with(trials=2, seconds=1e-9) is None
+
+
+def test_curves() -> None:
+    result = train_run(spec(curves=True), prepared(fake_methods()["mlp"]))
+    assert result.history.keys() == {"train", "val", "test"}
+    assert {len(curve) for curve in result.history.values()} == {-(-3 // CURVE_STEP)}
+
+
+def test_a_failure_is_one_line() -> None:
+    assert failed_run(spec(), ValueError("no\nsuch   thing"), device=CPU).error == "ValueError: no such thing"
+    assert len(failed_run(spec(), "x" * 1000, device=CPU).error) == 500
+
+
+@pytest.mark.parametrize("name", ["sc", "esc", "esc-anch"])
+def test_times_of_spectral_features(name, monkeypatch) -> None:
+    threads = []
+    made = run.SpectralFeatures.fit_transform
+
+    def watched(self, x):
+        threads.append(torch.get_num_threads())
+        return made(self, x)
+
+    monkeypatch.setattr(run.SpectralFeatures, "fit_transform", watched)
+    torch.set_num_threads(2)
+    timed = RunSpec(name, "texas", "none", 0, 0, as_options({"n_components": 3, "n_anchors": 8}), task="features")
+    result = time_features(timed, graph(), device=CPU)
+    assert threads == [1, 1]
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(1)
+    assert result.status == "ok"
+    assert 0 < result.metrics["seconds"] < 5
+
 
 PROGRAM = [sys.executable, str(Path(run_in_processes.__file__))]
+SCOPE = Scope(methods=["mlp", "gcn"], datasets=["texas"], splits=["random"], runs=4)
 
 
 @pytest.fixture
@@ -33,131 +195,152 @@ def log(all_methods):
 
 
 @pytest.fixture
-def quick(tmp_path):
-    """Settings for GCN-SL that take no time."""
-    (tmp_path / "texas.toml").write_text(
-        "[gcn-sl-cc.options]\nepochs = 3\npatience = 2\nn_anchors = 8\nn_components = 3\nhidden_channels = 4\n"
-    )
-    return tmp_path
+def store(tmp_path):
+    return tmp_path / "results.jsonl"
 
 
-def run_missing(specs, store, *, retry=False, **options) -> None:
+def stored(store) -> dict:
+    return by_key(read_results(store)) if store.exists() else {}
+
+
+def run_missing(specs, store, executor=None, *, retry=False, **options) -> None:
     """What ``gcnsl reproduce`` does."""
-    with ResultStore(store) as opened:
-        missing = run.missing_runs(specs, by_key(opened.results()), retry=retry)
-    run.execute(missing, store, device="cpu", jobs=1, **options)
+    missing = missing_runs(specs, stored(store), retry=retry)
+    execute(missing, store, executor or ThisProcess(), device="cpu", **options)
+
+
+def numbers(store) -> dict:
+    return {result.spec: (result.status, result.metrics, result.split_hash) for result in read_results(store)}
+
+
+@pytest.mark.usefixtures("small_graphs", "all_methods")
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_numbers_alone_together_and_elsewhere_each_run_once(tmp_path, seed) -> None:
+    specs, told, counts = plan("accuracy", SCOPE).specs, [], []
+    there = tmp_path / "there.jsonl"
+
+    def tell(spec, status) -> None:
+        told.append((spec.key, status))
+        counts.append(len(read_results(there)))
+
+    execute(specs, there, FakeExecutor(seed=seed), device="cpu", on_result=tell)
+    execute(specs, tmp_path / "here.jsonl", ThisProcess(), device="cpu")
+    execute(specs[-1:], tmp_path / "alone.jsonl", ThisProcess(), device="cpu")
+    assert numbers(there) == numbers(tmp_path / "here.jsonl")
+    assert numbers(tmp_path / "alone.jsonl").items() < numbers(there).items()
+    assert sorted(told) == sorted((spec.key, "ok") for spec in specs)
+    assert counts == list(range(1, 9)), "a result is stored at once"
 
 
 @pytest.mark.usefixtures("small_graphs")
-def test_the_same_run_gives_the_same_numbers_alone_and_in_a_group(quick, tmp_path) -> None:
-    specs = plan(
-        "accuracy", Scope(methods=["gcn-sl"], datasets=["texas"], splits=["random"], settings=quick, runs=3)
-    ).specs
-    run.execute(specs, tmp_path / "all.db", device="cpu", jobs=1)
-    run.execute(specs[2:], tmp_path / "one.db", device="cpu", jobs=1)
-    (alone,) = read_results(tmp_path / "one.db")
-    together = {result.spec: result for result in read_results(tmp_path / "all.db")}[specs[2]]
-    assert alone.metrics == together.metrics
-    assert alone.split_hash == together.split_hash
-
-
-@pytest.mark.usefixtures("small_graphs")
-def test_graphs_are_prepared_once_a_group_and_nothing_is_done_twice(log, tmp_path) -> None:
-    specs = plan("accuracy", Scope(methods=["mlp", "gcn"], datasets=["texas"], splits=["random"], runs=4)).specs
+def test_graphs_are_prepared_once_a_group_and_nothing_is_done_twice(log, store) -> None:
+    specs = plan("accuracy", SCOPE).specs
+    run_missing(specs[:6], store)
+    run_missing(specs, store)
     told = []
-    run_missing(specs[:6], tmp_path / "r.db", on_result=lambda spec, status: told.append(spec))
-    assert set(told) == set(specs[:6])
-    run_missing(specs, tmp_path / "r.db")
-    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)  # good results are not repeated, whatever is asked for
+    execute(specs, store, ThisProcess(), device="cpu", on_result=lambda *each: told.append(each))
+    assert set(told) == {(spec, "ok") for spec in specs}, "good results are told, not repeated"
     assert log.count("build mlp") == log.count("build gcn") == 4
     assert log.count("prepare mlp") == 1
     assert log.count("prepare gcn") == 2
-    assert len(read_results(tmp_path / "r.db")) == 8
+    assert len(read_results(store)) == 8
+
+
+@pytest.mark.usefixtures("small_graphs")
+def test_what_another_program_has_done_meanwhile_is_left_out(log, store) -> None:
+    first = plan("accuracy", replace(SCOPE, methods=["mlp"], datasets=["pubmed"])).specs
+    last = plan("accuracy", replace(SCOPE, methods=["gcn"])).specs
+    told = []
+
+    def tell(spec, status) -> None:
+        if not told:
+            result_file(store).append(*(result(of=spec).to_record() for spec in last))
+        told.append(spec)
+
+    execute([*last, *first], store, ThisProcess(), device="cpu", on_result=tell)
+    assert set(told) == {*first, *last}
+    assert (log.count("build mlp"), log.count("build gcn")) == (4, 0)
 
 
 @pytest.fixture
-def beyond(log):
-    """Plan an experiment with one search, given the results in a store."""
+def beyond(log, store):
+    """Plan an experiment with one search, given the results in the store."""
     scope = Scope(methods=["mlp"], datasets=["debian"], runs=3, trials=2)
-
-    def planned(store):
-        with ResultStore(store) as opened:
-            return plan("beyond", replace(scope, results=by_key(opened.results()))).specs
-
-    return planned
+    return lambda: plan("beyond", replace(scope, results=stored(store))).specs
 
 
 @pytest.mark.usefixtures("small_graphs")
-def test_a_search_is_followed_by_its_runs(beyond, log, tmp_path) -> None:
-    store = tmp_path / "r.db"
-    run_missing(beyond(store), store, runs_after_search=3)
-    assert log.count("build mlp") == 2 * 2 + 3, "two trials on two splits, then the runs"
-    assert {result.status for result in read_results(store)} == {"ok"}
-    assert {result.spec for result in read_results(store)} == set(beyond(store))
-    assert list(tmp_path.iterdir()) == [store], "no file of trials is left behind"
-    run_missing(beyond(store), store, runs_after_search=3)
+@pytest.mark.parametrize("executor", [ThisProcess(), FakeExecutor()])
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_search_is_followed_by_its_runs_and_leaves_no_file(beyond, log, store, executor, keep) -> None:
+    (search,), told = beyond(), []
+    tell = lambda spec, _: told.append(spec)  # noqa: E731
+    run_missing([search], store, executor, runs_after_search=3, trials=store.parent if keep else None, on_result=tell)
+    assert told == [search], "progress counts what was asked for"
+    assert {result.spec for result in read_results(store)} == set(beyond())
+    assert [result.status for result in read_results(store)] == ["ok"] * 4
     assert log.count("build mlp") == 2 * 2 + 3
-    export_lines(read_results(store), tmp_path / "r.jsonl")
-    assert list(import_lines(tmp_path / "r.jsonl")) == read_results(store)
+    assert [path.name for path in store.parent.iterdir() if "search" in path.name] == []
+    run_missing(beyond(), store)
+    assert log.count("build mlp") == 2 * 2 + 3
 
 
 @pytest.mark.usefixtures("small_graphs")
-def test_a_search_that_fails_is_followed_by_nothing(beyond, tmp_path, monkeypatch) -> None:
-    store = tmp_path / "r.db"
+def test_a_search_that_fails_is_followed_by_nothing(beyond, store, monkeypatch) -> None:
     monkeypatch.setattr(run, "search_run", lambda *_, **__: 1 / 0)
-    run_missing(beyond(store), store, runs_after_search=3)
+    run_missing(beyond(), store, runs_after_search=3)
     (failed,) = read_results(store)
     assert failed.error == "ZeroDivisionError: division by zero"
-    assert beyond(store) == [failed.spec]
+    assert beyond() == [failed.spec]
 
 
 @pytest.mark.usefixtures("small_graphs")
-def test_nothing_is_begun_when_the_time_is_up_and_nothing_is_lost(beyond, log, tmp_path, monkeypatch) -> None:
-    store, left = tmp_path / "r.db", iter([1e9] * 5 + [0.0] * 10)
-    (search,) = beyond(store)
+def test_nothing_is_begun_when_the_time_is_up_and_nothing_is_lost(beyond, log, store, monkeypatch) -> None:
+    (search,) = beyond()
     run_missing([search], store, runs_after_search=3, minutes=1e-9)
-    assert (read_results(store), log) == ([], [])
+    assert (stored(store), log) == ({}, [])
     with monkeypatch.context() as patch:
-        patch.setattr(run.Work, "seconds_left", property(lambda _: next(left)))
+        late = iter([False] * 2 + [True] * 10)
+        patch.setattr(Runner, "is_late", property(lambda _: next(late)))
         run_missing([search], store, runs_after_search=3)
-    assert 1 < len(read_results(store)) < 4, "the search and some of its runs"
-    run_missing(beyond(store), store)
+    assert len(read_results(store)) == 2, "the search and some of its runs"
+    run_missing(beyond(), store)
     assert len(read_results(store)) == 4
     assert log.count("build mlp") == 2 * 2 + 3
 
 
-def test_a_search_costs_as_much_as_its_trainings(beyond, tmp_path) -> None:
-    (search,) = beyond(tmp_path / "r.db")
-    assert run.cost(search) == 4 * run.cost(replace(search, task="train"))
+def test_a_search_costs_as_much_as_its_trainings(beyond) -> None:
+    (search,) = beyond()
+    assert cost(search) == 4 * cost(replace(search, task="train"))
 
 
-def test_work_is_shared_out_in_parts_the_large_ones_first() -> None:
-    specs = [RunSpec("mlp", dataset, "random", number, 0, ()) for dataset in ("texas", "pubmed") for number in range(5)]
+def test_large_graphs_come_first_and_groups_stay_together_in_any_order(store, monkeypatch) -> None:
+    monkeypatch.setattr(Runner, "__call__", lambda self, spec: result(of=spec))
+    specs = [RunSpec("mlp", name, "random", number, 0, ()) for name in ("texas", "pubmed") for number in range(3)]
+    specs += [replace(spec, method="gcn") for spec in specs]
     orders = set()
-    for _ in range(20):
-        parts = tuple(tuple((spec.dataset, spec.run) for spec in group) for group in run._groups(specs, shares=2))
-        large, small = parts[:3], parts[3:]
-        assert sorted(large) == [(("pubmed", 0), ("pubmed", 1)), (("pubmed", 2), ("pubmed", 3)), (("pubmed", 4),)]
-        assert small == (tuple(("texas", number) for number in range(5)),)
-        orders.add(parts)
+    for number in range(20):
+        order = []
+        place = store.with_name(f"{number}.jsonl")
+        execute(specs, place, ThisProcess(), device="cpu", on_result=lambda spec, _, order=order: order.append(spec))
+        assert [spec.dataset for spec in order] == ["pubmed"] * 6 + ["texas"] * 6
+        assert [spec.run for spec in order] == [0, 1, 2] * 4
+        orders.add(tuple(order))
     assert len(orders) > 1, "two programs on one store would begin with the same runs"
 
 
 @pytest.mark.usefixtures("small_graphs")
-def test_failures_are_recorded_the_rest_goes_on_and_they_are_retried_when_asked(log, tmp_path, monkeypatch) -> None:
-    specs = plan("accuracy", Scope(methods=["mlp", "gcn"], datasets=["texas"], splits=["random"], runs=2)).specs
+def test_failures_are_recorded_the_rest_goes_on_and_they_are_retried_when_asked(log, store, monkeypatch) -> None:
+    specs = plan("accuracy", replace(SCOPE, runs=2)).specs
     broken = [
         replace(s, options=as_options(dict(s.options) | {"fails": True})) if s.method == "mlp" else s for s in specs
     ]
-    store = tmp_path / "r.db"
     run_missing(broken, store)
     found = {(r.spec.method, r.spec.run): (r.status, r.error) for r in read_results(store)}
     error = "TrainingDiverged: training diverged: as it was told to"
     assert found == {
-        ("gcn", 0): ("ok", ""),
-        ("gcn", 1): ("ok", ""),
-        ("mlp", 0): ("failed", error),
-        ("mlp", 1): ("failed", error),
+        **{("gcn", run): ("ok", "") for run in (0, 1)},
+        **{("mlp", run): ("failed", error) for run in (0, 1)},
     }
     tries = log.count("build mlp")
     run_missing(broken, store)
@@ -168,17 +351,58 @@ def test_failures_are_recorded_the_rest_goes_on_and_they_are_retried_when_asked(
     assert told == ["failed", "failed"]
     monkeypatch.setattr(type(METHODS["mlp"].config), "build", type(METHODS["nlgnn"].config).build)
     run_missing(broken, store, retry=True)
-    assert {r.status for r in read_results(store)} == {"ok"}
+    assert {each.status for each in stored(store).values()} == {"ok"}
 
 
-def test_a_graph_that_cannot_be_had_fails_its_runs(tmp_path, monkeypatch) -> None:
-    def load(name, **_):
-        raise GcnslError("no such\ngraph")
+@pytest.mark.usefixtures("small_graphs", "all_methods")
+def test_a_run_that_kills_its_workers_has_failed(store) -> None:
+    specs = plan("accuracy", SCOPE).specs
+    execute(specs, store, FakeExecutor(lost=specs[:1]), device="cpu")
+    found = {result.spec: (result.status, result.error) for result in read_results(store)}
+    assert found.pop(specs[0]) == ("failed", "killed")
+    assert set(found.values()) == {("ok", "")}
 
-    monkeypatch.setattr(run, "load", load)
+
+@pytest.mark.usefixtures("small_graphs")
+def test_the_time_of_features_is_measured_here(store) -> None:
+    timed = plan("runtime", Scope(datasets=["texas"], methods=["gcn-sl"])).specs[:1]
+    unused = FakeExecutor()
+    execute(timed, store, unused, device="cpu", minutes=1)
+    assert [(result.spec.task, result.status) for result in read_results(store)] == [("features", "ok")]
+    assert unused.most_under_way == 0
+
+
+@pytest.mark.usefixtures("small_graphs", "all_methods")
+def test_a_graph_that_workers_do_not_have_is_sent_with_splits_for_all(tmp_path, monkeypatch) -> None:
+    specs = plan("accuracy", replace(SCOPE, datasets=["debian"], runs=1)).specs
+    specs += plan("beyond", Scope(methods=["mlp"], datasets=["debian"], runs=1, trials=2)).specs
+    execute(specs, tmp_path / "here.jsonl", ThisProcess(), device="cpu", runs_after_search=1)
+    prepared, sent, executor = Runner._prepared, [], FakeExecutor()
+
+    def only_if_sent(self, first, device):
+        if self.graph is None:
+            raise DownloadError("no network")
+        sent.append(self.graph.train_mask.shape[1])
+        return prepared(self, first, device)
+
+    monkeypatch.setattr(Runner, "_prepared", only_if_sent)
+    execute(specs, tmp_path / "there.jsonl", executor, device="cpu", runs_after_search=1)
+    assert numbers(tmp_path / "there.jsonl") == numbers(tmp_path / "here.jsonl")
+    assert executor.calls_sent == 2, "first without the graph, then with it"
+    assert min(sent) >= 2
+
+
+@pytest.mark.parametrize("error", [GcnslError("no such\ngraph"), DownloadError("no network")])
+def test_a_graph_that_nobody_has_fails_its_runs(store, monkeypatch, error) -> None:
+    def nowhere(*_, **__):
+        raise error
+
+    monkeypatch.setattr(run, "load", nowhere)
     specs = run_in_processes.specs()
-    run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
-    assert [r.error for r in read_results(tmp_path / "r.db")] == ["GcnslError: no such graph"] * len(specs)
+    features = RunSpec("sc", "texas", "none", 0, 0, (), task="features")
+    execute([*specs, features], store, FakeExecutor(), device="cpu")
+    told = " ".join(f"{type(error).__name__}: {error}".split())
+    assert [result.error for result in read_results(store)] == [told] * 5
 
 
 def test_missing_runs_are_those_without_a_result() -> None:
@@ -186,67 +410,23 @@ def test_missing_runs_are_those_without_a_result() -> None:
     older = replace(specs[0], options=tuple((name, value) for name, value in specs[0].options if name != "epsilon"))
     good = RunResult(older, "ok")  # from before there was an option
     results = by_key([good, RunResult(specs[1], "failed")])
-    assert run.missing_runs([*specs, *specs], results) == specs[2:]
-    assert run.missing_runs([*specs, *specs], results, retry=True) == specs[1:]
+    assert missing_runs([*specs, *specs], results) == specs[2:]
+    assert missing_runs([*specs, *specs], results, retry=True) == specs[1:]
 
 
-def test_bad_devices_and_jobs(tmp_path) -> None:
-    with pytest.raises(InputError, match=r"device\('gpu'\)"):
-        run.execute([], tmp_path / "r.db", device="gpu")
-    with pytest.raises(InputError, match=r"jobs\(0\) must be >= 1"):
-        run.execute([], tmp_path / "r.db", device="cpu", jobs=0)
-    with pytest.raises(InputError, match=r"minutes\(0\) must be > 0"):
-        run.execute([], tmp_path / "r.db", device="cpu", minutes=0)
+def test_bad_devices_times_and_places_are_refused_before_anything_is_run(store) -> None:
+    for options, message in (
+        ({"device": "gpu"}, r"device\('gpu'\)"),
+        ({"device": "cpu", "minutes": 0}, r"minutes\(0\) must be > 0"),
+    ):
+        with pytest.raises(InputError, match=message):
+            execute(run_in_processes.specs(), store, ThisProcess(), **options)
+    with pytest.raises(GcnslError, match="cannot write /proc"):
+        execute(run_in_processes.specs(), "/proc/results.jsonl", ThisProcess(), device="cpu")
 
 
-def test_a_dead_process_costs_one_run(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(run, "run_group", run_in_processes.fatal_group)
-    run.execute(run_in_processes.specs()[:2], tmp_path / "r.db", device="cpu", jobs=2)
-    found = {result.spec.run: (result.status, result.error) for result in read_results(tmp_path / "r.db")}
-    assert found.pop(1) == ("failed", "its process was killed, perhaps for lack of memory")
-    assert found == {0: ("ok", "")}
-
-
-def test_a_run_that_has_killed_a_single_process_comes_last_and_in_another(tmp_path, monkeypatch) -> None:
-    store, specs = tmp_path / "r.db", run_in_processes.specs()[:3]
-    with ResultStore(store) as opened:
-        mark = opened.begun(specs[1])
-        mark.__enter__()  # and the process is killed
-    monkeypatch.setattr(run, "run_group", run_in_processes.fatal_group)  # it would end this process, too
-    run_missing(specs, store)
-    found = {result.spec.run: (result.status, result.error) for result in read_results(store)}
-    assert found.pop(1) == ("failed", "its process was killed, perhaps for lack of memory")
-    assert found == {0: ("ok", ""), 2: ("ok", "")}
-
-
-@pytest.mark.usefixtures("small_graphs", "log")
-@pytest.mark.filterwarnings("ignore::gcnsl.experiments.result_store.StoreWarning")
-def test_a_result_that_cannot_be_stored_is_rescued(tmp_path, monkeypatch) -> None:
-    specs = plan("accuracy", Scope(methods=["mlp"], datasets=["texas"], splits=["random"], runs=2)).specs
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("gcnsl.experiments.result_store._WAIT_SECONDS", 0.01)
-    add = ResultStore.add
-
-    def locked(store, *results) -> None:
-        with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
-            connection.execute("BEGIN EXCLUSIVE")
-            add(store, *results)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ResultStore, "add", locked)
-        with pytest.raises(
-            InputError, match=r"database is locked.*; what is not stored is in .*results.jsonl: --merge"
-        ):
-            run.execute(specs, tmp_path / "r.db", device="cpu", jobs=1)
-    (rescued,) = tmp_path.glob("gcnsl-*/results.jsonl")
-    with ResultStore(tmp_path / "r.db") as store:
-        store.add(*import_lines(rescued))
-        assert [result.status for result in store.results()] == ["ok"]
-
-
-def test_killed_it_goes_on_and_repeats_nothing(tmp_path) -> None:
-    store = tmp_path / "r.db"
-    with subprocess.Popen([*PROGRAM, store, "100"], stdout=subprocess.PIPE, text=True) as program:
+def test_killed_it_goes_on_and_repeats_nothing(store) -> None:
+    with subprocess.Popen([*PROGRAM, store, "30"], stdout=subprocess.PIPE, text=True) as program:
         next(program.stdout)
         helpers = _children(program.pid)
         program.kill()
@@ -254,23 +434,17 @@ def test_killed_it_goes_on_and_repeats_nothing(tmp_path) -> None:
     before = {result.spec.run: result for result in read_results(store)}
     assert 0 < len(before) < run_in_processes.RUNS
     told = []
-    run_missing(run_in_processes.specs(100), store, on_result=lambda spec, _: told.append(spec.run))
+    run_missing(run_in_processes.specs(30), store, on_result=lambda spec, _: told.append(spec.run))
     after = {result.spec.run: result for result in read_results(store)}
     assert {result.status for result in after.values()} == {"ok"}
     assert sorted(told) == sorted(after.keys() - before.keys())
     assert {number: after[number] for number in before} == before
-    export_lines(after.values(), tmp_path / "r.jsonl")
-    assert len(list(import_lines(tmp_path / "r.jsonl"))) == run_in_processes.RUNS
 
 
-def test_ctrl_c_ends_all_processes_quietly(tmp_path) -> None:
-    with subprocess.Popen(
-        [*PROGRAM, tmp_path / "r.db", "100"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as program:
+@pytest.mark.slow
+def test_ctrl_c_ends_all_processes_quietly(store) -> None:
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen([*PROGRAM, store, "30"], **piped) as program:
         next(program.stdout)
         helpers = _children(program.pid)
         os.killpg(program.pid, signal.SIGINT)

@@ -54,7 +54,7 @@ def test_a_file_cut_anywhere_loses_its_last_record_alone(file) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", "\xff", '{"score": NaN}', '{"key": "\\ud800"}', "[" * 100_000, '{"key": 1}']
+    "text", ["{", "[]", "\xff", '{"score": NaN}', '{"score": 1e999}', '{"key": "\\ud800"}', "[" * 100_000, '{"key": 1}']
 )
 def test_damaged_lines_are_left_out_and_the_first_is_named(file, text) -> None:
     first, rest = file.read_bytes().split(b"\n", 1)

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,9 +19,8 @@ from gcnsl.cli.shared_options import DeviceOption, JsonOption, QuietOption, Root
 from gcnsl.cli.worker_options import ClusterOption, check_workers, workers
 
 if TYPE_CHECKING:
-    from gcnsl.experiments.result_store import RunResult, Status
-    from gcnsl.experiments.result_tables import Table
-    from gcnsl.experiments.spec import RunSpec
+    from gcnsl.experiments.records import RunSpec, Status
+    from gcnsl.experiments.tables import Table
 
 SOME_FAILED = 1
 """Exit code when runs have failed."""
@@ -71,17 +69,14 @@ def reproduce(
     cluster: ClusterOption = None,
     device: DeviceOption = "auto",
     store: Annotated[
-        Path, typer.Option(help="The SQLite file of the results; runs that it has are not repeated.")
-    ] = Path("results.db"),
+        Path, typer.Option(help="The file of the results, JSON lines; runs that it has are not repeated.")
+    ] = Path("results.jsonl"),
     paper_hparams: Annotated[
         bool, typer.Option("--paper-hparams", help="Give GCN-SL the paper's own hyper-parameters.")
     ] = False,
     settings: SettingsFolder = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed of splits, anchors, weights and dropout.")] = 42,
     retry: Annotated[bool, typer.Option("--retry", help="Retry runs that have failed.")] = False,
-    merge: Annotated[
-        list[Path] | None, typer.Option(help="First add the runs of this file from `report --export`; may be repeated.")
-    ] = None,
     root: RootOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -97,38 +92,36 @@ def reproduce(
     Example: [bold]gcnsl reproduce beyond --methods linkx,gcn --datasets squirrel --trials 16 --minutes 30[/]
     """
     from gcnsl.experiments.plan import EXPERIMENTS, OF_PAPER, ON_ANY_GRAPH, Scope, plan, specs_of
-    from gcnsl.experiments.result_store import by_error
-    from gcnsl.experiments.result_tables import make_tables
+    from gcnsl.experiments.records import by_error, by_key, read_results
+    from gcnsl.experiments.tables import make_tables
 
     check_workers(cluster, (jobs or 1) if cluster else 1)
     parts: dict[str, Any] = {"methods": _names(methods), "datasets": _names(datasets), "splits": _names(splits)}
     scope = Scope(**parts, runs=runs, seed=seed, paper_hparams=paper_hparams, settings=settings, trials=trials)
     usual = OF_PAPER if datasets is None else ON_ANY_GRAPH
     names = EXPERIMENTS if "all" in (experiments or ()) else experiments or usual
-    results = _stored(store, merge or ())
+    results = by_key(read_results(store)) if store.exists() else {}
     planned = [plan(name, replace(scope, results=results)) for name in names]
     specs = specs_of(planned)
-    from gcnsl.experiments.run import execute, missing_runs
-    from gcnsl.experiments.run_elsewhere import execute_elsewhere
+    from gcnsl.experiments.run import default_jobs, execute, missing_runs
+    from gcnsl.runs.processes import Processes
 
     missing = missing_runs(specs, results, retry=retry)
     err.print(f"{len(specs)} runs, {len(specs) - len(missing)} of them already done", highlight=False)
     if missing:
         how: dict[str, Any] = {"device": device, "root": root, "runs_after_search": runs, "minutes": minutes}
-        elsewhere = nullcontext() if cluster is None else workers(cluster, quiet=quiet)  # `execute` starts processes
+        how["trials"] = store.parent if cluster is None else None  # what other machines have no access to
         try:
-            with elsewhere as executor, progress("Running", 1.0, unit="run", quiet=quiet) as bar:
-                tell = _reporter(bar, missing)
-                if executor is None:
-                    execute(missing, store, **how, jobs=jobs, on_result=tell)
-                else:
-                    execute_elsewhere(missing, store, executor, **how, on_result=tell)
+            # Other processes even for a single job: a run may need more memory than there is, and this one goes on.
+            executor = workers(cluster, quiet=quiet) if cluster else Processes(jobs or default_jobs(device))
+            with executor as several, progress("Running", 1.0, unit="run", quiet=quiet) as bar:
+                execute(missing, store, several, **how, on_result=_reporter(bar, missing))
         except KeyboardInterrupt:
             err.print(
                 f"Interrupted. The finished runs are in {store}; the same command continues from there.", markup=False
             )
             raise typer.Exit(INTERRUPTED) from None
-        results = _stored(store)
+        results = by_key(read_results(store)) if store.exists() else {}
         planned = [plan(name, replace(scope, results=results)) for name in names]  # searches have been followed by runs
         specs = specs_of(planned)
     _show_tables([table for experiment in planned for table in make_tables(experiment, results)], as_json=as_json)
@@ -149,62 +142,40 @@ def report_on_paper(
     *,
     output: Path,
     markdown: Path | None,
-    latex: Path | None,
     figures: Path | None,
-    export: Path | None,
     settings: Path | None,
     seed: int,
     as_json: bool,
 ) -> None:
     """Write the page with all results beside the paper's, and whatever else is asked for."""
-    from gcnsl.experiments.result_exports import export_lines, read_results
-
     with busy("Reading the results"):
-        results = read_results(store)
         from gcnsl.experiments import claims
-        from gcnsl.experiments.collect import collect
-        from gcnsl.experiments.paper_report import render
-        from gcnsl.experiments.result_figures import draw, standalone
-        from gcnsl.experiments.result_tables import to_latex, to_markdown
+        from gcnsl.experiments.figures import draw, standalone
+        from gcnsl.experiments.records import read_results
+        from gcnsl.experiments.report import collect, render
+        from gcnsl.experiments.tables import to_markdown
         from gcnsl.files import atomic_write
 
-        findings = collect(results, seed=seed, settings=settings)
-    files = {}
+        findings = collect(read_results(store), seed=seed, settings=settings)
+    if as_json:
+        _show_tables(findings.tables, as_json=True)
+        return
+    files = {output: ""}
     with busy("Drawing"):
         if markdown is not None:
             parts = (claims.to_markdown(findings.claims), *map(to_markdown, findings.tables))
             files[markdown] = "\n".join(filter(None, parts))
-        if latex is not None:
-            files[latex] = "\n".join(map(to_latex, findings.tables))
         if figures is not None:
             pictures = ((table.name, draw(table)) for table in findings.tables)
             files |= {figures / f"{name}.svg": standalone(svg) for name, svg in pictures if svg}
-        if not as_json:
-            files[output] = render(findings)
+        files[output] = render(findings)
     for path, text in files.items():
         atomic_write(path, text)
-    if export is not None:
-        export_lines(findings.results, export)
-    if as_json:
-        _show_tables(findings.tables, as_json=True)
-        return
-    for path in (*files, *([export] if export else [])):
         out.print(f"{path} ({path.stat().st_size / 1000:,.0f} kB)", markup=False, highlight=False)
 
 
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _stored(store: Path, merge: Iterable[Path] = ()) -> "dict[str, RunResult]":
-    """The results of a store by key, after adding those of some exports."""
-    from gcnsl.experiments.result_exports import import_lines
-    from gcnsl.experiments.result_store import ResultStore, by_key
-
-    with ResultStore(store) as opened:
-        for path in merge:
-            opened.add(*import_lines(path))
-        return by_key(opened.results())
 
 
 def _reporter(bar: ProgressBar, missing: "list[RunSpec]") -> "Callable[[RunSpec, Status], None]":
@@ -226,7 +197,7 @@ def _reporter(bar: ProgressBar, missing: "list[RunSpec]") -> "Callable[[RunSpec,
 
 def _show_tables(tables: "Iterable[Table]", *, as_json: bool) -> None:
     """Ours above the paper's: the best of a column in bold, green if the paper's number is reached, red if not."""
-    from gcnsl.experiments.result_tables import to_dicts
+    from gcnsl.experiments.tables import to_dicts
 
     if as_json:
         print(json.dumps(to_dicts(tables), indent=1))
@@ -240,7 +211,7 @@ def _show_tables(tables: "Iterable[Table]", *, as_json: bool) -> None:
 
 def _part(table: "Table", columns: Sequence[str]) -> RichTable:
     """Some columns of a table of results."""
-    from gcnsl.experiments.display_names import column_label
+    from gcnsl.experiments.tables import column_label
 
     printed = any(cell.planned.paper for cell in table.cells.values())
     shown = RichTable("", caption="ours above, the paper's below" if printed else None)

@@ -32,18 +32,13 @@ def report(
     root: shared.RootOption = None,
     store: Annotated[
         Path,
-        typer.Option(help="Paper: the file of results that `gcnsl reproduce` wrote, or an export of one (.jsonl)."),
-    ] = Path("results.db"),
+        typer.Option(help="Paper: the file of results that `gcnsl reproduce` wrote."),
+    ] = Path("results.jsonl"),
     markdown: Annotated[
         Path | None, typer.Option(help="Paper: also write the claims and tables in Markdown to this file.")
     ] = None,
-    latex: Annotated[Path | None, typer.Option(help="Paper: also write the tables in LaTeX to this file.")] = None,
     figures: Annotated[
         Path | None, typer.Option(help="Paper: also write the figures as SVG files to this folder.")
-    ] = None,
-    export: Annotated[
-        Path | None,
-        typer.Option(help="Paper: also write all runs to this file (.jsonl), for `gcnsl reproduce --merge`."),
     ] = None,
     settings: SettingsFolder = None,
     seed: Annotated[int, typer.Option(min=0, help="Paper: show the runs with this seed.")] = 42,
@@ -66,7 +61,7 @@ def report(
 
     Example: [bold]gcnsl report -o report.html --markdown tables.md[/]
     """
-    of_paper = {"markdown": markdown, "latex": latex, "figures": figures, "export": export}
+    of_paper = {"markdown": markdown, "figures": figures}
     if model is None:
         if source.is_given:
             raise InputError("a graph needs a model of it: name the folder that `gcnsl train -o` wrote (MODEL)")

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from gcnsl.datasets.benchmarks import BENCHMARKS, GEOM_GCN_RUNS
 from gcnsl.experiments import paper
-from gcnsl.experiments.result_store import RunResult
-from gcnsl.experiments.spec import RunSpec, as_options
+from gcnsl.experiments.records import RunResult, RunSpec, as_options
 from gcnsl.methods import Method, find_method, resolve
 
 SEARCH_SPLITS = 2

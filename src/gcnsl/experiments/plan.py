@@ -14,8 +14,7 @@ from gcnsl.datasets import NAMES, is_known
 from gcnsl.datasets.benchmarks import BENCHMARKS, GEOM_GCN_RUNS, synthetic_name
 from gcnsl.errors import ArgumentError
 from gcnsl.experiments import beyond, paper
-from gcnsl.experiments.result_store import RunResult
-from gcnsl.experiments.spec import RunSpec, as_options
+from gcnsl.experiments.records import RunResult, RunSpec, as_options
 from gcnsl.methods import ALIASES, METHODS, Method, find_method, resolve
 from gcnsl.nn.config import Folder
 
@@ -26,6 +25,8 @@ MERGES = ("gcn-sl-cc", "gcn-sl-av")
 DEPTHS = (3, 4, 5)
 DEPTH_EPOCHS = 500
 """Epochs of the curves over depth; there is no early stopping, because the curves are to show over-fitting."""
+CURVE_STEP = 2
+"""Curves keep every second epoch: they look the same and take half the space."""
 _SYNTHETIC = [synthetic_name(tenth / 10) for tenth in range(11)]
 TIMINGS = 3
 """At most this many runs time the spectral features."""

@@ -1,83 +1,215 @@
-"""Carry out runs on all cores or on a GPU.
+"""Carry out runs: train, search or time one, and let the workers of an executor do many.
 
-Every process stores a result as soon as it has it, so only unfinished runs are lost when the program ends early.
+Only this process writes the results, each as soon as it arrives, so only runs under way are lost when it ends early.
 """
+
+from __future__ import annotations
 
 import math
 import os
+import platform
 import random
 import tempfile
-import threading
 import time
-import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
 import torch
 from joblib import cpu_count
+from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.checks import check_number, check_whole
+from gcnsl.auto.search import Search, search
+from gcnsl.checks import check_number
 from gcnsl.datasets import load
-from gcnsl.errors import InputError
+from gcnsl.errors import DownloadError, InputError
+from gcnsl.evaluation.agreement import learned_agreement
 from gcnsl.experiments import paper
-from gcnsl.experiments.beyond import runs_after
-from gcnsl.experiments.measure import failed_run, search_run, time_features, train_run
-from gcnsl.experiments.result_exports import export_lines
-from gcnsl.experiments.result_store import ResultStore, RunResult, Status, StoreWarning
-from gcnsl.experiments.spec import RunSpec
-from gcnsl.methods import resolve
-from gcnsl.runs.executor import WorkerLost, check_wanted
+from gcnsl.experiments.beyond import fixed_options, runs_after, searched_method
+from gcnsl.experiments.plan import CURVE_STEP
+from gcnsl.experiments.records import RunResult, RunSpec, Status, by_key, result_file
+from gcnsl.files import check_writable, digest
+from gcnsl.graph import edge_homophily, split_masks
+from gcnsl.methods import Fitted, Prepared, fit, initial_model, resolve
+from gcnsl.runs.executor import Executor, ThisProcess, WorkerLost, check_wanted
 from gcnsl.runs.jobs import Preparations
-from gcnsl.runs.processes import Processes
-from gcnsl.training import choose_device
+from gcnsl.spectral import SpectralFeatures
+from gcnsl.training import Epoch, choose_device
+from gcnsl.training.devices import one_thread
+from gcnsl.version import __version__
 
 GPU_JOBS = 16
 """The default number of processes that share a GPU, if there are as many cores: a single one leaves it idle most of the
 time. NVIDIA's multi-process service lets them use it at once (8 processes on an H200: 12 s with it, 17 s without)."""
-_SHARES = 4
-"""The work is divided into at least this many parts per process, so that all processes end at about the same time."""
-_POLL_SECONDS = 0.5
 _START_COST = 5000
 _OTHER_COST = 100_000
 """The cost of a graph that is not the paper's: that of a graph with some thousand nodes."""
 _NODE_COST = 70
 """A node costs as much time as this many edges: in results/two-cores.jsonl a run takes 168 s on Pubmed and 65 s on
 Squirrel."""
-
-Group = Sequence[RunSpec]
-OnResult = Callable[[RunSpec, Status], None]
+_WARM_UP_ROWS = 64
 
 
-@dataclass(frozen=True)
-class Work:
-    """What a process must know to carry out runs; in the main process, ``is_worker`` is false.
+def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], None] | None = None) -> RunResult:
+    """Train on one split, look at its test nodes once, at the end, and measure the learned graph.
 
-    A search is followed by so many ``runs`` with what it has found. Nothing is begun after ``end``, in seconds since
-    1970, a clock that processes share.
+    For curves, the test accuracy of every epoch goes into the history, too; it decides nothing.
     """
+    began = time.perf_counter()
+    masks = split_masks(prepared.graph, spec.run)
+    watch = {"test": masks["test"]} if spec.curves else None
+    training: dict[str, Any] = {"train_mask": masks["train"], "val_mask": masks["val"], "watch": watch}
+    fitted = fit(prepared, **training, seed=spec.train_seed, on_epoch=on_epoch)
+    accuracy = fitted.accuracy(masks)
+    seconds = time.perf_counter() - began
+    history = fitted.history
+    curves = {part: history[f"{part}_accuracy"][::CURVE_STEP] for part in ("train", "val", "test") if spec.curves}
+    metrics = {
+        **accuracy,
+        **({} if spec.metric == "accuracy" else {spec.test_score: fitted.measure(masks["test"])[spec.metric]}),
+        **{f"{part}_nodes": int(masks[part].sum()) for part in ("train", "test")},
+        "epochs": len(history),
+        "best_epoch": history.best_epoch,
+        **_homophily(spec, fitted),
+    }
+    return RunResult(
+        spec=spec,
+        status="ok",
+        metrics={name: _rounded(value) for name, value in metrics.items()},
+        seconds=round(seconds, 3),
+        split_hash=digest(masks)[:16],
+        history={part: [round(value, 4) for value in curve] for part, curve in curves.items()},
+        **_provenance(prepared.device),
+    )
 
-    store: Path
-    device: torch.device
-    root: Path | None
-    runs: int = 0
-    end: float = math.inf
-    is_worker: bool = False
 
-    @property
-    def seconds_left(self) -> float:
-        """The time in which runs may begin."""
-        return self.end - time.time()
+def _rounded(value: float | None) -> float | None:
+    """A metric as it is stored; ``None`` where it is not defined."""
+    return None if value is None or math.isnan(value) else round(value, 6)
 
-    def trials_of(self, search: RunSpec) -> Path:
-        """The file with the trials of a search that is not finished, beside the store."""
-        return self.store.with_name(f"{self.store.stem}-search-{search.key}.jsonl")
+
+def _homophily(spec: RunSpec, fitted: Fitted) -> dict[str, float | None]:
+    """What is known of the given graph and of the learned one before and after training; empty if none is learned.
+
+    Metrics that end in ``_featured`` are of the graphs among the nodes with features. GCN-SL's shift makes all rows
+    without features equal, so that A* joins their nodes whatever it has learned.
+    """
+    prepared, model = fitted.prepared, fitted.model
+    if not getattr(model, "learns_graph", False):
+        return {}
+    x, initial = prepared.graph.x, initial_model(prepared, spec.train_seed).eval()
+    featured = x.abs() @ torch.ones(x.shape[1], dtype=x.dtype) > 0
+    everywhere = _graph_metrics(prepared, model, initial, torch.ones_like(featured))
+    among = _graph_metrics(prepared, model, initial, featured)
+    return everywhere | {f"{name}_featured": value for name, value in among.items()}
+
+
+def _graph_metrics(prepared: Prepared, model: Any, initial: Any, nodes: Tensor) -> dict[str, float | None]:
+    """Homophily and degree of the graphs among some nodes (n, boolean); ``None`` where there are no edges."""
+    graph = prepared.graph
+    learned, before = (learned_agreement(each, prepared.inputs, graph.y, among=nodes) for each in (model, initial))
+    original = edge_homophily(graph.edge_index[:, nodes[graph.edge_index].all(dim=0)], graph.y, loops=True)
+    return {
+        "homophily": learned and learned.homophily,
+        "degree": learned and learned.degree,
+        "homophily_initial": before and before.homophily,
+        "homophily_original": original,
+    }
+
+
+def search_run(
+    spec: RunSpec,
+    data: Data,
+    *,
+    device: torch.device,
+    storage: Path,
+    root: Path | None = None,
+    seconds: float | None = None,
+) -> RunResult | None:
+    """Search for hyper-parameters, or go on with a search that was interrupted.
+
+    Args:
+        storage: The file of trials.
+        seconds: Start no trial after so many seconds.
+
+    Returns:
+        ``None`` if the time is up before all trials are done.
+    """
+    began, options = time.perf_counter(), dict(spec.options)
+    wanted = Search(
+        searched_method(spec),
+        data,
+        runs=options["search_splits"],
+        metric=spec.metric,
+        seed=spec.seed,
+        device=str(device),
+        storage=storage,
+        fixed=fixed_options(spec),
+        root=root,
+    )
+    trials = int(min(options["search_trials"], wanted.combinations))
+
+    def is_late() -> bool:
+        return seconds is not None and time.perf_counter() - began >= seconds
+
+    try:
+        found = search(wanted, trials=trials, seconds=seconds)
+    except InputError:  # no trial was finished
+        if is_late():
+            return None
+        raise
+    if found.trials < trials and is_late():
+        return None
+    metrics = {"validation": round(found.score, 6), "trials": found.trials, "options": found.options}
+    elapsed = round(time.perf_counter() - began, 3)
+    return RunResult(spec=spec, status="ok", metrics=metrics, seconds=elapsed, **_provenance(device))
+
+
+def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResult:
+    """Time the computation of a graph's spectral features.
+
+    It runs in one thread: the gain from several depends more on the machine than on the method.
+    """
+    x = data.x.to(device)
+    options: dict[str, Any] = {"method": spec.method, "random_state": spec.train_seed}
+    warm_up = torch.ones(_WARM_UP_ROWS, 2, device=device)
+    with one_thread():
+        SpectralFeatures(**options, n_components=2, n_anchors=2).fit_transform(warm_up)
+        _synchronize(device)
+        began = time.perf_counter()
+        SpectralFeatures(**options, **dict(spec.options)).fit_transform(x)
+        _synchronize(device)
+        seconds = round(time.perf_counter() - began, 6)
+    return RunResult(spec=spec, status="ok", metrics={"seconds": seconds}, seconds=seconds, **_provenance(device))
+
+
+def failed_run(spec: RunSpec, error: BaseException | str, *, device: torch.device) -> RunResult:
+    """The result of a run that failed."""
+    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    return RunResult(spec=spec, status="failed", error=" ".join(text.split())[:500], **_provenance(device))
+
+
+def _provenance(device: torch.device) -> dict[str, Any]:
+    """The machine, the version of this package and the time."""
+    gpu = device.type == "cuda"
+    name = torch.cuda.get_device_name(device) if gpu else f"CPU ({platform.machine()}, {os.cpu_count()} cores)"
+    finished = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    return {"device": name, "version": __version__, "finished": finished}
+
+
+def _synchronize(device: torch.device) -> None:
+    """Wait until a GPU has finished."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+OnResult = Callable[[RunSpec, Status], None]
 
 
 def missing_runs(specs: Iterable[RunSpec], results: Mapping[str, RunResult], *, retry: bool = False) -> list[RunSpec]:
@@ -86,37 +218,10 @@ def missing_runs(specs: Iterable[RunSpec], results: Mapping[str, RunResult], *, 
     return [spec for spec in dict.fromkeys(specs) if spec.key not in done]
 
 
-def execute(
-    specs: Sequence[RunSpec],
-    store: str | os.PathLike[str],
-    *,
-    device: str = "auto",
-    jobs: int | None = None,
-    root: str | os.PathLike[str] | None = None,
-    runs_after_search: int = 0,
-    minutes: float | None = None,
-    on_result: OnResult | None = None,
-) -> None:
-    """Carry out runs and store their results; a run with a good result by the time it would start is skipped.
-
-    Args:
-        jobs: The number of processes; ``None`` for one per core, or at most :data:`GPU_JOBS` on a GPU. With 1, this
-            process does the work itself, except for runs during which an earlier process was killed: they come last,
-            each in a process of its own, so that they can't end this one, too.
-        runs_after_search: How many runs follow a search at once, in the same process.
-        minutes: Begin no run, and no trial of a search, after so many minutes.
-        on_result: Called with each finished run, in another thread.
-    """
-    end = math.inf if minutes is None else time.time() + 60 * check_number("minutes", minutes, above=0)
-    work = Work(Path(store), choose_device(device), None if root is None else Path(root), runs_after_search, end)
-    if jobs is None:
-        cores = cpu_count()
-        jobs = cores if work.device.type == "cpu" else min(GPU_JOBS, cores)
-    check_whole("jobs", jobs, least=1)
-    with _watch(specs, work.store, on_result):
-        _in_processes([spec for spec in specs if spec.task != "features"], work, jobs)
-        # Other processes would disturb the timing.
-        _one_by_one([spec for spec in specs if spec.task == "features"], work)
+def default_jobs(device: str) -> int:
+    """How many processes carry out runs on a device: one per core, or at most :data:`GPU_JOBS` on a GPU."""
+    cores: int = cpu_count()
+    return cores if choose_device(device).type == "cpu" else min(GPU_JOBS, cores)
 
 
 def cost(spec: RunSpec) -> float:
@@ -127,177 +232,178 @@ def cost(spec: RunSpec) -> float:
     return trainings * (_START_COST + (_NODE_COST * size.nodes + size.edges if size else _OTHER_COST))
 
 
-def _groups(specs: Sequence[RunSpec], shares: int) -> list[Group]:
-    """Divide runs into groups that use the same prepared graph, the most expensive first.
+def execute(
+    specs: Sequence[RunSpec],
+    store: str | os.PathLike[str],
+    executor: Executor,
+    *,
+    device: str = "auto",
+    root: str | os.PathLike[str] | None = None,
+    runs_after_search: int = 0,
+    minutes: float | None = None,
+    trials: str | os.PathLike[str] | None = None,
+    on_result: OnResult | None = None,
+) -> None:
+    """Let an executor carry out runs, and store each result as soon as it arrives.
 
-    A group costs at most one of so many equal shares of the total, unless it is a single run.
+    Runs that another program has added to the store since are not begun. The time of spectral features is measured in
+    this process, when all others are done: they would disturb it.
+
+    Args:
+        store: The file of results.
+        device: Where to train; every worker chooses its own if it is ``"auto"``.
+        root: A folder with dataset files, searched first.
+        runs_after_search: How many runs follow a search.
+        minutes: Begin no run, and no trial of a search, after so many minutes.
+        trials: A folder for the trials of searches, so that one that is interrupted goes on later; it must be the same
+            for all workers. By default a search that is interrupted begins again.
+        on_result: Called with each run that is finished.
     """
-    ordered = sorted(specs, key=lambda spec: (spec.group.key, spec.run))
-    share = sum(map(cost, specs)) / shares
-    parts = []
-    for _, same in groupby(ordered, key=lambda spec: spec.group.key):
-        group = list(same)
-        size = max(1, int(share / cost(group[0])))
-        parts += [group[first : first + size] for first in range(0, len(group), size)]
-    random.Random().shuffle(parts)  # so that two programs with the same store do not start with the same runs
-    return sorted(parts, key=lambda part: -cost(part[0]))
-
-
-def _one_by_one(specs: Sequence[RunSpec], work: Work) -> None:
-    for group in _groups(specs, shares=1):
-        run_group(group, work)
-
-
-def _in_processes(specs: Sequence[RunSpec], work: Work, jobs: int) -> None:
-    """Carry out runs in processes, and again in fewer of them if one dies, most likely for lack of memory."""
-    if jobs == 1:
-        with ResultStore(work.store) as store:
-            killed = store.unfinished()
-        _one_by_one([spec for spec in specs if spec.key not in killed], work)
-        _each_alone([spec for spec in specs if spec.key in killed], work)
-        return
-    before = _finished(work.store)
-    for fewer in (jobs, max(2, jobs // 2)):
-        if _all_survive(_groups(specs, fewer * _SHARES), work, fewer):
-            return
-        now = _finished(work.store)
-        specs = [spec for spec in specs if now.get(spec.key) == before.get(spec.key)]
-    _each_alone(specs, work)
-
-
-def _each_alone(specs: Sequence[RunSpec], work: Work) -> None:
-    """Carry out each run in a process of its own; if it dies, the run has failed."""
-    for spec in specs:
-        if not _all_survive([[spec]], work, jobs=1):
-            with ResultStore(work.store) as store:
-                store.add(failed_run(spec, "its process was killed, perhaps for lack of memory", device=work.device))
-
-
-def _all_survive(groups: list[Group], work: Work, jobs: int) -> bool:
-    """Carry out groups of runs in processes until one of these dies; return whether none did."""
-    call = partial(run_group, work=replace(work, is_worker=True))
-    with Processes(jobs) as processes:
-        return not any(isinstance(lost, WorkerLost) for _, lost in processes.each(call, deque(groups)))
-
-
-def run_group(group: Group, work: Work) -> None:
-    """Carry out runs that use the same prepared graph, one by one, and store each result at once.
-
-    After a search, the runs with what it has found are carried out, too.
-    """
-    if work.is_worker:
-        warnings.simplefilter("ignore", StoreWarning)  # the main process watches the store and says it
-    if work.seconds_left <= 0:
-        return
-    following: Group = ()
-    with ResultStore(work.store) as store:
-        try:
-            data = load_graph(group[0], work.root, runs=max(spec.run for spec in group) + 1)
-            measure = measure_on(data, group[0], work)
-        except Exception as error:  # it would happen to every run of the group
-            store_or_rescue([failed_run(spec, error, device=work.device) for spec in group], store)
-            return
-        for spec in group:
-            if store.has(spec):  # another process was faster
+    end = math.inf if minutes is None else time.time() + 60 * check_number("minutes", minutes, above=0)
+    choose_device(device)
+    check_writable(Path(store).parent)
+    of_searches = (dict(spec.options).get("search_splits", 0) for spec in specs)
+    splits = max([runs_after_search, *(spec.run + 1 for spec in specs), *of_searches])
+    runner = Runner(device, None if root is None else Path(root), splits, end, None if trials is None else Path(trials))
+    batch = _Batch(specs, store, runs_after_search, on_result)
+    timed = [spec for spec in specs if spec.task == "features"]
+    for some, workers in (([spec for spec in specs if spec.task != "features"], executor), (timed, ThisProcess())):
+        unread = batch.carry_out(some, runner, workers)
+        for _, same in groupby(sorted(unread, key=_graph_key), key=_graph_key):
+            several = list(same)
+            try:
+                sent = replace(runner, graph=load_graph(several[0], runner.root, runs=splits))
+            except Exception as error:  # it is not here either
+                for spec in several:
+                    batch.keep(failed_run(spec, error, device=choose_device(device)))
                 continue
-            if work.seconds_left <= 0:
-                return
-            with store.begun(spec):
-                try:
-                    result = measure(spec)
-                except Exception as error:
-                    result = failed_run(spec, error, device=work.device)
-                if result is None:  # a search that has no time left
-                    return
-                store_or_rescue([result], store)
-            if spec.task == "search":
-                trials = work.trials_of(spec)
-                for file in (trials, trials.with_name(f".{trials.name}.lock")):
-                    file.unlink(missing_ok=True)
-                following = runs_after(result, work.runs)
-    if following:
-        run_group(following, work)
+            batch.carry_out(several, sent, workers)
 
 
-def store_or_rescue(results: Sequence[RunResult], store: ResultStore) -> None:
-    """Store results; if the store can't be used, write them to a temporary file and say which."""
-    try:
-        store.add(*results)
-    except InputError as error:
-        rescued = Path(tempfile.mkdtemp(prefix="gcnsl-"), "results.jsonl")
-        export_lines(results, rescued)
-        raise InputError(f"{error}; what is not stored is in {rescued}: --merge adds it") from error
+class _Batch:
+    """Runs that are being carried out, and the file of their results, to which other programs may append, too."""
+
+    def __init__(
+        self,
+        specs: Sequence[RunSpec],
+        store: str | os.PathLike[str],
+        runs_after_search: int,
+        on_result: OnResult | None,
+    ) -> None:
+        self._file, self._runs_after_search, self._on_result = result_file(store), runs_after_search, on_result
+        self._asked = {spec.key for spec in specs}  # what follows a search is not asked for
+
+    def carry_out(self, specs: Sequence[RunSpec], runner: Runner, executor: Executor) -> list[RunSpec]:
+        """Carry out runs, the most expensive first, and return those whose graph the workers don't have."""
+        unread = []
+        by_chance = {
+            key: random.random() for key in {spec.group.key for spec in specs}
+        }  # other programs begin elsewhere
+        queue = deque(sorted(specs, key=lambda spec: (-cost(spec), by_chance[spec.group.key], spec.run)))
+        self._leave_out_done(queue)
+        for spec, result in executor.each(runner, queue):
+            if isinstance(result, DownloadError):
+                unread.append(spec)
+            elif isinstance(result, WorkerLost):
+                self.keep(failed_run(spec, str(result), device=choose_device("cpu")))
+            elif result is not None:
+                self.keep(result)
+                if spec.task == "search":
+                    runner.trials_of(spec).unlink(missing_ok=True)
+                    queue.extend(runs_after(result, self._runs_after_search))
+            self._leave_out_done(queue)
+        return unread
+
+    def keep(self, result: RunResult) -> None:
+        """Store a result."""
+        self._file.append(result.to_record())
+        self._tell(result.spec, result.status)
+
+    def _leave_out_done(self, queue: deque[RunSpec]) -> None:
+        """Remove runs from the queue that another program has done in the meantime."""
+        good = {key for key, result in by_key(chain(*self._file.new())).items() if result.status == "ok"}
+        for spec in [spec for spec in queue if spec.key in good]:
+            queue.remove(spec)
+            self._tell(spec, "ok")
+
+    def _tell(self, spec: RunSpec, status: Status) -> None:
+        if self._on_result is not None and spec.key in self._asked:
+            self._on_result(spec, status)
+
+
+@dataclass
+class Runner:
+    """The function that workers call with the specification of a run to carry it out.
+
+    It keeps the prepared graph for further runs that use it, but that is not pickled with it.
+
+    Args:
+        device, root, trials: As in :func:`execute`.
+        splits: The number of splits that a graph is loaded with.
+        end: Nothing is begun after this time, in seconds since 1970, a clock that processes share.
+        graph: The graph of all runs, if the workers can't read it by its name.
+    """
+
+    device: str
+    root: Path | None
+    splits: int
+    end: float = math.inf
+    trials: Path | None = None
+    graph: Data | None = None
+    _ready: tuple[str, Callable[[RunSpec], RunResult | None]] | None = field(default=None, init=False)
+
+    def __call__(self, spec: RunSpec) -> RunResult | DownloadError | None:
+        """The result of a run, which may be a failure; ``None`` if there is no time left for it."""
+        if self.is_late:
+            return None
+        device = choose_device(self.device)
+        try:
+            if self._ready is None or self._ready[0] != spec.group.key:
+                self._ready = spec.group.key, self._prepared(spec, device)
+            return self._ready[1](spec)
+        except DownloadError as error:
+            return error if self.graph is None else failed_run(spec, error, device=device)
+        except Exception as error:
+            return failed_run(spec, error, device=device)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether there is no time left to begin a run."""
+        return time.time() >= self.end
+
+    def trials_of(self, search: RunSpec) -> Path:
+        """The file with the trials of a search that is not finished."""
+        return (self.trials or Path(tempfile.gettempdir())) / f"search-{search.key}.db"
+
+    def _prepared(self, first: RunSpec, device: torch.device) -> Callable[[RunSpec], RunResult | None]:
+        """The function that carries out runs that differ from the first in their number."""
+        data = load_graph(first, self.root, runs=self.splits) if self.graph is None else self.graph
+        if first.task == "features":
+            return partial(time_features, data=data, device=device)
+        if first.task == "search":
+            return partial(self._search, data=data, device=device)
+        method = resolve(first.method, options=dict(first.options))
+        prepared = Preparations(method, data, seed=first.seed, device=device, root=self.root)
+        return lambda spec: train_run(spec, prepared.on(spec.run), on_epoch=check_wanted)
+
+    def _search(self, spec: RunSpec, data: Data, device: torch.device) -> RunResult | None:
+        left = None if self.end == math.inf else self.end - time.time()
+        how: dict[str, Any] = {"device": device, "root": self.root, "seconds": left, "on_epoch": check_wanted}
+        if self.trials is not None:
+            return search_run(spec, data, storage=self.trials_of(spec), **how)
+        with tempfile.TemporaryDirectory() as folder:
+            return search_run(spec, data, storage=Path(folder, "trials.db"), **how)
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_ready": None}
 
 
 def load_graph(spec: RunSpec, root: Path | None, *, runs: int) -> Data:
-    """The graph of a run, with splits for so many runs like it, or for a search."""
-    return load(
-        spec.dataset,
-        split=None if spec.split == "none" else spec.split,
-        runs=max(runs, dict(spec.options).get("search_splits", 0)),
-        seed=spec.seed,
-        root=root,
-        directed=spec.directed,
-    )
+    """The graph of a run, with so many splits."""
+    split = None if spec.split == "none" else spec.split
+    return load(spec.dataset, split=split, runs=runs, seed=spec.seed, root=root, directed=spec.directed)
 
 
-def measure_on(data: Data, first: RunSpec, work: Work) -> Callable[[RunSpec], RunResult | None]:
-    """The function that carries out runs that differ from the first in their number; what they share is prepared once.
-
-    It gives ``None`` for a search that has no time left.
-    """
-    if first.task == "features":
-        return partial(time_features, data=data, device=work.device)
-    if first.task == "search":
-        left = None if work.end == math.inf else work.seconds_left
-        where: dict[str, Any] = {"device": work.device, "storage": work.trials_of(first), "root": work.root}
-        return partial(search_run, data=data, seconds=left, **where)
-    method = resolve(first.method, options=dict(first.options))
-    prepared = Preparations(method, data, seed=first.seed, device=work.device, root=work.root)
-    return lambda spec: train_run(spec, prepared.on(spec.run), on_epoch=check_wanted)
-
-
-@contextmanager
-def _watch(specs: Sequence[RunSpec], store: Path, on_result: OnResult | None) -> Iterator[None]:
-    """Report each of these runs once the store has a new result of it."""
-    if on_result is None:
-        yield
-        return
-    waiting = {spec.key: spec for spec in specs}
-    before = _finished(store)
-
-    def look() -> None:
-        try:
-            now = _finished(store)
-        except InputError:  # the process that writes will say so
-            return
-        for key, state in now.items():
-            if key in waiting and before.get(key) != state:
-                on_result(waiting.pop(key), state[0])
-
-    with watching(look, every=_POLL_SECONDS):
-        yield
-
-
-def _finished(path: Path) -> dict[str, tuple[Status, str]]:
-    with ResultStore(path) as store:
-        return store.finished()
-
-
-@contextmanager
-def watching(look: Callable[[], None], *, every: float) -> Iterator[None]:
-    """While the block runs, call ``look`` in another thread every so many seconds, and once more at the end."""
-    over = threading.Event()
-
-    def keep_looking() -> None:
-        while not over.wait(every):
-            look()
-        look()
-
-    thread = threading.Thread(target=keep_looking)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+def _graph_key(spec: RunSpec) -> tuple[str, str, int, bool]:
+    """What a graph and its splits depend on."""
+    return spec.dataset, spec.split, spec.seed, spec.directed

@@ -8,6 +8,7 @@ reads such a file, and files are merged by ``cat``.
 from __future__ import annotations
 
 import json
+import math
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -114,7 +115,7 @@ def to_json(record: Mapping[str, Any]) -> str:
 def from_json(line: str | bytes) -> Record:
     """The record of a line, or a ``ValueError`` if it could not be written as one."""
     text = line.decode() if isinstance(line, bytes) else line
-    record = json.loads(text, parse_constant=_refuse)
+    record = json.loads(text, parse_float=_finite, parse_constant=_finite)
     if not isinstance(record, dict):
         raise ValueError(f"it must be an object, not {type(record).__name__}")
     if "\\u" in text:
@@ -122,8 +123,11 @@ def from_json(line: str | bytes) -> Record:
     return record
 
 
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not JSON")
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not finite")
+    return number
 
 
 def _end_of_whole_lines(content: bytes) -> int:

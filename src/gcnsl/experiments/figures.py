@@ -18,11 +18,8 @@ from numpy.typing import NDArray
 
 from gcnsl.datasets.benchmarks import synthetic_homophily
 from gcnsl.experiments.beyond import PARTS, WHOLE
-from gcnsl.experiments.display_names import column_label
-from gcnsl.experiments.measure import CURVE_STEP
-from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES
-from gcnsl.experiments.remarks import PLAIN, TWINS
-from gcnsl.experiments.result_tables import Table
+from gcnsl.experiments.plan import COMPARED, CURVE_STEP, DEPTHS, MERGES
+from gcnsl.experiments.tables import PLAIN, TWINS, Table, column_label
 
 _IN_ORDER = "#8a8f98 #3b82c4 #56b4e9 #9a7bd0 #d277a6 #86c98a #2a9d76 #b08a5b #e0572f #eda63a"
 COLOURS = dict(zip(COMPARED, _IN_ORDER.split(), strict=True))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gcnsl.experiments.paper_report import render
+from gcnsl.experiments.report import render
 from gcnsl.methods import resolve
 
 

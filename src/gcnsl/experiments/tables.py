@@ -1,4 +1,4 @@
-"""Tables of our means and standard deviations beside the paper's, and the same as Markdown, LaTeX and JSON."""
+"""Tables of our means and standard deviations beside the paper's, the names in them, and what is said of them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,71 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 from typing import Any
 
-from gcnsl.experiments.display_names import column_label, row_label, split_label
+from gcnsl.datasets.benchmarks import synthetic_homophily
+from gcnsl.experiments.beyond import FILTERED, PARTS, SEARCH_SPLITS, WIKIPEDIA
 from gcnsl.experiments.plan import Experiment, PlannedCell, Unit
-from gcnsl.experiments.remarks import on_duplicates, on_runs
-from gcnsl.experiments.result_store import RunResult
+from gcnsl.experiments.records import RunResult
+from gcnsl.methods import METHODS
+
+_METHODS = {name: method.title for name, method in METHODS.items()} | {"sc": "SC", "esc": "ESC", "esc-anch": "ESC-ANCH"}
+_ROWS = {
+    "original": "original graph",
+    "initial A*": "A* before training",
+    "gcn-sl-cc A*": "A* learned by GCN-SL_cc",
+    "gcn-sl-cc degree": "neighbours in the learned A*",
+    "nlgnn": "learned by NLGNN",
+}
+_PARTS = {
+    "-neighbours": "without the head on neighbours",
+    "-contrast": "without the contrastive term",
+    "-structure": "without the structure branch",
+    "-links": "without head and branch",
+    "-directions": "without directions",
+}
+_GRAPHS = {
+    "cornell-geomgcn": "Cornell (Geom-GCN's)",
+    "chameleon-filtered": "Filtered Chameleon",
+    "squirrel-filtered": "Filtered Squirrel",
+}
+_SPLITS = {
+    "random": "random splits",
+    "geom-gcn": "Geom-GCN's splits",
+    "stored": "the graph's own splits",
+    "usual": "each graph's usual splits",
+    "none": "",
+}
+
+
+def row_label(row: str, experiment: str = "accuracy") -> str:
+    """The name of a table's row; ``_`` begins a subscript."""
+    if experiment == "homophily":
+        graph, _, featured = row.partition(", ")
+        return _ROWS.get(graph, graph) + (", nodes with features" if featured else "")
+    if experiment == "depth":
+        method, _, depth = row.rpartition("-")
+        return f"{_METHODS.get(method, method)}, " + (f"{depth} layers" if method == "gcn" else f"K = {depth}")
+    method, _, variant = row.partition(" ")
+    variant = _PARTS.get(variant) or variant.replace("+", " and ").replace("neither", "neither A nor A*")
+    return _METHODS.get(method, method) + (f", {variant}" if variant else "")
+
+
+def column_label(column: str) -> str:
+    """The name of a graph; a comma is followed by what is made of it, as in ``"squirrel, directed"``."""
+    h = synthetic_homophily(column)
+    if h is not None:
+        return f"h = {h:.1f}" if h == round(h, 1) else f"h = {h:g}"
+    graph, _, more = column.partition(", ")
+    return _GRAPHS.get(graph, graph.capitalize()) + (f" ({more})" if more else "")
+
+
+def graph_of(column: str) -> str:
+    """The graph of a column, whatever is made of it."""
+    return column.partition(",")[0]
+
+
+def split_label(split: str) -> str:
+    """The name of a kind of split."""
+    return _SPLITS.get(split, split)
 
 
 @dataclass(frozen=True)
@@ -165,23 +226,6 @@ def to_markdown(table: Table) -> str:
     return f"### {title}\n\n{legend}" + "\n".join(lines) + "\n"
 
 
-def to_latex(table: Table) -> str:
-    """The table in LaTeX with ``booktabs``: ours above the paper's in small print, the best of a column in bold."""
-    lines = [
-        r"\begin{table*}[t]",
-        rf"\caption{{{_latex(table.title)}. Ours above, the paper's below.}}",
-        r"\begin{center}",
-        r"\begin{tabular}{l" + "c" * len(table.columns) + "}",
-        r"\toprule",
-        " & ".join(["", *(_latex(column_label(column)) for column in table.columns)]) + r" \\ \midrule",
-    ]
-    for label, texts in _lines(table, bold=r"\textbf{{{}}}", above=r"\shortstack{{{}\\ \scriptsize {}}}"):
-        line = " & ".join([_latex(label), *texts]) + r" \\"
-        lines.append(line.replace("–", "--").replace(" ± ", r"$\pm$"))
-    lines += [r"\bottomrule", r"\end{tabular}", r"\end{center}", r"\end{table*}"]
-    return "\n".join(lines) + "\n"
-
-
 def _lines(table: Table, *, bold: str, above: str) -> Iterator[tuple[str, list[str]]]:
     """The name and the cells of each row, set with these formats for bold and for ours above the paper's."""
     for row in table.rows:
@@ -194,12 +238,6 @@ def _lines(table: Table, *, bold: str, above: str) -> Iterator[tuple[str, list[s
                 ours += f" ({len(cell.failed)} failed)" if cell.failed else ""
             texts.append(above.format(ours, cell.paper_text) if cell and cell.paper_text else ours)
         yield table.row_label(row), texts
-
-
-def _latex(text: str) -> str:
-    for subscript in ("cc", "av"):
-        text = text.replace(f"_{subscript}", f"$_{{{subscript}}}$")
-    return text.replace("A*", "$A_*$").replace("H2GCN", "H$_2$GCN").replace("%", r"\%")
 
 
 def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
@@ -233,3 +271,63 @@ def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
+
+
+TWINS, PLAIN = "twins", "gcn"
+"""The method that uses nothing but duplicates, and the one that leads are measured from."""
+
+Key = tuple[str, str]
+"""Row and column of a cell. The arguments below have all planned cells, with ``None`` for those that are not run."""
+
+
+def on_runs(trials: Mapping[Key, int | None], means: Mapping[Key, float | None]) -> Iterator[str]:
+    """How many trials each method had, which runs count twice, and how much is not run yet."""
+    known = {key: count for key, count in trials.items() if count is not None}
+    most = max(known.values(), default=0)
+    fewer = {row_label(row): count for (row, _), count in known.items() if count < most}
+    listed = ", ".join(f"{row} {count}" for row, count in fewer.items())
+    yield (
+        f"Hyper-parameters are the best of {most} trials for each method and graph, judged by validation nodes of "
+        f"{SEARCH_SPLITS} splits"
+        + (f"; methods with fewer settings have tried all of them: {listed}." if fewer else ".")
+    )
+    if any(place.column in {column for _, column in means} for place in WIKIPEDIA):
+        yield "Methods that do not use directions have the same runs with and without them."
+    missing = sum(mean is None for mean in means.values())
+    if missing:
+        yield f"{missing} of {len(means)} cells are not run yet."
+
+
+def on_duplicates(means: Mapping[Key, float | None]) -> Iterator[str]:
+    """How much of the best method's lead over a GCN is gone when duplicates are removed from the graph."""
+    planned = {column for _, column in means}
+    known = {key: mean for key, mean in means.items() if mean is not None}
+    for full, filtered in zip((place.column for place in WIKIPEDIA), (place.column for place in FILTERED), strict=True):
+        if not {full, filtered} <= planned:
+            continue
+        others = {row: mean for (row, column), mean in known.items() if column == full and row not in (TWINS, *PARTS)}
+        best = max(others, key=lambda row: others[row], default=PLAIN)
+        needed = [(row, column) for column in (full, filtered) for row in (best, TWINS, PLAIN)]
+        missing = [
+            f"{row_label(row)} on {column_label(column)}" for row, column in needed if (row, column) not in known
+        ]
+        if missing:
+            yield f"What duplicates explain on {column_label(full)} can't be said: {missing[0]} is not run yet."
+        else:
+            yield _explained(known, best, full, filtered)
+
+
+def _explained(means: Mapping[Key, float], best: str, full: str, filtered: str) -> str:
+    """What duplicates explain of the best method's lead on one graph."""
+    lead, left = (means[best, column] - means[PLAIN, column] for column in (full, filtered))
+    told = (
+        f"{column_label(full)}: {row_label(best)} is best with {means[best, full]:.1f}. {row_label(TWINS)}, which only "
+        "copies the class of the training node with the most similar neighbours, reaches "
+        f"{means[TWINS, full]:.1f}, and {means[TWINS, filtered]:.1f} without duplicates."
+    )
+    if lead <= 0:
+        return told
+    share = min(1.0, max(0.0, 1 - left / lead))
+    without = f"{left:.1f}".replace("-", "−")
+    gap = f"The lead over {row_label(PLAIN)} is {lead:.1f} points, and {without} without duplicates"
+    return f"{told} {gap}: these explain about {share:.0%} of it."

@@ -4,10 +4,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from gcnsl.experiments.figures import draw, standalone
 from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
-from gcnsl.experiments.result_figures import draw, standalone
-from gcnsl.experiments.result_store import by_key
-from gcnsl.experiments.result_tables import make_tables
+from gcnsl.experiments.records import by_key
+from gcnsl.experiments.tables import make_tables
 
 from .plausible import plausible_results
 

@@ -1,0 +1,245 @@
+"""What is recorded of a run: all that must be known to repeat it, and its result, as a line of a file of results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from gcnsl.checks import check_whole
+from gcnsl.errors import InputError
+from gcnsl.methods import METHODS
+from gcnsl.runs.results import Record, Results
+
+Task = Literal["train", "features", "search"]
+Status = Literal["ok", "failed"]
+Options = tuple[tuple[str, Any], ...]
+
+MOST_RUNS = 10_000
+"""More runs than anybody has made of one cell: a larger number is damage, and tables have a place for each run."""
+
+LATER_OPTIONS = {
+    "class_weight": None,
+    "standardize": "auto",
+    "use_spectral": True,
+    "drop_features": True,
+    "residual": False,
+    "norm": "none",
+}
+"""Options that were introduced after runs had been committed: with these values, a run has the key that it had then."""
+_LATER_FIELDS = {"directed": False, "metric": "accuracy"}
+"""The same for fields of a specification."""
+EARLIER_NAMES = {("mixhop", "power_channels"): "hidden_channels"}
+"""Options that had another name when runs were committed: a run's key is computed with that name."""
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """The specification of a run; equal specifications give equal results on the same machine.
+
+    The task is to train and test a method; or to time the computation of its spectral features, ``"sc"``, ``"esc"`` or
+    ``"esc-anch"``, with the split ``"none"``; or to search for the method's hyper-parameters on the first splits
+    (the options ``search_splits`` and ``search_trials`` say how), beginning with these options. The seed is that of the
+    splits, the anchors, the shifted feature and the search.
+
+    With ``curves``, the accuracies over the epochs are stored. ``directed`` keeps the directions of edges, and
+    ``metric`` is what the method is judged by.
+    """
+
+    method: str
+    dataset: str
+    split: str
+    run: int
+    seed: int
+    options: Options
+    task: Task = "train"
+    curves: bool = False
+    directed: bool = False
+    metric: str = "accuracy"
+
+    @cached_property
+    def key(self) -> str:
+        """The run's identifier, a hash of all fields."""
+        used = {name: value for name, value in self.options if LATER_OPTIONS.get(name, ...) != value}
+        options = {EARLIER_NAMES.get((self.method, name), name): value for name, value in used.items()}
+        text = json.dumps(self.to_dict() | {"options": options}, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def group(self) -> RunSpec:
+        """The specification of run 0, which is the same for all runs that differ in their number only."""
+        return replace(self, run=0)
+
+    @property
+    def train_seed(self) -> int:
+        """The seed of this run's weights and dropout."""
+        return self.seed + self.run
+
+    @property
+    def test_score(self) -> str:
+        """What the metric on test nodes is called among a result's metrics; ``"test"`` is the accuracy."""
+        return "test" if self.metric == "accuracy" else f"test_{self.metric.replace('-', '_')}"
+
+    def with_defaults(self, options: Mapping[str, Any]) -> RunSpec:
+        """The same run with these values for the options that the specification does not name.
+
+        A run that was stored before an option was introduced used what is now the option's default.
+        """
+        return replace(self, options=as_options({**options, **dict(self.options)}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        plain = asdict(self) | {"options": dict(self.options)}
+        return {name: value for name, value in plain.items() if _LATER_FIELDS.get(name, ...) != value}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> RunSpec:
+        """Read what :meth:`to_dict` returned.
+
+        Raises:
+            ValueError: If a field has a value that it can't have.
+        """
+        unknown = plain.keys() - {field.name for field in fields(cls)}
+        if unknown:
+            raise InputError(f"unknown field {', '.join(sorted(unknown))}: the run was written by another version")
+        names = {(method, earlier): name for (method, name), earlier in EARLIER_NAMES.items()}
+        options = {names.get((plain["method"], name), name): value for name, value in plain["options"].items()}
+        spec = cls(**{**plain, "options": as_options(options)})
+        check_whole("run", spec.run, most=MOST_RUNS)
+        if spec.task == "search":
+            check_whole("search_trials", dict(spec.options).get("search_trials"), least=1)
+        hash(spec)  # options within options have none
+        return spec
+
+
+def as_options(options: Mapping[str, Any]) -> Options:
+    """Options as a specification stores them: sorted, and with tuples where JSON and TOML have lists."""
+    plain = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    return tuple(sorted(plain.items()))
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of a run; times are in UTC (ISO 8601), and errors in one line.
+
+    Among the metrics are the accuracies ``train``, ``val`` and ``test``, ``train_nodes``, ``test_nodes``, ``epochs``,
+    ``best_epoch`` and ``homophily``; those of a search are ``validation``, ``trials`` and the ``options`` that it has
+    found. The seconds are without preparing the graph, the hash is the beginning of the SHA-256 of the run's three
+    masks, and the history has curves if the specification asks for them.
+    """
+
+    spec: RunSpec
+    status: Status
+    metrics: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    device: str = ""
+    version: str = ""
+    split_hash: str = ""
+    error: str = ""
+    history: dict[str, list[float]] = field(default_factory=dict)
+    finished: str = ""
+
+    def to_record(self) -> Record:
+        """Plain values for a line of a file; what is empty is left out."""
+        own = {name: value for name, value in asdict(self).items() if name != "spec" and (value or value == 0)}
+        return self.spec.to_dict() | own
+
+
+def result_file(path: str | os.PathLike[str]) -> Results[list[RunResult]]:
+    """The file of results at a path, whether it exists or not."""
+    return Results(path, results_of)
+
+
+def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
+    """All results in a file, in the order of their specifications."""
+    if not Path(path).exists():
+        raise InputError(f"store({str(path)!r}): there is no such file; `gcnsl reproduce` makes one")
+    return sorted(chain(*result_file(path).new()), key=_in_order)
+
+
+def results_of(record: Record) -> list[RunResult]:
+    """The results in a line of a file: one, or several ``runs`` that differ in their number, as in results.jsonl.
+
+    Raises:
+        ValueError, KeyError, TypeError: If the line was damaged.
+    """
+    common = dict(record)
+    return [_result_of({**common, **run}) for run in common.pop("runs", [{}])]
+
+
+def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
+    """Results by the key that their specification has in this version of the package.
+
+    Runs from before an option was introduced are taken as runs with the default that it had then. If a run has several
+    results, a good one is preferred to a failure, and an earlier one to a later one.
+    """
+    found: dict[str, RunResult] = {}
+    for result in results:
+        spec = result.spec
+        if spec.task != "features" and spec.method in METHODS:
+            options = METHODS[spec.method].options()
+            then = {name: value for name, value in LATER_OPTIONS.items() if name in options}
+            spec = spec.with_defaults({**options, **then})
+        if spec.key not in found or found[spec.key].status == "failed":
+            found[spec.key] = result
+    return found
+
+
+def by_error(results: Iterable[RunResult]) -> dict[str, list[str]]:
+    """The errors of failed runs, each with the names of the runs that failed with it."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        if result.status == "failed":
+            spec = result.spec
+            which = "search" if spec.task == "search" else f"run {spec.run}"
+            name = f"{spec.method} on {spec.dataset} ({spec.split}, {which})"
+            found.setdefault(result.error, []).append(name)
+    return found
+
+
+def _in_order(result: RunResult) -> tuple[Any, ...]:
+    spec = result.spec
+    return spec.task, spec.dataset, spec.split, spec.method, spec.group.key, spec.run
+
+
+_TYPES: Mapping[str, Any] = {
+    **dict.fromkeys(("run", "seed"), int),
+    **dict.fromkeys(("curves", "directed"), bool),
+    **dict.fromkeys(("options", "metrics", "history"), dict),
+    "seconds": int | float,
+}
+"""The types of what a line holds; all else is text."""
+_ALWAYS = ("train", "val", "test", "train_nodes", "test_nodes", "epochs", "best_epoch", "validation", "trials")
+"""Metrics that are defined for every run that has them. Others may be ``None``."""
+
+
+def _result_of(plain: Record) -> RunResult:
+    """A result from plain values, or a ``ValueError`` that names what it can't have."""
+    for name, value in plain.items():
+        if not isinstance(value, _TYPES.get(name, str)):
+            raise ValueError(f"{name} is {value!r}")
+    own = {each.name: plain.pop(each.name) for each in fields(RunResult) if each.name in plain}
+    result = RunResult(spec=RunSpec.from_dict(plain), **own)
+    metrics = dict(result.metrics)
+    found = metrics.pop("options", None if (result.spec.task, result.status) == ("search", "ok") else {})
+    numbers = [value for name, value in metrics.items() if value is not None or name in _ALWAYS]
+    for curve in result.history.values():
+        numbers += [*curve]
+    if not (isinstance(found, dict) and all(map(_is_number, [*numbers, result.seconds]))):
+        raise ValueError(f"metrics is {result.metrics!r}, history is {result.history!r}")
+    if result.status not in get_args(Status) or result.spec.task not in get_args(Task):
+        raise ValueError(f"status is {result.status!r}, task is {result.spec.task!r}")
+    if not metrics.get("train_nodes", 1) > 0 or ("train_nodes" in metrics) != ("test_nodes" in metrics):
+        raise ValueError(f"metrics has no numbers of nodes: {result.metrics!r}")
+    return result
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
