@@ -35,30 +35,6 @@ def column(page, number: int) -> list[float]:
     return [float(value) for value in cells.evaluate_all("cells => cells.map(c => c.dataset.value)")]
 
 
-def test_figures_are_there(open_page) -> None:
-    page = open_page()
-    figures = page.locator("figure svg[role=img]")
-    assert figures.count() == 9
-    for number in range(figures.count()):
-        box = figures.nth(number).bounding_box()
-        assert box["width"] > 500
-        assert box["height"] > 150
-        assert figures.nth(number).get_attribute("aria-label")
-
-
-def test_sorting_by_click(open_page) -> None:
-    page = open_page()
-    heading = page.locator("#accuracy table").first.locator("thead th").nth(1)
-    before = column(page, 2)
-    assert before not in (sorted(before), sorted(before, reverse=True))
-    heading.get_by_role("button").click()
-    assert column(page, 2) == sorted(before, reverse=True)
-    assert heading.get_attribute("aria-sort") == "descending"
-    heading.get_by_role("button").click()
-    assert column(page, 2) == sorted(before)
-    assert heading.get_attribute("aria-sort") == "ascending"
-
-
 def test_sorting_by_keyboard(open_page) -> None:
     page = open_page()
     headings = page.locator("#accuracy table").first.locator("thead th")
@@ -74,15 +50,6 @@ def test_sorting_by_keyboard(open_page) -> None:
     page.keyboard.press("Enter")
     assert headings.nth(2).get_attribute("aria-sort") is None
     assert column(page, 2) == sorted(column(page, 2), reverse=True)
-
-
-def test_names_are_sorted_as_names(open_page) -> None:
-    page = open_page()
-    table = page.locator("#accuracy table").first
-    table.locator("thead th button").first.click()
-    names = table.locator("tbody th").all_inner_texts()
-    assert names == sorted(names, key=str.lower)
-    assert names[0] == "GAT"
 
 
 def test_the_runs_behind_a_number(open_page) -> None:
@@ -124,12 +91,6 @@ def test_what_is_wider_than_the_page_says_so(open_page, width) -> None:
     first = areas.nth(is_wide.index(True))
     first.evaluate("area => { area.scrollLeft = area.scrollWidth }")
     page.wait_for_function("area => !area.classList.contains('more')", arg=first.element_handle())
-
-
-def test_a_wide_dialog_says_so(open_page) -> None:
-    page = open_page(viewport={"width": 390, "height": 844})
-    page.locator("button.number").first.click()
-    page.get_by_role("dialog").get_by_text("Scroll sideways for more").wait_for(state="visible")
 
 
 def test_nothing_is_cut_in_print(open_page) -> None:

@@ -18,7 +18,7 @@ from gcnsl.errors import DownloadError, GcnslError
 from gcnsl.experiments import run
 from gcnsl.experiments.beyond import Place, search_spec
 from gcnsl.experiments.plan import CURVE_STEP, Scope, plan
-from gcnsl.experiments.records import RunResult, RunSpec, as_options, by_key, read_results, result_file
+from gcnsl.experiments.records import RunSpec, as_options, by_key, read_results, result_file
 from gcnsl.experiments.run import (
     Runner,
     cost,
@@ -62,6 +62,10 @@ def test_what_is_measured_of_gcn_sl() -> None:
         *("homophily", "degree", "homophily_initial", "homophily_original"),
         *("homophily_featured", "degree_featured", "homophily_initial_featured", "homophily_original_featured"),
     }
+    without = train_run(spec(curves=True), prepared(fake_methods()["mlp"]))
+    assert "homophily" not in without.metrics, "it learns no graph"
+    assert without.history.keys() == {"train", "val", "test"}
+    assert {len(curve) for curve in without.history.values()} == {-(-3 // CURVE_STEP)}
     assert first.metrics["homophily_featured"] == first.metrics["homophily"], "every node has features"
     assert first.metrics["homophily_original"] == pytest.approx(0.3, abs=0.01)
     assert (first.metrics["train_nodes"], first.metrics["test_nodes"]) == (30, 12)
@@ -88,14 +92,6 @@ def test_nodes_without_features_are_counted_apart(layout) -> None:
     agree = classes[edges[0]] == classes[edges[1]]
     assert metrics["homophily_original_featured"] == pytest.approx(agree.mean(), abs=1e-6)
     assert len(set(classes[featured])) == 3
-
-
-def test_a_model_that_learns_no_graph_has_no_homophily() -> None:
-    methods = fake_methods()
-    assert "homophily" in train_run(spec(), prepared(methods["nlgnn"])).metrics
-    assert "homophily" not in train_run(spec(), prepared(methods["mlp"])).metrics
-    without = METHODS["gcn-sl-cc"].with_options(**QUICK, use_reconnected=False)
-    assert "homophily" not in train_run(spec(), prepared(without)).metrics
 
 
 def test_another_metric_is_measured_beside_the_accuracy() -> None:
@@ -150,12 +146,6 @@ def test_a_search_in_which_nothing_works_fails(search_with, monkeypatch) -> None
     with pytest.raises(InputError, match="no trial was finished"):
         search_with(trials=2, seconds=100.0)
     assert search_with(trials=2, seconds=1e-9) is None
-
-
-def test_curves() -> None:
-    result = train_run(spec(curves=True), prepared(fake_methods()["mlp"]))
-    assert result.history.keys() == {"train", "val", "test"}
-    assert {len(curve) for curve in result.history.values()} == {-(-3 // CURVE_STEP)}
 
 
 def test_a_failure_is_one_line() -> None:
@@ -405,15 +395,6 @@ def test_a_graph_that_nobody_has_fails_its_runs(store, monkeypatch, error) -> No
     assert [result.error for result in read_results(store)] == [told] * 5
 
 
-def test_missing_runs_are_those_without_a_result() -> None:
-    specs = run_in_processes.specs()
-    older = replace(specs[0], options=tuple((name, value) for name, value in specs[0].options if name != "epsilon"))
-    good = RunResult(older, "ok")  # from before there was an option
-    results = by_key([good, RunResult(specs[1], "failed")])
-    assert missing_runs([*specs, *specs], results) == specs[2:]
-    assert missing_runs([*specs, *specs], results, retry=True) == specs[1:]
-
-
 def test_bad_devices_times_and_places_are_refused_before_anything_is_run(store) -> None:
     for options, message in (
         ({"device": "gpu"}, r"device\('gpu'\)"),
@@ -425,6 +406,7 @@ def test_bad_devices_times_and_places_are_refused_before_anything_is_run(store) 
         execute(run_in_processes.specs(), "/proc/results.jsonl", ThisProcess(), device="cpu")
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_and_repeats_nothing(store) -> None:
     with subprocess.Popen([*PROGRAM, store, "30"], stdout=subprocess.PIPE, text=True) as program:
         next(program.stdout)

@@ -88,13 +88,6 @@ def test_who_looks_equal_is_equally_best() -> None:
     assert to_markdown(made).count("**") == 4
 
 
-def test_a_run_without_the_number_does_not_count() -> None:
-    spec = RUNS[0]
-    experiment = Experiment("homophily", "h", "h", (PlannedCell("x", "texas", "random", "homophily", (spec,)),))
-    none = result(of=spec, metrics={"homophily": None})
-    assert make_tables(experiment, by_key([none])) == []
-
-
 @pytest.mark.parametrize(
     ("number", "text"),
     [
@@ -148,27 +141,6 @@ def test_every_experiment_makes_tables_and_json(tmp_path) -> None:
         "runtime": [(3, 8)],
         "synthetic": [(10, 11)],
     }
-
-
-@pytest.mark.usefixtures("all_methods")
-def test_json_has_all_that_is_asked_for(tmp_path) -> None:
-    scope = Scope(settings=tmp_path, runs=2, methods=["mlp"], datasets=["cora"], splits=["random"])
-    (cell,) = to_dicts(make_tables(plan("accuracy", scope), by_key(plausible_results(scope, names=["accuracy"]))))
-    assert (
-        cell.items()
-        >= {
-            "experiment": "accuracy",
-            "method": "mlp",
-            "dataset": "cora",
-            "split": "random",
-            "runs": 2,
-            "paper_mean": 74.8,
-            "paper_std": 2.2,
-            "paper_hparams": False,
-        }.items()
-    )
-    assert cell["difference"] == pytest.approx(cell["mean"] - 74.8, abs=1e-3)
-    assert cell["trials"] is None
 
 
 FULL, FILTERED = "squirrel, directed", "squirrel-filtered, directed"

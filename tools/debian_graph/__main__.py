@@ -21,9 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from gcnsl.errors import InputError
-from tools.debian_graph.build import BUNDLED, FULL, build
+from tools.debian_graph.build import BUNDLED, FULL, build, write_npz
 from tools.debian_graph.index import Package, Release, parse_index, parse_release, read_unpacked
-from tools.debian_graph.storage import write_npz
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,9 +1,17 @@
-"""Selects the packages that become nodes, the words that become features and the dependencies that become edges."""
+"""The graph of an index: packages become nodes, words features, dependencies edges; and its file.
 
+The npz file needs no pickle, and always has the same bytes for the same graph.
+"""
+
+import io
+import json
 import re
+import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,6 +57,8 @@ class Rule:
     name; of these, keep the largest component again."""
 
 
+EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The date of every entry of a file: the earliest that a zip file can hold."""
 BUNDLED = Rule()
 FULL = Rule(
     sections=(),
@@ -157,3 +167,32 @@ def _bags(bags: list[set[str]], words: list[str]) -> sp.csr_array:
     indptr = np.cumsum([0, *map(len, rows)])
     indices = np.concatenate([np.array(row, dtype=np.int64) for row in rows])
     return sp.csr_array((np.ones(len(indices), dtype=np.float32), indices, indptr), shape=(len(bags), len(words)))
+
+
+def write_npz(path: Path, graph: PackageGraph, provenance: Any) -> None:
+    """Write a graph and its provenance for :func:`gcnsl.datasets.debian.read_npz`.
+
+    Entries are stored uncompressed, so that the bytes do not depend on the version of zlib.
+    """
+    arrays: dict[str, NDArray[Any]] = {
+        "word_indptr": _shortest(graph.x.indptr),
+        "word_indices": _shortest(graph.x.indices),
+        "edges": _shortest(graph.edges),
+        "labels": _shortest(graph.y),
+        "class_names": np.array(graph.class_names, dtype="S"),
+        "words": np.array(graph.words, dtype="S"),
+        "packages": np.array(graph.packages, dtype="S"),
+        "provenance": np.array(json.dumps(provenance), dtype="S"),
+    }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.lib.format.write_array(content, array, version=(1, 0), allow_pickle=False)
+            entry = zipfile.ZipInfo(f"{name}.npy", EPOCH)
+            entry.create_system = 3  # Unix, on every operating system
+            archive.writestr(entry, content.getvalue())
+
+
+def _shortest(values: NDArray[Any]) -> NDArray[Any]:
+    """Convert integers to the smallest unsigned type that holds them all."""
+    return values.astype(np.min_scalar_type(values.max()).newbyteorder("<"))

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -295,10 +296,8 @@ class _Batch:
 
     def carry_out(self, specs: Sequence[RunSpec], runner: Runner, executor: Executor) -> list[RunSpec]:
         """Carry out runs, the most expensive first, and return those whose graph the workers don't have."""
-        unread = []
-        by_chance = {
-            key: random.random() for key in {spec.group.key for spec in specs}
-        }  # other programs begin elsewhere
+        # Equally expensive groups come in any order: another program with the same store begins elsewhere.
+        unread, by_chance = [], {key: random.random() for key in {spec.group.key for spec in specs}}
         queue = deque(sorted(specs, key=lambda spec: (-cost(spec), by_chance[spec.group.key], spec.run)))
         self._leave_out_done(queue)
         for spec, result in executor.each(runner, queue):
@@ -309,7 +308,8 @@ class _Batch:
             elif result is not None:
                 self.keep(result)
                 if spec.task == "search":
-                    runner.trials_of(spec).unlink(missing_ok=True)
+                    if runner.trials is not None:
+                        Path(runner.trials, _trials_file(spec)).unlink(missing_ok=True)
                     queue.extend(runs_after(result, self._runs_after_search))
             self._leave_out_done(queue)
         return unread
@@ -371,10 +371,6 @@ class Runner:
         """Whether there is no time left to begin a run."""
         return time.time() >= self.end
 
-    def trials_of(self, search: RunSpec) -> Path:
-        """The file with the trials of a search that is not finished."""
-        return (self.trials or Path(tempfile.gettempdir())) / f"search-{search.key}.db"
-
     def _prepared(self, first: RunSpec, device: torch.device) -> Callable[[RunSpec], RunResult | None]:
         """The function that carries out runs that differ from the first in their number."""
         data = load_graph(first, self.root, runs=self.splits) if self.graph is None else self.graph
@@ -389,10 +385,8 @@ class Runner:
     def _search(self, spec: RunSpec, data: Data, device: torch.device) -> RunResult | None:
         left = None if self.end == math.inf else self.end - time.time()
         how: dict[str, Any] = {"device": device, "root": self.root, "seconds": left, "on_epoch": check_wanted}
-        if self.trials is not None:
-            return search_run(spec, data, storage=self.trials_of(spec), **how)
-        with tempfile.TemporaryDirectory() as folder:
-            return search_run(spec, data, storage=Path(folder, "trials.db"), **how)
+        with tempfile.TemporaryDirectory() if self.trials is None else nullcontext(self.trials) as folder:
+            return search_run(spec, data, storage=Path(folder, _trials_file(spec)), **how)
 
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_ready": None}
@@ -402,6 +396,11 @@ def load_graph(spec: RunSpec, root: Path | None, *, runs: int) -> Data:
     """The graph of a run, with so many splits."""
     split = None if spec.split == "none" else spec.split
     return load(spec.dataset, split=split, runs=runs, seed=spec.seed, root=root, directed=spec.directed)
+
+
+def _trials_file(search: RunSpec) -> str:
+    """The name of the file with the trials of a search that is not finished."""
+    return f"search-{search.key}.db"
 
 
 def _graph_key(spec: RunSpec) -> tuple[str, str, int, bool]:

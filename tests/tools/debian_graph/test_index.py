@@ -37,15 +37,6 @@ Description: a Game
     assert package.provides == ("virtual", "other")
 
 
-def test_a_package_without_source_is_its_own():
-    assert index_of(stanza("tool"))["tool"].source == "tool"
-
-
-def test_something_else_than_an_index_is_refused():
-    with pytest.raises(InputError, match="stanza without a Package field"):
-        list(parse_index("Dear reader,\n\nthis is a letter.\n"))
-
-
 def needs_of(*stanzas):
     return dependencies(index_of(*stanzas))["tool"]
 

@@ -1,6 +1,5 @@
 """The command that builds a graph, on made-up indexes."""
 
-import gzip
 import hashlib
 import re
 import subprocess
@@ -9,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tools.debian_graph.__main__ import main, read_indexes
-from tools.debian_graph.build import BUNDLED, FULL
+from tools.debian_graph.__main__ import main
+from tools.debian_graph.build import BUNDLED
 
 from gcnsl.datasets.debian import load_debian, read_npz
 
@@ -43,35 +42,6 @@ def test_same_index_same_bytes(index_file, tmp_path, capsys):
     data = load_debian(outputs[0])
     assert data.num_nodes == 400
     assert data.name == "one"
-
-
-def test_an_index_is_known_by_the_sum_of_its_unpacked_text(index_file):
-    content = index_file.read_bytes()
-    packed = index_file.with_suffix(".gz")
-    packed.write_bytes(gzip.compress(content))
-    packages, indexes = read_indexes([packed], [])
-    assert (packages, indexes) == read_indexes([index_file], [])
-    assert len(packages) == 400
-    assert indexes == [{"sha256": hashlib.sha256(content).hexdigest()}]
-
-
-def test_a_later_index_replaces_packages(tmp_path):
-    for name, summary in (("old", "older text"), ("new", "newer text")):
-        (tmp_path / name).write_text(stanza("tool", summary=summary), encoding="utf-8")
-    packages, _ = read_indexes([tmp_path / "old", tmp_path / "new"], [])
-    assert packages["tool"].summary == "newer text"
-
-
-def test_full_keeps_every_large_section(index_file, tmp_path, capsys):
-    text = index_file.read_text(encoding="utf-8").replace("Section: sound", "Section: doc")
-    many = "\n\n".join(re.sub(r"package(\d+)", rf"package{k}-\1", text) for k in range(3))
-    lone = stanza("lone", "tiny", "word1", Depends="package1")
-    index_file.write_text("\n".join([text, many, lone]), encoding="utf-8")
-    main([str(index_file), "--full", "-o", str(tmp_path / "full.npz")])
-    assert "400 packages of 8 sections" in capsys.readouterr().out
-    graph, provenance = read_npz(tmp_path / "full.npz")
-    assert graph.class_names == sorted({*BUNDLED.sections, "doc"} - {"sound"})
-    assert provenance["rule"]["section_packages"] == FULL.section_packages == 100
 
 
 RELEASE = """\
