@@ -116,7 +116,7 @@ def search_with(tmp_path, all_methods):
     def searched(name="mlp", trials=3, seconds=None, **fixed):
         place = Place("texas", "geom-gcn")
         wanted = search_spec(name, place, seed=0, trials=trials, **fixed)
-        return search_run(wanted, graph(), device=CPU, storage=tmp_path / "search.db", seconds=seconds)
+        return search_run(wanted, graph(), device=CPU, storage=tmp_path / "search.jsonl", seconds=seconds)
 
     return searched
 
@@ -132,7 +132,7 @@ def test_a_search_tells_what_it_has_found(search_with) -> None:
 
 def test_a_search_without_time_goes_on_later(search_with, tmp_path, log) -> None:
     assert search_with(trials=30, seconds=1e-3) is None
-    assert [path.name for path in tmp_path.iterdir()] == ["search.db"]
+    assert (tmp_path / "search.jsonl").exists()
     log.clear()
     assert search_with(trials=2).metrics["trials"] == 2
     assert log.count("build mlp") <= 4

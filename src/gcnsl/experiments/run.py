@@ -308,8 +308,7 @@ class _Batch:
             elif result is not None:
                 self.keep(result)
                 if spec.task == "search":
-                    if runner.trials is not None:
-                        Path(runner.trials, _trials_file(spec)).unlink(missing_ok=True)
+                    runner.forget(spec)
                     queue.extend(runs_after(result, self._runs_after_search))
             self._leave_out_done(queue)
         return unread
@@ -384,9 +383,15 @@ class Runner:
 
     def _search(self, spec: RunSpec, data: Data, device: torch.device) -> RunResult | None:
         left = None if self.end == math.inf else self.end - time.time()
-        how: dict[str, Any] = {"device": device, "root": self.root, "seconds": left, "on_epoch": check_wanted}
+        how: dict[str, Any] = {"device": device, "root": self.root, "seconds": left}
         with tempfile.TemporaryDirectory() if self.trials is None else nullcontext(self.trials) as folder:
-            return search_run(spec, data, storage=Path(folder, _trials_file(spec)), **how)
+            return search_run(spec, data, storage=Path(folder, f"search-{spec.key}.jsonl"), **how)
+
+    def forget(self, search: RunSpec) -> None:
+        """Remove the trials of a search that is finished, and their lock."""
+        if self.trials is not None:
+            for name in (f"search-{search.key}.jsonl", f".search-{search.key}.jsonl.lock"):
+                (self.trials / name).unlink(missing_ok=True)
 
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_ready": None}
@@ -396,11 +401,6 @@ def load_graph(spec: RunSpec, root: Path | None, *, runs: int) -> Data:
     """The graph of a run, with so many splits."""
     split = None if spec.split == "none" else spec.split
     return load(spec.dataset, split=split, runs=runs, seed=spec.seed, root=root, directed=spec.directed)
-
-
-def _trials_file(search: RunSpec) -> str:
-    """The name of the file with the trials of a search that is not finished."""
-    return f"search-{search.key}.db"
 
 
 def _graph_key(spec: RunSpec) -> tuple[str, str, int, bool]:
