@@ -152,33 +152,6 @@ def test_a_method_that_gains_from_a_star_and_one_that_does_not(claims) -> None:
     assert "60.2 : 70.2 (-10.00 ± 0.00)" in find(judged, "A* helps").findings[0].text
 
 
-def test_parts_of_gcn_sl_plus_that_help_and_that_do_not(claims) -> None:
-    def without(spec, metrics):
-        options = dict(spec.options)
-        if spec.task == "search" or spec.method != "gcn-sl-plus":
-            return metrics
-        lost = 0.1 * (not options["neighbours_heads"]) * (spec.dataset in ("chameleon", "squirrel"))
-        lost -= 0.1 * (not options["structure_branch"]) * (spec.dataset == "squirrel")
-        return metrics | {"test": 0.7 + 0.001 * spec.run - lost}
-
-    judged = claims(without, names=["beyond"], datasets=["chameleon", "squirrel", "cora"])
-    usual = "each graph's usual splits"
-    head = find(judged, "learned graph on neighbours makes GCN-SL+ better", usual)
-    assert (head.verdict, head.planned) == ("holds", 2)
-    assert head.origin == "our measure of the parts of GCN-SL+"
-    assert head.findings[1].text == (
-        "Squirrel (directed): GCN-SL+ vs GCN-SL+, without the head on neighbours, 70.2 : 60.2 (+10.00 ± 0.00)"
-    )
-    assert find(judged, "alone, without the structure branch, helps", usual).verdict == "holds"
-    assert find(judged, "structure branch makes GCN-SL+ better", usual).verdict == "does not hold"
-    assert find(judged, "contrastive term makes GCN-SL+ better", usual).verdict == "not shown"
-    others = find(judged, "learned graph on neighbours does not make GCN-SL+ worse", usual)
-    assert (others.verdict, others.planned) == ("holds so far", 3)
-    directions = [claim for claim in judged if claim.text.startswith("Keeping directions")]
-    assert [claim.planned for claim in directions] == [2], "Cora has none, and the filtered graphs are not run"
-    assert len(find(judged, "better than every other method", usual).findings) > 2
-
-
 def test_reached_and_outdone(claims) -> None:
     def flat(spec, metrics):
         return metrics | {"test": 0.3 + 0.001 * spec.run + (0.1 if spec.method == "mlp" else 0)}

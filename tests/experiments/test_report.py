@@ -236,16 +236,6 @@ def test_the_tiles_of_claims_add_up(findings, page) -> None:
     assert len(re.findall("<li>(.+?)</li>", listed)) == 3
 
 
-def test_the_summary_says_how_often_gcn_sl_plus_is_best(findings, page) -> None:
-    (table,) = [table for table in findings.tables if table.experiment.name == "beyond"]
-    rivals = [row for row in table.rows if not row.startswith("gcn-sl-plus ")]
-    best = [max(rivals, key=lambda row: table.cells[row, column].mean) for column in table.columns]
-    count = f"{best.count('gcn-sl-plus')} of {len(best)}"
-    assert f"<strong>{count}</strong><span>graphs, with and without directions, on which GCN-SL+ has the best" in page
-    without = replace(table, rows=tuple(row for row in table.rows if row != "gcn-sl-plus"))
-    assert "has the best mean" not in render(replace(findings, tables=(without,), claims=()))
-
-
 def test_what_is_beyond_the_paper_is_explained(findings, page) -> None:
     (table,) = [table for table in findings.tables if table.experiment.name == "beyond"]
     items = {text for tag, text in Page(page).texts if tag == "li"}

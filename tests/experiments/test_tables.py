@@ -9,13 +9,11 @@ from gcnsl.experiments.plan import Experiment, PlannedCell, Scope, plan
 from gcnsl.experiments.records import RunSpec, by_key
 from gcnsl.experiments.tables import (
     column_label,
-    graph_of,
     make_tables,
     number_text,
     on_duplicates,
     on_runs,
     row_label,
-    split_label,
     to_dicts,
     to_markdown,
 )
@@ -169,12 +167,6 @@ def test_a_share_is_between_none_and_all(filtered, share) -> None:
     assert told.endswith(f"these explain about {share} of it.")
 
 
-def test_without_a_lead_there_is_nothing_to_explain() -> None:
-    (told,) = on_duplicates(MEANS | {("gcn", FULL): 78.0})
-    assert told.startswith("Squirrel (directed): GCN is best with 78.0.")
-    assert "lead" not in told
-
-
 @pytest.mark.parametrize("key", MEANS.keys() - {("gcn-sl-plus", FULL), ("gcn-sl-plus -structure", FULL)})
 def test_what_is_missing_is_said(key) -> None:
     (told,) = on_duplicates(MEANS | {key: None})
@@ -182,39 +174,19 @@ def test_what_is_missing_is_said(key) -> None:
     assert told.endswith(" is not run yet.")
 
 
-def test_other_graphs_have_no_duplicates_to_speak_of() -> None:
-    assert list(on_duplicates({("gcn", "texas"): 60.0, ("gcn", FULL): 40.0})) == []
+def test_what_each_method_had_is_counted() -> None:
+    trials = {("gcn", FULL): 16, ("twins", "texas"): 3, ("twins", "cora"): 3, ("mlp", "texas"): 16}
+    budget, directions, missing = on_runs(trials, dict.fromkeys(trials, 80.0) | {("mlp", "texas"): None})
+    assert "the best of 16 trials" in budget
+    assert budget.endswith("have tried all of them: Twins 3.")
+    assert "directions" in directions
+    assert missing.startswith("1 of 4 cells")
 
 
-def test_budgets() -> None:
-    trials = {("gcn", "texas"): 16, ("twins", "texas"): 3, ("twins", "cora"): 3, ("mlp", "texas"): 16}
-    means = dict.fromkeys(trials, 80.0)
-    few = "; methods with fewer settings have tried all of them: Twins 3."
-    best = (
-        "Hyper-parameters are the best of 16 trials for each method and graph, judged by validation nodes of 2 splits"
-    )
-    assert list(on_runs(trials, means)) == [best + few]
-    unfinished = means | {("mlp", "texas"): None}
-    assert list(on_runs(trials, unfinished)) == [best + few, "1 of 4 cells are not run yet."]
-    (equal,) = on_runs({("gcn", "texas"): 16}, {("gcn", "texas"): 80.0})
-    assert equal == f"{best}."
-    told = list(on_runs({("gcn", FULL): 16}, {("gcn", FULL): 40.0}))
-    assert told == [f"{best}.", "Methods that do not use directions have the same runs with and without them."]
-
-
-def test_labels() -> None:
+def test_names() -> None:
     assert row_label("gcn-5", "depth") == "GCN, 5 layers"
     assert row_label("gcn-sl-cc-5", "depth") == "GCN-SL_cc, K = 5"
-    assert row_label("gcn-sl-av neither") == "GCN-SL_av, neither A nor A*"
-    assert row_label("dir-gcn") == "Dir-GCN"
-    assert row_label("gpr-gnn") == "GPR-GNN"
-    assert row_label("boosted-trees") == "boosted trees"
-    assert row_label("something-new") == "something-new"
-    assert row_label("nlgnn", "homophily") == "learned by NLGNN"
-    assert column_label("cornell-geomgcn") == "Cornell (Geom-GCN's)"
     assert row_label("gcn-sl-plus -neighbours", "beyond") == "GCN-SL+, without the head on neighbours"
-    assert column_label("squirrel, directed") == "Squirrel (directed)"
+    assert row_label("something-new") == "something-new"
     assert column_label("chameleon-filtered, directed") == "Filtered Chameleon (directed)"
-    assert [graph_of(column) for column in ("squirrel, directed", "cora")] == ["squirrel", "cora"]
     assert column_label("synthetic-h0.3") == "h = 0.3"
-    assert split_label("geom-gcn") == "Geom-GCN's splits"

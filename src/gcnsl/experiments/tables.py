@@ -184,7 +184,7 @@ class Table:
 
 
 def make_tables(experiment: Experiment, results: Mapping[str, RunResult]) -> list[Table]:
-    """Make a table for each kind of split that has results, given by key as from ``result_store.by_key``."""
+    """Make a table for each kind of split that has results, given by key as from ``records.by_key``."""
     tables = []
     for split in dict.fromkeys(cell.split for cell in experiment.cells):
         cells = {}
@@ -219,25 +219,22 @@ def to_markdown(table: Table) -> str:
     printed = any(cell.planned.paper for cell in table.cells.values())
     legend = "Ours, and below it in small print the paper's.\n\n" if printed else ""
     lines = ["| | " + " | ".join(map(column_label, table.columns)) + " |", "| --- |" + " ---: |" * len(table.columns)]
-    for label, texts in _lines(table, bold="**{}**", above="{}<br><sub>{}</sub>"):
-        lines.append(" | ".join(["| " + label.replace("*", r"\*"), *texts]) + " |")
+    for row in table.rows:
+        texts = (_markdown_cell(table, row, column) for column in table.columns)
+        lines.append(" | ".join(["| " + table.row_label(row).replace("*", r"\*"), *texts]) + " |")
     lines += ["", *(f"- {remark}" for remark in table.remarks)] if table.remarks else []
     title = table.title.replace("*", r"\*")
     return f"### {title}\n\n{legend}" + "\n".join(lines) + "\n"
 
 
-def _lines(table: Table, *, bold: str, above: str) -> Iterator[tuple[str, list[str]]]:
-    """The name and the cells of each row, set with these formats for bold and for ours above the paper's."""
-    for row in table.rows:
-        texts = []
-        for column in table.columns:
-            cell, ours = table.cells.get((row, column)), ""
-            if cell:
-                ours = bold.format(cell.text) if row in table.best(column) else cell.text
-                ours += f" (n = {len(cell.good)})" if cell.good and not cell.is_complete else ""
-                ours += f" ({len(cell.failed)} failed)" if cell.failed else ""
-            texts.append(above.format(ours, cell.paper_text) if cell and cell.paper_text else ours)
-        yield table.row_label(row), texts
+def _markdown_cell(table: Table, row: str, column: str) -> str:
+    cell = table.cells.get((row, column))
+    if cell is None:
+        return ""
+    ours = f"**{cell.text}**" if row in table.best(column) else cell.text
+    ours += f" (n = {len(cell.good)})" if cell.good and not cell.is_complete else ""
+    ours += f" ({len(cell.failed)} failed)" if cell.failed else ""
+    return f"{ours}<br><sub>{cell.paper_text}</sub>" if cell.paper_text else ours
 
 
 def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
