@@ -38,17 +38,6 @@ def test_what_is_not_used_is_said_and_the_next_command_reads_the_same_edges(gcns
     assert f"gcnsl train {' '.join(weighted)} --weight weight --directed --method" in out.splitlines()[-1]
 
 
-def test_models_that_are_no_networks_take_the_same_options(gcnsl, weighted) -> None:
-    models = ("label-propagation", "logistic", "boosted-trees", "twins")
-    chosen = ("--metric", "roc-auc", "--class-weight", "balanced", "--set", "epochs=2", "--directed", "--json")
-    code, out, err = gcnsl("compare", *weighted, "--models", ",".join(models), "--runs", 2, *chosen)
-    assert (code, err) == (0, "Note: label-propagation does not use the edges' directions\n")
-    for method in json.loads(out)["methods"]:
-        if method["name"] != "majority":
-            assert method["options"].items() >= {"monitor": "roc-auc", "class_weight": "balanced"}.items()
-            assert max(method["epochs"]) == (1 if method["name"] == "twins" else 2)
-
-
 def test_the_same_as_json(gcnsl, people, tmp_path) -> None:
     command = ("compare", *people, *BOTH, *QUICK, "--runs", 3, "--set", "gcn-sl.epsilon=0.5")
     code, out, _ = gcnsl(*command, "--json")
@@ -74,17 +63,6 @@ def test_the_same_as_json(gcnsl, people, tmp_path) -> None:
     for difference in answer["differences"]:
         assert 0 <= difference["p"] <= 1
         assert difference["verdict"] in ("equal", "clear", "undecided")
-
-
-def test_one_run_of_one_method(gcnsl, people) -> None:
-    few = ("--set", "epochs=3", "--set", "mixhop.powers=[0,2]")
-    out = gcnsl("compare", *people, "--models", "mixhop", *few, "--runs", 1, "--json")[1]
-    answer = json.loads(out)
-    (method,) = [method for method in answer["methods"] if method["name"] == "mixhop"]
-    assert method["options"]["powers"] == [0, 2]
-    assert method["std"] is None
-    assert answer["differences"][0]["p"] is None
-    assert answer["differences"][0]["verdict"] == "undecided"
 
 
 PARTS = np.array(["train", "val", "test"])[np.arange(90) % 3]

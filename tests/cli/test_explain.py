@@ -1,7 +1,6 @@
 import json
 from dataclasses import asdict
 
-import numpy as np
 import pytest
 
 from gcnsl import NodeClassifier, cli
@@ -79,18 +78,6 @@ def test_a_crowd_is_not_listed(gcnsl, people, tmp_path) -> None:
     assert "Learned graph A*: 89 neighbours, " in out
     assert "A* joins the node to so many others that it tells nothing about this one." in out
     assert "in A too" not in out
-
-
-def test_more_features_than_are_shown_are_summed_up(gcnsl, people, frames, tmp_path) -> None:
-    more = {f"g{i}": np.arange(90) % (i + 2) + 1 for i in range(5)}
-    frames[0].assign(**more).to_csv(tmp_path / "nodes.csv", index=False)
-    gcnsl("train", *people, "--method", "gcn-sl", "--set", "epochs=3", "-o", tmp_path / "model")
-    features = explain(NodeClassifier.load(tmp_path / "model"), 12).features
-    assert len(features) == 6
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("gcnsl.cli.explain.SHOWN_FEATURES", 4)
-        out = gcnsl("explain", tmp_path / "model", "p12")[1]
-    assert f"and 2 more, together {sum(feature.log_odds for feature in features[4:]):+.2f}\n" in out
 
 
 def test_a_page_draws_the_node(gcnsl, model, tmp_path) -> None:

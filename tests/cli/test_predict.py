@@ -73,13 +73,6 @@ def test_without_output_a_short_table(gcnsl, model) -> None:
     assert "-o FILE.csv writes all of them" in out
 
 
-def test_as_json(gcnsl, model) -> None:
-    rows = json.loads(gcnsl("predict", model, "--json", "--proba")[1])
-    assert len(rows) == 90
-    assert rows[3]["id"] == "p3"
-    assert rows[3]["probability"] == max(rows[3][f"probability_{c}"] for c in ("blue", "green", "red"))
-
-
 @pytest.fixture
 def grown(frames, tmp_path):
     """Two people more, in files of another kind and with the rows in another order."""

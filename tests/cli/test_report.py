@@ -43,13 +43,6 @@ def test_a_graph_that_has_grown(gcnsl, model, people, tmp_path, frames) -> None:
     assert "<strong>4</strong><span>classes</span>" in page
 
 
-def test_without_labels_validation_nodes_are_measured(gcnsl, model, people, tmp_path, frames) -> None:
-    frames[0].drop(columns="label").to_csv(tmp_path / "nodes.csv", index=False)
-    code, out, err = gcnsl("report", model, *people, "-o", tmp_path / "page.html", "--seconds", 0)
-    assert (code, err) == (0, "")
-    assert "measured on 26 validation nodes" in out
-
-
 def test_training_writes_the_page_too(gcnsl, people, tmp_path) -> None:
     code, out, err = gcnsl("train", *people, *TRAIN, "--report", tmp_path / "page.html", "--json")
     assert (code, err) == (0, "")
@@ -60,18 +53,6 @@ def test_training_writes_the_page_too(gcnsl, people, tmp_path) -> None:
     assert f"<b>{100 * answer['accuracy']['test']:.1f}%</b>" in page
     assert "Page: " in gcnsl("train", *people, *TRAIN, "--report", tmp_path / "page.html", "--all-labels")[1]
     assert "Measured on validation nodes" in (tmp_path / "page.html").read_text(encoding="utf-8")
-
-
-def test_a_page_of_columns_of_all_kinds(gcnsl, people, tmp_path, frames) -> None:
-    town = [["Ulm", "Bonn", None][i % 3] for i in range(90)]
-    frames[0].assign(town=town, same=1).to_csv(tmp_path / "nodes.csv", index=False)
-    few = ("--method", "mlp", "--set", "epochs=3", "-o", tmp_path / "model", "--report", tmp_path / "page.html")
-    code, _, err = gcnsl("train", *people, *few)
-    assert (code, err) == (0, "")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Column <b>same</b>: the same in every row." in page
-    code, _, err = gcnsl("report", tmp_path / "model", *people, "-o", tmp_path / "page.html", "--seconds", 0)
-    assert (code, err) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -90,14 +90,6 @@ def test_test_labels_are_not_seen(gcnsl, people, tmp_path, frames) -> None:
     assert same_tensors(tmp_path / "model", tmp_path / "other")
 
 
-def test_without_output_nothing_is_written(gcnsl, people, tmp_path) -> None:
-    before = sorted(tmp_path.rglob("*"))
-    code, out, _ = gcnsl("train", *people, *TRAIN)
-    assert code == 0
-    assert "nowhere (-o FOLDER saves it)" in out
-    assert sorted(tmp_path.rglob("*")) == before
-
-
 def test_all_labels(gcnsl, people, tmp_path) -> None:
     _, out, _ = gcnsl("train", *people, *TRAIN, "--all-labels", "--json", "-o", tmp_path / "model")
     report = json.loads(out)
@@ -206,14 +198,6 @@ def test_a_graph_without_labels(gcnsl, people, tmp_path, frames) -> None:
         assert "the graph has no labels: name the column that holds the classes (--label)" in err
 
 
-def test_a_place_that_holds_something_else_is_refused_before_training(gcnsl, people, tmp_path) -> None:
-    (tmp_path / "letters").mkdir()
-    (tmp_path / "letters" / "mine.txt").write_text("dear")
-    code, _, err = gcnsl("train", *people, *LONG, "-o", tmp_path / "letters")
-    assert code == cli.BAD_INPUT
-    assert "holds something other than a model" in err
-
-
 def same_tensors(one, other) -> bool:
     (_, a), (_, b) = load_folder(one), load_folder(other)
     return a.keys() == b.keys() and all(a[name].equal(b[name]) for name in a)
@@ -266,22 +250,6 @@ def test_a_checkpoint_of_another_method_is_left_alone(gcnsl, people, tmp_path) -
     assert checkpoint.read_text() == "a run"
 
 
-@pytest.mark.parametrize(
-    ("method", "words"),
-    [
-        ("boosted-trees", "boosted-trees has no gradients, so it is not known what its own features add."),
-        ("twins", "Its own features have no share in the prediction."),
-        ("logistic", "Its own features, for "),
-    ],
-)
-def test_what_features_add_is_said_if_it_is_known(gcnsl, people, tmp_path, method, words) -> None:
-    few = ("--set", "epochs=2", "--minutes", "1", "-o", tmp_path / "model")
-    assert gcnsl("train", *people, "--method", method, *few)[0] == 0
-    code, out, err = gcnsl("explain", tmp_path / "model", "p12")
-    assert (code, err) == (0, "")
-    assert words in out
-
-
 def test_a_finished_training_is_not_lost_if_it_cannot_be_saved(gcnsl, people, tmp_path, monkeypatch) -> None:
     command = ("train", *people, *TRAIN, "-o", tmp_path / "model")
 
@@ -297,13 +265,6 @@ def test_a_finished_training_is_not_lost_if_it_cannot_be_saved(gcnsl, people, tm
     assert json.loads(out)["epochs"] == 12
 
 
-def test_minutes_end_a_training(gcnsl, people, tmp_path) -> None:
-    limited = ("train", *people, *LONG, "--minutes", "0.001")
-    report = json.loads(gcnsl(*limited, "--json")[1])
-    assert (report["stopped"], report["epochs"] < 400) == ("minutes", True)
-    assert "the last one within --minutes" in gcnsl(*limited)[1]
-
-
 def test_a_class_without_training_nodes_is_warned_of_in_one_line(gcnsl, people, tmp_path, frames) -> None:
     nodes = frames[0].assign(split="train")
     nodes.loc[nodes["label"] == "red", "split"] = "test"
@@ -314,12 +275,6 @@ def test_a_class_without_training_nodes_is_warned_of_in_one_line(gcnsl, people, 
         code, _, err = gcnsl("train", *people, *TRAIN)
     assert code == 0
     assert err == "Warning: class 'red' has no training node in run 0: it can't be learnt\n"
-
-
-def test_a_learned_graph_that_joins_everybody_is_remarked_on(gcnsl, people) -> None:
-    assert "of all pairs, so it tells little" not in gcnsl("train", *people, *TRAIN)[1]
-    crowded = ("--set", "epsilon=0.01", "--set", "feature_shift=100")
-    assert "(100% of all pairs, so it tells little" in gcnsl("train", *people, *TRAIN, *crowded)[1]
 
 
 @pytest.mark.parametrize(

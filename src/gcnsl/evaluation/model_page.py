@@ -106,7 +106,7 @@ def write_model_page(
 
 
 def write_node_page(
-    classifier: NodeClassifier, node: int, path: str | os.PathLike[str], *, seconds: float = 30.0
+    classifier: NodeClassifier, node: int, path: str | os.PathLike[str], *, seconds: float = 5.0
 ) -> None:
     """Write a page that draws a node between its neighbours in both graphs, with the reasons, to walk on from there.
 
