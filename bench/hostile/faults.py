@@ -434,13 +434,13 @@ def cases(bench: Bench) -> dict[str, tuple[int, Callable[[], str]]]:
     for job in JOBS:
         found[f"killed {KILLS} times, {job.name}"] = 100 // KILLS // 2 + (job is ONE), lambda job=job: bench.killed(job)
         for times, word in {1: "once", 2: "twice"}.items():
-            found[f"Ctrl-C {word}, {job.name}"] = 20, lambda job=job, times=times: bench.interrupted(job, times)
+            found[f"Ctrl-C {word}, {job.name}"] = 10, lambda job=job, times=times: bench.interrupted(job, times)
         for how in ("full", "read-only") if disks else ():
-            found[f"disk {how}, {job.name}"] = 5, lambda job=job, how=how: bench.bad_disk(job, how)
+            found[f"disk {how}, {job.name}"] = 4, lambda job=job, how=how: bench.bad_disk(job, how)
     for when, count in {"starting": 6, "busy": 7, "idle": 7}.items():
         found[f"worker killed, {when}"] = count, lambda when=when: bench.lost_worker(when)
     for how in ("limit", "torch", "numpy", "bad_alloc", "abort", "other error"):
-        found[f"memory in a worker, {how}"] = 2, lambda how=how: bench.without_memory(how)
+        found[f"memory in a worker, {how}"] = 1, lambda how=how: bench.without_memory(how)
     return found
 
 
