@@ -31,7 +31,6 @@ def test_an_unknown_name_is_none() -> None:
         "plain.plain_config",
         "methods.registry",
         "methods.resolver",
-        "methods.search_space",
         "auto.auto_settings",
         "datasets.benchmarks",
         "graph.tables",

@@ -89,7 +89,8 @@ def _targets() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], dict[s
         {"epochs": 2, "checkpoint": "/dev/null/x"},
         {**own, "minutes": float | None},
     )
-    kinds = get_type_hints(gcnsl.GCNSLClassifier.__init__)
+    method = METHODS["gcn-sl-cc"]
+    kinds = get_type_hints(type(method.config)) | get_type_hints(type(method.training))
     numbers = {name: kind for name, kind in kinds.items() if name in gcnsl.GCNSLClassifier().options}
     del numbers["class_weight"]
     yield "GCNSLClassifier", lambda **given: fit(gcnsl.GCNSLClassifier(**given)), {"epochs": 2}, numbers

@@ -56,7 +56,8 @@ CHAINS, QUICK = list(covering_chains(PER_FAMILY)), list(covering_chains(QUICK_PE
 @pytest.fixture(scope="module")
 def outcomes(request) -> Iterator[dict[int, Future[Outcome]]]:
     """The chains that are asked for, two at a time; their steps are processes."""
-    chosen = [item.callspec.params["chain"] for item in request.session.items if "outcomes" in item.fixturenames]
+    items = [item for item in request.session.items if item.module is request.module]
+    chosen = [item.callspec.params["chain"] for item in items if "outcomes" in item.fixturenames]
     with ThreadPoolExecutor(2) as pool:
         yield {chain.seed: pool.submit(run_chain, chain) for chain in chosen}
 

@@ -166,7 +166,7 @@ def test_report_as_json(gcnsl, store, tmp_path) -> None:
 def test_report_without_results(gcnsl, tmp_path) -> None:
     code, _, err = gcnsl("report", "--store", tmp_path / "absent.jsonl")
     assert code == cli.BAD_INPUT
-    assert "there is no such file; `gcnsl reproduce` makes one" in err
+    assert "is no file: `gcnsl reproduce` makes one" in err
 
 
 def test_a_negative_seed_is_refused_before_anything_is_run(gcnsl, tmp_path) -> None:

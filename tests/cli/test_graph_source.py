@@ -89,7 +89,7 @@ def test_arguments_name_the_same_graph_again(gcnsl, asked) -> None:
         (["inspect"], {}),
         (["search"], {"runs": 10}),
         (["search", "--runs", 12], {"runs": 12}),
-        (["train"], {"runs": 10}),
+        (["train"], {"runs": 1}),
         (["train", "--run", "12"], {"runs": 13}),
         (["compare"], {"runs": 10}),
         (["compare", "--runs", "3"], {"runs": 3}),

@@ -72,7 +72,7 @@ def test_results_come_back_as_they_went_in(tmp_path) -> None:
     file.append(*(each.to_record() for each in reversed(many)))
     assert sorted(read_results(file.path), key=lambda each: each.spec.run) == many
     assert list(pd.read_json(file.path, lines=True)["run"]) == [4, 3, 2, 1, 0]
-    with pytest.raises(InputError, match="there is no such file; `gcnsl reproduce` makes one"):
+    with pytest.raises(InputError, match="is no file: `gcnsl reproduce` makes one"):
         read_results(tmp_path / "absent.jsonl")
 
 

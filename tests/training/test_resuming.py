@@ -1,4 +1,4 @@
-"""Runs that are killed, interrupted or cut, and resumed."""
+"""Runs that are killed or interrupted, and resumed."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from torch import nn
 
 from gcnsl import InputError
 from gcnsl.errors import Interrupted, TrainingDiverged
-from gcnsl.training import Checkpoint, CutRun, History, TrainingSettings, seeded
+from gcnsl.training import Checkpoint, History, TrainingSettings, seeded
 from gcnsl.training.state import CheckpointWarning, RunState
 
 from . import cases
@@ -104,20 +104,6 @@ def test_every_part_of_the_state_is_resumed(path, settings) -> None:
     seconds = [epoch.seconds for epoch in seen]
     assert [epoch.number for epoch in seen] == list(range(1, len(seen) + 1))
     assert seconds == sorted(seconds), "those of all parts are counted"
-
-
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_a_cut_run_continues_in_memory(settings) -> None:
-    first = CutRun()
-    run(settings=settings, checkpoint=first, minutes=0)
-    assert first.content is not None
-    second = CutRun(content=first.content)
-    assert_same(run(settings=settings, checkpoint=second), run(settings=settings))
-    assert second.content == first.content, "a run that has ended is not kept"
-    with pytest.raises(InputError, match="checkpoint in memory belongs to another run: seed is 0 there and 1 here"):
-        run(settings=settings, checkpoint=second, seed=1)
-    with pytest.raises(InputError, match="checkpoint in memory can't be read"):
-        run(settings=settings, checkpoint=CutRun(content=b"damaged"))
 
 
 @settings(max_examples=40)

@@ -13,7 +13,7 @@ from gcnsl.cli.experiments import SettingsFolder, report_on_paper
 from gcnsl.cli.graph_source import IN_A_MODEL, GraphSource, takes_graph
 from gcnsl.cli.measured_output import SECONDS, write_page
 from gcnsl.cli.model_saving import say_if_interrupted
-from gcnsl.errors import InputError
+from gcnsl.errors import ArgumentError, InputError
 
 
 @app.command()
@@ -64,6 +64,8 @@ def report(
     if model is None:
         if source.is_given:
             raise InputError("a graph needs a model of it: name the folder that `gcnsl train -o` wrote (MODEL)")
+        if not store.exists():
+            raise ArgumentError("store", str(store), "is no file: `gcnsl reproduce` makes one")
         report_on_paper(store, output=output, **of_paper, settings=settings, seed=seed, as_json=as_json)
         return
     unfit = [f"--{name}" for name, path in of_paper.items() if path is not None]

@@ -160,7 +160,7 @@ def result_file(path: str | os.PathLike[str]) -> Results[list[RunResult]]:
 def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
     """All results in a file, in the order of their specifications."""
     if not Path(path).exists():
-        raise InputError(f"store({str(path)!r}): there is no such file; `gcnsl reproduce` makes one")
+        raise InputError(f"store({str(path)!r}) is no file: `gcnsl reproduce` makes one")
     return sorted(chain(*result_file(path).new()), key=_in_order)
 
 

@@ -274,4 +274,4 @@ def _folds(table: Table, name: str) -> Tensor:
     if bad.any():
         value = column[bad].iloc[0]
         raise InputError(f"{table.place(bad, name)} is {value!r}: the number of a fold is 0, 1, 2, ... or nothing")
-    return torch.from_numpy(pd.to_numeric(column).fillna(UNLABELLED).to_numpy(dtype=np.int64))
+    return torch.from_numpy(pd.to_numeric(column).fillna(UNLABELLED).to_numpy(dtype=np.int64, copy=True))

@@ -11,14 +11,13 @@ if TYPE_CHECKING:
     from gcnsl.training.loop import train
     from gcnsl.training.metrics import METRICS, measure
     from gcnsl.training.settings import StageSettings, TrainingSettings
-    from gcnsl.training.state import Checkpoint, CutRun
+    from gcnsl.training.state import Checkpoint
 else:
     __getattr__, __dir__ = lazy(__name__)
 
 __all__ = [
     "METRICS",
     "Checkpoint",
-    "CutRun",
     "Epoch",
     "History",
     "StageSettings",

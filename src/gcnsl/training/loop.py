@@ -101,7 +101,7 @@ def train(
                 if on_epoch is not None:
                     left = budget.seconds_left(state.history.remaining(settings))
                     on_epoch(state.history.last_epoch(objective.masks, settings, left))
-            if checkpoint is not None and (checkpoint.keeps_finished or state.history.remaining(settings) > 0):
+            if checkpoint is not None:
                 checkpoint.save(state, run)
         except KeyboardInterrupt:
             interruption.ignore_further()

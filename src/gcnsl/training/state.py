@@ -10,18 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import safetensors.torch
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from gcnsl.checks import LARGEST, check_whole
+from gcnsl.checks import check_whole
 from gcnsl.errors import InputError, TrainingDiverged, WriteError
-from gcnsl.files import digest, parse_tensors, remove_leftovers, replacing, save_tensors, unshared
+from gcnsl.files import digest, remove_leftovers, replacing, save_tensors
 from gcnsl.training.history import History
 from gcnsl.training.metrics import METRICS
 from gcnsl.training.settings import StageSettings, TrainingSettings
@@ -197,8 +196,6 @@ class Checkpoint:
     path: str | os.PathLike[str]
     every: int = 50
     identity: Mapping[str, Any] = field(default_factory=dict)
-    keeps_finished: ClassVar[bool] = True
-    """Whether a run is saved that has ended, so that a model that could not be saved need not be trained again."""
 
     def __post_init__(self) -> None:
         check_whole("every", self.every, least=1, why="it is a number of epochs")
@@ -213,7 +210,8 @@ class Checkpoint:
         metadata = {"kind": KIND, "run": _json({**run, **self.identity}), "plain": _json(state.plain())}
         metadata["sha256"] = digest(tensors, metadata)
         try:
-            self._write(tensors, metadata)
+            with replacing(Path(self.path)) as temporary:
+                save_tensors(temporary, tensors, metadata)
         except WriteError as error:
             warnings.warn(f"the run is not saved: {error}", CheckpointWarning, stacklevel=3)
             return False
@@ -255,10 +253,6 @@ class Checkpoint:
     def _exists(self) -> bool:
         return Path(self.path).exists()
 
-    def _write(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-        with replacing(Path(self.path)) as temporary:
-            save_tensors(temporary, tensors, metadata)
-
     def _read(self) -> tuple[dict[str, Tensor], dict[str, str]]:
         if not Path(self.path).is_file():
             raise self._refusal("is not a file")
@@ -267,26 +261,6 @@ class Checkpoint:
 
     def _refusal(self, why: str) -> InputError:
         return InputError(f"checkpoint {self.path} {why}; delete it to start again, or give another path")
-
-
-@dataclass
-class CutRun(Checkpoint):
-    """The state in memory of a run whose time was over before it has ended; ``content`` is that of a file."""
-
-    path: str | os.PathLike[str] = "in memory"
-    every: int = LARGEST
-    content: bytes | None = None
-    keeps_finished: ClassVar[bool] = False
-
-    def _exists(self) -> bool:
-        return self.content is not None
-
-    def _write(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-        self.content = safetensors.torch.save(unshared(tensors), dict(metadata))
-
-    def _read(self) -> tuple[dict[str, Tensor], dict[str, str]]:
-        assert self.content is not None
-        return parse_tensors(self.content)
 
 
 def _json(value: Mapping[str, Any]) -> str:
