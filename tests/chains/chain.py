@@ -213,9 +213,9 @@ class _Run:
         nodes = {dice.randrange(len(ids)): "explain", alone: "explain alone"}
         for node, step in nodes.items():
             name = ["--"] * str(ids[node]).startswith("-") + [str(ids[node])]
-            plot = ["--plot", "node.svg"] * ("plot" in self.chain.extras)
+            page = ["--report", "node.html"] * ("plot" in self.chain.extras)
             calls += [
-                (f"{step}: text", ["explain", *plot, "model", *name]),
+                (f"{step}: text", ["explain", *page, "model", *name]),
                 (step, ["explain", "--json", "model", *name]),
             ]
         page = ["-o", "page2.html", "--seconds", "0.1"]
@@ -440,7 +440,7 @@ class _Run:
     def _check_folder(self) -> None:
         """Nothing is left beside the model."""
         known = r"(shuffle-|grow-)?(nodes|edges)\..*|model|(shuffle|grow|same|out|predictions)\.\w+"
-        known += r"|(page|page2)\.html|(graph|quality)\.png|node\.svg"
+        known += r"|(page|page2)\.html|node\.html|(graph|quality)\.png"
         left = [path.name for path in self.folder.iterdir() if not re.fullmatch(known, path.name)]
         if left:
             self.fail("again", f"left beside the model: {sorted(left)}")
