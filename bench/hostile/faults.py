@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import fcntl
 import json
+import math
 import multiprocessing
 import os
 import pty
@@ -454,23 +455,28 @@ def _begin(cores: Queue[list[int]]) -> None:
     _bench = Bench(random.Random())
 
 
-def run_one(group: str, number: int, seed: int) -> tuple[str, int, str, Counter[int]]:
+def run_one(group: str, number: int, seed: int, until: float) -> tuple[str, int, str, Counter[int]] | None:
     """A case: its group and number, what is wrong with it, and the exit codes of what was disturbed."""
+    if time.time() > until:
+        return None
     _bench.rng.seed(f"{seed} {group} {number}")
     _bench.codes = Counter()
     fault = cases(_bench)[group][1]()
     return group, number, fault, _bench.codes
 
 
-def run_all(chosen: list[tuple[str, int]], seed: int, jobs: int) -> Iterator[tuple[str, int, str, Counter[int]]]:
+def run_all(
+    chosen: list[tuple[str, int]], seed: int, jobs: int, until: float
+) -> Iterator[tuple[str, int, str, Counter[int]]]:
     """Run cases, a few at a time, and yield each as soon as it has ended."""
     context = multiprocessing.get_context("spawn")
     cores, all_cores = context.Queue(), sorted(os.sched_getaffinity(0))
     for job in range(jobs):
         cores.put([all_cores[(2 * job + k) % len(all_cores)] for k in range(2)])
     with ProcessPoolExecutor(jobs, context, _begin, (cores,)) as pool:
-        for future in as_completed([pool.submit(run_one, *case, seed) for case in chosen]):
-            yield future.result()
+        for future in as_completed([pool.submit(run_one, *case, seed, until) for case in chosen]):
+            if (done := future.result()) is not None:
+                yield done
 
 
 def main() -> None:
@@ -479,6 +485,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only groups whose name has this in it")
     parser.add_argument("--cases", type=int, help="how many cases of each group, at most")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time, each on two cores (default: 1)")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no case after so many minutes")
     parser.add_argument("--seed", type=int, default=0, help="of all moments")
     parser.add_argument("--record", action="store_true", help=f"write the figures to {RECORD.name}")
     options = parser.parse_args()
@@ -490,10 +497,14 @@ def main() -> None:
     chosen = [
         (group, number) for group, count in groups.items() for number in range(min(count, options.cases or count))
     ]
-    counts, codes = Counter(group for group, _ in chosen), {group: Counter[int]() for group in groups}
+    random.Random(options.seed).shuffle(chosen)  # if there is not enough time, some of each group are done
+    counts, codes = Counter[str](), {group: Counter[int]() for group in groups}
     wrong = list[tuple[str, int, str]]()
-    for group, number, fault, ended in track(run_all(chosen, options.seed, options.jobs), "Cases", len(chosen)):
+    for group, number, fault, ended in track(
+        run_all(chosen, options.seed, options.jobs, time.time() + 60 * options.minutes), "Cases", len(chosen)
+    ):
         codes[group] += ended
+        counts[group] += 1
         if fault:
             wrong.append((group, number, fault))
             console.print(f"{group}, case {number}: {fault}", style="red", markup=False, highlight=False)
