@@ -78,6 +78,8 @@ ONE = Job(
 )
 AUTO = Job("auto", f"train {GRAPH} --minutes 0.15 --quality fast -o model", False)
 JOBS = (ONE, AUTO)
+LONGER = Job("auto", AUTO.arguments.replace("0.15", "0.4"), False)
+"""Long enough for its workers to be busy, and to be idle."""
 
 
 class Running:
@@ -258,19 +260,20 @@ class Bench:
             return self.completed(job, folder)
 
     def lost_worker(self, when: str) -> str:
-        """SIGKILL for a worker that is starting, busy or idle."""
+        """SIGKILL for a worker that is starting, busy or idle; again, if there was none before the end."""
         with _folder() as folder:
-            running = Running(AUTO, folder)
+            running = Running(LONGER, folder)
             victim = self._victim(running, when)
-            if victim:
-                os.kill(victim, signal.SIGKILL)
-            if when == "idle":
-                os.kill(running.process.pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):
+                if victim:
+                    os.kill(victim, signal.SIGKILL)
+                if when == "idle":
+                    os.kill(running.process.pid, signal.SIGCONT)
             fault = running.ended()
+            if fault or not victim:
+                return fault or self.lost_worker(when)
             self.codes[running.process.returncode] += 1
-            if fault:
-                return fault
-            return "no worker was found" if not victim else self._whole(folder)
+            return self._whole(folder)
 
     def _victim(self, running: Running, when: str) -> int:
         while running.process.poll() is None:
@@ -291,7 +294,7 @@ class Bench:
         """Workers that can't have the memory that they need, or fail in another way."""
         with _folder() as folder, tempfile.TemporaryDirectory() as path:
             Path(path, "sitecustomize.py").write_text(_SABOTAGE.replace("HOW", repr(how)), encoding="utf-8")
-            running = Running(AUTO, folder, path=path)
+            running = Running(LONGER, folder, path=path)
             fault = running.ended()
             self.codes[running.process.returncode] += 1
             return fault or self._whole(folder)
