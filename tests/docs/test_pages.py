@@ -44,7 +44,7 @@ def test_an_option_that_a_page_names_exists() -> None:
     commands = typer.main.get_command(cli.app).commands.values()
     known = {name for command in commands for parameter in command.params for name in parameter.opts}
     others = {"--help", "--version", "--debug", "--nthreads", "--nworkers", "--full", "--release"}
-    others |= {"--cases", "--record"}
+    others |= {"--cases", "--only", "--record"}
     for page in PAGES:
         inline = re.findall(r"`([^`]*--[^`]*)`", re.sub(r"^```.*?^```$", "", text_of(page), flags=re.M | re.S))
         named = {option for code in inline for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", code)}
