@@ -1,4 +1,4 @@
-"""This version beside another one, in the same run: an epoch, the reconnect operator, loading, spectral features.
+"""An epoch, the reconnect operator, loading and spectral features: now, and in another version, in the same run.
 
     git worktree add ../before v0.2.0
     python bench/versions.py --before ../before/src [--data FOLDER] [--device cpu|cuda] [--rounds 3] [--nodes 20000]
