@@ -126,7 +126,7 @@ def test_a_graph_without_directions_is_seen_in_both() -> None:
 
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path_factory) -> None:
-    monkeypatch.setattr("gcnsl.datasets.dataset_files.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
+    monkeypatch.setattr("gcnsl.datasets.benchmarks.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
 
 
 def divisions(found: StructuralNeighbourhood) -> list[np.ndarray]:
