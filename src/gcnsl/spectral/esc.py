@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnsl.checks import check_generator, check_whole
-from gcnsl.cores import threads_for
 from gcnsl.errors import ArgumentError
+from gcnsl.execution import threads_for
 from gcnsl.spectral.eigen import (
     Floats,
     Scale,

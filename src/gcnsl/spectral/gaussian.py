@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnsl.checks import check_number, check_whole
-from gcnsl.cores import threads_for
 from gcnsl.errors import InputError
+from gcnsl.execution import threads_for
 from gcnsl.spectral.eigen import Floats, Scale, column_signs, inverse, inverse_sqrt, leading_eigenpairs, scale_factor
 from gcnsl.spectral.rows import Rows, as_rows
 

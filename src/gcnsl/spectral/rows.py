@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnsl.checks import as_array
-from gcnsl.cores import torch_threads_for
 from gcnsl.errors import InputError
+from gcnsl.execution import torch_threads_for
 from gcnsl.sparse import SPARSE_SHARE, to_scipy
 
 Floats = NDArray[np.float64]
