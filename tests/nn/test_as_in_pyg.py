@@ -19,7 +19,23 @@ from gcnsl.methods import METHODS
 from .cases import drawn
 
 N, D, CLASSES = 40, 12, 3
-NAMES = "MLP GCN SAGE GAT MixHop H2GCN GeomGCN NLGNN GPRGNN FSGNN ACMGCN DirGCN LINKX GCNSL GCNSLPlus".split()
+NAMES = [
+    "MLP",
+    "GCN",
+    "SAGE",
+    "GAT",
+    "MixHop",
+    "H2GCN",
+    "GeomGCN",
+    "NLGNN",
+    "GPRGNN",
+    "FSGNN",
+    "ACMGCN",
+    "DirGCN",
+    "LINKX",
+    "GCNSL",
+    "GCNSLPlus",
+]
 EXTRA = {"LINKX": (N,), "ACMGCN": (N,), "GCNSLPlus": (N,)}
 every_model = pytest.mark.parametrize("name", NAMES)
 
