@@ -78,34 +78,13 @@ def simple_undirected(
     source: NDArray[np.int32], target: NDArray[np.int32], num_nodes: int
 ) -> tuple[NDArray[np.int64], EdgeReport]:
     """Return the ``edge_index`` (2 × E, both directions of each edge, sorted) of an edge list, and the report."""
-    bits = max(1, int(num_nodes - 1).bit_length())
-    keys = _both_ways(source, target, bits)
-    keys.sort()
-    is_new = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
-    directed = int(np.count_nonzero(is_new & (keys & 1 == 0)))
-    keys >>= 1
-    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
-    keys = keys[is_new]
-    edge_index = np.empty((2, len(keys)), dtype=np.int64)
-    np.right_shift(keys, bits, out=edge_index[0])
-    np.bitwise_and(keys, (1 << bits) - 1, out=edge_index[1])
-    loops = int(np.count_nonzero(edge_index[0] == edge_index[1]))
-    edges = (len(keys) + loops) // 2
-    one_way = 2 * (edges - loops) - (directed - loops)
-    return edge_index, EdgeReport(len(source), len(source) - directed, loops, one_way, edges)
-
-
-def _both_ways(source: NDArray[np.int32], target: NDArray[np.int32], bits: int) -> NDArray[np.int64]:
-    """Each entry in both directions as one number (2E): from where, to where, and in the last bit whether reversed."""
-    keys = np.empty((2, len(source)), dtype=np.int64)
-    keys[0], keys[1] = source, target
-    keys <<= bits
-    keys[0] |= target
-    keys[1] |= source
-    keys <<= 1
-    keys[1] |= 1
-    return keys.ravel()
+    given = sp.coo_array((np.ones(len(source), dtype=bool), (source, target)), shape=(num_nodes, num_nodes)).tocsr()
+    both = given + given.T.tocsr()
+    loops = int(given.diagonal().sum())
+    edges = (both.nnz + loops) // 2
+    one_way = 2 * (edges - loops) - (given.nnz - loops)
+    report = EdgeReport(len(source), len(source) - given.nnz, loops, one_way, edges)
+    return np.stack(both.nonzero()).astype(np.int64), report
 
 
 def edge_parts(graph: Data) -> dict[str, Tensor]:
