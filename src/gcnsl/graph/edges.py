@@ -84,7 +84,7 @@ def simple_undirected(
     edges = (both.nnz + loops) // 2
     one_way = 2 * (edges - loops) - (given.nnz - loops)
     report = EdgeReport(len(source), len(source) - given.nnz, loops, one_way, edges)
-    return np.stack(both.nonzero()).astype(np.int64), report
+    return np.stack(both.tocoo().coords, dtype=np.int64, casting="unsafe"), report
 
 
 def edge_parts(graph: Data) -> dict[str, Tensor]:
@@ -107,7 +107,7 @@ def arcs_and_weights(
             raise InputError("the weights of repeated edges add up to more than float32 can hold: use a larger unit")
         parts["edge_weight"] = given.maximum(given.T.tocsr()).data.astype(np.float32)
     if directed:
-        parts["arc_index"] = np.stack(given.nonzero()).astype(np.int64)
+        parts["arc_index"] = np.stack(given.tocoo().coords).astype(np.int64)
         if weight is not None:
             parts["arc_weight"] = given.data.astype(np.float32)
     return {name: torch.from_numpy(values) for name, values in parts.items()}

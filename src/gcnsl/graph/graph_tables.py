@@ -4,7 +4,6 @@ Columns stay in Arrow from the file to the last check, so that loading a table o
 than reading it. Messages name the table, the row and the column; the first row below the header is row 1.
 """
 
-import math
 import os
 import warnings
 from collections import Counter
@@ -21,7 +20,7 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError, InputError
-from gcnsl.graph.column_encoder import ColumnEncoder, fits_float32
+from gcnsl.graph.column_encoder import ColumnEncoder, fit_float32
 from gcnsl.graph.columns import Columns
 from gcnsl.graph.edge_table import as_ids, read_edges
 from gcnsl.graph.labels import UnknownLabelsWarning, is_often_unknown, read_label_column, unknown_in_words
@@ -165,8 +164,8 @@ def _plain_features(table: Table, names: Sequence[str]) -> NDArray[np.float32] |
     if any(column.null_count or not any(is_kind(column.type) for is_kind in _NUMERIC) for column in columns):
         return None
     frame = table.arrow.select(list(names)).to_pandas()
-    low, high = (found.to_numpy(np.float64).tolist() for found in (frame.min(skipna=False), frame.max(skipna=False)))
-    if not all(math.isfinite(a) and math.isfinite(b) and fits_float32(a, b) for a, b in zip(low, high, strict=True)):
+    low, high = (found.to_numpy(np.float64) for found in (frame.min(skipna=False), frame.max(skipna=False)))
+    if not fit_float32(low, high).all():
         return None  # Columns finds out whether a value is missing, and gives others a unit that fits
     x: NDArray[np.float32] = frame.to_numpy(np.float32, copy=True)
     return x
