@@ -173,7 +173,10 @@ class ColumnEncoder:
         """The encoder whose :meth:`state` this is; in version 0.2 it had neither origins nor units."""
         levels = {name: Levels(**parts) for name, parts in plain["levels"].items()}
         medians, gaps = tensors["medians"].double(), tensors["gaps"].numpy()
-        origins, units = tensors.get("origins", torch.zeros_like(medians)), tensors.get("units", torch.ones_like(medians))
+        origins, units = (
+            tensors.get("origins", torch.zeros_like(medians)),
+            tensors.get("units", torch.ones_like(medians)),
+        )
         return cls(plain["kinds"], medians.numpy(), gaps, levels, origins.numpy(), units.numpy())
 
     @property

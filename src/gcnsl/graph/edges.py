@@ -99,6 +99,8 @@ def arcs_and_weights(
 
     ``weight`` has one number for each entry of the edge list (E or E × 1).
     """
+    if weight is None and not directed:
+        return {}
     entries = np.ones(len(source), dtype=bool) if weight is None else check_weights(weight, len(source))
     given = sp.coo_array((entries, (source, target)), shape=(num_nodes, num_nodes)).tocsr()
     parts: dict[str, Any] = {}
