@@ -108,7 +108,7 @@ def _find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str
     return np.stack(ends)
 
 
-def _positions(known: pa.Array, values: pa.ChunkedArray) -> NDArray[Any]:
+def _positions(known: pa.Array, values: pa.ChunkedArray) -> Any:
     """The place of each value among the known ones, -1 if it is none of them."""
     if pa.types.is_int64(known.type):  # of which Arrow's look-up takes four times as long; of text, pandas' does
         return pd.Index(known.to_numpy()).get_indexer(values.to_numpy())

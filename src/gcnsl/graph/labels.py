@@ -166,11 +166,10 @@ def _hidden(distinct: NDArray[Any], unknown: Sequence[Any] | None) -> tuple[NDAr
     """
     texts = list(map(str, UNKNOWN if unknown is None else unknown))
     hidden = _among(distinct, ["", *texts])
-    minus_one = str(UNLABELLED)
-    if unknown is None and _among(distinct, [minus_one]).any() and not hidden.all():
-        if _among(distinct[~hidden], ["1"]).all():
-            texts.remove(minus_one)
-            hidden = _among(distinct, ["", *texts])
+    one, minus_one = _among(distinct[~hidden], ["1"]), str(UNLABELLED)
+    if unknown is None and _among(distinct, [minus_one]).any() and len(one) and one.all():
+        texts.remove(minus_one)
+        hidden = _among(distinct, ["", *texts])
     return hidden, texts
 
 
