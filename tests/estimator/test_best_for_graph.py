@@ -46,8 +46,8 @@ def data():
 
 def test_it_is_a_classifier_like_any_other(data, tmp_path) -> None:
     y = np.where(np.arange(90) < 20, None, np.array(["x", "y", "z"], dtype=object)[data.y.numpy()])
-    classifier = NodeClassifier("auto", **OPTIONS, checkpoint=tmp_path / "journal")
-    classifier.fit(data.x, y, edge_index=data.edge_index)
+    classifier = NodeClassifier(**OPTIONS, checkpoint=tmp_path / "journal").fit(data.x, y, edge_index=data.edge_index)
+    assert classifier.method == "auto", "as on the command line"
     assert classifier.classes_.tolist() == ["x", "y", "z"]
     assert isinstance(classifier.fitted_, Blend)
     assert set(classifier.leaderboard_["model"]) >= {candidate.name for candidate in QUICK}
@@ -215,7 +215,7 @@ def test_the_student_learns_what_the_teacher_says_and_keeps_the_known_labels() -
     problem = small_problem(n=150, held_back=90)
     graph, truth = problem.graph, synthetic(n=150, h=0.8, classes=3, degree=4, features=8, seed=0, signal=0.9).y
     said = torch.where(graph.y == -1, truth, (truth + 1) % 3)
-    student = distil(problem, graph, said, "gcn")
+    student = distil(problem, graph, said, "gcn", minutes=5)
     assert student.prepared.method.name == "gcn"
     assert torch.equal(student.prepared.graph.y, graph.y), "what the teacher says is no known label"
     predicted = student.logits().argmax(dim=1)

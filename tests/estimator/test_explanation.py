@@ -8,8 +8,7 @@ from gcnsl import InputError, from_arrays
 from gcnsl.auto import Blend
 from gcnsl.auto.blend import Member
 from gcnsl.datasets import with_random_split
-from gcnsl.estimator.explanation import Tally, explain, explained_member, find_node
-from gcnsl.estimator.reasons import attribute_features
+from gcnsl.estimator.explanation import Tally, attribute_features, explain, explained_member, find_node
 from gcnsl.nn import MLP
 from gcnsl.plain.boosted_trees import BoostedTrees
 from gcnsl.plain.class_votes import LabelPropagation
@@ -86,14 +85,14 @@ def test_nodes_are_seen_as_training_saw_them(model) -> None:
     told = explain(model, 2)
     assert HIDDEN[2]
     assert told.node.label is told.node.used_for is None
-    assert told.node.best_known == told.node.predicted == model.predict()[2]
+    assert told.node.predicted == model.predict()[2]
     assert told.node.probability == pytest.approx(probabilities[2].max())
     assert told.probabilities == {
         str(c): pytest.approx(p) for c, p in zip(model.classes_, probabilities[2], strict=True)
     }
     assert list(told.probabilities.values()) == sorted(told.probabilities.values(), reverse=True)
     known = explain(model, 0).node
-    assert known.label == LABELS[0] == known.best_known
+    assert known.label == LABELS[0]
     assert known.used_for == ("training" if model.train_mask_[0] else "validation")
 
 

@@ -4,8 +4,7 @@ import scipy.sparse as sp
 import torch
 
 from gcnsl import NodeClassifier
-from gcnsl.estimator.explanation import explain
-from gcnsl.estimator.reasons import SparseWithRow, _Path, attribute_features
+from gcnsl.estimator.explanation import SparseWithRow, attribute_features, explain, log_odds_of, own_features
 from gcnsl.graph import from_arrays
 from gcnsl.methods import METHODS
 from gcnsl.sparse import SparseMatrix
@@ -28,9 +27,9 @@ SPARSE_X = sp.csr_array(SPARSE.astype(np.float32))
 )
 def test_the_shares_add_up_to_the_change_of_the_log_odds(method, x) -> None:
     model = fitted(method, x)
-    along = _Path(model, 4, one=0, other=2)
+    log_odds, empty = log_odds_of(model, 4, one=0, other=2)
     with torch.no_grad():
-        before, after = (float(along._log_odds(along._baseline + alpha * along.row)) for alpha in (0.0, 1.0))
+        before, after = float(log_odds(empty)), float(log_odds(own_features(model, 4)))
     logits = model.logits()[4]
     assert after == pytest.approx(float(logits[0] - logits[2]), abs=1e-4)
     shares = attribute_features(model, 4, one=0, other=2, steps=256)

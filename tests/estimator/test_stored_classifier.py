@@ -61,6 +61,12 @@ def test_ids_and_classes_keep_their_type(tmp_path) -> None:
     assert loaded(fitted(epochs=1), tmp_path).node_ids_ is None
 
 
+def test_many_numbers_are_classes_in_a_saved_model_too(tmp_path) -> None:
+    numbers, x = np.arange(600) % 60, np.eye(60)[np.arange(600) % 60]
+    model = classifier(epochs=1).fit(x, numbers, edge_index=np.stack([np.arange(600), (np.arange(600) + 1) % 600]))
+    assert loaded(model, tmp_path).classes_.tolist() == list(range(60))
+
+
 def test_saving_needs_a_fitted_classifier_and_a_place(tmp_path) -> None:
     with pytest.raises(NotFittedError):
         classifier().save(tmp_path / "model")

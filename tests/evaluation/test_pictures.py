@@ -5,10 +5,20 @@ import numpy as np
 import pytest
 
 from gcnsl.evaluation import Comparison, Measured
+from gcnsl.evaluation.comparison import Reached
 from gcnsl.evaluation.pictures import _limits, draw_comparison, draw_measured
 
 ACCURACY = {"mlp": [0.7, 0.735, 0.75], "gcn": [0.8, 0.85], "gcn-sl-cc": [0.81, 0.84, 0.86]}
-RESULT = Comparison(0.4, scores={name: {"accuracy": values, "log-loss": values} for name, values in ACCURACY.items()})
+
+
+def runs_of(values: dict) -> dict:
+    return {
+        name: {run: Reached({"accuracy": value, "log-loss": value}) for run, value in enumerate(given)}
+        for name, given in values.items()
+    }
+
+
+RESULT = Comparison(0.4, runs=runs_of(ACCURACY))
 
 
 def comments(path) -> list[str]:
@@ -53,8 +63,8 @@ def test_without_a_range_or_a_majority_all_is_drawn(left_out) -> None:
 
 @pytest.mark.parametrize(("metric", "majority", "text"), [("accuracy", 0.2, "20.0"), ("log-loss", 9.0, "9.000")])
 def test_the_value_of_a_majority_that_is_far_off_is_said(tmp_path, metric, majority, text) -> None:
-    scores = {**RESULT.scores, "majority": {metric: [majority] * 3}}
-    texts = texts_of(draw_comparison(replace(RESULT, metric=metric, scores=scores), tmp_path / "a.svg", graph="people"))
+    runs = runs_of(ACCURACY | {"majority": [majority] * 3})
+    texts = texts_of(draw_comparison(replace(RESULT, metric=metric, runs=runs), tmp_path / "a.svg", graph="people"))
     assert {"majority", text} <= texts
 
 

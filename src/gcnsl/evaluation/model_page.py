@@ -16,8 +16,7 @@ from torch_geometric.data import Data
 from gcnsl.auto import AUTO, Blend
 from gcnsl.auto.leaderboard import shown_scores
 from gcnsl.estimator import NodeClassifier
-from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain
-from gcnsl.estimator.reasons import node_name
+from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain, node_name
 from gcnsl.evaluation.measured import SURE, Measured, find_imbalance, measure_classifier
 from gcnsl.files import atomic_write
 from gcnsl.graph import simple_undirected, summarize

@@ -253,6 +253,11 @@ def _typed(values: Any) -> NDArray[Any]:
     return given if mixed or rounded or broken or array.ndim > 1 else array
 
 
+def class_array(names: Sequence[Any]) -> NDArray[Any]:
+    """The classes (C), in their order, as an array of the type that they have."""
+    return _typed(np.array([*names, None], dtype=object)[:-1])
+
+
 def _from_text(texts: NDArray[Any]) -> NDArray[Any]:
     """The labels of a text file as the numbers or the truth values that all of them stand for, else as they are."""
     if len(texts) and all(_WRITTEN_NUMBER.fullmatch(text) for text in texts):
