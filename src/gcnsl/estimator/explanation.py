@@ -92,10 +92,9 @@ class Reason:
     def __str__(self) -> str:
         if not self.parts:  # Q can make different neighbours count alike
             return "no shared neighbours, but neighbours that count alike in the model"
-        named = ", ".join(str(name) for name in self.parts)
         more = f" and {self.others:,} more" if self.others else ""
         what = "shared neighbours" if self.measure == "links" else "features"
-        return f"{what} {named}{more}"
+        return f"{what} {', '.join(map(str, self.parts))}{more}"
 
 
 @dataclass(frozen=True)
@@ -173,14 +172,13 @@ class Explanation:
 
     def summary(self, neighbours: list[Neighbour]) -> str:
         """Their number and agreement, in words."""
-        if not neighbours:
-            return "no neighbours"
         parts = (
             f"{tally.count:,} {name} ({tally.agreement:.0%} of class {self.node.predicted})"
             for name, tally in self.tally(neighbours).items()
             if tally.agreement is not None
         )
-        return f"{len(neighbours):,} neighbour{'s' if len(neighbours) > 1 else ''}, {' and '.join(parts)}"
+        count = f"{len(neighbours):,} neighbour{'s' if len(neighbours) > 1 else ''}"
+        return f"{count}, {' and '.join(parts)}" if neighbours else "no neighbours"
 
     @property
     def is_crowded(self) -> bool:

@@ -182,13 +182,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 draws ``validation_fraction`` of each class.
             node_ids: The caller's names for the nodes (n), integers or strings, to be kept with the model.
         """
-        if y is None:
-            raise InputError("y is None: give one label per node, and None where it is not known")
         edges = {"edge_weight": edge_weight, "directed": directed}
         data = from_arrays(X, edge_index, y, node_ids=node_ids, val_mask=val_mask, **edges)
         if val_mask is not None:
-            if data.val_mask.shape[1] != 1:
-                runs = data.val_mask.shape[1]
+            if (runs := data.val_mask.shape[1]) != 1:
                 raise InputError(f"val_mask has {runs} columns: give those of one run, val_mask[:, run]")
             if not data.val_mask.any():
                 raise InputError("val_mask selects no node: give it labelled nodes, or None to have some drawn")
@@ -220,7 +217,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 ``None`` for processes of this machine.
         """
         data = data if "edge_report" in data else from_data(data)
-        if data.y is None:
+        if data.y is None or not (data.y != UNLABELLED).any():
             raise InputError("the graph has no labels: give it y, one label for each node")
         seed, masks = _seed(self.random_state), split_masks(data, run, need=("train",) if split_count(data) else ())
         train_mask, val_mask = masks["train"], masks["val"]

@@ -157,9 +157,8 @@ class Measured:
     @property
     def mistakes(self) -> Ints:
         """Which of the nodes are classified wrongly, the most confident mistakes first."""
-        wrong = np.flatnonzero(self.predicted != self.truth)
-        order: Ints = wrong[np.argsort(-self.probabilities[wrong].max(axis=1), kind="stable")]
-        return order
+        wrong: Ints = np.flatnonzero(self.predicted != self.truth)
+        return wrong[np.argsort(-self.probabilities[wrong].max(axis=1), kind="stable")]
 
     @property
     def sure(self) -> Share | None:
@@ -210,46 +209,42 @@ def measure_classifier(
     """
     data = classifier.graph_ if data is None else data
     ordered, place = in_training_order(classifier.graph_, data)
-    known, class_names = len(classifier.y_), [str(c) for c in classifier.classes_]
-    masks = {"train": classifier.train_mask_, "val": classifier.val_mask_}
-    truth, labelled = _labels(data, class_names)
-    used = np.append(masks["train"] | masks["val"], np.zeros(len(place), dtype=bool))[place]
+    order, known, class_names = np.argsort(place), len(classifier.y_), [str(c) for c in classifier.classes_]
+    numbers, has_label = _labels(data, class_names)
+    truth, labelled = numbers[order], has_label[order]
+    masks, used = {"train": classifier.train_mask_, "val": classifier.val_mask_}, np.zeros(len(order), dtype=bool)
+    used[:known] = masks["train"] | masks["val"]
     unseen = labelled & ~used & (truth != UNLABELLED)
-    counted = unseen if nodes is None else unseen & np.asarray(nodes, dtype=bool)
-    everywhere: Floats | None = None
-    began = time.monotonic()
-    if same_edges(ordered, classifier.graph_):
-        everywhere = classifier.predict_proba() if predicted is None else predicted[np.argsort(place)]
-    seconds = time.monotonic() - began
-    if not counted.any():
-        kind, places, probabilities = _held_back(classifier, everywhere)
-    elif everywhere is None:
-        kind, places = "test", place[counted]
-        probabilities = (classifier.predict_proba_graph(data) if predicted is None else predicted)[counted]
-    else:
-        kind, places, probabilities = "test", place[counted], everywhere[place[counted]]
+    counted = unseen if nodes is None else unseen & np.asarray(nodes, dtype=bool)[order]
     left_out = labelled & ~unseen
-    old = place < known
-    trained = classifier.y_[place[old]]
-    truth[old] = np.where(trained != UNLABELLED, trained, truth[old])
-    classes_everywhere = np.empty(known, dtype=np.int64)
-    classes_everywhere[place[old]] = truth[old]
-    ids, numbers = data.get("node_ids"), np.argsort(place)[places]
+    truth[:known] = np.where(classifier.y_ != UNLABELLED, classifier.y_, truth[:known])
+    everywhere, began = None, time.monotonic()
+    if same_edges(ordered, classifier.graph_):
+        everywhere = classifier.predict_proba() if predicted is None else predicted[order]
+    seconds = time.monotonic() - began
+    if counted.any():
+        kind, places = "test", place[counted[place]]
+        if everywhere is not None:
+            probabilities = everywhere[places]
+        else:
+            probabilities = (classifier.predict_proba_graph(data) if predicted is None else predicted)[order[places]]
+    else:
+        kind, places, probabilities = _held_back(classifier, everywhere)
     frequent = int(np.bincount(classifier.y_[masks["train"]]).argmax())
     right = None if everywhere is None else most_probable(everywhere) == classifier.y_
     return Measured(
         probabilities=probabilities,
-        truth=truth[numbers],
+        truth=truth[places],
         class_names=class_names,
         kind=kind,
-        names=numbers if ids is None else ids[numbers],
+        names=data.get("node_ids", np.arange(len(order)))[order[places]],
         places=places,
-        baseline=(class_names[frequent], float((truth[numbers] == frequent).mean())),
+        baseline=(class_names[frequent], float((truth[places] == frequent).mean())),
         trained_on=int((left_out & used).sum()),
         unknown=int((left_out & ~used).sum()),
         everywhere=everywhere,
         seconds=seconds,
-        classes_everywhere=classes_everywhere,
+        classes_everywhere=truth[:known],
         learned={} if right is None else {name: _share(right, mask) for name, mask in masks.items()},
     )
 
@@ -266,8 +261,9 @@ def measure_split(classifier: NodeClassifier, data: Data, run: int) -> Measured:
 
 def _labels(data: Data, class_names: list[str]) -> tuple[Ints, NDArray[np.bool_]]:
     """The numbers of the classes (n), -1 without a label or with an unknown one; and whether there is a label."""
-    y = np.full(data.num_nodes, UNLABELLED) if data.y is None else data.y.numpy()
-    given = [str(c) for c in data.get("class_names") or ()] if data.y is not None else []
+    if data.y is None:
+        return np.full(data.num_nodes, UNLABELLED), np.zeros(data.num_nodes, dtype=bool)
+    y, given = data.y.numpy(), [str(c) for c in data.get("class_names") or ()]
     number = np.array([class_names.index(name) if name in class_names else UNLABELLED for name in (*given, None)])
     return number[y], y != UNLABELLED  # -1 selects the last entry
 
