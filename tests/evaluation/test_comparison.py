@@ -26,7 +26,6 @@ from gcnsl.evaluation.statistics import PairedDifference, paired_differences
 from gcnsl.graph import split_masks
 from gcnsl.graph.masks import MASKS
 from gcnsl.methods import fit, prepare
-from gcnsl.runs.executor import ThisProcess
 from gcnsl.training import METRICS
 
 from ..runs.fake_executor import FakeExecutor
@@ -70,7 +69,9 @@ def test_ranking_and_differences() -> None:
     assert result.mean("a") == pytest.approx(0.71)
     assert result.std("a") == pytest.approx(0.01)
     assert [*result.differences] == [("b", "c"), ("b", "a"), ("c", "a")]
-    assert [*result.leads] == ["c", "a"]
+    assert ([*result.leads], result.winner) == (["c", "a"], "b")
+    assert comparison(majority=[0.8], mlp=[0.7]).winner == "mlp"
+    assert Comparison(0.25).winner is None
     assert result.leads["a"].mean == pytest.approx(0.12)
     pairs = [[0.0, 0.04, 0.05], [0.10, 0.12, 0.14], [0.10, 0.08, 0.09]]
     corrected = [found.p for found in paired_differences(pairs, 0.25)]
@@ -102,20 +103,6 @@ def test_ctrl_c_brings_what_is_finished() -> None:
     assert finished.values("mlp") == compare(DATA, TWO, runs=2, device="cpu").values("mlp")
 
 
-def test_ctrl_c_in_the_midst_of_training_counts_too() -> None:
-    with pytest.raises(ComparisonInterrupted, match="after 0 of 2 runs"):
-        compare(DATA, TWO, runs=1, device="cpu", executor=ThisProcess(lambda *_: os.kill(os.getpid(), signal.SIGINT)))
-
-
-def test_a_method_that_diverges_is_left_out() -> None:
-    failing, begun = {"gat": fake("gat", fails=True)}, []
-    result = compare(DATA, {**failing, **TWO}, runs=2, device="cpu", on_run=lambda *run: begun.append(run))
-    assert result.failures == {"gat": "run 0: training diverged: as it was told to"}
-    assert [run for run in begun if run[0] == "gat"] == [("gat", 0)]
-    with pytest.raises(TrainingDiverged, match="gat, run 0: training diverged"):
-        compare(DATA, failing, runs=2, device="cpu")
-
-
 class Broken(FakeConfig):
     """A method whose inputs can't be made."""
 
@@ -129,8 +116,8 @@ class Broken(FakeConfig):
     ("error", "kind", "why"),
     [
         (InputError("too many pairs; use another method"), InputError, "too many pairs; use another method"),
+        (TrainingDiverged("training diverged"), TrainingDiverged, "training diverged"),
         (RuntimeError("not\nenough memory"), GcnslError, "RuntimeError: not enough memory"),
-        (MemoryError(), GcnslError, "MemoryError"),
     ],
 )
 def test_a_method_that_fails_for_any_reason_is_left_out(monkeypatch, error, kind, why) -> None:
@@ -173,12 +160,6 @@ def test_any_metric_ranks_in_its_own_direction() -> None:
         compare(DATA, TWO, metric="auc")
 
 
-def test_a_baseline_that_leads_is_no_winner() -> None:
-    result = comparison(majority=[0.8], mlp=[0.7])
-    assert (result.ranking[0], result.winner) == ("majority", "mlp")
-    assert Comparison(0.25).winner is None
-
-
 def test_as_plain_values() -> None:
     told = compare(DATA, TWO, runs=2, metric="macro-f1", device="cpu").to_dict()
     assert json.loads(json.dumps(told)).keys() == told.keys()
@@ -190,7 +171,7 @@ def test_as_plain_values() -> None:
     assert {"half_width", "p", "verdict", "runs_needed"} <= told["differences"][0].keys()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_an_executor_reaches_the_same_in_whatever_order_runs_are_finished(seed) -> None:
     here, told = compare(DATA, TWO, runs=5, seed=7, device="cpu"), []
     executor = FakeExecutor(slots=4, seed=seed)
@@ -270,9 +251,6 @@ def test_what_can_be_said_and_what_can_not(others, sentences) -> None:
     assert verdict(a=A, **others) == sentences
 
 
-NOISY = [0.83, 0.76, 0.85, 0.75]
-
-
 def test_how_many_runs_would_settle_it() -> None:
     near = PairedDifference(0.02, 0.03, 0.2, 0.02)
     few, many = (near._replace(std=std).runs_needed(0.01) for std in (0.02, 0.07))
@@ -289,11 +267,6 @@ def test_where_splits_have_several_runs_there_are_too_few_splits() -> None:
     runs = reached(a=[0.8, 0.85, 0.9] * 2, b=[0.78, 0.83, 0.84] * 2)
     assert "so few splits; about " in Comparison(0.01, splits=3, runs=runs).verdict()
     assert "so few splits" not in Comparison(0.01, splits=6, runs=runs).verdict()
-
-
-def test_with_one_split_more_seeds_always_settle_it() -> None:
-    assert "no number of runs" in verdict(0.4, a=A, c=NOISY)
-    assert "would settle it" in verdict(0.0, a=A, c=NOISY)
 
 
 @pytest.mark.parametrize(
