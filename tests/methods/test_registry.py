@@ -10,7 +10,7 @@ from gcnsl.experiments import paper
 from gcnsl.methods import ALIASES, METHODS, Method, find_method
 from gcnsl.methods.registry import combinations, space_of, starts_of
 from gcnsl.methods.resolver import published_path, read_settings
-from gcnsl.nn import GCNSLConfig
+from gcnsl.nn.config import GCNSLConfig
 from gcnsl.options import Log, OneOf, Steps
 from gcnsl.training import TrainingSettings
 

@@ -4,7 +4,8 @@ import torch
 
 from gcnsl import InputError, synthetic
 from gcnsl.graph import from_arrays
-from gcnsl.nn import GCNSL, GCNSLConfig, normalized_adjacency, shift_features
+from gcnsl.nn import GCNSL, normalized_adjacency, shift_features
+from gcnsl.nn.config import GCNSLConfig
 from gcnsl.sparse import SparseMatrix
 
 from .cases import small_graph

@@ -4,7 +4,8 @@ from torch.nn.functional import normalize
 
 from gcnsl import InputError
 from gcnsl.graph import from_arrays
-from gcnsl.nn import GCNSLPlus, GCNSLPlusConfig
+from gcnsl.nn import GCNSLPlus
+from gcnsl.nn.config import GCNSLPlusConfig
 from gcnsl.nn.gcn_sl_plus import contrastive_loss
 
 from .cases import CLASSES, D, N, P, drawn, small_graph

@@ -8,7 +8,8 @@ import torch
 
 from gcnsl.errors import InputError
 from gcnsl.methods import METHODS, Method, fit, prepare
-from gcnsl.nn import GCN, GCNSL, GCNConfig, ModelConfig, SAGEConfig
+from gcnsl.nn import GCN, GCNSL
+from gcnsl.nn.config import GCNConfig, ModelConfig, SAGEConfig
 from gcnsl.nn.graph_model import CHANNELS, FeatureLinear, drop_entries, dropout, hidden_norm, scale_of_kept
 from gcnsl.options import option
 from gcnsl.sparse import SparseMatrix

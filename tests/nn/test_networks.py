@@ -8,22 +8,8 @@ import torch
 from torch.nn.functional import layer_norm
 from torch_geometric.nn import APPNP, GCNConv
 
-from gcnsl.nn import (
-    FSGNN,
-    GAT,
-    GCN,
-    GPRGNN,
-    MLP,
-    SAGE,
-    FSGNNConfig,
-    GATConfig,
-    GCNConfig,
-    GPRGNNConfig,
-    MixHop,
-    MLPConfig,
-    SAGEConfig,
-    normalized_adjacency,
-)
+from gcnsl.nn import FSGNN, GAT, GCN, GPRGNN, MLP, SAGE, MixHop, normalized_adjacency
+from gcnsl.nn.config import FSGNNConfig, GATConfig, GCNConfig, GPRGNNConfig, MLPConfig, SAGEConfig
 from gcnsl.nn.gcn import GraphConvolution
 
 from .cases import (
