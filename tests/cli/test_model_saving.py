@@ -62,7 +62,7 @@ def auto(command) -> tuple:
 
 @pytest.mark.parametrize("kind", [tuple, auto])
 def test_a_model_without_a_place_is_rescued(gcnsl, command, tmp_path, full_disk, kind) -> None:
-    full_disk(tmp_path / "model" / ".saving")
+    full_disk(f"{tmp_path}/model/")
     code, _, err = gcnsl(*kind(command))
     assert code == 2
     assert f"Error: cannot write {tmp_path / 'model'}: {SPACE}; the model is in " in err
@@ -75,11 +75,11 @@ def test_a_model_without_a_place_is_rescued(gcnsl, command, tmp_path, full_disk,
 
 @pytest.mark.parametrize("kind", [tuple, auto])
 def test_without_any_place_the_same_command_saves_what_was_trained(gcnsl, command, tmp_path, full_disk, kind) -> None:
-    full_disk(tmp_path / "model" / ".saving", tmp_path / "rescued")
+    full_disk(f"{tmp_path}/model/", tmp_path / "rescued")
     code, _, err = gcnsl(*kind(command))
     assert code == 2
     assert err.endswith(f"the run is in {tmp_path / 'model.checkpoint'}, and the same command continues it\n")
-    assert not list(tmp_path.glob("*model*/.saving")), "no part of a model is left"
+    assert not (tmp_path / "model").exists(), "no part of a model is left"
     assert list((tmp_path / "rescued").iterdir()) == []
     full_disk()
     assert gcnsl(*kind(command))[0] == 0
