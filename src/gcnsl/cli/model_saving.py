@@ -104,7 +104,7 @@ def save_model(classifier: NodeClassifier, output: Path, *, interrupted: bool = 
         WriteError: If the folder can't be written. The message says where the model is instead. The checkpoint stays,
             so that the same command, without training again, saves the model once there is room for it.
     """
-    from gcnsl.training.environment import Interruption
+    from gcnsl.execution import Interruption
 
     with Interruption() as interruption, interruption.whole():
         if interrupted:
