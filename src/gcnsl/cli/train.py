@@ -258,7 +258,7 @@ def _search_text(news: "Progress") -> str:
 
 def _facts(classifier: "NodeClassifier", data: "Data", measured: "Measured") -> dict[str, str]:
     """What is told about the training of one method, beside the metrics on the test nodes."""
-    from gcnsl.evaluation.agreement import graph_facts
+    from gcnsl.evaluation.measured import graph_facts
 
     prepared, history, facts = classifier.fitted_.prepared, classifier.history_, {}
     for part, title in {"val": "validation accuracy", "train": "training accuracy"}.items():
@@ -321,7 +321,7 @@ def _auto_facts(classifier: "NodeClassifier", measured: "Measured", metric: str)
 def _as_json(classifier: "NodeClassifier", data: "Data", measured: "Measured", run: int) -> dict[str, Any]:
     """What came of training as plain values; ``test`` is ``None`` if no node was held back."""
     from gcnsl.auto import Blend
-    from gcnsl.evaluation.agreement import graph_facts
+    from gcnsl.evaluation.measured import graph_facts
 
     prepared, history, is_test = classifier.fitted_.prepared, classifier.history_, measured.kind == "test"
     given, learned = graph_facts(classifier, data)
