@@ -15,8 +15,15 @@ from rich.text import Text
 
 from gcnsl.cli.app import INTERRUPTED, app
 from gcnsl.cli.console import busy, err, out, print_in_parts, progress
-from gcnsl.cli.shared_options import DeviceOption, JsonOption, QuietOption, RootOption
-from gcnsl.cli.worker_options import ClusterOption, check_workers, workers
+from gcnsl.cli.shared_options import (
+    ClusterOption,
+    DeviceOption,
+    JsonOption,
+    QuietOption,
+    RootOption,
+    check_workers,
+    workers,
+)
 
 if TYPE_CHECKING:
     from gcnsl.experiments.records import RunResult, RunSpec

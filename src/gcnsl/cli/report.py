@@ -11,8 +11,7 @@ from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_json, say
 from gcnsl.cli.experiments import report_on_paper
 from gcnsl.cli.graph_source import IN_A_MODEL, GraphSource, takes_graph
-from gcnsl.cli.measured_output import SECONDS, write_page
-from gcnsl.cli.model_saving import say_if_interrupted
+from gcnsl.cli.model_saving import SECONDS, open_model, write_page
 from gcnsl.errors import ArgumentError, InputError
 
 
@@ -71,12 +70,7 @@ def report(
     if unfit:
         raise InputError(f"{unfit[0]} is for the paper's results: leave it out, or leave out MODEL")
     with busy("Reading the model", quiet=quiet):
-        from gcnsl.estimator import NodeClassifier
-
-        classifier = NodeClassifier.load(model, device=device)
-        like = source.like(classifier.graph_)
-        data = like.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None
-        say_if_interrupted(classifier)
+        classifier, data = open_model(model, device, source, root)
     name = model.resolve().name if data is None else None
     measured = write_page(classifier, output, data, name=name, seconds=seconds, quiet=quiet)
     if as_json:
