@@ -2,10 +2,8 @@ import functools
 import gzip
 import hashlib
 import http.server
-import importlib
 import logging
 import pickle
-import sys
 import threading
 
 import pytest
@@ -122,17 +120,6 @@ def test_every_known_file_has_an_upstream_address(monkeypatch) -> None:
     assert files._address("practice/facebook100-Reed98.mat").endswith("/data/facebook100/Reed98.mat")
     assert files._address("practice/twitch-PTBR/a.csv").endswith("/data/twitch/PTBR/a.csv")
     assert files._address(PATH).endswith("geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f/" + PATH)
-
-
-def test_files_that_are_here_need_no_downloader(known, tmp_path, monkeypatch) -> None:
-    known(a=b"right")
-    put(tmp_path, "a", b"right")
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    monkeypatch.setitem(sys.modules, "requests", None)
-    monkeypatch.setattr(files, "cache_folder", lambda: importlib.import_module("pooch"))
-    assert files.fetch(["splits/a"], tmp_path) == {"splits/a": b"right"}
-    with pytest.raises(ImportError):
-        files.find("splits/b", tmp_path)
 
 
 class Trap:

@@ -91,12 +91,11 @@ def test_transform_of_unseen_rows_is_the_formula(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("shape", [(90, 40), (700, 400)])
-def test_the_same_seed_gives_the_same_bits(method, shape):
-    x = scipy.sparse.csr_array(words(*shape).astype(np.float32))
-    first, again, other = (fitted(method, x, 8, n_anchors=60, random_state=s) for s in (0, 0, 1))
-    np.testing.assert_array_equal(first[1], again[1])
-    assert np.array_equal(first[1], other[1]) == (method != "esc-anch")
+def test_the_same_seed_gives_the_same_bits(method):
+    x = scipy.sparse.csr_array(words(700, 400).astype(np.float32))
+    first, again, other = (fitted(method, x, 8, n_anchors=60, random_state=s)[1] for s in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert np.array_equal(first, other) == (method != "esc-anch")
 
 
 @parametrize_with_checks([SpectralFeatures(method) for method in METHODS])
@@ -134,9 +133,6 @@ def test_cuda_agrees_with_the_cpu(method):
         assert features.device.type == "cuda"
         np.testing.assert_allclose(features.cpu(), expected, atol=1e-6)
         np.testing.assert_allclose(estimator.transform(array).cpu(), expected, atol=1e-6)
-        again = fitted(method, array, 12, n_anchors=250)[1]
-        assert torch.equal(again, features) or array.layout == torch.sparse_csr
-        np.testing.assert_allclose(again.cpu(), features.cpu(), atol=1e-10)
 
 
 def array(seed, n=30, d=12, *, dtype=np.float64, layout="dense", share=0.4):

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from tools.debian_graph.__main__ import read_indexes
-from tools.debian_graph.build import BUNDLED, STOP_WORDS, Rule, build, write_npz
+from tools.debian_graph.build import Rule, build, write_npz
 from tools.debian_graph.index import dependencies
 
-from gcnsl.datasets.loading import BUNDLED_FILE, load_debian
+from gcnsl.datasets.loading import BUNDLED_FILE
 from gcnsl.errors import InputError
 
 from .cases import EVERYTHING, assert_same_graph, edges_by_name, graph_of, index_of, stanza, stored_graph
@@ -35,23 +35,6 @@ def test_features_are_the_words_of_the_summary():
     graph = graph_of(needing, stanza("b", summary="Tool tool"))
     assert graph.words == ["c++", "gtk+", "tool", "x11"]
     np.testing.assert_array_equal(graph.x.toarray(), [[1, 1, 1, 1], [0, 0, 1, 0]])
-
-
-def test_rare_and_common_words_are_dropped_and_so_are_packages_left_without():
-    summaries = ["shared once", "shared twice", "shared twice", "shared"]
-    names = "abcd"
-    stanzas = [stanza(n, summary=s, Depends="b") for n, s in zip(names, summaries, strict=True)]
-    graph = graph_of(*stanzas, rule=replace(EVERYTHING, word_packages=2, word_share=0.9))
-    assert graph.words == ["twice"]
-    assert graph.packages == ["b", "c"]
-
-
-def test_sections_are_the_ones_asked_for_in_that_order():
-    stanzas = [stanza("a", "libs", Depends="b, c"), stanza("b", "games"), stanza("c", "doc")]
-    graph = graph_of(*stanzas, rule=replace(EVERYTHING, sections=("games", "sound", "libs")))
-    assert graph.class_names == ["games", "libs"]
-    assert graph.packages == ["a", "b"]
-    assert graph.y.tolist() == [1, 0]
 
 
 def test_of_a_source_the_most_needed_package_of_a_section_is_kept():
@@ -114,12 +97,6 @@ def test_the_graph_of_any_index_keeps_the_rule(stanzas, random):
     shuffled = stanzas.copy()
     random.shuffle(shuffled)
     assert_same_graph(graph_of(*shuffled, rule=rule), graph)
-
-
-def test_the_bundled_graph_keeps_the_bundled_rule():
-    data = load_debian()
-    assert tuple(data.class_names) == BUNDLED.sections
-    assert not STOP_WORDS & set(data.feature_names)
 
 
 def test_the_bundled_graph_can_be_built_again():
