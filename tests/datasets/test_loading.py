@@ -2,7 +2,6 @@ import io
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
@@ -98,11 +97,7 @@ def test_only_graphs_loaded_by_name_are_benchmarks(arrays, tmp_path, data_root) 
             data = load(name, split=split, root=data_root)
             assert data.benchmark == data.name == name
     np.savez(tmp_path / "cora.npz", **arrays)
-    by_path = load(tmp_path / "cora.npz")
-    assert by_path.name == "cora"
-    nodes = pd.DataFrame({"id": [0, 1], "f": [0.0, 1.0]})
-    tables = gcnsl.from_tables(nodes, pd.DataFrame({"source": [0], "target": [1]}))
-    for data in (by_path, load(str(tmp_path / "cora.npz"), split="stored"), gcnsl.synthetic(), tables):
+    for data in (load(tmp_path / "cora.npz"), gcnsl.synthetic()):
         assert "benchmark" not in data
 
 

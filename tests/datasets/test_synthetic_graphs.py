@@ -91,18 +91,11 @@ def test_same_seed_same_bits_and_other_seed_other_graph():
     assert fingerprint(synthetic(500, seed=3)) != fingerprint(synthetic(500, seed=4))
 
 
-def accuracy_of_words(signal):
-    data = synthetic(2000, 0.5, 5, 4.0, signal=signal)
-    x, y = data.x.numpy(), data.y.numpy()
-    order = np.random.default_rng(0).permutation(len(y))
-    train, test = order[:1000], order[1000:]
-    return LogisticRegression(C=0.1, max_iter=500).fit(x[train], y[train]).score(x[test], y[test])
-
-
 def test_words_tell_the_class_as_far_as_signal_says():
-    assert accuracy_of_words(0.0) < 0.26
-    assert 0.5 < accuracy_of_words(0.25) < 0.7
-    assert accuracy_of_words(1.0) > 0.99
+    for signal, least, most in ((0.0, 0.14, 0.26), (0.25, 0.5, 0.7), (1.0, 0.99, 1.0)):
+        data = synthetic(2000, 0.5, 5, 4.0, signal=signal)
+        x, y = data.x.numpy(), data.y.numpy()
+        assert least <= LogisticRegression(C=0.1, max_iter=500).fit(x[::2], y[::2]).score(x[1::2], y[1::2]) <= most
 
 
 @pytest.mark.parametrize(

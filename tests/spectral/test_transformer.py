@@ -16,7 +16,7 @@ import gcnsl.spectral.transformer
 from gcnsl.errors import InputError
 from gcnsl.spectral import SpectralFeatures
 
-from .cases import METHODS, angle, assert_matches_oracle, fitted, oracle, similarity, words
+from .cases import METHODS, assert_matches_oracle, fitted, similarity, words
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -34,23 +34,6 @@ def test_subspace_is_that_of_the_dense_eigendecomposition(method, dtype, layout,
     assert features.dtype == dtype
     assert_matches_oracle(estimator, features, x, c)
     np.testing.assert_allclose(features.T @ features, np.eye(c), atol=1e-10 if dtype == np.float64 else 1e-5)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_real_features_with_the_papers_sizes(method, data_root):
-    import gcnsl
-
-    name, c, m = "cora", 75, 700
-    x = gcnsl.load(name, split=None, root=data_root).x
-    estimator, features = fitted(method, x, c, n_anchors=m)
-    assert isinstance(features, torch.Tensor)
-    assert features.dtype == x.dtype
-    dense = x.double().numpy()
-    s = similarity(dense, method, anchors=getattr(estimator, "anchors_", None), sigma=getattr(estimator, "sigma_", 1.0))
-    values, vectors = oracle(s, c)
-    assert angle(features, vectors) < 1e-6
-    np.testing.assert_allclose(estimator.singular_values_, np.sqrt(values[:c]), atol=1e-10)
-    np.testing.assert_allclose(estimator.transform(x), features, atol=1e-6)
 
 
 @hypothesis.settings(max_examples=60)

@@ -56,8 +56,8 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     - ``"esc-anch"``: S = R Rᵀ, where R (n × m) holds the cosines to m random rows, the anchors; neither is formed.
 
     X is dense or CSR (never made dense), of NumPy, SciPy or torch. F is an array or a tensor as X is, with its dtype
-    and device. All computations are in float64 and on the CPU. The subspace is exact to the rounding error divided by
-    the gap between the c-th and the next eigenvalue.
+    and device. All computations are in float64 and on the CPU. The subspace is exact to 1e-10 of the c-th eigenvalue
+    divided by its gap to the next.
 
     Args:
         method: One of the three.

@@ -2,9 +2,6 @@
 
 import hashlib
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +11,6 @@ from tools.debian_graph.build import BUNDLED
 from gcnsl.datasets.loading import load_debian
 
 from .cases import stanza, stored_graph
-
-CHECKOUT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -87,9 +82,3 @@ def test_errors_of_the_command_are_one_line(tmp_path):
             main([str(path), "-o", str(tmp_path / "graph.npz")])
         assert "\n" not in str(stopped.value)
         assert not (tmp_path / "graph.npz").exists()
-
-
-def test_the_program_runs_from_a_checkout_and_says_where_the_index_is():
-    command = [sys.executable, "-W", "error::RuntimeWarning", "-m", "tools.debian_graph", "--help"]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CHECKOUT)
-    assert "dists/bookworm/main/binary-amd64/Packages.xz" in shown.stdout
