@@ -74,7 +74,7 @@ def _of_view(
         latest[count == 0] = np.nan
         yield f"{'last' if kind == 'date' else 'max'} {column}", latest
         if kind in ("number", DECIMAL_COMMA):
-            yield f"sum {column}", total
+            yield f"sum {column}", total.astype(np.float64)
             if (values < 0).any():
                 yield f"share {column} > 0", _ratio(np.bincount(some, values > 0, num_nodes), count)
 

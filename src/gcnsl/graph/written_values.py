@@ -56,7 +56,8 @@ def dates(texts: Sequence[str], form: str) -> NDArray[np.datetime64]:
     read = pd.to_datetime(plain, format=form, errors="coerce", utc="%z" in form or None)
     if "%z" in form:
         read = read.dt.tz_localize(None)
-    return read.to_numpy("datetime64[us]")
+    found: NDArray[np.datetime64] = read.to_numpy("datetime64[us]")
+    return found
 
 
 def list_reader(texts: Iterable[str]) -> Callable[[str], list[str]] | None:
