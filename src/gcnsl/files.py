@@ -132,6 +132,11 @@ def unshared(tensors: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
     return found
 
 
+def below(part: str, tensors: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
+    """The tensors whose names begin with ``part.``, by the rest of their names."""
+    return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}
+
+
 def parse_tensors(content: bytes) -> "tuple[dict[str, Tensor], dict[str, str]]":
     """The tensors and the metadata of a safetensors file's content.
 

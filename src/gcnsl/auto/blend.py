@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 from gcnsl.auto.auto_settings import AUTO
 from gcnsl.auto.ensemble import TINY, tempered
 from gcnsl.errors import InputError
+from gcnsl.files import below
 from gcnsl.graph.edges import edge_parts
 from gcnsl.methods import Fitted, Prepared, find_method, prepare
 from gcnsl.methods.fitted import grown_logits
@@ -222,8 +223,3 @@ def restored_blend(saved: SavedModel, graph: Data, device: torch.device) -> Blen
     judged, history = below("out_of_fold", tensors), History.from_dict(plain["history"])
     out_of_fold = OutOfFold(**judged) if judged else None
     return Blend(tuple(members), history, graph, plain["temperature"], tensors["logits"], out_of_fold)
-
-
-def below(part: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose names begin with ``part.``, by the rest of their names."""
-    return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from gcnsl.auto.blend import SavedModel, below, saved_model
+from gcnsl.auto.blend import SavedModel, saved_model
 from gcnsl.auto.candidates import Candidate
 from gcnsl.auto.learning_problem import Problem
 from gcnsl.errors import InputError
-from gcnsl.files import atomic_write, parse_tensors
+from gcnsl.files import atomic_write, below, parse_tensors
 from gcnsl.methods import Method
 from gcnsl.runs.jobs import Failed, Finished, Job, Trainer
 

@@ -27,11 +27,11 @@ from gcnsl.auto.leaderboard import ENSEMBLE, MAJORITY, leaderboard, majority_pro
 from gcnsl.auto.learning_problem import Problem
 from gcnsl.auto.race import Contender, Race
 from gcnsl.errors import InputError, Interrupted
+from gcnsl.execution import Interruption
 from gcnsl.runs.executor import Crew, Executor, ThisProcess, TooSlow, WorkerLost
 from gcnsl.runs.jobs import Failed, reason
 from gcnsl.runs.processes import Processes
 from gcnsl.training import History, choose_device
-from gcnsl.training.environment import Interruption
 from gcnsl.training.metrics import Floats
 
 STARTING_PAYS = 15.0
