@@ -164,7 +164,7 @@ def test_the_state_restores_it() -> None:
     assert FeaturePreparation.from_state(CONFIG, made.state(), graph).of(graph).equal(made.of(graph))
 
 
-@pytest.mark.parametrize("name", ["gcn", "gcn-sl-cc", "gcn-sl-plus", "boosted-trees", "twins"])
+@pytest.mark.parametrize("name", ["gcn", "gcn-sl-cc", "gcn-sl-plus", "twins"])
 def test_a_graph_without_features_gets_structural_ones(name) -> None:
     data = small_graph()
     data.x = torch.empty(30, 0)

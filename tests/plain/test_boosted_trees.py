@@ -38,8 +38,10 @@ def columns_of(data, y=None) -> np.ndarray:
     blocks += [np.log1p(arcs.sum(axis=1))[:, None], np.log1p(arcs.sum(axis=0))[:, None], X]
     for view in map(means, views_of(data)):
         blocks += [view @ X, view @ view @ X]
-    rank = networkx.pagerank(networkx.from_numpy_array(A), tol=1e-12)
-    blocks.append(np.log([[N * rank[i]] for i in range(N)]))
+    linked = np.flatnonzero(A.sum(axis=1))
+    rank = networkx.pagerank(networkx.from_numpy_array(A[np.ix_(linked, linked)]), tol=1e-12)
+    by_node = dict(zip(linked, rank.values(), strict=True))
+    blocks.append(np.log([[len(linked) * by_node[i] if i in by_node else 0.15] for i in range(N)]))
     for summary in (np.max, np.min, np.std):
         blocks.append(np.array([summary(X[A[i] > 0], axis=0) if A[i].any() else X[i] * np.nan for i in range(N)]))
     if y is not None:

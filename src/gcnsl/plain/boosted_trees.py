@@ -159,7 +159,7 @@ class BoostedTrees(NeighbourColumns):
             self._saved, self._sums = saved, None if sums is None else (given, sums)
             yield
 
-    def forward(self, columns: Tensor, *links: SparseMatrix) -> Tensor:
+    def logits(self, columns: Tensor, *links: SparseMatrix) -> Tensor:
         """Logits of every node (N × C)."""
         logits = torch.full((len(columns), len(self.seen)), ABSENT, device=columns.device)
         values: Array = np.zeros((len(columns), int(self.seen.sum())))

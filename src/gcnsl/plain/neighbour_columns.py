@@ -136,14 +136,15 @@ def extremes(x: NDArray[np.float32], edge_index: Tensor) -> list[NDArray[np.floa
 
 
 def log_pagerank(edge_index: Tensor, num_nodes: int) -> NDArray[np.float32]:
-    """The logarithm of n times the PageRank of each node (n × 1)."""
+    """The logarithm of the nodes' PageRank in units of the mean over nodes with neighbours (n × 1).
+
+    A node without neighbours, from which no walk goes on, has no influence on others.
+    """
     links = adjacency_matrix(edge_index, num_nodes, self_loops=False)
-    degrees = np.diff(links.indptr)
-    step = sp.csr_array(links.T.multiply(1 / np.maximum(degrees, 1)))
+    step = sp.csr_array(links.T.multiply(1 / np.maximum(np.diff(links.indptr), 1)))
     rank = np.ones(num_nodes)
     for _ in range(PAGERANK_STEPS):
-        stranded = rank[degrees == 0].sum() / num_nodes  # who has no neighbour goes anywhere
-        rank = DAMPING * (step @ rank + stranded) + (1 - DAMPING)
+        rank = DAMPING * (step @ rank) + (1 - DAMPING)
     return np.log(rank).astype(np.float32)[:, None]
 
 
