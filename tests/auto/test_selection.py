@@ -192,9 +192,9 @@ def test_killed_workers_cost_nothing_but_time(monkeypatch) -> None:
     problem, killed = small_problem(quality="fast"), []
 
     def kill(progress) -> None:
-        started = [process for process in executor._processes if process.has_started]
+        started = [process for process in executor._workers if process.has_started]
         if len(killed) < 6 and started and progress.fits > len(killed):
-            started[0]._popen.kill()
+            started[0].process.kill()
             killed.append(started[0])
 
     executor = processes.Processes(2)
