@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from gcnsl.auto import Blend
-from gcnsl.auto.blend import Member
+from gcnsl.auto.ensemble import Member
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError
 from gcnsl.estimator.node_classifier import NodeClassifier

@@ -38,7 +38,7 @@ from gcnsl.experiments.records import RunResult, RunSpec, Status, by_key, result
 from gcnsl.files import check_writable, digest
 from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.methods import Fitted, Prepared, fit, initial_model, resolve
-from gcnsl.runs.executor import Executor, ThisProcess, WorkerLost, check_wanted
+from gcnsl.runs.executor import HERE, Executor, WorkerLost, check_wanted
 from gcnsl.runs.jobs import Preparations
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.training import Epoch, choose_device
@@ -268,7 +268,7 @@ def execute(
     runner = Runner(device, None if root is None else Path(root), splits, end, None if trials is None else Path(trials))
     batch = _Batch(specs, store, runs_after_search, on_result)
     timed = [spec for spec in specs if spec.task == "features"]
-    for some, workers in (([spec for spec in specs if spec.task != "features"], executor), (timed, ThisProcess())):
+    for some, workers in (([spec for spec in specs if spec.task != "features"], executor), (timed, HERE)):
         unread = batch.carry_out(some, runner, workers)
         for _, same in groupby(sorted(unread, key=_graph_key), key=_graph_key):
             several = list(same)
