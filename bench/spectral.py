@@ -110,8 +110,7 @@ def bag_of_words(n: int, *, d: int = 2000, length: int = 20, topics: int = 100) 
 def measure_datasets(names: list[str], data: str | None, folder: Path) -> list[dict[str, Any]]:
     """Every method on every dataset."""
     import gcnsl
-    from gcnsl.spectral.gaussian import median_distance
-    from gcnsl.spectral.rows import as_rows
+    from gcnsl.spectral.maps import median_distance
 
     rows = []
     for name in names:
@@ -119,7 +118,7 @@ def measure_datasets(names: list[str], data: str | None, folder: Path) -> list[d
         setting = {
             "c": PAPER[name].c,
             "m": PAPER[name].m,
-            "sigma": median_distance(as_rows(x)),
+            "sigma": median_distance(x.astype(np.float64)),
             "warm": len(x) < 10_000,
         }
         file = folder / f"{name}.npz"

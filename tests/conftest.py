@@ -42,7 +42,7 @@ def data_root() -> Path:
 @pytest.fixture(scope="module")
 def single_thread():
     """Work on small matrices in one thread: on a busy machine several only wait for each other."""
-    from gcnsl.training.environment import one_thread
+    from gcnsl.execution import one_thread
 
     with one_thread():
         yield

@@ -3,7 +3,6 @@
 import contextlib
 import glob
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -132,17 +131,9 @@ def unshared(tensors: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
     return found
 
 
-def parse_tensors(content: bytes) -> "tuple[dict[str, Tensor], dict[str, str]]":
-    """The tensors and the metadata of a safetensors file's content.
-
-    Raises:
-        SafetensorError: If it is not the content of such a file.
-    """
-    from safetensors.torch import load
-
-    tensors = load(content)  # which checks the header
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    return {name: tensor.clone() for name, tensor in tensors.items()}, header.get("__metadata__", {})
+def below(part: str, tensors: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
+    """The tensors whose names begin with ``part.``, by the rest of their names."""
+    return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}
 
 
 def file_digest(path: Path) -> str:

@@ -33,16 +33,16 @@ def test_arguments_are_checked_by_position_and_by_name() -> None:
     with pytest.raises(InputError, match=r"norm\('btch'\) must be one of none, batch, layer; did you mean batch\?"):
         GCN(D, 8, CLASSES, norm="btch")
     with pytest.raises(InputError, match=r"spectral_channels\(-1\) must be >= 0"):
-        GCNSL(D, -1, 8, CLASSES)
+        GCNSL(D, 8, CLASSES, -1)
     with pytest.raises(TypeError, match="missing a required argument: 'out_channels'"):
         GCN(D, 8)
 
 
-@pytest.mark.parametrize("name", ["feature_norm", "self_loops", "speed"])
+@pytest.mark.parametrize("name", ["feature_norm", "standardize", "speed"])
 def test_a_constructor_takes_no_option_of_the_inputs(name) -> None:
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
         GCN(D, 8, CLASSES, **{name: True})
-    assert "self_loops" in inspect.signature(GCNSL).parameters, "it makes Â of edge_index itself"
+    assert "self_loops" in inspect.signature(GCN).parameters, "it makes Â of edge_index itself"
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -63,7 +63,7 @@ def test_signatures_have_the_declared_kinds_and_defaults() -> None:
     assert signature.startswith("(in_channels: int, hidden_channels: int, out_channels: int, *, num_layers: int = 2, ")
     assert "norm: Literal['none', 'batch', 'layer'] = 'none'" in signature
     assert inspect.signature(GCN).parameters["num_layers"].default == GCNConfig.num_layers == 2
-    assert list(inspect.signature(GCNSL).parameters)[:2] == ["in_channels", "spectral_channels"]
+    assert list(inspect.signature(GCNSL).parameters)[2:4] == ["out_channels", "spectral_channels"]
 
 
 @dataclass(frozen=True)

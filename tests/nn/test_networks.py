@@ -150,14 +150,14 @@ def attend(H: np.ndarray, A: np.ndarray, w: dict, layer: str, heads: int) -> np.
 @pytest.mark.usefixtures("double")
 def test_gat_is_its_equation() -> None:
     data = small_graph()
-    x, edges = data.x.double(), GATConfig().inputs(data, None, seed=0)[1]
+    x, (_, *edges) = data.x.double(), GATConfig().inputs(data, None, seed=0)
     model = drawn(GAT(D, P, CLASSES, heads=3))
     w, A = weights(model), adjacency_matrix(data)
     H = attend(x.numpy(), A, w, "first", 3)
     H = np.where(H > 0, H, np.exp(np.minimum(H, 0)) - 1)
     expected = attend(H, A, w, "second", 1)
     for features in both_forms(x):
-        np.testing.assert_allclose(model(features, edges).detach().numpy(), expected, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(model(features, *edges).detach().numpy(), expected, rtol=1e-8, atol=1e-10)
 
 
 def mix(H: np.ndarray, A_hat: np.ndarray, w: dict, layer: int, powers: tuple) -> np.ndarray:

@@ -124,11 +124,6 @@ def test_a_graph_without_directions_is_seen_in_both() -> None:
     assert outwards.to_dense().equal(inwards.to_dense())
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch, tmp_path_factory) -> None:
-    monkeypatch.setattr("gcnsl.datasets.dataset_files.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
-
-
 def divisions(found: StructuralNeighbourhood) -> list[np.ndarray]:
     """Â_r for the eight divisions and the nodes themselves."""
     A = np.zeros((9, N, N))
@@ -159,11 +154,6 @@ def test_maps_of_divisions_are_drawn_each_by_itself() -> None:
     weight = GeomGCN(D, P, CLASSES).first.lin.weight
     limit = np.sqrt(6 / (D + P))
     assert 0.9 * limit < weight.abs().max() <= limit
-
-
-def test_missing_neighbourhoods_are_named() -> None:
-    with pytest.raises(InputError, match=r"needs neighbourhoods: compute them with gcnsl\.structure\."):
-        GeomGCNConfig().inputs(small_graph(), None, seed=0)
 
 
 def test_neighbourhoods_come_back_from_their_state() -> None:

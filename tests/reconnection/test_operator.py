@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
 from gcnsl.errors import InputError
+from gcnsl.execution import recorded
 from gcnsl.reconnection import reconnect
-from gcnsl.recording import recorded
 
 from .cases import Case, assert_close, cases, make_case
 

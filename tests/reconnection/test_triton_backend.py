@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
 from gcnsl.errors import InputError
+from gcnsl.execution import recorded
 from gcnsl.reconnection import problem as limits
 from gcnsl.reconnection import reconnect
 from gcnsl.reconnection.problem import Problem
-from gcnsl.recording import recorded
 
 from .cases import Case, assert_close, cases, make_case
 from .test_loops import by_pairs, random_problem

@@ -5,9 +5,7 @@ import pytest
 import scipy.sparse
 
 from gcnsl.errors import InputError
-from gcnsl.spectral import SpectralFeatures, esc, esc_anch, gaussian
-from gcnsl.spectral.gaussian import median_distance
-from gcnsl.spectral.rows import as_rows
+from gcnsl.spectral import SpectralFeatures, esc, esc_anch, maps
 
 from .cases import METHODS, assert_matches_oracle, fitted, pairwise, words
 
@@ -122,17 +120,22 @@ def test_sigma_is_the_median_distance_unless_given():
     distances = np.sort(distances[distances > 0])
     assert fitted("sc", x, 2)[0].sigma_ == pytest.approx(distances[(len(distances) - 1) // 2])
     assert fitted("sc", x, 2, sigma=2)[0].sigma_ == 2.0
-    assert median_distance(as_rows(np.repeat(x, 100, axis=0))) == pytest.approx(np.median(distances), rel=0.2)
-    assert median_distance(as_rows(np.ones((5, 2)))) == 1.0
+    assert maps.median_distance(np.repeat(x, 100, axis=0)) == pytest.approx(np.median(distances), rel=0.2)
+    assert maps.median_distance(np.ones((5, 2))) == 1.0
 
 
-def test_rows_far_from_all_training_rows_have_zero_features():
-    estimator, _ = fitted("sc", words(50, 20), 3)
-    np.testing.assert_array_equal(estimator.transform(np.full((1, 20), 1e9)), np.zeros((1, 3)))
+@pytest.mark.parametrize("sigma", [1e-200, None, 1e200])
+def test_sc_for_any_sigma_and_rows_far_from_all_others(sigma, monkeypatch):
+    x = words(50, 20)
+    estimator, features = fitted("sc", x, 3, sigma=sigma)
+    monkeypatch.setattr(maps, "BLOCK_ENTRIES", 120)  # two rows at a time
+    np.testing.assert_allclose(estimator.transform(x), features, atol=1e-9)
+    if sigma is None:
+        np.testing.assert_array_equal(estimator.transform(np.full((1, 20), 1e9)), np.zeros((1, 3)))
 
 
 def test_sc_of_too_many_rows_is_refused(monkeypatch):
-    monkeypatch.setattr(gaussian, "MOST_BYTES", 8 * 40**2)
+    monkeypatch.setattr(maps, "MOST_BYTES", 8 * 40**2)
     assert fitted("sc", words(40, 15), 2)[1].shape == (40, 2)
     with pytest.raises(InputError, match=r"41 rows need a matrix of .* GiB: use method='esc' or 'esc-anch'"):
         fitted("sc", words(41, 15), 2)

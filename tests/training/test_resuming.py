@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -262,7 +263,7 @@ def next_epoch(path) -> tuple:
     return ("finished",)
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(st.floats(0, 1, exclude_max=True), st.integers(0, 255))
 def test_a_changed_byte_or_a_lost_end_is_noticed_or_changes_nothing(checkpoint_file, where, change) -> None:
     path, undisturbed = checkpoint_file
@@ -281,3 +282,11 @@ def test_what_killed_writers_left_goes_with_the_file(path) -> None:
     (path.parent / f".{path.name}.abc.part").mkdir()
     Checkpoint(path).remove()
     assert list(path.parent.iterdir()) == []
+
+
+def test_other_threads_train_without_handlers() -> None:
+    finished = []
+    thread = threading.Thread(target=lambda: finished.append(fit(net())))
+    thread.start()
+    thread.join()
+    assert len(finished) == 1

@@ -30,7 +30,7 @@ from gcnsl.auto.auto_settings import AUTO
 from gcnsl.auto.candidates import Candidate, FoldJob, Problem
 from gcnsl.auto.ensemble import Blend, Member, OutOfFold
 from gcnsl.errors import InputError
-from gcnsl.files import replacing, save_tensors
+from gcnsl.files import below, replacing, save_tensors
 from gcnsl.methods import Fitted, find_method, prepare
 from gcnsl.runs.jobs import Failed, Finished, Trainer
 from gcnsl.training import History
@@ -133,11 +133,6 @@ def restored_blend(saved: SavedModel, graph: Data, device: torch.device) -> Blen
     judged, history = below("out_of_fold", tensors), History.from_dict(plain["history"])
     out_of_fold = OutOfFold(**judged) if judged else None
     return Blend(tuple(members), history, graph, plain["temperature"], tensors["logits"], out_of_fold)
-
-
-def below(part: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose names begin with ``part.``, by the rest of their names."""
-    return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,12 @@ from gcnsl.auto.ensemble import (
 from gcnsl.auto.journal import Fit, Journal, SavedModel, SavedModels, fold_trainer
 from gcnsl.auto.race import Contender, TimedRace
 from gcnsl.errors import InputError, Interrupted
+from gcnsl.execution import Interruption
 from gcnsl.methods import Fitted
 from gcnsl.runs.executor import HERE, Crew, Executor, TooSlow, WorkerLost
 from gcnsl.runs.jobs import Failed, reason
 from gcnsl.runs.processes import Processes
 from gcnsl.training import History, choose_device
-from gcnsl.training.environment import Interruption
 from gcnsl.training.metrics import METRICS, Floats, Ints, class_shares
 
 STARTING_PAYS = 15.0

@@ -158,7 +158,7 @@ def finishing(output: Path | None) -> Iterator[None]:
 
 def save_finished(classifier: NodeClassifier, output: Path) -> None:
     """Save a model whose training has ended; an interruption waits until it is saved."""
-    from gcnsl.training.environment import Interruption
+    from gcnsl.execution import Interruption
 
     with finishing(output), Interruption() as interruption, interruption.whole():
         save_model(classifier, output)
@@ -168,7 +168,7 @@ def save_so_far(
     classifier: NodeClassifier, interruption: Interrupted, asked: TrainRequest, *, spared: bool, number: int = 0
 ) -> str:
     """Save the best model so far, unless an older one is to be spared; say so, and how to continue."""
-    from gcnsl.training.environment import Interruption
+    from gcnsl.execution import Interruption
 
     when, output, checkpoint = str(interruption).partition(";")[0], asked.output, asked.checkpoint()
     if output is None:

@@ -13,8 +13,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.auto import AUTO, Blend, ChosenBy
-from gcnsl.auto.journal import SavedModel, below, restored_blend, restored_models, saved_blend, saved_model
+from gcnsl.auto.journal import SavedModel, restored_blend, restored_models, saved_blend, saved_model
 from gcnsl.errors import InputError
+from gcnsl.files import below
 from gcnsl.graph import ColumnEncoder
 from gcnsl.graph.edges import check_edges, edge_parts
 from gcnsl.graph.labels import number_classes

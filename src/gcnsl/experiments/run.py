@@ -31,6 +31,7 @@ from gcnsl.checks import check_number
 from gcnsl.datasets import load
 from gcnsl.errors import DownloadError, InputError
 from gcnsl.evaluation.agreement import learned_agreement
+from gcnsl.execution import one_thread
 from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import fixed_options, runs_after, searched_method
 from gcnsl.experiments.plan import CURVE_STEP
@@ -42,7 +43,6 @@ from gcnsl.runs.executor import HERE, Executor, WorkerLost, check_wanted
 from gcnsl.runs.jobs import Preparations
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.training import Epoch, choose_device
-from gcnsl.training.environment import one_thread
 from gcnsl.version import __version__
 
 GPU_JOBS = 16

@@ -40,13 +40,17 @@ FINEST = 2.0**12
 SMALLEST_SPREAD, LARGEST_VALUE = 1e-30, 1e30
 """Columns with a smaller spread or larger values, squares of which float32 can't hold, are given in another unit."""
 
+Floats = NDArray[np.float64]
 
-def fits_float32(low: float, high: float) -> bool:
-    """Whether float32 can hold values of this range and tell them apart."""
-    largest, spread = max(abs(low), abs(high)), high - low
-    if largest == 0:
-        return True
-    return largest <= LARGEST_VALUE and (spread == 0 or spread >= max(SMALLEST_SPREAD, largest * FINEST * 2.0**-24))
+
+def fit_float32(low: Floats, high: Floats) -> NDArray[np.bool_]:
+    """Whether float32 can hold columns of these ranges (d each) and tell their values apart; not if a bound is NaN."""
+    largest = np.maximum(np.abs(low), np.abs(high))
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = high - low
+        is_fine = (spread == 0) | (spread >= np.maximum(SMALLEST_SPREAD, largest * FINEST * 2.0**-24))
+    fits: NDArray[np.bool_] = (largest <= LARGEST_VALUE) & is_fine
+    return fits
 
 
 @dataclass(frozen=True)
@@ -94,23 +98,22 @@ class ColumnEncoder:
     """
 
     kinds: dict[str, str]
-    medians: NDArray[np.float64]
+    medians: Floats
     gaps: NDArray[np.bool_]
     levels: dict[str, Levels]
-    origins: NDArray[np.float64]
-    units: NDArray[np.float64]
+    origins: Floats
+    units: Floats
 
     @classmethod
     def fit(cls, columns: Columns, rows: NDArray[np.bool_] | None = None) -> ColumnEncoder:
         """Learn from the rows in a mask (n); ``None`` for all."""
         chosen: Any = slice(None) if rows is None else rows
-        numbers = columns.matrix({name: kind for name, kind in columns.used.items() if kind != "category"})[chosen]
-        levels = {}
-        for name in (name for name, kind in columns.used.items() if kind == "category"):
-            codes, texts = columns.levels(name)
-            levels[name] = Levels.learn(codes[chosen], texts)
+        kinds = columns.used
+        numbers = columns.matrix({name: kind for name, kind in kinds.items() if kind != "category"})[chosen]
+        coded = {name: columns.levels(name) for name, kind in kinds.items() if kind == "category"}
+        levels = {name: Levels.learn(codes[chosen], texts) for name, (codes, texts) in coded.items()}
         medians = _medians(numbers)
-        return cls(columns.used, medians, np.isnan(numbers).any(axis=0), levels, *_scales(numbers, medians))
+        return cls(kinds, medians, np.isnan(numbers).any(axis=0), levels, *_scales(numbers, medians))
 
     @classmethod
     def for_numbers(cls, names: Sequence[str], x: NDArray[np.float32]) -> ColumnEncoder:
@@ -126,16 +129,11 @@ class ColumnEncoder:
         Raises:
             InputError: If a column is missing or has a value of another kind.
         """
-        blocks: list[Any] = []
-        if self._numeric:
-            blocks.append(self._numbers(columns))
-        if self.levels:
-            blocks.append(self._one_hot(columns))
+        numbers, ones = self._numbers(columns), self._one_hot(columns)
         quantities = not set(QUANTITIES).isdisjoint(self.kinds.values())
         if self.levels and not quantities and len(self.kinds) <= SPARSE_SHARE * len(self.feature_names):
-            return from_scipy(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
-        dense = [block.toarray() if sp.issparse(block) else block for block in blocks]
-        return torch.from_numpy(np.hstack([np.empty((len(columns), 0), dtype=np.float32), *dense]))
+            return from_scipy(sp.hstack([sp.csr_array(numbers), ones], format="csr"))
+        return torch.from_numpy(np.hstack([numbers, ones.toarray()]))
 
     def attributes(self, columns: Columns) -> dict[str, Any]:
         """The attributes of a graph with these columns: ``x``, ``feature_names``, ``columns`` and ``encoder``."""
@@ -145,47 +143,52 @@ class ColumnEncoder:
     @property
     def feature_names(self) -> list[str]:
         """The names of the features (d)."""
-        marks = [f"{name} (missing)" for name, gap in zip(self._numeric, self.gaps, strict=True) if gap]
-        levels = [name for column, levels in self.levels.items() for name in levels.names(column)]
-        return self._numeric + marks + levels
+        return [name for _, name in self._features]
 
     @property
     def feature_columns(self) -> list[str]:
         """The column of the table that each feature comes from (d)."""
-        marks = [name for name, gap in zip(self._numeric, self.gaps, strict=True) if gap]
-        return self._numeric + marks + [column for column, levels in self.levels.items() for _ in range(len(levels))]
+        return [column for column, _ in self._features]
 
     @property
     def categories(self) -> list[str]:
         """The columns that are categories: in a text file they are text, even if they look like numbers."""
         return list(self.levels)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """What was learned, as plain values and tensors."""
-        levels = {name: asdict(levels) for name, levels in self.levels.items()}
-        plain = {"kinds": self.kinds, "levels": levels}
-        learned = {"medians": self.medians, "gaps": self.gaps, "origins": self.origins, "units": self.units}
-        return plain, {name: torch.from_numpy(values) for name, values in learned.items()}
-
-    @classmethod
-    def from_state(cls, plain: dict[str, Any], tensors: dict[str, Tensor]) -> ColumnEncoder:
-        """The encoder whose :meth:`state` this is."""
-        levels = {name: Levels(**parts) for name, parts in plain["levels"].items()}
-        medians, gaps = tensors["medians"].double().numpy(), tensors["gaps"].numpy()
-        if "origins" not in tensors:  # version 0.2 had none
-            return cls(plain["kinds"], medians, gaps, levels, np.zeros_like(medians), np.ones_like(medians))
-        return cls(plain["kinds"], medians, gaps, levels, tensors["origins"].numpy(), tensors["units"].numpy())
-
-    @property
-    def _numeric(self) -> list[str]:
-        return [name for name, kind in self.kinds.items() if kind != "category"]
-
-    def own_units(self, features: NDArray[Any]) -> NDArray[np.float64]:
+    def own_units(self, features: NDArray[Any]) -> Floats:
         """Features of a node (d) in the units of their columns."""
         values = features.astype(np.float64)
         count = len(self._numeric)
         values[:count] = values[:count] * self.units + self.origins
         return values
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """What was learned, as plain values and tensors."""
+        levels = {name: asdict(levels) for name, levels in self.levels.items()}
+        learned = {"medians": self.medians, "gaps": self.gaps, "origins": self.origins, "units": self.units}
+        return {"kinds": self.kinds, "levels": levels}, {name: torch.from_numpy(v) for name, v in learned.items()}
+
+    @classmethod
+    def from_state(cls, plain: dict[str, Any], tensors: dict[str, Tensor]) -> ColumnEncoder:
+        """The encoder whose :meth:`state` this is; in version 0.2 it had neither origins nor units."""
+        levels = {name: Levels(**parts) for name, parts in plain["levels"].items()}
+        medians, gaps = tensors["medians"].double(), tensors["gaps"].numpy()
+        origins, units = (
+            tensors.get("origins", torch.zeros_like(medians)),
+            tensors.get("units", torch.ones_like(medians)),
+        )
+        return cls(plain["kinds"], medians.numpy(), gaps, levels, origins.numpy(), units.numpy())
+
+    @property
+    def _numeric(self) -> list[str]:
+        return [name for name, kind in self.kinds.items() if kind != "category"]
+
+    @property
+    def _features(self) -> list[tuple[str, str]]:
+        """The column and the name of each feature (d): numbers, marks of missing values, levels."""
+        marks = [(name, f"{name} (missing)") for name, gap in zip(self._numeric, self.gaps, strict=True) if gap]
+        levels = [(column, name) for column, levels in self.levels.items() for name in levels.names(column)]
+        return [(name, name) for name in self._numeric] + marks + levels
 
     def _numbers(self, columns: Columns) -> NDArray[np.float32]:
         """The features of the columns that are no categories, and after them the marks of missing values (n × d')."""
@@ -205,18 +208,17 @@ class ColumnEncoder:
 
     def _one_hot(self, columns: Columns) -> sp.csr_array:
         """The features of the categories (n × d'): a 1 for each category that has a feature for the row's level."""
-        first, ones = 0, []
-        for name, levels in self.levels.items():
-            places = levels.features(*columns.levels(name))
-            ones.append(np.where(places < 0, -1, places + first))
+        first, cells = 0, np.empty((len(columns), len(self.levels)), dtype=np.int64)
+        for place, (name, levels) in enumerate(self.levels.items()):
+            found = levels.features(*columns.levels(name))
+            cells[:, place] = np.where(found < 0, -1, found + first)
             first += len(levels)
-        cells = np.column_stack(ones)
         there = cells >= 0
         ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
         return sp.csr_array((np.ones(ends[-1], dtype=np.float32), cells[there], ends), shape=(len(columns), first))
 
 
-def _medians(x: NDArray[Any]) -> NDArray[np.float64]:
+def _medians(x: NDArray[Any]) -> Floats:
     """The median of the known values of each column (d) of a matrix (n × d), 0 if there is none."""
     medians = np.zeros(x.shape[1])
     known = ~np.isnan(x).all(axis=0)
@@ -224,17 +226,15 @@ def _medians(x: NDArray[Any]) -> NDArray[np.float64]:
     return medians
 
 
-def _scales(x: NDArray[np.float64], medians: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scales(x: Floats, medians: Floats) -> tuple[Floats, Floats]:
     """The origin and the unit of each column (d each) of a matrix (n × d): 0 and 1 where float32 holds it as it is."""
-    origins, units = np.zeros(x.shape[1]), np.ones(x.shape[1])
-    for column in np.flatnonzero(~np.isnan(x).all(axis=0)).tolist():
-        least, most = float(np.nanmin(x[:, column])), float(np.nanmax(x[:, column]))
-        if not fits_float32(least, most):
-            largest, spread = max(abs(least), abs(most)), most - least
-            origins[column] = medians[column]
-            is_usual = SMALLEST_SPREAD <= spread <= LARGEST_VALUE
-            units[column] = 1.0 if is_usual or spread == 0 else spread if np.isfinite(spread) else largest
-    return origins, units
+    low, high = np.fmin.reduce(x, axis=0, initial=np.nan), np.fmax.reduce(x, axis=0, initial=np.nan)
+    is_other = ~(fit_float32(low, high) | np.isnan(low))
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest, spread = np.maximum(np.abs(low), np.abs(high)), high - low
+    is_usual = (spread == 0) | ((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_VALUE))
+    unit = np.where(np.isfinite(spread), spread, largest)
+    return np.where(is_other, medians, 0.0), np.where(is_other & ~is_usual, unit, 1.0)
 
 
 def encode_columns(data: Data, train_mask: Tensor) -> Data:

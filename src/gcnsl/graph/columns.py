@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,11 +35,8 @@ QUANTITIES = ("number", DECIMAL_COMMA, "date")
 USED = (*QUANTITIES, "binary", "category")
 """The kinds that become features."""
 
-_PER_DAY = {unit: 86_400 * factor for unit, factor in {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.items()}
+_PER_DAY = {"D": 1, "s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _WHOLE_AS_FRACTION = r"^(-?\d+)\.0+$"
-
-Decimal = Literal[".", ","]
-"""What stands before the decimals."""
 
 _SPACES = re.compile(r"(?<=\d)[ \u00a0\u202f](?=\d{3}(\D|$))")
 _AROUND = re.compile(r"\s*([+-]?)\s*[$€£¥₹]?\s*([+-]?)(.*?)\s*[$€£¥₹%]?\s*")
@@ -52,6 +50,47 @@ _FORMS = {
 
 CodedTexts = tuple[NDArray[np.int64], pa.Array]
 """Which of the distinct texts each row has (n; -1 if missing), and the texts."""
+
+
+def written_number(text: str, decimal: str = ".") -> float:
+    """The number that a text stands for; NaN if it stands for none. Percentages keep their unit: 45 % is 45."""
+    text = text.strip().replace("\u2212", "-")
+    if text.startswith("(") and text.endswith(")"):
+        text = f"-{text[1:-1]}"  # a negative amount in accounting
+    found = _AROUND.fullmatch(text)
+    if found is None or (found[1] and found[2]):
+        return math.nan
+    digits = _SPACES.sub("", found[3])
+    if not _FORMS[decimal].fullmatch(digits):
+        return math.nan
+    plain = digits.replace(",", "") if decimal == "." else digits.replace(".", "").replace(",", ".")
+    return float(f"{found[1] or found[2]}{plain}")
+
+
+def decimal_of(texts: Collection[str]) -> str | None:
+    """How the decimals of a column of texts are written; ``None`` if one of the texts is not a number.
+
+    Where both readings are possible, commas divide thousands: ``1,234`` is more often 1234 than 1.234.
+    """
+    fits = (mark for mark in _FORMS if texts and not any(math.isnan(written_number(text, mark)) for text in texts))
+    return next(fits, None)
+
+
+def written_day(text: str) -> float:
+    """The days since 1970 of a date or time in ISO 8601; NaN if the text is none."""
+    try:
+        return float(pa.scalar(text.strip()).cast(pa.timestamp("us")).value / _PER_DAY["us"])
+    except pa.ArrowInvalid:
+        return math.nan
+
+
+_READERS: dict[str, Callable[[str], float]] = {
+    "number": written_number,
+    "binary": written_number,
+    DECIMAL_COMMA: partial(written_number, decimal=","),
+    "date": written_day,
+}
+"""What reads a text as a value of each kind."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +110,10 @@ class Columns:
     def read(
         cls, table: Table, names: Sequence[str], *, categorical: Sequence[str] = (), numeric: Sequence[str] = ()
     ) -> Columns:
-        """Find the kind of each of these columns.
+        """Find the kind of each of these columns of a table.
 
-        Args:
-            table: The whole table of nodes.
-            names: Its feature columns.
-            categorical: Those that are categories, whatever they look like.
-            numeric: Those that are numbers, even if they are text.
+        ``categorical`` are those that are categories, whatever they look like, and ``numeric`` those that are numbers,
+        even if they are text.
         """
         columns = cls(Table(table.arrow.select(list(names)), table.name), {})
         for name in names:
@@ -118,7 +154,8 @@ class Columns:
         matrix = np.empty((len(self), len(kinds)))
         plain: dict[str, int] = {}
         for place, (name, kind) in enumerate(kinds.items()):
-            if kind != "date" and _is_plain(self._column(name).type):
+            arrow = self._column(name).type
+            if kind != "date" and (pa.types.is_integer(arrow) or pa.types.is_floating(arrow)):
                 plain[name] = place
             else:
                 matrix[:, place] = self._floats(name, kind)
@@ -139,54 +176,58 @@ class Columns:
         is compared as it is.
         """
         if name not in self._levels:
-            self._levels[name] = self._find_levels(name)
+            values = self._column(name)
+            if _sort(values.type) is None:
+                raise self._wrong(name, values.is_valid(), "category")
+            coded = pa.chunked_array(values.dictionary_encode().chunks).combine_chunks()
+            texts = coded.dictionary.cast(pa.large_string())
+            if _sort(values.type) != "category":
+                texts = pc.replace_substring_regex(texts, _WHOLE_AS_FRACTION, r"\1")
+            texts = pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING, texts.type)), None, texts)
+            distinct = texts.dictionary_encode()
+            number = np.append(distinct.indices.fill_null(-1).to_numpy(), -1)
+            codes = number[coded.indices.fill_null(-1).to_numpy()].astype(np.int64)
+            self._levels[name] = codes, distinct.dictionary
         return self._levels[name]
 
     def _floats(self, name: str, kind: str) -> NDArray[np.float64]:
         """The values of a column (n), NaN where they are missing."""
         values = self._column(name)
-        if _is_string(values.type):
-            values = self._parsed(name, values, kind)
-        if not (_is_date if kind == "date" else _is_number)(values.type):
+        sort = _sort(values.type)
+        if sort == "category":
+            codes, texts = self.levels(name)
+            distinct = texts.to_pylist()
+            read = np.array([*map(_READERS[kind], distinct), math.nan])
+            is_missing = np.array([text.strip() in MISSING for text in [*distinct, ""]])
+            bad = (np.isnan(read) & ~is_missing)[codes]
+            if bad.any():
+                raise self._wrong(name, bad, kind)
+            return read[codes]
+        if sort != ("date" if kind == "date" else "number"):
             raise self._wrong(name, values.is_valid(), kind)
-        if kind == "date":
+        if sort == "date":
             values = _days(values)
         elif pa.types.is_boolean(values.type):
             values = values.cast(pa.uint8())
         floats: NDArray[np.float64] = values.cast(pa.float64(), safe=False).to_numpy()
         return floats
 
-    def _find_levels(self, name: str) -> CodedTexts:
-        values = self._column(name)
-        if not any(is_kind(values.type) for is_kind in (_is_string, _is_number, _is_date)):
-            raise self._wrong(name, values.is_valid(), "category")
-        coded = pa.chunked_array(values.dictionary_encode().chunks).combine_chunks()
-        texts = coded.dictionary.cast(pa.large_string())
-        if not _is_string(values.type):
-            texts = pc.replace_substring_regex(texts, _WHOLE_AS_FRACTION, r"\1")
-        distinct = _known(texts).dictionary_encode()
-        number = np.append(distinct.indices.fill_null(-1).to_numpy(), -1)
-        return number[coded.indices.fill_null(-1).to_numpy()].astype(np.int64), distinct.dictionary
-
     def _kind(self, name: str, named: str | None) -> str:
         """The kind that the caller named for a column, else the one that follows from its type."""
         given = self.table.columns[name]
+        sort = "category" if pa.types.is_dictionary(given.type) else _sort(given.type)
         if given.null_count == len(given):
             return "empty"
-        if _is_date(given.type) and named != "category":
+        if sort == "date" and named != "category":
             return "date"
-        if named == "number" and is_text(given.type):
-            named = {",": DECIMAL_COMMA}.get(decimal_of(self.levels(name)[1].to_pylist()) or "", named)
+        if named == "number" and sort == "category":
+            named = DECIMAL_COMMA if decimal_of(self.levels(name)[1].to_pylist()) == "," else named
             self.numbers(name, named)  # which refuses text that is not a number
-        if named is not None:
-            return named
-        if _is_number(given.type):
-            return "binary" if pa.types.is_boolean(given.type) else "number"
-        if not is_text(given.type):
+        if named is None and sort is None:
             value = repr(given.drop_null()[0].as_py())[:40]
             place = self.table.place(given.is_valid(), name)
             raise ColumnError(f"{place} is {value}: a feature must be a number, a text or a date", "drop", name)
-        return "category"
+        return named or ("binary" if pa.types.is_boolean(given.type) else str(sort))
 
     def _look_at_values(self, named: Collection[str]) -> None:
         """Correct the kinds of numbers and texts by their values, except where the caller has named the kind."""
@@ -199,9 +240,10 @@ class Columns:
         for kind, fits in {"binary": missing | (values == 0) | (values == 1), "empty": missing}.items():
             self.kinds.update({numbers[k]: kind for k in np.flatnonzero(fits.all(axis=0))})
         for name in texts:
-            codes, found = self.levels(name)
-            known = int((codes >= 0).sum())
-            decimal = _decimal(found.to_pylist())
+            codes, distinct = self.levels(name)
+            found, known = distinct.to_pylist(), int((codes >= 0).sum())
+            # if every program would read all of them as numbers, then whoever stored them as text meant text
+            decimal = None if all(map(is_plain_number, found)) else decimal_of(found)
             if decimal is not None:
                 self.kinds[name] = "number" if decimal == "." else DECIMAL_COMMA
             elif len(found) == 0:
@@ -220,23 +262,6 @@ class Columns:
             return column.cast(column.type.value_type)
         return column.cast(pa.large_string()) if pa.types.is_null(column.type) else column
 
-    def _parsed(self, name: str, values: pa.ChunkedArray, kind: str) -> pa.Array | pa.ChunkedArray:
-        """Read text as values of a kind."""
-        texts, wanted = _known(pc.utf8_trim_whitespace(values)), pa.timestamp("us")
-        if kind != "date":
-            coded = pa.chunked_array(texts.dictionary_encode().chunks).combine_chunks()
-            decimal: Decimal = "," if kind == DECIMAL_COMMA else "."
-            numbers = [written_number(text, decimal) for text in coded.dictionary.to_pylist()]
-            floats = np.array([*numbers, np.nan], dtype=np.float64)[coded.indices.fill_null(-1).to_numpy()]
-            bad = np.isnan(floats) & texts.is_valid().to_numpy()
-            if bad.any():
-                raise self._wrong(name, bad, kind)
-            return pa.array(floats)
-        try:
-            return texts.cast(wanted)
-        except pa.ArrowInvalid:
-            raise self._wrong(name, [not _can_be(text, wanted) for text in texts.to_pylist()], kind) from None
-
     def _wrong(self, name: str, bad: Any, kind: str) -> InputError:
         """The error about the first bad value of a column."""
         row = int(np.flatnonzero(np.asarray(bad))[0])
@@ -244,81 +269,19 @@ class Columns:
         return InputError(f"{place} is {value!r}, which is not a {kind}: correct it or leave it empty")
 
 
-def is_text(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is text, or categories of any type."""
-    return _is_string(kind) or bool(pa.types.is_dictionary(kind))
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def _is_date(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
-
-
-def _is_number(kind: pa.DataType) -> bool:
+def _sort(kind: pa.DataType) -> str | None:
+    """What kind of feature the values of an Arrow type are; ``None`` for none."""
     types = pa.types
-    return _is_plain(kind) or bool(types.is_boolean(kind) or types.is_decimal(kind))
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
+        return "number"
+    if types.is_temporal(kind) and not types.is_interval(kind):
+        return "date"
+    return "category" if types.is_string(kind) or types.is_large_string(kind) else None
 
 
 def _days(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Dates and times as days, since 1970 or since midnight; durations as their length in days."""
     kind = values.type
-    if pa.types.is_date32(kind):
-        return values.cast(pa.int32()).cast(pa.float64())
-    unit = "ms" if pa.types.is_date64(kind) else kind.unit
-    whole = values.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64())
+    unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
+    whole = values.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
     return pc.divide(whole.cast(pa.float64(), safe=False), float(_PER_DAY[unit]))
-
-
-def _known(texts: Any) -> Any:
-    """The texts, with those that stand for a missing value as null."""
-    return pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING, texts.type)), None, texts)
-
-
-def _decimal(texts: Sequence[str]) -> str | None:
-    """How decimals are written in a column of text that is one of numbers; ``None`` if it is not.
-
-    If every program would read all of them as numbers, then whoever stored them as text meant text.
-    """
-    return None if all(map(is_plain_number, texts)) else decimal_of(texts)
-
-
-def _can_be(text: str | None, wanted: pa.DataType) -> bool:
-    try:
-        pa.scalar(text).cast(wanted)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def written_number(text: str, decimal: Decimal = ".") -> float:
-    """The number that a text stands for; NaN if it stands for none. Percentages keep their unit: 45 % is 45."""
-    text = text.strip().replace("\u2212", "-")
-    if text.startswith("(") and text.endswith(")"):
-        text = f"-{text[1:-1]}"  # a negative amount in accounting
-    found = _AROUND.fullmatch(text)
-    if found is None or (found[1] and found[2]):
-        return math.nan
-    digits = _SPACES.sub("", found[3])
-    if not _FORMS[decimal].fullmatch(digits):
-        return math.nan
-    plain = digits.replace(",", "") if decimal == "." else digits.replace(".", "").replace(",", ".")
-    return float(f"{found[1] or found[2]}{plain}")
-
-
-def decimal_of(texts: Iterable[str]) -> Decimal | None:
-    """How the decimals of a column of texts are written; ``None`` if one of the texts is not a number.
-
-    Where both readings are possible, commas divide thousands: ``1,234`` is more often 1234 than 1.234.
-    """
-    texts = list(texts)
-    for decimal in _FORMS:
-        if texts and not any(math.isnan(written_number(text, decimal)) for text in texts):  # type: ignore[arg-type]
-            return decimal  # type: ignore[return-value]
-    return None

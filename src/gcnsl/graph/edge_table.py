@@ -2,8 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -23,16 +22,43 @@ _STRING = pa.large_string()
 
 
 def read_edges(
-    edges: str | os.PathLike[str] | Any, source: str | None, target: str | None, *, header: bool | None = None
-) -> tuple[Table, tuple[str, str]]:
-    """Read a table of edges, and find the columns with their ends; ``header`` is that of :func:`read_table`."""
+    edges: str | os.PathLike[str] | Any,
+    ids: pa.ChunkedArray,
+    nodes: str,
+    *,
+    source: str | None,
+    target: str | None,
+    weight: str | Literal[False] | None,
+) -> tuple[dict[str, Any], str | None, list[str]]:
+    """Read a table of edges between nodes with these ids, which are in order and from the table ``nodes``.
+
+    Returns:
+        The arguments of :func:`gcnsl.from_arrays` that come from it, the column of weights, and notes.
+    """
+
+    def are_ids(cells: Sequence[str]) -> bool:
+        known = pc.is_in(pa.array(cells, _STRING), value_set=ids.cast(_STRING).combine_chunks())
+        return source is None and target is None and pc.all(known).as_py()
+
     first, second = ENDS
     wanted = [(source or first, 0), (target or second, 1)]
-    table = read_table(edges, "edges", text=wanted, unnamed=ENDS, header=header)
+    table = read_table(edges, "edges", text=wanted, unnamed=ENDS, are_ids=are_ids)
     ends = table.find_column(source, first, 0), table.find_column(target, second, 1)
     if ends[0] == ends[1]:
         raise InputError(f"{table.name}: source and target are both {ends[0]!r}; name two columns")
-    return table, ends
+    notes = []
+    if table.first_row:
+        cells = ", ".join(table.first_row[:5])
+        notes.append(f"{table.name} has no header: its first row, {cells}, is taken for an edge")
+    fields: dict[str, Any] = {"edge_index": _find_ids(ids, nodes, table, ends)}
+    weights = _weight_column(table, weight, ends)
+    if weights is not None:
+        fields["edge_weight"] = _weights(table, weights)
+    unused = [name for name in table.columns if name not in (*ends, weights, "weight" if weight is False else None)]
+    if unused:
+        shown = ", ".join(unused[:5]) + (f" and {len(unused) - 5} more" if len(unused) > 5 else "")
+        notes.append(f"Columns of {table.name} that are not used: {shown}")
+    return fields, weights, notes
 
 
 def as_ids(table: Table, column: str) -> pa.ChunkedArray:
@@ -45,8 +71,7 @@ def as_ids(table: Table, column: str) -> pa.ChunkedArray:
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
         numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
-        wanted = pa.int64() if numeric else _STRING
-        values = values if values.type == wanted else values.cast(wanted)
+        values = values.cast(pa.int64() if numeric else _STRING)
     except pa.ArrowException as error:
         raise InputError(
             f"{table.name}: column {column!r} can't be used as ids ({error}); give integers or strings"
@@ -57,56 +82,43 @@ def as_ids(table: Table, column: str) -> pa.ChunkedArray:
     return values
 
 
-def are_ids(texts: Iterable[str], ids: pa.ChunkedArray) -> bool:
-    """Whether all of these texts are ids, which are integers or strings."""
-    known = pa.array(list(texts), pa.string()).cast(_STRING)
-    return bool(pc.all(pc.is_in(known, value_set=pa.concat_arrays(ids.cast(_STRING).chunks))).as_py())
-
-
-def find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str, str]) -> NDArray[np.int32]:
-    """Return the node numbers of both ends of every edge (2 × E).
-
-    ``ids`` are the ids of the nodes, in order; ``nodes`` is the name of their table; ``columns`` are those of the ends.
-    """
+def _find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str, str]) -> NDArray[np.int32]:
+    """The node numbers of both ends of every edge (2 × E), which are in these columns."""
     wanted = [as_ids(edges, column) for column in columns]
     if any(values.type != ids.type for values in wanted):
         ids, *wanted = (values.cast(_STRING) for values in (ids, *wanted))
-    find = _index(ids)
-    if find is None:
-        row = int(np.flatnonzero(ids.to_pandas().duplicated())[0])
+    known = ids.combine_chunks()
+    if pc.count_distinct(known).as_py() < len(known):
+        row = int(np.flatnonzero(known.to_pandas().duplicated())[0])
         raise InputError(
-            f"{nodes}, row {row + 1}: an earlier row has the id {ids[row].as_py()!r} too; "
+            f"{nodes}, row {row + 1}: an earlier row has the id {known[row].as_py()!r} too; "
             "remove one of the rows or change its id"
         )
-    with ThreadPoolExecutor(2) as pool:  # Arrow and pandas release the interpreter's lock
-        ends = list(pool.map(find, wanted))
-    for column, values, numbers in zip(columns, wanted, ends, strict=True):
-        unknown = numbers < 0
+    ends = []
+    for column, values in zip(columns, wanted, strict=True):
+        found = _positions(known, values)
+        unknown = found < 0
         if unknown.any():
             value = values.filter(unknown)[0].as_py()
             raise InputError(
                 f"{edges.place(unknown, column)} is {value!r}, which is not an id in {nodes} "
                 f"({int(unknown.sum())} such row(s)): add the node or drop the edge"
             )
+        ends.append(found.astype(np.int32))
     return np.stack(ends)
 
 
-def _index(ids: pa.ChunkedArray) -> Callable[[pa.ChunkedArray], NDArray[np.int32]] | None:
-    """Return a function from ids to node numbers, -1 for an unknown id; ``None`` if two nodes have the same id."""
-    if pa.types.is_int64(ids.type):  # of which Arrow's look-up takes twice as long
-        index = pd.Index(ids.to_numpy())
-        return (lambda column: index.get_indexer(column.to_numpy()).astype(np.int32)) if index.is_unique else None
-    known = pa.concat_arrays(ids.chunks)
-    unique = pc.count_distinct(known).as_py() == len(known)
-    return (lambda column: pc.fill_null(pc.index_in(column, value_set=known), -1).to_numpy()) if unique else None
+def _positions(known: pa.Array, values: pa.ChunkedArray) -> Any:
+    """The place of each value among the known ones, -1 if it is none of them."""
+    if pa.types.is_int64(known.type):  # of which Arrow's look-up takes four times as long; of text, pandas' does
+        return pd.Index(known.to_numpy()).get_indexer(values.to_numpy())
+    return pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy()
 
 
-def find_weights(table: Table, name: str | Literal[False] | None, ends: Collection[str]) -> str | None:
-    """Return the column with the weights, or ``None`` if the edges have none.
+def _weight_column(table: Table, name: str | Literal[False] | None, ends: Collection[str]) -> str | None:
+    """The column with the weights, or ``None`` if the edges have none.
 
-    ``name`` is the column that the caller named, or ``False`` for no weights. By default it is ``weight`` if there is
-    such a column; if that holds no numbers, it is left out with a :class:`GraphWarning`. ``ends`` are the columns with
-    the ends of the edges.
+    By default it is ``weight``, unless that is one of the ``ends`` or holds no numbers (a :class:`GraphWarning`).
     """
     if name is False or (name is None and ("weight" not in table.columns or "weight" in ends)):
         return None
@@ -123,8 +135,8 @@ def find_weights(table: Table, name: str | Literal[False] | None, ends: Collecti
     return None
 
 
-def read_weights(table: Table, name: str) -> NDArray[np.float64]:
-    """Return the weights, one for each row (E), all finite and positive."""
+def _weights(table: Table, name: str) -> NDArray[np.float64]:
+    """The weights, one for each row (E), all finite and positive."""
     column = table.columns[name]
     if column.null_count:
         raise InputError(f"{table.place(column.is_null(), name)} is empty: {WEIGHT_RULE}")
@@ -136,7 +148,7 @@ def read_weights(table: Table, name: str) -> NDArray[np.float64]:
 
 
 def _first_text(table: Table, name: str) -> str:
-    """Return where a column that does not hold numbers has something else, and what."""
+    """Where a column that does not hold numbers has something else, and what."""
     column = table.columns[name]
     if column.null_count == len(column):
         return f"{table.name}, column {name!r} is empty"
@@ -144,10 +156,3 @@ def _first_text(table: Table, name: str) -> str:
     unlike = values.notna() & pd.to_numeric(values.astype(str), errors="coerce").isna()
     bad = unlike if unlike.any() else values.notna()  # all may be digits that are stored as text
     return f"{table.place(bad, name)} is {str(values[bad].iloc[0])!r}, which is not a number"
-
-
-def note_unused(table: Table, used: Collection[str | None]) -> list[str]:
-    """Return a note that names the columns of the table that are not used; none if all are."""
-    others = [name for name in table.columns if name not in used]
-    shown = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
-    return [f"Columns of {table.name} that are not used: {shown}"] if others else []

@@ -78,34 +78,13 @@ def simple_undirected(
     source: NDArray[np.int32], target: NDArray[np.int32], num_nodes: int
 ) -> tuple[NDArray[np.int64], EdgeReport]:
     """Return the ``edge_index`` (2 × E, both directions of each edge, sorted) of an edge list, and the report."""
-    bits = max(1, int(num_nodes - 1).bit_length())
-    keys = _both_ways(source, target, bits)
-    keys.sort()
-    is_new = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
-    directed = int(np.count_nonzero(is_new & (keys & 1 == 0)))
-    keys >>= 1
-    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
-    keys = keys[is_new]
-    edge_index = np.empty((2, len(keys)), dtype=np.int64)
-    np.right_shift(keys, bits, out=edge_index[0])
-    np.bitwise_and(keys, (1 << bits) - 1, out=edge_index[1])
-    loops = int(np.count_nonzero(edge_index[0] == edge_index[1]))
-    edges = (len(keys) + loops) // 2
-    one_way = 2 * (edges - loops) - (directed - loops)
-    return edge_index, EdgeReport(len(source), len(source) - directed, loops, one_way, edges)
-
-
-def _both_ways(source: NDArray[np.int32], target: NDArray[np.int32], bits: int) -> NDArray[np.int64]:
-    """Each entry in both directions as one number (2E): from where, to where, and in the last bit whether reversed."""
-    keys = np.empty((2, len(source)), dtype=np.int64)
-    keys[0], keys[1] = source, target
-    keys <<= bits
-    keys[0] |= target
-    keys[1] |= source
-    keys <<= 1
-    keys[1] |= 1
-    return keys.ravel()
+    given = sp.coo_array((np.ones(len(source), dtype=bool), (source, target)), shape=(num_nodes, num_nodes)).tocsr()
+    both = given + given.T.tocsr()
+    loops = int(given.diagonal().sum())
+    edges = (both.nnz + loops) // 2
+    one_way = 2 * (edges - loops) - (given.nnz - loops)
+    report = EdgeReport(len(source), len(source) - given.nnz, loops, one_way, edges)
+    return np.stack(both.tocoo().coords, dtype=np.int64, casting="unsafe"), report
 
 
 def edge_parts(graph: Data) -> dict[str, Tensor]:
@@ -120,6 +99,8 @@ def arcs_and_weights(
 
     ``weight`` has one number for each entry of the edge list (E or E × 1).
     """
+    if weight is None and not directed:
+        return {}
     entries = np.ones(len(source), dtype=bool) if weight is None else check_weights(weight, len(source))
     given = sp.coo_array((entries, (source, target)), shape=(num_nodes, num_nodes)).tocsr()
     parts: dict[str, Any] = {}
@@ -128,7 +109,7 @@ def arcs_and_weights(
             raise InputError("the weights of repeated edges add up to more than float32 can hold: use a larger unit")
         parts["edge_weight"] = given.maximum(given.T.tocsr()).data.astype(np.float32)
     if directed:
-        parts["arc_index"] = np.stack(given.nonzero()).astype(np.int64)
+        parts["arc_index"] = np.stack(given.tocoo().coords).astype(np.int64)
         if weight is not None:
             parts["arc_weight"] = given.data.astype(np.float32)
     return {name: torch.from_numpy(values) for name, values in parts.items()}

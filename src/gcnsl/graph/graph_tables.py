@@ -4,11 +4,10 @@ Columns stay in Arrow from the file to the last check, so that loading a table o
 than reading it. Messages name the table, the row and the column; the first row below the header is row 1.
 """
 
-import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -21,26 +20,11 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError, InputError
-from gcnsl.graph.column_encoder import ColumnEncoder, fits_float32
+from gcnsl.graph.column_encoder import ColumnEncoder, fit_float32
 from gcnsl.graph.columns import Columns
-from gcnsl.graph.edge_table import (
-    ENDS,
-    are_ids,
-    as_ids,
-    find_ids,
-    find_weights,
-    note_unused,
-    read_edges,
-    read_weights,
-)
-from gcnsl.graph.labels import (
-    Labels,
-    UnknownLabelsWarning,
-    is_often_unknown,
-    read_label_column,
-    unknown_in_words,
-)
-from gcnsl.graph.masks import MASKS, PARTS
+from gcnsl.graph.edge_table import as_ids, read_edges
+from gcnsl.graph.labels import UnknownLabelsWarning, is_often_unknown, read_label_column, unknown_in_words
+from gcnsl.graph.masks import PARTS
 from gcnsl.graph.sources import from_arrays
 from gcnsl.graph.tables import Table, read_table
 
@@ -110,8 +94,9 @@ def from_tables(
     table = read_table(nodes, "nodes", text=text, categories=categories)
     if table.arrow.num_rows == 0:
         raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
-    id_column = table.find_column(id, "id", 0)
-    label, splits = table.find_optional(label, "label"), _split_columns(table, split)
+    id_column, label = table.find_column(id, "id", 0), table.find_optional(label, "label")
+    splits = [table.find_optional(split, "split")] if isinstance(split, str | None) else list(split)
+    splits = [table.check_column(column, "split") for column in splits if column is not None]
     ids = as_ids(table, id_column)
     fields: dict[str, Any] = {}
     told: dict[str, Any] = {"notes": []}
@@ -120,19 +105,28 @@ def from_tables(
         fields |= {"y": labels.numbers, "class_names": labels.classes.tolist()}
         told |= {"unknown": labels.unknown, "counted_unknown": labels.counted_unknown}
         if unknown is None:
-            told["notes"] += _remarks_on_unknown(table, labels)
-    fields |= _masks(table, splits)
-    _check_labelled(table, splits, fields)
+            if is_often_unknown(labels.counted_unknown, int((labels.numbers != UNLABELLED).sum())):
+                sentence = unknown_in_words(labels.counted_unknown, "unknown=[]")
+                warnings.warn(sentence, UnknownLabelsWarning, stacklevel=2)
+            if str(UNLABELLED) not in labels.unknown:
+                told["notes"].append(f"The labels of {table.name} are 1 and -1: both are classes")
+    fields |= _masks(table, splits, fields.get("y"))
     if fold is not None:
         told["fold"] = _folds(table, fold)
     if encoder is None:
         used = {id_column, label, fold, *splits} | ({"split"} & table.columns.keys())
         kinds = {"categorical": categorical, "numeric": numeric}
         names = _feature_columns(table, used, features=features, drop=drop, **kinds)
-        made = _features(table, names, fields["train_mask"][:, 0] if splits else None, **kinds)
+        x = None if categorical else _plain_features(table, names)
+        if x is not None:
+            made: dict[str, Any] = {"x": x, "feature_names": names, "table": table.name}
+        else:
+            columns = Columns.read(table, names, **kinds)
+            rows = fields["train_mask"][:, 0] if splits else None
+            made = ColumnEncoder.fit(columns, rows).attributes(columns)
     else:
         made = encoder.attributes(Columns.for_kinds(table, encoder.kinds))
-    found, weights, notes = _read_edges(edges, ids, table.name, source=source, target=target, weight=weight)
+    found, weights, notes = read_edges(edges, ids, table.name, source=source, target=target, weight=weight)
     told["notes"] += notes
     del table
     pa.default_memory_pool().release_unused()  # Arrow would keep the memory of both tables for later ones
@@ -141,40 +135,6 @@ def from_tables(
     if weights is not None:
         data.weight_column = weights
     return data
-
-
-def _read_edges(
-    edges: Source,
-    ids: pa.ChunkedArray,
-    nodes: str,
-    *,
-    source: str | None,
-    target: str | None,
-    weight: str | Literal[False] | None,
-) -> tuple[dict[str, Any], str | None, list[str]]:
-    """The arguments of :func:`from_arrays` that come from the edges, the column of weights, and notes."""
-    table, ends = read_edges(edges, source, target)
-    by_position = {source, target} == {None} and set(ends).isdisjoint(ENDS)
-    if by_position and table.is_text and are_ids(ends, ids):
-        table, ends = read_edges(edges, source, target, header=False)
-    notes = []
-    if table.first_row:
-        first = ", ".join(table.first_row[:5])
-        notes.append(f"{table.name} has no header: its first row, {first}, is taken for an edge")
-    fields: dict[str, Any] = {"edge_index": find_ids(ids, nodes, table, ends)}
-    weights = find_weights(table, weight, ends)
-    if weights is not None:
-        fields["edge_weight"] = read_weights(table, weights)
-    return fields, weights, notes + note_unused(table, {*ends, weights, "weight" if weight is False else None})
-
-
-def _remarks_on_unknown(table: Table, labels: Labels) -> list[str]:
-    """Warn if many labels count as unknown; return a note if -1 does not."""
-    counted, labelled = labels.counted_unknown, int((labels.numbers != UNLABELLED).sum())
-    if is_often_unknown(counted, labelled):
-        warnings.warn(unknown_in_words(counted, "unknown=[]"), UnknownLabelsWarning, stacklevel=3)
-    is_class = str(UNLABELLED) not in labels.unknown
-    return [f"The labels of {table.name} are 1 and -1: both are classes"] if is_class else []
 
 
 def _feature_columns(
@@ -198,78 +158,42 @@ def _feature_columns(
     return names
 
 
-def _features(
-    table: Table, names: list[str], train_mask: NDArray[np.bool_] | None, **kinds: Sequence[str]
-) -> dict[str, Any]:
-    """The attributes of the graph that come from its features."""
-    x = None if kinds["categorical"] else _plain_features(table, names)
-    if x is not None:
-        return {"x": x, "feature_names": names, "table": table.name}
-    columns = Columns.read(table, names, **kinds)
-    return ColumnEncoder.fit(columns, train_mask).attributes(columns)
-
-
 def _plain_features(table: Table, names: Sequence[str]) -> NDArray[np.float32] | None:
     """The features (n × d) of a table of complete numbers; ``None`` if a column is anything else."""
     columns = [table.columns[name] for name in names]
     if any(column.null_count or not any(is_kind(column.type) for is_kind in _NUMERIC) for column in columns):
         return None
     frame = table.arrow.select(list(names)).to_pandas()
-    low, high = (found.to_numpy(np.float64).tolist() for found in (frame.min(skipna=False), frame.max(skipna=False)))
-    if not all(math.isfinite(a) and math.isfinite(b) and fits_float32(a, b) for a, b in zip(low, high, strict=True)):
+    low, high = (found.to_numpy(np.float64) for found in (frame.min(skipna=False), frame.max(skipna=False)))
+    if not fit_float32(low, high).all():
         return None  # Columns finds out whether a value is missing, and gives others a unit that fits
     x: NDArray[np.float32] = frame.to_numpy(np.float32, copy=True)
     return x
 
 
-def _split_columns(table: Table, split: str | Sequence[str] | None) -> list[str]:
-    """The columns with splits: those that are named, or ``split`` if there is one."""
-    if isinstance(split, str) or not isinstance(split, Sequence):
-        return list(filter(None, [table.find_optional(split, "split")]))
-    for column in split:
-        table.check_column(column, "split")
-    return list(split)
-
-
-def _masks(table: Table, names: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
+def _masks(table: Table, names: Sequence[str], y: NDArray[np.int64] | None) -> dict[str, NDArray[np.bool_]]:
     """The masks (n × columns) that some columns name; parts that none of them names are left out."""
-    if not names:
-        return {}
-    columns = [_parts(table, name) for name in names]
-    masks = {f"{part}_mask": np.stack([column[part] for column in columns], axis=1) for part in PARTS}
-    return {name: mask for name, mask in masks.items() if mask.any()}
-
-
-def _check_labelled(table: Table, splits: Sequence[str], fields: Mapping[str, Any]) -> None:
-    """Raise an InputError if a column puts a row without a label into a part of its split."""
-    if splits and "y" not in fields:
-        raise InputError(
-            f"{table.name} has a split in column {splits[0]!r} but no labels: name the column with classes"
-        )
-    for run, column in enumerate(splits):
-        selected = np.any([fields[name][:, run] for name in MASKS if name in fields], axis=0)
-        bad = selected & (fields["y"] == UNLABELLED)
+    columns = [table.as_text(name) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        unknown = ~column.isin([*PARTS, ""])
+        if unknown.any():
+            value = column[unknown].iloc[0]
+            raise InputError(f"{table.place(unknown, name)} is {value!r}: write train, val, test or nothing")
+        if not (column == "train").any():
+            raise InputError(f"{table.name}: column {name!r} marks no node as train; mark some, or name another split")
+        if y is None:
+            raise InputError(f"{table.name} has a split in column {name!r} but no labels: name the column with classes")
+        bad = (column != "") & (y == UNLABELLED)
         if bad.any():
-            place = table.place(bad, column)
+            place = table.place(bad, name)
             raise InputError(f"{place} selects a row without a label: leave it empty there, or give the label")
-
-
-def _parts(table: Table, name: str) -> dict[str, NDArray[np.bool_]]:
-    """The nodes of each part (n) that one column names."""
-    column = table.as_text(name).to_pandas().fillna("")
-    unknown = ~column.isin([*PARTS, ""])
-    if unknown.any():
-        value = column[unknown].iloc[0]
-        raise InputError(f"{table.place(unknown, name)} is {value!r}: write train, val, test or nothing")
-    if not (column == "train").any():
-        raise InputError(f"{table.name}: column {name!r} marks no node as train; mark some, or name another split")
-    return {part: (column == part).to_numpy(dtype=bool) for part in PARTS}
+    parts = {f"{part}_mask": [(column == part).to_numpy(dtype=bool) for column in columns] for part in PARTS}
+    return {name: np.stack(masks, axis=1) for name, masks in parts.items() if np.any(masks)}
 
 
 def _folds(table: Table, name: str) -> Tensor:
     """The number of each node's fold (n), -1 where there is none."""
-    table.check_column(name, "fold")
-    column = table.as_text(name).to_pandas().fillna("")
+    column = table.as_text(table.check_column(name, "fold"))
     bad = (column != "") & ~column.str.fullmatch(r"\d{1,9}(\.0)?")
     if bad.any():
         value = column[bad].iloc[0]

@@ -74,8 +74,7 @@ def read_labels(y: Any, unknown: Sequence[Any] | None = None) -> tuple[NDArray[A
     """Return the labels as an array of the caller's values, and a mask of the labelled nodes (n each)."""
     values = _label_array(y)
     codes, distinct = _distinct(values)
-    hidden, _ = _hidden(distinct, unknown)
-    return values, ~np.append(hidden, True)[codes]  # -1, a missing label, selects the last entry
+    return values, ~np.append(_hidden(distinct, unknown)[0], True)[codes]  # -1, a missing label, is the last entry
 
 
 def encode_labels(y: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -118,9 +117,8 @@ def read_label_column(table: Table, name: str, unknown: Sequence[Any] | None = N
         coded = pa.chunked_array(column.dictionary_encode().chunks).combine_chunks()
     except pa.ArrowException as error:
         raise InputError(f"{table.name}: column {name!r} can't be used as the label: {error}") from error
-    distinct = coded.dictionary.to_numpy(zero_copy_only=False)
-    codes = pc.fill_null(coded.indices, -1).to_numpy().astype(np.int64)
-    codes = np.append(np.where(_is_missing(distinct), -1, np.arange(len(distinct))), -1)[codes]
+    place, distinct = _distinct(coded.dictionary.to_numpy(zero_copy_only=False))
+    codes = np.append(place, -1)[pc.fill_null(coded.indices, -1).to_numpy()]
     try:
         found = _numbered(codes, distinct, unknown, as_written=table.is_text)
     except UnusableLabelError as error:
@@ -153,75 +151,54 @@ def _label_array(y: Any) -> NDArray[Any]:
 
 
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Which of the distinct labels each node has (n), -1 if it has none, and the distinct labels."""
+    """Which of the distinct labels each entry has (n), -1 if it is missing, and the distinct labels."""
     try:
         codes, found = pd.factorize(values)
     except TypeError as error:
         raise InputError(f"y holds a label of a type that can't be compared ({error}): give integers or text") from None
-    distinct = np.asarray(found)
-    kept = np.where(_is_missing(distinct), -1, np.arange(len(distinct)))
-    return np.append(kept, -1)[codes].astype(np.int64), distinct
-
-
-def _is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    empty = np.array([isinstance(label, str) and not label for label in labels], dtype=bool)
-    found: NDArray[np.bool_] = pd.isna(labels) | empty
-    return found
+    return codes.astype(np.int64), np.asarray(found)
 
 
 def _hidden(distinct: NDArray[Any], unknown: Sequence[Any] | None) -> tuple[NDArray[np.bool_], list[str]]:
-    """Which of the distinct labels count as unknown, and the texts that do.
+    """Which of the distinct labels are empty or count as unknown, and the texts that do.
 
     By default these are :data:`UNKNOWN`, but -1 is a class if 1 is the only other label.
     """
     texts = list(map(str, UNKNOWN if unknown is None else unknown))
-    hidden = _among(distinct, texts)
-    if unknown is None:
-        minus_one, others = _among(distinct, [str(UNLABELLED)]), distinct[~hidden & ~_is_missing(distinct)]
-        if minus_one.any() and len(others) and _among(others, ["1"]).all():
-            texts.remove(str(UNLABELLED))
-            hidden = hidden & ~minus_one
+    hidden = _among(distinct, ["", *texts])
+    one, minus_one = _among(distinct[~hidden], ["1"]), str(UNLABELLED)
+    if unknown is None and _among(distinct, [minus_one]).any() and len(one) and one.all():
+        texts.remove(minus_one)
+        hidden = _among(distinct, ["", *texts])
     return hidden, texts
 
 
 def _among(labels: NDArray[Any], texts: Sequence[str]) -> NDArray[np.bool_]:
     """Which labels are one of these texts, or the number that it stands for."""
-    if labels.dtype.kind == "b":
-        return np.isin(labels.astype(str), texts)
-    numbers = [float(text) for text in texts if _NUMBER.fullmatch(text)]
-    if labels.dtype.kind != "O":
-        return np.isin(labels, numbers)
-    found: NDArray[np.bool_] = pd.Series(labels, dtype=object).isin([*texts, *numbers]).to_numpy()
-    return found
+    wanted = {*texts, *(float(text) for text in texts if _NUMBER.fullmatch(text))}
+    return np.array([(str(x) if isinstance(x, bool | np.bool_) else x) in wanted for x in labels], dtype=bool)
 
 
 def _numbered(
     codes: NDArray[np.int64], distinct: NDArray[Any], unknown: Sequence[Any] | None, *, as_written: bool = False
 ) -> Labels:
-    """Number the classes of nodes that have these labels.
+    """Number the classes of nodes (n) of which ``codes`` says which of the distinct labels they have, -1 for none.
 
-    Args:
-        codes: Which of the distinct labels each node has (n), -1 if it has none.
-        distinct: The distinct labels.
-        unknown: Those that count as unknown.
-        as_written: Whether they are the text of a file, in which ``1`` stands for a number.
+    With ``as_written``, the labels are the text of a file, in which ``1`` stands for a number.
     """
     hidden, texts = _hidden(distinct, unknown)
-    rows = np.bincount(codes[codes >= 0], minlength=len(distinct))
-    counted = {_as_text(distinct[place]): int(rows[place]) for place in np.flatnonzero(hidden & (rows > 0))}
-    kept = np.flatnonzero(~hidden & (rows > 0))
+    rows, kept = np.bincount(codes[codes >= 0], minlength=len(distinct)), np.flatnonzero(~hidden)
+    is_counted = hidden & ~_among(distinct, [""])
+    counted = {_as_text(distinct[place]): int(rows[place]) for place in np.flatnonzero(is_counted)}
+    _check_classes(distinct, kept)
     values = _typed(distinct[kept])
-    _check_classes(values, kept)
-    values = _from_text(values) if as_written else values
+    if as_written:
+        values = _from_text(values)
     if values.dtype.kind == "f" and ((values == np.round(values)) & (np.abs(values) < 2.0**63)).all():
         values = values.astype(np.int64)
-    if values.dtype.kind == "O" and len({isinstance(label, str) for label in values}) > 1:
+    if values.dtype.kind == "O" and any(isinstance(label, str) for label in values):
         values = values.astype(str)
-    try:
-        found, classes = pd.factorize(values, sort=True)
-    except TypeError:
-        found, classes = pd.factorize(values.astype(str), sort=True)
-    classes = _typed(classes)
+    classes, found = np.unique(values, return_inverse=True)
     labelled = int(rows[kept].sum())
     if classes.dtype.kind in "iuf" and len(classes) > max(MOST_NUMBERS, labelled / ROWS_PER_NUMBER):
         raise InputError(
@@ -237,20 +214,14 @@ def _as_text(label: Any) -> str:
     return f"{label:g}" if isinstance(label, float) else str(label)
 
 
-def _typed(values: Any) -> NDArray[Any]:
-    """Python objects in the type that NumPy finds for them, unless that changes them.
-
-    NumPy makes floats of integers of many digits, and drops NUL characters at the end of a text.
-    """
-    given: NDArray[Any] = np.asarray(values)
-    if given.dtype.kind != "O" or not len(given):
-        return given
-    array = np.array(given.tolist())
-    kinds = {next((kind for kind in (bool, np.bool_, str) if isinstance(value, kind)), float) for value in given}
-    rounded = array.dtype.kind == "f" and all(isinstance(value, int) for value in given)
-    mixed = len(kinds) > 1  # NumPy would make 1 of True, and text of numbers
-    broken = str in kinds and any(_is_broken(value) for value in given)
-    return given if mixed or rounded or broken or array.ndim > 1 else array
+def _typed(values: NDArray[Any]) -> NDArray[Any]:
+    """Python objects in the type that NumPy finds for them, unless it would round integers or make text of numbers."""
+    if values.dtype.kind != "O" or not len(values):
+        return values
+    array = np.array(values.tolist())
+    kinds = {next((kind for kind in (bool, np.bool_, str) if isinstance(value, kind)), float) for value in values}
+    rounded = array.dtype.kind == "f" and all(isinstance(value, int) for value in values)
+    return values if len(kinds) > 1 or rounded else array
 
 
 def _from_text(texts: NDArray[Any]) -> NDArray[Any]:
@@ -262,21 +233,18 @@ def _from_text(texts: NDArray[Any]) -> NDArray[Any]:
     return texts == "True" if len(texts) and set(texts) <= {"True", "False"} else texts
 
 
-def _check_classes(labels: NDArray[Any], which: NDArray[np.int64]) -> None:
-    """Refuse labels that a saved model can't keep; ``which`` are their numbers among the distinct ones."""
-    for number, label in zip(which.tolist(), labels, strict=True):
+def _check_classes(distinct: NDArray[Any], kept: NDArray[np.int64]) -> None:
+    """Refuse labels that a saved model can't keep."""
+    for which in kept.tolist():
+        label, why = distinct[which], ""
         if isinstance(label, np.timedelta64) or not isinstance(label, _USABLE):
-            raise UnusableLabelError(number, f"{label!r}: a class must be a number, a truth value or text; convert it")
+            raise UnusableLabelError(which, f"{label!r}: a class must be a number, a truth value or text; convert it")
         if isinstance(label, float | np.floating) and not np.isfinite(label):
-            why = "a class can't be infinite; leave it empty if the class is unknown"
-            raise UnusableLabelError(number, f"{label}: {why}")
-        if _is_broken(label):
-            raise UnusableLabelError(number, f"{str(label)!r}: a class can't have broken characters; correct the text")
-
-
-def _is_broken(label: Any) -> bool:
-    """Whether a text has NUL characters, which NumPy drops at its end, or half of a surrogate pair."""
-    return isinstance(label, str) and label.encode(errors="ignore").replace(b"\0", b"").decode() != label
+            why = f"{label}: a class can't be infinite; leave it empty if the class is unknown"
+        elif isinstance(label, str) and label.encode(errors="ignore").replace(b"\0", b"").decode() != label:
+            why = f"{label!r}: a class can't have broken characters; correct the text"  # NumPy drops NUL at its end
+        if why:
+            raise UnusableLabelError(which, why)
 
 
 def check_labels(y: Any, num_nodes: int, class_names: Sequence[Any] | None = None) -> tuple[Tensor, list[Any]]:

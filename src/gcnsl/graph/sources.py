@@ -63,8 +63,7 @@ def from_arrays(
     simple, report = simple_undirected(*ends, num_nodes)
     data = Data(x=features, edge_index=torch.from_numpy(simple))
     data.edge_report = report
-    if check_flag("directed", directed) or edge_weight is not None:
-        data.update(arcs_and_weights(*ends, num_nodes, directed=directed, weight=edge_weight))
+    data.update(arcs_and_weights(*ends, num_nodes, directed=check_flag("directed", directed), weight=edge_weight))
     if class_names is not None:
         data.class_names = list(class_names)
     if y is not None:
@@ -122,17 +121,16 @@ def from_networkx(
     """
     number = {node: i for i, node in enumerate(graph)}
     wanted = [features] if isinstance(features, str) else features
-    for node, attributes in graph.nodes.items():
+    attributes = list(graph.nodes.values())
+    for node, own in graph.nodes.items():
         for name in wanted:
-            if name not in attributes:
+            if name not in own:
                 raise InputError(
                     f"node {node!r} has no attribute {name!r}: set it, or give other attributes as features"
                 )
-    attributes = list(graph.nodes.values())
-    rows = [a[features] if isinstance(features, str) else [a[name] for name in wanted] for a in attributes]
-    labels = None
-    if label is not None and any(label in a for a in attributes):
-        labels = np.array([a.get(label) for a in attributes], dtype=object)
+    rows = [own[features] if isinstance(features, str) else [own[name] for name in wanted] for own in attributes]
+    has_labels = any(label in own for own in attributes)
+    labels = np.array([own.get(label) for own in attributes], dtype=object) if has_labels else None
     ends = np.array([(number[u], number[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
     weights = [w for _, _, w in graph.edges(data=weight)] if weight else []
     if any(w is not None for w in weights):
@@ -167,7 +165,10 @@ def check_features(x: Any) -> Tensor:
     """Check features and convert them to float32 (n × d, n at least 1): dense to dense, sparse to torch CSR."""
     if isinstance(x, Tensor) and x.layout != torch.strided:
         x = sparse.to_scipy(x.cpu())
-    values: Any = _canonical(sp.csr_array(x)) if sp.issparse(x) else as_array(x, "x")
+    values: Any = as_array(x, "x") if not sp.issparse(x) else sp.csr_array(x)
+    if sp.issparse(values) and not values.has_canonical_format:
+        values = values.copy()  # the caller's stays as it is
+        values.sum_duplicates()
     if values.dtype.kind not in "biuf":
         raise InputError(f"x has dtype {values.dtype}: features must be numbers; encode or drop the others")
     if len(values.shape) != 2:
@@ -186,14 +187,6 @@ def check_features(x: Any) -> Tensor:
     return sparse.from_scipy(single) if sp.issparse(single) else torch.from_numpy(np.ascontiguousarray(single))
 
 
-def _canonical(matrix: sp.csr_array) -> sp.csr_array:
-    """The matrix with sorted columns in each row and without repeated entries, which are added, as SciPy reads them."""
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()  # the caller's stays as it is
-        matrix.sum_duplicates()
-    return matrix
-
-
 def check_ids(node_ids: Any, num_nodes: int) -> NDArray[Any]:
     """Return the caller's names for the nodes (n): int64 if all are integers that fit, else as text.
 
@@ -205,8 +198,11 @@ def check_ids(node_ids: Any, num_nodes: int) -> NDArray[Any]:
     missing = np.flatnonzero(pd.isna(values))
     if len(missing):
         raise InputError(f"node_ids[{missing[0]}] is missing: give every node an id")
-    ids = _integers(values)
-    if ids is None:
+    kinds = {type(value) for value in values} if values.dtype.kind == "O" else {values.dtype.type}
+    whole, bounds = all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds), np.iinfo(np.int64)
+    if whole and bounds.min <= min(values, default=0) and max(values, default=0) <= bounds.max:
+        ids = values.astype(np.int64)
+    else:
         ids = np.array([_text(value) for value in values])
     index = pd.Index(ids)
     if not index.is_unique:
@@ -218,13 +214,3 @@ def _text(value: Any) -> str:
     """A value as text that can be written to a file; NumPy would drop NUL characters at its end."""
     content = value if isinstance(value, bytes) else str(value).encode(errors="backslashreplace")
     return content.decode(errors="backslashreplace").replace("\0", "\\x00")
-
-
-def _integers(values: NDArray[Any]) -> NDArray[np.int64] | None:
-    """The values as int64, or ``None`` if they are anything but integers of that range."""
-    kinds = {type(value) for value in values} if values.dtype.kind == "O" else {values.dtype.type}
-    if not all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
-        return None
-    low, high = min(values, default=0), max(values, default=0)
-    bounds = np.iinfo(np.int64)
-    return values.astype(np.int64) if bounds.min <= low and high <= bounds.max else None

@@ -23,6 +23,7 @@ from gcnsl.checks import UNLABELLED
 from gcnsl.graph.column_report import ColumnSummary, summarize_columns
 from gcnsl.graph.masks import PARTS, split_count, untrained_classes
 from gcnsl.pictures import check_picture, save_picture, text_style
+from gcnsl.sparse import to_scipy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,7 +175,7 @@ def summarize(data: Data) -> GraphSummary:
         "unlabelled": int((y == UNLABELLED).sum()),
         "counted_unknown": data.get("counted_unknown") or {},
         "degree": {name: float(statistic(degree)) for name, statistic in statistics.items()},
-        "homophily": {name: _or_none(measure(data.edge_index, y)) for name, measure in measures.items()},
+        "homophily": _without_nan({name: measure(data.edge_index, y) for name, measure in measures.items()}),
         "labelled_edges": labelled_edges(data.edge_index, y).shape[1] // 2,
         **_arc_facts(data, y),
         "isolated_nodes": int((degree == 0).sum()),
@@ -200,13 +201,13 @@ def _arc_facts(data: Data, y: Tensor) -> dict[str, Any]:
     return {
         "arcs": arcs.shape[1],
         "reciprocity": (proper - data.edge_report.one_way) / proper if proper else None,
-        "arc_homophily": {name: _or_none(value) for name, value in arc_homophily(arcs, y).items()},
+        "arc_homophily": _without_nan(arc_homophily(arcs, y)),
         "weights": weights,
     }
 
 
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else value
+def _without_nan(shares: dict[str, float]) -> dict[str, float | None]:
+    return {name: None if math.isnan(share) else share for name, share in shares.items()}
 
 
 def neighbour_counts(data: Data) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -216,18 +217,11 @@ def neighbour_counts(data: Data) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _rows(x: Tensor) -> Iterator[bytes]:
-    """Yield each row of features as bytes, which are equal exactly if the rows are; empty for a row of zeros."""
-    if x.layout == torch.sparse_csr:
-        start, columns, values = (part.numpy() for part in (x.crow_indices(), x.col_indices(), x.values()))
-        for low, high in pairwise(start):
-            kept = low + np.flatnonzero(values[low:high])
-            order = kept[np.argsort(columns[kept])]
-            yield columns[order].tobytes() + values[order].tobytes()
-    else:
-        zero = bytes(x.shape[1] * x.element_size())
-        for row in x.numpy() + 0.0:  # turns -0.0 into 0.0, which has other bytes
-            content = row.tobytes()
-            yield content if content != zero else b""
+    """Each row of features as bytes, which are equal exactly if the rows are; none for a row of zeros."""
+    rows = to_scipy(x).copy()
+    rows.eliminate_zeros()
+    for low, high in pairwise(rows.indptr):
+        yield rows.indices[low:high].tobytes() + rows.data[low:high].tobytes()
 
 
 def _twin_groups(data: Data, degree: np.ndarray[Any, Any], y: Tensor) -> Tensor:
@@ -249,9 +243,8 @@ def _leakage(data: Data, twins: Tensor) -> float | None:
     train, test = data.get("train_mask"), data.get("test_mask")
     if train is None or test is None or not test.any():
         return None
-    leaked = 0
-    for trained, tested in zip(train.T, test.T, strict=True):
-        leaked += int(torch.isin(twins[tested], twins[trained & (twins >= 0)]).sum())
+    runs = zip(train.T, test.T, strict=True)
+    leaked = sum(int(torch.isin(twins[tested], twins[trained & (twins >= 0)]).sum()) for trained, tested in runs)
     return leaked / int(test.sum())
 
 

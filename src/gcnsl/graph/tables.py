@@ -6,8 +6,8 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -77,10 +77,10 @@ class Table:
             return self.check_column(name, default)
         return default if default in self.columns else None
 
-    def as_text(self, name: str) -> pa.ChunkedArray:
-        """The values of a column as text."""
+    def as_text(self, name: str) -> pd.Series:
+        """The values of a column as text, with nothing where they are missing."""
         try:
-            return self.columns[name].cast(pa.string())
+            return self.columns[name].cast(pa.string()).to_pandas().fillna("")
         except pa.ArrowException as error:
             raise InputError(f"{self.name}: column {name!r} can't be read as strings ({error})") from error
 
@@ -100,7 +100,7 @@ def read_table(
     text: Sequence[tuple[str, int | None]] = (),
     categories: Sequence[str] = (),
     unnamed: Sequence[str] = (),
-    header: bool | None = None,
+    are_ids: Callable[[Sequence[str]], bool] = lambda cells: False,
 ) -> Table:
     """Read a table from a path (CSV, TSV, Parquet), a pandas DataFrame or a pyarrow Table.
 
@@ -111,28 +111,27 @@ def read_table(
             missing value: the id ``007`` is not the id ``7``, and the id ``NA`` is one. Each is given by its name and,
             in case there is no such column, by its position.
         categories: Further columns that are read as strings.
-        unnamed: The names of the first columns of a text file that has no header.
-        header: Whether a text file has one; ``None`` to find out, if ``unnamed`` columns are allowed for: a first row
-            of numbers is data.
+        unnamed: The names of the first columns of a text file that has no header, which is one whose first row holds
+            numbers only, or the same in two of these columns, or ids.
+        are_ids: Whether the first cells of such a row are ids.
     """
-    name = argument
     if isinstance(source, pa.Table):
         table = Table(source, argument)
     elif isinstance(source, pd.DataFrame):
         table = Table(_from_pandas(source, argument), argument)
     elif isinstance(source, str | os.PathLike):
-        table = _from_file(Path(source), argument, text=text, categories=categories, unnamed=unnamed, header=header)
-        name = str(source)
+        options: dict[str, Any] = {"text": text, "categories": categories, "unnamed": unnamed, "are_ids": are_ids}
+        table = replace(_from_file(Path(source), argument, **options), name=str(source))
     else:
         raise InputError(f"{argument} is a {type(source).__name__}: give a path, a pandas DataFrame or a pyarrow Table")
     counts = Counter(table.arrow.column_names)
     repeated = next((column for column, count in counts.items() if count > 1), None)
     if repeated is not None:
-        raise InputError(f"{name} has several columns {repeated!r}: rename or remove all but one")
+        raise InputError(f"{table.name} has several columns {repeated!r}: rename or remove all but one")
     arrow = table.arrow.drop_columns([column for column in counts if _ROW_NUMBERS.fullmatch(column)])
     if not arrow.num_columns:
-        raise InputError(f"{name} has no columns: give a header line and data")
-    return Table(arrow, name, table.is_text, table.first_row)
+        raise InputError(f"{table.name} has no columns: give a header line and data")
+    return replace(table, arrow=arrow)
 
 
 def read_head(path: Path, argument: str, *, unnamed: Sequence[str] = ()) -> Table:
@@ -169,7 +168,7 @@ def _from_file(path: Path, argument: str, **options: Any) -> Table:
     kind = _suffix(path)
     try:
         if kind in PARQUET:  # of a local file, a buffer only takes memory
-            return Table(pa.parquet.read_table(path, pre_buffer=False), str(path))
+            return Table(pa.parquet.read_table(path, pre_buffer=False), argument)
         if kind in SEPARATORS:
             return _from_text(path, SEPARATORS[kind], **options)
     except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
@@ -214,11 +213,12 @@ def _from_text(
     text: Sequence[tuple[str, int | None]],
     categories: Sequence[str],
     unnamed: Sequence[str],
-    header: bool | None,
+    are_ids: Callable[[Sequence[str]], bool],
 ) -> Table:
-    names = _first_cells(path, separator)
+    with io.TextIOWrapper(io.BufferedReader(pa.input_stream(path)), encoding="utf-8-sig", newline="") as file:
+        names = next(filter(None, csv.reader(file, delimiter=separator)), [])
     first_row: tuple[str, ...] = ()
-    if header is False or (header is None and unnamed and _is_data(names, len(unnamed))):
+    if unnamed and _is_data(names, unnamed, are_ids):
         first_row = tuple(names)
         names = [*unnamed, *(f"column {k + 1}" for k in range(len(unnamed), len(names)))][: len(names)]
     given = [name for name in names if not _ROW_NUMBERS.fullmatch(name)]
@@ -250,16 +250,13 @@ def _from_text(
     return Table(arrow, str(path), is_text=True, first_row=first_row)
 
 
-def _first_cells(path: Path, separator: str) -> list[str]:
-    """The cells of the first row of a text file that has any."""
-    with io.TextIOWrapper(io.BufferedReader(pa.input_stream(path)), encoding="utf-8-sig", newline="") as file:
-        return next(filter(None, csv.reader(file, delimiter=separator)), [])
-
-
-def _is_data(cells: Sequence[str], unnamed: int) -> bool:
-    """Whether a first row is data and no header: all cells are numbers, or two of the unnamed columns are alike."""
-    first = cells[:unnamed]
-    return bool(cells) and (all(map(is_plain_number, cells)) or len(set(first)) < len(first))
+def _is_data(cells: Sequence[str], unnamed: Sequence[str], are_ids: Callable[[Sequence[str]], bool]) -> bool:
+    """Whether a first row is data and no header."""
+    first = cells[: len(unnamed)]
+    repeats = len(set(first)) < len(first)
+    return bool(cells) and (
+        repeats or all(map(is_plain_number, cells)) or (set(unnamed).isdisjoint(first) and are_ids(first))
+    )
 
 
 def is_plain_number(text: str) -> bool:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gcnsl.cores import threads_for
 from gcnsl.errors import InputError
+from gcnsl.execution import threads_for
 from gcnsl.graph.edges import EDGE_FACTS, edge_parts
 from gcnsl.methods.registry import Method
 from gcnsl.nn.config import Folder, ModelConfig, Precomputed

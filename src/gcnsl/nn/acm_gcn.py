@@ -10,7 +10,7 @@ from gcnsl.errors import InputError
 from gcnsl.nn.config import ACMGCNConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.nn.preprocessing import graph_adjacency, links_to_known
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix
 
 
 class ChannelMixing(nn.Module):
@@ -77,21 +77,21 @@ class ACMGCN(GraphModel):
     def __init__(
         self, in_channels: int, hidden_channels: int, out_channels: int, num_nodes: int, **options: Any
     ) -> None:
-        super().__init__()
-        config = self.config = ACMGCNConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
+        config = self.config
         switches = {"structure": config.structure, "relu_first": config.relu_first}
         self.first = ChannelMixing(in_channels, hidden_channels, num_nodes, **switches)
         self.second = ChannelMixing(hidden_channels, out_channels, num_nodes, **switches)
         self.skip = FeatureLinear(in_channels, hidden_channels) if config.residual else None
 
     @classmethod
-    def inputs(cls, config: ACMGCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X, Â, and A if there is a channel for it, with the weights of the edges if they have some."""
+    def matrices(cls, config: ACMGCNConfig, graph: Data) -> tuple[Matrix, ...]:
+        """Â, and A if there is a channel for it."""
         adjacency = graph_adjacency(graph, self_loops=True, norm="row", direction=config.direction)
         links = [links_to_known(graph, config.direction)] if config.structure else []
-        return fastest_form(graph.x), adjacency, *links
+        return adjacency, *links
 
-    def forward(self, x: Matrix, adjacency: SparseMatrix, links: SparseMatrix | None = None) -> Tensor:
+    def logits(self, x: Matrix, adjacency: SparseMatrix, links: SparseMatrix | None = None) -> Tensor:
         """Logits of every node (n × C)."""
         x = drop_entries(x, self.config.dropout, training=self.training)
         h: Tensor = self.first(x, adjacency, links).relu()

@@ -146,7 +146,6 @@ class DirectedConfig(ModelConfig):
         "undirected",
         "Neighbours to aggregate: all (undirected), those a node points to (out), or those that point to it (in).",
         search=ALL,
-        of_inputs=True,
     )
 
 
@@ -171,8 +170,8 @@ class GCNConfig(ModelConfig, model="gcnsl.nn.gcn:GCN"):
     drop_features: bool = option(True, _DROP_FEATURES, search=ALL)
     residual: bool = option(False, "Whether to add a linear map of its input (V) to each convolution.", search=ALL)
     norm: HiddenNorm = option("none", _HIDDEN_NORM, search=ALL)
-    self_loops: bool = option(True, **_LOOPS, of_inputs=True)
-    adjacency_norm: AdjacencyNorm = option("symmetric", **_NORMALISED, of_inputs=True)
+    self_loops: bool = option(True, **_LOOPS)
+    adjacency_norm: AdjacencyNorm = option("symmetric", **_NORMALISED)
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,7 @@ class MixHopConfig(ModelConfig, model="gcnsl.nn.mixhop:MixHop"):
     dropout: float = option(
         0.9, "Dropout before each layer but the first.", least=0, below=1, search=Steps(0.0, 0.9, 0.1)
     )
-    self_loops: bool = option(True, **_LOOPS, of_inputs=True)
+    self_loops: bool = option(True, **_LOOPS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -218,7 +217,7 @@ class GeomGCNConfig(ModelConfig, model="gcnsl.nn.geom_gcn:GeomGCN"):
     hidden_channels: int = option(16, "Width of the hidden layer for each of the nine divisions (p).", **_WIDTH)
     dropout: float = option(0.5, "Dropout before each layer.", **_DROPOUT)
     embedding: Literal["isomap", "poincare", "struc2vec"] = option(
-        "isomap", "The latent space, as in Geom-GCN-I, Geom-GCN-P or Geom-GCN-S.", search=ALL, of_inputs=True
+        "isomap", "The latent space, as in Geom-GCN-I, Geom-GCN-P or Geom-GCN-S.", search=ALL
     )
     source: Literal["computed", "published"] = option(
         "computed", "Whether neighbourhoods are computed or read from the authors' files.", of_inputs=True

@@ -8,11 +8,11 @@ from torch.nn import functional
 from torch_geometric.data import Data
 from torch_geometric.nn import JumpingKnowledge
 
-from gcnsl.nn.config import DirGCNConfig
+from gcnsl.nn.config import Direction, DirGCNConfig
 from gcnsl.nn.gcn import GraphConvolution
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.preprocessing import graph_adjacency
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix
 
 
 class DirectedConvolution(nn.Module):
@@ -58,26 +58,24 @@ class DirGCN(GraphModel):
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__()
-        config = self.config = DirGCNConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
+        config = self.config
         widths = [in_channels, *[hidden_channels] * config.num_layers]
         self.convs = nn.ModuleList(DirectedConvolution(*pair, config.alpha) for pair in pairwise(widths))
         self.jump = JumpingKnowledge(config.jump)
         self.lin_out = FeatureLinear(hidden_channels * (config.num_layers if config.jump == "cat" else 1), out_channels)
 
     @classmethod
-    def inputs(cls, config: DirGCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X, Â_out and Â_in, with the weights of the arcs if they have some; in an undirected graph both are Â."""
-        outwards = graph_adjacency(graph, self_loops=False, norm="symmetric", direction="out")
-        inwards = graph_adjacency(graph, self_loops=False, norm="symmetric", direction="in")
-        return fastest_form(graph.x), outwards, inwards
+    def matrices(cls, config: DirGCNConfig, graph: Data) -> tuple[Matrix, ...]:
+        """Â_out and Â_in; in an undirected graph both are Â."""
+        directions: tuple[Direction, Direction] = ("out", "in")
+        return tuple(graph_adjacency(graph, self_loops=False, norm="symmetric", direction=each) for each in directions)
 
-    def forward(self, x: Matrix, outwards: SparseMatrix, inwards: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, outwards: SparseMatrix, inwards: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         h, layers = x, []
         for conv in self.convs:
             h = dropout(conv(h, outwards, inwards).relu(), self.config.dropout, training=self.training)
             h = functional.normalize(h, dim=1) if self.config.unit_rows else h
             layers.append(h)
-        logits: Tensor = self.lin_out(self.jump(layers))
-        return logits
+        return self.lin_out(self.jump(layers))

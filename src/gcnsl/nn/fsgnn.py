@@ -11,7 +11,7 @@ from gcnsl.nn.config import FSGNNConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.mixhop import MixHopConvolution
 from gcnsl.nn.preprocessing import graph_adjacency
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix
 
 
 @declared_by(FSGNNConfig)
@@ -33,8 +33,7 @@ class FSGNN(GraphModel):
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__()
-        self.config = FSGNNConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
         hops = self.config.hops
         self.plain = MixHopConvolution(in_channels, hidden_channels, tuple(range(hops + 1)))
         self.looped = MixHopConvolution(in_channels, hidden_channels, tuple(range(1, hops + 1)))
@@ -51,13 +50,10 @@ class FSGNN(GraphModel):
         self.lin_out.reset_parameters()
 
     @classmethod
-    def inputs(cls, config: FSGNNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X, and Â without and with loops, with the weights of the edges if they have some."""
-        plain, looped = (
-            graph_adjacency(graph, self_loops=loops, norm="row-sums", direction=config.direction)
-            for loops in (False, True)
-        )
-        return fastest_form(graph.x), plain, looped
+    def matrices(cls, config: FSGNNConfig, graph: Data) -> tuple[Matrix, ...]:
+        """Â without and with loops."""
+        options: dict[str, Any] = {"norm": "row-sums", "direction": config.direction}
+        return tuple(graph_adjacency(graph, self_loops=loops, **options) for loops in (False, True))
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """The parameters for the optimizer; a has a learning rate and weight decay of its own."""
@@ -65,10 +61,9 @@ class FSGNN(GraphModel):
         own = {"lr": self.config.selection_lr, "weight_decay": self.config.selection_weight_decay}
         return [{"params": others, "weight_decay": weight_decay}, {"params": [self.selection], **own}]
 
-    def forward(self, x: Matrix, plain: SparseMatrix, looped: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, plain: SparseMatrix, looped: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         h = torch.cat([self.plain(x, plain), self.looped(x, looped)], dim=1)
         kinds = functional.normalize(h.view(len(h), -1, self.config.hidden_channels), dim=2)  # n × (2K + 1) × p
         selected = (self.selection.softmax(dim=0)[:, None] * kinds).flatten(1).relu()
-        logits: Tensor = self.lin_out(dropout(selected, self.config.dropout, training=self.training))
-        return logits
+        return self.lin_out(dropout(selected, self.config.dropout, training=self.training))

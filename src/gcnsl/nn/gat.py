@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
-from torch_geometric.nn.inits import glorot, zeros
+from torch_geometric.nn.inits import glorot
 from torch_geometric.utils import add_remaining_self_loops, softmax
 
 from gcnsl.nn.config import GATConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
-from gcnsl.sparse import Matrix, fastest_form
+from gcnsl.sparse import Matrix
 
 SLOPE = 0.2
 """Of the leaky ReLU for negative scores, as in the paper."""
@@ -28,43 +28,38 @@ class GraphAttention(nn.Module):
     generated Python file in the temporary folder for every process.
 
     Shapes:
-        x (n × in_channels), dense or sparse; edge_index (2 × E), loops included
+        x (n × in_channels), dense or sparse; source and target of the edges (E each), loops included
         → n × (heads · out_channels).
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, heads: int, dropout: float) -> None:
         super().__init__()
         self.lin = FeatureLinear(in_channels, heads * out_channels, bias=False)
-        self.attention = AttentionWeights(heads, out_channels)
+        vectors = ((name, torch.empty(1, heads, out_channels)) for name in ("att_src", "att_dst"))  # s and t
+        self.attention = nn.ParameterDict([*vectors, ("bias", torch.empty(heads * out_channels))])
         self.dropout = dropout
-
-    def forward(self, x: Matrix, edge_index: Tensor) -> Tensor:
-        """The heads side by side."""
-        source, target = edge_index
-        weights = self.attention
-        h: Tensor = self.lin(x).unflatten(1, weights.att_src.shape[1:])  # n × heads × out_channels
-        of_source, of_target = (h * weights.att_src).sum(dim=-1), (h * weights.att_dst).sum(dim=-1)
-        scores = functional.leaky_relu(of_source[source] + of_target[target], SLOPE)
-        shares = functional.dropout(softmax(scores, target, num_nodes=len(h)), self.dropout, self.training)
-        attended = torch.zeros_like(h).index_add(0, target, shares.unsqueeze(-1) * h[source])
-        return attended.flatten(1) + weights.bias
-
-
-class AttentionWeights(nn.Module):
-    """The vectors s and t of each head (1 × heads × channels) and the bias b (heads · channels)."""
-
-    def __init__(self, heads: int, channels: int) -> None:
-        super().__init__()
-        self.att_src = nn.Parameter(torch.empty(1, heads, channels))
-        self.att_dst = nn.Parameter(torch.empty(1, heads, channels))
-        self.bias = nn.Parameter(torch.empty(heads * channels))
-        self.reset_parameters()
+        self._draw_attention()
 
     def reset_parameters(self) -> None:
-        """Draw new weights."""
-        glorot(self.att_src)
-        glorot(self.att_dst)
-        zeros(self.bias)
+        """Draw new weights; the bias starts at 0."""
+        self.lin.reset_parameters()
+        self._draw_attention()
+
+    def _draw_attention(self) -> None:
+        glorot(self.attention["att_src"])
+        glorot(self.attention["att_dst"])
+        nn.init.zeros_(self.attention["bias"])
+
+    def forward(self, x: Matrix, source: Tensor, target: Tensor) -> Tensor:
+        """The heads side by side."""
+        to_source, to_target, bias = (self.attention[name] for name in ("att_src", "att_dst", "bias"))
+        h = self.lin(x).view(-1, *to_source.shape[1:])  # n × heads × out_channels
+        of_source, of_target = (h * to_source).sum(dim=-1), (h * to_target).sum(dim=-1)
+        scores = functional.leaky_relu(of_source[source] + of_target[target], SLOPE)
+        shares = functional.dropout(softmax(scores, target, num_nodes=len(h)), self.dropout, self.training)
+        attended: Tensor = torch.zeros_like(h).index_add(0, target, shares.unsqueeze(-1) * h[source])
+        out: Tensor = attended.flatten(1) + bias
+        return out
 
 
 @declared_by(GATConfig)
@@ -78,26 +73,26 @@ class GAT(GraphModel):
     There is an ELU between the layers. The forward pass returns the logits.
 
     Shapes:
-        x (n × d), dense or sparse; edge_index (2 × E), loops included → n × C.
+        x (n × d), dense or sparse; source and target of the edges (E each), loops included → n × C.
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__()
-        config = self.config = GATConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
+        config = self.config
         heads, rate = config.heads, config.dropout
         self.first = GraphAttention(in_channels, hidden_channels, heads=heads, dropout=rate)
         self.second = GraphAttention(heads * hidden_channels, out_channels, heads=1, dropout=rate)
 
     @classmethod
-    def inputs(cls, config: GATConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X, and the edges with a loop at every node."""
-        edges, _ = add_remaining_self_loops(graph.edge_index, num_nodes=graph.num_nodes)
-        return fastest_form(graph.x), edges
+    def matrices(cls, config: GATConfig, graph: Data) -> tuple[Matrix, ...]:
+        """The edges with a loop at every node."""
+        (source, target), _ = add_remaining_self_loops(graph.edge_index, num_nodes=graph.num_nodes)
+        return source, target
 
-    def forward(self, x: Matrix, edge_index: Tensor) -> Tensor:
+    def logits(self, x: Matrix, source: Tensor, target: Tensor) -> Tensor:
         """Logits of every node (n × C)."""
         rate = self.config.dropout
-        h: Tensor = self.first(drop_entries(x, rate, training=self.training), edge_index)
+        h: Tensor = self.first(drop_entries(x, rate, training=self.training), source, target)
         h = dropout(functional.elu(h), rate, training=self.training)
-        logits: Tensor = self.second(h, edge_index)
+        logits: Tensor = self.second(h, source, target)
         return logits

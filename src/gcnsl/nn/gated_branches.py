@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from gcnsl.nn.graph_model import GraphModel, dropout, scale_of_kept
+from gcnsl.nn.graph_model import FeatureLinear, GraphModel, dropout, scale_of_kept
 from gcnsl.reconnection import reconnected_edges
 from gcnsl.sparse import Matrix
 
@@ -21,16 +21,27 @@ class GatedBranches(GraphModel):
     """A model whose last layer is ReLU(w ⊙ H^cb) W, where H^cb are branches (n × p) side by side."""
 
     gate: nn.Parameter
-    lin_out: nn.Linear
+    lin_out: FeatureLinear
+    branch_names: list[str]
+    """The names of the branches of H^cb, in order."""
 
-    @property
-    def branch_names(self) -> list[str]:
-        """The names of the branches of H^cb, in order."""
+    def reset_parameters(self) -> None:
+        """Draw new weights (Glorot's uniform distribution); the gate starts at 1."""
+        super().reset_parameters()
+        nn.init.ones_(self.gate)
+
+    def each_branch(self, *inputs: Any, **options: Any) -> Iterable[Tensor]:
+        """The blocks of H^cb, all of the same shape (n × p), which may be made when they are asked for."""
         raise NotImplementedError
 
     def branches(self, *inputs: Any, **options: Any) -> list[Tensor]:
-        """The blocks of H^cb, all of the same shape (n × p)."""
-        raise NotImplementedError
+        """All blocks of H^cb."""
+        return list(self.each_branch(*inputs, **options))
+
+    def logits(self, *inputs: Any, **options: Any) -> Tensor:
+        """Logits of every node (n × C)."""
+        branches, rate = self.each_branch(*inputs, **options), self.config.dropout
+        return gated_logits(branches, self.gate, self.lin_out.weight, rate=rate, training=self.training)
 
     @torch.no_grad()
     def evidence(self, *inputs: Any, node: int, one: int, other: int) -> dict[str, float]:
@@ -41,7 +52,7 @@ class GatedBranches(GraphModel):
         """
         was_training = self.training
         self.eval()
-        rows = [branch[[node]] for branch in self.branches(*inputs)]
+        rows = [branch[[node]] for branch in self.each_branch(*inputs)]
         self.train(was_training)
         parts = gated(rows, self.gate)[0] * (self.lin_out.weight[one] - self.lin_out.weight[other])
         evidence = dict.fromkeys(self.branch_names, 0.0)
@@ -69,32 +80,16 @@ def gated_logits(branches: Iterable[Tensor], gate: Tensor, weight: Tensor, *, ra
         rate: Rate of dropout.
         training: Whether to drop entries.
     """
-    branches = iter(branches)
+    branches, rate = iter(branches), rate if training else 0.0
     first = next(branches)
     if len(first) <= WHOLE_NODES:
-        dropped = dropout(gated([first, *branches], gate), rate, training=training)
-        return functional.linear(dropped, weight)
+        return functional.linear(dropout(gated([first, *branches], gate), rate, training=True), weight)
     total, begin = first.new_zeros(len(first), len(weight)), 0
     for branch in chain([first], branches):
-        end = begin + branch.shape[1]
-        drawn = _Dropout(rate, seed=int(torch.randint(2**62, ()))) if training else _Dropout(0.0, seed=0)
-        part: Tensor = _GatedProduct.apply(branch, gate[begin:end], weight[:, begin:end], drawn)  # type: ignore[no-untyped-call]
-        total = total + part
-        begin = end
+        part = slice(begin, begin := begin + branch.shape[1])
+        drawn = rate, int(torch.randint(2**62, ())) if training else 0
+        total = total + _GatedProduct.apply(branch, gate[part], weight[:, part], drawn)  # type: ignore[no-untyped-call]
     return total
-
-
-class _Dropout(NamedTuple):
-    """Dropout that can be repeated."""
-
-    rate: float
-    seed: int
-
-    def of(self, values: Tensor) -> Tensor:
-        """Drop some of the values themselves, the same ones at each call."""
-        with torch.random.fork_rng(devices=[values.device] if values.is_cuda else []):
-            torch.manual_seed(self.seed)
-            return dropout(values, self.rate, training=True, in_place=True)
 
 
 class _GatedProduct(torch.autograd.Function):
@@ -105,38 +100,42 @@ class _GatedProduct(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, branch: Tensor, gate: Tensor, weight: Tensor, drawn: _Dropout) -> Tensor:
+    def forward(ctx: Any, branch: Tensor, gate: Tensor, weight: Tensor, drawn: tuple[float, int]) -> Tensor:
         ctx.save_for_backward(branch, gate, weight)
         ctx.drawn = drawn
-        return drawn.of((gate * branch).relu_()) @ weight.T
+        return _gated_and_dropped(branch, gate, *drawn) @ weight.T
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (branch, gate, weight), drawn = ctx.saved_tensors, ctx.drawn
-        values = drawn.of((gate * branch).relu_())
+        values = _gated_and_dropped(branch, gate, *drawn)
         of_weight = grads[0].T @ values
-        of_product = (grads[0] @ weight).mul_(values > 0).mul_(scale_of_kept(values, drawn.rate))  # that of w ⊙ H
+        of_product = (grads[0] @ weight).mul_(values > 0).mul_(scale_of_kept(values, drawn[0]))  # that of w ⊙ H
         of_gate = torch.mul(of_product, branch, out=values).sum(dim=0)
         return of_product.mul_(gate), of_gate, of_weight, None
 
 
-class ComparedRows(NamedTuple):
-    r"""The rows r_i of a matrix R by which nodes are compared, :math:`s_{ij} = \cos(r_i Q, r_j Q)`.
+def _gated_and_dropped(branch: Tensor, gate: Tensor, rate: float, seed: int) -> Tensor:
+    """ReLU(w ⊙ H) of one branch, with dropout of the same entries at each call with the same seed."""
+    values = (gate * branch).relu_()
+    with torch.random.fork_rng(devices=[values.device] if values.is_cuda else []):
+        torch.manual_seed(seed)
+        return dropout(values, rate, training=True, in_place=True)
 
-    Attributes:
-        name: Name of the learned graph.
-        measure: Whether R is A (``"links"``) or X (``"features"``).
-        rows: R (n × r), dense or sparse.
-        weight: Qᵀ (q × r).
-        epsilon: The smallest similarity that joins two nodes.
-    """
+
+class ComparedRows(NamedTuple):
+    r"""The rows r_i of a matrix R by which a learned graph compares nodes, :math:`s_{ij} = \cos(r_i Q, r_j Q)`."""
 
     name: str
     measure: Literal["links", "features"]
+    """Whether R is A or X."""
     rows: Matrix
+    """R (n × r)."""
     weight: Tensor
+    """Qᵀ (q × r)."""
     epsilon: float
+    """The smallest similarity that joins two nodes."""
 
     @torch.no_grad()
     def similarities(self, node: int) -> Tensor:

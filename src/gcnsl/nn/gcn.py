@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from gcnsl.nn.config import GCNConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout, hidden_norm
 from gcnsl.nn.preprocessing import graph_adjacency
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix
 
 
 class GraphConvolution(nn.Module):
@@ -56,20 +56,19 @@ class GCN(GraphModel):
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__()
-        config = self.config = GCNConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
+        config = self.config
         widths = [in_channels, *[hidden_channels] * (config.num_layers - 1), out_channels]
         self.convs = nn.ModuleList(GraphConvolution(*pair) for pair in pairwise(widths))
         self.skips = nn.ModuleList(FeatureLinear(*pair, bias=False) for pair in pairwise(widths) if config.residual)
         self.norms = nn.ModuleList(hidden_norm(config.norm, width) for width in widths[1:-1])
 
     @classmethod
-    def inputs(cls, config: GCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X and Â, with the weights of the edges if they have some."""
-        adjacency = graph_adjacency(graph, self_loops=config.self_loops, norm=config.adjacency_norm)
-        return fastest_form(graph.x), adjacency
+    def matrices(cls, config: GCNConfig, graph: Data) -> tuple[Matrix, ...]:
+        """Â."""
+        return (graph_adjacency(graph, self_loops=config.self_loops, norm=config.adjacency_norm),)
 
-    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         rate = self.config.dropout
         h = self._layer(0, drop_entries(x, rate, training=self.training and self.config.drop_features), adjacency)

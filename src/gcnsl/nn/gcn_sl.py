@@ -13,9 +13,9 @@ from torch_geometric.data import Data
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
 from gcnsl.nn.config import Folder, GCNSLConfig, Precomputed
-from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, edges_of_rows, gated_logits, unit_rows
-from gcnsl.nn.graph_model import declared_by, drop_entries, dropout
-from gcnsl.nn.preprocessing import graph_adjacency, normalized_adjacency, shift_features
+from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, edges_of_rows, unit_rows
+from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries, dropout
+from gcnsl.nn.preprocessing import graph_adjacency, shift_features
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, slice_rows
@@ -66,34 +66,28 @@ class GCNSL(GatedBranches):
         spectral_channels: Number of spectral features per node (c); 0 for none.
 
     Shapes:
-        x (n × d), dense or sparse; adjacency Â (n × n) or edge_index (2 × E); spectral F (n × c) → n × C.
-        With edge_index, every call computes Â; :func:`gcnsl.nn.normalized_adjacency` computes it once.
+        x (n × d), dense or sparse; edge_index (2 × E) or adjacency Â (n × n); spectral F (n × c) → n × C.
     """
 
     def __init__(
-        self, in_channels: int, spectral_channels: int, hidden_channels: int, out_channels: int, **options: Any
+        self, in_channels: int, hidden_channels: int, out_channels: int, spectral_channels: int = 0, **options: Any
     ) -> None:
-        super().__init__()
-        check_whole("spectral_channels", spectral_channels)
-        config = self.config = GCNSLConfig(hidden_channels=hidden_channels, **options)
-        self.in_channels, self.spectral_channels, self.out_channels = in_channels, spectral_channels, out_channels
-        self.lin_x = nn.Linear(in_channels, hidden_channels, bias=False)
-        self.lin_spectral = nn.Linear(spectral_channels, hidden_channels, bias=False) if spectral_channels else None
+        super().__init__(hidden_channels=hidden_channels, **options)
+        config, self.spectral_channels = self.config, check_whole("spectral_channels", spectral_channels)
+        steps = [config.rounds - 1, config.rounds] if config.use_adjacency else []
+        over_a = ["own features" if k == 0 else f"A ({k} step{'s' if k > 1 else ''})" for k in steps]
+        self.branch_names = ["own features", *over_a, *(["A*"] if config.use_reconnected else [])]
+        self.learns_graph = config.use_reconnected
+        self.lin_x = FeatureLinear(in_channels, hidden_channels, bias=False)
+        self.lin_spectral = FeatureLinear(spectral_channels, hidden_channels, bias=False) if spectral_channels else None
         self.similarity = (
-            nn.Linear(in_channels, config.similarity_channels, bias=False) if config.use_reconnected else None
+            FeatureLinear(in_channels, config.similarity_channels, bias=False) if config.use_reconnected else None
         )
         parts = 2 if config.merge == "concat" and spectral_channels else 1
         self.gate = nn.Parameter(torch.ones(len(self.branch_names) * parts * hidden_channels))
-        self.lin_out = nn.Linear(len(self.gate), out_channels, bias=False)
+        self.lin_out = FeatureLinear(len(self.gate), out_channels, bias=False)
         self._memory = PairMemory()
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw new weights (Glorot's uniform distribution); the gate starts at 1."""
-        for layer in (self.lin_x, self.lin_spectral, self.similarity, self.lin_out):
-            if layer is not None:
-                nn.init.xavier_uniform_(layer.weight)
-        nn.init.ones_(self.gate)
 
     @classmethod
     def precompute(cls, config: GCNSLConfig, graph: Data, *, seed: int, root: Folder = None) -> SpectralColumns | None:
@@ -119,90 +113,64 @@ class GCNSL(GatedBranches):
         return SpectralColumns(tensors["values"], SpectralFeatures.from_state(plain, tensors, graph.x))
 
     @classmethod
+    def matrices(cls, config: GCNSLConfig, graph: Data) -> tuple[Matrix, ...]:
+        """Â."""
+        return (graph_adjacency(graph, self_loops=config.self_loops, norm=config.adjacency_norm),)
+
+    @classmethod
     def inputs(
         cls, config: GCNSLConfig, graph: Data, *, precomputed: Precomputed | None, seed: int
     ) -> tuple[Matrix, ...]:
-        """The shifted X, Â (with the weights of the edges if they have some) and F."""
-        adjacency = graph_adjacency(graph, self_loops=config.self_loops, norm=config.adjacency_norm)
+        """The shifted X, Â and F."""
         nothing = torch.empty(graph.num_nodes, 0, dtype=graph.x.dtype)
         spectral = precomputed.values if isinstance(precomputed, SpectralColumns) else nothing
-        return fastest_form(shift_features(graph.x, config.feature_shift, seed=seed)), adjacency, spectral
+        x = fastest_form(shift_features(graph.x, config.feature_shift, seed=seed))
+        return x, *cls.matrices(config, graph), spectral
 
     @classmethod
     def empty_row(cls, config: GCNSLConfig, in_channels: int, *, seed: int) -> Tensor:
         """The shifted row of a node without features."""
         return shift_features(torch.zeros(1, in_channels), config.feature_shift, seed=seed)[0]
 
-    def forward(
+    def each_branch(
         self,
         x: Matrix,
-        adjacency: SparseMatrix | Tensor | None = None,
-        spectral: Tensor | None = None,
-        *,
-        known: int | None = None,
-        directions: Tensor | None = None,
-    ) -> Tensor:
-        """Logits of every node (n × C).
-
-        Args:
-            x: X (n × d).
-            adjacency: Â (n × n) or edge_index (2 × E); not needed without the branches over Â.
-            spectral: F (n × c); not needed without spectral features.
-            known: Number of known nodes; the nodes after them are new. A* joins a new node to known nodes and to
-                itself, but not to other new nodes, which thus influence its prediction only through the given graph.
-            directions: Learn A* from these unit rows (n × q) instead of from X.
-        """
-        branches = self.branches(x, adjacency, spectral, known=known, directions=directions)
-        return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.config.dropout, training=self.training)
-
-    @property
-    def branch_names(self) -> list[str]:
-        """The names of the branches of H^cb, in order."""
-        steps = [self.config.rounds - 1, self.config.rounds] if self.config.use_adjacency else []
-        over_a = ["own features" if k == 0 else f"A ({k} step{'s' if k > 1 else ''})" for k in steps]
-        return ["own features", *over_a, *(["A*"] if self.config.use_reconnected else [])]
-
-    def branches(
-        self,
-        x: Matrix,
-        adjacency: SparseMatrix | Tensor | None = None,
+        adjacency: SparseMatrix | None = None,
         spectral: Tensor | None = None,
         *,
         known: int | None = None,
         directions: Tensor | None = None,
     ) -> list[Tensor]:
-        """The blocks of H^cb that are in use: H, H_A^(K-1), H_A^(K) and H_A*, all of the same shape."""
-        self._check_columns(x)
+        """The blocks of H^cb that are in use: H, H_A^(K-1), H_A^(K) and H_A*, all of the same shape.
+
+        Args:
+            x: X (n × d).
+            adjacency: Â (n × n); not needed without the branches over Â.
+            spectral: F (n × c); not needed without spectral features.
+            known: Number of known nodes; the nodes after them are new. A* joins a new node to known nodes and to
+                itself, but not to other new nodes, which thus influence its prediction only through the given graph.
+            directions: Learn A* from these unit rows (n × q) instead of from X.
+        """
         from_x, to_directions = self._first_products(x)
         h = self._merged(from_x, spectral)
         branches = [h]
         if self.config.use_adjacency:
-            branches += self._aggregate(h, self._adjacency(adjacency, h))
-        if self.config.use_reconnected:
-            z = unit_rows(to_directions) if directions is None else directions
-            branches.append(self._reconnect(z, h, known))
+            if adjacency is None:
+                raise InputError("edge_index is None: give the edges, or build the model with use_adjacency=False")
+            before, after = h, adjacency @ h
+            for _ in range(self.config.rounds - 1):
+                before, after = after, adjacency @ after
+            branches += [before, after]
+        if self.learns_graph:
+            branches.append(self._reconnect(unit_rows(to_directions) if directions is None else directions, h, known))
         return branches
 
-    @property
-    def learns_graph(self) -> bool:
-        """Whether the model has a learned graph A*."""
-        return self.similarity is not None
-
     @torch.no_grad()
-    def learned_graph(
-        self,
-        x: Matrix,
-        adjacency: SparseMatrix | Tensor | None = None,
-        spectral: Tensor | None = None,
-        *,
-        rows: slice | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def learned_graph(self, x: Matrix, *_: Any, rows: slice | None = None) -> tuple[Tensor, Tensor]:
         """The learned graph A*, or some rows of it: edge_index (2 × E) and similarities (E)."""
         return edges_of_rows(self.directions(x), self.config.epsilon, rows)
 
-    def comparisons(
-        self, x: Matrix, adjacency: SparseMatrix | Tensor | None = None, spectral: Tensor | None = None
-    ) -> list[ComparedRows]:
+    def comparisons(self, x: Matrix, *_: Any) -> list[ComparedRows]:
         """What the learned graph compares."""
         if self.similarity is None:
             return []
@@ -212,7 +180,6 @@ class GCNSL(GatedBranches):
         """Unit rows x_i Q / ‖x_i Q‖ (n × q), whose inner products are the similarities."""
         if self.similarity is None:
             raise InputError("the model has no learned graph: build it with use_reconnected=True")
-        self._check_columns(x)
         return unit_rows(x @ self.similarity.weight.T)
 
     def _first_products(self, x: Matrix) -> tuple[Tensor, Tensor]:
@@ -237,37 +204,6 @@ class GCNSL(GatedBranches):
             torch.cat([from_x, from_spectral], dim=1) if self.config.merge == "concat" else (from_x + from_spectral) / 2
         )
         return functional.relu(merged)
-
-    def _check_columns(self, x: Matrix) -> None:
-        if x.shape[1] != self.in_channels:
-            raise InputError(f"x has {x.shape[1]} columns, but the model was built for in_channels={self.in_channels}")
-
-    def _adjacency(self, given: SparseMatrix | Tensor | None, h: Tensor) -> SparseMatrix:
-        """Â, given or computed from edge_index."""
-        n = len(h)
-        if given is None:
-            raise InputError("adjacency is None: give Â or edge_index, or build the model with use_adjacency=False")
-        if isinstance(given, SparseMatrix):
-            if given.shape != (n, n):
-                raise InputError(f"adjacency has shape {given.shape}: x has {n} rows, so give Â ({n} × {n})")
-            return given
-        if given.dim() != 2 or given.shape[0] != 2 or given.dtype not in (torch.int64, torch.int32):
-            raise InputError(
-                f"edge_index has shape {tuple(given.shape)} and dtype {given.dtype}: give node numbers (2 × E)"
-            )
-        if given.numel() and not 0 <= int(given.min()) <= int(given.max()) < n:
-            raise InputError(
-                f"edge_index holds node numbers from {int(given.min())} to {int(given.max())}, but x has {n} rows"
-            )
-        made = normalized_adjacency(given, n, self_loops=self.config.self_loops, norm=self.config.adjacency_norm)
-        return made.with_values(made.values.to(h.dtype))
-
-    def _aggregate(self, h: Tensor, adjacency: SparseMatrix) -> list[Tensor]:
-        """H_A^(K-1) and H_A^(K)."""
-        before, after = h, adjacency @ h
-        for _ in range(self.config.rounds - 1):
-            before, after = after, adjacency @ after
-        return [before, after]
 
     def _reconnect(self, z: Tensor, h: Tensor, known: int | None) -> Tensor:
         """Â* H. In the row of a new node i, A* has s_ij for known nodes j, and s_ii = 1."""

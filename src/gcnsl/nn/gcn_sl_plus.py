@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
-from torch_geometric.utils import to_undirected
 
 from gcnsl.errors import InputError
 from gcnsl.nn.config import Direction, Directions, GCNSLPlusConfig
-from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, edges_of_rows, gated_logits, unit_rows
+from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, edges_of_rows, unit_rows
 from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries
 from gcnsl.nn.preprocessing import graph_adjacency, known_nodes, links_to_known
 from gcnsl.reconnection import PairMemory, reconnect
@@ -63,7 +62,7 @@ class SimilarityHead(nn.Module):
     def __init__(self, in_channels: int, channels: int, *, mean_degree: float | None, epsilon: float) -> None:
         super().__init__()
         self.mean_degree = mean_degree
-        self.similarity = nn.Linear(in_channels, channels, bias=False)
+        self.similarity = FeatureLinear(in_channels, channels, bias=False)
         self._initial_epsilon = epsilon
         self.register_buffer("epsilon", torch.tensor(epsilon))
         self._memory = PairMemory()
@@ -71,7 +70,7 @@ class SimilarityHead(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw new weights (Glorot's uniform distribution)."""
-        nn.init.xavier_uniform_(self.similarity.weight)
+        self.similarity.reset_parameters()
         self.epsilon.fill_(self._initial_epsilon)
 
     def forward(self, described: Matrix, h: Tensor, *, known: int | None = None) -> Tensor:
@@ -143,16 +142,6 @@ def _leave_itself_out(exponents: Tensor, anchors: Tensor, others: Tensor, n: int
     exponents.scatter_add_(1, column.clamp(min=0), added)
 
 
-def matrices_of(config: GCNSLPlusConfig, graph: Data) -> tuple[Matrix, ...]:
-    """A, the links to known nodes, and Â for every direction along which a node sees others."""
-    sides = SIDES[config.direction]
-    known = known_nodes(graph) if known_nodes(graph) < graph.num_nodes else None
-    options: dict[str, Any] = {"self_loops": config.self_loops, "norm": config.adjacency_norm, "known": known}
-    links = fastest_form(links_to_known(graph, *sides))
-    adjacencies = (graph_adjacency(graph, direction=side, **options) for side in sides)
-    return links, *(matrix.sharing_places(links) for matrix in adjacencies)
-
-
 @declared_by(GCNSLPlusConfig)
 class GCNSLPlus(GatedBranches):
     r"""Graph convolution on a given graph and on learned ones, each of which joins nodes that are alike in some way.
@@ -176,31 +165,35 @@ class GCNSLPlus(GatedBranches):
 
     Shapes:
         x (n × d), links A (n × n, or n × 2n for both directions), each dense or sparse; one Â (n × n) per direction
-        → n × C. An edge_index (2 × E, from source to target) may take the place of A and Â, which are then made from it
-        at every call; ``GCNSLPlusConfig.inputs`` makes them once.
+        → n × C.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, num_nodes: int, **options: Any) -> None:
-        super().__init__()
-        config = self.config = GCNSLPlusConfig(**options)
-        self.sides = len(SIDES[config.direction])
-        self.columns, width = self.sides * num_nodes, config.hidden_channels
-        self.lin_x = FeatureLinear(in_channels, width, bias=False)
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, num_nodes: int, **options: Any
+    ) -> None:
+        super().__init__(hidden_channels=hidden_channels, **options)
+        config, sides = self.config, SIDES[self.config.direction]
+        self.columns = len(sides) * num_nodes
+        self.lin_x = FeatureLinear(in_channels, hidden_channels, bias=False)
         self.neighbours_heads = _heads(config.neighbours_heads, self.columns, config)
         self.features_heads = _heads(config.features_heads, in_channels, config)
-        self.lin_links = FeatureLinear(self.columns, width, bias=False) if config.structure_branch else None
-        self.gate = nn.Parameter(torch.ones(len(self.branch_names) * width))
+        self.lin_links = FeatureLinear(self.columns, hidden_channels, bias=False) if config.structure_branch else None
+        ways = [""] if len(sides) == 1 else [" out", " in"]
+        steps = [f"A{way} ({k} step{'s' if k > 1 else ''})" for way in ways for k in range(1, config.rounds + 1)]
+        heads = [name for name, _, _ in self._heads()]
+        self.branch_names = ["own features", *steps, *heads, *(["links"] if config.structure_branch else [])]
+        self.learns_graph = len(heads) > 0
+        self.gate = nn.Parameter(torch.ones(len(self.branch_names) * hidden_channels))
         self.lin_out = FeatureLinear(len(self.gate), out_channels, bias=False)
 
-    def reset_parameters(self) -> None:
-        """Draw new weights (Glorot's uniform distribution); the gate starts at 1."""
-        super().reset_parameters()
-        nn.init.ones_(self.gate)
-
     @classmethod
-    def inputs(cls, config: GCNSLPlusConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X, A (the links to known nodes) and Â, with the weights of the edges; with both directions two Â."""
-        return fastest_form(graph.x), *matrices_of(config, graph)
+    def matrices(cls, config: GCNSLPlusConfig, graph: Data) -> tuple[Matrix, ...]:
+        """A, the links to known nodes, and Â for every direction along which a node sees others."""
+        sides, known = SIDES[config.direction], known_nodes(graph)
+        options: dict[str, Any] = {"self_loops": config.self_loops, "norm": config.adjacency_norm}
+        options["known"] = known if known < graph.num_nodes else None
+        links = fastest_form(links_to_known(graph, *sides))
+        return links, *(graph_adjacency(graph, direction=side, **options).sharing_places(links) for side in sides)
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """The parameters for the optimizer: the Q and W_A have a weight decay and a learning rate of their own."""
@@ -213,41 +206,18 @@ class GCNSLPlus(GatedBranches):
             groups.append({"params": of_links, "weight_decay": self.config.link_decay, **lr})
         return groups
 
-    def forward(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> Tensor:
-        """Logits of every node (n × C); of more than ``known`` nodes, the others are new."""
-        branches = self._each_branch(x, links, *adjacencies, known=known)
-        return gated_logits(branches, self.gate, self.lin_out.weight, rate=self.config.dropout, training=self.training)
-
-    @property
-    def branch_names(self) -> list[str]:
-        """The names of the branches of H^cb, in order."""
-        ways = [""] if self.sides == 1 else [" out", " in"]
-        steps = [f"A{way} ({k} step{'s' if k > 1 else ''})" for way in ways for k in range(1, self.config.rounds + 1)]
-        heads = [name for name, _, _ in self._heads()]
-        return ["own features", *steps, *heads, *(["links"] if self.lin_links is not None else [])]
-
-    def branches(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> list[Tensor]:
-        """The blocks of H^cb, all of the same shape (n × p)."""
-        return list(self._each_branch(x, links, *adjacencies, known=known))
-
-    def _each_branch(
-        self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None
-    ) -> Iterator[Tensor]:
-        """The same, each made when it is asked for, so that a large graph needs less memory."""
+    def each_branch(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> Iterator[Tensor]:
+        """The blocks of H^cb, all of the same shape (n × p); of more than ``known`` nodes, the others are new."""
         made = self._unscaled_branches(x, links, *adjacencies, known=known)
         if not self.config.normalize_branches:
             return made
         # What rounding leaves of a row of zeros must not become a row of length 1.
         return (functional.normalize(branch, dim=1, eps=SHORTEST) for branch in made)
 
-    def _unscaled_branches(
-        self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None
-    ) -> Iterator[Tensor]:
-        links, *given = self._matrices(x, links, adjacencies)
-        self._check(x, links, given)
+    def _unscaled_branches(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None) -> Iterator[Tensor]:
         h = self.lin_x(drop_entries(x, self.config.input_dropout, training=self.training)).relu()
         yield h
-        for a_hat in given:
+        for a_hat in adjacencies:
             step = h
             for _ in range(self.config.rounds):
                 step = a_hat @ step
@@ -257,40 +227,31 @@ class GCNSLPlus(GatedBranches):
         if self.lin_links is not None:
             yield self.lin_links(drop_entries(links, self.config.link_dropout, training=self.training)).relu()
 
-    def extra_loss(self, x: Matrix, links: Matrix, *adjacencies: Matrix, y: Tensor, nodes: Tensor) -> Tensor:
+    def extra_loss(self, x: Matrix, links: Matrix, *_: Any, y: Tensor, nodes: Tensor) -> Tensor:
         """The contrastive term of all heads on the training nodes (m, with classes y (n)), times its weight."""
         if self.config.contrast == 0:
             return self.gate.new_zeros(())
-        links, *_ = self._matrices(x, links, adjacencies)
         options: dict[str, Any] = {"classes": self.lin_out.out_features, "temperature": self.config.temperature}
         terms = (
             contrastive_loss(head.directions(rows)[nodes], y[nodes], **options)
             for _, head, rows in self._heads(x, links)
         )
-        return self.config.contrast * sum(terms, self.gate.new_zeros(()))
-
-    @property
-    def learns_graph(self) -> bool:
-        """Whether the model has a learned graph A*."""
-        return len(self.neighbours_heads) + len(self.features_heads) > 0
+        total: Tensor = self.config.contrast * sum(terms, self.gate.new_zeros(()))
+        return total
 
     @torch.no_grad()
-    def learned_graph(
-        self, x: Matrix, links: Matrix, *adjacencies: Matrix, rows: slice | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def learned_graph(self, x: Matrix, links: Matrix, *_: Any, rows: slice | None = None) -> tuple[Tensor, Tensor]:
         """The edges of all heads that begin in some rows: edge_index (2 × E) and similarities (E).
 
         A pair that several heads join is there several times.
         """
-        links, *_ = self._matrices(x, links, adjacencies)
         found = [head.edges(described, rows) for _, head, described in self._heads(x, links)]
         if not found:
             raise InputError("the model has no learned graph: build it with neighbours_heads or features_heads")
         return torch.cat([edges for edges, _ in found], dim=1), torch.cat([similarity for _, similarity in found])
 
-    def comparisons(self, x: Matrix, links: Matrix, *adjacencies: Matrix) -> list[ComparedRows]:
+    def comparisons(self, x: Matrix, links: Matrix, *_: Any) -> list[ComparedRows]:
         """What each head of the learned graph compares."""
-        links, *_ = self._matrices(x, links, adjacencies)
         return [
             ComparedRows(
                 name, "links" if rows is links else "features", rows, head.similarity.weight, float(head.epsilon)
@@ -304,20 +265,3 @@ class GCNSLPlus(GatedBranches):
         for kind, heads, rows in kinds:
             for number, head in enumerate(heads, start=1):
                 yield f"A* by {kind}" + (f" {number}" if len(heads) > 1 else ""), head, rows
-
-    def _matrices(self, x: Matrix, links: Matrix, adjacencies: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
-        """A and every Â, given or made from edge_index."""
-        if not isinstance(links, Tensor) or links.is_floating_point():
-            return links, *adjacencies
-        arcs = links.cpu()
-        graph = Data(edge_index=to_undirected(arcs, num_nodes=len(x)), arc_index=arcs, num_nodes=len(x))
-        return tuple(matrix.to(links.device) for matrix in matrices_of(self.config, graph))
-
-    def _check(self, x: Matrix, links: Matrix, adjacencies: Sequence[Matrix]) -> None:
-        n, wanted = x.shape[0], self.lin_x.in_features
-        if x.shape[1] != wanted:
-            raise InputError(f"x has {x.shape[1]} columns, but the model was built for in_channels={wanted}")
-        if (self.neighbours_heads or self.lin_links is not None) and links.shape != (n, self.columns):
-            raise InputError(f"links has shape {tuple(links.shape)}: give A ({n} × {self.columns})")
-        if len(adjacencies) != self.sides:
-            raise InputError(f"there are {len(adjacencies)} matrices Â: give one for each direction ({self.sides})")

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gcnsl.errors import InputError
 from gcnsl.nn.config import Folder, GeomGCNConfig, Precomputed
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
@@ -69,8 +68,7 @@ class GeomGCN(GraphModel):
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__()
-        self.config = GeomGCNConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
         self.first = GeomConvolution(in_channels, hidden_channels)
         self.second = GeomConvolution(DIVISIONS * hidden_channels, out_channels)
 
@@ -96,20 +94,21 @@ class GeomGCN(GraphModel):
         return StructuralNeighbourhood.from_state(plain, tensors)
 
     @classmethod
+    def matrices(cls, config: GeomGCNConfig, graph: Data) -> tuple[Matrix, ...]:
+        """The Â of all divisions."""
+        return (divided_adjacency(cls.precompute(config, graph, seed=0), graph.num_nodes),)
+
+    @classmethod
     def inputs(
         cls, config: GeomGCNConfig, graph: Data, *, precomputed: Precomputed | None, seed: int
     ) -> tuple[Matrix, ...]:
         """X, and the Â of all divisions."""
-        if not isinstance(precomputed, StructuralNeighbourhood):
-            raise InputError(
-                "Geom-GCN needs neighbourhoods: compute them with gcnsl.structure.structural_neighbourhood"
-            )
+        assert isinstance(precomputed, StructuralNeighbourhood)
         return fastest_form(graph.x), divided_adjacency(precomputed, graph.num_nodes)
 
-    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
-        h: Tensor = (
-            self.first(drop_entries(x, self.config.dropout, training=self.training), adjacency).flatten(1).relu()
-        )
-        by_division: Tensor = self.second(dropout(h, self.config.dropout, training=self.training), adjacency)
+        rate = self.config.dropout
+        h = self.first(drop_entries(x, rate, training=self.training), adjacency).flatten(1).relu()
+        by_division: Tensor = self.second(dropout(h, rate, training=self.training), adjacency)
         return by_division.mean(dim=1)

@@ -10,7 +10,7 @@ from gcnsl.nn.config import GPRGNNConfig
 from gcnsl.nn.graph_model import GraphModel, declared_by, dropout
 from gcnsl.nn.mlp import MLP
 from gcnsl.nn.preprocessing import graph_adjacency
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix
 
 
 @declared_by(GPRGNNConfig)
@@ -29,8 +29,8 @@ class GPRGNN(GraphModel):
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__()
-        config = self.config = GPRGNNConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
+        config = self.config
         self.mlp = MLP(in_channels, hidden_channels, out_channels, dropout=config.dropout)
         self.gamma = nn.Parameter(torch.empty(config.hops + 1))
         self._start_as_pagerank()
@@ -41,9 +41,9 @@ class GPRGNN(GraphModel):
         self._start_as_pagerank()
 
     @classmethod
-    def inputs(cls, config: GPRGNNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X and Â with loops, and with the weights of the edges if they have some."""
-        return fastest_form(graph.x), graph_adjacency(graph, self_loops=True, norm="symmetric")
+    def matrices(cls, config: GPRGNNConfig, graph: Data) -> tuple[Matrix, ...]:
+        """Â with loops."""
+        return (graph_adjacency(graph, self_loops=True, norm="symmetric"),)
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """The parameters for the optimizer; γ has no weight decay."""
@@ -52,7 +52,7 @@ class GPRGNN(GraphModel):
             {"params": [self.gamma], "weight_decay": 0.0},
         ]
 
-    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         h = dropout(self.mlp(x), self.config.propagation_dropout, training=self.training)
         logits = self.gamma[0] * h

@@ -1,4 +1,4 @@
-"""What all models share: how they are declared, layers that take dense and sparse features, and fast dropout."""
+"""What all models share: how they are declared and called, layers for dense and sparse features, and fast dropout."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import fields
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -17,8 +18,10 @@ from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
 
 from gcnsl.checks import check_whole
+from gcnsl.errors import InputError
+from gcnsl.graph.edges import arcs_and_weights, check_edges, simple_undirected
 from gcnsl.nn.config import Folder, HiddenNorm, ModelConfig, Precomputed
-from gcnsl.sparse import Matrix, SparseMatrix
+from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
 Model = TypeVar("Model", bound=type[nn.Module])
 CHANNELS = {
@@ -27,36 +30,98 @@ CHANNELS = {
     "num_nodes": "Number of nodes of the training graph; new nodes are seen through their links to these.",
 }
 """What a constructor takes besides hyper-parameters, all of them whole numbers >= 1."""
+_KEPT: WeakKeyDictionary[nn.Module, Any] = WeakKeyDictionary()
+"""For each model the edges that it read last, and what it made of them; no part of a copy or a file."""
 _STEPS = 1 << 16
 """The values of the 16 random bits that decide on an entry in dropout."""
 
 
 class GraphModel(nn.Module):
-    """A network, or another model, that can be made from a configuration and a graph.
+    """A model that is :func:`declared_by` a configuration, which calls its class methods and explains them."""
 
-    ``model(*inputs)`` returns the logits of all nodes (n × C).
-    """
+    declared: ClassVar[type[ModelConfig]] = ModelConfig
+    __call__: Callable[..., Tensor]
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.config: Any = self.declared(**options)
+
+    def forward(
+        self,
+        x: Matrix,
+        edge_index: Matrix | None = None,
+        *others: Any,
+        edge_weight: Tensor | None = None,
+        **options: Any,
+    ) -> Tensor:
+        """Logits of every node (n × C).
+
+        Args:
+            x: Features (n × d), dense or sparse.
+            edge_index: Node numbers of the edges (2 × E), where edge_weight may follow. What the model makes of them is
+                kept for the next call. To save time, give what :meth:`prepared` makes of x and of them instead.
+            edge_weight: A positive weight for each edge (E).
+            others, options: Further arguments of :meth:`logits`.
+        """
+        wanted = getattr(self, "in_channels", x.shape[1])
+        if x.shape[1] != wanted:
+            raise InputError(f"x has {x.shape[1]} columns, but the model was built for in_channels={wanted}")
+        if isinstance(edge_index, Tensor) and not _is_prepared(edge_index, len(x)):
+            (edge_weight,) = others or (edge_weight,)
+            x, *matrices = self.prepared(x, edge_index, edge_weight)
+            return self.logits(x, *matrices, **options)
+        given = () if edge_index is None and not others else (edge_index, *others)
+        return self.logits(x, *given, **options)
+
+    def logits(self, *inputs: Any, **options: Any) -> Tensor:
+        """Logits of every node (n × C), from prepared inputs."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it computes logits")
+
+    def prepared(self, x: Matrix, edge_index: Tensor, edge_weight: Tensor | None = None) -> tuple[Matrix, ...]:
+        """What ``model(*inputs)`` reads of a graph: x, sparse in the form with fast products, and what edges tell.
+
+        As for :func:`gcnsl.from_arrays`, an edge leads from its first node to its second one.
+        """
+        n, wanted = len(x), getattr(self, "num_nodes", len(x))
+        if n != wanted:
+            raise InputError(f"x has {n} rows, but the model was built for num_nodes={wanted}")
+        if isinstance(x, Tensor) and x.layout != torch.strided:
+            x = fastest_form(x.to_sparse_csr())
+        given = edge_index.cpu(), torch.empty(0) if edge_weight is None else edge_weight.detach().cpu()
+        kept = _KEPT.get(self)
+        if kept is None or n != kept[0] or not all(map(_same, given, kept[1])):
+            ends = check_edges(edge_index, n)
+            graph = Data(edge_index=torch.from_numpy(simple_undirected(*ends, n)[0]), num_nodes=n)
+            graph.update(arcs_and_weights(*ends, n, directed=True, weight=edge_weight))
+            kept = n, tuple(part.clone() for part in given), self.matrices(self.config, graph)
+        _KEPT[self] = *kept[:2], tuple(_like(x, matrix) for matrix in kept[2])
+        return x, *_KEPT[self][2]
+
+    @classmethod
+    def matrices(cls, config: Any, graph: Data) -> tuple[Matrix, ...]:
+        """What the model reads of a graph besides the features, on the CPU."""
+        raise NotImplementedError(f"{cls.__name__} does not say what it reads of a graph")
 
     @classmethod
     def inputs(cls, config: Any, graph: Data, *, precomputed: Precomputed | None, seed: int) -> tuple[Matrix, ...]:
-        """What the model reads of a graph whose features are already normalised, on the CPU."""
-        raise NotImplementedError(f"{cls.__name__} does not say how its inputs are made")
+        """X and the matrices."""
+        return fastest_form(graph.x), *cls.matrices(config, graph)
 
     @classmethod
     def precompute(cls, config: Any, graph: Data, *, seed: int, root: Folder = None) -> Precomputed | None:
-        """What has to be computed from the training graph once and kept; ``None`` for most models."""
+        """Nothing."""
         return None
 
     @classmethod
     def from_state(
         cls, config: Any, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
     ) -> Precomputed | None:
-        """The inverse of :meth:`Precomputed.state`, for the graph that it was computed from."""
+        """Nothing."""
         return None
 
     @classmethod
     def empty_row(cls, config: Any, in_channels: int, *, seed: int) -> Tensor:
-        """The row of X that the model reads for a node without features (in_channels)."""
+        """Zeros (in_channels)."""
         return torch.zeros(in_channels)
 
     def reset_parameters(self) -> None:
@@ -66,7 +131,7 @@ class GraphModel(nn.Module):
 
 
 def declared_by(config: type[ModelConfig]) -> Callable[[Model], Model]:
-    """Give a model's constructor the signature, the checks and the documentation that a configuration declares.
+    """Give a model's constructor the signature and the documentation that a configuration declares.
 
     ``**options`` stands for the hyper-parameters of the model that the constructor does not name itself.
     """
@@ -74,18 +139,21 @@ def declared_by(config: type[ModelConfig]) -> Callable[[Model], Model]:
     def declare(model: Model) -> Model:
         plain_init, own = model.__init__, inspect.signature(model.__init__, eval_str=True)
         signature = own.replace(parameters=[*_expanded(own, config)])
-        names = [name for name in own.parameters if name in config.names()]
+        names = own.parameters.keys() & config.names()
 
         @functools.wraps(plain_init)
         def checked_init(self: nn.Module, *values: Any, **named: Any) -> None:
             given = signature.bind(self, *values, **named).arguments
-            for name in (name for name in CHANNELS if name in given):
+            for name in CHANNELS.keys() & given.keys():
                 check_whole(name, given[name], least=1)
-            config.check(**{name: given[name] for name in names if name in given})
+            config.check(**{name: given[name] for name in names & given.keys()})
             plain_init(self, *values, **named)
+            for name in CHANNELS.keys() & given.keys():
+                setattr(self, name, given[name])
 
         checked_init.__signature__ = signature  # type: ignore[attr-defined]
         model.__init__ = checked_init  # type: ignore[method-assign]
+        model.declared = config  # type: ignore[attr-defined]
         meanings = CHANNELS | {option.name: option.meaning for option in config.described()}
         known = [name for name in signature.parameters if name in meanings]
         model.__doc__ = _with_arguments(model.__doc__ or "", {name: meanings[name] for name in known})
@@ -117,12 +185,33 @@ def _with_arguments(docstring: str, meanings: dict[str, str]) -> str:
     return f"{text.rstrip()}\n\nArgs:\n{chr(10).join(filter(str.strip, lines))}\n{shapes}{rest}"
 
 
+def _is_prepared(matrix: Tensor, n: int) -> bool:
+    """Whether this is a matrix with a row for every node, or the ends of edges that GAT reads, and no edge_index."""
+    return matrix.dim() == 1 or (len(matrix) == n and matrix.is_floating_point())
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype and one.equal(other)
+
+
+def _like(x: Matrix, matrix: Matrix) -> Matrix:
+    """A matrix on the device of x; numbers that are not integers in its precision."""
+    matrix = matrix.to(x.device)
+    values, dtype = (each if isinstance(each, Tensor) else each.values for each in (matrix, x))
+    if not values.is_floating_point() or values.dtype == dtype.dtype:
+        return matrix
+    values = values.to(dtype.dtype)
+    return values if isinstance(matrix, Tensor) else matrix.with_values(values)
+
+
 class FeatureLinear(nn.Linear):
     """X·W + b for a dense or sparse X (n × in_channels) → n × out_channels.
 
     Weights are drawn from Glorot's uniform distribution; the bias starts at 0. If W consists of several ``maps`` side
     by side, the weights of each are drawn separately.
     """
+
+    __call__: Callable[..., Tensor]
 
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, maps: int = 1) -> None:
         self.maps = maps

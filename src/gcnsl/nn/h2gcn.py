@@ -101,25 +101,23 @@ class H2GCN(GraphModel):
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__()
-        self.config = H2GCNConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
         self.lin_embed = FeatureLinear(in_channels, hidden_channels, bias=False)
         self.lin_out = FeatureLinear((2 ** (self.config.rounds + 1) - 1) * hidden_channels, out_channels, bias=False)
 
     @classmethod
-    def inputs(cls, config: H2GCNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X, Â₁ and Â₂."""
+    def matrices(cls, config: H2GCNConfig, graph: Data) -> tuple[Matrix, ...]:
+        """Â₁ and Â₂."""
         n = graph.num_nodes
         two_hop = two_hop_adjacency(graph.edge_index, n)
         one_hop = normalized_adjacency(graph.edge_index, n, self_loops=False)
-        return fastest_form(graph.x), fastest_form(one_hop), two_hop
+        return fastest_form(one_hop), two_hop
 
-    def forward(self, x: Matrix, one_hop: Matrix, two_hop: Matrix) -> Tensor:
+    def logits(self, x: Matrix, one_hop: Matrix, two_hop: Matrix) -> Tensor:
         """Logits of every node (n × C)."""
         r: Tensor = self.lin_embed(x)
         rounds = [r.relu() if self.config.relu else r]
         for _ in range(self.config.rounds):
             rounds.append(torch.cat([one_hop @ rounds[-1], two_hop @ rounds[-1]], dim=1))
         final = dropout(torch.cat(rounds, dim=1), self.config.dropout, training=self.training)
-        logits: Tensor = self.lin_out(final)
-        return logits
+        return self.lin_out(final)

@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from gcnsl.nn.config import LINKXConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.preprocessing import links_to_known
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix
 
 
 class NormalizedMLP(nn.Module):
@@ -54,8 +54,8 @@ class LINKX(GraphModel):
     def __init__(
         self, in_channels: int, hidden_channels: int, out_channels: int, num_nodes: int, **options: Any
     ) -> None:
-        super().__init__()
-        config = self.config = LINKXConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
+        config = self.config
         self.mlp_links = NormalizedMLP([num_nodes, *[hidden_channels] * config.link_layers])
         self.mlp_x = NormalizedMLP([in_channels, *[hidden_channels] * config.feature_layers])
         self.mix_links = FeatureLinear(hidden_channels, hidden_channels, bias=False)
@@ -63,11 +63,11 @@ class LINKX(GraphModel):
         self.mlp_final = NormalizedMLP([*[hidden_channels] * config.num_layers, out_channels], dropout=config.dropout)
 
     @classmethod
-    def inputs(cls, config: LINKXConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X, and the links of each node to the nodes of the training graph, with their weights if they have some."""
-        return fastest_form(graph.x), links_to_known(graph, config.direction)
+    def matrices(cls, config: LINKXConfig, graph: Data) -> tuple[Matrix, ...]:
+        """The links of each node to the nodes of the training graph."""
+        return (links_to_known(graph, config.direction),)
 
-    def forward(self, x: Matrix, links: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, links: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         from_links, from_x = self.mlp_links(links), self.mlp_x(x)
         mixed = self.mix_links(from_links) + self.mix_x(from_x)  # (H_A ‖ H_X) W + b

@@ -10,7 +10,7 @@ from torch_geometric.nn.inits import reset
 from gcnsl.nn.config import MixHopConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.nn.preprocessing import graph_adjacency
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix
 
 
 class MixHopConvolution(nn.Module):
@@ -64,8 +64,8 @@ class MixHop(GraphModel):
     """
 
     def __init__(self, in_channels: int, power_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__()
-        config = self.config = MixHopConfig(power_channels=power_channels, **options)
+        super().__init__(power_channels=power_channels, **options)
+        config = self.config
         self.out_channels, powers, num_layers = out_channels, config.powers, config.num_layers
         hidden = len(powers) * power_channels
         inputs = [in_channels, *[hidden] * (num_layers - 1)]
@@ -82,11 +82,11 @@ class MixHop(GraphModel):
         nn.init.zeros_(self.power_scores)
 
     @classmethod
-    def inputs(cls, config: MixHopConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X and Â, with the weights of the edges if they have some."""
-        return fastest_form(graph.x), graph_adjacency(graph, self_loops=config.self_loops, norm="symmetric")
+    def matrices(cls, config: MixHopConfig, graph: Data) -> tuple[Matrix, ...]:
+        """Â."""
+        return (graph_adjacency(graph, self_loops=config.self_loops, norm="symmetric"),)
 
-    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         h: Tensor = self.convs[0](drop_entries(x, self.config.input_dropout, training=self.training), adjacency)
         for norm, conv in zip(self.norms, self.convs[1:], strict=True):

@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 from gcnsl.nn.config import MLPConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
-from gcnsl.sparse import Matrix, fastest_form
+from gcnsl.sparse import Matrix
 
 
 @declared_by(MLPConfig)
@@ -26,17 +26,17 @@ class MLP(GraphModel):
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__()
-        config = self.config = MLPConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
+        config = self.config
         widths = [in_channels, *[hidden_channels] * (config.num_layers - 1), out_channels]
         self.lins = nn.ModuleList(FeatureLinear(*pair) for pair in pairwise(widths))
 
     @classmethod
-    def inputs(cls, config: MLPConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X; the edges are ignored."""
-        return (fastest_form(graph.x),)
+    def matrices(cls, config: MLPConfig, graph: Data) -> tuple[Matrix, ...]:
+        """Nothing: edges are ignored."""
+        return ()
 
-    def forward(self, x: Matrix) -> Tensor:
+    def logits(self, x: Matrix) -> Tensor:
         """Logits of every node (n × C)."""
         h: Tensor = self.lins[0](drop_entries(x, self.config.dropout, training=self.training))
         for lin in self.lins[1:]:

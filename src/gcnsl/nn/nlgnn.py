@@ -14,7 +14,7 @@ from gcnsl.nn.gcn import GCN
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.mlp import MLP
 from gcnsl.nn.preprocessing import normalized_adjacency
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix
 
 
 @declared_by(NLGNNConfig)
@@ -37,8 +37,8 @@ class NLGNN(GraphModel):
     learns_graph = True
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__()
-        config = self.config = NLGNNConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
+        config = self.config
         size = config.kernel_size
         embed: Callable[..., nn.Module] = MLP if config.embedding == "mlp" else partial(GCN, drop_features=False)
         self.embedding = embed(in_channels, hidden_channels, out_channels, dropout=config.dropout)
@@ -47,20 +47,18 @@ class NLGNN(GraphModel):
         self.lin_out = FeatureLinear(2 * out_channels, out_channels)
 
     @classmethod
-    def inputs(cls, config: NLGNNConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X, and Â if the embedding is a GCN."""
-        x = fastest_form(graph.x)
-        return (x,) if config.embedding == "mlp" else (x, normalized_adjacency(graph.edge_index, graph.num_nodes))
+    def matrices(cls, config: NLGNNConfig, graph: Data) -> tuple[Matrix, ...]:
+        """Â if the embedding is a GCN."""
+        return () if config.embedding == "mlp" else (normalized_adjacency(graph.edge_index, graph.num_nodes),)
 
-    def forward(self, x: Matrix, adjacency: SparseMatrix | None = None) -> Tensor:
+    def logits(self, x: Matrix, adjacency: SparseMatrix | None = None) -> Tensor:
         """Logits of every node (n × C)."""
         embedded, score, order = self._embed(x, adjacency)
         first, second = self.convs
         line = (score * embedded)[order].T.unsqueeze(0)  # n × C → 1 × C × n
         line = dropout(first(line).relu(), self.config.conv_dropout, training=self.training)
         distant = second(line).squeeze(0).T[torch.argsort(order)]
-        logits: Tensor = self.lin_out(torch.cat([embedded, distant], dim=1))
-        return logits
+        return self.lin_out(torch.cat([embedded, distant], dim=1))
 
     @torch.no_grad()
     def learned_graph(

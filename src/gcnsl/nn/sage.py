@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from gcnsl.nn.config import SAGEConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout, hidden_norm
 from gcnsl.nn.preprocessing import graph_adjacency
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix
 
 
 class SAGEConvolution(nn.Module):
@@ -50,19 +50,18 @@ class SAGE(GraphModel):
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__()
-        config = self.config = SAGEConfig(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **options)
+        config = self.config
         widths = [in_channels, *[hidden_channels] * (config.num_layers - 1), out_channels]
         self.convs = nn.ModuleList(SAGEConvolution(*pair) for pair in pairwise(widths))
         self.norms = nn.ModuleList(hidden_norm(config.norm, width) for width in widths[1:-1])
 
     @classmethod
-    def inputs(cls, config: SAGEConfig, graph: Data, **_: Any) -> tuple[Matrix, ...]:
-        """X and D⁻¹A, with the weights of the edges if they have some."""
-        mean = graph_adjacency(graph, self_loops=False, norm="row", direction=config.direction)
-        return fastest_form(graph.x), mean
+    def matrices(cls, config: SAGEConfig, graph: Data) -> tuple[Matrix, ...]:
+        """D⁻¹A."""
+        return (graph_adjacency(graph, self_loops=False, norm="row", direction=config.direction),)
 
-    def forward(self, x: Matrix, mean: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, mean: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         (first, *others), rate = self.convs, self.config.dropout
         h: Tensor = first(drop_entries(x, rate, training=self.training and self.config.drop_features), mean)

@@ -135,7 +135,7 @@ class BoostedTrees(NeighbourColumns):
             self._saved = saved
             yield
 
-    def forward(self, x: Tensor, place: Tensor, *views: SparseMatrix) -> Tensor:
+    def logits(self, x: Tensor, place: Tensor, *views: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         logits = torch.full((len(place), len(self.seen)), ABSENT, device=place.device)
         sums = torch.zeros(len(place), int(self.seen.sum()), device=place.device)

@@ -105,7 +105,7 @@ class LabelPropagation(ClassVotes):
             self.steps += 1
             yield
 
-    def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Log-probabilities of every node (n × C); nodes that are new have no label."""
         known = functional.pad(self.labels, (0, 0, 0, len(adjacency) - len(self.labels)))
         scores = known
@@ -142,7 +142,7 @@ class Twins(ClassVotes):
         self.remember(y, weight)
         yield
 
-    def forward(self, x: Matrix, links: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, links: SparseMatrix) -> Tensor:
         """Log-probabilities of every node (N × C)."""
         votes = nearest_votes(to_scipy(links), self.labels.cpu().numpy())
         return self.log_probabilities(torch.from_numpy(votes).to(self.labels))

@@ -94,7 +94,7 @@ class Logistic(NeighbourColumns):
         self.weight[classes, : found.shape[1] - PLACE_COLUMNS] = found[:, :-PLACE_COLUMNS]
         self.bias[classes] = torch.from_numpy(intercept - coefficients @ table.mean).to(self.bias)
 
-    def forward(self, x: Matrix, place: Tensor, *views: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, place: Tensor, *views: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         blocks, classes = 1 + len(views) * self.hops, len(self.bias)
         weight = self.weight[:, : blocks * self.in_channels].view(classes, blocks, self.in_channels)

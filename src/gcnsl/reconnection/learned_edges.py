@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from gcnsl.checks import check_flag, check_number
-from gcnsl.cores import torch_threads_for
 from gcnsl.errors import ArgumentError
+from gcnsl.execution import torch_threads_for
 from gcnsl.reconnection import problem as arguments
 from gcnsl.reconnection.operator import BACKENDS, choose_backend
 from gcnsl.reconnection.problem import Problem

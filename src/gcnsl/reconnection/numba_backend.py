@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsl.cores import allowed_threads
+from gcnsl.execution import allowed_threads
 from gcnsl.reconnection import numba_kernels, tiled
 from gcnsl.reconnection.numba_kernels import BLOCK, DEPTH, UNLIMITED, WIDTH, Floats, Ints
 from gcnsl.reconnection.problem import Averages, Gradients, Pairs, Problem

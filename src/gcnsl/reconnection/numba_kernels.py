@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import intrinsic
 
-from gcnsl.compiled import compiled
+from gcnsl.execution import compiled
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.integer]

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from gcnsl.checks import check_choice, check_flag
-from gcnsl.cores import torch_threads_for
 from gcnsl.errors import ArgumentError
+from gcnsl.execution import is_recorded, torch_threads_for
 from gcnsl.reconnection import dense, tiled
 from gcnsl.reconnection.problem import (
     UNIT_TOLERANCE,
@@ -30,7 +30,6 @@ from gcnsl.reconnection.problem import (
     computed_in,
     threshold_of,
 )
-from gcnsl.recording import is_recorded
 
 BackendName = Literal["auto", "dense", "tiled", "numba", "triton"]
 HAS_TRITON = find_spec("triton") is not None

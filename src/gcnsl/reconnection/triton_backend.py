@@ -35,10 +35,10 @@ import triton.language as tl
 from torch import Tensor
 from triton import cdiv, next_power_of_2
 
+from gcnsl.execution import is_recorded
 from gcnsl.reconnection import problem as arguments
 from gcnsl.reconnection import tiled
 from gcnsl.reconnection.problem import Averages, Gradients, Pairs, Problem
-from gcnsl.recording import is_recorded
 
 find = tiled.find
 SEARCH_ROWS = 64

@@ -15,8 +15,6 @@ ESC-ANCH   R Rᵀ, R the cosines of all rows to m anchor rows        products wi
 scikit-learn transformer, which also extends F to rows it was not fitted to.
 """
 
-from gcnsl.spectral.esc import esc, esc_anch
-from gcnsl.spectral.gaussian import sc
-from gcnsl.spectral.transformer import SpectralFeatures
+from gcnsl.spectral.transformer import SpectralFeatures, esc, esc_anch, sc
 
 __all__ = ["SpectralFeatures", "esc", "esc_anch", "sc"]

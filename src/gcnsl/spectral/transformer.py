@@ -1,12 +1,15 @@
-"""Spectral features as a scikit-learn transformer."""
+"""Spectral features as a scikit-learn transformer, and as functions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, Literal, get_args
 
 import numpy as np
+import scipy.sparse as sp
+import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
@@ -14,14 +17,33 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 from typing_extensions import Self
 
-from gcnsl.checks import check_choice
-from gcnsl.errors import InputError, InputTypeError
-from gcnsl.spectral.eigen import Scale
-from gcnsl.spectral.esc import LinearMap, choose_anchors, fit_esc
-from gcnsl.spectral.gaussian import GaussianMap, fit_sc
-from gcnsl.spectral.rows import Rows, as_rows
+from gcnsl.checks import check_choice, check_generator, check_number, check_whole
+from gcnsl.execution import threads_for, torch_threads_for
+from gcnsl.errors import ArgumentError, InputError, InputTypeError
+from gcnsl.sparse import SPARSE_SHARE, to_scipy
+from gcnsl.spectral.maps import GaussianMap, Ints, LinearMap, fit_esc, fit_sc, unit_columns
 
 Method = Literal["sc", "esc", "esc-anch"]
+Scale = Literal["unit", "sqrt-n"]
+
+_ORDINARY = 1e-60, 1e60
+"""Products of up to four entries within these bounds neither overflow nor vanish in float64."""
+
+
+def sc(X: Any, n_components: int, *, sigma: float | None = None, scale: Scale = "unit") -> Any:
+    """F (n × c) by spectral clustering with Gaussian similarities: :class:`SpectralFeatures` with ``method="sc"``."""
+    return SpectralFeatures("sc", n_components=n_components, sigma=sigma, scale=scale).fit_transform(X)
+
+
+def esc(X: Any, n_components: int, *, scale: Scale = "unit") -> Any:
+    """F (n × c) by efficient spectral clustering: :class:`SpectralFeatures` with ``method="esc"``."""
+    return SpectralFeatures("esc", n_components=n_components, scale=scale).fit_transform(X)
+
+
+def esc_anch(X: Any, n_components: int, n_anchors: int, *, scale: Scale = "unit", random_state: Any = None) -> Any:
+    """F (n × c) by ESC with anchors: :class:`SpectralFeatures` with ``method="esc-anch"``."""
+    options: dict[str, Any] = {"n_anchors": n_anchors, "scale": scale, "random_state": random_state}
+    return SpectralFeatures("esc-anch", n_components=n_components, **options).fit_transform(X)
 
 
 class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -65,8 +87,8 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     - *Magnitude*: the entry of largest magnitude must be between 1e-60 and 1e60, unless all are zero.
     - *Reproducibility*: the same input and seed give the same bits.
 
-    For a million rows the memory needed besides X, F and a float64 copy of a sparse X is below 1 GB. ``"sc"`` needs
-    all of S, which may have at most 4 GiB (23,170 rows).
+    ESC and ESC-ANCH need memory for X twice in float64 and for at most as much again. ``"sc"`` needs all of S, which
+    may have at most 4 GiB (23,170 rows).
 
     >>> X = [[2, 1], [2, 1], [1, 2], [1, 2]]
     >>> SpectralFeatures("esc", n_components=2).fit_transform(X).round(3)
@@ -95,19 +117,33 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the map from the rows of X."""
-        self._fit(X)
+        self.fit_transform(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn the map from the rows of X and return their features F (n × c)."""
-        rows, features = self._fit(X)
-        return rows.deliver(features)
+        x, kind = self._read(X, reset=True)
+        c, n = check_whole("n_components", self.n_components, least=1), x.shape[0]
+        factor = math.sqrt(n) if check_choice("scale", self.scale, get_args(Scale)) == "sqrt-n" else 1.0
+        extension: LinearMap | GaussianMap
+        anchors = None
+        with threads_for(_work(x, c, self.method, n)):
+            if check_choice("method", self.method, get_args(Method)) == "sc":
+                sigma = None if self.sigma is None else check_number("sigma", self.sigma, above=0)
+                features, extension = fit_sc(x, c, sigma=sigma, factor=factor)
+            else:
+                anchors = self._draw_anchors(n) if self.method == "esc-anch" else None
+                features, extension = fit_esc(x, c, anchors=anchors, factor=factor)
+        self._set_extension(extension, anchors)
+        return _as_kind(features, kind)
 
     def transform(self, X: Any) -> Any:
         """Return the features of any rows; for the training rows, these are the result of ``fit_transform``."""
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
-        return rows.deliver(self.extension_(rows))
+        x, kind = self._read(X, reset=False)
+        weight = self.extension_.weight
+        with threads_for(_work(x, weight.shape[1], self.method, len(weight))):
+            return _as_kind(self.extension_(x), kind)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """The parameters and what was learned, as plain values for JSON and tensors by name.
@@ -116,42 +152,49 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         integer is stored as None.
         """
         check_is_fitted(self)
-        plain, tensors = self.extension_.state()
+        extension, names = self.extension_, getattr(self, "feature_names_in_", None)
         parameters = {name: getattr(self, name) for name in self._get_param_names()}
         if not isinstance(self.random_state, Integral):
             parameters["random_state"] = None
-        plain |= {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
-        names = getattr(self, "feature_names_in_", None)
-        return {**plain, "feature_names_in_": None if names is None else names.tolist()}, tensors
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+        plain["feature_names_in_"] = None if names is None else names.tolist()
+        arrays: dict[str, NDArray[Any]] = {"weight": extension.weight, "eigenvalues": extension.eigenvalues}
+        if isinstance(extension, GaussianMap):
+            plain["relative_sigma_"] = extension.sigma
+        else:
+            plain["signed_"], arrays["total"] = extension.signed, extension.total
+            arrays |= {"anchors": self.anchors_} if hasattr(self, "anchors_") else {}
+        return plain, {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     @classmethod
     def from_state(cls, plain: Mapping[str, Any], tensors: Mapping[str, Tensor], X: Any) -> Self:
         """The transformer with this state, which was fitted to X (n × d); its ``transform`` gives the same bits."""
         transformer = cls(**{name: plain[name] for name in cls._get_param_names()})
-        rows, anchored = as_rows(X), transformer.method == "esc-anch"
+        x, _ = transformer._read(X, reset=True)
+        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+        weight, eigenvalues, anchors = arrays["weight"], arrays["eigenvalues"], None
+        extension: LinearMap | GaussianMap
         if transformer.method == "sc":
-            transformer._set_extension(GaussianMap.from_state(plain, tensors, rows))
+            extension = GaussianMap(weight, eigenvalues, plain["relative_sigma_"], x)
         else:
-            transformer._set_extension(LinearMap.from_state(plain, tensors, rows, anchored=anchored))
-        transformer.n_features_in_ = rows.shape[1]
-        names = plain["feature_names_in_"]
-        if names is not None:
-            transformer.feature_names_in_ = np.array(names, dtype=object)
+            anchors = arrays["anchors"] if transformer.method == "esc-anch" else None
+            basis = None if anchors is None else unit_columns(x[anchors])
+            extension = LinearMap(weight, arrays["total"], eigenvalues, plain["signed_"], basis)
+        transformer._set_extension(extension, anchors)
+        if plain["feature_names_in_"] is not None:
+            transformer.feature_names_in_ = np.array(plain["feature_names_in_"], dtype=object)
         return transformer
 
-    def _fit(self, X: Any) -> tuple[Rows, NDArray[Any]]:
-        rows = self._rows(X, reset=True)
-        extension: LinearMap | GaussianMap
-        if check_choice("method", self.method, get_args(Method)) == "sc":
-            features, extension = fit_sc(rows, self.n_components, sigma=self.sigma, scale=self.scale)
-        else:
-            n, c, m = rows.shape[0], self.n_components, self.n_anchors
-            anchors = choose_anchors(n, c, m, random_state=self.random_state) if self.method == "esc-anch" else None
-            features, extension = fit_esc(rows, c, anchor_numbers=anchors, scale=self.scale)
-        self._set_extension(extension)
-        return rows, features
+    def _draw_anchors(self, n: int) -> Ints:
+        """Draw m of n row numbers without replacement, in ascending order; all of them if m ≥ n."""
+        c, m = self.n_components, check_whole("n_anchors", self.n_anchors, least=1)
+        if c > m:
+            rule = f"must be <= n_anchors({m}), the largest possible rank: use more anchors or fewer components"
+            raise ArgumentError("n_components", c, rule)
+        generator = check_generator(self.random_state)
+        return np.arange(n) if m >= n else np.sort(generator.choice(n, m, replace=False))
 
-    def _set_extension(self, extension: LinearMap | GaussianMap) -> None:
+    def _set_extension(self, extension: LinearMap | GaussianMap, anchors: Ints | None) -> None:
         """Set the map and the attributes that are read from it."""
         self.extension_ = extension
         self.eigenvalues_ = extension.eigenvalues
@@ -161,28 +204,68 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             self.__dict__.pop(name, None)
         if isinstance(extension, GaussianMap):
             self.sigma_ = extension.sigma
-        elif extension.anchor_numbers is not None:
-            self.anchors_ = extension.anchor_numbers
+        elif anchors is not None:
+            self.anchors_ = anchors
 
-    def _rows(self, X: Any, *, reset: bool) -> Rows:
-        """Check X as scikit-learn does or, if it is a tensor, as this package does."""
-        if not isinstance(X, Tensor):
-            try:
-                X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=["float64", "float32"])
-            except (TypeError, ValueError) as error:
-                refusal = InputTypeError if isinstance(error, TypeError) else InputError
-                raise refusal(str(error)) from error
-            return as_rows(X)
-        rows = as_rows(X)
-        if reset:
-            self.n_features_in_ = rows.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
-        elif rows.shape[1] != self.n_features_in_:
-            raise InputError(f"X has {rows.shape[1]} features, but SpectralFeatures expects {self.n_features_in_}")
-        return rows
+    def _read(self, X: Any, *, reset: bool) -> tuple[Any, Any]:
+        """X as a float64 array or CSR matrix, and an empty array or tensor of the kind in which features are returned.
+
+        It is CSR with distinct entries if it is sparse, or if most entries are zero, as in a bag of words.
+        """
+        kind: Any = None
+        if isinstance(X, Tensor):
+            dtype = X.dtype if X.is_floating_point() else torch.get_default_dtype()
+            kind = torch.empty(0, dtype=dtype, device=X.device)
+            with torch_threads_for(X.numel()):
+                X = X.detach().to("cpu", torch.promote_types(X.dtype, torch.float32))
+                X = X.numpy() if X.layout == torch.strided else to_scipy(X)
+        try:
+            X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=["float64", "float32"])
+        except (TypeError, ValueError) as error:
+            refusal = InputTypeError if isinstance(error, TypeError) else InputError
+            raise refusal(str(error)) from error
+        x = _csr_if_sparse(X).astype(np.float64, copy=False)
+        _check_magnitude(x.data if sp.issparse(x) else x)
+        return x, np.empty(0, X.dtype) if kind is None else kind
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _work(x: Any, count: int, method: str, rows: int) -> int:
+    """The multiply-adds that ``count`` components take, roughly; SC compares each row with so many others."""
+    entries = int(x.nnz if sp.issparse(x) else x.size)
+    return x.shape[0] * rows * (x.shape[1] + 4 * count + 64) if method == "sc" else 2 * entries * (4 * count + 64)
+
+
+def _as_kind(features: NDArray[np.float64], kind: Any) -> Any:
+    """Features as an array or a tensor with the dtype and on the device of another one."""
+    return torch.from_numpy(features).to(kind) if isinstance(kind, Tensor) else features.astype(kind.dtype, copy=False)
+
+
+def _csr_if_sparse(x: Any) -> Any:
+    """A CSR matrix with distinct entries if few entries are not zero, else the array."""
+    if sp.issparse(x):
+        x = sp.csr_array(x)
+        if not x.has_canonical_format:  # the caller's matrix is not changed
+            x = x.copy()
+            x.sum_duplicates()
+        return x
+    if np.count_nonzero(x) > SPARSE_SHARE * x.size:
+        return x
+    place, (n, d) = np.flatnonzero(x != 0), x.shape  # SciPy takes four times as long
+    start, value = np.searchsorted(place, np.arange(0, n * d + 1, d)), np.ascontiguousarray(x).reshape(-1)[place]
+    return sp.csr_array((value, place % d, start), shape=x.shape)
+
+
+def _check_magnitude(values: NDArray[np.float64]) -> None:
+    """Check that the squares of entries neither overflow nor vanish."""
+    largest = float(max(values.max(), -values.min())) if values.size else 0.0
+    if largest and not _ORDINARY[0] <= largest <= _ORDINARY[1]:
+        raise InputError(
+            f"X has entries up to {largest:.1e}, which must be between 1e-60 and 1e60, since they are squared: "
+            f"divide X by {largest:.1e}"
+        )

@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnsl.compiled import compiled
 from gcnsl.errors import InputError
+from gcnsl.execution import compiled
 from gcnsl.structure.embeddings import Positions
 
 Floats = NDArray[np.float64]

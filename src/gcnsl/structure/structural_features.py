@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 import torch
+from scipy.sparse.linalg import LinearOperator
 from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 from typing_extensions import Self
 
-from gcnsl.spectral.eigen import Floats, column_signs, inverse, inverse_sqrt, leading_eigenpairs, operator
+from gcnsl.spectral.eigen import Floats, column_signs, inverse, inverse_sqrt, leading_eigenpairs
 
 COMPONENTS = 32
 """Number of eigenvectors (c)."""
@@ -78,7 +79,7 @@ def _leading(matrix: sp.csr_array) -> tuple[Floats, Floats]:
     """The largest eigenvalues of the square of a symmetric matrix, and their eigenvectors."""
     n = matrix.shape[0]
     if n <= EXACT_NODES:
-        return leading_eigenpairs(operator(n, lambda columns: matrix @ (matrix @ columns)), COMPONENTS)
+        return leading_eigenpairs(LinearOperator((n, n), lambda v: matrix @ (matrix @ v), dtype=np.float64), COMPONENTS)
     vectors, values, _ = randomized_svd(matrix, COMPONENTS, n_iter=POWERS, random_state=0)
     return values**2, vectors
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from gcnsl.lazy import lazy
 
 if TYPE_CHECKING:
-    from gcnsl.training.environment import choose_device, seeded
+    from gcnsl.execution import choose_device, seeded
     from gcnsl.training.epoch import predict_logits
     from gcnsl.training.history import Epoch, History
     from gcnsl.training.loop import train

@@ -1,7 +1,11 @@
 """What an epoch computes: a training step, an evaluation, and losses and accuracies on the nodes of masks."""
 
+from __future__ import annotations
+
 import gc
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Protocol
 
 import torch
@@ -9,11 +13,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gcnsl.checks import UNLABELLED
-from gcnsl.errors import InputError
+from gcnsl.execution import recorded
 from gcnsl.sparse import Matrix
 from gcnsl.training.metrics import METRICS
-from gcnsl.training.settings import LARGE_GRAPH, StageSettings, class_weights
+from gcnsl.training.settings import LARGE_GRAPH, StageSettings, TrainingSettings, class_weights
 from gcnsl.training.state import RunState
+
+MOST_NODES = 20_000
+"""In larger graphs the GPU works longer on an epoch than the host needs to start its operations. There it also pays
+that the host looks at the number of similar pairs, and lists them if they are few."""
+REHEARSALS = 2
+"""The number of epochs before a capture: libraries load their kernels when these are first called."""
+_one_at_a_time = threading.Lock()
+"""torch can capture only one sequence of operations at a time. Other threads must not use the GPU meanwhile."""
 
 
 class Objective:
@@ -24,9 +36,8 @@ class Objective:
 
     Args:
         y: Class numbers (n), -1 if unknown.
-        train_mask: The nodes to learn from, boolean (n), all labelled.
-        val_mask: The nodes that decide which epoch is best, likewise.
-        watch: Further masks by name.
+        masks: Masks (n) by name, whose nodes are labelled: ``train`` are those to learn from, ``val`` those that decide
+            which epoch is best, and others are watched.
         settings: They name the weights of the classes, and what chooses the best epoch.
         class_names: The names of the classes; ``None`` if they are called by their numbers.
         device: The device of the logits.
@@ -35,40 +46,26 @@ class Objective:
     def __init__(
         self,
         y: Tensor,
+        masks: Mapping[str, Tensor],
         *,
-        train_mask: Tensor,
-        val_mask: Tensor,
-        watch: Mapping[str, Tensor],
         settings: StageSettings,
         class_names: Sequence[Any] | None,
         device: torch.device,
     ) -> None:
         self.y = y.to(device)
-        self.masks = {"train": train_mask.to(device), "val": val_mask.to(device)}
-        for name, mask in watch.items():
-            if name in self.masks:
-                raise InputError(f"watch has a mask named {name!r}, which is the name of another mask: rename it")
-            self.masks[name] = mask.to(device)
-        for name, mask in self.masks.items():
-            _check_mask(f"{name}_mask", mask, self.y)
-        self._num_classes = int(y.max()) + 1
+        self.masks = {name: mask.to(device) for name, mask in masks.items()}
         self._sizes = [int(mask.sum()) for mask in self.masks.values()]
         self.nodes = {name: self.masks[name].nonzero().flatten() for name in ("train", "val")}
         self._labels = {name: self.y[nodes] for name, nodes in self.nodes.items()}
         self._val_labels = self._labels["val"].cpu().numpy()
         self._members = torch.stack(list(self.masks.values())).to(torch.get_default_dtype())
-        names = [str(c) for c in range(self._num_classes)] if class_names is None else class_names
+        names = range(int(y.max()) + 1) if class_names is None else class_names
         weights = class_weights(settings.class_weight, self._labels["train"], names)
         self.weights = None if weights is None else weights.to(device)
         self._metric = settings.monitor if settings.monitor not in ("loss", "accuracy") else None
 
     def loss(self, logits: Tensor, mask: str) -> Tensor:
         """Mean cross entropy, weighted by class, on the nodes of the mask ``"train"`` or ``"val"``."""
-        if logits.shape[0] != len(self.y) or logits.shape[1] < self._num_classes:
-            raise InputError(
-                f"the model returns logits of shape {tuple(logits.shape)}, but y has {len(self.y)} nodes and labels "
-                f"up to {self._num_classes - 1}: build the model for this graph"
-            )
         weights = self.weights
         if weights is not None:  # a model may know of classes that no node here has
             weights = functional.pad(weights, (0, logits.shape[1] - len(weights)), value=1.0)
@@ -94,6 +91,17 @@ class Objective:
             probabilities = logits[self.nodes["val"]].softmax(dim=1).cpu().numpy()
             named[f"val_{self._metric}"] = METRICS[self._metric](probabilities, self._val_labels)
         return named
+
+
+def passes_of(
+    state: RunState, inputs: Sequence[Matrix], objective: Objective, settings: StageSettings, *, record: bool
+) -> Passes:
+    """The passes of a run; replayed where that pays, if ``record`` says that the model allows it."""
+    if not isinstance(settings, TrainingSettings):
+        return StagePasses(state, inputs, objective)
+    is_small = state.device.type == "cuda" and len(objective.y) <= MOST_NODES
+    kind = RecordedPasses if record and is_small and settings.evaluate_every == 1 else Passes
+    return kind(state, inputs, objective)
 
 
 class Passes:
@@ -147,6 +155,69 @@ class Passes:
         return loss.detach()
 
 
+class RecordedPasses(Passes):
+    """Both passes as a CUDA graph, which is captured once and started by a single call.
+
+    The first epochs are rehearsals, in which the same operations are started one by one. Random numbers are those that
+    the operations would draw one by one, too. If the learning rate changes, which is a part of the graph, the epoch is
+    captured again. The model must never look at a value on the device (:func:`gcnsl.execution.is_recorded`).
+    """
+
+    def __init__(self, state: RunState, inputs: Sequence[Matrix], objective: Objective) -> None:
+        super().__init__(state, inputs, objective)
+        self._stream = _stream(state.device)
+        self._rehearsals = REHEARSALS
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._rates: list[float] = []
+
+    def begin(self) -> bool:
+        """Do nothing, because the graph has both passes: :meth:`finish` starts it."""
+        return True
+
+    def finish(self, *, evaluate: bool = True) -> dict[str, float]:
+        """Make a training step and an evaluation pass; return the values of the epoch by name."""
+        outside = torch.cuda.current_stream(self.state.device)
+        self._stream.wait_stream(outside)
+        with recorded(), torch.cuda.stream(self._stream):
+            if self._rehearsals > 0:
+                self._rehearsals -= 1
+                results = self._work()
+            else:
+                graph, results = self._captured()
+                graph.replay()
+            values = self.objective.named(*results)
+        outside.wait_stream(self._stream)
+        return values
+
+    def _work(self) -> tuple[Tensor, Tensor]:
+        """One epoch; returns the values to be read, and the logits of the evaluation pass."""
+        loss = self._differentiate()
+        self.state.optimizer.step()
+        logits = predict_logits(self.state.model, self.inputs)
+        return self.objective.on_device(loss, logits), logits
+
+    def _captured(self) -> tuple[torch.cuda.CUDAGraph, tuple[Tensor, Tensor]]:
+        """The graph and where it leaves its results."""
+        groups = self.state.optimizer.param_groups
+        rates = [group["lr"] for group in groups]
+        if self._graph is None or rates != self._rates:
+            for group in groups:
+                if "capturable" in group:
+                    group["capturable"] = True
+            self.state.optimizer.zero_grad()  # so that the graph has gradients of its own
+            graph = torch.cuda.CUDAGraph()
+            with _one_at_a_time, torch.cuda.graph(graph, stream=self._stream):
+                self._results = self._work()
+            self._graph, self._rates = graph, rates
+        return self._graph, self._results
+
+
+@cache
+def _stream(device: torch.device) -> Any:
+    """The stream on which epochs are captured and replayed: each stream would keep some memory of its own."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
 class StagedModel(Protocol):
     """A ``torch.nn.Module`` that is fitted in one or more stages, and can predict after each of them.
 
@@ -178,9 +249,7 @@ class StagePasses(Passes):
 
     def begin(self) -> bool:
         """Fit the next stage; return whether there is one."""
-        for _ in self._stages:
-            return True
-        return False
+        return next(self._stages, False) is None
 
     def finish(self, *, evaluate: bool = True) -> dict[str, float]:
         """Evaluate the stage; return the values of the epoch."""
@@ -196,16 +265,3 @@ def predict_logits(model: nn.Module, inputs: Sequence[Matrix], **options: Any) -
     logits: Tensor = model(*inputs, **options)
     model.train(was_training)
     return logits
-
-
-def _check_mask(name: str, mask: Tensor, y: Tensor) -> None:
-    if mask.shape != y.shape or mask.dtype != torch.bool:
-        raise InputError(
-            f"{name} has shape {tuple(mask.shape)} and dtype {mask.dtype}: give one boolean per node ({len(y)}); if it "
-            "has one column per run, give a single column, mask[:, run]"
-        )
-    if not mask.any():
-        raise InputError(f"{name} selects no node: select at least one labelled node")
-    unlabelled = (mask & (y == UNLABELLED)).nonzero()
-    if len(unlabelled):
-        raise InputError(f"{name}[{int(unlabelled[0])}] selects a node without a label (y is -1): unset it")

@@ -11,12 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gcnsl.checks import check_choice, check_number, check_whole
+from gcnsl.checks import check_number, check_whole
 from gcnsl.training.metrics import METRICS
 from gcnsl.training.settings import SETTLED_EPOCHS, Monitor, StageSettings, TrainingSettings
-
-STOPPED = ("patience", "epochs", "minutes", "interrupted", "complete", "")
-"""Why a run has ended."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +118,6 @@ class History:
         values = enumerate(self.values[name], start=1)
         return next(number for number, value in values if _monitored({name: value}, monitor) <= enough)
 
-    def why_ended(self, settings: StageSettings) -> str:
-        """Why a run has ended that was neither interrupted nor complete."""
-        if self.remaining(settings) > 0:
-            return "minutes"
-        return "epochs" if len(self) >= settings.epochs else "patience"
-
     def last_epoch(self, masks: Iterable[str], settings: StageSettings, seconds_left: float) -> Epoch:
         """The last epoch, with the accuracy on the nodes of these masks, for ``on_epoch``."""
         values = self.last
@@ -156,8 +147,6 @@ class History:
         if any(column.shape != (len(history),) for column in columns):
             raise ValueError("history has values that are not one number for each epoch")
         check_whole("best_epoch", history.best_epoch, most=len(history))
-        check_number("seconds", history.seconds, least=0)
-        check_choice("stopped", history.stopped, STOPPED)
         return history
 
 
@@ -182,29 +171,21 @@ class TimeBudget:
     """
 
     def __init__(self, minutes: float | None = None) -> None:
-        if minutes is not None:
-            check_number("minutes", minutes, least=0)
-        self._began, self._epochs = time.perf_counter(), 0
-        self._seconds = math.inf if minutes is None else 60 * minutes
-
-    def count_epoch(self) -> None:
-        """To be called after each epoch."""
-        self._epochs += 1
+        self._seconds = math.inf if minutes is None else 60 * check_number("minutes", minutes, least=0)
+        self._began, self.epochs = time.perf_counter(), 0
 
     def allows(self, epochs: int) -> bool:
         """Whether so many more epochs would end in time, if each takes as long as those so far."""
-        is_first = self._epochs + epochs == 1
-        return is_first or self.elapsed + epochs * self._per_epoch <= self._seconds
+        return self.epochs + epochs == 1 or self._elapsed + epochs * self._per_epoch <= self._seconds
 
     def seconds_left(self, epochs: int) -> float:
         """An estimate for so many more epochs."""
-        return max(0.0, min(epochs * self._per_epoch, self._seconds - self.elapsed))
+        return max(0.0, min(epochs * self._per_epoch, self._seconds - self._elapsed))
 
     @property
-    def elapsed(self) -> float:
-        """Seconds since the start."""
+    def _elapsed(self) -> float:
         return time.perf_counter() - self._began
 
     @property
     def _per_epoch(self) -> float:
-        return self.elapsed / max(1, self._epochs)
+        return self._elapsed / max(1, self.epochs)

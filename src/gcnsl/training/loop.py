@@ -8,11 +8,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from gcnsl.errors import Interrupted
+from gcnsl.execution import Interruption, seeded
 from gcnsl.files import digest
 from gcnsl.sparse import Matrix
-from gcnsl.training.cuda_graph import passes_of
-from gcnsl.training.environment import Interruption, seeded
-from gcnsl.training.epoch import Objective
+from gcnsl.training.epoch import Objective, passes_of
 from gcnsl.training.history import Epoch, History, TimeBudget
 from gcnsl.training.settings import StageSettings
 from gcnsl.training.state import Checkpoint, RunState
@@ -73,43 +72,39 @@ def train(
     """
     settings = settings.for_nodes(len(y))
     budget, state = TimeBudget(minutes), RunState(model, settings)
-    objective = Objective(
-        y,
-        train_mask=train_mask,
-        val_mask=val_mask,
-        watch=watch or {},
-        settings=settings,
-        class_names=class_names,
-        device=state.device,
-    )
+    masks = {"train": train_mask, "val": val_mask, **(watch or {})}
+    objective = Objective(y, masks, settings=settings, class_names=class_names, device=state.device)
     passes = passes_of(state, inputs, objective, settings, record=record)
     run = {} if checkpoint is None else _fingerprint(state, inputs, objective, settings, seed)
     with seeded(seed, state.device), Interruption() as interruption:
         if checkpoint is not None:
             checkpoint.restore(state, run)
+        history = state.history
         try:
-            while state.history.remaining(settings) > 0 and budget.allows(1):
+            while history.remaining(settings) > 0 and budget.allows(1):
                 began, is_last = time.perf_counter(), not budget.allows(2)
                 if not passes.begin():
                     return state.finish("complete")
                 with interruption.whole():
-                    values = passes.finish(evaluate=is_last or settings.evaluates(len(state.history) + 1))
+                    values = passes.finish(evaluate=is_last or settings.evaluates(len(history) + 1))
                     state.end_epoch(values, began)
-                budget.count_epoch()
-                if checkpoint is not None and len(state.history) % checkpoint.every == 0:
+                budget.epochs += 1
+                if checkpoint is not None and len(history) % checkpoint.every == 0:
                     checkpoint.save(state, run)
                 if on_epoch is not None:
-                    left = budget.seconds_left(state.history.remaining(settings))
-                    on_epoch(state.history.last_epoch(objective.masks, settings, left))
+                    left = budget.seconds_left(history.remaining(settings))
+                    on_epoch(history.last_epoch(masks, settings, left))
             if checkpoint is not None:
                 checkpoint.save(state, run)
         except KeyboardInterrupt:
             interruption.ignore_further()
             state.undo_step()
             saved = checkpoint if checkpoint is not None and checkpoint.save(state, run) else None
-            so_far = state.finish("interrupted") if len(state.history) else None
-            raise Interrupted(_how_to_continue(len(state.history), saved), so_far) from None
-    return state.finish(state.history.why_ended(settings))
+            so_far = state.finish("interrupted") if len(history) else None
+            raise Interrupted(_how_to_continue(len(history), saved), so_far) from None
+    if history.remaining(settings) > 0:
+        return state.finish("minutes")
+    return state.finish("epochs" if len(history) >= settings.epochs else "patience")
 
 
 def _fingerprint(

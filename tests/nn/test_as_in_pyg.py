@@ -1,0 +1,177 @@
+"""Every model is called as those of PyTorch Geometric are, on the Data that these are called on."""
+
+import copy
+import pickle
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from torch_geometric.data import Data
+from torch_geometric.explain import Explainer, GNNExplainer
+from torch_geometric.nn import GCNConv, summary
+from torch_geometric.transforms import Compose, NormalizeFeatures, RandomNodeSplit, ToUndirected
+
+from gcnsl import InputError, from_arrays, nn
+from gcnsl.methods import METHODS
+
+from .cases import drawn
+
+N, D, CLASSES = 40, 12, 3
+NAMES = [
+    "MLP",
+    "GCN",
+    "SAGE",
+    "GAT",
+    "MixHop",
+    "H2GCN",
+    "GeomGCN",
+    "NLGNN",
+    "GPRGNN",
+    "FSGNN",
+    "ACMGCN",
+    "DirGCN",
+    "LINKX",
+    "GCNSL",
+    "GCNSLPlus",
+]
+EXTRA = {"LINKX": (N,), "ACMGCN": (N,), "GCNSLPlus": (N,)}
+every_model = pytest.mark.parametrize("name", NAMES)
+
+
+def plain_data(seed: int = 0) -> Data:
+    """What a user of PyTorch Geometric has."""
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.arange(N) % CLASSES
+    x = torch.rand(N, D, generator=generator) + torch.eye(D)[y]
+    edge_index = torch.randint(N - 1, (2, 90), generator=generator)  # the last node is isolated
+    data = Data(x=x, edge_index=edge_index, y=y, edge_weight=torch.rand(90, generator=generator) + 0.1)
+    return Compose([ToUndirected(reduce="max"), NormalizeFeatures(), RandomNodeSplit(num_val=5, num_test=5)])(data)
+
+
+def model(name: str) -> torch.nn.Module:
+    torch.manual_seed(0)
+    return getattr(nn, name)(D, 8, CLASSES, *EXTRA.get(name, ()))
+
+
+@every_model
+def test_it_learns_in_a_loop_of_ones_own(name) -> None:
+    data, net = plain_data(), model(name)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    losses = []
+    for _ in range(10):
+        optimizer.zero_grad()
+        out = net(data.x, data.edge_index, data.edge_weight)
+        loss = cross_entropy(out[data.train_mask], data.y[data.train_mask])
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert out.shape == (N, CLASSES)
+    assert min(losses[5:]) < losses[0]
+
+
+@every_model
+def test_edges_and_prepared_inputs_give_the_same(name) -> None:
+    data, net = plain_data(), drawn(model(name))
+    out = net(data.x, data.edge_index)
+    assert net(x=data.x, edge_index=data.edge_index).equal(out)
+    assert net(*net.prepared(data.x, data.edge_index)).equal(out)
+    for sparse in (data.x.to_sparse_csr(), data.x.to_sparse()):
+        torch.testing.assert_close(net(sparse, data.edge_index), out, rtol=1e-4, atol=1e-4)
+    double = net.double()(data.x.double(), data.edge_index, edge_weight=None)
+    torch.testing.assert_close(double.float(), out, rtol=1e-3, atol=1e-3)
+
+
+@every_model
+def test_other_edges_or_weights_are_noticed(name) -> None:
+    data, net = plain_data(), drawn(model(name))
+    reads, weighs = name != "MLP", "weights" in net.config.uses
+    before, weighted = net(data.x, data.edge_index), net(data.x, data.edge_index, data.edge_weight)
+    assert before.equal(weighted) == (not weighs)
+    data.edge_index[1, :40] = (data.edge_index[1, :40] + 1) % N  # in place
+    assert net(data.x, data.edge_index).equal(before) == (not reads or name == "NLGNN")
+    assert net(data.x, torch.empty(2, 0, dtype=torch.long)).isfinite().all()
+
+
+@every_model
+def test_it_is_what_the_estimator_trains(name) -> None:
+    method = next(each for each in METHODS.values() if each.config.model.endswith(f":{name}"))
+    config = method.config.changed(feature_norm="none")
+    data = plain_data()
+    graph = from_arrays(data.x, data.edge_index, directed=True, edge_weight=data.edge_weight)
+    if name == "GCNSL":
+        config = config.changed(use_spectral=False, feature_shift=0.0)
+    net = drawn(config.build(D, CLASSES, N))
+    inputs = config.inputs(graph, config.precompute(graph, seed=0), seed=0)
+    torch.testing.assert_close(net(data.x, data.edge_index, data.edge_weight), net(*inputs), rtol=1e-4, atol=1e-4)
+
+
+@every_model
+def test_copies_and_pickles_hold_weights_only(name) -> None:
+    data, net = plain_data(), model(name).eval()
+    size = len(pickle.dumps(net))
+    out = net(data.x, data.edge_index)
+    assert len(pickle.dumps(net)) <= size + 1000
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert other(data.x, data.edge_index).equal(out)
+    fresh = model(name).eval()
+    fresh.reset_parameters()
+    fresh.load_state_dict(net.state_dict())
+    assert fresh(data.x, data.edge_index).equal(out)
+
+
+@every_model
+def test_summary_and_explainer_work(name, monkeypatch) -> None:
+    data, net = plain_data(), model(name).eval()
+    tables = SimpleNamespace(tabulate=lambda rows, **_: str(rows))  # which PyTorch Geometric does not require
+    monkeypatch.setitem(sys.modules, "tabulate", tables)
+    assert name in summary(net, data.x, data.edge_index)
+    explainer = Explainer(
+        net,
+        GNNExplainer(epochs=2),
+        explanation_type="model",
+        node_mask_type="attributes",
+        model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "raw"},
+    )
+    assert explainer(data.x, data.edge_index, index=3).node_mask.shape == (N, D)
+
+
+def test_a_layer_of_pyg_gives_the_same() -> None:
+    data, ours, theirs = plain_data(), nn.GCN(D, 8, CLASSES, num_layers=1).eval(), GCNConv(D, CLASSES)
+    theirs.load_state_dict(ours.convs[0].state_dict())
+    torch.testing.assert_close(ours(data.x, data.edge_index), theirs(data.x, data.edge_index))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@every_model
+def test_it_can_be_compiled(name) -> None:
+    data, net = plain_data(), model(name).eval()
+    out = net(data.x, data.edge_index)
+    compiled = torch.compile(net, backend="eager")
+    torch.testing.assert_close(compiled(data.x, data.edge_index), out, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("x", "edges", "weight", "message"),
+    [
+        (torch.ones(N, 3), torch.tensor([[0], [1]]), None, f"x has 3 columns, .* built for in_channels={D}"),
+        (torch.ones(N - 1, D), torch.tensor([[0], [1]]), None, f"x has 39 rows, .* built for num_nodes={N}"),
+        (torch.ones(N, D), torch.tensor([[0], [N]]), None, r"edge_index\[1, 0\] is 40, but there are 40 nodes"),
+        (torch.ones(N, D), torch.ones(2, 3), None, "edge_index has dtype float32: give integer node numbers"),
+        (torch.ones(N, D), torch.ones(3, 2, dtype=torch.long), None, r"edge_index has shape \(3, 2\).*transpose it"),
+        (torch.ones(N, D), torch.tensor([[0], [1]]), torch.ones(2), r"edge_weight has shape \(2,\)"),
+    ],
+)
+def test_what_does_not_fit_is_named(x, edges, weight, message) -> None:
+    with pytest.raises(InputError, match=message):
+        nn.LINKX(D, 8, CLASSES, N)(x, edges, weight)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@every_model
+def test_a_gpu_gives_the_same(name) -> None:
+    data, net = plain_data(), drawn(model(name))
+    out, data = net(data.x, data.edge_index), data.to("cuda")
+    torch.testing.assert_close(net.cuda()(data.x, data.edge_index).cpu(), out, rtol=1e-3, atol=1e-3)
