@@ -161,7 +161,7 @@ def test_weights_that_are_left_out_are_said(gcnsl, tables) -> None:
 
 def test_datasets_as_json(gcnsl, monkeypatch, tmp_path) -> None:
     monkeypatch.delenv("GCNSL_DATA", raising=False)
-    monkeypatch.setattr("gcnsl.datasets.dataset_files.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("gcnsl.datasets.benchmarks.cache_folder", lambda: tmp_path)
     code, out, _ = gcnsl("datasets", "--json")
     rows = {row["name"]: row for row in json.loads(out)}
     assert code == 0

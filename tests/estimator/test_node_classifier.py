@@ -33,7 +33,7 @@ STAYS = ("geom-gcn",)
 
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path_factory) -> None:
-    monkeypatch.setattr("gcnsl.datasets.dataset_files.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
+    monkeypatch.setattr("gcnsl.datasets.benchmarks.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
 
 
 def fitted(name: str, x=X, **options) -> NodeClassifier:

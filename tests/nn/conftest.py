@@ -10,7 +10,7 @@ def one_thread(single_thread):
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path_factory) -> None:
     """Geom-GCN keeps what it computes; one folder serves all tests of a session."""
-    monkeypatch.setattr("gcnsl.datasets.dataset_files.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
+    monkeypatch.setattr("gcnsl.datasets.benchmarks.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import torch
 
 import gcnsl
 from gcnsl import InputError
-from gcnsl.datasets.dataset_files import fetch
+from gcnsl.datasets.benchmarks import fetch
 from gcnsl.graph import GraphWarning
 from gcnsl.structure import structural_neighbourhood
 from gcnsl.structure.neighbourhood import FILE_NAMES, TELLING
@@ -13,7 +13,7 @@ from gcnsl.structure.neighbourhood import FILE_NAMES, TELLING
 def nothing_elsewhere(monkeypatch):
     """Files come from the folder that is given, or not at all."""
     monkeypatch.delenv("GCNSL_DATA", raising=False)
-    monkeypatch.setattr("gcnsl.datasets.dataset_files._download", pytest.fail)
+    monkeypatch.setattr("gcnsl.datasets.benchmarks._download", pytest.fail)
 
 
 def published(name, edge_index, num_nodes, root, embedding="isomap"):

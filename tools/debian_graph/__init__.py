@@ -1,1 +1,1 @@
-"""Builds the graph that ``gcnsl.datasets.debian`` loads; ``python -m tools.debian_graph --help`` says how."""
+"""Builds the graph that ``gcnsl.load("debian")`` loads; ``python -m tools.debian_graph --help`` says how."""

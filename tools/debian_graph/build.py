@@ -11,13 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnsl.datasets.debian import PackageGraph
 from gcnsl.errors import InputError
 from tools.debian_graph.index import Package, dependencies
 
@@ -55,6 +54,20 @@ class Rule:
     best_connected: int | None = 330
     """Keep this many packages per section of the largest component, those with the highest degree, then the first by
     name; of these, keep the largest component again."""
+
+
+class PackageGraph(NamedTuple):
+    """The graph as arrays: n packages sorted by name, d words, m edges."""
+
+    x: sp.csr_array
+    """Which package uses which word: 0 or 1, n × d."""
+    edges: NDArray[np.int64]
+    """Each edge once, smaller node number first, sorted: m × 2."""
+    y: NDArray[np.int64]
+    """The section of each package: n."""
+    class_names: list[str]
+    words: list[str]
+    packages: list[str]
 
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -170,7 +183,7 @@ def _bags(bags: list[set[str]], words: list[str]) -> sp.csr_array:
 
 
 def write_npz(path: Path, graph: PackageGraph, provenance: Any) -> None:
-    """Write a graph and its provenance for :func:`gcnsl.datasets.debian.read_npz`.
+    """Write a graph and its provenance for :func:`gcnsl.datasets.loading.load_debian`.
 
     Entries are stored uncompressed, so that the bytes do not depend on the version of zlib.
     """

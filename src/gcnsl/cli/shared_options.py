@@ -107,7 +107,7 @@ RootOption = Annotated[
     Path | None,
     typer.Option(
         help="Look for dataset files in this folder first.",
-        callback=refused_by("gcnsl.datasets.dataset_files:check_root"),
+        callback=refused_by("gcnsl.datasets.benchmarks:check_root"),
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]

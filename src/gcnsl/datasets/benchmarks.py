@@ -1,19 +1,52 @@
-"""The graphs that are known by name, and the files of those of the literature. Nothing here loads torch."""
+"""The graphs that are known by name, and the files of those of the literature. Nothing here loads torch.
 
+A file is looked for in ``root``, ``$GCNSL_DATA`` and the user's cache, in this order, and downloaded into the cache if
+it is in none of them; it may be gzipped. Its SHA-256 is compared with ``SHA256SUMS`` in this folder before it is used,
+so that an altered pickle is never loaded. Every download is logged to the logger ``gcnsl`` with level INFO.
+"""
+
+import functools
+import gzip
+import hashlib
+import logging
 import math
 import os
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from gcnsl.checks import check_choice, check_flag, did_you_mean
-from gcnsl.datasets.dataset_files import find
-from gcnsl.errors import ArgumentError
+from gcnsl.errors import ArgumentError, DownloadError, InputError
+
+LOGGER = logging.getLogger("gcnsl")
+
+DATA_VARIABLE = "GCNSL_DATA"
+"""Environment variable with a folder of dataset files, arranged as in ``SHA256SUMS``."""
+
+MIRROR_VARIABLE = "GCNSL_MIRROR"
+"""Environment variable with the address of a folder of dataset files, used instead of the original sources."""
+
+_GITHUB = "https://raw.githubusercontent.com"
+_GEOM_GCN = f"{_GITHUB}/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
+_HETEROPHILOUS = f"{_GITHUB}/yandex-research/heterophilous-graphs/a431395582e929d88271309716bea4fe24ce6318/data/"
+_LINKX = f"{_GITHUB}/CUAI/Non-Homophily-Large-Scale/82f8f05c5c3ec16bd5b505cc7ad62ab5e09051e6/data"
+UPSTREAM = {
+    "planetoid/": f"{_GITHUB}/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data/",
+    "geom-gcn/structural_neighborhood/": f"{_GEOM_GCN}/structural_neighborhood/",
+    "geom-gcn/": f"{_GEOM_GCN}/new_data/",
+    "splits/": f"{_GEOM_GCN}/splits/",
+    "heterophilous/": _HETEROPHILOUS,
+    "practice/facebook100-": f"{_LINKX}/facebook100/",
+    "practice/twitch-": f"{_LINKX}/twitch/",
+    "practice/": _HETEROPHILOUS,
+}
+"""The address, at a fixed commit, that takes the place of the beginning of a path; the first match counts."""
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 
 GEOM_GCN_RUNS = 10
-_PLANETOID_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
-_NODES, EDGES_FILE = "out1_node_feature_label.txt", "out1_graph_edges.txt"
-_TWITCH_PARTS = ("edges.csv", "features.json", "target.csv")
 
 _CITESEER_NOTES = (
     "15 nodes have neither features nor a label in the original files; as usual in the literature, they "
@@ -37,7 +70,7 @@ _MISSING_CLASS_NOTE = (
 
 
 def geom_gcn_paths(stem: str) -> list[str]:
-    """Return the paths of Geom-GCN's ten splits. They are 48/32/20 % splits, in spite of the numbers in their names."""
+    """The paths of Geom-GCN's ten splits. They are 48/32/20 % splits, in spite of the numbers in their names."""
     return [f"splits/{stem}_split_0.6_0.2_{run}.npz" for run in range(GEOM_GCN_RUNS)]
 
 
@@ -46,42 +79,45 @@ class Benchmark:
     """A graph of the literature: its files and notes about it."""
 
     family: str
-    """The format of its files, such as ``planetoid``; ``masked-npz`` is ``npz`` with splits of its own."""
+    """The format of its files: a key of :data:`FAMILIES`."""
     stem: str
     """Its name in the paths of its files."""
     notes: tuple[str, ...] = ()
 
     @property
     def paths(self) -> list[str]:
-        """The paths of its files, including the splits where torch_geometric's reader needs them."""
-        if self.family == "planetoid":
-            return [f"planetoid/ind.{self.stem}.{part}" for part in _PLANETOID_PARTS]
-        if self.family == "npz":
-            return [f"heterophilous/{self.stem}.npz"]
-        if self.family == "masked-npz":
-            return [f"practice/{self.stem}.npz"]
-        if self.family == "facebook":
-            return [f"practice/facebook100-{self.stem}.mat"]
-        if self.family == "twitch":
-            return [f"practice/twitch-{self.stem}/musae_{self.stem}_{part}" for part in _TWITCH_PARTS]
-        return [*(f"geom-gcn/{self.stem}/{name}" for name in (_NODES, EDGES_FILE)), *geom_gcn_paths(self.split_stem)]
+        """The paths of its files."""
+        return [path.format(self.stem) for path in FAMILIES[self.family][0]]
 
     @property
     def split_stem(self) -> str:
-        """Its name in the paths of its Geom-GCN splits."""
+        """Its name in the paths of its Geom-GCN splits and neighbourhoods."""
         return self.stem.removesuffix("_directed")
 
     @property
     def splits(self) -> tuple[str, ...]:
         """The kinds of published splits that it has."""
-        others = {"planetoid": ("geom-gcn", "public"), "masked-npz": ("stored",), "facebook": (), "twitch": ()}
-        return others.get(self.family, ("geom-gcn",))
+        return FAMILIES[self.family][1]
 
     @property
     def has_directions(self) -> bool:
         """Whether its files tell the direction of an edge."""
         return self.family in ("webkb", "actor") or self.stem.endswith("_directed")
 
+
+_TEXTS = ("geom-gcn/{}/out1_node_feature_label.txt", "geom-gcn/{}/out1_graph_edges.txt")
+_PLANETOID_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
+_TWITCH_PARTS = ("edges.csv", "features.json", "target.csv")
+FAMILIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "planetoid": (tuple(f"planetoid/ind.{{}}.{part}" for part in _PLANETOID_PARTS), ("geom-gcn", "public")),
+    "webkb": (_TEXTS, ("geom-gcn",)),
+    "actor": (_TEXTS, ("geom-gcn",)),
+    "npz": (("heterophilous/{}.npz",), ("geom-gcn",)),
+    "masked-npz": (("practice/{}.npz",), ("stored",)),
+    "facebook": (("practice/facebook100-{}.mat",), ()),
+    "twitch": (tuple(f"practice/twitch-{{0}}/musae_{{0}}_{part}" for part in _TWITCH_PARTS), ()),
+}
+"""The formats of files: their paths with a gap for the stem, and the published splits that such graphs have."""
 
 BENCHMARKS = {
     "cora": Benchmark("planetoid", "cora", ("geom-gcn splits leave out 223 nodes outside the largest component",)),
@@ -112,12 +148,12 @@ NAMED_SEED = 42
 
 
 def synthetic_name(h: float) -> str:
-    """Return the name by which :func:`gcnsl.load` loads the graph with homophily h and otherwise default arguments."""
+    """The name by which :func:`gcnsl.load` loads the graph with homophily h and otherwise default arguments."""
     return f"{_BY_NAME}{h + 0:g}"  # + 0 turns -0.0 into 0.0
 
 
 def synthetic_homophily(name: str) -> float | None:
-    """Return the homophily in a name made by :func:`synthetic_name`; ``None`` for any other name."""
+    """The homophily in a name made by :func:`synthetic_name`; ``None`` for any other name."""
     try:
         h = float(name.removeprefix(_BY_NAME)) if name.startswith(_BY_NAME) else math.nan
     except ValueError:
@@ -126,7 +162,7 @@ def synthetic_homophily(name: str) -> float | None:
 
 
 def is_known(name: str) -> bool:
-    """Return whether :func:`load` knows a graph by this name."""
+    """Whether :func:`load` knows a graph by this name."""
     return name in NAMES or synthetic_homophily(name) is not None
 
 
@@ -156,9 +192,91 @@ def check_graph(name: Any, *, split: str | None, directed: bool) -> None:
 
 
 def where(name: str, root: str | os.PathLike[str] | None = None) -> str | None:
-    """Return the folder with the files of a graph, ``"bundled"``, or ``None`` if they must be downloaded."""
+    """The folder with the files of a graph, ``"bundled"``, or ``None`` if they must be downloaded."""
     if name == "debian":
         return "bundled"
     paths = BENCHMARKS[name].paths
     first, *others = (find(path, root) for path in paths)
     return None if first is None or None in others else str(first.parents[paths[0].count("/")])
+
+
+@functools.cache
+def checksums() -> dict[str, str]:
+    """The SHA-256 of every dataset file by its path."""
+    lines = resources.files("gcnsl.datasets").joinpath("SHA256SUMS").read_text().splitlines()
+    return {path: digest for digest, path in (line.split() for line in lines)}
+
+
+def cache_folder() -> Path:
+    """The folder for downloads, in the user's cache folder of the operating system."""
+    import pooch
+
+    return Path(pooch.os_cache("gcnsl"))
+
+
+def check_root(root: str | os.PathLike[str] | None) -> None:
+    """Check that a folder for dataset files is one."""
+    if root is not None and not Path(root).is_dir():
+        raise ArgumentError("root", str(root), "is not a folder: give one with dataset files, or leave it out")
+
+
+def _folders(root: str | os.PathLike[str] | None) -> Iterator[Path]:
+    check_root(root)
+    yield from (Path(folder) for folder in (root, os.environ.get(DATA_VARIABLE)) if folder)
+    yield cache_folder()
+
+
+def find(path: str, root: str | os.PathLike[str] | None = None) -> Path | None:
+    """Where a dataset file is, plain or gzipped, or ``None`` if it must be downloaded."""
+    names = [name for name in (path, f"{path}.gz") if name in checksums()]
+    files = (folder / name for folder in _folders(root) for name in names)
+    return next((file for file in files if file.is_file()), None)
+
+
+def fetch(paths: Iterable[str], root: str | os.PathLike[str] | None = None) -> dict[str, bytes]:
+    """The verified contents of dataset files by their paths in ``SHA256SUMS``, without ``.gz``.
+
+    ``root`` is searched first. Files that are not found are downloaded.
+    """
+    files = {path: find(path, root) for path in paths}
+    missing = [path for path, file in files.items() if file is None]
+    contents = {}
+    for path, found in files.items():
+        file = found or _download(path, missing)
+        content = file.read_bytes()
+        expected = checksums()[f"{path}.gz" if file.suffix == ".gz" else path]
+        actual = hashlib.sha256(content).hexdigest()
+        if actual != expected:
+            raise InputError(
+                f"{file} has been altered: its SHA-256 is {actual[:12]}…, not {expected[:12]}…. It was not loaded. "
+                "Delete it, so that it is downloaded again, or restore the original"
+            )
+        contents[path] = gzip.decompress(content) if file.suffix == ".gz" else content
+    return contents
+
+
+def _download(path: str, missing: list[str]) -> Path:
+    """Download one of the missing files into the cache. Pooch keeps it only if its checksum is right."""
+    import pooch
+    import requests
+
+    LOGGER.info("Downloading %s (%d of %d)", path, missing.index(path) + 1, len(missing))
+    target, checksum = cache_folder() / path, f"sha256:{checksums()[path]}"
+    downloader = pooch.HTTPDownloader(timeout=30)
+    pooch.get_logger().setLevel("WARNING")  # it would announce the download a second time
+    try:
+        return Path(pooch.retrieve(_address(path), checksum, target.name, target.parent, downloader=downloader))
+    except (OSError, ValueError, requests.RequestException) as error:
+        address, reason = (_CREDENTIALS.sub("//", str(text)) for text in (_address(path), error))
+        raise DownloadError(
+            f"can't download {address} ({reason}). Set {DATA_VARIABLE} to a folder with "
+            f"{', '.join(missing)}, or {MIRROR_VARIABLE} to the address of a mirror of such a folder"
+        ) from None  # the cause would show the credentials
+
+
+def _address(path: str) -> str:
+    mirror = os.environ.get(MIRROR_VARIABLE)
+    if mirror:
+        return f"{mirror.rstrip('/')}/{path}"
+    beginning = next(beginning for beginning in UPSTREAM if path.startswith(beginning))
+    return UPSTREAM[beginning] + path.removeprefix(beginning)

@@ -1,7 +1,6 @@
 """Loads graphs by name or path, and reads those of the literature from their original files.
 
-torch_geometric parses the features and labels. The edges are read here, with repeats and loops, so that the same rule
-(:mod:`gcnsl.graph.edges`) applies to all graphs.
+Edges are read with repeats and loops, so that the same rule (:mod:`gcnsl.graph.edges`) applies to all graphs.
 """
 
 import contextlib
@@ -12,7 +11,7 @@ import os
 import pickle
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -20,31 +19,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.io
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from sklearn.preprocessing import MultiLabelBinarizer, OneHotEncoder
 from torch_geometric.data import Data
-from torch_geometric.datasets import Actor, WebKB
 from torch_geometric.io import read_planetoid_data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.datasets.benchmarks import (
     BENCHMARKS,
-    EDGES_FILE,
     NAMED_SEED,
     Benchmark,
     check_graph,
+    fetch,
     geom_gcn_paths,
     synthetic_homophily,
 )
-from gcnsl.datasets.dataset_files import fetch
-from gcnsl.datasets.debian import load_debian
 from gcnsl.datasets.synthetic_graphs import synthetic
 from gcnsl.errors import InputError
 from gcnsl.files import BAD_ZIP
 from gcnsl.graph import from_arrays, from_scipy
-from gcnsl.graph.masks import MASKS, Masks, draw_folds, fold_masks, random_masks
+from gcnsl.graph.masks import MASKS, draw_folds, fold_masks, random_masks
 
+BUNDLED_FILE = Path(__file__).with_name("debian.npz")
 FACEBOOK_COLUMNS = ("status", "gender", "major", "minor", "dorm", "year", "school")
 """The columns of a college's table, which hold codes; 0 stands for an unknown value."""
 
@@ -81,7 +79,8 @@ def load(
     check_graph(name, split=split, directed=directed)
     name = os.fspath(name)
     if Path(name).suffix == ".npz":
-        data = _load_npz(Path(name), split, directed=directed)
+        data = _read_npz(name, name, stored=split == "stored", directed=directed)
+        data.name, data.notes = Path(name).stem, []
     else:
         data = _load_named(name, split, root, directed=directed)
         data.name = data.benchmark = name
@@ -121,86 +120,93 @@ def _load_named(name: str, split: str | None, root: str | os.PathLike[str] | Non
     if name == "debian" or homophily is not None:
         return load_debian() if homophily is None else synthetic(h=homophily, seed=NAMED_SEED)
     benchmark = BENCHMARKS[name]
-    data, masks = read_benchmark(benchmark, root, directed=directed)
+    data = _read_benchmark(benchmark, root, split, directed=directed)
     data.notes = list(benchmark.notes)
-    if split in ("public", "stored"):
-        data.update(masks)
-    elif split == "geom-gcn":
-        data.update(geom_gcn_masks(list(fetch(geom_gcn_paths(benchmark.split_stem), root).values())))
+    if split == "geom-gcn":
+        files = fetch(geom_gcn_paths(benchmark.split_stem), root).values()
+        runs = [np.load(io.BytesIO(content), allow_pickle=False) for content in files]
+        data.update({mask: torch.from_numpy(np.stack([run[mask] for run in runs], axis=1)).bool() for mask in MASKS})
     return data
 
 
-def _load_npz(path: Path, split: str | None, *, directed: bool) -> Data:
-    stored = split == "stored"
-    arrays = read_npz(path, str(path), masks=stored)
-    masks: dict[str, Any] = {mask: arrays[f"{mask}s"].T for mask in MASKS} if stored else {}  # stored as runs × n
-    data = from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"], directed=directed, **masks)
-    data.name, data.notes = path.stem, []
-    return data
-
-
-def read_benchmark(
-    benchmark: Benchmark, root: str | os.PathLike[str] | None = None, *, directed: bool = False
-) -> tuple[Data, Masks]:
-    """Read a checked graph, and the masks that its files hold: a public or a stored split, or none."""
-    files = {Path(path).name: content for path, content in fetch(benchmark.paths, root).items()}
-    stem = benchmark.stem
+def _read_benchmark(
+    benchmark: Benchmark, root: str | os.PathLike[str] | None, split: str | None, *, directed: bool
+) -> Data:
+    """The checked graph, with masks if ``split`` names those that its files hold."""
+    contents = fetch(benchmark.paths, root)
+    first, *others = contents.values()
     if benchmark.family in ("npz", "masked-npz"):
-        arrays = read_npz(io.BytesIO(files[f"{stem}.npz"]), stem)
-        data = from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"], directed=directed)
-        return data, {name: torch.from_numpy(arrays[f"{name}s"].T) for name in MASKS}  # stored as runs × n
+        return _read_npz(io.BytesIO(first), benchmark.stem, stored=split == "stored", directed=directed)
     if benchmark.family == "facebook":
-        return read_facebook(*files.values()), {}
+        return read_facebook(first)
     if benchmark.family == "twitch":
-        return read_twitch(*files.values()), {}
+        return read_twitch(first, *others)
     if benchmark.family == "planetoid":
-        with _on_disk(files) as folder:  # their checksums are those of pickles that hold arrays and lists only
+        return _read_planetoid(contents, benchmark.stem, public=split == "public")
+    nodes = pd.read_csv(io.BytesIO(first), sep="\t", names=["node", "words", "y"], skiprows=1).sort_values("node")
+    words = [np.fromstring(row, dtype=np.int64, sep=",") for row in nodes["words"]]
+    x = np.array(words) if benchmark.family == "webkb" else MultiLabelBinarizer().fit_transform(words)
+    arcs = np.loadtxt(io.BytesIO(others[0]), dtype=np.int64, skiprows=1)
+    return from_arrays(x, arcs.T, nodes["y"].to_numpy(), directed=directed)
+
+
+def _read_planetoid(contents: Mapping[str, bytes], stem: str, *, public: bool) -> Data:
+    """Read a citation graph; its pickles hold arrays and lists only, as their checksums say."""
+    with tempfile.TemporaryDirectory(prefix="gcnsl-") as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=DeprecationWarning)  # of names in NumPy and SciPy
+        for path, content in contents.items():
+            Path(folder, Path(path).name).write_bytes(content)
+        with contextlib.redirect_stderr(io.StringIO()):
             raw = read_planetoid_data(folder, stem)
-        lists: dict[int, list[int]] = pickle.loads(files[f"ind.{stem}.graph"], encoding="latin1")
-        edges = [(node, neighbour) for node, neighbours in lists.items() for neighbour in neighbours]
-        return from_arrays(raw.x, np.array(edges).T, raw.y), {name: raw[name][:, None] for name in MASKS}
-    nested = "raw" if benchmark.family == "actor" else f"{stem}/raw"
-    with _on_disk({f"{nested}/{name}": content for name, content in files.items()}) as folder:
-        raw = (Actor(folder) if benchmark.family == "actor" else WebKB(folder, stem))[0]
-    arcs = np.loadtxt(io.BytesIO(files[EDGES_FILE]), dtype=np.int64, skiprows=1)
-    return from_arrays(raw.x, arcs.T, raw.y, directed=directed), {}
+    lists: dict[int, list[int]] = pickle.loads(contents[f"planetoid/ind.{stem}.graph"], encoding="latin1")
+    edges = [(node, neighbour) for node, neighbours in lists.items() for neighbour in neighbours]
+    masks = {name: raw[name][:, None] for name in MASKS} if public else {}
+    return from_arrays(raw.x, np.array(edges).T, raw.y, **masks)
 
 
-def read_npz(file: Any, name: str, *, masks: bool = False) -> dict[str, NDArray[Any]]:
+def _read_npz(file: Any, name: str, *, stored: bool, directed: bool) -> Data:
     """Read the heterophilous format: ``node_features``, ``node_labels``, ``edges`` (m × 2), ``train_masks`` etc."""
+    masks = MASKS if stored else ()
+    arrays = _npz_arrays(file, name, ["node_features", "node_labels", "edges", *(f"{mask}s" for mask in masks)])
+    options: dict[str, Any] = {mask: arrays[f"{mask}s"].T for mask in masks}  # stored as runs × n
+    return from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"], directed=directed, **options)
+
+
+def _npz_arrays(file: Any, name: str, wanted: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """The wanted arrays of an npz file."""
     try:
         with np.load(file, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
     except (OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, *BAD_ZIP) as error:
         why = "it holds Python objects" if "pickle" in str(error) else error
         raise InputError(f"{name} can't be read as an npz file ({why}): store plain arrays with np.savez") from error
-    wanted = ["node_features", "node_labels", "edges"] + [f"{mask}s" for mask in MASKS if masks]
     missing = [key for key in wanted if key not in arrays]
     if missing:
         raise InputError(f"{name} has no array {missing[0]!r}, only {sorted(arrays)}: add {', '.join(missing)}")
     return arrays
 
 
-@contextlib.contextmanager
-def _on_disk(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Write verified contents to a temporary folder, for readers that take paths.
+def load_debian(path: str | os.PathLike[str] = BUNDLED_FILE, *, sparse: bool = False) -> Data:
+    """Load the bundled graph of Debian packages, or another one that ``tools/debian_graph`` wrote, without a network.
 
-    The readers print to stderr and use deprecated names of NumPy and SciPy; both are hidden from the user.
+    A node is a package. Its class is its section, its features are the words of its description, and an edge means that
+    one of two packages needs the other. ``docs/debian.md`` is the data card.
+
+    ``sparse`` keeps the features sparse (torch CSR), which is recommended for the graph of all packages. The graph has
+    package names as ``node_ids``, words as ``feature_names`` and sections as ``class_names``; ``provenance`` names the
+    package indexes it was built from.
     """
-    with tempfile.TemporaryDirectory(prefix="gcnsl-") as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore", category=DeprecationWarning)
-        for path, content in files.items():
-            target = Path(folder, path)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-        with contextlib.redirect_stderr(io.StringIO()):
-            yield folder
-
-
-def geom_gcn_masks(files: list[bytes]) -> Masks:
-    """Read masks from the contents of Geom-GCN's split files."""
-    runs = [np.load(io.BytesIO(content), allow_pickle=False) for content in files]
-    return {name: torch.from_numpy(np.stack([run[name].astype(bool) for run in runs], axis=1)) for name in MASKS}
+    numbers = ("word_indptr", "word_indices", "edges", "labels")
+    texts = ("class_names", "packages", "words", "provenance")
+    arrays = _npz_arrays(path, str(path), [*numbers, *texts])
+    start, column, edges, y = (arrays[name].astype(np.int64) for name in numbers)
+    classes, packages, words, provenance = (arrays[name].astype(str).tolist() for name in texts)
+    x = sp.csr_array((np.ones(len(column), np.float32), column, start), shape=(len(packages), len(words)))
+    names = {"class_names": classes, "node_ids": packages, "feature_names": words}
+    data = from_arrays(x if sparse else x.toarray(), edges.T, y, **names)
+    data.name, data.notes = Path(path).stem, []
+    data.provenance = [", ".join(index.values()) for index in json.loads(provenance)["indexes"]]
+    return data
 
 
 def read_facebook(content: bytes) -> Data:

@@ -18,8 +18,8 @@ from torch import Tensor
 from typing_extensions import Self
 
 from gcnsl.checks import check_choice, check_generator, check_number, check_whole
-from gcnsl.execution import threads_for, torch_threads_for
 from gcnsl.errors import ArgumentError, InputError, InputTypeError
+from gcnsl.execution import threads_for, torch_threads_for
 from gcnsl.sparse import SPARSE_SHARE, to_scipy
 from gcnsl.spectral.maps import GaussianMap, Ints, LinearMap, fit_esc, fit_sc, unit_columns
 

@@ -146,8 +146,7 @@ def _published(
     name: str, adjacency: sp.csr_array, embedding: str, *, root: str | os.PathLike[str] | None = None
 ) -> StructuralNeighbourhood:
     """The published neighbourhood of a graph of the literature, whose edges (n × n, no loops) must be those given."""
-    from gcnsl.datasets.benchmarks import BENCHMARKS
-    from gcnsl.datasets.dataset_files import checksums, fetch
+    from gcnsl.datasets.benchmarks import BENCHMARKS, checksums, fetch
 
     stem = BENCHMARKS[name].split_stem if name in BENCHMARKS else name
     file = f"outf_nodes_space_relation_{stem}_{FILE_NAMES[embedding]}.txt"
@@ -174,7 +173,7 @@ def _published(
 
 def _cache_file(adjacency: sp.csr_array, embedding: Embedding) -> Path:
     """The file for the neighbourhood of exactly this graph."""
-    from gcnsl.datasets.dataset_files import cache_folder
+    from gcnsl.datasets.benchmarks import cache_folder
 
     digest = hashlib.sha256(f"{CACHE_VERSION} {embedding} {adjacency.shape[0]}".encode())
     for part in (adjacency.indptr, adjacency.indices):

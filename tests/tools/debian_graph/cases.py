@@ -1,8 +1,13 @@
 """Small made-up package indexes, and the graphs of them."""
 
+import json
+
 import numpy as np
-from tools.debian_graph.build import Rule, build
+import scipy.sparse as sp
+from tools.debian_graph.build import PackageGraph, Rule, build
 from tools.debian_graph.index import parse_index
+
+from gcnsl.datasets.loading import load_debian
 
 EVERYTHING = Rule(
     sections=(),
@@ -30,6 +35,16 @@ def graph_of(*stanzas, rule=EVERYTHING):
 
 def edges_by_name(graph):
     return {(graph.packages[u], graph.packages[v]) for u, v in graph.edges}
+
+
+def stored_graph(path):
+    """The graph in a file, and its provenance."""
+    data = load_debian(path)
+    edges = data.edge_index.T.numpy()
+    texts = data.class_names, data.feature_names, data.node_ids.tolist()
+    with np.load(path) as arrays:
+        provenance = json.loads(str(arrays["provenance"].astype(str)))
+    return PackageGraph(sp.csr_array(data.x), edges[edges[:, 0] < edges[:, 1]], data.y.numpy(), *texts), provenance
 
 
 def assert_same_graph(one, other):

@@ -11,10 +11,10 @@ from tools.debian_graph.__main__ import read_indexes
 from tools.debian_graph.build import BUNDLED, STOP_WORDS, Rule, build, write_npz
 from tools.debian_graph.index import dependencies
 
-from gcnsl.datasets.debian import BUNDLED_FILE, load_debian, read_npz
+from gcnsl.datasets.loading import BUNDLED_FILE, load_debian
 from gcnsl.errors import InputError
 
-from .cases import EVERYTHING, assert_same_graph, edges_by_name, graph_of, index_of, stanza
+from .cases import EVERYTHING, assert_same_graph, edges_by_name, graph_of, index_of, stanza, stored_graph
 
 
 def test_edges_join_what_needs_with_what_is_needed_once():
@@ -129,22 +129,14 @@ def test_the_bundled_graph_can_be_built_again():
     paths = [Path(named)] if named else sorted(copies)
     if not paths:
         pytest.skip("no Debian package index: set GCNSL_DEBIAN_INDEX to bookworm's main/binary-amd64/Packages")
-    bundled, provenance = read_npz(BUNDLED_FILE)
+    bundled, provenance = stored_graph(BUNDLED_FILE)
     packages, (index,) = read_indexes(paths[:1], [])
     if index["sha256"] != provenance["indexes"][0]["sha256"]:
         pytest.skip("the Debian package index here is of another date than the bundled graph's")
     assert_same_graph(build(packages), bundled)
 
 
-def test_a_graph_survives_the_file(tmp_path):
-    graph = graph_of(stanza("a", "games", Depends="b, c"), stanza("b", summary="beta"), stanza("c", summary="gamma"))
-    write_npz(tmp_path / "graph.npz", graph, {"from": ["here"]})
-    stored, provenance = read_npz(tmp_path / "graph.npz")
-    assert_same_graph(stored, graph)
-    assert provenance == {"from": ["here"]}
-
-
 def test_the_bundled_file_is_written_again_byte_for_byte(tmp_path):
     """On another day and another machine than the first time."""
-    write_npz(tmp_path / "again.npz", *read_npz(BUNDLED_FILE))
+    write_npz(tmp_path / "again.npz", *stored_graph(BUNDLED_FILE))
     assert (tmp_path / "again.npz").read_bytes() == BUNDLED_FILE.read_bytes()

@@ -11,9 +11,9 @@ import pytest
 from tools.debian_graph.__main__ import main
 from tools.debian_graph.build import BUNDLED
 
-from gcnsl.datasets.debian import load_debian, read_npz
+from gcnsl.datasets.loading import load_debian
 
-from .cases import stanza
+from .cases import stanza, stored_graph
 
 CHECKOUT = Path(__file__).parents[3]
 
@@ -64,7 +64,7 @@ def test_the_release_is_recorded_and_vouches_for_the_index(index_file, tmp_path)
     release = tmp_path / "InRelease"
     release.write_text(RELEASE.format(sha256=sha256), encoding="utf-8")
     main([str(index_file), "--release", str(release), "-o", str(tmp_path / "graph.npz")])
-    assert read_npz(tmp_path / "graph.npz")[1]["indexes"] == [
+    assert stored_graph(tmp_path / "graph.npz")[1]["indexes"] == [
         {
             "release": "Debian 12.15 (bookworm)",
             "date": "Sat, 11 Jul 2026 10:16:37 UTC",
