@@ -20,6 +20,7 @@ from rich.progress import track
 from rich.table import Table
 
 from gcnsl.evaluation import Comparison, paired_difference
+from gcnsl.evaluation.comparison import Reached
 from gcnsl.evaluation.statistics import LEVEL
 
 RESULTS = Path(__file__).parent / "results" / "false_leads.json"
@@ -37,8 +38,11 @@ def equal_methods(methods: int, runs: int, test_share: float, rng: np.random.Gen
         size=(methods, 1)
     )
     scores = MEAN + SHARED * rng.normal(size=runs) + rng.uniform(*OWN, size=(methods, 1)) * own
-    by_name = {f"method {number}": {"accuracy": values} for number, values in enumerate(scores.tolist())}
-    return Comparison(test_share, splits=runs if test_share else 1, scores=by_name)
+    by_name = {
+        f"method {number}": {run: Reached({"accuracy": value}) for run, value in enumerate(values)}
+        for number, values in enumerate(scores.tolist())
+    }
+    return Comparison(test_share, splits=runs if test_share else 1, runs=by_name)
 
 
 def is_said_to_lead(comparison: Comparison) -> bool:

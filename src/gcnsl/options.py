@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import NoneType, UnionType
@@ -33,6 +34,8 @@ else:
 parse_toml = tomllib.loads
 NONE = "none"
 """Stands for ``None`` where a value is written as text, because TOML has no word for it."""
+_WIDTH = 108
+"""Of the lines of a docstring, without their indentation."""
 
 
 class OneOf:
@@ -197,6 +200,16 @@ class Options:
             kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
             declared[each.name] = kinds, each.metadata["bounds"]
         return declared
+
+
+def described_lines(options: Iterable[Option]) -> str:
+    """A list of options for a docstring: name, range, default, meaning."""
+    lines = []
+    for option in options:
+        default = repr(option.default) if isinstance(option.default, str) else str(option.default)
+        text = f"{option.name} ({option.range}; default {default}): {option.meaning}"
+        lines += textwrap.wrap(text, _WIDTH, initial_indent="- ", subsequent_indent="  ")
+    return "\n".join(lines)
 
 
 def read_assignments(texts: Mapping[str, str]) -> dict[str, Any]:

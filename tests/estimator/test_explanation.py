@@ -8,8 +8,7 @@ from gcnsl import InputError, from_arrays
 from gcnsl.auto import Blend
 from gcnsl.auto.ensemble import Member
 from gcnsl.datasets import with_random_split
-from gcnsl.estimator.explanation import Tally, explain, explained_member, find_node
-from gcnsl.estimator.reasons import attribute_features
+from gcnsl.estimator.explanation import Tally, attribute_features, explain, explained_member, find_node
 from gcnsl.nn import MLP
 from gcnsl.plain.boosted_trees import BoostedTrees
 from gcnsl.plain.class_votes import LabelPropagation
@@ -81,22 +80,6 @@ def test_links_in_short(model, links, arrows) -> None:
     assert replace(explain(model, 0).original[0], links=links).arrows == arrows
 
 
-def test_nodes_are_seen_as_training_saw_them(model) -> None:
-    probabilities = model.predict_proba()
-    told = explain(model, 2)
-    assert HIDDEN[2]
-    assert told.node.label is told.node.used_for is None
-    assert told.node.best_known == told.node.predicted == model.predict()[2]
-    assert told.node.probability == pytest.approx(probabilities[2].max())
-    assert told.probabilities == {
-        str(c): pytest.approx(p) for c, p in zip(model.classes_, probabilities[2], strict=True)
-    }
-    assert list(told.probabilities.values()) == sorted(told.probabilities.values(), reverse=True)
-    known = explain(model, 0).node
-    assert known.label == LABELS[0] == known.best_known
-    assert known.used_for == ("training" if model.train_mask_[0] else "validation")
-
-
 def test_known_and_predicted_classes_are_told_apart(model) -> None:
     told = explain(model, 2)
     predicted = model.predict()
@@ -105,6 +88,9 @@ def test_known_and_predicted_classes_are_told_apart(model) -> None:
     guessed = [predicted[i] == told.node.predicted for i in numbers if LABELS[i] is None]
     assert known
     assert guessed
+    assert HIDDEN[2]
+    assert (told.node.label, told.node.used_for, told.node.predicted) == (None, None, predicted[2])
+    assert list(told.probabilities.values()) == pytest.approx(sorted(model.predict_proba()[2], reverse=True))
     assert told.tally(told.reconnected) == {
         "known": Tally(len(known), pytest.approx(np.mean(known))),
         "predicted": Tally(len(guessed), pytest.approx(np.mean(guessed))),
@@ -113,6 +99,8 @@ def test_known_and_predicted_classes_are_told_apart(model) -> None:
         f"{len(numbers)} neighbours, {len(known)} known ({np.mean(known):.0%} of class {told.node.predicted}) and "
         f"{len(guessed)} predicted ({np.mean(guessed):.0%} of class {told.node.predicted})"
     )
+    seen = explain(model, 0).node
+    assert (seen.label, seen.used_for) == (LABELS[0], "training" if model.train_mask_[0] else "validation")
     assert told.tally([]) == {"known": Tally(0, None), "predicted": Tally(0, None)}
 
 
@@ -149,16 +137,10 @@ def test_evidence_adds_up_to_the_difference_of_the_logits(options, branches) -> 
     told = explain(model, 5)
     logits = dict(zip(model.classes_.tolist(), model.fitted_.logits()[5].tolist(), strict=True))
     assert list(told.evidence) == branches
+    assert (told.reconnected is None) == ("A*" not in branches)
     first, second, _ = told.probabilities
     assert (told.node.predicted, told.rival) == (first, second)
     assert sum(told.evidence.values()) == pytest.approx(logits[first] - logits[second], abs=1e-5)
-
-
-def test_without_a_learned_graph() -> None:
-    told = explain(fitted(use_reconnected=False), 5)
-    assert told.reconnected is None
-    assert told.original
-    assert all(other.similarity is None and not other.reconnected for other in told.original)
 
 
 def test_nodes_are_found_by_id_or_number(model) -> None:

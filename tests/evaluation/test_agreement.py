@@ -5,8 +5,7 @@ import torch
 
 from gcnsl import GCNSLClassifier, synthetic
 from gcnsl.datasets import with_random_split
-from gcnsl.evaluation import agreement
-from gcnsl.evaluation.agreement import graph_facts, learned_agreement
+from gcnsl.evaluation.measured import graph_facts, learned_agreement
 from gcnsl.graph import edge_homophily
 from gcnsl.methods import METHODS, initial_model, prepare
 
@@ -24,21 +23,21 @@ def prepared(data, **options):
     return initial_model(ready, 0), ready.inputs
 
 
-@pytest.mark.parametrize("rows", [7, 256])
-def test_learned_edges_are_counted_without_loops_and_in_parts(data, monkeypatch, rows) -> None:
-    monkeypatch.setattr(agreement, "_ROWS", rows)
+@pytest.mark.parametrize("among", [torch.ones(60, dtype=torch.bool), torch.arange(60) % 3 > 0])
+def test_learned_edges_are_counted_without_loops_and_in_parts(data, monkeypatch, among) -> None:
+    monkeypatch.setattr("gcnsl.evaluation.measured.ROWS", 7)
     model, inputs = prepared(data, epsilon=0.6)
-    found = learned_agreement(model, inputs, data.y)
+    found = learned_agreement(model, inputs, data.y, among=among)
     edges, _ = model.learned_graph(inputs[0])
-    edges = edges[:, edges[0] != edges[1]]
-    assert found.degree == edges.shape[1] / 60
+    edges = edges[:, (edges[0] != edges[1]) & among[edges].all(dim=0)]
+    assert found.degree == edges.shape[1] / int(among.sum())
     assert found.homophily == pytest.approx(edge_homophily(edges, data.y))
+    assert learned_agreement(model, inputs, data.y, among=torch.zeros_like(among)) == (None, 0)
 
 
 def test_samples_of_a_large_graph_are_measured(data, monkeypatch) -> None:
-    monkeypatch.setattr(agreement, "_ALL_ROWS", 59)
-    monkeypatch.setattr(agreement, "_SAMPLES", 3)
-    monkeypatch.setattr(agreement, "_SAMPLED_ROWS", 4)
+    for name, value in {"ALL_ROWS": 59, "SAMPLES": 3, "SAMPLED_ROWS": 4}.items():
+        monkeypatch.setattr(f"gcnsl.evaluation.measured.{name}", value)
     model, inputs = prepared(data, epsilon=0.6)
     found = learned_agreement(model, inputs, data.y)
     edges, _ = model.learned_graph(inputs[0])
@@ -48,27 +47,10 @@ def test_samples_of_a_large_graph_are_measured(data, monkeypatch) -> None:
     assert found.homophily == pytest.approx(float((data.y[source] == data.y[target]).double().mean()))
 
 
-def test_the_edges_among_some_nodes(data) -> None:
-    model, inputs = prepared(data, epsilon=0.6)
-    among = torch.arange(60) % 3 > 0
-    found = learned_agreement(model, inputs, data.y, among=among)
-    edges, _ = model.learned_graph(inputs[0])
-    edges = edges[:, (edges[0] != edges[1]) & among[edges].all(dim=0)]
-    assert found.degree == edges.shape[1] / 40
-    assert found.homophily == pytest.approx(edge_homophily(edges, data.y))
-    assert learned_agreement(model, inputs, data.y, among=torch.zeros_like(among)) == (None, 0)
-
-
-def test_models_that_learn_no_graph(data) -> None:
-    model, inputs = prepared(data, use_reconnected=False)
-    assert learned_agreement(model, inputs, data.y) is None
-    assert learned_agreement(torch.nn.Linear(12, 3), (data.x,), data.y) is None
-
-
 def test_other_models_say_themselves_what_they_have_connected(data) -> None:
     chain = FakeReconnectingConfig().build(12, 3, 9)
     assert learned_agreement(chain, (data.x,), data.y).degree == 2 * 59 / 60
-    assert learned_agreement(chain, (data.x,), torch.zeros(60, dtype=torch.long)).homophily == 1
+    assert learned_agreement(torch.nn.Linear(12, 3), (data.x,), data.y) is None
 
 
 def test_both_graphs_are_described_by_all_labels(data) -> None:

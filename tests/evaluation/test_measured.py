@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcnsl import NodeClassifier, from_tables, synthetic
@@ -20,6 +20,7 @@ GRAPH = synthetic(n=60, h=0.8, classes=3, degree=4, features=8, seed=0, signal=0
 COLOURS = np.array(["blue", "green", "red"])[GRAPH.y.numpy()]
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
 def test_every_class_by_hand(pairs) -> None:
     y, predicted = np.array(pairs).T
@@ -62,10 +63,6 @@ def test_nodes_that_training_did_not_know_are_measured(known) -> None:
     assert np.array_equal(measured.probabilities, classifier.predict_proba()[:10])
     right = classifier.predict_proba()[:10].argmax(axis=1) == numbers[:10]
     assert measured.metrics["accuracy"] == pytest.approx(right.mean())
-
-
-def test_only_some_of_them(known) -> None:
-    classifier, data, _ = known
     chosen = np.arange(90) % 20 == 3  # of these, training knew all but the first
     assert measure_classifier(classifier, data, nodes=chosen).places.tolist() == [3]
 
@@ -86,24 +83,16 @@ def test_without_others_validation_nodes_are_measured(known, labels) -> None:
 def test_what_stands_out(known) -> None:
     classifier, _, _ = known
     measured = measure_classifier(classifier, classifier.graph_)
-    predicted, largest = measured.probabilities.argmax(axis=1), measured.probabilities.max(axis=1)
-    wrong = [node for node in range(len(predicted)) if predicted[node] != measured.truth[node]]
-    assert sorted(measured.mistakes.tolist()) == wrong != []
+    predicted, largest = measured.predicted, measured.probabilities.max(axis=1)
+    assert sorted(measured.mistakes.tolist()) == np.flatnonzero(predicted != measured.truth).tolist() != []
     assert (np.diff(largest[measured.mistakes]) <= 0).all()
-    most = measured.most_confused
-    pairs = [(measured.truth[node], predicted[node]) for node in wrong]
-    assert most.nodes == max(map(pairs.count, pairs))
-    assert (
-        pairs.count(tuple(classifier.classes_.tolist().index(name) for name in (most.of, most.taken_for))) == most.nodes
-    )
+    most, names = measured.most_confused, np.array(measured.class_names)
+    pairs = [(names[measured.truth[node]], names[predicted[node]]) for node in measured.mistakes]
+    assert most.nodes == pairs.count((most.of, most.taken_for)) == max(map(pairs.count, pairs))
     name, share = measured.baseline
-    assert share == pytest.approx((classifier.classes_[measured.truth] == name).mean())
-    counts = [(classifier.y_[classifier.train_mask_] == c).sum() for c in range(3)]
-    assert name == classifier.classes_[np.argmax(counts)]
+    assert share == pytest.approx((names[measured.truth] == name).mean())
+    assert name == names[np.bincount(classifier.y_[classifier.train_mask_]).argmax()]
     assert (measured.sure is None) == (not (largest >= SURE).any())
-
-
-def test_nothing_stands_out_if_all_is_right_and_unsure() -> None:
     truth = np.arange(10) % 3
     perfect = Measured(np.full((10, 3), 0.25) + 0.25 * np.eye(3)[truth], truth, "abc")
     assert (perfect.mistakes.tolist(), perfect.sure, perfect.most_confused) == ([], None, None)
@@ -124,7 +113,6 @@ def coin_flips():
         ({"single": True}, "validation"),
         ({"distil": "mlp"}, "validation"),
         ({"keep_validation": True}, "validation"),
-        ({"keep_validation": True, "single": True}, "validation"),
     ],
 )
 def test_nothing_is_measured_on_labels_that_were_learned(coin_flips, options, kind, monkeypatch, tmp_path) -> None:
@@ -152,10 +140,8 @@ def test_nothing_is_measured_on_labels_that_were_learned(coin_flips, options, ki
         scores = each.leaderboard_[["validation", "first_fold"]].to_numpy()
         assert np.nanmax(scores) < 0.7
     if "distil" in options:
-        assert board["model"] == "MLP, distilled"
-        assert board["weight"] == 1
+        assert (board["model"], board["weight"]) == ("MLP, distilled", 1)
         assert each.leaderboard_["weight"].sum() == 1
-        assert board["verdict"].startswith("chosen, taught by the ")
 
 
 def table(ids, x, labels):
@@ -186,17 +172,6 @@ def test_only_labels_that_training_did_not_have_are_counted(coloured) -> None:
     counted = [f"p{i}" for i in range(40, 61) if i != 45]
     right = [predicted[name] == labels[int(name[1:])] for name in counted]
     assert found.metrics["accuracy"] == pytest.approx(np.mean(right))
-
-
-def test_predictions_at_hand_are_not_made_again(coloured, monkeypatch) -> None:
-    grown = table([f"p{i}" for i in range(61)], np.vstack([GRAPH.x.numpy(), GRAPH.x.numpy()[:1]]), [*COLOURS, "red"])
-    for data, made in ((coloured.graph_, coloured.predict_proba()), (grown, coloured.predict_proba_graph(grown))):
-        expected = measure_classifier(coloured, data)
-        with monkeypatch.context() as patched:
-            for name in ("predict_proba", "predict_proba_graph"):
-                patched.setattr(NodeClassifier, name, None)
-            found = measure_classifier(coloured, data, predicted=made)
-        assert (found.kind, found.metrics) == (expected.kind, expected.metrics)
 
 
 DATA = with_random_split(synthetic(n=90, h=0.7, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=2)
@@ -245,36 +220,19 @@ def test_without_test_nodes_validation_nodes_are_measured() -> None:
     assert measured.kind == "validation"
 
 
-def test_an_ensemble_of_several_folds_has_no_validation_nodes(monkeypatch) -> None:
-    make_quick(monkeypatch)
-    _, measured = of_split("auto", quality="fast", minutes=5)
-    assert measured.kind == "test"
-    assert measured.learned["val"] == (0, None)
-    assert measured.learned["train"].nodes == int((DATA.train_mask | DATA.val_mask)[:, 0].sum())
-
-
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
-        ([50, 50], None),
         ([66, 34], None),
         ([67, 33], ("67% of the labelled nodes are 'a'", "average-precision")),
-        ([5, 95], ("95% of the labelled nodes are 'b'", "average-precision")),
-        ([40, 30, 5], None),
         ([60, 55, 5], None),
         ([5, 80, 15], ("80% of the labelled nodes are 'b'", "balanced-accuracy")),
         ([80, 0, 20], ("80% of the labelled nodes are 'a'", "average-precision")),
         ([60] * 16 + [10], None),
         ([90, 0], None),
-        ([5] * 20, None),
-        ([50, 50, 0], None),
+        ([], None),
     ],
 )
 def test_what_is_remarked_on(counts, expected) -> None:
     y = torch.tensor([-1, *(c for c, count in enumerate(counts) for _ in range(count)), -1])
     assert find_imbalance(y, "abcdefghijklmnopqrstuvwxyz"[: len(counts)]) == expected
-
-
-def test_without_labels_nothing_is_uneven() -> None:
-    assert find_imbalance(torch.tensor([-1, -1]), ["a", "b"]) is None
-    assert find_imbalance(torch.tensor([-1, -1]), []) is None

@@ -12,7 +12,6 @@ from gcnsl.estimator.explanation import explain
 from gcnsl.evaluation import model_page
 from gcnsl.evaluation.model_page import ExploredNodes, write_model_page, write_node_page
 
-from ..auto.cases import make_quick
 from .page_cases import HOSTILE, trained
 
 
@@ -61,30 +60,6 @@ def test_hostile_names_are_data(tmp_path, method) -> None:
     assert "<!--<" not in page
 
 
-def test_what_an_ensemble_is_measured_on_is_said(tmp_path, monkeypatch) -> None:
-    classifier, _ = trained()
-    assert "It has not learned from\nthese, but they helped to choose it" in page_of(classifier, tmp_path)
-    make_quick(monkeypatch)
-    ensemble, _ = trained("auto", quality="fast", minutes=5)
-    page = page_of(ensemble, tmp_path)
-    assert "each is predicted only by those of its models\nthat had not learned from it" in page
-    accuracy = ensemble.leaderboard_["validation"].iloc[0]
-    words = "of 80 labelled nodes right, each predicted by models that had not learned from it."
-    assert f"<b>auto</b> gets <b>{100 * accuracy:.1f}%</b> {words}" in page
-    assert f"Chosen by {ensemble.chosen_by_}: these are the nodes" in page
-    assert "of them, which every finished model has been measured on." in page
-
-
-def test_a_class_without_nodes_has_no_shares(tmp_path) -> None:
-    classifier, _ = trained()
-    data = classifier.graph_.clone()
-    data.y[:10] = 0
-    page = page_of(classifier, tmp_path, data)
-    rows = page[page.index('id="classes"') : page.index("</tbody>", page.index('id="classes"'))]
-    assert rows.count('<td data-value="">–</td>') >= 6
-    assert "A dash: there are no nodes to tell it by." in page
-
-
 def test_nothing_is_loaded(tmp_path) -> None:
     page = page_of(trained()[0], tmp_path)
     assert set(re.findall(r"https?://[^\s\"']+", page)) == {"http://www.w3.org/2000/svg"}, "the name of a format"
@@ -116,13 +91,17 @@ def test_the_leaderboard(tmp_path) -> None:
     assert 'id="leaderboard"' not in page_of(classifier, tmp_path)
 
 
-def test_many_classes_without_numbers_and_few_with_them(tmp_path) -> None:
-    many = page_of(trained(names=[f"class {i}" for i in range(60)], n=600)[0], tmp_path)
-    assert many.count('<table class="heat small">') == 2
-    few = page_of(trained(names=["no", "yes"])[0], tmp_path)
-    assert few.count('<table class="heat">') == 2
+def test_many_classes_without_numbers_and_dashes_for_those_without_nodes(tmp_path) -> None:
+    classifier, _ = trained(names=[f"class {i}" for i in range(60)], n=600)
+    data = classifier.graph_.clone()
+    data.y[:10] = 0
+    many, few = page_of(classifier, tmp_path, data), page_of(trained(names=["no", "yes"])[0], tmp_path)
+    assert many.count('<table class="heat small">') == few.count('<table class="heat">') == 2
+    assert many.count('<td data-value="">–</td>') >= 3 * 58
+    assert "A dash: there are no nodes to tell it by." in many
 
 
+@pytest.mark.slow
 def test_a_large_graph_is_sampled(tmp_path) -> None:
     generator, n = np.random.default_rng(0), 200_000
     y = generator.integers(0, 4, n)
@@ -206,13 +185,6 @@ def test_time_and_size_are_bounded(named, explored, monkeypatch) -> None:
     bounded.explain([], seconds=60)
     sizes = [len(json.dumps(view)) for view in bounded.views.values()]
     assert sum(sizes[:-1]) <= 5000 < sum(sizes)
-
-
-def test_features_are_for_the_first(explored, monkeypatch) -> None:
-    monkeypatch.setattr(model_page, "FEATURED", 2)
-    explored.explain([5, 6, 7], seconds=60)
-    has_features = [bool(explored.views[explored.place(number)]["features"]) for number in (5, 6, 7)]
-    assert has_features == [True, True, False]
 
 
 def test_without_a_learned_graph_and_with_a_crowded_one() -> None:

@@ -305,7 +305,7 @@ class Blend:
 
         Members that can't take new nodes are left out, with a :class:`BlendWarning`; the others share their weight.
         """
-        if self.known is not None and _same_edges(graph, self.graph):
+        if self.known is not None and same_edges(graph, self.graph):
             return self.known
         predicted = [(member, member.grown_probabilities(graph)) for member in self.members]
         able = [(member, part) for member, part in predicted if not isinstance(part, InputError)]
@@ -325,7 +325,8 @@ class Blend:
         return log_probabilities(tempered(mean, self.temperature))
 
 
-def _same_edges(graph: Data, other: Data) -> bool:
+def same_edges(graph: Data, other: Data) -> bool:
+    """Whether two graphs with the same features have the same nodes and edges, so that predictions are the same."""
     parts, others = edge_parts(graph), edge_parts(other)
     same = parts.keys() == others.keys() and all(part.equal(others[name]) for name, part in parts.items())
     return same and graph.num_nodes == other.num_nodes

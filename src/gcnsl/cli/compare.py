@@ -141,7 +141,7 @@ def _training_command(
 
 
 def _print_comparison(comparison: "Comparison", graph: str) -> None:
-    from gcnsl.evaluation.comparison import p_text
+    from gcnsl.evaluation.comparison import MAJORITY, p_text
     from gcnsl.training import METRICS
 
     number = partial(METRICS[comparison.metric].text, percent_sign=False)
@@ -151,14 +151,14 @@ def _print_comparison(comparison: "Comparison", graph: str) -> None:
     remarks = {"equal": " [dim]≈ best[/]", "undecided": " [dim]undecided[/]", "clear": ""}
     rows, leads = [], comparison.leads
     for name in comparison.ranking:
-        lead, epochs = leads.get(name), comparison.epochs.get(name)
+        lead, done = leads.get(name), [] if name == MAJORITY else comparison.runs[name].values()
         row = (
             name if lead is None else name + remarks[lead.verdict],
             f"{number(comparison.mean(name))} ± {number(comparison.std(name))}".removesuffix(" ± –"),
             "" if lead is None else number(lead.mean),
             "" if lead is None else p_text(lead.p),
-            f"{fmean(epochs):.0f}" if epochs else "",
-            f"{comparison.seconds[name]:.1f} s" if epochs else "",
+            f"{fmean(run.epochs for run in done):.0f}" if done else "",
+            f"{sum(run.seconds for run in done):.1f} s" if done else "",
             *([] if complete else [str(len(comparison.values(name)))]),
         )
         rows.append([f"[bold]{cell}[/]" for cell in row] if lead is None else row)

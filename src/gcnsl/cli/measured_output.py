@@ -81,7 +81,7 @@ def write_page(
 def train_as_json(classifier: NodeClassifier, data: Data, measured: Measured, run: int, asked: TrainRequest) -> Any:
     """What came of training as plain values; ``test`` is ``None`` if no node was held back."""
     from gcnsl.auto import Blend
-    from gcnsl.evaluation.agreement import graph_facts
+    from gcnsl.evaluation.measured import graph_facts
 
     prepared, history, is_test = classifier.fitted_.prepared, classifier.history_, measured.kind == "test"
     given, learned = graph_facts(classifier, data)

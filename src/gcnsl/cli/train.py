@@ -205,7 +205,7 @@ def _train_one(
 
 def _facts(classifier: "NodeClassifier", data: "Data", measured: "Measured") -> dict[str, str]:
     """What is told about the training of one method, beside the metrics on the test nodes."""
-    from gcnsl.evaluation.agreement import graph_facts
+    from gcnsl.evaluation.measured import graph_facts
 
     prepared, history, facts = classifier.fitted_.prepared, classifier.history_, {}
     for part, title in {"val": "validation accuracy", "train": "training accuracy"}.items():

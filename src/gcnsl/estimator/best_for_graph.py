@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import copy
 import logging
-import os
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.auto import AutoSettings, Blend, ChosenBy, Progress, Selected, select
+from gcnsl.auto import AutoSettings, Blend, Selected, select
 from gcnsl.auto.candidates import Candidate, Problem, make_problem
 from gcnsl.auto.selection import with_distilled, with_test
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import Interrupted
+from gcnsl.graph import encode_columns
 from gcnsl.methods import Fitted, fit, prepare
 from gcnsl.runs.executor import Executor
 from gcnsl.runs.jobs import reason
 from gcnsl.training import choose_device
+
+if TYPE_CHECKING:
+    from gcnsl.estimator.node_classifier import NodeClassifier
 
 FOR_DISTILLATION = 0.2
 """Share of the time that is kept for distillation, if it is asked for."""
@@ -35,55 +36,35 @@ class DistillationWarning(UserWarning):
     """The model that was to take the place of the ensemble could not be trained."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """What predicts from now on, and all that was tried.
-
-    Attributes:
-        fitted: The ensemble, or the model in its place.
-        train_mask, val_mask: The nodes whose labels it has learned from, and those that decided when to stop only (n).
-        leaderboard, chosen_by: All that was tried, and what it was compared by.
-    """
-
-    fitted: Fitted | Blend
-    train_mask: Tensor
-    val_mask: Tensor
-    leaderboard: pd.DataFrame
-    chosen_by: ChosenBy
-
-
-def select_for_graph(
-    graph: Data,
+def fit_best(
+    classifier: NodeClassifier,
+    data: Data,
     train_mask: Tensor,
     val_mask: Tensor,
-    settings: AutoSettings,
+    test_mask: Tensor,
     *,
-    test_mask: Tensor | None,
-    seed: int,
-    device: str,
     minutes: float | None,
-    checkpoint: str | os.PathLike[str] | None,
-    executor: Executor | None = None,
-    on_progress: Callable[[Progress], None] | None,
-) -> tuple[Found | None, Interrupted | None]:
-    """Find the best model for a graph, see :func:`gcnsl.auto.select`.
+    seed: int,
+    executor: Executor | None,
+) -> None:
+    """Fit a classifier: find the best model for a checked graph, see :func:`gcnsl.auto.select`.
 
-    Returns:
-        What was found, ``None`` if not even one model was finished; and the interruption, if there was one.
+    Labels of test nodes are not looked at before it is chosen. After an interruption, which is raised at the end, it is
+    the best of what was finished by then.
     """
+    settings, graph = AutoSettings().changed(**classifier.options), encode_columns(data, train_mask | val_mask)
     minutes = settings.effort.minutes if minutes is None else minutes
-    problem = make_problem(graph, train_mask, val_mask, settings, seed=seed, device=device)
+    problem = make_problem(graph, train_mask, val_mask, settings, seed=seed, device=classifier.device)
     known, interruption = copy.copy(graph), None
     known.y = torch.where(train_mask | val_mask, graph.y, UNLABELLED)
     before = minutes * (1 if settings.distil is None else 1 - FOR_DISTILLATION)
+    how: dict[str, Any] = {"checkpoint": classifier.checkpoint, "executor": executor}
     try:
-        selected: Selected | None = select(
-            problem, settings, known, minutes=before, checkpoint=checkpoint, executor=executor, on_progress=on_progress
-        )
+        selected: Selected = select(problem, settings, known, minutes=before, on_progress=classifier.on_epoch, **how)
     except Interrupted as error:
+        if error.so_far is None:
+            raise
         selected, interruption = error.so_far, error
-    if selected is None:
-        return None, interruption
     blend, probabilities, table = selected.blend, selected.probabilities, selected.leaderboard
     fitted: Fitted | Blend = blend
     if settings.single:
@@ -95,15 +76,18 @@ def select_for_graph(
             table, own = with_distilled(table, problem, fitted)
             probabilities = probabilities | own
             fitted = _in_place_of(blend, fitted, more=fitted.history.seconds)
-    if test_mask is not None and test_mask.any():  # all choices are made by now
+    if test_mask.any():  # all choices are made by now
         tested = test_mask.numpy()
         of_tested = {name: values[tested] for name, values in probabilities.items()}
         table = with_test(table, of_tested, graph.y.numpy()[tested])
-    first = problem.masks(0)
-    masks = first["train"], first["val"]
+    train_mask, val_mask = problem.masks(0).values()
     if isinstance(fitted, Blend) and any(len(member.fits) > 1 for member in fitted.members):
-        masks = problem.learned, torch.zeros_like(val_mask)  # what is for validation in a fold is learned in others
-    return Found(fitted, *masks, table, selected.chosen_by), interruption
+        # what is for validation in a fold is learned in others
+        train_mask, val_mask = problem.learned, torch.zeros_like(val_mask)
+    classifier._keep(fitted, train_mask, val_mask)
+    classifier.leaderboard_, classifier.chosen_by_ = table, selected.chosen_by
+    if interruption is not None:
+        raise interruption
 
 
 def _distilled(
@@ -123,7 +107,7 @@ def _distilled(
         return blend, None
 
 
-def distil(problem: Problem, graph: Data, said: Tensor, method: str, *, minutes: float | None = None) -> Fitted:
+def distil(problem: Problem, graph: Data, said: Tensor, method: str, *, minutes: float) -> Fitted:
     """Train a method on all nodes but those of the first fold, which decide when to stop.
 
     Args:
@@ -132,14 +116,14 @@ def distil(problem: Problem, graph: Data, said: Tensor, method: str, *, minutes:
         said: The classes that the ensemble predicts (n), as far as it can without the labels of the first fold. Nodes
             without a known label are taught to be of these.
         method: Name of the method.
-        minutes: Time to do it; ``None`` for as long as it takes. One epoch is always made.
+        minutes: Time to do it. One epoch is always made.
     """
     began, val_mask = time.perf_counter(), problem.masks(0)["val"]
     taught = copy.copy(graph)
     taught.y = torch.where(graph.y == UNLABELLED, said, graph.y)
     options: dict[str, Any] = {"rows": problem.learned, "seed": problem.seed, "device": choose_device(problem.device)}
     student = prepare(problem.method(Candidate(method, method)), taught, **options)
-    left = None if minutes is None else max(0.0, minutes - (time.perf_counter() - began) / 60)
+    left = max(0.0, minutes - (time.perf_counter() - began) / 60)
     fitted = fit(student, train_mask=~val_mask, val_mask=val_mask, seed=problem.seed, minutes=left)
     return Fitted(replace(student, graph=graph), fitted.model, fitted.history)
 

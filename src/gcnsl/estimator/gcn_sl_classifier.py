@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from textwrap import indent
 from typing import Any
 
 from gcnsl.errors import InputError
-from gcnsl.estimator.documented import options_of, with_options_of
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.methods import METHODS
 from gcnsl.nn.config import GCNSLConfig
+from gcnsl.options import described_lines
 
 _BY_MERGE = {"concat": "gcn-sl-cc", "average": "gcn-sl-av"}
 _OPTIONS = METHODS["gcn-sl-cc"].options()
@@ -21,7 +22,6 @@ _SIGNATURE = inspect.Signature(
 _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-@with_options_of("Options:\n\n" + options_of(METHODS["gcn-sl-cc"].described()))
 class GCNSLClassifier(NodeClassifier):
     """Classify the nodes of a graph with GCN-SL, from the labels of some of them.
 
@@ -55,3 +55,7 @@ class GCNSLClassifier(NodeClassifier):
     def method(self, name: str) -> None:
         if name not in _BY_MERGE.values():
             raise InputError(f"the model is of {name}, not of GCN-SL: load it with NodeClassifier")
+
+
+_LINES = indent(described_lines(METHODS["gcn-sl-cc"].described()), "    ")
+GCNSLClassifier.__doc__ = f"{GCNSLClassifier.__doc__}\n    Options:\n\n{_LINES}\n    "

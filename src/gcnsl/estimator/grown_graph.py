@@ -46,8 +46,9 @@ def in_training_order(trained: Data, data: Data) -> tuple[Data, Ints]:
         ordered, place = data, np.arange(data.num_nodes)
     else:
         found = _find(node_ids, ids)
-        order = np.concatenate([found, _by_id(np.setdiff1d(np.arange(data.num_nodes), found), ids)])
-        ordered, place = _reordered(data, order)
+        new = np.setdiff1d(np.arange(data.num_nodes), found)
+        new = new[np.argsort(ids[new].astype(str), kind="stable")]
+        ordered, place = _reordered(data, np.concatenate([found, new]))
     changed = first_change(trained, ordered)
     if changed is not None:
         raise _mismatch(_what_changed(*changed, trained, ordered))
@@ -76,19 +77,11 @@ def _reordered(data: Data, order: Ints) -> tuple[Data, Ints]:
     return ordered, place
 
 
-def _by_id(nodes: Ints, ids: NDArray[Any]) -> Ints:
-    """Some nodes in the order of their ids as strings, whatever their type."""
-    return nodes[np.argsort(ids[nodes].astype(str), kind="stable")]
-
-
 def _find(wanted: NDArray[Any], ids: NDArray[Any]) -> Ints:
     """Where each of the wanted ids is; they are compared as strings if only one side has numbers."""
     if (wanted.dtype.kind in "iu") != (ids.dtype.kind in "iu"):
         wanted, ids = wanted.astype(str), ids.astype(str)
-    index = pd.Index(ids)
-    if not index.is_unique:
-        raise InputError(f"node_ids has {index[index.duplicated()].tolist()[0]!r} twice: give every node its own id")
-    places: Ints = index.get_indexer(pd.Index(wanted)).astype(np.int64)
+    places: Ints = pd.Index(ids).get_indexer(pd.Index(wanted)).astype(np.int64)
     missing = wanted[places < 0].tolist()
     if missing:
         count = f"{len(missing):,} of the {len(wanted):,} nodes in training are not in it"

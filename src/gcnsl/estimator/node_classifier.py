@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from numbers import Real
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -25,30 +26,29 @@ from gcnsl.auto.journal import remove_journal
 from gcnsl.checks import UNLABELLED, check_flag, check_generator, check_number, check_seed
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.estimator import stored_classifier
-from gcnsl.estimator.best_for_graph import select_for_graph
-from gcnsl.estimator.documented import option_lines, with_options_of
+from gcnsl.estimator.best_for_graph import fit_best
 from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.estimator.over_nodes import ClassifierOverNodes, labelled_nodes
 from gcnsl.graph import (
     draw_validation,
     encode_columns,
-    encode_labels,
     from_arrays,
     from_data,
     split_count,
     split_masks,
 )
+from gcnsl.graph.labels import class_array
 from gcnsl.graph.masks import check_masks
 from gcnsl.identity import graph_digest
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
 from gcnsl.nn.config import Folder
+from gcnsl.options import described_lines
 from gcnsl.runs.executor import Executor
-from gcnsl.training import Checkpoint, choose_device, measure
+from gcnsl.training import Checkpoint, StageSettings, TrainingSettings, choose_device, measure
 from gcnsl.training.metrics import most_probable
 from gcnsl.version import __version__
 
 
-@with_options_of(option_lines(METHODS))
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classify the nodes of a graph with any method, from the labels of some of them.
 
@@ -63,8 +63,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> classifier.predict()                                                              # doctest: +SKIP
 
     Args:
-        method: A name of :data:`gcnsl.methods.METHODS`, such as ``"gcn-sl"``, ``"h2gcn-2"`` or ``"mlp"``; or
-            ``"auto"`` for the best ensemble of many methods that is found within ``minutes``.
+        method: ``"auto"`` for the best ensemble of many methods that is found within ``minutes``; or a name of
+            :data:`gcnsl.methods.METHODS`, such as ``"gcn-sl"``, ``"h2gcn-2"`` or ``"mlp"``.
         validation_fraction: Share of the labelled nodes that decide when to stop, if ``fit`` is given none.
         random_state: Seed of everything that is drawn: validation nodes, anchors, weights, dropout.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
@@ -109,7 +109,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str = "gcn-sl",
+        method: str = AUTO,
         *,
         validation_fraction: float = 0.4,
         random_state: Any = 0,
@@ -182,20 +182,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 draws ``validation_fraction`` of each class.
             node_ids: The caller's names for the nodes (n), integers or strings, to be kept with the model.
         """
-        seed, (numbers, classes) = _seed(self.random_state), encode_labels(y)
-        if val_mask is None:
-            val_mask = draw_validation(numbers, self.validation_fraction, seed=seed)
-        names = classes.tolist()
-        edges = {"edge_index": edge_index, "edge_weight": edge_weight, "directed": directed}
-        data = from_arrays(X, y=numbers, class_names=names, node_ids=node_ids, val_mask=val_mask, **edges)
-        if data.val_mask.shape[1] != 1:
-            raise InputError(f"val_mask has {data.val_mask.shape[1]} columns: give those of one run, val_mask[:, run]")
-        if not data.val_mask.any():
-            raise InputError("val_mask selects no node: give it labelled nodes, or None to have some drawn")
-        masks = {"train_mask": (data.y != UNLABELLED)[:, None] & ~data.val_mask}
-        data.update(check_masks(masks, data.y, data.num_nodes, names))
-        train = self._select if self.method == AUTO else self._train
-        return train(data, data.train_mask[:, 0], data.val_mask[:, 0], classes, seed=seed)
+        edges = {"edge_weight": edge_weight, "directed": directed}
+        data = from_arrays(X, edge_index, y, node_ids=node_ids, val_mask=val_mask, **edges)
+        if val_mask is not None:
+            if (runs := data.val_mask.shape[1]) != 1:
+                raise InputError(f"val_mask has {runs} columns: give those of one run, val_mask[:, run]")
+            if not data.val_mask.any():
+                raise InputError("val_mask selects no node: give it labelled nodes, or None to have some drawn")
+            masks = {"train_mask": (data.y != UNLABELLED)[:, None] & ~data.val_mask}
+            data.update(check_masks(masks, data.y, data.num_nodes, data.class_names))
+        return self.fit_graph(data)
 
     def fit_graph(
         self,
@@ -221,7 +217,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 ``None`` for processes of this machine.
         """
         data = data if "edge_report" in data else from_data(data)
-        if data.y is None:
+        if data.y is None or not (data.y != UNLABELLED).any():
             raise InputError("the graph has no labels: give it y, one label for each node")
         seed, masks = _seed(self.random_state), split_masks(data, run, need=("train",) if split_count(data) else ())
         train_mask, val_mask = masks["train"], masks["val"]
@@ -233,19 +229,20 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             shown = np.where(train_mask.numpy(), data.y.numpy(), UNLABELLED)
             val_mask = torch.from_numpy(draw_validation(shown, self.validation_fraction, seed=seed))
             train_mask = train_mask & ~val_mask
+        minutes = None if self.minutes is None else check_number("minutes", self.minutes, above=0)
         if self.method == AUTO:
             held_back = masks["test"] & ~(train_mask | val_mask)
-            where: dict[str, Any] = {"test_mask": held_back, "executor": executor}
-            return self._select(data, train_mask, val_mask, np.array(data.class_names), seed=seed, **where)
-        data = encode_columns(data, train_mask)
-        return self._train(data, train_mask, val_mask, np.array(data.class_names), seed=seed, root=root)
+            fit_best(self, data, train_mask, val_mask, held_back, minutes=minutes, seed=seed, executor=executor)
+        else:
+            data = encode_columns(data, train_mask)
+            self._train(data, train_mask, val_mask, minutes=minutes, seed=seed, root=root)
+        return self
 
     def _train(
-        self, data: Data, train_mask: Tensor, val_mask: Tensor, classes: NDArray[Any], *, seed: int, root: Folder = None
-    ) -> Self:
+        self, data: Data, train_mask: Tensor, val_mask: Tensor, *, minutes: float | None, seed: int, root: Folder
+    ) -> None:
         """Train on some nodes of a checked graph; other labels are hidden."""
         began, method, checkpoint = time.perf_counter(), self.resolved_method(), None
-        minutes = None if self.minutes is None else check_number("minutes", self.minutes, above=0)
         known = copy.copy(data)
         known.y = torch.where(train_mask | val_mask, data.y, UNLABELLED)
         prepared = prepare(method, known, rows=train_mask, seed=seed, device=choose_device(self.device), root=root)
@@ -265,43 +262,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         except Interrupted as interruption:
             if interruption.so_far is not None:
-                self._keep(interruption.so_far, classes, train_mask, val_mask)
+                self._keep(interruption.so_far, train_mask, val_mask)
             raise
-        self._keep(fitted, classes, train_mask, val_mask)
-        return self
-
-    def _select(
-        self,
-        data: Data,
-        train_mask: Tensor,
-        val_mask: Tensor,
-        classes: NDArray[Any],
-        *,
-        seed: int,
-        test_mask: Tensor | None = None,
-        executor: Executor | None = None,
-    ) -> Self:
-        """Find the best ensemble for a checked graph; labels of test nodes are not looked at before it is chosen."""
-        minutes = None if self.minutes is None else check_number("minutes", self.minutes, above=0)
-        found, interruption = select_for_graph(
-            encode_columns(data, train_mask | val_mask),
-            train_mask,
-            val_mask,
-            AutoSettings().changed(**self.options),
-            test_mask=test_mask,
-            seed=seed,
-            device=self.device,
-            minutes=minutes,
-            checkpoint=self.checkpoint,
-            executor=executor,
-            on_progress=self.on_epoch,
-        )
-        if found is not None:
-            self._keep(found.fitted, classes, found.train_mask, found.val_mask)
-            self.leaderboard_, self.chosen_by_ = found.leaderboard, found.chosen_by
-        if interruption is not None:
-            raise interruption
-        return self
+        self._keep(fitted, train_mask, val_mask)
 
     def predict(self, X: Any = None, *, edge_index: Any = None, edge_weight: Any = None) -> NDArray[Any]:
         """The classes of all nodes (n), of the training graph or, with arguments, of the graph as it has grown.
@@ -397,11 +360,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         stored_classifier.load(classifier, path, device=device)
         return classifier
 
-    def _keep(self, fitted: Fitted | Blend, classes: NDArray[Any], train_mask: Tensor, val_mask: Tensor) -> None:
+    def _keep(self, fitted: Fitted | Blend, train_mask: Tensor, val_mask: Tensor) -> None:
         """Set what a fitted classifier has."""
         graph = fitted.graph
-        self.fitted_, self.history_ = fitted, fitted.history
-        self.graph_, self.classes_, self.n_features_in_ = graph, classes, graph.num_features
+        self.fitted_, self.history_, self.graph_ = fitted, fitted.history, graph
+        self.classes_, self.n_features_in_ = class_array(graph.class_names), graph.num_features
         self.y_, self.train_mask_, self.val_mask_ = (part.numpy() for part in (graph.y, train_mask, val_mask))
         self.node_ids_, self.encoder_ = graph.get("node_ids"), graph.get("encoder")
 
@@ -417,6 +380,22 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _grown_logits(self, data: Data) -> Tensor:
         ordered, place = in_training_order(self.graph_, data)
         return self.fitted_.grown_logits(ordered)[place]
+
+
+def _option_lines() -> str:
+    """The options of all methods: those of training once, then those of each model, and last those of auto."""
+    every, network = StageSettings.described(), TrainingSettings.described()
+    parts = ["Options of every method's training:\n", described_lines(every)]
+    parts += ["\nFurther options of the training of networks:\n", described_lines(network[len(every) :])]
+    for name, method in METHODS.items():
+        own = [option for option in method.described() if option.name in method.config.names()]
+        trained, defaults = method.training.described(), method.options()
+        other = ", ".join(f"{o.name}={defaults[o.name]}" for o in trained if defaults[o.name] != o.default)
+        parts += [f"\nOptions of ``{name}``{f' (trained with {other})' if other else ''}:\n", described_lines(own)]
+    return "\n".join([*parts, f"\nOptions of ``{AUTO}``:\n", described_lines(AutoSettings.described())])
+
+
+NodeClassifier.__doc__ = f"{NodeClassifier.__doc__}\n{indent(_option_lines(), '    ')}\n    "
 
 
 def _seed(random_state: Any) -> int:

@@ -11,6 +11,7 @@ from typing_extensions import Self
 from gcnsl.errors import InputError
 from gcnsl.graph import read_labels
 from gcnsl.graph.labels import UNKNOWN
+from gcnsl.training.metrics import most_probable
 
 
 class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -39,29 +40,27 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train with the labels ``y`` (k) of these nodes (numbers, k or k × 1) only."""
         if self.X is None:
             raise InputError("X is None, which does not say how many nodes there are: give an array of shape (n, 0)")
-        n = int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+        n = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
         numbers, labels = node_numbers(nodes, n), np.asarray(y)
         if labels.shape != numbers.shape:
             raise InputError(f"y has shape {labels.shape}: give one label for each of the {len(numbers)} nodes")
         everywhere = np.full(n, None, dtype=object)
         everywhere[numbers] = labels
-        self.classifier_ = clone(self.classifier).fit(
-            self.X, everywhere, edge_index=self.edge_index, edge_weight=self.edge_weight, directed=self.directed
-        )
+        edges = {"edge_index": self.edge_index, "edge_weight": self.edge_weight, "directed": self.directed}
+        self.classifier_ = clone(self.classifier).fit(self.X, everywhere, **edges)
         self.classes_ = self.classifier_.classes_
         return self
 
     def predict(self, nodes: Any) -> NDArray[Any]:
         """Classes of these nodes (k)."""
-        return self._of(nodes, "predict")
+        best = most_probable(self.predict_proba(nodes))
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
 
     def predict_proba(self, nodes: Any) -> NDArray[Any]:
         """Probabilities of these nodes (k × C)."""
-        return self._of(nodes, "predict_proba")
-
-    def _of(self, nodes: Any, what: str) -> NDArray[Any]:
         check_is_fitted(self)
-        everywhere: NDArray[Any] = getattr(self.classifier_, what)()
+        everywhere: NDArray[Any] = self.classifier_.predict_proba()
         return everywhere[node_numbers(nodes, len(everywhere))]
 
 

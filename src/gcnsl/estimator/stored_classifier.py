@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -18,7 +17,6 @@ from gcnsl.errors import InputError
 from gcnsl.files import below
 from gcnsl.graph import ColumnEncoder
 from gcnsl.graph.edges import check_edges, edge_parts
-from gcnsl.graph.labels import number_classes
 from gcnsl.sparse import from_parts, stored_parts
 from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings
 from gcnsl.training import choose_device
@@ -65,7 +63,7 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         graph, stored = _graph(config, tensors), SavedModel(config, tensors)
         is_blend = config["method"] == AUTO
         fitted = restored_blend(stored, graph, chosen) if is_blend else restored_models([stored], graph, chosen)[0]
-        classes, train, val = _classes(config["classes"]), tensors["train_mask"], tensors["val_mask"]
+        train, val = tensors["train_mask"], tensors["val_mask"]
         table = chosen_by = None
         if "chosen_by" in config:
             table, chosen_by = pd.DataFrame(config["leaderboard"]), ChosenBy(**config["chosen_by"])
@@ -74,21 +72,15 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         parameters = {name: config["parameters"].pop(name) for name in _KEPT_PARAMETERS}
         if config["parameters"]:
             raise ValueError(f"it has parameters {', '.join(config['parameters'])}")
+        classifier._keep(fitted, train, val)
     except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
         raise InputError(
             f"{os.fspath(path)} holds no classifier that this version understands ({error}): train and save it again"
         ) from error
     classifier.method, classifier.options = config["method"], config["options"]
     classifier.set_params(**parameters, random_state=config["seed"], device=device)
-    classifier._keep(fitted, classes, train, val)
     if table is not None and chosen_by is not None:
         classifier.leaderboard_, classifier.chosen_by_ = table, chosen_by
-
-
-def _classes(found: list[Any]) -> NDArray[Any]:
-    """The classes (C), of the type that they had, in the order in which they are numbered."""
-    numbers, classes, *_ = number_classes(found, unknown=())
-    return classes[numbers]
 
 
 def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:

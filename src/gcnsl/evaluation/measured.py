@@ -1,8 +1,12 @@
-"""How good a model is, and on which nodes: measured once, for the terminal, JSON, pictures and the page."""
+"""How good a model is, and on which nodes: measured once, for the terminal, JSON, pictures and the page.
+
+Also what the given and the learned graph are like: edges, and how often they join nodes of the same class.
+"""
 
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,23 +16,30 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.auto import Blend
+from gcnsl.auto.ensemble import same_edges
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.estimator import NodeClassifier
 from gcnsl.estimator.grown_graph import in_training_order
-from gcnsl.graph import split_masks
-from gcnsl.graph.edges import edge_parts
+from gcnsl.graph import edge_homophily, split_masks
+from gcnsl.sparse import Matrix
 from gcnsl.training.metrics import Floats, Ints, calibration_bins, measure, most_probable
 
 SURE = 0.9
 """Predictions of this probability or more are called sure."""
 FREQUENT = 2 / 3
 """A class with at least this share of the labelled nodes: always to predict it gets as many right."""
+CROWDED = 0.1
+"""A learned graph that joins a larger share of all pairs than this tells little."""
+ROWS = 256
+"""Rows of the learned graph that are listed at a time: before training it may join all pairs."""
+ALL_ROWS, SAMPLES, SAMPLED_ROWS = 1 << 15, 16, 32
+"""In a graph with more nodes than the first number, so many samples of so many rows are measured instead of all."""
 
 
 class Share(NamedTuple):
@@ -129,9 +140,13 @@ class Measured:
     @cached_property
     def classes(self) -> list[ClassScores]:
         """How well each class is found."""
-        counts = np.array(self.confusion)
-        parts = (each.tolist() for each in (counts.diagonal(), counts.sum(1), counts.sum(0)))
-        return [_class_scores(*each) for each in zip(self.class_names, *parts, strict=True)]
+        numbers = np.arange(len(self.class_names))
+        parts = precision_recall_fscore_support(self.truth, self.predicted, labels=numbers, zero_division=np.nan)
+        rows = zip(self.class_names, *(part.tolist() for part in parts), strict=True)
+        return [
+            ClassScores(name, nodes, *(None if not nodes or math.isnan(share) else share for share in shares))
+            for name, *shares, nodes in rows
+        ]
 
     @cached_property
     def calibration(self) -> dict[str, list[float]]:
@@ -142,9 +157,8 @@ class Measured:
     @property
     def mistakes(self) -> Ints:
         """Which of the nodes are classified wrongly, the most confident mistakes first."""
-        wrong = np.flatnonzero(self.predicted != self.truth)
-        order: Ints = wrong[np.argsort(-self.probabilities[wrong].max(axis=1), kind="stable")]
-        return order
+        wrong: Ints = np.flatnonzero(self.predicted != self.truth)
+        return wrong[np.argsort(-self.probabilities[wrong].max(axis=1), kind="stable")]
 
     @property
     def sure(self) -> Share | None:
@@ -172,13 +186,6 @@ class Measured:
         }
 
 
-def _class_scores(name: str, right: int, nodes: int, called: int) -> ClassScores:
-    """A class of so many nodes, of which some are right, and so many that are called so."""
-    if not nodes:
-        return ClassScores(name, 0, None, None, None)
-    return ClassScores(name, nodes, right / called if called else None, right / nodes, 2 * right / (nodes + called))
-
-
 def _share(right: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> Share:
     return Share(int(chosen.sum()), float(right[chosen].mean()) if chosen.any() else None)
 
@@ -202,46 +209,42 @@ def measure_classifier(
     """
     data = classifier.graph_ if data is None else data
     ordered, place = in_training_order(classifier.graph_, data)
-    known, class_names = len(classifier.y_), [str(c) for c in classifier.classes_]
-    masks = {"train": classifier.train_mask_, "val": classifier.val_mask_}
-    truth, labelled = _labels(data, class_names)
-    used = np.append(masks["train"] | masks["val"], np.zeros(len(place), dtype=bool))[place]
+    order, known, class_names = np.argsort(place), len(classifier.y_), [str(c) for c in classifier.classes_]
+    numbers, has_label = _labels(data, class_names)
+    truth, labelled = numbers[order], has_label[order]
+    masks, used = {"train": classifier.train_mask_, "val": classifier.val_mask_}, np.zeros(len(order), dtype=bool)
+    used[:known] = masks["train"] | masks["val"]
     unseen = labelled & ~used & (truth != UNLABELLED)
-    counted = unseen if nodes is None else unseen & np.asarray(nodes, dtype=bool)
-    everywhere: Floats | None = None
-    began = time.monotonic()
-    if _same_edges(ordered, classifier.graph_):
-        everywhere = classifier.predict_proba() if predicted is None else predicted[np.argsort(place)]
-    seconds = time.monotonic() - began
-    if not counted.any():
-        kind, places, probabilities = _held_back(classifier, everywhere)
-    elif everywhere is None:
-        kind, places = "test", place[counted]
-        probabilities = (classifier.predict_proba_graph(data) if predicted is None else predicted)[counted]
-    else:
-        kind, places, probabilities = "test", place[counted], everywhere[place[counted]]
+    counted = unseen if nodes is None else unseen & np.asarray(nodes, dtype=bool)[order]
     left_out = labelled & ~unseen
-    old = place < known
-    trained = classifier.y_[place[old]]
-    truth[old] = np.where(trained != UNLABELLED, trained, truth[old])
-    classes_everywhere = np.empty(known, dtype=np.int64)
-    classes_everywhere[place[old]] = truth[old]
-    ids, numbers = data.get("node_ids"), np.argsort(place)[places]
+    truth[:known] = np.where(classifier.y_ != UNLABELLED, classifier.y_, truth[:known])
+    everywhere, began = None, time.monotonic()
+    if same_edges(ordered, classifier.graph_):
+        everywhere = classifier.predict_proba() if predicted is None else predicted[order]
+    seconds = time.monotonic() - began
+    if counted.any():
+        kind, places = "test", place[counted[place]]
+        if everywhere is not None:
+            probabilities = everywhere[places]
+        else:
+            probabilities = (classifier.predict_proba_graph(data) if predicted is None else predicted)[order[places]]
+    else:
+        kind, places, probabilities = _held_back(classifier, everywhere)
     frequent = int(np.bincount(classifier.y_[masks["train"]]).argmax())
     right = None if everywhere is None else most_probable(everywhere) == classifier.y_
     return Measured(
         probabilities=probabilities,
-        truth=truth[numbers],
+        truth=truth[places],
         class_names=class_names,
         kind=kind,
-        names=numbers if ids is None else ids[numbers],
+        names=data.get("node_ids", np.arange(len(order)))[order[places]],
         places=places,
-        baseline=(class_names[frequent], float((truth[numbers] == frequent).mean())),
+        baseline=(class_names[frequent], float((truth[places] == frequent).mean())),
         trained_on=int((left_out & used).sum()),
         unknown=int((left_out & ~used).sum()),
         everywhere=everywhere,
         seconds=seconds,
-        classes_everywhere=classes_everywhere,
+        classes_everywhere=truth[:known],
         learned={} if right is None else {name: _share(right, mask) for name, mask in masks.items()},
     )
 
@@ -256,17 +259,11 @@ def measure_split(classifier: NodeClassifier, data: Data, run: int) -> Measured:
     return measure_classifier(classifier, labelled, nodes=split_masks(data, run, need=())["test"])
 
 
-def _same_edges(ordered: Data, trained: Data) -> bool:
-    """Whether a graph in training order is the training graph, so that predictions are the same."""
-    parts, others = edge_parts(ordered), edge_parts(trained)
-    same = parts.keys() == others.keys() and all(part.equal(others[name]) for name, part in parts.items())
-    return same and ordered.num_nodes == trained.num_nodes
-
-
 def _labels(data: Data, class_names: list[str]) -> tuple[Ints, NDArray[np.bool_]]:
     """The numbers of the classes (n), -1 without a label or with an unknown one; and whether there is a label."""
-    y = np.full(data.num_nodes, UNLABELLED) if data.y is None else data.y.numpy()
-    given = [str(c) for c in data.get("class_names") or ()] if data.y is not None else []
+    if data.y is None:
+        return np.full(data.num_nodes, UNLABELLED), np.zeros(data.num_nodes, dtype=bool)
+    y, given = data.y.numpy(), [str(c) for c in data.get("class_names") or ()]
     number = np.array([class_names.index(name) if name in class_names else UNLABELLED for name in (*given, None)])
     return number[y], y != UNLABELLED  # -1 selects the last entry
 
@@ -302,3 +299,85 @@ def find_imbalance(y: Tensor, class_names: Sequence[Any]) -> Imbalance | None:
     share, name = counts.max() / counts.sum(), class_names[int(counts.argmax())]
     metric = "average-precision" if occurring == 2 else "balanced-accuracy"
     return Imbalance(f"{share:.0%} of the labelled nodes are {name!r}", metric)
+
+
+class Agreement(NamedTuple):
+    """Of a learned graph, loops not counted."""
+
+    homophily: float | None
+    """Share of the edges between labelled nodes whose ends are of one class; None if there are no such edges."""
+    degree: float
+    """Mean number of neighbours."""
+
+
+def learned_agreement(
+    model: Any, inputs: tuple[Matrix, ...], y: Tensor, *, among: Tensor | None = None
+) -> Agreement | None:
+    """Measure the graph that a model has learned, or return ``None`` if it learns none.
+
+    Of a large graph (more than 32,768 nodes), the edges of 512 nodes are measured, since listing all takes too long.
+
+    Args:
+        model: If its attribute ``learns_graph`` is true, ``learned_graph(*inputs, rows=...)`` gives some rows' edges
+            (2 × E) and weights (E).
+        inputs: What the model reads, on its device.
+        y: Classes (n), -1 for unknown.
+        among: Measure the part of the graph that joins these nodes (n, boolean); ``None`` for all.
+    """
+    if not getattr(model, "learns_graph", False):
+        return None
+    n, labels = len(y), y.to(next(model.parameters()).device)
+    chosen = torch.ones_like(labels, dtype=torch.bool) if among is None else among.to(labels.device)
+    parts = [slice(first, first + ROWS) for first in range(0, n, ROWS)]
+    if n > ALL_ROWS:
+        firsts = range(0, n - SAMPLED_ROWS, n // SAMPLES)[:SAMPLES]
+        parts = [slice(first, first + SAMPLED_ROWS) for first in firsts]
+    edges = counted = agreeing = nodes = 0
+    for rows in parts:
+        (source, target), _ = model.learned_graph(*inputs, rows=rows)
+        kept = (source != target) & chosen[source] & chosen[target]
+        from_class, to_class = labels[source[kept]], labels[target[kept]]
+        labelled = (from_class != UNLABELLED) & (to_class != UNLABELLED)
+        edges += len(labelled)
+        counted += int(labelled.sum())
+        agreeing += int((labelled & (from_class == to_class)).sum())
+        nodes += int(chosen[rows].sum())
+    return Agreement(agreeing / counted if counted else None, edges / max(1, nodes))
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """Number of undirected edges, edge homophily as far as labels are known, and share of all pairs that are joined.
+
+    ``chance`` is the homophily of random pairs: that two nodes are of one class.
+    """
+
+    edges: int
+    homophily: float | None
+    density: float
+    chance: float
+
+    @property
+    def doubt(self) -> str:
+        """Why this can't help as a learned graph, in words; empty if nothing speaks against it."""
+        if not self.edges:
+            return "it is empty: a smaller epsilon joins more nodes"
+        if self.density > CROWDED:
+            return f"{self.density:.0%} of all pairs, so it tells little: a larger epsilon joins fewer nodes"
+        if self.homophily is not None and self.homophily <= self.chance:
+            return f"no more than by chance, {self.chance:.2f}: the method may do as well without it"
+        return ""
+
+
+def graph_facts(classifier: NodeClassifier, data: Data) -> tuple[GraphFacts, GraphFacts | None]:
+    """The graph that a classifier was trained on, with all its labels, and the one that it has learned, if it has."""
+    n, edges, homophily = data.num_nodes, data.edge_report.edges, edge_homophily(data.edge_index, data.y)
+    pairs = max(1, n * (n - 1) // 2)
+    shares = torch.bincount(data.y[data.y != UNLABELLED]) / (data.y != UNLABELLED).sum()
+    chance = float(shares.square().sum())
+    given = GraphFacts(edges, None if math.isnan(homophily) else homophily, edges / pairs, chance)
+    learned = learned_agreement(classifier.model_, classifier.fitted_.prepared.inputs, data.y)
+    if learned is None:
+        return given, None
+    joined = round(learned.degree * n / 2)
+    return given, GraphFacts(joined, learned.homophily, joined / pairs, chance)

@@ -16,8 +16,7 @@ from torch_geometric.data import Data
 from gcnsl.auto import AUTO, Blend
 from gcnsl.auto.selection import shown_scores
 from gcnsl.estimator import NodeClassifier
-from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain
-from gcnsl.estimator.reasons import node_name
+from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain, node_name
 from gcnsl.evaluation.measured import SURE, Measured, find_imbalance, measure_classifier
 from gcnsl.files import atomic_write
 from gcnsl.graph import simple_undirected, summarize
@@ -74,34 +73,39 @@ def write_model_page(
     Returns:
         What the page shows: how good it is, and on which nodes.
     """
-    graph, known = classifier.graph_ if data is None else data, len(classifier.y_)
+    graph, known = _with_report(classifier.graph_ if data is None else data), len(classifier.y_)
     measured = measure_classifier(classifier, graph) if measured is None else measured
     listed = measured.mistakes[:MISTAKES]
     places = measured.places[listed]
     explored = ExploredNodes(classifier, measured.classes_everywhere, measured.everywhere, measured.seconds)
     explored.explain(places[places < known].tolist(), seconds=seconds, on_progress=on_progress)
-    mistakes = [_mistake(measured, node, explored, known) for node in listed.tolist()]
+    mistakes = [
+        {
+            "name": str(measured.names[node]),
+            "truth": int(measured.truth[node]),
+            "predicted": int(measured.predicted[node]),
+            "probability": float(measured.probabilities[node].max()),
+            "explored": explored.place(int(measured.places[node])),
+        }
+        for node in listed.tolist()
+    ]
     explained = [each["explored"] for each in mistakes if each["explored"] is not None]
-    graph = _with_report(graph)
-    page = find_template("gcnsl.evaluation", "model.html.j2").render(
-        name=name or graph.get("name") or "Your graph",
-        method=AUTO if isinstance(classifier.fitted_, Blend) else classifier.fitted_.prepared.method.name,
-        summary=summarize(graph),
-        imbalance=find_imbalance(graph.y, graph.class_names) if _is_labelled(graph) else None,
-        compatibility=_compatibility(graph),
-        measured=measured,
-        metrics=METRICS,
-        leaderboard=_leaderboard(classifier),
-        mistakes=mistakes,
-        sure=SURE,
-        matrix_numbers=MATRIX_NUMBERS,
-        explained=explained,
-        first=explained[0] if explained else min(explored.views),
-        **_shown_classes(classifier),
-        explored=explored,
-        num_nodes=known,
-    )
-    atomic_write(path, page)
+    is_labelled = graph.y is not None and bool((graph.y >= 0).any())
+    facts = {
+        "name": name or graph.get("name") or "Your graph",
+        "method": AUTO if isinstance(classifier.fitted_, Blend) else classifier.fitted_.prepared.method.name,
+        "summary": summarize(graph),
+        "imbalance": find_imbalance(graph.y, graph.class_names) if is_labelled else None,
+        "compatibility": _compatibility(graph) if is_labelled else None,
+        "measured": measured,
+        "metrics": METRICS,
+        "leaderboard": _leaderboard(classifier),
+        "mistakes": mistakes,
+        "sure": SURE,
+        "matrix_numbers": MATRIX_NUMBERS,
+    }
+    first = explained[0] if explained else min(explored.views)
+    _write(path, "model.html.j2", classifier, explored, explained=explained, first=first, **facts)
     return measured
 
 
@@ -118,21 +122,17 @@ def write_node_page(
     """
     explored = ExploredNodes(classifier, classifier.y_)
     explored.explain([node], seconds=seconds)
-    page = find_template("gcnsl.evaluation", "node.html.j2").render(
-        name=str(node_name(classifier, node)),
-        explained=[],
-        first=explored.place(node),
-        **_shown_classes(classifier),
-        explored=explored,
-        num_nodes=len(classifier.y_),
-    )
-    atomic_write(path, page)
+    name, first = str(node_name(classifier, node)), explored.place(node)
+    _write(path, "node.html.j2", classifier, explored, explained=[], first=first, name=name)
 
 
-def _shown_classes(classifier: NodeClassifier) -> dict[str, list[str]]:
-    """The names and the colours of the classes, by their numbers."""
+def _write(
+    path: str | os.PathLike[str], template: str, classifier: NodeClassifier, explored: ExploredNodes, **facts: Any
+) -> None:
     classes = [str(c) for c in classifier.classes_]
-    return {"classes": classes, "colours": [class_colour(number) for number in range(len(classes))]}
+    facts |= {"classes": classes, "colours": [class_colour(number) for number in range(len(classes))]}
+    facts |= {"explored": explored, "num_nodes": len(classifier.y_)}
+    atomic_write(path, find_template("gcnsl.evaluation", template).render(facts))
 
 
 def class_colour(number: int) -> str:
@@ -149,45 +149,28 @@ def _with_report(graph: Data) -> Data:
     return reported
 
 
-def _is_labelled(graph: Data) -> bool:
-    return graph.y is not None and bool((graph.y >= 0).any())
-
-
 def _compatibility(graph: Data) -> dict[str, list[float]] | None:
     """By class, the shares of the classes among its neighbours; ``None`` if no edge joins labelled nodes."""
-    if not _is_labelled(graph):
-        return None
     shares = class_compatibility(graph.edge_index, graph.y, len(graph.class_names))
     return dict(zip(map(str, graph.class_names), shares.tolist(), strict=True)) if shares.any() else None
 
 
-def _mistake(measured: Measured, node: int, explored: ExploredNodes, known: int) -> dict[str, Any]:
-    place = int(measured.places[node])
-    return {
-        "name": str(measured.names[node]),
-        "truth": int(measured.truth[node]),
-        "predicted": int(measured.predicted[node]),
-        "probability": float(measured.probabilities[node].max()),
-        "explored": explored.place(place) if place < known else None,
-    }
-
-
 def _leaderboard(classifier: NodeClassifier) -> dict[str, Any] | None:
-    """The rows of the leaderboard, its columns of scores, the metric, and the range of all scores.
-
-    ``None`` if there is no leaderboard.
-    """
+    """The rows of the leaderboard, its columns of scores, the metric, and the range of all scores, if there are any."""
     table = getattr(classifier, "leaderboard_", None)
-    if table is None:
+    columns = [] if table is None else shown_scores(table)
+    if table is None or not columns:
         return None
-    columns = shown_scores(table)
-    if not columns:
-        return None
-    name, scores = table["metric"].iloc[0], table[columns].astype(float)
-    rows = table.astype(object).where(table.notna(), None).to_dict("records")
-    low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
-    found = {"metric": name, "text": METRICS[name].text, "low": low, "high": high, "rows": rows, "columns": columns}
-    return found | {"chosen_by": classifier.chosen_by_}
+    metric, scores = table["metric"].iloc[0], table[columns].astype(float)
+    return {
+        "metric": metric,
+        "text": METRICS[metric].text,
+        "low": float(np.nanmin(scores)),
+        "high": float(np.nanmax(scores)),
+        "rows": table.astype(object).where(table.notna(), None).to_dict("records"),
+        "columns": columns,
+        "chosen_by": classifier.chosen_by_,
+    }
 
 
 class ExploredNodes:
@@ -241,8 +224,7 @@ class ExploredNodes:
                 reasoned=2 * DRAWN,
                 with_features=len(self.views) < FEATURED and spent + self._features_seconds < seconds / 3,
             )
-            view = self._view(told)
-            self.views[self._place(told.node)] = view
+            view = self.views[self._place(told.node)] = self._view(told)
             size += len(json.dumps(view))
             if len(self.views) <= len(first):  # the loop goes on with what is added here
                 shown = (*told.original[:DRAWN], *(told.reconnected or [])[:DRAWN])

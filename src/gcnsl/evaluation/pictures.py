@@ -18,8 +18,9 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from gcnsl.evaluation.comparison import MAJORITY, Comparison, Difference
+from gcnsl.evaluation.comparison import MAJORITY, Comparison
 from gcnsl.evaluation.measured import Measured
+from gcnsl.evaluation.statistics import PairedDifference
 from gcnsl.pictures import save_picture, text_style
 from gcnsl.training import METRICS
 from gcnsl.training.metrics import BINS
@@ -54,7 +55,7 @@ def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, gra
         return save_picture(figure, path)
 
 
-def _label(name: str, lead: Difference | None) -> str:
+def _label(name: str, lead: PairedDifference | None) -> str:
     """The method's name, and what can't be told apart from the best."""
     return name if lead is None else name + {"equal": " ≈ best", "undecided": " (undecided)", "clear": ""}[lead.verdict]
 

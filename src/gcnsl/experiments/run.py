@@ -30,7 +30,7 @@ from gcnsl.auto.search import Search, search
 from gcnsl.checks import check_number
 from gcnsl.datasets import load
 from gcnsl.errors import DownloadError, InputError
-from gcnsl.evaluation.agreement import learned_agreement
+from gcnsl.evaluation.measured import learned_agreement
 from gcnsl.execution import one_thread
 from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import fixed_options, runs_after, searched_method

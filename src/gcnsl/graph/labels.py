@@ -224,6 +224,11 @@ def _typed(values: NDArray[Any]) -> NDArray[Any]:
     return values if len(kinds) > 1 or rounded else array
 
 
+def class_array(names: Sequence[Any]) -> NDArray[Any]:
+    """The classes (C), in their order, as an array of the type that they have."""
+    return _typed(np.array([*names, None], dtype=object)[:-1])
+
+
 def _from_text(texts: NDArray[Any]) -> NDArray[Any]:
     """The labels of a text file as the numbers or the truth values that all of them stand for, else as they are."""
     if len(texts) and all(_WRITTEN_NUMBER.fullmatch(text) for text in texts):
