@@ -11,7 +11,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from gcnsl import NodeClassifier
 from gcnsl.errors import InputError
-from gcnsl.graph import from_arrays
 from gcnsl.plain import boosted_trees
 from gcnsl.plain.boosted_trees import LightGBMWarning
 from gcnsl.plain.plain_config import BoostedTreesConfig
@@ -140,21 +139,6 @@ def test_wide_features_are_reduced_to_their_leading_directions(sparse) -> None:
     np.testing.assert_allclose(np.abs(x), np.abs(expected), atol=0.05 * values[0])
     again = config.from_state(*place.state(), data, seed=0)
     assert again.basis.equal(place.basis)
-
-
-def test_one_class_is_learned_without_a_fit() -> None:
-    data = graph()
-    model, inputs = setup(BoostedTreesConfig(**SMALL), data)
-    fit(model, inputs, torch.where(trained_on(data.y) == 1, 1, -1))
-    assert (model(*inputs).argmax(dim=1) == 1).all()
-
-
-def test_a_graph_whose_nodes_have_the_same_degree_is_no_error() -> None:
-    ring = torch.stack([torch.arange(N), (torch.arange(N) + 1) % N])
-    data = from_arrays(graph().x, ring, graph().y)
-    model, inputs = setup(BoostedTreesConfig(**SMALL), data)
-    fit(model, inputs, trained_on(data.y))
-    assert model(*inputs).isfinite().all()
 
 
 def test_it_can_be_fitted_again() -> None:

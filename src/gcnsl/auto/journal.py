@@ -30,7 +30,7 @@ from gcnsl.auto.auto_settings import AUTO
 from gcnsl.auto.candidates import Candidate, FoldJob, Problem
 from gcnsl.auto.ensemble import Blend, Member, OutOfFold
 from gcnsl.errors import InputError
-from gcnsl.files import below, replacing, save_tensors
+from gcnsl.files import atomic_write, below, tensor_bytes
 from gcnsl.methods import Fitted, find_method, prepare
 from gcnsl.runs.jobs import Failed, Finished, Trainer
 from gcnsl.training import History
@@ -210,8 +210,7 @@ class Journal:
             metadata = {"kind": KIND, "problem": self.identity}
             metadata |= {"fit": json.dumps(plain), "model": json.dumps(model.plain)}
             try:
-                with replacing(self._file(name)) as file:
-                    save_tensors(file, tensors, metadata)
+                atomic_write(self._file(name), tensor_bytes(tensors, metadata))
                 return
             except OSError as error:
                 if not self._in_memory:
