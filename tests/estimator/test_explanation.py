@@ -6,7 +6,7 @@ import pytest
 
 from gcnsl import InputError, from_arrays
 from gcnsl.auto import Blend
-from gcnsl.auto.blend import Member
+from gcnsl.auto.ensemble import Member
 from gcnsl.datasets import with_random_split
 from gcnsl.estimator.explanation import Tally, attribute_features, explain, explained_member, find_node
 from gcnsl.nn import MLP

@@ -90,7 +90,7 @@ class GeomGCN(GraphModel):
         cls, config: GeomGCNConfig, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
     ) -> StructuralNeighbourhood:
         """The saved neighbourhoods."""
-        return StructuralNeighbourhood.from_state(plain, tensors)
+        return StructuralNeighbourhood(tensors["edge_index"], tensors["division"], plain["how"])
 
     @classmethod
     def matrices(cls, config: GeomGCNConfig, graph: Data) -> tuple[Matrix, ...]:
