@@ -143,17 +143,7 @@ def test_structural_features_alone_do_not_depend_on_the_split() -> None:
     assert not depends_on_split(NEVER, graph)
 
 
-<<<<<<< HEAD
-def test_the_state_restores_it() -> None:
-    graph = with_features(small_graph(), table())
-    made = FeaturePreparation.fit(CONFIG, graph, torch.arange(30) < 20)
-    assert FeaturePreparation.from_state(CONFIG, made.state(), graph).of(graph).equal(made.of(graph))
-
-
 @pytest.mark.parametrize("name", ["gcn", "gcn-sl-cc", "gcn-sl-plus", "twins"])
-=======
-@pytest.mark.parametrize("name", ["gcn", "gcn-sl-cc", "gcn-sl-plus", "boosted-trees", "twins"])
->>>>>>> main
 def test_a_graph_without_features_gets_structural_ones(name) -> None:
     data = small_graph()
     data.x = torch.empty(30, 0)

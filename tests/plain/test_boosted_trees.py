@@ -13,6 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from gcnsl import NodeClassifier, synthetic
 from gcnsl.errors import InputError
+from gcnsl.graph import from_arrays
 from gcnsl.plain import boosted_trees
 from gcnsl.plain.boosted_trees import LightGBMWarning
 from gcnsl.plain.neighbour_columns import PLACE_COLUMNS, Place
