@@ -79,6 +79,8 @@ def _hashed(texts: Sequence[str]) -> sp.csr_array:
     """The counts of words and of runs of three characters (n × BUCKETS)."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
+    if not texts:
+        return sp.csr_array((0, BUCKETS), dtype=np.float32)
     common: dict[str, Any] = {"n_features": BUCKETS, "norm": None, "alternate_sign": False, "dtype": np.float32}
     words = HashingVectorizer(token_pattern=r"(?u)\b\w+\b", **common).transform(texts)
     runs = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 3), **common).transform(texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,10 @@ _ZONE = re.compile(r"\s*(?:Z|UTC|GMT)$")
 _OFFSET = re.compile(r"[+-]\d{2}:?\d{2}$")
 _AMBIGUOUS = {"%m/%d/%Y": "%d/%m/%Y", "%m-%d-%Y": "%d-%m-%Y", "%m/%d/%y": "%d/%m/%y"}
 SEPARATORS = ("|", ";", ",")
-MOST_TOKENS_SHARE = 0.5
-"""A text with a separator is a list only if tokens come back: their number is at most this share of all of them."""
+LEAST_SHARE, MOST_TOKENS_SHARE = 0.2, 0.5
+"""Of lists, at least the first share has several tokens, and at most the second share of all tokens are distinct."""
+LEAST_LISTS, LONGEST_TOKEN = 8, 40
+"""Separators that prose has, too, need so many distinct lists; no token is longer than so many characters."""
 
 
 def date_format(texts: Sequence[str]) -> str | None:
@@ -60,31 +62,29 @@ def dates(texts: Sequence[str], form: str) -> NDArray[np.datetime64]:
     return found
 
 
-def list_reader(texts: Iterable[str]) -> Callable[[str], list[str]] | None:
-    """How lists such as ``rock|pop`` or ``["rock", "pop"]`` are read; ``None`` if the texts are no lists."""
-    texts = list(texts)
-    readers = [_bracketed, *(_split_at(separator) for separator in SEPARATORS)]
-    for reader in readers:
-        tokens = Counter(token for text in texts for token in reader(text))
-        several = sum(len(reader(text)) > 1 for text in texts)
-        whole = reader is _bracketed and all(text.strip()[:1] == "[" for text in texts)
-        if whole or (several >= 0.2 * len(texts) and 0 < len(tokens) <= MOST_TOKENS_SHARE * tokens.total()):
-            longest = max(map(len, tokens), default=0)
-            if whole or longest <= 40:
-                return reader
+def list_separator(texts: Sequence[str]) -> str | None:
+    """What stands between the tokens of lists such as ``rock|pop`` or ``["rock", "pop"]``; ``None`` for no lists.
+
+    Brackets are meant by ``[]``. A text with a separator is a list only if tokens come back.
+    """
+    if texts and all(text.strip()[:1] == "[" and text.strip()[-1:] == "]" for text in texts):
+        return "[]"
+    for separator in SEPARATORS:
+        several = sum(separator in text for text in texts)
+        if separator != SEPARATORS[0] and len(texts) < LEAST_LISTS:
+            continue
+        if several >= max(1, LEAST_SHARE * len(texts)):
+            tokens = Counter(token for text in texts for token in tokens_of(text, separator))
+            if 0 < len(tokens) <= MOST_TOKENS_SHARE * tokens.total() and max(map(len, tokens)) <= LONGEST_TOKEN:
+                return separator
     return None
 
 
-def _bracketed(text: str) -> list[str]:
-    """The elements of a list in JSON or Python's spelling."""
-    text = text.strip()
-    if not (text.startswith("[") and text.endswith("]")):
-        return []
-    try:
-        return [str(value) for value in json.loads(text)]
-    except ValueError:
-        return [found for part in text[1:-1].split(",") if (found := part.strip().strip("'\""))]
-
-
-def _split_at(separator: str) -> Callable[[str], list[str]]:
-    return lambda text: [token for part in text.split(separator) if (token := part.strip())]
+def tokens_of(text: str, separator: str) -> list[str]:
+    """The tokens of a list that is written in this way."""
+    if separator == "[]":
+        try:
+            return [str(value) for value in json.loads(text)]
+        except ValueError:  # Python's spelling
+            text, separator = text.strip()[1:-1], ","
+    return [token for part in text.split(separator) if (token := part.strip().strip("'\""))]
