@@ -52,9 +52,9 @@ def features_of(columns: Columns, rows) -> list[list[float]]:
             if len(known) < len(trained):
                 marks.append([float(isnan(value)) for value in values])
             if columns.is_on_calendar(name):
-                for part in (lambda t: t.year, lambda t: t.month, lambda t: t.weekday(), lambda t: t.hour):
-                    if len({part(EPOCH + timedelta(value)) for value in known}) > 1:
-                        parts.append([float(part(EPOCH + timedelta(value))) for value in numbers[-1]])
+                calendar = (lambda t: t.year, lambda t: t.month, lambda t: t.weekday(), lambda t: t.hour)
+                varying = [part for part in calendar if len({part(EPOCH + timedelta(v)) for v in known}) > 1]
+                parts += [[float(part(EPOCH + timedelta(v))) for v in numbers[-1]] for part in varying]
     return numbers + marks + levels + parts
 
 
