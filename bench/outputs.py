@@ -31,7 +31,9 @@ METHODS = (
     *("linkx", "gcn-sl-cc", "gcn-sl-av", "gcn-sl-plus", "logistic", "boosted-trees", "label-propagation", "twins"),
 )
 FEW = ("--set", "epochs=8")
-VOLATILE = re.compile(r"second|elapsed|time|minutes|path|model$|version|date|jobs|report$|plot$|folder|saved", re.IGNORECASE)
+VOLATILE = re.compile(
+    r"second|elapsed|time|minutes|path|model$|version|date|jobs|report$|plot$|folder|saved", re.IGNORECASE
+)
 
 
 def steps(graph: list[str], node: str, methods: tuple[str, ...], folder: Path) -> Iterator[tuple[str, list[str]]]:

@@ -116,7 +116,6 @@ CASES = {
     "reproduce accuracy --methods GCN": "did you mean gcn?",
     "reproduce accuracy --datasets corra": "--datasets corra must be one of",
     "reproduce accuracy --splits publik": "--splits publik does not exist",
-    "reproduce accuracy --settings none": "must be a folder",
     "reproduce accuracy --device tpu": "--device tpu must be",
     "report none": "none is not a folder",
     "report other": "other is not a complete model",

@@ -24,7 +24,6 @@ from gcnsl.storage import (
     LOCK,
     READABLE,
     TENSORS_OF_FORMAT_2,
-    UNFINISHED,
     check_place,
     load_folder,
     pack_strings,
@@ -224,8 +223,8 @@ def test_a_crash_while_replacing_leaves_the_old_model(folder, monkeypatch, faili
 
 def test_what_a_killed_process_left_is_no_obstacle(tmp_path) -> None:
     folder = tmp_path / "model"
-    (folder / UNFINISHED / "deeper").mkdir(parents=True)
-    for name in (LOCK, "tensors-0123456789abcdef.safetensors", f"{UNFINISHED}/.tmpAbc"):
+    (folder / ".config.json.abc.part").mkdir(parents=True)
+    for name in (LOCK, "tensors-0123456789abcdef.safetensors", ".config.json.abc.part/file"):
         (folder / name).write_text("killed")
     save_folder(folder, MODEL_CONFIG, MODEL_TENSORS, overwrite=False)
     assert same(load_folder(folder))

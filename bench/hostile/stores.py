@@ -15,7 +15,7 @@ from bench.hostile.cases import Case
 from bench.hostile.damage import damaged_bytes, damaged_document
 
 from gcnsl.cli import app
-from gcnsl.experiments.plan import Scope, plan
+from gcnsl.experiments.plan import Scope, plan, specs_of
 from gcnsl.experiments.records import RunResult, read_results
 from gcnsl.runs.results import to_json
 
@@ -56,7 +56,7 @@ def _lines() -> Iterator[str]:
     """Some committed lines, each of several runs, and lines of single runs, of a search and of a run that failed."""
     committed = read_results(COMMITTED)
     chosen = [run for name in METHODS for run in [run for run in committed if run.spec.method == name][:OF_EACH]]
-    searches = plan("beyond", Scope(datasets=["texas"], methods=["mlp"], runs=1)).specs[:1]
+    searches = specs_of(plan("beyond", Scope(datasets=["texas"], methods=["mlp"], runs=1)))[:1]
     found: dict[str, Any] = {"validation": 0.8, "trials": 3, "options": {"lr": 0.01}}
     chosen += [RunResult(spec, "ok", found, 3.0, "CPU", "1.0") for spec in searches]
     failed = replace(chosen[0].spec, run=9)

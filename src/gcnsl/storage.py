@@ -16,15 +16,16 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
+from safetensors import SafetensorError
 
 from gcnsl.errors import InputError
-from gcnsl.files import file_digest, new_folder, save_tensors, sync, writing
+from gcnsl.files import PART, atomic_write, new_folder, parse_tensors, tensor_bytes, writing
 from gcnsl.version import __version__
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ KIND = "gcnsl-classifier"
 FORMAT, READABLE = 3, (2, 3)
 """Format 1, of version 0.1.0, could only store GCN-SL; in format 2, of version 0.2.0, the tensors have a fixed name."""
 CONFIG, TENSORS_OF_FORMAT_2 = "config.json", "tensors.safetensors"
-LOCK, UNFINISHED = ".lock", ".saving"
-"""The lock, which stays, and the folder of files that are being written."""
+LOCK = ".lock"
+"""The lock of savers, which stays."""
 _TENSORS = re.compile(r"tensors-[0-9a-f]{16}\.safetensors")
 _LOCK_SECONDS = 600
 _ATTEMPTS = 100
@@ -69,52 +70,29 @@ def save_folder(
         "config": json.loads(json.dumps(config)),  # as it will be read: tuples become lists, keys strings
         "tensors": sorted(tensors),
     }
-    with writing(given), new_folder(path), _lock(path):
+    with writing(given), new_folder(path), FileLock(path / LOCK, timeout=_LOCK_SECONDS):
         check_place(given, overwrite=overwrite)  # another process may have saved a model by now
-        unfinished = path / UNFINISHED
-        shutil.rmtree(unfinished, ignore_errors=True)  # of a killed process
         try:
-            unfinished.mkdir()
-            name = _write(unfinished, document, tensors)
-            os.replace(unfinished / name, path / name)
-            sync(path)
-            os.replace(unfinished / CONFIG, path / CONFIG)
-            sync(path)
-            for older in set(path.glob("tensors*.safetensors")) - {path / name}:
-                with suppress(OSError):  # the model is saved, so it does no harm
-                    older.unlink()
+            content = tensor_bytes(tensors)
+            checksum = hashlib.sha256(content).hexdigest()
+            document |= {"tensors_file": f"tensors-{checksum[:16]}.safetensors", "tensors_sha256": checksum}
+            atomic_write(path / document["tensors_file"], content)
+            atomic_write(path / CONFIG, json.dumps(document | {"sha256": _checksum(document)}, indent=1))
         finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
-            if [entry.name for entry in path.iterdir()] == [LOCK]:  # nothing was saved
-                (path / LOCK).unlink()
+            _remove_what_no_model_needs(path)
 
 
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Exclude other savers from a folder."""
-    for further in reversed(range(_ATTEMPTS)):
-        path.mkdir(parents=True, exist_ok=True)
-        try:
-            lock = FileLock(path / LOCK, timeout=_LOCK_SECONDS).acquire()
-            break
-        except FileNotFoundError:  # another process has removed the folder, as it was new and could not be written
-            if not further:
-                raise
-    with lock:
-        yield
-
-
-def _write(folder: Path, document: dict[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    """Write both files of a model, wait until they are on the disk, and return the name of that with the tensors."""
-    save_tensors(folder / "tensors", tensors)
-    checksum = file_digest(folder / "tensors")
-    name = f"tensors-{checksum[:16]}.safetensors"
-    os.rename(folder / "tensors", folder / name)
-    document |= {"tensors_file": name, "tensors_sha256": checksum}
-    text = json.dumps(document | {"sha256": _checksum(document)}, indent=1)
-    (folder / CONFIG).write_text(text, encoding="utf-8")
-    sync(folder / CONFIG)
-    return name
+def _remove_what_no_model_needs(path: Path) -> None:
+    """Remove the tensors of an older model or of one that could not be saved, and what killed processes have left."""
+    needed = (_document(path) or {}).get("tensors_file", TENSORS_OF_FORMAT_2)
+    for file in path.glob("tensors*.safetensors"):
+        if file.name != needed:
+            with suppress(OSError):  # the model is saved, so it does no harm
+                file.unlink()
+    for left in path.glob(f".*{PART}"):
+        shutil.rmtree(left, ignore_errors=True)
+    if [entry.name for entry in path.iterdir()] == [LOCK]:
+        (path / LOCK).unlink()
 
 
 def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
@@ -124,9 +102,9 @@ def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None
         return
     if not path.is_dir():
         raise InputError(f"{path} is a file: give the name of a folder for the model")
-    names = {entry.name for entry in path.iterdir()} - {LOCK, UNFINISHED}
+    names = {entry.name for entry in path.iterdir() if not entry.name.endswith(PART)} - {LOCK}
     others = {name for name in names if not _TENSORS.fullmatch(name)}
-    if others and not (others <= {CONFIG, TENSORS_OF_FORMAT_2} and _looks_like_a_model(path)):
+    if others and not (others <= {CONFIG, TENSORS_OF_FORMAT_2} and _document(path)):
         raise InputError(f"{path} holds something other than a model: give another folder")
     if CONFIG in names and not overwrite:
         raise InputError(f"{path} exists: allow overwriting, or give another folder")
@@ -146,33 +124,20 @@ def load_folder(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
     path = Path(os.path.abspath(path))
     for _ in range(_ATTEMPTS):
         document = _read_config(path)
-        with suppress(FileNotFoundError):  # another process may have replaced the model since
-            return document["config"], _read_tensors(path, document)
+        name = document["tensors_file"]
+        try:
+            content = (path / name).read_bytes()
+        except FileNotFoundError:  # another process may have replaced the model since
+            continue
+        except OSError as error:
+            raise _damaged(path, f"{name} can't be read ({error})") from error
+        if hashlib.sha256(content).hexdigest() != document["tensors_sha256"]:
+            raise _damaged(path, f"{name} is not the file that was saved")
+        try:
+            return document["config"], parse_tensors(content)[0]
+        except SafetensorError as error:
+            raise _damaged(path, f"{name} can't be read ({error})") from error
     raise _damaged(path, f"it has no file {document['tensors_file']}")
-
-
-def _read_tensors(path: Path, document: dict[str, Any]) -> dict[str, Tensor]:
-    """The tensors that a model's configuration names.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        InputError: If it is damaged.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    name = document["tensors_file"]
-    try:
-        with safe_open(path / name, framework="pt") as file:  # from here on it can be read even if it is removed
-            checksum = file_digest(path / name)
-            # Copies have the alignment of other tensors. Without it, products can round differently.
-            tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118 - it is no mapping
-    except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
-        if isinstance(error, FileNotFoundError) or "No such file" in str(error):  # torch opens it a second time
-            raise FileNotFoundError(name) from error
-        raise _damaged(path, f"{name} can't be read ({error})") from error
-    if checksum != document["tensors_sha256"]:
-        raise _damaged(path, f"{name} is not the file that was saved")
-    return tensors
 
 
 def pack_strings(strings: Sequence[str]) -> tuple[Tensor, Tensor]:
@@ -224,10 +189,10 @@ def _damaged(path: Path, why: str) -> InputError:
     return InputError(f"{path} is not a complete model: {why}; restore it from a copy, or train and save it again")
 
 
-def _looks_like_a_model(path: Path) -> bool:
-    """Whether the folder is one of ours, even if it is damaged."""
+def _document(path: Path) -> dict[str, Any] | None:
+    """The content of ``config.json``, if the folder is one of ours, even if it is damaged."""
     try:
         document = json.loads((path / CONFIG).read_bytes())
     except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(document, dict) and document.get("kind") == KIND
+        return None
+    return document if isinstance(document, dict) and document.get("kind") == KIND else None

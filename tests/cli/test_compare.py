@@ -1,12 +1,14 @@
 import json
 import os
 import signal
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-from gcnsl import cli
+from gcnsl import InputError, cli
+from gcnsl.cli.compare import _resolve_all
+from gcnsl.cli.console import ProgressBar
+from gcnsl.methods import METHODS, resolve
 from gcnsl.training import METRICS
 
 from .cases import QUICK
@@ -153,18 +155,14 @@ def test_uneven_classes_are_remarked_on_unless_a_metric_is_chosen(gcnsl, people,
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_ctrl_c_shows_what_is_finished(gcnsl, people, monkeypatch, as_json) -> None:
-    finished = []
+    update = ProgressBar.update
 
-    @contextmanager
-    def runs_shown(total, **_):
-        def tell(name, run) -> None:
-            finished.append((name, run))
-            if len(finished) == 3:
-                os.kill(os.getpid(), signal.SIGINT)
+    def press(bar, *, text, **how) -> None:
+        update(bar, text=text, **how)
+        if text.startswith("3/20") and "validation" not in text:
+            os.kill(os.getpid(), signal.SIGINT)
 
-        yield tell, lambda job, epoch: None
-
-    monkeypatch.setattr("gcnsl.cli.compare.runs_shown", runs_shown)
+    monkeypatch.setattr(ProgressBar, "update", press)
     code, out, err = gcnsl("compare", *people, *BOTH, *QUICK, *(["--json"] if as_json else []))
     assert code == cli.INTERRUPTED
     assert err == "Interrupted: after 3 of 20 runs\n"
@@ -208,3 +206,23 @@ def test_users_errors_are_one_line(gcnsl, people, arguments, message) -> None:
     assert (code, out) == (cli.BAD_INPUT, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_options_for_one_method_and_for_all() -> None:
+    given = {"lr": 0.5, "gcn-sl.epsilon": 0.7, "gcn-sl-av.lr": 0.2}
+    methods = _resolve_all(["gcn-sl", "gcn-sl-av", "gcn-sl-cc"], None, None, given)
+    assert list(methods) == ["gcn-sl-cc", "gcn-sl-av"], "each once, by its own name"
+    assert methods["gcn-sl-cc"] == METHODS["gcn-sl-cc"].with_options(lr=0.5, epsilon=0.7)
+    assert methods["gcn-sl-av"] == METHODS["gcn-sl-av"].with_options(lr=0.2)
+    with pytest.raises(InputError, match="'mlp2' is not compared; the models are gcn-sl-cc"):
+        _resolve_all(["gcn-sl"], None, None, {"mlp2.lr": 1})
+
+
+def test_a_file_must_have_settings_for_one_of_them(tmp_path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("[gcn-sl-cc.options]\nepsilon = 0.77\n")
+    methods = _resolve_all(["gcn-sl", "mlp"], "texas", path, {})
+    assert methods["gcn-sl-cc"].config.epsilon == 0.77
+    assert methods["mlp"] == resolve("mlp", benchmark="texas")
+    with pytest.raises(InputError, match=r"mine\.toml has settings for none of mlp, gcn: give another file"):
+        _resolve_all(["mlp", "gcn"], None, path, {})

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from gcnsl import InputError, from_arrays
-from gcnsl.cli.graph_source import GraphSource, _name_of, names_in, say_unused
+from gcnsl.cli.graph_source import GraphSource, _name_of, names_in, remark
 from gcnsl.methods import METHODS
 
 OPTIONS = [
@@ -184,10 +184,10 @@ def test_directions_and_weights(pets) -> None:
 def test_what_methods_do_not_use_is_said_in_one_line(capsys) -> None:
     x, ends = [[1.0], [2.0]], [[0], [1]]
     both = from_arrays(x, ends, directed=True, edge_weight=[2.0])
-    say_unused(from_arrays(x, ends), METHODS.values())
+    remark(from_arrays(x, ends, y=[0, 1]), None, METHODS.values(), quiet=False)
     assert capsys.readouterr() == ("", "")
-    say_unused(both, [METHODS["h2gcn-2"]])
-    say_unused(both, [METHODS["mlp"], METHODS["gcn"], METHODS["gat"]])
+    remark(both, "accuracy", [METHODS["h2gcn-2"]], quiet=False)
+    remark(both, "accuracy", [METHODS["mlp"], METHODS["gcn"], METHODS["gat"]], quiet=False)
     one, several = capsys.readouterr().err.splitlines()
     assert one == "Note: h2gcn-2 does not use the edges' directions and weights"
     assert several == (

@@ -6,18 +6,15 @@ import shlex
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from filelock import FileLock
 
 from gcnsl import NodeClassifier, cli
-from gcnsl.cli.model_saving import save_so_far, say_if_interrupted
-from gcnsl.errors import Interrupted
-from gcnsl.training import History
+from gcnsl.cli import console
+from gcnsl.cli.model_saving import write_page
 
 from .cases import TRAIN
 
@@ -62,7 +59,7 @@ def auto(command) -> tuple:
 
 @pytest.mark.parametrize("kind", [tuple, auto])
 def test_a_model_without_a_place_is_rescued(gcnsl, command, tmp_path, full_disk, kind) -> None:
-    full_disk(tmp_path / "model" / ".saving")
+    full_disk(f"{tmp_path}/model/")
     code, _, err = gcnsl(*kind(command))
     assert code == 2
     assert f"Error: cannot write {tmp_path / 'model'}: {SPACE}; the model is in " in err
@@ -75,11 +72,11 @@ def test_a_model_without_a_place_is_rescued(gcnsl, command, tmp_path, full_disk,
 
 @pytest.mark.parametrize("kind", [tuple, auto])
 def test_without_any_place_the_same_command_saves_what_was_trained(gcnsl, command, tmp_path, full_disk, kind) -> None:
-    full_disk(tmp_path / "model" / ".saving", tmp_path / "rescued")
+    full_disk(f"{tmp_path}/model/", tmp_path / "rescued")
     code, _, err = gcnsl(*kind(command))
     assert code == 2
     assert err.endswith(f"the run is in {tmp_path / 'model.checkpoint'}, and the same command continues it\n")
-    assert not list(tmp_path.glob("*model*/.saving")), "no part of a model is left"
+    assert not (tmp_path / "model").exists(), "no part of a model is left"
     assert list((tmp_path / "rescued").iterdir()) == []
     full_disk()
     assert gcnsl(*kind(command))[0] == 0
@@ -178,53 +175,28 @@ def test_a_folder_that_this_command_has_made_goes_if_nothing_is_in_it(gcnsl, tmp
     assert not (tmp_path / "new").exists()
 
 
-class Saved:
-    """A classifier that remembers where it was saved."""
-
-    def __init__(self, history: History) -> None:
-        self.history_, self.places = history, []
-
-    def save(self, path: Path) -> None:
-        self.places.append(path)
-
-
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [({}, "training was interrupted; this is"), ({"val_loss": [1.0, 2.0]}, "training was interrupted after epoch 2;")],
-)
-def test_a_model_that_was_interrupted_is_named(values, told, capsys) -> None:
-    say_if_interrupted(SimpleNamespace(history_=History(values=values, stopped="interrupted")))
-    assert told in capsys.readouterr().err.replace("\n", " ")
-    say_if_interrupted(SimpleNamespace(history_=History(values=values, stopped="patience")))
+def test_the_page_is_written_and_news_of_it_printed(model, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(console, "NEWS_SECONDS", -1)
+    classifier = NodeClassifier.load(model)
+    measured = write_page(classifier, Path(tmp_path / "page.html"), None, name="People", seconds=0)
+    assert measured.kind == "validation"
+    assert "<h1>People</h1>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Explaining nodes: 1 of 90, about 0 s left" in capsys.readouterr().err
+    write_page(classifier, Path(tmp_path / "page.html"), None, seconds=0, quiet=True)
     assert capsys.readouterr().err == ""
-
-
-def test_the_best_so_far_is_saved_unless_an_older_model_is_spared(tmp_path) -> None:
-    classifier, interruption = Saved(History(stopped="interrupted")), Interrupted("after 3 models; what", "so far")
-    output, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
-    asked = SimpleNamespace(output=output, checkpoint=lambda: checkpoint)
-    told = save_so_far(classifier, interruption, asked, spared=False)
-    assert told.startswith(f"after 3 models; {tmp_path / 'model'} is the best model so far. This begins anew:\n  gcnsl")
-    checkpoint.mkdir()
-    assert "is still the older model. This continues:" in save_so_far(classifier, interruption, asked, spared=True)
-    asked = SimpleNamespace(output=output, checkpoint=lambda: None)
-    told = save_so_far(classifier, interruption, asked, spared=True)
-    assert "This begins anew" in told, "the checkpoint is that of another command"
-    assert classifier.places == [tmp_path / "model"]
-    asked = SimpleNamespace(output=None, checkpoint=lambda: None)
-    assert "nothing was saved: -o FOLDER" in save_so_far(classifier, interruption, asked, spared=False)
 
 
 @pytest.fixture
 def pressing(monkeypatch):
     """Ctrl-C is pressed in the fourth epoch."""
 
-    @contextmanager
-    def epochs_shown(**_):
-        yield lambda epoch: os.kill(os.getpid(), signal.SIGINT) if epoch.number == 4 else None
+    def press(epoch) -> str:
+        if epoch.number == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        return ""
 
     with monkeypatch.context() as patched:
-        patched.setattr("gcnsl.cli.train.epochs_shown", epochs_shown)
+        patched.setattr("gcnsl.cli.train._epoch_text", press)
         yield
 
 

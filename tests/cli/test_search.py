@@ -6,7 +6,9 @@ from gcnsl import cli
 from gcnsl.auto.search import SearchResult
 from gcnsl.cli import console
 from gcnsl.methods import METHODS, resolve
+from gcnsl.methods.registry import space_of
 from gcnsl.methods.resolver import read_settings
+from gcnsl.training import METRICS
 
 
 @pytest.fixture
@@ -120,3 +122,29 @@ def test_search_with_a_wrong_method_is_one_line(gcnsl, tmp_path) -> None:
     code, _, err = gcnsl("search", "debian", "--method", "gnc", "--study", tmp_path / "search.jsonl")
     assert code == cli.BAD_INPUT
     assert "must be one of" in err
+
+
+@pytest.mark.parametrize("method", ["gcn-sl-plus", "boosted-trees"])
+def test_every_option_is_listed_with_meaning_range_and_default(gcnsl, method) -> None:
+    code, out, err = gcnsl("options", method)
+    assert (code, err) == (0, "")
+    answer = json.loads(gcnsl("options", method, "--json")[1])
+    assert answer.keys() == METHODS[method].options().keys()
+    for name, option in answer.items():
+        assert name in out
+        assert option["meaning"].endswith(".")
+        assert option["range"]
+    searched = {name for name, option in answer.items() if option["search"] is not None}
+    assert searched == space_of(method).keys()
+
+
+def test_all_methods_and_metrics_are_listed(gcnsl) -> None:
+    _, out, _ = gcnsl("options")
+    assert all(name in out for name in (*METHODS, *METRICS))
+    assert json.loads(gcnsl("options", "--json")[1])["gcn-sl-cc"] == ["gcn-sl"]
+
+
+def test_an_unknown_method_is_one_line(gcnsl) -> None:
+    code, _, err = gcnsl("options", "gcm")
+    assert code == cli.BAD_INPUT
+    assert err.startswith("Error: METHOD gcm must be one of mlp, gcn, ")

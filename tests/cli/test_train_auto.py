@@ -6,7 +6,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from gcnsl import NodeClassifier
@@ -70,28 +69,15 @@ def test_what_fails_is_named_and_with_debug_it_is_shown(gcnsl, people, monkeypat
 
 @pytest.mark.usefixtures("quick")
 def test_the_same_as_json(gcnsl, people, frames) -> None:
-    code, out, err = gcnsl("train", *people, *FAST, "--json", "--metric", "roc-auc", "--keep-validation", "--runs", 2)
+    code, out, err = gcnsl("train", *people, *FAST, "--json", "--metric", "roc-auc", "--keep-validation")
     report = json.loads(out)
     assert (code, err) == (0, "")
     assert (report["method"], report["saved"]) == ("auto", None)
     first = report["leaderboard"][0]
     assert first["metric"] == "roc-auc"
     assert first["test"] == pytest.approx(report["test"]["metrics"]["roc-auc"])
-    assert report["runs"][0] == report["test"]["metrics"]["roc-auc"]
-    assert len(report["runs"]) == 2
     assert "validation nodes, which no model has learned from" in report["chosen_by"]
     assert report["options"] == {"quality": "fast", "metric": "roc-auc", "keep_validation": True}
-
-
-@pytest.mark.usefixtures("quick")
-def test_several_runs_show_the_spread_and_keep_the_first_model(gcnsl, people, tmp_path) -> None:
-    code, out, err = gcnsl("train", *people, *FAST, "--runs", 2, "-o", tmp_path / "model")
-    assert (code, err) == (0, "")
-    assert "test accuracy on 2 splits" in out
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "model", "nodes.csv"]
-    gcnsl("train", *people, *FAST, "-o", tmp_path / "first")
-    probabilities = [NodeClassifier.load(tmp_path / name).predict_proba() for name in ("model", "first")]
-    assert np.array_equal(*probabilities)
 
 
 @pytest.mark.usefixtures("quick")

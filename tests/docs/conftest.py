@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import gcnsl
-from gcnsl.cli.measured_output import write_page
+from gcnsl.cli.model_saving import write_page
 from gcnsl.methods import METHODS
 
 from ..auto.cases import make_quick

@@ -6,7 +6,7 @@ import pytest
 
 from gcnsl import InputError, from_arrays
 from gcnsl.auto import Blend
-from gcnsl.auto.blend import Member
+from gcnsl.auto.ensemble import Member
 from gcnsl.datasets import with_random_split
 from gcnsl.estimator.explanation import Tally, attribute_features, explain, explained_member, find_node
 from gcnsl.nn import MLP
@@ -157,7 +157,7 @@ def test_nodes_are_found_by_id_or_number(model) -> None:
         find_node(model, "Rumpelstiltskin")
 
 
-TREES, VOTES, NETWORK = BoostedTrees(2), LabelPropagation(4, 2), MLP(3, 4, 2)
+TREES, VOTES, NETWORK = BoostedTrees(1, 2), LabelPropagation(4, 2), MLP(3, 4, 2)
 
 
 def of(*models) -> tuple[object, str]:

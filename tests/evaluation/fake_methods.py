@@ -7,7 +7,7 @@ from torch import nn
 
 from gcnsl.errors import TrainingDiverged
 from gcnsl.methods import METHODS, Method
-from gcnsl.nn import ModelConfig
+from gcnsl.nn.config import ModelConfig
 from gcnsl.options import OneOf, Steps, option
 from gcnsl.training import TrainingSettings
 

@@ -26,6 +26,7 @@ from gcnsl.evaluation.statistics import PairedDifference, paired_differences
 from gcnsl.graph import split_masks
 from gcnsl.graph.masks import MASKS
 from gcnsl.methods import fit, prepare
+from gcnsl.runs.executor import HERE
 from gcnsl.training import METRICS
 
 from ..runs.fake_executor import FakeExecutor
@@ -117,7 +118,7 @@ class Broken(FakeConfig):
 def test_a_method_that_fails_for_any_reason_is_left_out(monkeypatch, error, kind, why) -> None:
     monkeypatch.setattr(Broken, "error", error)
     broken = {"gat": replace(fake("gat"), config=Broken())}
-    for executor in (None, FakeExecutor(slots=2)):
+    for executor in (HERE, FakeExecutor(slots=2)):
         result = compare(DATA, {**broken, **TWO}, runs=2, device="cpu", executor=executor)
         assert result.failures == {"gat": f"run 0: {why}"}
         assert number_of_runs(result) == {"majority": 2, "mlp": 2, "gcn": 2}

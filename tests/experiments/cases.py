@@ -1,6 +1,7 @@
 """Specifications and results to try the file of results, the tables and the report with."""
 
 from gcnsl.experiments.records import RunResult, RunSpec, as_options
+from gcnsl.methods import METHODS
 
 
 def spec(run: int = 0, **changes) -> RunSpec:
@@ -10,7 +11,7 @@ def spec(run: int = 0, **changes) -> RunSpec:
         "split": "random",
         "run": run,
         "seed": 42,
-        "options": as_options({"lr": 0.01, "plateau_factor": None, "rounds": 1}),
+        "options": as_options(METHODS["gcn-sl-cc"].with_options(lr=0.01, rounds=1).options()),
     }
     return RunSpec(**(values | changes))
 

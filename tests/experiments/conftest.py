@@ -35,13 +35,12 @@ def small_graphs(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def findings(tmp_path_factory):
+def findings():
     """What made-up results of all experiments, two runs each, say."""
     with pytest.MonkeyPatch.context() as patch:
         for name, method in fake_methods().items():
             patch.setitem(METHODS, name, method)
-        scope = Scope(settings=tmp_path_factory.mktemp("settings"), runs=2)
-        return collect(plausible_results(scope), settings=scope.settings)
+        return collect(plausible_results(Scope(runs=2)))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from gcnsl.experiments.records import RunSpec, as_options
+from gcnsl.experiments.records import RunResult, RunSpec, as_options
 from gcnsl.experiments.run import execute
 from gcnsl.methods import METHODS
 from gcnsl.runs.processes import Processes
@@ -19,8 +19,8 @@ def specs(epochs: int = 30) -> list[RunSpec]:
 
 
 def main(store: Path, epochs: int) -> None:
-    def tell(spec: RunSpec, status: str) -> None:
-        print(spec.run, status, flush=True)
+    def tell(result: RunResult) -> None:
+        print(result.spec.run, result.status, flush=True)
 
     try:
         with Processes(2) as executor:

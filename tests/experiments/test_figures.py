@@ -6,22 +6,20 @@ import pytest
 
 from gcnsl.experiments.figures import draw, standalone
 from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
-from gcnsl.experiments.records import by_key
-from gcnsl.experiments.tables import make_tables
+from gcnsl.experiments.records import by_spec
+from gcnsl.experiments.tables import fill
 
 from .plausible import plausible_results
 
 pytestmark = pytest.mark.usefixtures("all_methods")
 
 
-@pytest.fixture
-def scope(tmp_path):
-    return Scope(settings=tmp_path, runs=2)
+SCOPE = Scope(runs=2)
 
 
-def tables(scope, name, *, keep=lambda result: True):
-    results = by_key(result for result in plausible_results(scope, names=[name]) if keep(result))
-    return make_tables(plan(name, replace(scope, results=results)), results)
+def tables(name, *, keep=lambda result: True, scope=SCOPE):
+    results = by_spec(result for result in plausible_results(scope, names=[name]) if keep(result))
+    return fill(plan(name, replace(scope, results=results)), results)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +35,8 @@ def tables(scope, name, *, keep=lambda result: True):
         ("synthetic", ["MLP", "H2GCN-2", "edge homophily h"]),
     ],
 )
-def test_every_experiment_has_a_picture(scope, name, texts) -> None:
-    svg = draw(tables(scope, name)[0])
+def test_every_experiment_has_a_picture(findings, name, texts) -> None:
+    svg = draw(next(table for table in findings.tables if table.experiment == name))
     ElementTree.fromstring(svg)
     found = re.findall(r">([^<>\n]+)</text>", svg)
     for text in texts:
@@ -51,8 +49,8 @@ def test_every_experiment_has_a_picture(scope, name, texts) -> None:
     ElementTree.fromstring(standalone(svg).encode())
 
 
-def test_pictures_are_the_same_every_time_and_share_no_names(scope) -> None:
-    first, second = tables(scope, "accuracy")
+def test_pictures_are_the_same_every_time_and_share_no_names(findings) -> None:
+    first, second = findings.tables[:2]
     assert draw(first) == draw(first)
     names = [set(re.findall(r'id="([^"]+)"', draw(table))) for table in (first, second)]
     assert not names[0] & names[1]
@@ -61,22 +59,30 @@ def test_pictures_are_the_same_every_time_and_share_no_names(scope) -> None:
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_gaps_do_no_harm(scope, name) -> None:
+def test_gaps_do_no_harm(name) -> None:
     first = {}
 
     def keep(result):
         return first.setdefault(result.spec.method, result.spec.dataset) == result.spec.dataset and result.spec.run == 0
 
-    for table in tables(scope, name, keep=keep):
+    for table in tables(name, keep=keep):
         svg = draw(table)
         assert svg is None or "nan" not in svg.lower().replace("nanosecond", "")
 
 
-def test_nothing_to_draw(scope) -> None:
-    (depth,) = tables(scope, "depth")
-    without = {
-        key: replace(cell, good=tuple(replace(r, history={}) for r in cell.good)) for key, cell in depth.cells.items()
-    }
-    assert draw(replace(depth, cells=without)) is None
-    others = Scope(settings=scope.settings, runs=2, methods=["mlp"], splits=["random"])
-    assert draw(tables(others, "accuracy")[0]) is None
+def test_nothing_to_draw_and_half_of_it() -> None:
+    (depth,) = tables("depth")
+
+    def drawn(parts) -> str | None:
+        cut = {
+            key: replace(
+                cell, good=tuple(replace(r, history={part: r.history[part] for part in parts}) for r in cell.good)
+            )
+            for key, cell in depth.cells.items()
+        }
+        return draw(replace(depth, cells=cut))
+
+    assert drawn([]) is None
+    assert drawn(["val"]) is not None
+    others = Scope(runs=2, methods=["mlp"], splits=["random"])
+    assert draw(tables("accuracy", scope=others)[0]) is None

@@ -7,25 +7,18 @@ import pytest
 from gcnsl import load
 from gcnsl.experiments import beyond, paper
 from gcnsl.experiments.beyond import OTHERS, PARTS, PLACES, WHOLE, WIKIPEDIA, Place
-from gcnsl.experiments.plan import COMPARED, Scope, plan
-from gcnsl.experiments.records import RunResult, by_key
+from gcnsl.experiments.plan import COMPARED, Scope, plan, specs_of
+from gcnsl.experiments.records import RunResult, by_spec
+from gcnsl.experiments.tables import Cell
 from gcnsl.methods import METHODS, resolve
-from gcnsl.methods.resolver import write_settings
 
 
-def test_tables_are_complete() -> None:
-    for table in (paper.ACCURACY, paper.ABLATION):
+def test_the_paper_s_tables_are_complete() -> None:
+    for table, rows in ((paper.ACCURACY, 9), (paper.ABLATION, 6)):
+        assert len(table) == rows
         assert all(cells.keys() == paper.DATASETS.keys() for cells in table.values())
-    assert len(paper.ACCURACY) == 9
-    assert len(paper.ABLATION) == 6
-    assert set(paper.CITATION + paper.WIKIPEDIA + paper.WEBKB) == paper.DATASETS.keys()
-    without = [
-        (method, dataset) for method, row in paper.ACCURACY.items() for dataset in row if row[dataset].std is None
-    ]
-    assert without == [("geom-gcn", dataset) for dataset in paper.DATASETS]
-
-
-def test_the_full_model_of_the_ablation_is_that_of_the_comparison_but_for_two_cells() -> None:
+    without = {method for method, row in paper.ACCURACY.items() if any(cell.std is None for cell in row.values())}
+    assert without == {"geom-gcn"}
     differ = {
         (method, dataset): (number.mean, paper.ACCURACY[method][dataset].mean)
         for method in ("gcn-sl-cc", "gcn-sl-av")
@@ -33,15 +26,6 @@ def test_the_full_model_of_the_ablation_is_that_of_the_comparison_but_for_two_ce
         if number != paper.ACCURACY[method][dataset]
     }
     assert differ == {("gcn-sl-cc", "cora"): (88.8, 89.2), ("gcn-sl-av", "wisconsin"): (86.0, 86.1)}
-
-
-def test_bold_is_not_always_the_largest() -> None:
-    largest = {
-        dataset: max(paper.ACCURACY, key=lambda method, on=dataset: paper.ACCURACY[method][on].mean)
-        for dataset in paper.DATASETS
-    }
-    differ = {dataset: largest[dataset] for dataset in largest if largest[dataset] != paper.BOLD[dataset]}
-    assert differ == {"citeseer": "geom-gcn", "chameleon": "geom-gcn", "wisconsin": "h2gcn-1"}
 
 
 @pytest.mark.parametrize("dataset", paper.DATASETS)
@@ -54,6 +38,10 @@ def test_hyperparameters_are_options_of_both_merges(dataset) -> None:
 
 
 pytestmark = pytest.mark.usefixtures("all_methods")
+
+
+def cells_of(name, scope=None) -> list[Cell]:
+    return [cell for table in plan(name, scope) for cell in table.cells.values()]
 
 
 @pytest.mark.parametrize(
@@ -69,108 +57,87 @@ pytestmark = pytest.mark.usefixtures("all_methods")
     ],
 )
 def test_counts(name, cells, runs) -> None:
-    experiment = plan(name)
-    assert len(experiment.cells) == cells
-    assert len(experiment.specs) == len({spec.key for spec in experiment.specs}) == runs
+    tables = plan(name)
+    assert sum(len(table.cells) for table in tables) == cells
+    assert len(specs_of(tables)) == runs
 
 
 def test_cells_have_the_paper_s_number() -> None:
-    cells = {(c.row, c.column, c.split): c.paper for c in plan("accuracy").cells}
+    cells = {(c.row, c.column, c.split): c.paper for c in cells_of("accuracy")}
     assert cells["mlp", "texas", "geom-gcn"] == cells["mlp", "texas", "random"] == (81.9, 4.8)
     assert cells["nlgnn", "texas", "random"] is None
-    ablation = {(c.row, c.column): c.paper for c in plan("ablation").cells}
+    ablation = {(c.row, c.column): c.paper for c in cells_of("ablation")}
     assert ablation["gcn-sl-av A", "cora"] == (88.7, 0.6)
     assert ablation["gcn-sl-cc A*", "cora"] is None
-    homophily = {(c.row, c.column): c.paper for c in plan("homophily").cells}
+    homophily = {(c.row, c.column): c.paper for c in cells_of("homophily")}
     assert homophily["original", "texas"] == (0.11, None)
     assert homophily["gcn-sl-cc A*", "texas"] is None
-    assert {c.row for c in plan("runtime").cells if c.column == "pubmed" and c.paper is None} == {"sc"}
+    assert {c.row for c in cells_of("runtime") if c.column == "pubmed" and c.paper is None} == {"sc"}
 
 
 def test_beyond_the_paper_runs_are_planned_once_their_search_is_done() -> None:
     scope = Scope(methods=["mlp", "gcn"], datasets=["chameleon", "debian"], runs=12, trials=5)
-    first = plan("beyond", scope)
-    assert {(cell.row, cell.column) for cell in first.cells} == {
+    first = specs_of(plan("beyond", scope))
+    assert {(cell.row, cell.column) for cell in cells_of("beyond", scope)} == {
         (row, column) for row in ("mlp", "gcn") for column in ("chameleon, directed", "chameleon", "debian")
     }
-    assert len(first.specs) == 4, "neither method uses directions"
-    assert {(spec.task, dict(spec.options)["search_trials"]) for spec in first.specs} == {("search", 5)}
-    done = [RunResult(spec, "ok", {"options": {"lr": 0.02}}) for spec in first.specs if spec.method == "mlp"]
-    second = plan("beyond", replace(scope, results=by_key(done)))
-    assert {(cell.row, cell.column): len(cell.runs) for cell in second.cells} == {
+    assert len(first) == 4, "neither method uses directions"
+    assert {(spec.task, dict(spec.options)["search_trials"]) for spec in first} == {("search", 5)}
+    done = [RunResult(spec, "ok", {"options": {"lr": 0.02}}) for spec in first if spec.method == "mlp"]
+    second = cells_of("beyond", replace(scope, results=by_spec(done)))
+    assert {(cell.row, cell.column): len(cell.runs) for cell in second} == {
         ("mlp", "chameleon, directed"): 10,
         ("mlp", "chameleon"): 10,
         ("mlp", "debian"): 12,
         **{("gcn", column): 0 for column in ("chameleon, directed", "chameleon", "debian")},
     }
-    assert set(second.specs) > set(first.specs)
 
 
 def test_beyond_the_paper_all_methods_are_run() -> None:
-    cells = plan("beyond").cells
+    cells = cells_of("beyond")
     assert {cell.row for cell in cells if " " not in cell.row} == METHODS.keys()
     assert len({cell.column for cell in cells}) == 15
-    stored = Scope(datasets=["minesweeper", "chameleon-filtered"], splits=["stored"])
-    assert {cell.column for cell in plan("beyond", stored).cells} == {
-        "minesweeper, ROC-AUC",
-        "chameleon-filtered, directed",
-    }
     random = Scope(datasets=["minesweeper", "debian"], splits=["random"])
-    assert {cell.column for cell in plan("beyond", random).cells} == {"debian"}
+    assert {cell.column for cell in cells_of("beyond", random)} == {"debian"}
 
 
 def test_options_are_complete_and_changed_where_they_should_be() -> None:
     scope = Scope(paper_hparams=True)
-    for cell in plan("ablation", scope).cells:
-        options = dict(cell.runs[0].options)
-        assert (options["use_adjacency"], options["use_reconnected"]) == (
-            "A" in cell.row.split()[1].split("+"),
-            "A*" in cell.row,
-        )
+    for cell in cells_of("ablation", scope):
+        options, variant = dict(cell.runs[0].options), cell.row.split()[1]
+        assert (options["use_adjacency"], options["use_reconnected"]) == ("A" in variant.split("+"), "A*" in variant)
         assert options.items() >= paper.hyperparameters(cell.column).items()
         assert options["merge"] == ("concat" if "cc" in cell.row else "average")
-    with_f = {c.row: dict(c.runs[0].options)["use_spectral"] for c in plan("spectral", scope).cells}
+    with_f = {c.row: dict(c.runs[0].options)["use_spectral"] for c in cells_of("spectral", scope)}
     assert with_f == {row: "without" not in row for row in with_f}
-    assert len(with_f) == 4
-    depth = {c.row: dict(c.runs[0].options) for c in plan("depth", scope).cells}
+    depth = {c.row: dict(c.runs[0].options) for c in cells_of("depth", scope)}
     assert [depth[f"gcn-{k}"]["num_layers"] for k in (3, 4, 5)] == [3, 4, 5]
     assert [depth[f"gcn-sl-cc-{k}"]["rounds"] for k in (3, 4, 5)] == [3, 4, 5]
     assert all(options["epochs"] == options["patience"] for options in depth.values())
-    assert all(spec.curves for spec in plan("depth", scope).specs)
+    assert all(spec.curves for spec in specs_of(plan("depth", scope)))
 
 
-def test_a_folder_of_settings_goes_before_the_published_ones_and_the_paper_s_before_both(tmp_path) -> None:
-    write_settings(tmp_path / "texas.toml", "gcn-sl-cc", {"lr": 0.5, "feature_norm": "none"}, {"trials": 3})
-    part = Scope(methods=["gcn-sl"], splits=["random"], runs=1)
-    published, searched, printed = (
-        {cell.column: dict(cell.runs[0].options) for cell in plan("accuracy", scope).cells}
-        for scope in (part, replace(part, settings=tmp_path), replace(part, settings=tmp_path, paper_hparams=True))
-    )
-    assert searched["texas"] == published["texas"] | {"lr": 0.5, "feature_norm": "none"}
-    assert searched["cora"] == published["cora"] == resolve("gcn-sl-cc", benchmark="cora").options()
-    for name, options in printed.items():
-        assert options == METHODS["gcn-sl-cc"].options() | paper.hyperparameters(name)
-
-
-def test_the_first_runs() -> None:
-    scope = Scope(methods=["mlp"], datasets=["texas"], runs=12)
-    for name in ("accuracy", "runtime"):
-        for runs in (1, 2, 5, 11):
-            assert plan(name, scope).first_runs(runs) == plan(name, replace(scope, runs=runs))
+@pytest.mark.parametrize("paper_hparams", [False, True])
+def test_settings_are_the_published_ones_or_the_paper_s(paper_hparams) -> None:
+    scope = Scope(methods=["gcn-sl"], splits=["random"], runs=1, paper_hparams=paper_hparams)
+    for cell in cells_of("accuracy", scope):
+        printed = METHODS["gcn-sl-cc"].options() | paper.hyperparameters(cell.column)
+        published = resolve("gcn-sl-cc", benchmark=cell.column).options()
+        assert dict(cell.runs[0].options) == (printed if paper_hparams else published)
 
 
 def test_parts() -> None:
     scope = Scope(methods=["h2gcn", "mlp"], datasets=["texas", "debian"], runs=3)
-    experiment = plan("accuracy", scope)
-    assert {(c.row, c.column, c.split) for c in experiment.cells} == {
+    cells = cells_of("accuracy", scope)
+    assert {(c.row, c.column, c.split) for c in cells} == {
         (method, *place)
         for method in ("mlp", "h2gcn-2")
         for place in (("texas", "random"), ("texas", "geom-gcn"), ("debian", "random"))
     }
-    assert {len(c.runs) for c in experiment.cells} == {3}
-    assert plan("homophily", scope).cells == ()
-    assert {c.column for c in plan("runtime", scope).cells} == {"texas", "debian"}
-    assert len(plan("accuracy", Scope(datasets=["texas"], runs=12)).specs) == len(COMPARED) * (12 + 10)
+    assert {len(c.runs) for c in cells} == {3}
+    assert plan("homophily", scope) == []
+    assert {c.column for c in cells_of("runtime", scope)} == {"texas", "debian"}
+    assert len(specs_of(plan("accuracy", Scope(datasets=["texas"], runs=12)))) == len(COMPARED) * (12 + 10)
 
 
 SQUIRREL = Place("squirrel", "geom-gcn", directed=True)
@@ -189,42 +156,27 @@ def test_every_place_can_be_loaded(place, data_root) -> None:
 
 def test_places_of_a_graph() -> None:
     assert [place.directed for place in beyond.places_of("squirrel")] == [True, False]
-    assert beyond.places_of("cornell") == [Place("cornell", "geom-gcn")]
-    assert beyond.places_of("twitch-ptbr") == [Place("twitch-ptbr", "random")]
-    assert beyond.places_of("synthetic-h0.3") == [Place("synthetic-h0.3", "random")]
+    for name, split in (("cornell", "geom-gcn"), ("twitch-ptbr", "random"), ("synthetic-h0.3", "random")):
+        assert beyond.places_of(name) == [Place(name, split)]
 
 
 def test_parts_are_taken_away_on_five_graphs_and_directions_where_there_are_some() -> None:
-    rows = {place.column: dict(beyond.parts_of(WHOLE, place)) for place in PLACES}
+    rows = {place.column: beyond.rows_of(WHOLE, place).keys() - {WHOLE} for place in PLACES}
     assert [column for column, parts in rows.items() if parts] == [place.column for place in (*WIKIPEDIA, *OTHERS)]
-    assert PARTS.keys() - rows["cora"].keys() == {f"{WHOLE} -directions"}
-    assert rows["squirrel, directed"] == PARTS
-    assert dict(beyond.parts_of("mlp", SQUIRREL)) == {}
+    assert PARTS.keys() - rows["cora"] == {f"{WHOLE} -directions"}
+    assert rows["squirrel, directed"] == PARTS.keys()
+    assert beyond.rows_of("mlp", SQUIRREL) == {"mlp": {}}
 
 
-def test_a_search_begins_with_the_defaults_and_not_with_published_settings() -> None:
-    options = dict(search("gcn-sl-cc", Place("texas", "geom-gcn")).options)
-    assert options == METHODS["gcn-sl-cc"].options() | {"search_trials": 5, "search_splits": 2}
-
-
-def test_what_is_fixed_is_not_searched_for() -> None:
-    assert beyond.fixed_options(search(WHOLE)) == []
+def test_what_a_search_begins_with() -> None:
+    plain = dict(search("gcn-sl-cc", Place("texas", "geom-gcn")).options)
+    assert plain == METHODS["gcn-sl-cc"].options() | {"search_trials": 5, "search_splits": 2}, "not published settings"
     for part in PARTS.values():
-        spec = search(WHOLE, **part)
-        assert beyond.fixed_options(spec) == [*part]
-        assert beyond.searched_method(spec) == METHODS[WHOLE].with_options(**part)
-        assert spec.key != search(WHOLE).key
-
-
-def test_directions_are_for_methods_that_use_them() -> None:
+        assert beyond.searched_method(search(WHOLE, **part.without)) == METHODS[WHOLE].with_options(**part.without)
     assert search(WHOLE).directed
-    assert search("mlp") == search("mlp", SQUIRREL._replace(directed=False))
-
-
-def test_the_metric_chooses_the_epoch_too() -> None:
+    assert search("mlp") == search("mlp", SQUIRREL._replace(directed=False)), "it uses no directions"
     spec = search("mlp", Place("minesweeper", "stored", metric="roc-auc"))
-    assert (spec.metric, dict(spec.options)["monitor"]) == ("roc-auc", "roc-auc")
-    assert (search("mlp").metric, dict(search("mlp").options)["monitor"]) == ("accuracy", "loss")
+    assert (spec.metric, dict(spec.options)["monitor"]) == ("roc-auc", "roc-auc"), "it chooses the epoch, too"
 
 
 def test_runs_have_what_was_found() -> None:
@@ -234,6 +186,4 @@ def test_runs_have_what_was_found() -> None:
     assert [run.run for run in runs] == list(range(10)), "there are ten geom-gcn splits"
     assert dict(runs[0].options) == METHODS[WHOLE].options() | {"contrast": 0.0, "lr": 0.02}
     assert {(run.task, run.directed, run.seed) for run in runs} == {("train", True, 3)}
-    random = search("mlp", Place("debian", "random"))
-    assert len(beyond.runs_after(RunResult(random, "ok", {"options": {}}), 12)) == 12
     assert beyond.runs_after(RunResult(spec, "failed"), 10) == ()

@@ -10,7 +10,7 @@ import pytest
 from gcnsl import InputError
 from gcnsl.errors import LONGEST
 from gcnsl.experiments.plan import Scope
-from gcnsl.experiments.records import RunSpec, as_options, by_error, by_key, read_results, result_file, results_of
+from gcnsl.experiments.records import by_error, by_spec, read_results, result_file, results_of
 from gcnsl.methods import METHODS
 from gcnsl.runs.results import ResultsWarning, to_json
 
@@ -20,49 +20,16 @@ from .fake_methods import fake_methods
 from .plausible import plausible_results
 
 
-def test_a_key_names_the_whole_specification() -> None:
-    keys = {
-        spec(0).key,
-        spec(1).key,
-        spec(seed=1).key,
-        spec(method="mlp").key,
-        spec(dataset="cora").key,
-        spec(split="geom-gcn").key,
-        spec(curves=True).key,
-        spec(task="features").key,
-        spec(task="search").key,
-        spec(directed=True).key,
-        spec(metric="roc-auc").key,
-        spec(options=as_options({"lr": 0.02, "plateau_factor": None, "rounds": 1})).key,
-        spec(options=as_options({"lr": 0.01})).key,
-    }
-    assert len(keys) == 13
-    assert spec(options=as_options({"rounds": 1, "plateau_factor": None, "lr": 0.01})).key == spec().key
-    several = spec(options=as_options({"powers": (0, 1, 2)}))
-    for one in (spec(), several, spec(directed=True, metric="roc-auc")):
-        assert RunSpec.from_dict(json.loads(json.dumps(one.to_dict()))) == one
-
-
-def test_keys_do_not_change_between_versions() -> None:
-    assert spec().key == "df25f58b757f0cd10d378cd76146f362"
-    for name, default, other in (
-        ("class_weight", None, "balanced"),
-        ("use_spectral", True, False),
-        ("residual", False, True),
-        ("norm", "none", "batch"),
-        ("drop_features", True, False),
-    ):
-        assert spec().with_defaults({name: default}).key == spec().key
-        assert spec().with_defaults({name: other}).key != spec().key
-
-
-def test_a_renamed_option_changes_no_key() -> None:
-    earlier = spec(method="mixhop", options=as_options({"hidden_channels": 64, "lr": 0.5}))
-    later = spec(method="mixhop", options=as_options({"power_channels": 64, "lr": 0.5}))
-    assert RunSpec.from_dict(earlier.to_dict()) == RunSpec.from_dict(later.to_dict()) == later
-    assert later.key == earlier.key
-    other = spec(method="gcn", options=as_options({"hidden_channels": 64}))
-    assert RunSpec.from_dict(other.to_dict()) == other
+def test_runs_of_earlier_versions_are_those_of_today() -> None:
+    record = result().to_record() | {"options": {"lr": 0.01}}
+    (read,) = results_of({name: value for name, value in record.items() if name not in ("directed", "metric")})
+    assert dict(read.spec.options) == METHODS["gcn-sl-cc"].options() | {"lr": 0.01, "standardize": "auto"}
+    assert (read.spec.directed, read.spec.metric) == (False, "accuracy")
+    (renamed,) = results_of(record | {"method": "mixhop", "options": {"hidden_channels": 7}})
+    assert dict(renamed.spec.options)["power_channels"] == 7
+    assert "hidden_channels" not in dict(renamed.spec.options)
+    (features,) = results_of(record | {"method": "sc", "task": "features"})
+    assert features.spec.options == (("lr", 0.01),)
 
 
 def test_results_come_back_as_they_went_in(tmp_path) -> None:
@@ -86,20 +53,9 @@ def test_a_line_may_hold_several_runs() -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_failure_never_hides_a_good_result_of_the_same_run(order) -> None:
-    old, new = spec(options=as_options({"lr": 0.02})), spec(options=as_options(METHODS["gcn-sl-cc"].options()))
-    both = [result(of=old, status="failed"), result(of=new, test=0.7)]
-    (found,) = by_key(both[::order]).values()
-    assert found.metrics == {"test": 0.7}
+    both = [result(status="failed"), result(test=0.7)]
+    assert [found.metrics for found in by_spec(both[::order]).values()] == [{"test": 0.7}]
     assert list(by_error(both).values()) == [["gcn-sl-cc on texas (random, run 0)"]]
-
-
-def test_a_run_that_lacks_a_newer_option_counts_as_one_with_the_default_that_it_had_then(monkeypatch) -> None:
-    old, new = spec(options=as_options({"lr": 0.02})), spec(options=as_options(METHODS["gcn-sl-cc"].options()))
-    assert old.key != new.key
-    assert list(by_key([result(of=old)])) == [new.key]
-    monkeypatch.setitem(METHODS, "gcn-sl-cc", METHODS["gcn-sl-cc"].with_options(standardize="never"))
-    assert list(by_key([result(of=old)])) == [new.key]
-    assert new.key != spec(options=as_options(METHODS["gcn-sl-cc"].options())).key
 
 
 DAMAGE = [
@@ -140,13 +96,12 @@ def test_a_damaged_record_counts_as_not_made_and_can_be_made_again(tmp_path, dam
 
 
 @pytest.fixture(scope="module")
-def lines(tmp_path_factory) -> list[str]:
+def lines() -> list[str]:
     """A result of each method and each task."""
     with pytest.MonkeyPatch.context() as patch:
         for name, method in fake_methods().items():
             patch.setitem(METHODS, name, method)
-        scope = Scope(settings=tmp_path_factory.mktemp("settings"), runs=1, datasets=["texas"])
-        results = plausible_results(scope, names=("accuracy", "spectral", "beyond"))
+        results = plausible_results(Scope(runs=1, datasets=["texas"]), names=("accuracy", "spectral", "beyond"))
     some = {(result.spec.task, result.spec.method): result for result in results}
     return [to_json(result.to_record()) for result in some.values()]
 

@@ -17,15 +17,14 @@ from gcnsl.datasets import with_random_split
 from gcnsl.errors import DownloadError, GcnslError
 from gcnsl.experiments import run
 from gcnsl.experiments.beyond import Place, search_spec
-from gcnsl.experiments.plan import CURVE_STEP, Scope, plan
-from gcnsl.experiments.records import RunSpec, as_options, by_key, read_results, result_file
+from gcnsl.experiments.plan import CURVE_STEP, Scope, plan, specs_of
+from gcnsl.experiments.records import RunSpec, as_options, by_spec, read_results
 from gcnsl.experiments.run import (
     Runner,
     cost,
     execute,
     failed_run,
     missing_runs,
-    search_run,
     time_features,
     train_run,
 )
@@ -109,48 +108,44 @@ def test_a_metric_that_is_not_defined_is_none(monkeypatch) -> None:
     assert train_run(spec(metric="roc-auc"), prepared(fake_methods()["mlp"])).metrics["test_roc_auc"] is None
 
 
-@pytest.fixture
-def search_with(tmp_path, all_methods):
+def searched(trials_file, name="mlp", trials=3, seconds=math.inf, **fixed):
     """Search for hyper-parameters of a fake method."""
-
-    def searched(name="mlp", trials=3, seconds=None, **fixed):
-        place = Place("texas", "geom-gcn")
-        wanted = search_spec(name, place, seed=0, trials=trials, **fixed)
-        return search_run(wanted, graph(), device=CPU, storage=tmp_path / "search.jsonl", seconds=seconds)
-
-    return searched
+    wanted = search_spec(name, Place("texas", "geom-gcn"), seed=0, trials=trials, **fixed)
+    return Runner("cpu", None, 2, time.time() + seconds, trials_file)._search(wanted, graph(), CPU)
 
 
-def test_a_search_tells_what_it_has_found(search_with) -> None:
-    result = search_with("gcn-sl-plus", contrast=0.0, dropout=0.1)
+@pytest.mark.usefixtures("all_methods")
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_search_tells_what_it_has_found(tmp_path, kept) -> None:
+    result = searched(tmp_path / "trials.jsonl" if kept else None, "gcn-sl-plus", contrast=0.0, dropout=0.1)
     assert result.status == "ok"
     assert result.metrics["trials"] == 3
     assert 0 < result.metrics["validation"] <= 1
     assert result.metrics["options"].keys() == space_of("gcn-sl-plus").keys() - {"dropout", "contrast"}
     assert (result.seconds > 0, result.device[:3]) == (True, "CPU")
+    assert (tmp_path / "trials.jsonl").exists() == kept
 
 
-def test_a_search_without_time_goes_on_later(search_with, tmp_path, log) -> None:
-    assert search_with(trials=30, seconds=1e-3) is None
-    assert (tmp_path / "search.jsonl").exists()
+def test_a_search_without_time_goes_on_later(log, tmp_path, monkeypatch) -> None:
+    file = tmp_path / "trials.jsonl"
+    assert searched(file, trials=2).metrics["trials"] == 2
+    assert searched(file, trials=30, seconds=1e-9) is None
     log.clear()
-    assert search_with(trials=2).metrics["trials"] == 2
-    assert log.count("build mlp") <= 4
+    assert searched(file, trials=3).metrics["trials"] == 3
+    assert log.count("build mlp") <= 2
 
-
-def test_a_search_in_which_nothing_works_fails(search_with, monkeypatch) -> None:
     def nothing(*_, **__):
         raise InputError("no trial was finished")
 
     monkeypatch.setattr(run, "search", nothing)
+    assert searched(file, seconds=1e-9) is None
     with pytest.raises(InputError, match="no trial was finished"):
-        search_with(trials=2, seconds=100.0)
-    assert search_with(trials=2, seconds=1e-9) is None
+        searched(file, seconds=100.0)
 
 
 def test_a_failure_is_one_line() -> None:
-    assert failed_run(spec(), ValueError("no\nsuch   thing"), device=CPU).error == "ValueError: no such thing"
-    assert len(failed_run(spec(), "x" * 1000, device=CPU).error) == 500
+    assert failed_run(spec(), ValueError("no\nsuch   thing")).error == "ValueError: no such thing"
+    assert len(failed_run(spec(), "x" * 1000).error) == 500
 
 
 @pytest.mark.parametrize("name", ["sc", "esc", "esc-anch"])
@@ -189,8 +184,12 @@ def store(tmp_path):
     return tmp_path / "results.jsonl"
 
 
+def planned(name, scope) -> list[RunSpec]:
+    return specs_of(plan(name, scope))
+
+
 def stored(store) -> dict:
-    return by_key(read_results(store)) if store.exists() else {}
+    return by_spec(read_results(store)) if store.exists() else {}
 
 
 def run_missing(specs, store, executor=None, *, retry=False, **options) -> None:
@@ -204,32 +203,28 @@ def numbers(store) -> dict:
 
 
 @pytest.mark.usefixtures("small_graphs", "all_methods")
-@pytest.mark.parametrize("seed", range(3))
-def test_the_same_numbers_alone_together_and_elsewhere_each_run_once(tmp_path, seed) -> None:
-    specs, told, counts = plan("accuracy", SCOPE).specs, [], []
+def test_the_same_numbers_alone_together_and_elsewhere_each_stored_at_once(tmp_path) -> None:
+    specs, told, counts = planned("accuracy", SCOPE), [], []
     there = tmp_path / "there.jsonl"
 
-    def tell(spec, status) -> None:
-        told.append((spec.key, status))
+    def tell(result) -> None:
+        told.append((result.spec, result.status))
         counts.append(len(read_results(there)))
 
-    execute(specs, there, FakeExecutor(seed=seed), device="cpu", on_result=tell)
+    execute(specs, there, FakeExecutor(), device="cpu", on_result=tell)
     execute(specs, tmp_path / "here.jsonl", ThisProcess(), device="cpu")
     execute(specs[-1:], tmp_path / "alone.jsonl", ThisProcess(), device="cpu")
     assert numbers(there) == numbers(tmp_path / "here.jsonl")
     assert numbers(tmp_path / "alone.jsonl").items() < numbers(there).items()
-    assert sorted(told) == sorted((spec.key, "ok") for spec in specs)
-    assert counts == list(range(1, 9)), "a result is stored at once"
+    assert set(told) == {(spec, "ok") for spec in specs}
+    assert counts == list(range(1, 9))
 
 
 @pytest.mark.usefixtures("small_graphs")
 def test_graphs_are_prepared_once_a_group_and_nothing_is_done_twice(log, store) -> None:
-    specs = plan("accuracy", SCOPE).specs
+    specs = planned("accuracy", SCOPE)
     run_missing(specs[:6], store)
     run_missing(specs, store)
-    told = []
-    execute(specs, store, ThisProcess(), device="cpu", on_result=lambda *each: told.append(each))
-    assert set(told) == {(spec, "ok") for spec in specs}, "good results are told, not repeated"
     assert log.count("build mlp") == log.count("build gcn") == 4
     assert log.count("prepare mlp") == 1
     assert log.count("prepare gcn") == 2
@@ -237,91 +232,29 @@ def test_graphs_are_prepared_once_a_group_and_nothing_is_done_twice(log, store) 
 
 
 @pytest.mark.usefixtures("small_graphs")
-def test_what_another_program_has_done_meanwhile_is_left_out(log, store) -> None:
-    first = plan("accuracy", replace(SCOPE, methods=["mlp"], datasets=["pubmed"])).specs
-    last = plan("accuracy", replace(SCOPE, methods=["gcn"])).specs
-    told = []
-
-    def tell(spec, status) -> None:
-        if not told:
-            result_file(store).append(*(result(of=spec).to_record() for spec in last))
-        told.append(spec)
-
-    execute([*last, *first], store, ThisProcess(), device="cpu", on_result=tell)
-    assert set(told) == {*first, *last}
-    assert (log.count("build mlp"), log.count("build gcn")) == (4, 0)
-
-
-@pytest.fixture
-def beyond(log, store):
-    """Plan an experiment with one search, given the results in the store."""
-    scope = Scope(methods=["mlp"], datasets=["debian"], runs=3, trials=2)
-    return lambda: plan("beyond", replace(scope, results=stored(store))).specs
-
-
-@pytest.mark.usefixtures("small_graphs")
 @pytest.mark.parametrize("executor", [ThisProcess(), FakeExecutor()])
-@pytest.mark.parametrize("keep", [True, False])
-def test_a_search_is_followed_by_its_runs_and_leaves_no_file(beyond, log, store, executor, keep) -> None:
-    (search,), told = beyond(), []
-    tell = lambda spec, _: told.append(spec)  # noqa: E731
-    run_missing([search], store, executor, runs_after_search=3, trials=store.parent if keep else None, on_result=tell)
-    assert told == [search], "progress counts what was asked for"
-    assert {result.spec for result in read_results(store)} == set(beyond())
+def test_a_search_is_followed_by_its_runs_and_is_not_repeated(log, store, executor) -> None:
+    scope = Scope(methods=["mlp"], datasets=["debian"], runs=3, trials=2)
+
+    def specs():
+        return planned("beyond", replace(scope, results=stored(store)))
+
+    (search,) = specs()
+    assert cost(search) == 4 * cost(replace(search, task="train"))
+    run_missing([search], store, executor, runs_after_search=3)
+    assert {result.spec for result in read_results(store)} == set(specs())
     assert [result.status for result in read_results(store)] == ["ok"] * 4
     assert log.count("build mlp") == 2 * 2 + 3
-    assert [path.name for path in store.parent.iterdir() if "search" in path.name] == []
-    run_missing(beyond(), store)
-    assert log.count("build mlp") == 2 * 2 + 3
-
-
-@pytest.mark.usefixtures("small_graphs")
-def test_a_search_that_fails_is_followed_by_nothing(beyond, store, monkeypatch) -> None:
-    monkeypatch.setattr(run, "search_run", lambda *_, **__: 1 / 0)
-    run_missing(beyond(), store, runs_after_search=3)
-    (failed,) = read_results(store)
-    assert failed.error == "ZeroDivisionError: division by zero"
-    assert beyond() == [failed.spec]
-
-
-@pytest.mark.usefixtures("small_graphs")
-def test_nothing_is_begun_when_the_time_is_up_and_nothing_is_lost(beyond, log, store, monkeypatch) -> None:
-    (search,) = beyond()
-    run_missing([search], store, runs_after_search=3, minutes=1e-9)
-    assert (stored(store), log) == ({}, [])
-    with monkeypatch.context() as patch:
-        late = iter([False] * 2 + [True] * 10)
-        patch.setattr(Runner, "is_late", property(lambda _: next(late)))
-        run_missing([search], store, runs_after_search=3)
-    assert len(read_results(store)) == 2, "the search and some of its runs"
-    run_missing(beyond(), store)
+    lines = store.read_text(encoding="utf-8").splitlines(keepends=True)
+    store.write_text("".join(lines[:2]), encoding="utf-8")  # interrupted after the first run
+    run_missing(specs(), store)
     assert len(read_results(store)) == 4
-    assert log.count("build mlp") == 2 * 2 + 3
-
-
-def test_a_search_costs_as_much_as_its_trainings(beyond) -> None:
-    (search,) = beyond()
-    assert cost(search) == 4 * cost(replace(search, task="train"))
-
-
-def test_large_graphs_come_first_and_groups_stay_together_in_any_order(store, monkeypatch) -> None:
-    monkeypatch.setattr(Runner, "__call__", lambda self, spec: result(of=spec))
-    specs = [RunSpec("mlp", name, "random", number, 0, ()) for name in ("texas", "pubmed") for number in range(3)]
-    specs += [replace(spec, method="gcn") for spec in specs]
-    orders = set()
-    for number in range(20):
-        order = []
-        place = store.with_name(f"{number}.jsonl")
-        execute(specs, place, ThisProcess(), device="cpu", on_result=lambda spec, _, order=order: order.append(spec))
-        assert [spec.dataset for spec in order] == ["pubmed"] * 6 + ["texas"] * 6
-        assert [spec.run for spec in order] == [0, 1, 2] * 4
-        orders.add(tuple(order))
-    assert len(orders) > 1, "two programs on one store would begin with the same runs"
+    assert log.count("build mlp") == 2 * 2 + 3 + 2
 
 
 @pytest.mark.usefixtures("small_graphs")
 def test_failures_are_recorded_the_rest_goes_on_and_they_are_retried_when_asked(log, store, monkeypatch) -> None:
-    specs = plan("accuracy", replace(SCOPE, runs=2)).specs
+    specs = planned("accuracy", replace(SCOPE, runs=2))
     broken = [
         replace(s, options=as_options(dict(s.options) | {"fails": True})) if s.method == "mlp" else s for s in specs
     ]
@@ -335,10 +268,6 @@ def test_failures_are_recorded_the_rest_goes_on_and_they_are_retried_when_asked(
     tries = log.count("build mlp")
     run_missing(broken, store)
     assert log.count("build mlp") == tries
-    told = []
-    run_missing(broken, store, retry=True, on_result=lambda spec, status: told.append(status))
-    assert log.count("build mlp") == 2 * tries
-    assert told == ["failed", "failed"]
     monkeypatch.setattr(type(METHODS["mlp"].config), "build", type(METHODS["nlgnn"].config).build)
     run_missing(broken, store, retry=True)
     assert {each.status for each in stored(store).values()} == {"ok"}
@@ -346,7 +275,7 @@ def test_failures_are_recorded_the_rest_goes_on_and_they_are_retried_when_asked(
 
 @pytest.mark.usefixtures("small_graphs", "all_methods")
 def test_a_run_that_kills_its_workers_has_failed(store) -> None:
-    specs = plan("accuracy", SCOPE).specs
+    specs = planned("accuracy", SCOPE)
     execute(specs, store, FakeExecutor(lost=specs[:1]), device="cpu")
     found = {result.spec: (result.status, result.error) for result in read_results(store)}
     assert found.pop(specs[0]) == ("failed", "killed")
@@ -355,44 +284,29 @@ def test_a_run_that_kills_its_workers_has_failed(store) -> None:
 
 @pytest.mark.usefixtures("small_graphs")
 def test_the_time_of_features_is_measured_here(store) -> None:
-    timed = plan("runtime", Scope(datasets=["texas"], methods=["gcn-sl"])).specs[:1]
+    timed = planned("runtime", Scope(datasets=["texas"], methods=["gcn-sl"]))[:1]
     unused = FakeExecutor()
     execute(timed, store, unused, device="cpu", minutes=1)
     assert [(result.spec.task, result.status) for result in read_results(store)] == [("features", "ok")]
     assert unused.most_under_way == 0
 
 
-@pytest.mark.usefixtures("small_graphs", "all_methods")
-def test_a_graph_that_workers_do_not_have_is_sent_with_splits_for_all(tmp_path, monkeypatch) -> None:
-    specs = plan("accuracy", replace(SCOPE, datasets=["debian"], runs=1)).specs
-    specs += plan("beyond", Scope(methods=["mlp"], datasets=["debian"], runs=1, trials=2)).specs
-    execute(specs, tmp_path / "here.jsonl", ThisProcess(), device="cpu", runs_after_search=1)
-    prepared, sent, executor = Runner._prepared, [], FakeExecutor()
-
-    def only_if_sent(self, first, device):
-        if self.graph is None:
-            raise DownloadError("no network")
-        sent.append(self.graph.train_mask.shape[1])
-        return prepared(self, first, device)
-
-    monkeypatch.setattr(Runner, "_prepared", only_if_sent)
-    execute(specs, tmp_path / "there.jsonl", executor, device="cpu", runs_after_search=1)
-    assert numbers(tmp_path / "there.jsonl") == numbers(tmp_path / "here.jsonl")
-    assert executor.calls_sent == 2, "first without the graph, then with it"
-    assert min(sent) >= 2
+def test_large_graphs_come_first(store, monkeypatch) -> None:
+    monkeypatch.setattr(Runner, "__call__", lambda self, spec: result(of=spec))
+    specs = [RunSpec("mlp", name, "random", number, 0, ()) for name in ("texas", "pubmed") for number in range(3)]
+    execute(specs, store, ThisProcess(), device="cpu")
+    order = [(each.spec.dataset, each.spec.run) for each in read_results(store)]
+    assert order == [(name, number) for name in ("pubmed", "texas") for number in range(3)]
 
 
-@pytest.mark.parametrize("error", [GcnslError("no such\ngraph"), DownloadError("no network")])
-def test_a_graph_that_nobody_has_fails_its_runs(store, monkeypatch, error) -> None:
+def test_a_graph_that_is_not_there_fails_its_runs(store, monkeypatch) -> None:
     def nowhere(*_, **__):
-        raise error
+        raise DownloadError("no\nnetwork")
 
     monkeypatch.setattr(run, "load", nowhere)
-    specs = run_in_processes.specs()
     features = RunSpec("sc", "texas", "none", 0, 0, (), task="features")
-    execute([*specs, features], store, FakeExecutor(), device="cpu")
-    told = " ".join(f"{type(error).__name__}: {error}".split())
-    assert [result.error for result in read_results(store)] == [told] * 5
+    execute([*run_in_processes.specs(), features], store, FakeExecutor(), device="cpu")
+    assert [result.error for result in read_results(store)] == ["DownloadError: no network"] * 5
 
 
 def test_bad_devices_times_and_places_are_refused_before_anything_is_run(store) -> None:
@@ -416,7 +330,7 @@ def test_killed_it_goes_on_and_repeats_nothing(store) -> None:
     before = {result.spec.run: result for result in read_results(store)}
     assert 0 < len(before) < run_in_processes.RUNS
     told = []
-    run_missing(run_in_processes.specs(30), store, on_result=lambda spec, _: told.append(spec.run))
+    run_missing(run_in_processes.specs(30), store, on_result=lambda result: told.append(result.spec.run))
     after = {result.spec.run: result for result in read_results(store)}
     assert {result.status for result in after.values()} == {"ok"}
     assert sorted(told) == sorted(after.keys() - before.keys())

@@ -141,12 +141,6 @@ def test_values_that_float32_cannot_hold_stay_apart(values) -> None:
     assert back[1] == 0, "the mark of a missing value has no unit"
 
 
-def test_values_that_float32_can_hold_stay_as_they_are() -> None:
-    values = [2024.0, 1999.0, 2001.5, None]
-    x = ColumnEncoder.fit(column_of(values)).transform(column_of(values))
-    assert x[:, 0].tolist() == [2024.0, 1999.0, 2001.5, 2001.5]
-
-
 def test_the_state_of_version_0_2_has_no_units() -> None:
     encoder = ColumnEncoder.fit(column_of([1.0, 2.0, None]))
     plain, tensors = encoder.state()

@@ -51,13 +51,6 @@ def test_the_kind_of_a_column(case) -> None:
     assert columns.left_out == ([] if kind in USED else ["c"])
 
 
-def test_names_decide() -> None:
-    table = Table(pa.table({"a": [3, 4, 3], "b": ["1", "2.5", " 7 "], "c": [1, 2, 3]}), "nodes.csv")
-    columns = Columns.read(table, ["a", "b", "c"], categorical=["a"], numeric=["b"])
-    assert columns.kinds == {"a": "category", "b": "number", "c": "number"}
-    assert columns.numbers("b", "number").tolist() == [1, 2.5, 7]
-
-
 @pytest.mark.parametrize(
     ("values", "kind", "expected"),
     [

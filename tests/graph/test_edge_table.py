@@ -60,13 +60,6 @@ def test_the_column_is_the_named_one_or_weight_or_none(graph, named, weights) ->
     assert "arc_index" not in data
 
 
-@pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.float16(), pa.float64(), pa.decimal128(21, 2)])
-def test_numbers_of_any_type(kind) -> None:
-    nodes = pd.DataFrame({"id": [1, 2], "f": [0, 1]})
-    edges = pa.table({"source": [1], "target": [2], "weight": pa.array([3]).cast(kind)})
-    assert from_tables(nodes, edges).edge_weight.tolist() == [3, 3]
-
-
 def test_columns_that_are_not_used_are_noted(graph) -> None:
     (note,) = graph(TABLE).notes
     assert note.endswith("e.csv that are not used: strength, kind, since")
@@ -92,13 +85,6 @@ def test_a_column_weight_without_numbers_is_left_out_with_a_warning(graph, cells
     assert "edge_weight" not in graph(edges, weight=False)
 
 
-def test_digits_that_are_stored_as_text_are_not_weights() -> None:
-    nodes = pd.DataFrame({"id": [1, 2], "f": [0, 1]})
-    edges = pd.DataFrame({"source": [1], "target": [2], "weight": ["3"]})
-    with pytest.raises(InputError, match="edges, row 1, column 'weight' is '3', which is not a number: weights must"):
-        from_tables(nodes, edges, weight="weight")
-
-
 def test_a_column_weight_may_hold_the_ends(graph) -> None:
     assert "edge_weight" not in graph("weight,target\n1,2\n", source="weight")
 
@@ -118,13 +104,6 @@ def test_a_column_weight_may_hold_the_ends(graph) -> None:
 def test_bad_weights_are_named(graph, edges, weight, message) -> None:
     with pytest.raises(InputError, match=message):
         graph(f"source,target,weight\n{edges}\n", weight=weight)
-
-
-def test_a_table_without_edges_may_have_a_column_of_weights(tmp_path) -> None:
-    (tmp_path / "e.csv").write_text("source,target,amount\n")
-    data = from_tables(pd.DataFrame({"id": [1, 2], "f": [0, 1]}), tmp_path / "e.csv", weight="amount")
-    assert data.edge_index.shape == (2, 0)
-    assert data.edge_weight.shape == (0,)
 
 
 def test_ids_of_different_types_meet_as_text() -> None:

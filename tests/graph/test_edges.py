@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gcnsl import InputError, from_arrays
 from gcnsl.graph import EdgeReport
-from gcnsl.graph.edges import arcs_and_weights, edge_parts, simple_undirected
+from gcnsl.graph.edges import arcs_and_weights, simple_undirected
 
 from .cases import EDGES, X, Y
 
@@ -97,20 +97,6 @@ def test_a_list_with_both_directions_weighs_what_one_with_a_single_direction_doe
         graphs.append(from_arrays(x, ends, edge_weight=[w for *_, w in some]))
     assert graphs[0].edge_index.equal(graphs[1].edge_index)
     assert graphs[0].edge_weight.equal(graphs[1].edge_weight)
-
-
-def test_a_graph_keeps_what_it_was_given() -> None:
-    weight = np.array([[1.0], [2], [3], [4]])
-    assert list(edge_parts(from_arrays(X, EDGES))) == ["edge_index"]
-    assert list(edge_parts(from_arrays(X, EDGES, directed=True))) == ["edge_index", "arc_index"]
-    assert list(edge_parts(from_arrays(X, EDGES, edge_weight=weight))) == ["edge_index", "edge_weight"]
-    parts = edge_parts(from_arrays(X, EDGES, directed=True, edge_weight=weight))
-    assert {name: part.tolist() for name, part in parts.items()} == {
-        "edge_index": [[0, 1, 1, 2, 3], [1, 0, 2, 1, 3]],
-        "edge_weight": [2, 2, 3, 3, 4],
-        "arc_index": [[0, 1, 1, 3], [1, 0, 2, 3]],
-        "arc_weight": [1, 2, 3, 4],
-    }
 
 
 @pytest.mark.parametrize(

@@ -44,23 +44,6 @@ def test_parquet_frames_and_arrow(write, tmp_path) -> None:
     check_small_graph(from_tables(nodes.astype({"id": "category"}), edges.astype("category")))
 
 
-def test_columns_by_name_and_position(write) -> None:
-    nodes = write("n.csv", "key,a,kind,note,b\nx,1,k,hi,2\ny,3,m,ho,4\n")
-    edges = write("e.csv", "from,to,weight\nx,y,3\n")
-    data = from_tables(nodes, edges, label="kind", drop=["note"])
-    assert data.feature_names == ["a", "b"]
-    assert data.edge_index.tolist() == [[0, 1], [1, 0]]
-    assert from_tables(nodes, edges, features=["b"], label="kind").feature_names == ["b"]
-
-
-def test_split_column(write) -> None:
-    nodes = write("n.csv", "id,f,label,split\n1,0,a,train\n2,0,b,train\n3,0,a,val\n4,0,b,test\n5,1,a,\n")
-    data = from_tables(nodes, write("e.csv", "source,target\n1,2\n"))
-    assert data.train_mask.tolist() == [[True], [True], [False], [False], [False]]
-    assert data.val_mask.nonzero().tolist() == [[2, 0]]
-    assert data.test_mask.nonzero().tolist() == [[3, 0]]
-
-
 def test_several_splits_are_several_runs(write) -> None:
     nodes = write("n.csv", "id,f,label,split,b\n1,0,a,train,test\n2,0,b,train,train\n3,0,a,val,train\n4,0,b,test,\n")
     edges = write("e.csv", GOOD_EDGES)
@@ -239,14 +222,6 @@ def test_nodes_may_have_no_features(write, nodes) -> None:
     data = from_tables(write("n.csv", nodes), write("e.csv", GOOD_EDGES))
     assert data.x.shape == (2, 0)
     assert data.feature_names == []
-
-
-def test_labels_in_several_chunks() -> None:
-    labels = pa.chunked_array([["b", None], ["c"], ["a", "b"]])
-    nodes = pa.table({"id": [1, 2, 3, 4, 5], "f": [1.0] * 5, "label": labels})
-    data = from_tables(nodes, pa.table({"source": [1], "target": [2]}))
-    assert data.y.tolist() == [1, -1, 2, 0, 1]
-    assert data.class_names == ["a", "b", "c"]
 
 
 def test_a_split_of_rows_without_labels_is_named_by_row_and_column() -> None:

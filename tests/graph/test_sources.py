@@ -6,7 +6,6 @@ import torch
 from torch_geometric.data import Data
 
 from gcnsl import InputError, from_arrays, from_data, from_networkx, from_scipy
-from gcnsl.checks import as_array
 from gcnsl.graph.edges import edge_parts
 from gcnsl.graph.sources import check_ids
 
@@ -122,11 +121,6 @@ NAN, BIG = X.copy(), X.copy()
 NAN[2, 1], BIG[0, 1] = np.nan, 1e300
 
 
-@pytest.mark.parametrize("values", [[1.0, 2.0], (1.0, 2.0), torch.tensor([1.0, 2.0], requires_grad=True)])
-def test_anything_array_like_becomes_an_array(values) -> None:
-    assert as_array(values, "x").tolist() == [1, 2]
-
-
 def test_sparse_features_stay_sparse() -> None:
     for sparse in (sp.csr_array(X), sp.coo_matrix(X), torch.tensor(X).to_sparse(), torch.tensor(X).to_sparse_csr()):
         data = from_arrays(sparse, EDGES, Y)
@@ -142,11 +136,6 @@ def test_sparse_features_in_any_order_and_with_repeated_entries_are_what_scipy_r
         torch.sparse_csr_tensor(data.x.crow_indices(), data.x.col_indices(), data.x.values(), (4, 3))
     assert data.x.to_dense().tolist() == x.toarray().tolist()
     assert x.indices.tolist() == given.tolist(), "the caller's matrix stays as it is"
-
-
-def test_nodes_may_have_no_features() -> None:
-    for x in (None, np.empty((4, 0))):
-        assert from_arrays(x, EDGES, Y).x.shape == (4, 0)
 
 
 @pytest.mark.parametrize(
@@ -165,12 +154,6 @@ def test_nodes_may_have_no_features() -> None:
 def test_bad_features_are_named(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
         from_arrays(**{"x": X, "edge_index": EDGES, "y": Y, **arguments})
-
-
-def test_tensors_of_any_kind_are_read_or_refused() -> None:
-    assert as_array(torch.ones(2, dtype=torch.bfloat16), "x").tolist() == [1, 1]
-    with pytest.raises(InputError, match="y is not an array"):
-        as_array(torch.eye(2).to_sparse(), "y")
 
 
 @pytest.mark.parametrize(

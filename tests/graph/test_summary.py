@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from gcnsl import from_arrays, synthetic
+from gcnsl import from_arrays
 from gcnsl.graph import adjusted_homophily, arc_homophily, edge_homophily, node_homophily, summarize
 from gcnsl.graph.summary import class_compatibility, draw_graph
 
@@ -34,18 +34,6 @@ def test_arcs_by_hand() -> None:
     # out: node 0 1/1, node 1 0/1, node 2 0/1; in: node 1 1/2, node 2 0/1
     assert arc_homophily(data.arc_index, data.y) == pytest.approx({"arc": 1 / 3, "out": 1 / 3, "in": 1 / 4})
     assert all(map(math.isnan, arc_homophily(torch.empty(2, 0, dtype=torch.long), data.y).values()))
-
-
-def test_both_directions_of_all_edges_are_the_undirected_graph() -> None:
-    data = synthetic(n=200, h=0.3, classes=4, degree=6, features=8, seed=1)
-    found = arc_homophily(data.edge_index, data.y)
-    assert found["arc"] == pytest.approx(edge_homophily(data.edge_index, data.y))
-    assert found["out"] == found["in"] == node_homophily(data.edge_index, data.y)
-
-
-@pytest.mark.parametrize("measure", [edge_homophily, node_homophily, adjusted_homophily])
-def test_no_edges_is_nan(measure) -> None:
-    assert math.isnan(measure(torch.empty(2, 0, dtype=torch.long), torch.tensor([0, 1])))
 
 
 def test_class_compatibility() -> None:
@@ -97,12 +85,6 @@ def test_directions_and_weights_by_hand() -> None:
     plain = summarize(from_arrays(X, [[0, 3], [1, 3]], Y, edge_weight=[1, 4]))
     assert (plain.arcs, plain.reciprocity, plain.arc_homophily) == (None, None, {})
     assert plain.weights["mean"] == 2.5, "an edge counts once, like a loop"
-
-
-def test_a_directed_graph_without_arcs() -> None:
-    summary = summarize(from_arrays(X, np.empty((2, 0), dtype=int), directed=True, edge_weight=[]))
-    assert (summary.arcs, summary.reciprocity, summary.weights) == (0, None, {})
-    assert summary.arc_homophily == {"arc": None, "out": None, "in": None}
 
 
 @pytest.mark.parametrize("labels", [Y, None, ["$x_$" if label else "$" for label in Y]])

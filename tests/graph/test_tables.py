@@ -22,17 +22,6 @@ def test_bad_arguments_are_named(write, tmp_path) -> None:
         from_tables(pd.DataFrame({"id": [1, "a"], "f": [1, 2]}), edges)
 
 
-def test_a_missing_column_is_reported_with_a_few_of_the_others() -> None:
-    table = read_table(pa.table({f"c{k}": [1] for k in range(40)}), "nodes")
-    with pytest.raises(InputError, match=r"label\('kind'\) is not a column of nodes, which has c0, .* and 30 more$"):
-        table.find_optional("kind", "label")
-
-
-def test_the_columns_of_a_table_are_listed_once() -> None:
-    table = read_table(pa.table({"a": [1], "b": [2]}), "nodes")
-    assert table.columns is table.columns, "listing them once per column takes minutes where there are thousands"
-
-
 def test_columns_of_a_text_file_that_are_read_as_text(write) -> None:
     path = write("n.csv", "id,code,note\n007,01,NA\n7,2,\n")
     table = read_table(path, "nodes", text=[("key", 0), ("note", None), ("absent", None)], categories=["code"])
@@ -126,19 +115,3 @@ def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path) -> No
     with pytest.raises(InputError, match="must end in one of"):
         write_table(TABLE, tmp_path / "out")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
-def test_no_cell_for_a_spreadsheet_is_a_formula(tmp_path, ending) -> None:
-    table = pa.table(
-        {
-            "=id": ["=HYPERLINK()", "+1", "-1", "@a", "a=b", "b"],
-            "number": [-1.5, 2, 3, 4, 5, 6],
-            "note": ["=1", None, None, None, None, "n"],
-        }
-    )
-    write_table(table, tmp_path / f"p{ending}", for_spreadsheet=True)
-    found = read_table(tmp_path / f"p{ending}", "table", text=[("'=id", None)]).arrow.to_pydict()
-    assert found["'=id"] == ["'=HYPERLINK()", "'+1", "'-1", "'@a", "a=b", "b"]
-    assert found["note"] == ["'=1", *[None] * 4, "n"]
-    assert found["number"] == [-1.5, 2, 3, 4, 5, 6], "numbers stay numbers"

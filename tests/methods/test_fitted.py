@@ -4,7 +4,7 @@ import torch
 from gcnsl import InputError
 from gcnsl.graph import split_masks
 from gcnsl.methods import initial_model
-from gcnsl.training import Checkpoint, measure, predict_logits
+from gcnsl.training import Checkpoint, measure
 
 from .cases import easy_graph, fitted, prepared, same_weights
 
@@ -25,13 +25,6 @@ def test_a_fit_learns_from_its_split() -> None:
     assert accuracy["val"] == pytest.approx(first.history.best["val_accuracy"])
     test = masks["test"]
     assert first.measure(test) == measure(first.logits().softmax(dim=1)[test].numpy(), data.y[test].numpy())
-
-
-def test_logits_are_those_of_the_trained_model_in_evaluation() -> None:
-    result = fitted(prepared("gcn", QUICK, easy_graph()))
-    assert not result.model.training
-    assert result.logits().equal(predict_logits(result.model, result.prepared.inputs))
-    assert not result.logits().requires_grad
 
 
 def test_logits_that_make_no_probabilities_are_refused() -> None:
@@ -64,21 +57,3 @@ def test_epochs_are_told_and_a_checkpoint_resumes(tmp_path) -> None:
     resumed = fitted(ready, checkpoint=checkpoint, on_epoch=seen.append)
     assert seen[0].number == 4
     assert same_weights(resumed.model, fitted(ready).model)
-
-
-def test_one_preparation_serves_many_runs() -> None:
-    ready = prepared("gcn", QUICK, easy_graph())
-    before = ready.inputs[1].values.clone()
-    alone, *_, again = (fitted(ready, seed=seed) for seed in (0, 1, 0))
-    assert same_weights(alone.model, again.model)
-    assert ready.inputs[1].values.equal(before)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_logits_come_from_a_gpu() -> None:
-    from gcnsl.methods import prepare
-
-    ready = prepared("gcn", QUICK, easy_graph())
-    on_gpu = fitted(prepare(ready.method, ready.graph, seed=0, device=torch.device("cuda")))
-    assert on_gpu.logits().device.type == "cpu"
-    assert next(on_gpu.model.parameters()).device.type == "cuda"

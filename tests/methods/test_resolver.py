@@ -33,10 +33,6 @@ def test_a_metric_chooses_epochs_unless_the_options_say_what_does(tmp_path) -> N
         resolve("gcn", metric="loss")
 
 
-def test_a_benchmark_without_published_settings_has_the_defaults() -> None:
-    assert resolve("gcn", benchmark="debian") == METHODS["gcn"]
-
-
 def test_a_file_without_the_method_names_those_it_has_and_the_remedy(tmp_path) -> None:
     file = tmp_path / "mine.toml"
     write_settings(file, "gcn", {"dropout": 0.25}, {})
@@ -85,13 +81,6 @@ def test_a_missing_file_is_named_with_the_remedy(tmp_path) -> None:
         resolve("gcn", settings=tmp_path / "none.toml")
 
 
-def test_an_alias_in_a_file_means_its_method(tmp_path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text("[gcn-sl.options]\nepsilon = 0.5\n")
-    assert resolve("gcn-sl-cc", settings=file).config.epsilon == 0.5
-    assert resolve("gcn-sl", settings=file).config.epsilon == 0.5
-
-
 def test_settings_come_back_and_leave_others_alone(tmp_path) -> None:
     path = tmp_path / "new folder" / "cora.toml"
     first = {"lr": 1e-05, "feature_norm": "l2", "self_loops": False, "rounds": 4, "plateau_factor": None}
@@ -110,12 +99,6 @@ def test_settings_come_back_and_leave_others_alone(tmp_path) -> None:
     assert '[gcn-sl-cc.options]\nlr = 1e-05\nfeature_norm = "l2"\nself_loops = false\n' in path.read_text()
     assert resolve("gcn-sl-cc", settings=path).training.plateau_factor is None
     assert resolve("mixhop", settings=path).config.powers == (0, 2)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_all_options_of_a_method_come_back(tmp_path, name) -> None:
-    write_settings(tmp_path / "mine.toml", name, METHODS[name].options(), {})
-    assert resolve(name, settings=tmp_path / "mine.toml") == METHODS[name]
 
 
 def test_settings_of_a_like_method_are_found(tmp_path) -> None:

@@ -1,6 +1,5 @@
 """A small graph, and what it takes to write a model's equations out with dense matrices."""
 
-import numpy as np
 import torch
 
 from gcnsl import synthetic
@@ -21,29 +20,6 @@ def small_graph():
 def both_forms(x: torch.Tensor) -> list:
     """Features as a model may get them."""
     return [x, SparseMatrix(x.to_sparse_csr())]
-
-
-def adjacency_matrix(data) -> np.ndarray:
-    """A without loops."""
-    A = np.zeros((N, N))
-    A[tuple(data.edge_index.numpy())] = 1
-    np.fill_diagonal(A, 0)
-    return A
-
-
-def symmetric(A: np.ndarray) -> np.ndarray:
-    """D^-1/2 A D^-1/2, with zero rows for nodes without neighbours."""
-    degree = A.sum(1)
-    root = np.array([1 / np.sqrt(d) if d > 0 else 0 for d in degree])
-    return root[:, None] * A * root[None, :]
-
-
-def weights(model) -> dict[str, np.ndarray]:
-    """Parameters by name; matrices of linear maps as X·W takes them."""
-    return {
-        name: (value.T if name.endswith("weight") and value.ndim == 2 else value).detach().numpy()
-        for name, value in model.named_parameters()
-    }
 
 
 def drawn(model):

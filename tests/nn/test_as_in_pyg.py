@@ -19,25 +19,10 @@ from gcnsl.methods import METHODS
 from .cases import drawn
 
 N, D, CLASSES = 40, 12, 3
-NAMES = [
-    "MLP",
-    "GCN",
-    "SAGE",
-    "GAT",
-    "MixHop",
-    "H2GCN",
-    "GeomGCN",
-    "NLGNN",
-    "GPRGNN",
-    "FSGNN",
-    "ACMGCN",
-    "DirGCN",
-    "LINKX",
-    "GCNSL",
-    "GCNSLPlus",
-]
+MODELS = [nn.MLP, nn.GCN, nn.SAGE, nn.GAT, nn.MixHop, nn.H2GCN, nn.GeomGCN, nn.NLGNN, nn.GPRGNN, nn.FSGNN]
+MODELS += [nn.ACMGCN, nn.DirGCN, nn.LINKX, nn.GCNSL, nn.GCNSLPlus]
 EXTRA = {"LINKX": (N,), "ACMGCN": (N,), "GCNSLPlus": (N,)}
-every_model = pytest.mark.parametrize("name", NAMES)
+every_model = pytest.mark.parametrize("name", [model.__name__ for model in MODELS])
 
 
 def plain_data(seed: int = 0) -> Data:

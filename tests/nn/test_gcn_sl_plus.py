@@ -4,7 +4,8 @@ from torch.nn.functional import normalize
 
 from gcnsl import InputError
 from gcnsl.graph import from_arrays
-from gcnsl.nn import GCNSLPlus, GCNSLPlusConfig
+from gcnsl.nn import GCNSLPlus
+from gcnsl.nn.config import GCNSLPlusConfig
 from gcnsl.nn.gcn_sl_plus import contrastive_loss
 
 from .cases import CLASSES, D, N, P, drawn, small_graph
@@ -50,16 +51,12 @@ def dense_logits(model: GCNSLPlus, data, *, direction: str, normalized: bool = F
 
 
 @pytest.mark.parametrize("direction", ["out", "in", "both", "undirected"])
-def test_it_computes_its_equations(direction) -> None:
+@pytest.mark.parametrize("normalized", [False, True])
+def test_it_computes_its_equations(direction, normalized) -> None:
     data = directed_graph()
-    model, inputs = built(data, direction=direction, features_heads=2, feature_norm="none")
-    torch.testing.assert_close(model(*inputs), dense_logits(model, data, direction=direction), rtol=1e-4, atol=1e-4)
-
-
-def test_branches_of_length_one() -> None:
-    data = directed_graph()
-    model, inputs = built(data, normalize_branches=True)
-    expected = dense_logits(model, data, direction="out", normalized=True)
+    options = {"direction": direction, "features_heads": 2, "feature_norm": "none", "normalize_branches": normalized}
+    model, inputs = built(data, **options)
+    expected = dense_logits(model, data, direction=direction, normalized=normalized)
     torch.testing.assert_close(model(*inputs), expected, rtol=1e-4, atol=1e-4)
 
 
@@ -165,8 +162,3 @@ def test_the_learned_graph_has_the_edges_of_all_heads() -> None:
     assert not bare.learns_graph
     with pytest.raises(InputError, match="no learned graph: build it with neighbours_heads"):
         bare.learned_graph(*inputs)
-
-
-def test_wrong_inputs_are_named() -> None:
-    with pytest.raises(InputError, match=r"temperature\(0\)"):
-        GCNSLPlus(D, 8, CLASSES, N, temperature=0)

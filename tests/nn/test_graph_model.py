@@ -8,7 +8,8 @@ import torch
 
 from gcnsl.errors import InputError
 from gcnsl.methods import METHODS, Method, fit, prepare
-from gcnsl.nn import GCN, GCNSL, GCNConfig, ModelConfig, SAGEConfig
+from gcnsl.nn import GCN, GCNSL
+from gcnsl.nn.config import GCNConfig, ModelConfig, SAGEConfig
 from gcnsl.nn.graph_model import CHANNELS, FeatureLinear, drop_entries, dropout, hidden_norm, scale_of_kept
 from gcnsl.options import option
 from gcnsl.sparse import SparseMatrix
@@ -19,15 +20,11 @@ from .cases import CLASSES, D, N, small_graph
 H = torch.tensor([[1.0, 10.0, 4.0], [3.0, -10.0, 2.0], [2.0, 0.0, 6.0]])
 
 
-@pytest.mark.parametrize(("value", "rule"), [(0, "must be >= 1"), (2.0, "must be a whole number >= 1")])
-def test_channels_are_whole_numbers(value, rule) -> None:
-    with pytest.raises(InputError, match=rf"out_channels\({value}\) {rule}"):
-        GCN(D, 8, value)
-    with pytest.raises(InputError, match=rf"in_channels\({value}\) {rule}"):
-        GCN(value, 8, CLASSES)
-
-
 def test_arguments_are_checked_by_position_and_by_name() -> None:
+    with pytest.raises(InputError, match=r"out_channels\(0\) must be >= 1"):
+        GCN(D, 8, 0)
+    with pytest.raises(InputError, match=r"in_channels\(2.0\) must be a whole number >= 1"):
+        GCN(2.0, 8, CLASSES)
     with pytest.raises(InputError, match=r"hidden_channels\(0\) must be >= 1"):
         GCN(D, 0, CLASSES)
     with pytest.raises(InputError, match=r"norm\('btch'\) must be one of none, batch, layer; did you mean batch\?"):
@@ -36,13 +33,8 @@ def test_arguments_are_checked_by_position_and_by_name() -> None:
         GCNSL(D, 8, CLASSES, -1)
     with pytest.raises(TypeError, match="missing a required argument: 'out_channels'"):
         GCN(D, 8)
-
-
-@pytest.mark.parametrize("name", ["feature_norm", "standardize", "speed"])
-def test_a_constructor_takes_no_option_of_the_inputs(name) -> None:
-    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
-        GCN(D, 8, CLASSES, **{name: True})
-    assert "self_loops" in inspect.signature(GCN).parameters, "it makes Â of edge_index itself"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'feature_norm'"):
+        GCN(D, 8, CLASSES, feature_norm="row")
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -90,23 +82,6 @@ def test_a_configuration_of_ones_own_is_a_method() -> None:
     assert prepared.inputs[0].equal(data.x)
 
 
-def test_by_default_nothing_is_precomputed_and_missing_features_are_zeros() -> None:
-    config = LinearConfig()
-    assert config.precompute(small_graph(), seed=0) is None
-    assert config.from_state({}, {}, small_graph(), seed=0) is None
-    assert config.empty_row(4, seed=0).equal(torch.zeros(4))
-    with pytest.raises(NotImplementedError):
-        ModelConfig().inputs(small_graph(), None, seed=0)
-
-
-def test_a_class_variable_is_no_option() -> None:
-    assert LinearConfig.names() == ["feature_norm", "standardize", "bias"]
-    with pytest.raises(
-        InputError, match="tells_new_nodes: there is no such option; there are feature_norm, standardize, bias"
-    ):
-        LinearConfig.check(tells_new_nodes=True)
-
-
 @pytest.mark.parametrize(("direction", "uses"), [("undirected", {"weights"}), ("in", {"weights", "directions"})])
 def test_directions_are_used_unless_the_graph_is_seen_as_undirected(direction, uses) -> None:
     assert SAGEConfig(direction=direction).uses == uses
@@ -129,19 +104,8 @@ def test_columns_or_rows_have_mean_0_and_variance_1(kind, dim) -> None:
     torch.testing.assert_close(normalised.var(dim, correction=0), torch.ones(3), rtol=1e-4, atol=1e-4)
 
 
-def test_dropout_keeps_the_mean_and_the_pattern() -> None:
-    torch.manual_seed(0)
-    x = torch.ones(100, 100).tril()
-    for features in (x, SparseMatrix(x.to_sparse_csr())):
-        assert (drop_entries(features, 0.7, training=False) @ torch.eye(100)).equal(x)
-        dropped = drop_entries(features, 0.7, training=True) @ torch.eye(100)
-        assert dropped.triu(1).eq(0).all()
-        torch.testing.assert_close(dropped.unique(), torch.tensor([0, 1 / 0.3]), rtol=1e-4, atol=0)
-        assert abs(float(dropped.sum() / x.sum()) - 1) < 0.1
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.6, 0.99999])
-@pytest.mark.parametrize("shape", [(1,), (1001,), (301, 77), (0, 3)])
+@pytest.mark.parametrize("rate", [0.1, 0.6, 0.99999])
+@pytest.mark.parametrize("shape", [(1,), (301, 77), (0, 3)])
 def test_entries_go_at_the_rate_and_the_rest_is_scaled(rate, shape) -> None:
     torch.manual_seed(0)
     x = torch.ones(shape, dtype=torch.double, requires_grad=True)

@@ -1,37 +1,18 @@
 """The networks that average over neighbours: each is its equation, written out with dense matrices."""
 
-import copy
-
-import numpy as np
 import pytest
 import torch
 from torch.nn.functional import layer_norm
-from torch_geometric.nn import APPNP, GCNConv
+from torch_geometric.nn import APPNP
 
-from gcnsl.nn import (
-    FSGNN,
-    GAT,
-    GCN,
-    GPRGNN,
-    MLP,
-    SAGE,
-    FSGNNConfig,
-    GATConfig,
-    GCNConfig,
-    GPRGNNConfig,
-    MixHop,
-    MLPConfig,
-    SAGEConfig,
-    normalized_adjacency,
-)
-from gcnsl.nn.gcn import GraphConvolution
+from gcnsl.nn import FSGNN, GAT, GCN, GPRGNN, MLP, SAGE, MixHop, normalized_adjacency
+from gcnsl.nn.config import FSGNNConfig, GATConfig, GCNConfig, GPRGNNConfig, SAGEConfig
 
 from .cases import (
     CLASSES,
     D,
     N,
     P,
-    adjacency_matrix,
     assert_same,
     batch_normalised,
     both_forms,
@@ -41,37 +22,25 @@ from .cases import (
     drawn,
     row_means,
     small_graph,
-    symmetric,
-    weights,
     with_statistics,
 )
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize("num_layers", [1, 2, 4])
+@pytest.mark.parametrize("num_layers", [1, 4])
 def test_mlp_is_its_equation(num_layers) -> None:
     x = small_graph().x.double()
-    model = drawn(MLP(D, P, CLASSES, num_layers=num_layers))
-    w, H = weights(model), x.numpy()
-    for layer in range(num_layers):
-        H = (np.maximum(H, 0) if layer else H) @ w[f"lins.{layer}.weight"] + w[f"lins.{layer}.bias"]
+    model, H = drawn(MLP(D, P, CLASSES, num_layers=num_layers)), x
+    for layer, lin in enumerate(model.lins):
+        H = (torch.relu(H) if layer else H) @ lin.weight.T + lin.bias
     for features in both_forms(x):
-        np.testing.assert_allclose(model(features).detach().numpy(), H, rtol=1e-10)
-
-
-def test_edges_change_nothing() -> None:
-    data = small_graph()
-    other = copy.copy(data)
-    other.edge_index = torch.tensor([[0, 1], [1, 0]])
-    config = MLPConfig()
-    model = drawn(config.build(D, CLASSES, N))
-    assert model(*config.inputs(data, None, seed=0)).equal(model(*config.inputs(other, None, seed=0)))
+        assert_same(model, model(features), H)
 
 
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("norm", ["none", "batch", "layer"])
 @pytest.mark.parametrize("residual", [True, False])
-@pytest.mark.parametrize("num_layers", [1, 2, 4])
+@pytest.mark.parametrize("num_layers", [1, 4])
 def test_gcn_is_its_equation(norm, residual, num_layers) -> None:
     data = small_graph()
     x, A_hat = data.x.double(), both_sides(dense_adjacency(data, loops=True))
@@ -98,25 +67,14 @@ def test_features_are_dropped_unless_told_otherwise(network) -> None:
         assert model(data.x, adjacency).equal(model(data.x, adjacency)) == (not dropped)
 
 
-@pytest.mark.usefixtures("double")
-def test_a_layer_of_gcn_is_torch_geometrics() -> None:
-    data = small_graph()
-    ours, theirs = drawn(GraphConvolution(D, P)), GCNConv(D, P)
-    theirs.load_state_dict(ours.state_dict())
-    expected = theirs(data.x.double(), data.edge_index)
-    torch.testing.assert_close(ours(data.x.double(), normalized_adjacency(data.edge_index, N)), expected)
-
-
 def test_switches_of_the_adjacency_reach_it() -> None:
     data = small_graph()
     _, adjacency = GCNConfig(self_loops=False, adjacency_norm="row").inputs(data, None, seed=0)
-    A = adjacency_matrix(data)
-    expected = A / np.maximum(A.sum(1, keepdims=True), 1)
-    np.testing.assert_allclose(adjacency.to_dense().numpy(), expected, rtol=1e-6)
+    torch.testing.assert_close(adjacency.to_dense(), row_means(dense_adjacency(data)).float())
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize("num_layers", [1, 2, 4])
+@pytest.mark.parametrize("num_layers", [1, 4])
 @pytest.mark.parametrize("direction", ["undirected", "out", "in"])
 def test_sage_is_its_equation(num_layers, direction) -> None:
     data = directed_graph()
@@ -132,66 +90,47 @@ def test_sage_is_its_equation(num_layers, direction) -> None:
         assert_same(model, model(features, given), H)
 
 
-def attend(H: np.ndarray, A: np.ndarray, w: dict, layer: str, heads: int) -> np.ndarray:
-    """One layer, neighbour by neighbour."""
-    HW = (H @ w[f"{layer}.lin.weight"]).reshape(N, heads, -1)
-    to_source, to_target = w[f"{layer}.attention.att_src"][0], w[f"{layer}.attention.att_dst"][0]
-    out = np.zeros_like(HW)
-    for i in range(N):
-        neighbours = [j for j in range(N) if A[i, j] or i == j]
-        for head in range(heads):
-            scores = np.array([HW[j, head] @ to_source[head] + HW[i, head] @ to_target[head] for j in neighbours])
-            scores = np.where(scores > 0, scores, 0.2 * scores)
-            alpha = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
-            out[i, head] = sum(a * HW[j, head] for a, j in zip(alpha, neighbours, strict=True))
-    return out.reshape(N, -1) + w[f"{layer}.attention.bias"]
+def attend(H: torch.Tensor, A: torch.Tensor, layer, heads: int) -> torch.Tensor:
+    """One layer, with a matrix of all pairs for each head."""
+    parts = []
+    for head, HW in enumerate((H @ layer.lin.weight.T).chunk(heads, dim=1)):
+        to_source, to_target = (layer.attention[name][0, head] for name in ("att_src", "att_dst"))
+        scores = torch.nn.functional.leaky_relu((HW @ to_target)[:, None] + HW @ to_source, 0.2)
+        parts.append(scores.masked_fill(A == 0, -torch.inf).softmax(dim=1) @ HW)
+    return torch.cat(parts, dim=1) + layer.attention["bias"]
 
 
 @pytest.mark.usefixtures("double")
 def test_gat_is_its_equation() -> None:
     data = small_graph()
     x, (_, *edges) = data.x.double(), GATConfig().inputs(data, None, seed=0)
-    model = drawn(GAT(D, P, CLASSES, heads=3))
-    w, A = weights(model), adjacency_matrix(data)
-    H = attend(x.numpy(), A, w, "first", 3)
-    H = np.where(H > 0, H, np.exp(np.minimum(H, 0)) - 1)
-    expected = attend(H, A, w, "second", 1)
+    model, A = drawn(GAT(D, P, CLASSES, heads=3)), dense_adjacency(data, loops=True)
+    expected = attend(torch.nn.functional.elu(attend(x, A, model.first, 3)), A, model.second, 1)
     for features in both_forms(x):
-        np.testing.assert_allclose(model(features, *edges).detach().numpy(), expected, rtol=1e-8, atol=1e-10)
+        assert_same(model, model(features, *edges), expected)
 
 
-def mix(H: np.ndarray, A_hat: np.ndarray, w: dict, layer: int, powers: tuple) -> np.ndarray:
+def mix(H: torch.Tensor, A_hat: torch.Tensor, conv, powers: tuple) -> torch.Tensor:
     """One layer: a product for each power, side by side."""
-    W = np.split(w[f"convs.{layer}.lin.weight"], len(powers), axis=1)
-    sides = [np.linalg.matrix_power(A_hat, power) @ H @ W[k] for k, power in enumerate(powers)]
-    return np.concatenate(sides, axis=1) + w[f"convs.{layer}.bias"]
+    maps = zip(powers, conv.lin.weight.chunk(len(powers)), strict=True)
+    return torch.cat([torch.linalg.matrix_power(A_hat, power) @ H @ W.T for power, W in maps], dim=1) + conv.bias
 
 
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("powers", [(0, 1, 2), (1,), (0, 3)])
-@pytest.mark.parametrize("num_layers", [1, 2, 3])
+@pytest.mark.parametrize("num_layers", [1, 3])
 def test_mixhop_is_its_equation(powers, num_layers) -> None:
     data = small_graph()
-    x = data.x.double()
-    model = with_statistics(drawn(MixHop(D, P, CLASSES, powers=powers, num_layers=num_layers)))
-    w, H, A_hat = weights(model), x.numpy(), symmetric(adjacency_matrix(data) + np.eye(N))
-    for layer in range(num_layers - 1):
-        H, norm = mix(H, A_hat, w, layer, powers), model.norms[layer]
-        H = (H - norm.running_mean.numpy()) / np.sqrt(norm.running_var.numpy() + norm.eps)
-        H = np.maximum(H * w[f"norms.{layer}.weight"] + w[f"norms.{layer}.bias"], 0)
-    last = np.split(mix(H, A_hat, w, num_layers - 1, powers), len(powers), axis=1)
-    q = np.exp(w["power_scores"]) / np.exp(w["power_scores"]).sum()
-    expected = sum(q[k] * part for k, part in enumerate(last))
+    x, A_hat = data.x.double(), both_sides(dense_adjacency(data, loops=True))
+    model = with_statistics(drawn(MixHop(D, P, CLASSES, powers=powers[::-1], num_layers=num_layers)))
+    H = x
+    for layer, conv in enumerate(model.convs):
+        H = torch.relu(batch_normalised(H, model.norms[layer - 1])) if layer else H
+        H = mix(H, A_hat, conv, powers)
+    shares = model.power_scores.exp() / model.power_scores.exp().sum()
+    expected = sum(share * part for share, part in zip(shares, H.chunk(len(powers), dim=1), strict=True))
     for features in both_forms(x):
-        logits = model(features, normalized_adjacency(data.edge_index, N))
-        np.testing.assert_allclose(logits.detach().numpy(), expected, rtol=1e-8, atol=1e-10)
-
-
-def test_powers_may_come_in_any_order() -> None:
-    data = small_graph()
-    adjacency = normalized_adjacency(data.edge_index, N)
-    up, down = (drawn(MixHop(D, P, CLASSES, powers=powers)) for powers in ((0, 1, 2), (2, 1, 0)))
-    assert up(data.x, adjacency).equal(down(data.x, adjacency))
+        assert_same(model, model(features, normalized_adjacency(data.edge_index, N)), expected)
 
 
 @pytest.mark.usefixtures("double")
@@ -219,12 +158,16 @@ def test_it_starts_as_pagerank(restart) -> None:
     torch.testing.assert_close(model.gamma.sum(), torch.tensor(1.0))
 
 
-def test_gamma_does_not_decay() -> None:
+def test_some_weights_have_a_decay_and_a_rate_of_their_own() -> None:
     model = GPRGNN(D, P, CLASSES)
-    weights, gamma = model.parameter_groups(0.25)
-    assert [weights["weight_decay"], gamma["weight_decay"]] == [0.25, 0]
-    assert gamma["params"] == [model.gamma]
-    assert len(weights["params"]) + 1 == len(list(model.parameters()))
+    rest, of_gamma = model.parameter_groups(0.25)
+    assert rest == {"params": list(model.mlp.parameters()), "weight_decay": 0.25}
+    assert of_gamma == {"params": [model.gamma], "weight_decay": 0}
+    model = FSGNN(D, P, CLASSES, selection_lr=0.03, selection_weight_decay=0.2)
+    rest, selection = model.parameter_groups(0.5)
+    assert selection == {"params": [model.selection], "lr": 0.03, "weight_decay": 0.2}
+    assert rest["weight_decay"] == 0.5
+    assert len(rest["params"]) + 1 == len(list(model.parameters()))
 
 
 def row_sums(A: torch.Tensor) -> torch.Tensor:
@@ -251,14 +194,6 @@ def test_fsgnn_is_its_equation(hops, direction) -> None:
     _, *adjacencies = FSGNNConfig(direction=direction).inputs(data, None, seed=0)
     for features in both_forms(x):
         assert_same(model, model(features, *adjacencies), expected)
-
-
-def test_the_selection_is_trained_with_a_rate_of_its_own() -> None:
-    model = FSGNN(D, P, CLASSES, selection_lr=0.03, selection_weight_decay=0.2)
-    others, selection = model.parameter_groups(0.5)
-    assert selection == {"params": [model.selection], "lr": 0.03, "weight_decay": 0.2}
-    assert others["weight_decay"] == 0.5
-    assert len(others["params"]) + 1 == len(list(model.parameters()))
 
 
 def test_a_node_without_features_has_a_moderate_gradient() -> None:

@@ -3,7 +3,7 @@ import torch
 
 from gcnsl import InputError, from_arrays, synthetic
 from gcnsl.nn import normalize_features, normalized_adjacency, relative_weights, shift_features
-from gcnsl.nn.preprocessing import graph_adjacency, links_to_known, oriented_edges
+from gcnsl.nn.preprocessing import graph_adjacency, links_to_known
 
 X = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-1.0, 1.0]])
 
@@ -75,11 +75,6 @@ def test_weights_of_any_size_give_finite_entries(norm) -> None:
             assert found.values.max() <= 1
 
 
-def test_bad_norm() -> None:
-    with pytest.raises(InputError, match="must be one of symmetric, row"):
-        normalized_adjacency(torch.empty(2, 0, dtype=torch.long), 3, norm="column")
-
-
 @pytest.mark.parametrize("norm", ["none", "row", "l2"])
 def test_sparse_features_are_treated_like_dense_ones(norm) -> None:
     dense = torch.randn(13, 7, generator=torch.Generator().manual_seed(0)).relu()
@@ -125,9 +120,3 @@ def test_links_to_nodes_added_later_are_left_out() -> None:
     data.known_nodes = 2
     assert links_to_known(data, "out").to_dense().equal(dense_arcs()[:, :2])
     assert links_to_known(data, "in").to_dense().equal(dense_arcs().T[:, :2])
-
-
-def test_without_arcs_every_direction_is_undirected() -> None:
-    data = from_arrays(torch.eye(3), torch.tensor([[0, 1], [1, 2]]), torch.arange(3) % 2)
-    for direction in ("out", "in"):
-        assert oriented_edges(data, direction)[0].equal(data.edge_index)

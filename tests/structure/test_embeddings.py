@@ -144,14 +144,6 @@ def test_costs_are_the_definition() -> None:
             assert cost[k] == pytest.approx(total), (u, v, k)
 
 
-def test_candidates_are_the_nearest_by_degree() -> None:
-    degree = np.array([5, 1, 1, 9, 2, 3, 3, 4, 2, 7])
-    pairs = candidates(degree)
-    assert len({frozenset(pair) for pair in pairs.T.tolist()}) == pairs.shape[1] == 9 + 8 + 7 + 6
-    partners = {int(node) for pair in pairs.T if 3 in pair for node in pair} - {3}
-    assert partners in ({9, 0, 7, 5}, {9, 0, 7, 6})
-
-
 def test_walks_go_where_a_layer_leads() -> None:
     rng = np.random.default_rng(0)
     pairs = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])

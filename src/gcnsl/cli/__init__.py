@@ -5,7 +5,7 @@ and whoever has mistyped something are answered at once.
 """
 
 # In the order in which --help lists the commands.
-from gcnsl.cli import graphs, train, predict, explain, compare, search, method_options, experiments, report  # noqa: F401, I001
+from gcnsl.cli import graphs, train, predict, explain, compare, search, experiments, report  # noqa: F401, I001
 from gcnsl.cli.app import BAD_INPUT, INTERRUPTED, app, main
 
 __all__ = ["BAD_INPUT", "INTERRUPTED", "app", "main"]

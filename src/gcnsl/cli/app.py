@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from gcnsl.cli.console import in_shell, out, say
+from gcnsl.cli.console import in_shell, listed, out, say
 from gcnsl.errors import ArgumentError, ColumnError, GcnslError
 from gcnsl.version import __version__
 
@@ -84,12 +84,7 @@ def as_option(error: ArgumentError | ColumnError, parameters: list[Any]) -> str:
 
 def column_option(option: str, *columns: str) -> str:
     """An option with the names of columns, ready to be copied into a shell."""
-    names = (name if name == name.strip() and not set(name) & set(',"\r\n') else _quoted(name) for name in columns)
-    return f"--{option} {in_shell([','.join(names)])}"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return f"--{option} {in_shell([listed(columns)])}"
 
 
 app = typer.Typer(

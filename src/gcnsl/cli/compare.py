@@ -1,23 +1,25 @@
 """``gcnsl compare``."""
 
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.console import busy, in_shell, out, print_json, print_table, runs_shown, say
-from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
-from gcnsl.cli.measured_output import remark_on_imbalance
-from gcnsl.cli.shared_options import read_options, resolve_all, with_class_weight
-from gcnsl.cli.worker_options import ClusterOption, workers
+from gcnsl.cli.console import busy, in_shell, out, print_json, print_table, progress, say
+from gcnsl.cli.graph_source import GraphSource, remark, takes_graph
+from gcnsl.cli.shared_options import read_options, with_class_weight, workers
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
     from gcnsl.evaluation import Comparison
+    from gcnsl.methods import Method
+    from gcnsl.runs.jobs import Job
+    from gcnsl.training import Epoch
 
 USUAL_MODELS = ("mlp", "gcn", "h2gcn-2", "gcn-sl-plus")
 """What is compared by default: without the graph, with it, made for disagreeing neighbours, and ours."""
@@ -46,7 +48,7 @@ def compare(
     settings: shared.SettingsOption = None,
     seed: shared.SeedOption = 0,
     device: shared.DeviceOption = "auto",
-    cluster: ClusterOption = None,
+    cluster: shared.ClusterOption = None,
     plot: shared.PlotOption = None,
     root: shared.RootOption = None,
     as_json: shared.JsonOption = False,
@@ -73,22 +75,32 @@ def compare(
         names = [name.strip() for name in models.split(",") if name.strip()]
         if not names:
             raise InputError(f"--models {models!r} names none: separate some with commas, for example mlp,gcn-sl")
-        methods = resolve_all(names, source.benchmark, settings, chosen, metric)
+        methods = _resolve_all(names, source.benchmark, settings, chosen, metric)
         from gcnsl.evaluation.comparison import ComparisonInterrupted
         from gcnsl.evaluation.comparison import compare as compare_methods
         from gcnsl.graph import split_count
 
         data = source.read_labelled(split=split, seed=seed, runs=runs or USUAL_RUNS, root=root)
         runs = runs or (split_count(data) if split_count(data) > 1 else USUAL_RUNS)
-    remark_on_imbalance(data, metric, quiet=quiet)
-    say_unused(data, methods.values())
+    remark(data, metric, methods.values(), quiet=quiet)
     name, stopped = data.get("name") or "graph", None
+    total, done, unit = runs * len(methods), 0, "epoch" if cluster is None else "run"
+
+    def tell(method: str, run: int) -> None:
+        nonlocal done
+        done += 1
+        bar.update(completed=done, text=f"{done}/{total}  {method}, run {run}")
+
+    def show(job: "Job", epoch: "Epoch") -> None:
+        text = f"{done + 1}/{total}  {job.name}, run {job.run}  {epoch.validation}"
+        bar.update(completed=done + epoch.seconds / (epoch.seconds + epoch.seconds_left), text=text)
+
     try:
-        unit = "epoch" if cluster is None else "run"
         with (
-            runs_shown(runs * len(methods), unit=unit, quiet=quiet) as (tell, show),
+            progress("Comparing", total, unit=unit, quiet=quiet) as bar,
             workers(cluster, quiet=quiet, on_epoch=show) as executor,
         ):
+            bar.update(completed=0, text=f"0/{total}")
             comparison = compare_methods(
                 data,
                 methods,
@@ -121,6 +133,45 @@ def compare(
         say("Train it", command, "bold", where=out)
     if stopped is not None:
         raise stopped
+
+
+def _resolve_all(
+    names: Iterable[str],
+    benchmark: str | None,
+    settings: Path | None,
+    given: Mapping[str, Any],
+    metric: str | None = None,
+) -> "dict[str, Method]":
+    """Methods by name, each with its hyper-parameters.
+
+    Methods for which the settings file has nothing do without it, but it must have some for one of them. In ``given``,
+    which is what ``--set`` says, ``key`` is for all methods and ``method.key`` for one; ``metric`` chooses epochs.
+    """
+    from gcnsl.methods import ALIASES, find_method, resolve
+    from gcnsl.methods.resolver import read_settings
+
+    names = [find_method(name).name for name in names]
+    options: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for key, value in given.items():
+        whose, dot, option = key.rpartition(".")
+        name = ALIASES.get(whose, whose)
+        if dot and name not in options:
+            raise InputError(f"--set {key}: {whose!r} is not compared; the models are {', '.join(options)}")
+        for one in [name] if dot else options:
+            options[one][option] = value
+    having = set(names) if settings is None else set(names) & read_settings(settings).keys()
+    if not having:
+        raise InputError(f"{settings} has settings for none of {', '.join(names)}: give another file, or leave it out")
+    return {
+        name: resolve(
+            name,
+            benchmark=benchmark,
+            settings=settings if name in having else None,
+            options=options[name],
+            metric=metric,
+        )
+        for name in names
+    }
 
 
 def _training_command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -18,16 +19,11 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from gcnsl.runs.jobs import Job
-    from gcnsl.training import Epoch
+    from gcnsl.evaluation import Measured
 
 out, err = Console(), Console(stderr=True)
 NEWS_SECONDS = 30
 """How often progress is reported where no bar can be drawn."""
-FORECAST_EPOCHS, FORECAST_SECONDS = 3, 20
-"""A forecast of the time is made after so many epochs or, if they are slow, so many seconds."""
-WORTH_A_FORECAST = 60
-"""The least number of seconds that are announced."""
 
 
 class ProgressBar:
@@ -100,65 +96,6 @@ def busy(doing: str, *, quiet: bool = False) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def epochs_shown(*, most: int, minutes: float | None, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
-    """A bar up to the time at which training ends if no epoch improves; gives the function to call after each epoch.
-
-    After the first few of at most ``most`` epochs, a line says how long training will take, unless that is short.
-    """
-    with progress("Training", quiet=quiet) as bar:
-        seen, told = 0, quiet
-
-        def show(epoch: Epoch) -> None:
-            nonlocal seen, told
-            text, left = f"epoch {epoch.number}  {epoch.validation}", epoch.seconds_left
-            bar.update(completed=epoch.seconds, total=epoch.seconds + left, text=text, seconds_left=left)
-            seen += 1
-            if not told and (seen >= FORECAST_EPOCHS or epoch.seconds >= FORECAST_SECONDS):
-                told = True
-                if epoch.seconds + left >= WORTH_A_FORECAST:
-                    say("Time", _forecast(epoch, most, minutes))
-
-        yield show
-
-
-def _forecast(epoch: Epoch, most: int, minutes: float | None) -> str:
-    """How long training will take, as far as an early epoch can tell."""
-    per_epoch = epoch.seconds / epoch.number
-    soonest = f"training takes about {duration(epoch.seconds + epoch.seconds_left)}"
-    if minutes is not None and 60 * minutes < most * per_epoch:
-        return f"{soonest} if no epoch improves from now on, and at most the {minutes:g} of --minutes"
-    whole = f"{duration(most * per_epoch)} ({most} epochs of {per_epoch:.2g} s)"
-    return f"{soonest} if no epoch improves from now on, and at most {whole}; --minutes limits it"
-
-
-@contextmanager
-def runs_shown(
-    total: int, *, unit: str, quiet: bool
-) -> Iterator[tuple[Callable[[str, int], None], Callable[[Job, Epoch], None]]]:
-    """A bar over many trainings; gives the functions to call after each of them and, where that is seen, each epoch."""
-    with progress("Comparing", total, unit=unit, quiet=quiet) as bar:
-        done, began = 0, time.monotonic()
-        bar.update(completed=0, text=f"0/{total}")
-
-        def tell(method: str, run: int) -> None:
-            nonlocal done
-            done += 1
-            bar.update(completed=done, text=f"{done}/{total}  {method}, run {run}")
-
-        def show(job: Job, epoch: Epoch) -> None:
-            this_run = epoch.seconds + epoch.seconds_left
-            spent = max(0.0, time.monotonic() - began - epoch.seconds)
-            others = (total - done - 1) * (spent + this_run) / (done + 1)  # each as long as the runs so far
-            bar.update(
-                completed=done + epoch.seconds / this_run,
-                text=f"{done + 1}/{total}  {job.name}, run {job.run}  {epoch.validation}",
-                seconds_left=epoch.seconds_left + others,
-            )
-
-        yield tell, show
-
-
 def duration(seconds: float) -> str:
     """A time in words, as exact as one would say it."""
     if seconds < 90:
@@ -185,6 +122,12 @@ def in_shell(words: Iterable[object]) -> str:
 def _with_escapes(word: str) -> str:
     plain = (c if c.isprintable() and c not in "\\'" else f"\\U{ord(c):08x}" for c in word)
     return f"$'{''.join(plain)}'"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names separated by commas, in quotes where they need them, as in a CSV file."""
+    plain = re.compile(r'(?!\s)[^,"\r\n]+(?<!\s)')
+    return ",".join(name if plain.fullmatch(name) else '"' + name.replace('"', '""') + '"' for name in names)
 
 
 def print_json(value: Any) -> None:
@@ -218,6 +161,29 @@ def print_table(
     for row in rows:
         table.add_row(*row)
     out.print(table)
+
+
+def metric_facts(measured: Measured | None, metric: str | None) -> dict[str, str]:
+    """All metrics, for a table of facts, the chosen one in bold; ``None`` if there are no test nodes."""
+    from gcnsl.training import METRICS
+
+    if measured is None:
+        return {"test accuracy": "–  [dim]no node was held back[/]"}
+    facts = {}
+    for name, value in measured.metrics.items():
+        title, text = f"test {name}", METRICS[name].text(value)
+        facts[f"[bold]{title}[/]" if name == (metric or "accuracy") else title] = text
+    return facts | {"test nodes": f"{measured.nodes:,}"}
+
+
+def print_classes(measured: Measured) -> None:
+    """Print a table with one row per class."""
+    shares = ("precision", "recall", "F1")
+    rows = (
+        (escape(each.name), f"{each.nodes:,}", percent(each.precision), percent(each.recall), percent(each.f1))
+        for each in measured.classes
+    )
+    print_table(("class", "test nodes", *shares), rows, right=("test nodes", *shares))
 
 
 def print_in_parts(part: Callable[[Sequence[str]], Table], columns: Sequence[str]) -> None:

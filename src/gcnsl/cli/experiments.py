@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,25 +14,23 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from gcnsl.cli.app import INTERRUPTED, app
-from gcnsl.cli.console import ProgressBar, busy, err, out, print_in_parts, progress
-from gcnsl.cli.shared_options import DeviceOption, JsonOption, QuietOption, RootOption
-from gcnsl.cli.worker_options import ClusterOption, check_workers, workers
+from gcnsl.cli.console import busy, err, out, print_in_parts, progress
+from gcnsl.cli.shared_options import (
+    ClusterOption,
+    DeviceOption,
+    JsonOption,
+    QuietOption,
+    RootOption,
+    check_workers,
+    workers,
+)
 
 if TYPE_CHECKING:
-    from gcnsl.experiments.records import RunSpec, Status
+    from gcnsl.experiments.records import RunResult, RunSpec
     from gcnsl.experiments.tables import Table
 
 SOME_FAILED = 1
 """Exit code when runs have failed."""
-
-SettingsFolder = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Take hyper-parameters from the files in this folder that `gcnsl search` wrote, such as texas.toml. "
-        "Options that they do not set are as published with this package.",
-    ),
-]
 
 
 @app.command()
@@ -74,7 +72,6 @@ def reproduce(
     paper_hparams: Annotated[
         bool, typer.Option("--paper-hparams", help="Give GCN-SL the paper's own hyper-parameters.")
     ] = False,
-    settings: SettingsFolder = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed of splits, anchors, weights and dropout.")] = 42,
     retry: Annotated[bool, typer.Option("--retry", help="Retry runs that have failed.")] = False,
     root: RootOption = None,
@@ -92,42 +89,58 @@ def reproduce(
     Example: [bold]gcnsl reproduce beyond --methods linkx,gcn --datasets squirrel --trials 16 --minutes 30[/]
     """
     from gcnsl.experiments.plan import EXPERIMENTS, OF_PAPER, ON_ANY_GRAPH, Scope, plan, specs_of
-    from gcnsl.experiments.records import by_error, by_key, read_results
-    from gcnsl.experiments.tables import make_tables
+    from gcnsl.experiments.records import by_error, by_spec, read_results
+    from gcnsl.experiments.tables import fill
 
     check_workers(cluster, (jobs or 1) if cluster else 1)
     parts: dict[str, Any] = {"methods": _names(methods), "datasets": _names(datasets), "splits": _names(splits)}
-    scope = Scope(**parts, runs=runs, seed=seed, paper_hparams=paper_hparams, settings=settings, trials=trials)
+    scope = Scope(**parts, runs=runs, seed=seed, paper_hparams=paper_hparams, trials=trials)
     usual = OF_PAPER if datasets is None else ON_ANY_GRAPH
     names = EXPERIMENTS if "all" in (experiments or ()) else experiments or usual
-    results = by_key(read_results(store)) if store.exists() else {}
-    planned = [plan(name, replace(scope, results=results)) for name in names]
-    specs = specs_of(planned)
-    from gcnsl.experiments.run import default_jobs, execute, missing_runs
+
+    def planned() -> "tuple[list[Table], dict[RunSpec, RunResult]]":
+        """The tables and what is stored; searches that are stored are followed by runs."""
+        results = by_spec(read_results(store)) if store.exists() else {}
+        return [table for name in names for table in plan(name, replace(scope, results=results))], results
+
+    tables, results = planned()
+    specs = specs_of(tables)
+    from gcnsl.experiments.run import cost, default_jobs, execute, missing_runs
     from gcnsl.runs.processes import Processes
 
     missing = missing_runs(specs, results, retry=retry)
     err.print(f"{len(specs)} runs, {len(specs) - len(missing)} of them already done", highlight=False)
     if missing:
+        left, counts = dict(zip(missing, map(cost, missing), strict=True)), Counter[str]()
+        total = sum(left.values())
+
+        def tell(result: "RunResult") -> None:
+            """Move the bar by the run's share of the total cost; what follows a search does not count."""
+            if left.pop(result.spec, None) is not None:
+                counts[result.status] += 1
+                failed = f", {counts['failed']} failed" if counts["failed"] else ""
+                text = f"{counts.total()}/{len(missing)} runs{failed}"
+                bar.update(completed=1 - sum(left.values()) / total, text=text)
+
         how: dict[str, Any] = {"device": device, "root": root, "runs_after_search": runs, "minutes": minutes}
-        how["trials"] = store.parent if cluster is None else None  # what other machines have no access to
+        how["trials"] = None if cluster else store.with_suffix(f".trials-{trials}.jsonl")  # others can not reach it
         try:
             # Other processes even for a single job: a run may need more memory than there is, and this one goes on.
             executor = workers(cluster, quiet=quiet) if cluster else Processes(jobs or default_jobs(device))
             with executor as several, progress("Running", 1.0, unit="run", quiet=quiet) as bar:
-                execute(missing, store, several, **how, on_result=_reporter(bar, missing))
+                bar.update(completed=0, text=f"0/{len(missing)} runs")
+                execute(missing, store, several, **how, on_result=tell)
         except KeyboardInterrupt:
             err.print(
                 f"Interrupted. The finished runs are in {store}; the same command continues from there.", markup=False
             )
             raise typer.Exit(INTERRUPTED) from None
-        results = by_key(read_results(store)) if store.exists() else {}
-        planned = [plan(name, replace(scope, results=results)) for name in names]  # searches have been followed by runs
-        specs = specs_of(planned)
-    _show_tables([table for experiment in planned for table in make_tables(experiment, results)], as_json=as_json)
-    if left := missing_runs(specs, results):
-        err.print(f"{len(left)} of {len(specs)} runs are left; the same command continues.", highlight=False)
-    errors = by_error(results[spec.key] for spec in specs if spec.key in results)
+        tables, results = planned()
+        specs = specs_of(tables)
+    _show_tables(fill(tables, results), as_json=as_json)
+    if unfinished := missing_runs(specs, results):
+        err.print(f"{len(unfinished)} of {len(specs)} runs are left; the same command continues.", highlight=False)
+    errors = by_error(results[spec] for spec in specs if spec in results)
     for error, failed in errors.items():
         more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
         err.print(f"[red]failed:[/] {escape(str(failed[0]))}{more}:", end=" ", highlight=False)
@@ -138,14 +151,7 @@ def reproduce(
 
 
 def report_on_paper(
-    store: Path,
-    *,
-    output: Path,
-    markdown: Path | None,
-    figures: Path | None,
-    settings: Path | None,
-    seed: int,
-    as_json: bool,
+    store: Path, *, output: Path, markdown: Path | None, figures: Path | None, seed: int, as_json: bool
 ) -> None:
     """Write the page with all results beside the paper's, and whatever else is asked for."""
     with busy("Reading the results"):
@@ -156,19 +162,18 @@ def report_on_paper(
         from gcnsl.experiments.tables import to_markdown
         from gcnsl.files import atomic_write
 
-        findings = collect(read_results(store), seed=seed, settings=settings)
+        findings = collect(read_results(store), seed=seed)
     if as_json:
         _show_tables(findings.tables, as_json=True)
         return
-    files = {output: ""}
     with busy("Drawing"):
+        files = {output: render(findings)}
         if markdown is not None:
             parts = (claims.to_markdown(findings.claims), *map(to_markdown, findings.tables))
             files[markdown] = "\n".join(filter(None, parts))
         if figures is not None:
             pictures = ((table.name, draw(table)) for table in findings.tables)
             files |= {figures / f"{name}.svg": standalone(svg) for name, svg in pictures if svg}
-        files[output] = render(findings)
     for path, text in files.items():
         atomic_write(path, text)
         out.print(f"{path} ({path.stat().st_size / 1000:,.0f} kB)", markup=False, highlight=False)
@@ -178,24 +183,7 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _reporter(bar: ProgressBar, missing: "list[RunSpec]") -> "Callable[[RunSpec, Status], None]":
-    """A function that is called with each finished run and moves the bar by the run's share of the total cost."""
-    from gcnsl.experiments.run import cost
-
-    total, counts, spent = sum(map(cost, missing)), Counter[str](), 0.0
-    bar.update(completed=0, text=f"0/{len(missing)} runs")
-
-    def tell(spec: "RunSpec", status: "Status") -> None:
-        nonlocal spent
-        spent += cost(spec)
-        counts[status] += 1
-        failed = f", {counts['failed']} failed" if counts["failed"] else ""
-        bar.update(completed=spent / total, text=f"{counts.total()}/{len(missing)} runs{failed}")
-
-    return tell
-
-
-def _show_tables(tables: "Iterable[Table]", *, as_json: bool) -> None:
+def _show_tables(tables: "Sequence[Table]", *, as_json: bool) -> None:
     """Ours above the paper's: the best of a column in bold, green if the paper's number is reached, red if not."""
     from gcnsl.experiments.tables import to_dicts
 
@@ -213,7 +201,7 @@ def _part(table: "Table", columns: Sequence[str]) -> RichTable:
     """Some columns of a table of results."""
     from gcnsl.experiments.tables import column_label
 
-    printed = any(cell.planned.paper for cell in table.cells.values())
+    printed = any(cell.paper for cell in table.cells.values())
     shown = RichTable("", caption="ours above, the paper's below" if printed else None)
     for column in columns:
         shown.add_column(column_label(column), justify="right")
@@ -223,7 +211,7 @@ def _part(table: "Table", columns: Sequence[str]) -> RichTable:
             if cell := table.cells.get((row, column)):
                 colour = {True: "green", False: "red", None: ""}[cell.reached]
                 text.append(cell.text, style=f"{'bold' if row in table.best(column) else ''} {colour}".strip())
-                few = "" if cell.is_complete else f" ({len(cell.good)}/{len(cell.planned.runs)})"
+                few = "" if cell.is_complete else f" ({len(cell.good)}/{len(cell.runs)})"
                 text.append(few, style="yellow")
                 text.append(f"\n{cell.paper_text}" if cell.paper_text else "", style="dim")
         shown.add_row(table.row_label(row), *texts)

@@ -10,7 +10,7 @@ from rich.markup import escape
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, percent, print_json, print_table, say
-from gcnsl.cli.model_saving import say_if_interrupted
+from gcnsl.cli.model_saving import open_model
 
 if TYPE_CHECKING:
     from gcnsl.estimator.explanation import Explanation, Neighbour
@@ -46,14 +46,12 @@ def explain(
     Example: [bold]gcnsl explain model bspwm --report bspwm.html[/]
     """
     with busy("Looking at the model"):
-        from gcnsl.estimator import NodeClassifier
         from gcnsl.estimator.explanation import explain as explain_node
         from gcnsl.estimator.explanation import find_node
 
-        classifier = NodeClassifier.load(model, device=device)
+        classifier, _ = open_model(model, device)
         number = find_node(classifier, node)
         explanation = explain_node(classifier, number)
-        say_if_interrupted(classifier)
         if page is not None:
             from gcnsl.evaluation.model_page import write_node_page
 

@@ -3,7 +3,6 @@
 import csv
 import functools
 import inspect
-import io
 import warnings
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, fields, replace
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gcnsl.cli.console import say
+from gcnsl.cli.console import listed, say
 from gcnsl.errors import InputError, one_line
 
 if TYPE_CHECKING:
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
 KEEP = "--unknown ''"
 """The option by which no label but an empty cell means that the class is unknown."""
-_OPTIONS = {"id_column": "--id"}
-"""Options that are called otherwise than their fields."""
+_SPLITS = {"split_columns": "--split-columns", "fold_column": "--fold-column", "folds": "--folds"}
+_COLUMNS = ("id_column", "label", "drop", "categorical", "numeric")
 IN_A_MODEL = ("drop", "categorical", "numeric", "directed", "split_columns", "fold_column", "folds")
 """What a model knows of its columns and edges, or does not need any more."""
 
@@ -108,7 +107,7 @@ class GraphSource:
         """The arguments that name the graph, for another command."""
         words, flags = list[str](), list[str]()
         for field in fields(self):
-            value, option = getattr(self, field.name), _OPTIONS.get(field.name, f"--{field.name.replace('_', '-')}")
+            value, option = getattr(self, field.name), _option(field.name)
             if value is True:
                 flags.append(option)
             elif field.name == "graph" and value is not None:
@@ -125,13 +124,25 @@ class GraphSource:
 
         if (self.graph is None) == (self.nodes is None) or (self.nodes is None) != (self.edges is None):
             raise InputError("name one graph: a dataset (GRAPH), or both --nodes and --edges")
-        self._check_options()
+        if self.weight is not None and (self.no_weight or self.graph is not None):
+            column = f"--weight {self.weight} names a column of --edges"
+            raise InputError(f"{column} and goes neither with GRAPH nor with --no-weight: leave one out")
+        how = [option for name, option in _SPLITS.items() if getattr(self, name) is not None]
+        if len(how) > 1:
+            raise InputError(f"{' and '.join(how)} both say how nodes are split: give one of them")
         if split is not None:
             check_choice("split", split, SPLITS)
         if self.nodes is not None and self.edges is not None:
             self._check_columns(self.nodes, self.edges)
-        else:
-            check_graph(self.graph, split=None if self.folds else split, directed=self.directed)
+            return
+        if how not in ([], ["--folds"]):
+            unfit = f"{how[0]} names columns of --nodes, and {self.graph} has none"
+            raise InputError(f"{unfit}: leave it out, or use --folds")
+        for name in (*_COLUMNS, "unknown"):
+            if getattr(self, name):
+                unfit = f"{_option(name)} is about the table --nodes, and {self.graph} has none"
+                raise InputError(f"{unfit}: leave it out")
+        check_graph(self.graph, split=None if self.folds else split, directed=self.directed)
 
     def _check_columns(self, nodes: Path, edges: Path) -> None:
         """Columns that an option names must be there; only the first rows of the tables are read."""
@@ -141,13 +152,12 @@ class GraphSource:
         if not node_table.arrow.num_rows:
             raise InputError(f"{nodes} has no rows: the graph is empty; give at least one node")
         edge_table.find_column(None, "target", 1)
-        named = {name: [getattr(self, name)] for name in ("id_column", "label", "fold_column")}
-        named["split_columns"] = names_in(None if self.split_columns is None else [self.split_columns])
-        named |= {name: names_in(getattr(self, name)) for name in ("drop", "categorical", "numeric")}
-        for option, columns in named.items():
-            for column in columns:
-                if column is not None:
-                    node_table.check_column(column, option)
+        for name in ("id_column", "label", "fold_column"):
+            if getattr(self, name) is not None:
+                node_table.check_column(getattr(self, name), name)
+        for name in ("split_columns", "drop", "categorical", "numeric"):
+            for column in names_in(getattr(self, name)):
+                node_table.check_column(column, name)
         if self.weight is not None:
             edge_table.check_column(self.weight, "weight")
 
@@ -185,45 +195,23 @@ class GraphSource:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownLabelsWarning)  # commands say it with their own option
-            data = self._from_tables(from_tables, encoder)
+            data = from_tables(
+                self.nodes,
+                self.edges,
+                id=self.id_column,
+                label=self.label,
+                split=None if self.split_columns is None else names_in(self.split_columns),
+                fold=self.fold_column,
+                drop=names_in(self.drop),
+                categorical=names_in(self.categorical),
+                numeric=names_in(self.numeric),
+                unknown=None if self.unknown is None else names_in(self.unknown),
+                encoder=encoder,
+                weight=False if self.no_weight else self.weight,
+                directed=self.directed,
+            )
         data.name = None if self.nodes is None else _name_of(self.nodes)
         return data
-
-    def _from_tables(self, from_tables: "Callable[..., Data]", encoder: "ColumnEncoder | None") -> "Data":
-        return from_tables(
-            self.nodes,
-            self.edges,
-            id=self.id_column,
-            label=self.label,
-            split=None if self.split_columns is None else names_in([self.split_columns]),
-            fold=self.fold_column,
-            drop=names_in(self.drop),
-            categorical=names_in(self.categorical),
-            numeric=names_in(self.numeric),
-            unknown=None if self.unknown is None else names_in(self.unknown),
-            encoder=encoder,
-            weight=False if self.no_weight else self.weight,
-            directed=self.directed,
-        )
-
-    def _check_options(self) -> None:
-        """Options must not contradict each other, and a dataset has no columns to be named."""
-        if self.weight is not None and (self.no_weight or self.graph is not None):
-            column = f"--weight {self.weight} names a column of --edges"
-            raise InputError(f"{column} and goes neither with GRAPH nor with --no-weight: leave one out")
-        splits = {"--split-columns": self.split_columns, "--fold-column": self.fold_column, "--folds": self.folds}
-        given = [option for option, value in splits.items() if value is not None]
-        if len(given) > 1:
-            raise InputError(f"{' and '.join(given)} both say how nodes are split: give one of them")
-        if self.graph is not None and given not in ([], ["--folds"]):
-            raise InputError(
-                f"{given[0]} names columns of --nodes, and {self.graph} has none: leave it out, or use --folds"
-            )
-        columns = {"--id": self.id_column, "--label": self.label, "--drop": self.drop, "--unknown": self.unknown}
-        columns |= {"--categorical": self.categorical, "--numeric": self.numeric}
-        given = [option for option, value in columns.items() if value]
-        if self.graph is not None and given:
-            raise InputError(f"{given[0]} is about the table --nodes, and {self.graph} has none: leave it out")
 
     def like(self, graph: "Data") -> "GraphSource":
         """The same source, read as a model's graph was: directions, weights, and which labels count as unknown."""
@@ -231,16 +219,20 @@ class GraphSource:
         without = self.no_weight or (weight is None and "edge_weight" not in graph)
         unknown = self.unknown
         if unknown is None and self.nodes is not None and "unknown" in graph:
-            unknown = [_listed(graph.unknown)]
+            unknown = [listed(graph.unknown)]
         return replace(self, directed="arc_index" in graph, weight=weight, no_weight=without, unknown=unknown)
 
     def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
         """The graph with labels and masks; an error if it has no labels. Says which columns are not used."""
+        from gcnsl.checks import UNLABELLED
+        from gcnsl.graph.labels import is_often_unknown, unknown_in_words
+
         data = self.read(split=split, root=root, seed=seed, runs=runs)
         for note in data.get("notes") or ():
             say("Note", one_line(note), "cyan")
-        if self.unknown is None and data.y is not None:
-            _warn_of_unknown(data)
+        counts = data.get("counted_unknown") or {}
+        if self.unknown is None and data.y is not None and is_often_unknown(counts, int((data.y != UNLABELLED).sum())):
+            say("Warning", unknown_in_words(counts, KEEP), "yellow")
         if "columns" in data and data.columns.left_out:
             names = one_line(", ".join(data.columns.left_out))
             say("Left out", f"{names} (`gcnsl inspect` says why)", "yellow")
@@ -249,30 +241,23 @@ class GraphSource:
         return data
 
 
-def _warn_of_unknown(data: "Data") -> None:
-    """Warn if many nodes have a label that counts as unknown."""
-    from gcnsl.checks import UNLABELLED
-    from gcnsl.graph.labels import is_often_unknown, unknown_in_words
-
-    counts = data.get("counted_unknown") or {}
-    if is_often_unknown(counts, int((data.y != UNLABELLED).sum())):
-        say("Warning", unknown_in_words(counts, KEEP), "yellow")
+def _option(field: str) -> str:
+    return "--id" if field == "id_column" else f"--{field.replace('_', '-')}"
 
 
-def _listed(names: Iterable[str]) -> str:
-    """Names as :func:`names_in` reads them."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
-    return line.getvalue()
-
-
-def names_in(values: list[str] | None) -> list[str]:
+def names_in(values: list[str] | str | None) -> list[str]:
     """Names that are separated by commas; a name with a comma in it is put in quotes, as in a CSV file."""
-    return [name for value in values or () for name in next(csv.reader([value], skipinitialspace=True))]
+    lines = [values] if isinstance(values, str) else values or ()
+    return [name for line in lines for name in next(csv.reader([line], skipinitialspace=True))]
 
 
-def say_unused(data: "Data", methods: "Iterable[Method]") -> None:
-    """Say in one line what the graph tells of its edges and some of the methods do not use."""
+def remark(data: "Data", metric: str | None, methods: "Iterable[Method]", *, quiet: bool) -> None:
+    """Suggest a metric if classes are uneven and none was chosen; say what of the edges some methods do not use."""
+    from gcnsl.evaluation import find_imbalance
+
+    found = find_imbalance(data.y, data.class_names) if metric is None and not quiet else None
+    if found is not None:
+        say("Note", f"{found.reason}, so accuracy says little; consider --metric {found.metric}")
     by_facts: dict[str, list[str]] = {}
     for method in methods:
         by_facts.setdefault(" and ".join(method.unused(data)), []).append(method.name)

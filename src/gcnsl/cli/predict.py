@@ -10,10 +10,9 @@ from rich.markup import escape
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.console import busy, out, print_facts, print_json, print_table, say
+from gcnsl.cli.console import busy, metric_facts, out, print_classes, print_facts, print_json, print_table, say
 from gcnsl.cli.graph_source import IN_A_MODEL, GraphSource, takes_graph
-from gcnsl.cli.measured_output import metric_facts, print_classes
-from gcnsl.cli.model_saving import say_if_interrupted
+from gcnsl.cli.model_saving import open_model
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,12 +81,7 @@ def predict(
     if plot is not None and not evaluate:
         raise InputError("--plot draws what --evaluate finds: give --evaluate too")
     with busy("Predicting", quiet=quiet):
-        from gcnsl.estimator import NodeClassifier
-
-        classifier = NodeClassifier.load(model, device=device)
-        like = source.like(classifier.graph_)
-        data = like.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None
-        say_if_interrupted(classifier)
+        classifier, data = open_model(model, device, source, root)
         probabilities = classifier.predict_proba() if data is None else classifier.predict_proba_graph(data)
         table = _table(classifier, data, probabilities, by_class=proba)
         measured = _measured(classifier, data, probabilities) if evaluate and data is not None else None

@@ -9,10 +9,9 @@ import typer
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_json, say
-from gcnsl.cli.experiments import SettingsFolder, report_on_paper
+from gcnsl.cli.experiments import report_on_paper
 from gcnsl.cli.graph_source import IN_A_MODEL, GraphSource, takes_graph
-from gcnsl.cli.measured_output import SECONDS, write_page
-from gcnsl.cli.model_saving import say_if_interrupted
+from gcnsl.cli.model_saving import SECONDS, open_model, write_page
 from gcnsl.errors import ArgumentError, InputError
 
 
@@ -39,7 +38,6 @@ def report(
     figures: Annotated[
         Path | None, typer.Option(help="Paper: also write the figures as SVG files to this folder.")
     ] = None,
-    settings: SettingsFolder = None,
     seed: Annotated[int, typer.Option(min=0, help="Paper: show the runs with this seed.")] = 42,
     as_json: shared.JsonOption = False,
     quiet: shared.QuietOption = False,
@@ -66,18 +64,13 @@ def report(
             raise InputError("a graph needs a model of it: name the folder that `gcnsl train -o` wrote (MODEL)")
         if not store.exists():
             raise ArgumentError("store", str(store), "is no file: `gcnsl reproduce` makes one")
-        report_on_paper(store, output=output, **of_paper, settings=settings, seed=seed, as_json=as_json)
+        report_on_paper(store, output=output, **of_paper, seed=seed, as_json=as_json)
         return
     unfit = [f"--{name}" for name, path in of_paper.items() if path is not None]
     if unfit:
         raise InputError(f"{unfit[0]} is for the paper's results: leave it out, or leave out MODEL")
     with busy("Reading the model", quiet=quiet):
-        from gcnsl.estimator import NodeClassifier
-
-        classifier = NodeClassifier.load(model, device=device)
-        like = source.like(classifier.graph_)
-        data = like.read(split=None, root=root, encoder=classifier.encoder_) if source.is_given else None
-        say_if_interrupted(classifier)
+        classifier, data = open_model(model, device, source, root)
     name = model.resolve().name if data is None else None
     measured = write_page(classifier, output, data, name=name, seconds=seconds, quiet=quiet)
     if as_json:

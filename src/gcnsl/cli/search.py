@@ -1,8 +1,8 @@
-"""``gcnsl search``: hyper-parameters, chosen on validation nodes."""
+"""``gcnsl search`` and ``gcnsl options``: hyper-parameters, chosen on validation nodes, and listed."""
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -10,10 +10,8 @@ from rich.markup import escape
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_json, print_table, progress, say
-from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
-from gcnsl.cli.measured_output import remark_on_imbalance
-from gcnsl.cli.shared_options import with_class_weight
-from gcnsl.cli.worker_options import ClusterOption, check_workers, workers
+from gcnsl.cli.graph_source import GraphSource, remark, takes_graph
+from gcnsl.cli.shared_options import check_workers, with_class_weight, workers
 
 if TYPE_CHECKING:
     from gcnsl.auto.search import SearchResult
@@ -45,7 +43,7 @@ def search(
         ),
     ] = 42,
     jobs: Annotated[int, typer.Option(min=1, help="Work in so many processes.")] = 1,
-    cluster: ClusterOption = None,
+    cluster: shared.ClusterOption = None,
     device: shared.DeviceOption = "auto",
     study: Annotated[
         Path, typer.Option(help="Keep the trials in this file (JSON lines), and continue from it.")
@@ -99,9 +97,8 @@ def search(
             grid=grid,
             root=root,
         )
-    remark_on_imbalance(data, metric, quiet=quiet)
+    remark(data, metric, [base], quiet=quiet)
     score = METRICS[wanted.metric].text
-    say_unused(data, [base])
     try:
         unit = "epoch" if jobs == 1 and cluster is None else "trial"
         with ExitStack() as opened:
@@ -154,3 +151,46 @@ def _against_start(found: "SearchResult", metric: "Metric") -> str:
         f"the settings without a search reach {metric.text(found.start)} on the same nodes, {gain} "
         f"{'points ' if metric.is_share else ''}less good. The best of many trials flatters: compare on test nodes."
     )
+
+
+@app.command()
+def options(
+    method: Annotated[
+        str | None, typer.Argument(help="A method's name; without one all methods are listed.", show_default=False)
+    ] = None,
+    as_json: shared.JsonOption = False,
+) -> None:
+    """List methods and metrics, or every hyper-parameter of one method with default, range and meaning, for --set.
+
+    `gcnsl search` and auto look for a hyper-parameter within its search range, and leave those without one as they are.
+
+    Example: [bold]gcnsl options h2gcn-2[/]
+    """
+    from gcnsl.methods import ALIASES, METHODS, find_method
+    from gcnsl.options import in_words
+    from gcnsl.training import METRICS
+
+    if method is None:
+        headings, title = ["method", "model", "also called"], "Methods"
+        answer: dict[str, Any] = {
+            name: [alias for alias, meant in ALIASES.items() if meant == name] for name in METHODS
+        }
+        models = {name: type(METHODS[name].config).__name__.removesuffix("Config") for name in METHODS}
+        rows = [[name, models[name], ", ".join(aliases)] for name, aliases in answer.items()]
+    else:
+        found = find_method(method)
+        headings, title = ["option", "default", "range", "search", "meaning"], f"Options of {found.name}, for --set"
+        answer = {
+            option.name: option._asdict() | {"search": None if option.search is None else str(option.search)}
+            for option in found.described()
+        }
+        rows = [[part["name"], *(in_words(part[heading]) for heading in headings[1:])] for part in answer.values()]
+        rows = [[escape(cell) for cell in row] for row in rows]
+    if as_json:
+        print_json(answer)
+        return
+    print_table(headings, rows, title=title)
+    if method is None:
+        better = {True: "more", False: "less"}
+        metrics = ([name, better[each.greater_is_better], each.meaning] for name, each in METRICS.items())
+        print_table(("metric", "better is", "meaning"), metrics, title="Metrics, for --metric")

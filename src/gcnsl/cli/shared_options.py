@@ -1,16 +1,18 @@
 """Options that several commands share, and what ``--set`` says; :mod:`gcnsl.cli.graph_source` has those of graphs."""
 
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gcnsl.cli.console import busy
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
-    from gcnsl.methods import Method
+    from gcnsl.runs.executor import Executor
 
 
 def refused_by(check: str) -> Callable[[Any], Any]:
@@ -110,6 +112,15 @@ RootOption = Annotated[
         callback=refused_by("gcnsl.datasets.benchmarks:check_root"),
     ),
 ]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Let the workers of a Dask scheduler do the work, such as tcp://10.0.0.1:8786; local:4 starts four "
+        "workers on this machine. It needs gcnsl\\[cluster].",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 
@@ -131,40 +142,30 @@ def with_class_weight(options: dict[str, Any], class_weight: str | None) -> dict
     return options if class_weight is None else {"class_weight": class_weight, **options}
 
 
-def resolve_all(
-    names: Iterable[str],
-    benchmark: str | None,
-    settings: Path | None,
-    given: Mapping[str, Any],
-    metric: str | None = None,
-) -> "dict[str, Method]":
-    """Methods by name, each with its hyper-parameters.
+def check_workers(cluster: str | None, jobs: int) -> None:
+    """Refuse two answers to who does the work."""
+    if cluster is not None and jobs > 1:
+        raise InputError(f"--cluster {cluster} and --jobs {jobs} both say who does the work: give one of them")
 
-    Methods for which the settings file has nothing do without it, but it must have some for one of them. In ``given``,
-    which is what ``--set`` says, ``key`` is for all methods and ``method.key`` for one; ``metric`` chooses epochs.
-    """
-    from gcnsl.methods import ALIASES, find_method, resolve
-    from gcnsl.methods.resolver import read_settings
 
-    names = [find_method(name).name for name in names]
-    options: dict[str, dict[str, Any]] = {name: {} for name in names}
-    for key, value in given.items():
-        whose, dot, option = key.rpartition(".")
-        name = ALIASES.get(whose, whose)
-        if dot and name not in options:
-            raise InputError(f"--set {key}: {whose!r} is not compared; the models are {', '.join(options)}")
-        for one in [name] if dot else options:
-            options[one][option] = value
-    having = set(names) if settings is None else set(names) & read_settings(settings).keys()
-    if not having:
-        raise InputError(f"{settings} has settings for none of {', '.join(names)}: give another file, or leave it out")
-    return {
-        name: resolve(
-            name,
-            benchmark=benchmark,
-            settings=settings if name in having else None,
-            options=options[name],
-            metric=metric,
-        )
-        for name in names
-    }
+@contextmanager
+def workers(
+    cluster: str | None, jobs: int = 1, *, quiet: bool, on_epoch: Callable[[Any, Any], None] | None = None
+) -> Iterator["Executor"]:
+    """The workers of the cluster at an address, or several processes, or this one, which tells its epochs."""
+    check_workers(cluster, jobs)
+    if cluster is not None:
+        with busy("Asking the cluster", quiet=quiet):
+            from gcnsl.runs.cluster import Cluster
+
+            executor: Executor = Cluster(cluster)
+    elif jobs > 1:
+        from gcnsl.runs.processes import Processes
+
+        executor = Processes(jobs)
+    else:
+        from gcnsl.runs.executor import ThisProcess
+
+        executor = ThisProcess(on_epoch)
+    with executor:
+        yield executor

@@ -1,27 +1,42 @@
 """``gcnsl train``: the best model for a graph, or one method."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
+from gcnsl.cli import console
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.console import busy, epochs_shown, percent, print_json
-from gcnsl.cli.graph_source import GraphSource, say_unused, takes_graph
-from gcnsl.cli.measured_output import print_result, remark_on_imbalance, train_as_json, write_picture_and_page
-from gcnsl.cli.model_saving import TrainRequest, finishing, reserve, save_finished, saved_if_interrupted
-from gcnsl.cli.shared_options import read_options, with_class_weight
-from gcnsl.cli.train_auto import AutoRequest, train_best
-from gcnsl.cli.worker_options import ClusterOption
+from gcnsl.cli.console import (
+    busy,
+    duration,
+    in_shell,
+    out,
+    percent,
+    print_facts,
+    print_json,
+    print_table,
+    progress,
+    say,
+)
+from gcnsl.cli.graph_source import GraphSource, remark, takes_graph
+from gcnsl.cli.model_saving import finishing, kept_if_interrupted, reserve, save_model, write_page
+from gcnsl.cli.shared_options import read_options, with_class_weight, workers
 from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch_geometric.data import Data
 
+    from gcnsl.auto import ChosenBy, Progress
     from gcnsl.estimator import NodeClassifier
     from gcnsl.evaluation import Measured
+    from gcnsl.training import Epoch
 
 WHY_ENDED = {
     "patience": "none was better for long enough",
@@ -29,6 +44,8 @@ WHY_ENDED = {
     "minutes": "the last one within --minutes",
     "complete": "there are no more",
 }
+SHOWN = 15
+"""Rows of the leaderboard."""
 
 
 @app.command()
@@ -74,9 +91,6 @@ def train(
         str | None,
         typer.Option(help="With auto, how much is tried: fast, good or best. \\[default: good]", show_default=False),
     ] = None,
-    runs: Annotated[
-        int, typer.Option(min=1, help="With auto, repeat everything on so many splits, to know its own spread.")
-    ] = 1,
     single: Annotated[
         bool, typer.Option("--single", help="With auto, keep the best single model instead of an ensemble.")
     ] = False,
@@ -94,7 +108,7 @@ def train(
             min=1, help="Save the run beside the model every so many epochs: if it is killed, it continues from there."
         ),
     ] = None,
-    cluster: ClusterOption = None,
+    cluster: shared.ClusterOption = None,
     plot: shared.PlotOption = None,
     page: shared.PageOption = None,
     root: shared.RootOption = None,
@@ -119,88 +133,127 @@ def train(
 
     Example: [bold]gcnsl train squirrel -o model --cluster tcp://10.0.0.1:8786[/]
     """
-    request: dict[str, Any] = {
-        "output": output,
-        "resumable": output is not None and reserve(context, output),
-        "split": split,
-        "run": run,
-        "all_labels": all_labels,
-        "seed": seed,
-        "device": device,
-        "minutes": minutes,
-        "plot": plot,
-        "page": page,
-        "root": root,
-        "as_json": as_json,
-        "quiet": quiet,
-    }
+    is_auto, checkpoint = method == "auto", None
     for_auto = {"quality": quality, "single": single, "distil": distil, "keep_validation": keep_validation}
-    if method == "auto":
-        _refuse(method, {"--set": options, "--settings": settings, "--checkpoint-every": checkpoint_every})
-        given = for_auto | {"metric": metric, "class_weight": class_weight}
-        chosen = {name: value for name, value in given.items() if value}
-        train_best(source, AutoRequest(**request, runs=runs, settings=chosen, cluster=cluster))
-        return
-    named = {f"--{name.replace('_', '-')}": value for name, value in for_auto.items()}
-    _refuse(method, named | {"--runs": runs > 1, "--cluster": cluster})
-    if output is None and checkpoint_every is not None:
+    _refuse(
+        method,
+        for_auto | {"cluster": cluster},
+        {"set": options, "settings": settings, "checkpoint_every": checkpoint_every},
+    )
+    if output is not None:
+        checkpoint = reserve(context, output)
+    elif checkpoint_every is not None:
         raise InputError("--checkpoint-every needs a place: the file lies beside the model, so give -o too")
-    chosen = with_class_weight(read_options(options), class_weight)
-    _train_one(source, TrainRequest(**request), method, chosen, settings, metric, checkpoint_every)
+    with busy("Reading the graph", quiet=quiet):
+        if is_auto:
+            from gcnsl.auto import AutoSettings
 
+            given = for_auto | {"metric": metric, "class_weight": class_weight}
+            chosen: dict[str, Any] = {name: value for name, value in given.items() if value}
+            decides: str = AutoSettings().changed(**chosen).metric
+            methods = []
+        else:
+            from gcnsl.checks import LARGEST
+            from gcnsl.methods import resolve
 
-def _refuse(method: str, options: Mapping[str, object]) -> None:
-    """Raise an error if an option was given that means nothing for the method."""
-    for name, value in options.items():
-        if value:
-            whose = "one method: name it with --method" if method == "auto" else "auto: leave out --method"
-            raise InputError(f"{name} is for {whose}, or leave out {name}")
-
-
-def _train_one(
-    source: GraphSource,
-    asked: TrainRequest,
-    method: str,
-    options: dict[str, Any],
-    settings: Path | None,
-    metric: str | None,
-    checkpoint_every: int | None,
-) -> None:
-    """Train a method on one split, save it, and print what came of it."""
-    with busy("Reading the graph", quiet=asked.quiet):
-        from gcnsl.methods import resolve
-
-        resolved = resolve(method, benchmark=source.benchmark, settings=settings, options=options, metric=metric)
-        from gcnsl.checks import LARGEST
+            chosen = with_class_weight(read_options(options), class_weight)
+            methods = [resolve(method, benchmark=source.benchmark, settings=settings, options=chosen, metric=metric)]
+            # Ctrl-C writes a checkpoint anyway.
+            chosen = methods[0].options() | {"checkpoint_every": checkpoint_every or LARGEST}
+            method, decides = methods[0].name, metric or "accuracy"
         from gcnsl.estimator import NodeClassifier
-        from gcnsl.evaluation import measure_split
         from gcnsl.graph import split_count
 
-        data = source.read_labelled(split=asked.split, seed=asked.seed, runs=asked.run + 1, root=asked.root)
-        run = asked.run % split_count(data)
-    remark_on_imbalance(data, metric, quiet=asked.quiet)
-    say_unused(data, [resolved])
+        data = source.read_labelled(split=split, seed=seed, runs=run + 1, root=root)
+        number = run % split_count(data)
+    remark(data, metric, methods, quiet=quiet)
     classifier = NodeClassifier(
-        resolved.name,
-        **resolved.options(),
-        random_state=asked.seed + asked.run,
-        device=asked.device,
-        minutes=asked.minutes,
-        checkpoint=asked.checkpoint(),
-        checkpoint_every=checkpoint_every or LARGEST,  # Ctrl-C writes one anyway
+        method, **chosen, random_state=seed + run, device=device, minutes=minutes, checkpoint=checkpoint
     )
-    shown = epochs_shown(most=resolved.training.epochs, minutes=asked.minutes, quiet=asked.quiet)
-    with saved_if_interrupted(classifier, asked), shown as classifier.on_epoch:
-        classifier.fit_graph(data, run=run, all_labels=asked.all_labels, root=asked.root)
-    if asked.output is not None:
-        save_finished(classifier, asked.output)
-    with finishing(asked.output):
-        measured = measure_split(classifier, data, run)
-        write_picture_and_page(classifier, data, measured, asked)
-        if asked.as_json:
-            print_json(train_as_json(classifier, data, measured, run, asked))
-            return
-        print_result(classifier, data, measured, asked, _facts(classifier, data, measured), metric)
+    doing, unit, text = ("Searching", "model", _search_text) if is_auto else ("Training", "epoch", _epoch_text)
+    with (
+        nullcontext() if cluster is None else workers(cluster, quiet=quiet) as executor,
+        kept_if_interrupted(classifier, output, quiet=quiet),
+        progress(doing, unit=unit, quiet=quiet) as bar,
+    ):
+
+        def show(news: Any) -> None:
+            total = news.seconds + news.seconds_left
+            bar.update(completed=news.seconds, total=total, text=text(news), seconds_left=news.seconds_left)
+
+        classifier.on_epoch = show
+        classifier.fit_graph(data, run=number, all_labels=all_labels, root=root, executor=executor)
+    with finishing(output):
+        if output is not None:
+            save_model(classifier, output)
+        files = {"saved": output, "picture": plot, "page": page}
+        _tell(classifier, data, number, decides, files, as_json=as_json, quiet=quiet)
+
+
+def _refuse(method: str, for_auto: Mapping[str, object], for_one: Mapping[str, object]) -> None:
+    """Raise an error if an option was given that means nothing for the method."""
+    unfit, whose = for_auto, "auto: leave out --method"
+    if method == "auto":
+        unfit, whose = for_one, "one method: name it with --method"
+    for name, value in unfit.items():
+        if value:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} is for {whose}, or leave out {option}")
+
+
+def _tell(
+    classifier: "NodeClassifier",
+    data: "Data",
+    run: int,
+    metric: str,
+    files: dict[str, Path | None],
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Measure the model, write the picture and the page, and print what came of training and what comes next."""
+    from gcnsl.evaluation import measure_split
+
+    measured, is_auto = measure_split(classifier, data, run), hasattr(classifier, "leaderboard_")
+    test = measured if measured.kind == "test" else None
+    title = f"{_method_name(classifier)} on {data.get('name') or 'graph'}"
+    if test is None:
+        files = files | {"picture": None}
+    if files["picture"] is not None:
+        from gcnsl.evaluation.pictures import draw_measured
+
+        draw_measured(measured, files["picture"], title=title)
+    if files["page"] is not None:
+        write_page(classifier, files["page"], data, measured=measured, quiet=quiet)
+    if as_json:
+        places = {name: files[name] and str(files[name]) for name in ("saved", "page")}
+        print_json(_as_json(classifier, data, measured, run) | places | (_auto_json(classifier) if is_auto else {}))
+        return
+    if is_auto:
+        _print_leaderboard(classifier.leaderboard_, classifier.chosen_by_)
+    facts = _auto_facts(classifier, measured, metric) if is_auto else _facts(classifier, data, measured)
+    saved = files["saved"]
+    facts["saved in"] = "nowhere [dim](-o FOLDER saves it)[/]" if saved is None else escape(str(saved))
+    print_facts(title, console.metric_facts(test, metric) | facts)
+    if test is not None:
+        console.print_classes(test)
+    for name in ("picture", "page"):
+        if files[name] is not None:
+            say(name.capitalize(), files[name], where=out)
+    if saved is not None:
+        _print_next(classifier, saved)
+
+
+def _epoch_text(epoch: "Epoch") -> str:
+    return f"epoch {epoch.number}  {epoch.validation}"
+
+
+def _search_text(news: "Progress") -> str:
+    """What is being tried, and the best so far."""
+    from gcnsl.training import METRICS
+
+    best = "" if news.best is None else f"  best {news.best} {METRICS[news.metric].text(news.score)}"
+    return f"{news.fits} models{best}" + (f"  now {', '.join(news.now)}" if news.now else "")
 
 
 def _facts(classifier: "NodeClassifier", data: "Data", measured: "Measured") -> dict[str, str]:
@@ -222,3 +275,94 @@ def _facts(classifier: "NodeClassifier", data: "Data", measured: "Measured") -> 
             remark = f" [yellow]({graph.doubt})[/]" if graph is learned and graph.doubt else ""
             facts[title] = f"{graph.edges:,} edges, homophily {agreement}{remark}"
     return facts
+
+
+def _print_leaderboard(table: "pd.DataFrame", chosen_by: "ChosenBy") -> None:
+    from gcnsl.auto.selection import shown_scores
+    from gcnsl.training import METRICS
+
+    text, scores = METRICS[table["metric"].iloc[0]].text, shown_scores(table)
+    rows = (
+        (
+            escape(row.model),
+            *(text(getattr(row, name)) for name in scores),
+            f"{row.train_seconds:.1f} s",
+            f"{1000 * row.predict_seconds:.0f} ms",
+            escape(row.verdict),
+        )
+        for row in table.head(SHOWN).itertuples()
+    )
+    short = {"validation": "valid.", "first_fold": "fold 1", "test": "test"}
+    headings = ("model", *(short[name] for name in scores), "train", "predict", "verdict")
+    caption = f"valid. is on {chosen_by.nodes:,} nodes"
+    caption += f", fold 1 on {chosen_by.first_fold:,} of them" if "first_fold" in scores else ""
+    caption += f"; {chosen_by.metric} has chosen" if chosen_by.metric != table["metric"].iloc[0] else ""
+    more = f"; {len(table) - SHOWN} more: --json shows all" if len(table) > SHOWN else ""
+    title = f"Leaderboard, {table['metric'].iloc[0]}"
+    print_table(headings, rows, title=title, caption=caption + more, right=headings[1:-1])
+
+
+def _auto_facts(classifier: "NodeClassifier", measured: "Measured", metric: str) -> dict[str, str]:
+    """What is told about a selection, beside the metrics on the test nodes."""
+    from gcnsl.training import METRICS
+
+    facts, chosen_by = dict[str, str](), classifier.chosen_by_
+    if measured.kind != "test":
+        first, is_blend = classifier.leaderboard_.iloc[0], _method_name(classifier) == "auto"
+        nodes = chosen_by.nodes if is_blend else chosen_by.first_fold
+        how = "each by models that had not learned from it" if is_blend else "which it has not learned from"
+        score = METRICS[metric].text(first["validation" if is_blend else "first_fold"])
+        facts[f"validation {metric}"] = f"{score} [dim]on {nodes:,} nodes, {how}[/]"
+    facts["chosen by"] = str(chosen_by)
+    facts["time"] = f"{duration(classifier.history_.seconds)} [dim]on {classifier.fitted_.prepared.device}[/]"
+    return facts
+
+
+def _as_json(classifier: "NodeClassifier", data: "Data", measured: "Measured", run: int) -> dict[str, Any]:
+    """What came of training as plain values; ``test`` is ``None`` if no node was held back."""
+    from gcnsl.auto import Blend
+    from gcnsl.evaluation.measured import graph_facts
+
+    prepared, history, is_test = classifier.fitted_.prepared, classifier.history_, measured.kind == "test"
+    given, learned = graph_facts(classifier, data)
+    shares = {name: (share.nodes, share.right) for name, share in measured.learned.items()}
+    shares["test"] = (measured.nodes, measured.metrics["accuracy"]) if is_test else (0, None)
+    return {
+        "method": _method_name(classifier),
+        "graph": data.get("name") or "graph",
+        "run": run,
+        "device": str(prepared.device),
+        "nodes": {name: nodes for name, (nodes, _) in shares.items()},
+        "accuracy": {name: right for name, (_, right) in shares.items()},
+        "features": prepared.features.in_words(prepared.graph),
+        "test": measured.to_dict() if is_test else None,
+        "epochs": len(history),
+        "best_epoch": history.best_epoch,
+        "stopped": history.stopped,
+        "seconds": history.seconds,
+        "original": asdict(given),
+        "reconnected": learned and asdict(learned),
+        "options": classifier.options if isinstance(classifier.fitted_, Blend) else prepared.method.options(),
+    }
+
+
+def _auto_json(classifier: "NodeClassifier") -> dict[str, Any]:
+    return {"leaderboard": classifier.leaderboard_.to_dict("records"), "chosen_by": str(classifier.chosen_by_)}
+
+
+def _method_name(classifier: "NodeClassifier") -> str:
+    """The method of a fitted model, ``auto`` for an ensemble."""
+    from gcnsl.auto import AUTO, Blend
+
+    return AUTO if isinstance(classifier.fitted_, Blend) else classifier.fitted_.prepared.method.name
+
+
+def _print_next(classifier: "NodeClassifier", model: Path) -> None:
+    """Name the commands that come next, ready to be copied."""
+    from gcnsl.graph import UNLABELLED
+
+    unknown = int((classifier.y_ == UNLABELLED).argmax())
+    node = str(unknown if classifier.node_ids_ is None else classifier.node_ids_[unknown])
+    after_options = ["--"] if node.startswith("-") else []
+    commands = (["predict", model, "-o", "predictions.csv"], ["explain", model, *after_options, node])
+    say("Next", "".join(f"\n  gcnsl {in_shell(command)}" for command in commands), "bold", where=out)

@@ -14,10 +14,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.auto import AutoSettings, Blend, Selected, select
-from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.journal import method_for
-from gcnsl.auto.leaderboard import with_distilled, with_test
-from gcnsl.auto.learning_problem import Problem, make_problem
+from gcnsl.auto.candidates import Candidate, Problem, make_problem
+from gcnsl.auto.selection import with_distilled, with_test
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import Interrupted
 from gcnsl.graph import encode_columns
@@ -119,7 +117,7 @@ def distil(problem: Problem, graph: Data, said: Tensor, method: str, *, minutes:
     taught = copy.copy(graph)
     taught.y = torch.where(graph.y == UNLABELLED, said, graph.y)
     options: dict[str, Any] = {"rows": problem.learned, "seed": problem.seed, "device": choose_device(problem.device)}
-    student = prepare(method_for(problem, Candidate(method, method)), taught, **options)
+    student = prepare(problem.method(Candidate(method, method)), taught, **options)
     left = max(0.0, minutes - (time.perf_counter() - began) / 60)
     fitted = fit(student, train_mask=~val_mask, val_mask=val_mask, seed=problem.seed, minutes=left)
     return Fitted(replace(student, graph=graph), fitted.model, fitted.history)

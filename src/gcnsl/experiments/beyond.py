@@ -5,14 +5,14 @@ first :data:`SEARCH_SPLITS` splits. Every search begins with the method's defaul
 published for the graph, and variants of GCN-SL+ have searches of their own. The runs that follow are ordinary ones.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gcnsl.datasets.benchmarks import BENCHMARKS, GEOM_GCN_RUNS
 from gcnsl.experiments import paper
 from gcnsl.experiments.records import RunResult, RunSpec, as_options
-from gcnsl.methods import Method, find_method, resolve
+from gcnsl.methods import Method, resolve
 
 SEARCH_SPLITS = 2
 TRIALS = 16
@@ -46,14 +46,26 @@ PLACES = (
 )
 
 WHOLE = "gcn-sl-plus"
-PARTS: Mapping[str, Mapping[str, Any]] = {
-    f"{WHOLE} -neighbours": {"neighbours_heads": 0},
-    f"{WHOLE} -contrast": {"contrast": 0.0},
-    f"{WHOLE} -structure": {"structure_branch": False},
-    f"{WHOLE} -links": {"neighbours_heads": 0, "structure_branch": False},
-    f"{WHOLE} -directions": {"direction": "undirected"},
+
+
+class Part(NamedTuple):
+    """A part of GCN-SL+: the options that take it away, what is said of a row without it, and its name in claims."""
+
+    without: Mapping[str, Any]
+    label: str
+    name: str = ""
+
+
+PARTS = {
+    f"{WHOLE} -neighbours": Part(
+        {"neighbours_heads": 0}, "without the head on neighbours", "The learned graph on neighbours"
+    ),
+    f"{WHOLE} -contrast": Part({"contrast": 0.0}, "without the contrastive term", "The contrastive term"),
+    f"{WHOLE} -structure": Part({"structure_branch": False}, "without the structure branch", "The structure branch"),
+    f"{WHOLE} -links": Part({"neighbours_heads": 0, "structure_branch": False}, "without head and branch"),
+    f"{WHOLE} -directions": Part({"direction": "undirected"}, "without directions", "Keeping directions"),
 }
-"""Rows of GCN-SL+ without some of its parts, and the options that take them away."""
+"""Rows of GCN-SL+ without some of its parts."""
 OTHERS = (*FILTERED, Place("cora", "geom-gcn"))
 """Where GCN-SL+ is run without its parts, besides :data:`WIKIPEDIA`."""
 
@@ -65,12 +77,11 @@ def places_of(dataset: str) -> list[Place]:
     return known or [Place(dataset, [*published, "random"][0])]
 
 
-def parts_of(method: str, place: Place) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The rows of GCN-SL+ without one of its parts on this graph, each with the options that take it away."""
-    if method == WHOLE and place in (*WIKIPEDIA, *OTHERS):
-        for row, options in PARTS.items():
-            if place.directed or "direction" not in options:
-                yield row, options
+def rows_of(method: str, place: Place) -> dict[str, Mapping[str, Any]]:
+    """The method, and GCN-SL+ without each of its parts on this graph, with the options that take them away."""
+    parts = PARTS if method == WHOLE and place in (*WIKIPEDIA, *OTHERS) else {}
+    without = {row: part.without for row, part in parts.items() if place.directed or "direction" not in part.without}
+    return {method: {}, **without}
 
 
 def search_spec(name: str, place: Place, *, seed: int, trials: int, **fixed: Any) -> RunSpec:
@@ -94,21 +105,14 @@ def search_spec(name: str, place: Place, *, seed: int, trials: int, **fixed: Any
 
 
 def searched_method(spec: RunSpec) -> Method:
-    """The method that a search begins with."""
+    """The method that a search begins with; what is not at its default is not searched for."""
     return resolve(spec.method, options={name: value for name, value in spec.options if not name.startswith("search_")})
-
-
-def fixed_options(spec: RunSpec) -> list[str]:
-    """What is not searched for: options that are not at their default."""
-    defaults = find_method(spec.method).options()
-    return [name for name, value in spec.options if name in defaults and defaults[name] != value]
 
 
 def runs_after(search: RunResult, runs: int) -> tuple[RunSpec, ...]:
     """At most so many runs with the hyper-parameters that a search has found; none if it has failed."""
     if search.status == "failed":
         return ()
-    found = searched_method(search.spec).with_options(**search.metrics["options"])
-    options = as_options(found.options())
+    options = as_options(searched_method(search.spec).with_options(**search.metrics["options"]).options())
     runs = runs if search.spec.split == "random" else min(runs, GEOM_GCN_RUNS)
     return tuple(replace(search.spec, task="train", run=run, options=options) for run in range(runs))

@@ -20,9 +20,9 @@ from typing import Literal, NamedTuple, get_args
 
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
 from gcnsl.experiments import paper
-from gcnsl.experiments.beyond import OTHERS, WHOLE, WIKIPEDIA, parts_of
+from gcnsl.experiments.beyond import OTHERS, PARTS, WHOLE, WIKIPEDIA, rows_of
 from gcnsl.experiments.plan import COMPARED, DEPTHS, MERGES
-from gcnsl.experiments.tables import Table, TableCell, column_label, number_text
+from gcnsl.experiments.tables import Cell, Table, column_label, number_text
 from gcnsl.graph.masks import SHARES
 from gcnsl.methods import METHODS
 
@@ -56,26 +56,21 @@ class Comparison(NamedTuple):
 
 def _of_parts() -> Iterator[Comparison]:
     """What each part of GCN-SL+ is worth: that it helps where the learned graph should, and does no harm elsewhere."""
-    parts = {
-        "-neighbours": "The learned graph on neighbours",
-        "-contrast": "The contrastive term",
-        "-structure": "The structure branch",
-        "-directions": "Keeping directions",
-    }
     source = "parts of GCN-SL+"
     without, neither = (f"{WHOLE} {part}" for part in ("-structure", "-links"))
     text = "The learned graph on neighbours alone, without the structure branch, helps on Chameleon and Squirrel"
     yield Comparison(source, text, [without], [neither], _WIKIPEDIA, of_paper=False)
-    for part, name in parts.items():
-        row = f"{WHOLE} {part}"
-        for text, places, allow_equal in (
-            (f"{name} makes GCN-SL+ better on Chameleon and Squirrel", WIKIPEDIA, False),
-            (f"{name} does not make GCN-SL+ worse on other graphs", OTHERS, True),
+    for row, part in PARTS.items():
+        for effect, places, allow_equal in (
+            ("makes GCN-SL+ better on Chameleon and Squirrel", WIKIPEDIA, False),
+            ("does not make GCN-SL+ worse on other graphs", OTHERS, True),
         ):
-            columns = [place.column for place in places if row in dict(parts_of(WHOLE, place))]
-            yield Comparison(source, text, [WHOLE], [row], columns, allow_equal, of_paper=False)
+            columns = [place.column for place in places if row in rows_of(WHOLE, place)]
+            if part.name:
+                yield Comparison(source, f"{part.name} {effect}", [WHOLE], [row], columns, allow_equal, of_paper=False)
 
 
+_REACHED = "GCN-SL's accuracies are reached: no more than one of the paper's standard deviations short, or above"
 _ALL, _LOW = tuple(paper.DATASETS), paper.WEBKB + paper.WIKIPEDIA
 _BOLD = [column for column, row in paper.BOLD.items() if row == "gcn-sl-cc"]
 _OTHERS = [row for row in COMPARED if row not in MERGES]
@@ -139,8 +134,7 @@ COMPARISONS: Mapping[str, Sequence[Comparison]] = {
 """The claims by experiment; those of ``runtime`` say that rows are faster."""
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """What the runs say about a claim on one graph: for it, against it, or ``None`` if the difference may be noise."""
 
     text: str
@@ -188,7 +182,58 @@ class Claim:
         return f"{told} ({', '.join(filter(None, (f'of {self.planned}', missing, self.variant)))})"
 
 
-def difference(more: TableCell, less: TableCell) -> PairedDifference | None:
+def judge(tables: Iterable[Table]) -> list[Claim]:
+    """Judge the claims that these tables have results for."""
+    claims: list[Claim] = []
+    for table in tables:
+        if table.experiment == "accuracy":
+            planned, findings = len(MERGES) * len(paper.DATASETS), tuple(_reached(table))
+            claims.append(Claim(_REACHED, "table of accuracies", table.variant, findings, planned, of_paper=False))
+        for claimed in COMPARISONS.get(table.experiment, ()):
+            named = product(MERGES, claimed.more, claimed.less)
+            pairs = dict.fromkeys((more.format(method), less.format(method)) for method, more, less in named)
+            cells = (
+                [table.cells.get((row, column)) for row in pair] for column, pair in product(claimed.columns, pairs)
+            )
+            found = (_compared(table, claimed, *pair) for pair in cells)
+            findings = tuple(finding for finding in found if finding is not None)
+            planned = len(claimed.columns) * len(pairs)
+            claims.append(Claim(claimed.text, claimed.source, table.variant, findings, planned, claimed.of_paper))
+    return [claim for claim in claims if claim.findings]
+
+
+def _reached(table: Table) -> Iterator[Finding]:
+    """Whether the accuracies of GCN-SL are those of the paper."""
+    for column, row in product(table.columns, MERGES):
+        cell = table.cells.get((row, column))
+        if cell and cell.reached is not None:
+            text = f"{column_label(column)}, {table.row_label(row)}: {cell.text}, the paper's {cell.paper_text}"
+            yield Finding(text, cell.reached)
+
+
+def _compared(table: Table, claimed: Comparison, one: Cell | None, other: Cell | None) -> Finding | None:
+    """Whether one cell is better than the other, or no worse; ``None`` where runs are missing."""
+    if not (one and other and one.mean is not None and other.mean is not None):
+        return None
+    where = column_label(one.column)
+    if one.unit == "s":
+        seconds = " s against ".join(number_text(mean, None, "s") for mean in (one.mean, other.mean))
+        beyond_noise = max(one.mean, other.mean) >= FASTER * min(one.mean, other.mean)
+        told = f"{where}: {seconds} s, {other.mean / one.mean:.3g} times"
+        return Finding(told, one.mean < other.mean if beyond_noise else None)
+    delta = difference(one, other)
+    if delta is None:
+        return None
+    common = one.values.keys() & other.values.keys()
+    averages = [fmean(cell.values[run] for run in common) for cell in (one, other)]
+    means = " : ".join(number_text(mean, None, table.unit) for mean in averages)
+    few = "" if len(common) == len(one.runs) else f", n = {len(common)}"
+    names = f"{where}: {table.row_label(one.row)} vs {table.row_label(other.row)}"
+    told = f"{names}, {means} ({delta.mean:+.2f} ± {delta.half_width:.2f}{few})"
+    return Finding(told, _outcome(delta, allow_equal=claimed.allow_equal))
+
+
+def difference(more: Cell, less: Cell) -> PairedDifference | None:
     """The mean difference over the runs that both cells have, and its corrected interval; ``None`` below two runs.
 
     The ratio n_test / n_train is its mean over these runs. Runs of version 0.1.0 did not store ``train_nodes`` and
@@ -203,14 +248,12 @@ def difference(more: TableCell, less: TableCell) -> PairedDifference | None:
     return paired_difference([more.values[run] - less.values[run] for run in common], test_share)
 
 
-def judge(tables: Sequence[Table]) -> list[Claim]:
-    """Judge the paper's claims that these tables have results for."""
-    claims: list[Claim] = []
-    for table in tables:
-        claims += [_reached(table)] if table.experiment.name == "accuracy" else []
-        compare = _faster if table.experiment.unit == "s" else _compare
-        claims += [compare(table, claimed) for claimed in COMPARISONS.get(table.experiment.name, ())]
-    return [claim for claim in claims if claim.findings]
+def _outcome(delta: PairedDifference, *, allow_equal: bool) -> bool | None:
+    """Whether a difference is above zero, or not below where equal is enough; ``None`` if it may be either."""
+    low, high = delta.mean - delta.half_width, delta.mean + delta.half_width
+    if high < 0:
+        return False
+    return True if low > 0 or (allow_equal and low >= -EQUAL) else None
 
 
 def worst_first(claims: Iterable[Claim]) -> list[list[Claim]]:
@@ -243,22 +286,18 @@ def tally(claims: Sequence[Claim]) -> dict[str, int]:
     A claim holds if all of its variants do. It does not hold if none of them does, not even in part, and one speaks
     against it.
     """
-    kinds = ("hold", "hold in part", "can't be told from noise", "do not hold, or mostly not")
-    counts = dict.fromkeys(kinds, 0)
-    for same in worst_first(claims):
-        if same[0].of_paper:
-            counts[_kind({claim.verdict for claim in same})] += 1
+    counts = dict.fromkeys(("hold", "hold in part", "can't be told from noise", "do not hold, or mostly not"), 0)
+    for same in worst_first(claim for claim in claims if claim.of_paper):
+        verdicts = {claim.verdict for claim in same}
+        if verdicts == {"holds"}:
+            counts["hold"] += 1
+        elif verdicts == {"not shown"}:
+            counts["can't be told from noise"] += 1
+        elif verdicts <= {"not shown", "mostly does not hold", "does not hold"}:
+            counts["do not hold, or mostly not"] += 1
+        else:
+            counts["hold in part"] += 1
     return counts | {"have no runs yet": len(not_run(claims))}
-
-
-def _kind(verdicts: set[Verdict]) -> str:
-    """How a claim with these verdicts on its variants is counted."""
-    if verdicts == {"holds"}:
-        return "hold"
-    if verdicts == {"not shown"}:
-        return "can't be told from noise"
-    unfavourable: set[Verdict] = {"not shown", "mostly does not hold", "does not hold"}
-    return "do not hold, or mostly not" if verdicts <= unfavourable else "hold in part"
 
 
 def to_markdown(claims: Iterable[Claim]) -> str:
@@ -275,56 +314,3 @@ def to_markdown(claims: Iterable[Claim]) -> str:
                 lines += [f"    - {text}" for text in against]
         lines.append("")
     return "\n".join(line.replace("A*", r"A\*") for line in lines)
-
-
-def _compare(table: Table, claimed: Comparison) -> Claim:
-    findings, named = [], product(MERGES, claimed.more, claimed.less)
-    pairs = list(dict.fromkeys((more.format(method), less.format(method)) for method, more, less in named))
-    for column, (one, other) in product(claimed.columns, pairs):
-        better, worse = table.cells.get((one, column)), table.cells.get((other, column))
-        delta = difference(better, worse) if better and worse else None
-        if better is None or worse is None or delta is None:
-            continue
-        common = better.values.keys() & worse.values.keys()
-        averages = [fmean(cell.values[run] for run in common) for cell in (better, worse)]
-        means = " : ".join(number_text(mean, None, table.experiment.unit) for mean in averages)
-        few = "" if len(common) == len(better.planned.runs) else f", n = {len(common)}"
-        names = f"{column_label(column)}: {table.row_label(one)} vs {table.row_label(other)}"
-        told = f"{names}, {means} ({delta.mean:+.2f} ± {delta.half_width:.2f}{few})"
-        findings.append(Finding(told, _outcome(delta, allow_equal=claimed.allow_equal)))
-    planned = len(claimed.columns) * len(pairs)
-    return Claim(claimed.text, claimed.source, table.variant, tuple(findings), planned, claimed.of_paper)
-
-
-def _outcome(delta: PairedDifference, *, allow_equal: bool) -> bool | None:
-    """Whether a difference is above zero, or not below where equal is enough; ``None`` if it may be either."""
-    low, high = delta.mean - delta.half_width, delta.mean + delta.half_width
-    if high < 0:
-        return False
-    return True if low > 0 or (allow_equal and low >= -EQUAL) else None
-
-
-def _reached(table: Table) -> Claim:
-    findings = []
-    for column, row in product(table.columns, MERGES):
-        cell = table.cells.get((row, column))
-        if cell and cell.planned.paper and cell.reached is not None:
-            ours, printed = number_text(cell.mean, cell.std, "%"), number_text(*cell.planned.paper, "%")
-            text = f"{column_label(column)}, {table.row_label(row)}: {ours}, the paper's {printed}"
-            findings.append(Finding(text, cell.reached))
-    text = "GCN-SL's accuracies are reached: no more than one of the paper's standard deviations short, or above"
-    planned = len(MERGES) * len(paper.DATASETS)
-    return Claim(text, "table of accuracies", table.variant, tuple(findings), planned, of_paper=False)
-
-
-def _faster(table: Table, claimed: Comparison) -> Claim:
-    findings = []
-    (fast,), (slow,) = claimed.more, claimed.less
-    for column in claimed.columns:
-        quick, long = (cell.mean if (cell := table.cells.get((row, column))) else None for row in (fast, slow))
-        if quick is not None and long is not None:
-            seconds = " s against ".join(number_text(mean, None, "s") for mean in (quick, long))
-            text = f"{column_label(column)}: {seconds} s, {long / quick:.3g} times"
-            beyond_noise = max(quick, long) >= FASTER * min(quick, long)
-            findings.append(Finding(text, quick < long if beyond_noise else None))
-    return Claim(claimed.text, claimed.source, table.variant, tuple(findings), len(claimed.columns))

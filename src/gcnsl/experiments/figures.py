@@ -33,7 +33,7 @@ _TEXT, _LINE = "#010203", "#040506"
 
 def draw(table: Table) -> str | None:
     """The figure of a table as an ``<svg>`` element; ``None`` if there is nothing to draw."""
-    paint, size, legend = _PAINTERS[table.experiment.name]
+    paint, size, legend = _PAINTERS[table.experiment]
     buffer = io.StringIO()
     with mpl.style.context([_STYLE, {"svg.hashsalt": table.name}]):
         figure = Figure(figsize=size)
@@ -79,7 +79,8 @@ def _curves(table: Table, figure: Figure) -> None:
     styles = dict(zip(map(str, DEPTHS), ("-", "--", ":"), strict=True))
     for axes, (part, title) in zip(figure.subplots(1, 3, sharey=True), names.items(), strict=True):
         for row in table.rows:
-            runs = [result.history[part] for result in table.cells[row, table.columns[0]].good if result.history]
+            good = table.cells[row, table.columns[0]].good
+            runs = [result.history[part] for result in good if part in result.history]
             if runs:
                 length = min(map(len, runs))
                 curve = 100 * np.mean([run[:length] for run in runs], axis=0)
@@ -102,7 +103,7 @@ def _beside_the_paper(table: Table, figure: Figure) -> None:
     label: str | None = "the paper's mean ± deviation"
     for row, place in zip(rows, _places(axes, columns, len(rows), 0.3), strict=True):
         cells = [table.cells[row, column] for column in columns]
-        theirs = _array(cell.planned.paper and (cell.planned.paper.std or 0.0) for cell in cells)
+        theirs = _array(cell.paper and (cell.paper.std or 0.0) for cell in cells)
         axes.bar(place, 2 * theirs, 0.24, bottom=-theirs, color="#8a8f98", alpha=0.35, label=label)
         label = None
         ours, stds = _array(cell.difference for cell in cells), [cell.std or 0.0 for cell in cells]
@@ -151,7 +152,7 @@ def _runtime(table: Table, figure: Figure) -> None:
     colours = ("#3b82c4", "#2a9d76", "#e0572f")
     for row, colour, place in zip(table.rows, colours, _places(axes, table.columns, 3, 0.22), strict=False):
         cells = [table.cells[row, column] for column in table.columns]
-        printed = _array(cell.planned.paper and cell.planned.paper.mean for cell in cells)
+        printed = _array(cell.paper and cell.paper.mean for cell in cells)
         axes.plot(place, _array(cell.mean for cell in cells), "o", color=colour, label=_label(table, row), ms=6)
         axes.plot(place, printed, "o", color=colour, markerfacecolor="none", ms=6)
     axes.plot([], [], "o", color="#8a8f98", markerfacecolor="none", label="the paper's")

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from gcnsl.checks import check_choice, check_seed, check_whole
 from gcnsl.datasets import NAMES, is_known
@@ -15,8 +14,8 @@ from gcnsl.datasets.benchmarks import BENCHMARKS, GEOM_GCN_RUNS, synthetic_name
 from gcnsl.errors import ArgumentError
 from gcnsl.experiments import beyond, paper
 from gcnsl.experiments.records import RunResult, RunSpec, as_options
+from gcnsl.experiments.tables import Cell, Table
 from gcnsl.methods import ALIASES, METHODS, Method, find_method, resolve
-from gcnsl.nn.config import Folder
 
 COMPARED = ("mlp", "gcn", "gat", "geom-gcn", "mixhop", "h2gcn-1", "h2gcn-2", "nlgnn", "gcn-sl-cc", "gcn-sl-av")
 """The methods that are compared, in the order of the paper's table."""
@@ -32,60 +31,13 @@ TIMINGS = 3
 """At most this many runs time the spectral features."""
 SPECTRAL_METHODS = ("sc", "esc", "esc-anch")
 
-Unit = Literal["%", "s", "h", "n"]
-"""Accuracy in percent, seconds, homophily, number of neighbours."""
-
-
-@dataclass(frozen=True)
-class PlannedCell:
-    """One number of a table: a metric's mean over some runs, and what the paper prints.
-
-    The row is a method or a variant of one, the column a graph. The unit is ``None`` for that of the experiment. If
-    hyper-parameters are to be found by a ``search``, there are no runs until it is done.
-    """
-
-    row: str
-    column: str
-    split: str
-    metric: str
-    runs: tuple[RunSpec, ...]
-    paper: paper.Number | None = None
-    unit: Unit | None = None
-    search: RunSpec | None = None
-
-    @property
-    def specs(self) -> tuple[RunSpec, ...]:
-        """The search, if there is one, and the runs."""
-        return (*([self.search] if self.search else []), *self.runs)
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A table or figure of the paper, or one beyond it; GCN-SL has our or the paper's own hyper-parameters."""
-
-    name: str
-    title: str
-    unit: Unit
-    cells: tuple[PlannedCell, ...]
-    paper_hparams: bool = False
-
-    @property
-    def specs(self) -> list[RunSpec]:
-        """All searches and runs, without duplicates."""
-        return specs_of([self])
-
-    def first_runs(self, count: int) -> Experiment:
-        """The same experiment with at most this many runs per cell."""
-        return replace(self, cells=tuple(replace(cell, runs=cell.runs[:count]) for cell in self.cells))
-
 
 @dataclass(frozen=True)
 class Scope:
     """How much of the experiments to plan; ``None`` for all methods, the paper's graphs and each experiment's splits.
 
-    With ``paper_hparams``, GCN-SL has the paper's own hyper-parameters on the paper's graphs. Files in the folder
-    ``settings`` go before the published settings. The experiment ``beyond`` takes neither: it gives each method so many
-    ``trials``, and plans the runs that follow from the searches among the ``results`` (by key).
+    With ``paper_hparams``, GCN-SL has the paper's own hyper-parameters on the paper's graphs. The experiment ``beyond``
+    gives each method so many ``trials``, and plans the runs that follow from the searches among the ``results``.
     """
 
     methods: Sequence[str] | None = None
@@ -94,16 +46,13 @@ class Scope:
     runs: int = 10
     seed: int = paper.SEED
     paper_hparams: bool = False
-    settings: Folder = None
     trials: int = beyond.TRIALS
-    results: Mapping[str, RunResult] = field(default_factory=dict)
+    results: Mapping[RunSpec, RunResult] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_whole("runs", self.runs, least=1)
         check_seed(self.seed)
         check_whole("trials", self.trials, least=1)
-        if self.settings is not None and not Path(self.settings).is_dir():
-            raise ArgumentError("settings", str(self.settings), "must be a folder with files such as texas.toml")
         for method in self.methods or ():
             find_method(method)
         for dataset in self.datasets or ():
@@ -137,7 +86,7 @@ class Scope:
         """A method with the hyper-parameters that it has on a graph."""
         if self.paper_hparams and name in MERGES and dataset in paper.DATASETS:
             return resolve(name, options=paper.hyperparameters(dataset))
-        return resolve(name, benchmark=dataset, settings=self.settings)
+        return resolve(name, benchmark=dataset)
 
     def run_specs(
         self, name: str, dataset: str, split: str, *, curves: bool = False, **changes: Any
@@ -154,31 +103,31 @@ def splits_of(dataset: str) -> tuple[str, ...]:
     return ("random", *(split for split in published if split != "public"))
 
 
-def _accuracy(scope: Scope, datasets: Sequence[str] | None = None) -> Iterator[PlannedCell]:
+def _accuracy(scope: Scope, datasets: Sequence[str] | None = None) -> Iterator[Cell]:
     for (split, dataset), method in product(scope.places("random", "geom-gcn", datasets=datasets), scope.chosen()):
         printed = paper.ACCURACY.get(method, {}).get(dataset)
-        yield PlannedCell(method, dataset, split, "test", scope.run_specs(method, dataset, split), printed)
+        yield Cell(method, dataset, split, "test", scope.run_specs(method, dataset, split), printed)
 
 
-def _ablation(scope: Scope) -> Iterator[PlannedCell]:
+def _ablation(scope: Scope) -> Iterator[Cell]:
     variants = {"neither": (False, False), "A*": (False, True), "A": (True, False), "A+A*": (True, True)}
     for (split, dataset), method in product(scope.places("random"), scope.among(*MERGES)):
         for variant, (adjacency, reconnected) in variants.items():
             runs = scope.run_specs(method, dataset, split, use_adjacency=adjacency, use_reconnected=reconnected)
             row = f"{method} {variant}"
-            yield PlannedCell(row, dataset, split, "test", runs, paper.ABLATION.get(row, {}).get(dataset))
+            yield Cell(row, dataset, split, "test", runs, paper.ABLATION.get(row, {}).get(dataset))
 
 
-def _spectral(scope: Scope) -> Iterator[PlannedCell]:
+def _spectral(scope: Scope) -> Iterator[Cell]:
     for (split, dataset), method in product(scope.places("random"), scope.among(*MERGES)):
         printed = paper.ACCURACY[method].get(dataset)
         runs = scope.run_specs(method, dataset, split)
-        yield PlannedCell(f"{method} with F", dataset, split, "test", runs, printed)
+        yield Cell(f"{method} with F", dataset, split, "test", runs, printed)
         runs = scope.run_specs(method, dataset, split, use_spectral=False)
-        yield PlannedCell(f"{method} without F", dataset, split, "test", runs)
+        yield Cell(f"{method} without F", dataset, split, "test", runs)
 
 
-def _homophily(scope: Scope) -> Iterator[PlannedCell]:
+def _homophily(scope: Scope) -> Iterator[Cell]:
     graphs = {"homophily_original": "original", "homophily_initial": "initial A*", "homophily": "gcn-sl-cc A*"}
     of_all = {**graphs, "degree": "gcn-sl-cc degree"}
     of_featured = {f"{metric}_featured": f"{row}, featured" for metric, row in of_all.items()}
@@ -189,20 +138,20 @@ def _homophily(scope: Scope) -> Iterator[PlannedCell]:
         for metric, row in rows[method].items():
             printed = paper.DATASETS.get(dataset) if row == "original" else None
             number = printed and paper.Number(printed.homophily)
-            yield PlannedCell(row, dataset, split, metric, runs, number, unit="n" if "degree" in metric else None)
+            yield Cell(row, dataset, split, metric, runs, number, "n" if "degree" in metric else "h")
 
 
-def _depth(scope: Scope) -> Iterator[PlannedCell]:
+def _depth(scope: Scope) -> Iterator[Cell]:
     steady = {"epochs": DEPTH_EPOCHS, "patience": DEPTH_EPOCHS}
     places = scope.places("random", datasets=("cora",))
     for (split, dataset), method in product(places, scope.among("gcn", "gcn-sl-cc")):
         for depth in DEPTHS:
             deep = {"num_layers": depth} if method == "gcn" else {"rounds": depth}
             runs = scope.run_specs(method, dataset, split, curves=True, **steady, **deep)
-            yield PlannedCell(f"{method}-{depth}", dataset, split, "test", runs)
+            yield Cell(f"{method}-{depth}", dataset, split, "test", runs)
 
 
-def _runtime(scope: Scope) -> Iterator[PlannedCell]:
+def _runtime(scope: Scope) -> Iterator[Cell]:
     as_printed = replace(scope, paper_hparams=True)
     for dataset, method in product(scope.datasets or paper.DATASETS, SPECTRAL_METHODS):
         hyperparameters = as_printed.method("gcn-sl-cc", dataset).options()
@@ -211,31 +160,31 @@ def _runtime(scope: Scope) -> Iterator[PlannedCell]:
             RunSpec(method, dataset, "none", run, scope.seed, options, task="features")
             for run in range(min(scope.runs, TIMINGS))
         )
-        yield PlannedCell(method, dataset, "none", "seconds", runs, paper.RUNTIME[method].get(dataset))
+        yield Cell(method, dataset, "none", "seconds", runs, paper.RUNTIME[method].get(dataset), "s")
 
 
-def _beyond(scope: Scope) -> Iterator[PlannedCell]:
+def _beyond(scope: Scope) -> Iterator[Cell]:
     datasets = dict.fromkeys(scope.datasets or (place.dataset for place in beyond.PLACES))
     places = [place for dataset in datasets for place in beyond.places_of(dataset)]
     for place, method in product(places, scope.chosen(METHODS)):
         if scope.splits is not None and place.split not in scope.splits:
             continue
-        for row, fixed in {method: {}, **dict(beyond.parts_of(method, place))}.items():
+        for row, fixed in beyond.rows_of(method, place).items():
             search = beyond.search_spec(method, place, seed=scope.seed, trials=scope.trials, **fixed)
-            found = scope.results.get(search.key)
+            found = scope.results.get(search)
             runs = beyond.runs_after(found, scope.runs) if found else ()
-            yield PlannedCell(row, place.column, "usual", search.test_score, runs, search=search)
+            yield Cell(row, place.column, "usual", search.test_score, runs, search=search)
 
 
-EXPERIMENTS: dict[str, tuple[str, Unit, Callable[[Scope], Iterator[PlannedCell]]]] = {
-    "accuracy": ("Test accuracy of all methods", "%", _accuracy),
-    "ablation": ("GCN-SL with and without A and A*", "%", _ablation),
-    "spectral": ("GCN-SL with and without spectral features F", "%", _spectral),
-    "homophily": ("Homophily of the original, initial and learned graphs", "h", _homophily),
-    "depth": ("GCN and GCN-SL of growing depth", "%", _depth),
-    "runtime": ("Seconds for the spectral features, in one thread", "s", _runtime),
-    "synthetic": ("Test accuracy over homophily, on synthetic graphs", "%", partial(_accuracy, datasets=_SYNTHETIC)),
-    "beyond": ("All methods with equal budgets, beyond the paper", "%", _beyond),
+EXPERIMENTS: dict[str, tuple[str, Callable[[Scope], Iterator[Cell]]]] = {
+    "accuracy": ("Test accuracy of all methods", _accuracy),
+    "ablation": ("GCN-SL with and without A and A*", _ablation),
+    "spectral": ("GCN-SL with and without spectral features F", _spectral),
+    "homophily": ("Homophily of the original, initial and learned graphs", _homophily),
+    "depth": ("GCN and GCN-SL of growing depth", _depth),
+    "runtime": ("Seconds for the spectral features, in one thread", _runtime),
+    "synthetic": ("Test accuracy over homophily, on synthetic graphs", partial(_accuracy, datasets=_SYNTHETIC)),
+    "beyond": ("All methods with equal budgets, beyond the paper", _beyond),
 }
 OF_PAPER = tuple(name for name in EXPERIMENTS if name != "beyond")
 """What is run if nothing is named: ``beyond`` takes many times as long as all others."""
@@ -243,14 +192,16 @@ ON_ANY_GRAPH = tuple(name for name in OF_PAPER if name not in ("depth", "synthet
 """What is run if nothing but graphs is named: the others have graphs of their own."""
 
 
-def plan(name: str, scope: Scope | None = None) -> Experiment:
-    """Plan an experiment, or as much of it as the scope asks for."""
+def plan(name: str, scope: Scope | None = None) -> list[Table]:
+    """Plan an experiment, or as much of it as the scope asks for: a table for each kind of split."""
     scope = scope or Scope()
-    title, unit, cells = EXPERIMENTS[check_choice("experiment", name, EXPERIMENTS)]
-    return Experiment(name, title, unit, tuple(cells(scope)), scope.paper_hparams)
+    heading, planned = EXPERIMENTS[check_choice("experiment", name, EXPERIMENTS)]
+    cells: dict[str, dict[tuple[str, str], Cell]] = {}
+    for cell in planned(scope):
+        cells.setdefault(cell.split, {})[cell.row, cell.column] = cell
+    return [Table(name, heading, split, scope.paper_hparams, of_split) for split, of_split in cells.items()]
 
 
-def specs_of(experiments: Iterable[Experiment]) -> list[RunSpec]:
-    """All searches and runs of these experiments, without duplicates."""
-    cells = (cell for experiment in experiments for cell in experiment.cells)
-    return list(dict.fromkeys(spec for cell in cells for spec in cell.specs))
+def specs_of(tables: Iterable[Table]) -> list[RunSpec]:
+    """All searches and runs of these tables, without duplicates."""
+    return list(dict.fromkeys(spec for table in tables for cell in table.cells.values() for spec in cell.specs))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -24,7 +21,6 @@ Options = tuple[tuple[str, Any], ...]
 
 MOST_RUNS = 10_000
 """More runs than anybody has made of one cell: a larger number is damage, and tables have a place for each run."""
-
 LATER_OPTIONS = {
     "class_weight": None,
     "standardize": "auto",
@@ -33,11 +29,10 @@ LATER_OPTIONS = {
     "residual": False,
     "norm": "none",
 }
-"""Options that were introduced after runs had been committed: with these values, a run has the key that it had then."""
-_LATER_FIELDS = {"directed": False, "metric": "accuracy"}
-"""The same for fields of a specification."""
-EARLIER_NAMES = {("mixhop", "power_channels"): "hidden_channels"}
-"""Options that had another name when runs were committed: a run's key is computed with that name."""
+"""Options that were introduced after runs had been committed, and what these did. All other options that a stored run
+does not name have their default."""
+EARLIER_NAMES = {("mixhop", "hidden_channels"): "power_channels"}
+"""Options that had another name when runs were committed."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +42,8 @@ class RunSpec:
     The task is to train and test a method; or to time the computation of its spectral features, ``"sc"``, ``"esc"`` or
     ``"esc-anch"``, with the split ``"none"``; or to search for the method's hyper-parameters on the first splits
     (the options ``search_splits`` and ``search_trials`` say how), beginning with these options. The seed is that of the
-    splits, the anchors, the shifted feature and the search.
-
-    With ``curves``, the accuracies over the epochs are stored. ``directed`` keeps the directions of edges, and
-    ``metric`` is what the method is judged by.
+    splits, the anchors, the shifted feature and the search. With ``curves``, the accuracies over the epochs are stored.
+    ``directed`` keeps the directions of edges, and ``metric`` is what the method is judged by.
     """
 
     method: str
@@ -63,14 +56,6 @@ class RunSpec:
     curves: bool = False
     directed: bool = False
     metric: str = "accuracy"
-
-    @cached_property
-    def key(self) -> str:
-        """The run's identifier, a hash of all fields."""
-        used = {name: value for name, value in self.options if LATER_OPTIONS.get(name, ...) != value}
-        options = {EARLIER_NAMES.get((self.method, name), name): value for name, value in used.items()}
-        text = json.dumps(self.to_dict() | {"options": options}, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property
     def group(self) -> RunSpec:
@@ -86,37 +71,6 @@ class RunSpec:
     def test_score(self) -> str:
         """What the metric on test nodes is called among a result's metrics; ``"test"`` is the accuracy."""
         return "test" if self.metric == "accuracy" else f"test_{self.metric.replace('-', '_')}"
-
-    def with_defaults(self, options: Mapping[str, Any]) -> RunSpec:
-        """The same run with these values for the options that the specification does not name.
-
-        A run that was stored before an option was introduced used what is now the option's default.
-        """
-        return replace(self, options=as_options({**options, **dict(self.options)}))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        plain = asdict(self) | {"options": dict(self.options)}
-        return {name: value for name, value in plain.items() if _LATER_FIELDS.get(name, ...) != value}
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> RunSpec:
-        """Read what :meth:`to_dict` returned.
-
-        Raises:
-            ValueError: If a field has a value that it can't have.
-        """
-        unknown = plain.keys() - {field.name for field in fields(cls)}
-        if unknown:
-            raise InputError(f"unknown field {', '.join(sorted(unknown))}: the run was written by another version")
-        names = {(method, earlier): name for (method, name), earlier in EARLIER_NAMES.items()}
-        options = {names.get((plain["method"], name), name): value for name, value in plain["options"].items()}
-        spec = cls(**{**plain, "options": as_options(options)})
-        check_whole("run", spec.run, most=MOST_RUNS)
-        if spec.task == "search":
-            check_whole("search_trials", dict(spec.options).get("search_trials"), least=1)
-        hash(spec)  # options within options have none
-        return spec
 
 
 def as_options(options: Mapping[str, Any]) -> Options:
@@ -149,7 +103,7 @@ class RunResult:
     def to_record(self) -> Record:
         """Plain values for a line of a file; what is empty is left out."""
         own = {name: value for name, value in asdict(self).items() if name != "spec" and (value or value == 0)}
-        return self.spec.to_dict() | own
+        return asdict(self.spec) | {"options": dict(self.spec.options)} | own
 
 
 def result_file(path: str | os.PathLike[str]) -> Results[list[RunResult]]:
@@ -158,10 +112,10 @@ def result_file(path: str | os.PathLike[str]) -> Results[list[RunResult]]:
 
 
 def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
-    """All results in a file, in the order of their specifications."""
+    """All results in a file, in its order."""
     if not Path(path).exists():
         raise InputError(f"store({str(path)!r}) is no file: `gcnsl reproduce` makes one")
-    return sorted(chain(*result_file(path).new()), key=_in_order)
+    return [*chain(*result_file(path).new())]
 
 
 def results_of(record: Record) -> list[RunResult]:
@@ -174,21 +128,12 @@ def results_of(record: Record) -> list[RunResult]:
     return [_result_of({**common, **run}) for run in common.pop("runs", [{}])]
 
 
-def by_key(results: Iterable[RunResult]) -> dict[str, RunResult]:
-    """Results by the key that their specification has in this version of the package.
-
-    Runs from before an option was introduced are taken as runs with the default that it had then. If a run has several
-    results, a good one is preferred to a failure, and an earlier one to a later one.
-    """
-    found: dict[str, RunResult] = {}
+def by_spec(results: Iterable[RunResult]) -> dict[RunSpec, RunResult]:
+    """Results by their specification: the first good one or, if there is none, the last failure."""
+    found: dict[RunSpec, RunResult] = {}
     for result in results:
-        spec = result.spec
-        if spec.task != "features" and spec.method in METHODS:
-            options = METHODS[spec.method].options()
-            then = {name: value for name, value in LATER_OPTIONS.items() if name in options}
-            spec = spec.with_defaults({**options, **then})
-        if spec.key not in found or found[spec.key].status == "failed":
-            found[spec.key] = result
+        if result.spec not in found or found[result.spec].status == "failed":
+            found[result.spec] = result
     return found
 
 
@@ -199,14 +144,8 @@ def by_error(results: Iterable[RunResult]) -> dict[str, list[str]]:
         if result.status == "failed":
             spec = result.spec
             which = "search" if spec.task == "search" else f"run {spec.run}"
-            name = f"{spec.method} on {spec.dataset} ({spec.split}, {which})"
-            found.setdefault(result.error, []).append(name)
+            found.setdefault(result.error, []).append(f"{spec.method} on {spec.dataset} ({spec.split}, {which})")
     return found
-
-
-def _in_order(result: RunResult) -> tuple[Any, ...]:
-    spec = result.spec
-    return spec.task, spec.dataset, spec.split, spec.method, spec.group.key, spec.run
 
 
 _TYPES: Mapping[str, Any] = {
@@ -226,19 +165,33 @@ def _result_of(plain: Record) -> RunResult:
         if not isinstance(value, _TYPES.get(name, str)):
             raise ValueError(f"{name} is {value!r}")
     own = {each.name: plain.pop(each.name) for each in fields(RunResult) if each.name in plain}
-    result = RunResult(spec=RunSpec.from_dict(plain), **own)
+    result = RunResult(spec=_spec_of(plain), **own)
     metrics = dict(result.metrics)
     found = metrics.pop("options", None if (result.spec.task, result.status) == ("search", "ok") else {})
     numbers = [value for name, value in metrics.items() if value is not None or name in _ALWAYS]
-    for curve in result.history.values():
-        numbers += [*curve]
-    if not (isinstance(found, dict) and all(map(_is_number, [*numbers, result.seconds]))):
+    numbers += chain([result.seconds], *result.history.values())
+    if not (isinstance(found, dict) and all(map(_is_number, numbers))):
         raise ValueError(f"metrics is {result.metrics!r}, history is {result.history!r}")
     if result.status not in get_args(Status) or result.spec.task not in get_args(Task):
         raise ValueError(f"status is {result.status!r}, task is {result.spec.task!r}")
     if not metrics.get("train_nodes", 1) > 0 or ("train_nodes" in metrics) != ("test_nodes" in metrics):
         raise ValueError(f"metrics has no numbers of nodes: {result.metrics!r}")
     return result
+
+
+def _spec_of(plain: Record) -> RunSpec:
+    """A specification from plain values, with all options that its method has in this version."""
+    name = plain["method"]
+    options = {EARLIER_NAMES.get((name, option), option): value for option, value in plain["options"].items()}
+    if name in METHODS and plain.get("task") != "features":
+        defaults = METHODS[name].options()
+        options = defaults | {option: LATER_OPTIONS[option] for option in LATER_OPTIONS.keys() & defaults} | options
+    spec = RunSpec(**{**plain, "options": as_options(options)})
+    check_whole("run", spec.run, most=MOST_RUNS)
+    if spec.task == "search":
+        check_whole("search_trials", options.get("search_trials"), least=1)
+    hash(spec)  # options within options have none
+    return spec
 
 
 def _is_number(value: Any) -> bool:

@@ -15,11 +15,10 @@ from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import PARTS, PLACES, WHOLE
 from gcnsl.experiments.claims import METHOD, Claim, by_origin, judge, not_run, tally
 from gcnsl.experiments.figures import draw
-from gcnsl.experiments.plan import MERGES, OF_PAPER, Experiment, Scope, plan, splits_of
-from gcnsl.experiments.records import RunResult, RunSpec, by_error, by_key
-from gcnsl.experiments.tables import Table, TableCell, column_label, graph_of, make_tables, number_text, split_label
+from gcnsl.experiments.plan import MERGES, OF_PAPER, Scope, plan, specs_of, splits_of
+from gcnsl.experiments.records import RunResult, RunSpec, by_error, by_spec
+from gcnsl.experiments.tables import Cell, Table, column_label, fill, number_text, split_label
 from gcnsl.methods import METHODS
-from gcnsl.nn.config import Folder
 from gcnsl.pictures import find_template
 
 _COLUMNS = ["run", "seed", "val. accuracy", "best epoch", "epochs", "seconds", "split", "device", "gcnsl", "finished"]
@@ -36,23 +35,19 @@ class Findings:
     unused: tuple[RunResult, ...]
 
 
-def collect(results: Sequence[RunResult], *, seed: int = paper.SEED, settings: Folder = None) -> Findings:
-    """Fill every table that there are results for, with the usual or the paper's own settings and this seed.
-
-    Files in the folder ``settings`` go before the published settings.
-    """
-    keyed = by_key(results)
-    beyond = list(_beyond(keyed, seed=seed))
-    shown = {spec.key for experiment in beyond for spec in experiment.specs}
-    scopes = _scopes([keyed[key].spec for key in keyed if key not in shown], seed=seed, settings=settings)
-    experiments = [*_experiments(keyed.keys(), scopes), *beyond]
-    tables = [table for experiment in experiments for table in make_tables(experiment, keyed)]
-    used = {spec.key for experiment in experiments for spec in experiment.specs}
-    unused = tuple(result for key, result in keyed.items() if key not in used)
+def collect(results: Sequence[RunResult], *, seed: int = paper.SEED) -> Findings:
+    """Fill every table that there are results for, with the usual or the paper's own settings and this seed."""
+    found = by_spec(results)
+    beyond = _beyond(found, seed=seed)
+    others = found.keys() - set(specs_of(beyond))
+    planned = [*_of_paper(found.keys(), _scopes(others, seed=seed)), *beyond]
+    tables = fill(planned, found)
+    used = set(specs_of(planned))
+    unused = tuple(result for spec, result in found.items() if spec not in used)
     return Findings(tuple(results), tuple(tables), tuple(judge(tables)), unused)
 
 
-def _scopes(specs: Sequence[RunSpec], *, seed: int, settings: Folder) -> list[Scope]:
+def _scopes(specs: Collection[RunSpec], *, seed: int) -> list[Scope]:
     """The scopes to show, wide enough for all of these runs.
 
     These are the usual and the paper's own hyper-parameters, each on the splits that an experiment asks for, then both
@@ -62,49 +57,50 @@ def _scopes(specs: Sequence[RunSpec], *, seed: int, settings: Folder) -> list[Sc
     methods = sorted({spec.method for spec in specs} & METHODS.keys())
     datasets = [*(name for name in paper.DATASETS if name in graphs), *sorted(graphs - paper.DATASETS.keys())]
     runs = max((spec.run for spec in specs), default=0) + 1
-    usual = Scope(methods=methods, datasets=datasets, runs=runs, seed=seed, settings=settings)
+    usual = Scope(methods=methods, datasets=datasets, runs=runs, seed=seed)
     printed = replace(usual, methods=[name for name in methods if name in MERGES], paper_hparams=True)
     published = [name for name in datasets if "geom-gcn" in splits_of(name)]
     other: Any = {"splits": ["geom-gcn"], "datasets": published, "runs": min(runs, GEOM_GCN_RUNS)}
     return [usual, printed, replace(usual, **other), replace(printed, **other)]
 
 
-def _experiments(finished: Collection[str], scopes: Sequence[Scope]) -> Iterator[Experiment]:
-    """The experiments to show, each with as many runs per cell as there are results of.
+def _of_paper(finished: Collection[RunSpec], scopes: Sequence[Scope]) -> Iterator[Table]:
+    """The tables to show, each with as many runs per cell as there are results of.
 
     In a scope an experiment is shown if it has finished runs that none of the scopes before it has. On splits that the
     experiment does not ask for itself, these must be runs that no experiment before it shows either: otherwise the runs
     of the accuracy table alone would make an ablation with a single row on Geom-GCN's splits.
     """
-    shown_before: set[str] = set()
+    shown_before = set[RunSpec]()
     for name in OF_PAPER:
-        shown: set[str] = set()
+        shown = set[RunSpec]()
         for scope in scopes:
-            experiment = plan(name, scope)
-            known = shown | shown_before if scope.splits else shown
-            new = [spec for spec in experiment.specs if spec.key in finished and spec.key not in known]
+            new = {spec for spec in specs_of(plan(name, scope)) if spec in finished} - shown
+            new -= shown_before if scope.splits else set()
             if new:
-                shown.update(spec.key for spec in new)
-                yield experiment.first_runs(max(spec.run for spec in new) + 1)
+                shown |= new
+                yield from plan(name, replace(scope, runs=max(spec.run for spec in new) + 1))
         shown_before |= shown
 
 
-def _beyond(results: Mapping[str, RunResult], *, seed: int) -> Iterator[Experiment]:
+def _beyond(results: Mapping[RunSpec, RunResult], *, seed: int) -> list[Table]:
     """The experiment beyond the paper, if any of it was run; with all of its cells, to show what is missing."""
-    searches = [result.spec for result in results.values() if result.spec.task == "search"]
-    if searches:
-        datasets = list(dict.fromkeys([*(place.dataset for place in PLACES), *(spec.dataset for spec in searches)]))
-        trials = max(dict(spec.options)["search_trials"] for spec in searches)
-        runs = max(result.spec.run for result in results.values()) + 1
-        experiment = plan("beyond", Scope(datasets=datasets, runs=runs, seed=seed, trials=trials, results=results))
-        done = [spec.run for spec in experiment.specs if spec.key in results]
-        yield experiment.first_runs(max(done, default=0) + 1)
+    searches = [spec for spec in results if spec.task == "search"]
+    if not searches:
+        return []
+    datasets = list(dict.fromkeys([*(place.dataset for place in PLACES), *(spec.dataset for spec in searches)]))
+    trials = max(dict(spec.options)["search_trials"] for spec in searches)
+    runs = max(spec.run for spec in results) + 1
+    scope = Scope(datasets=datasets, runs=runs, seed=seed, trials=trials, results=results)
+    done = [spec.run for spec in specs_of(plan("beyond", scope)) if spec in results]
+    return plan("beyond", replace(scope, runs=max(done, default=0) + 1))
 
 
 def render(findings: Findings) -> str:
     """The page as HTML."""
     filters: dict[str, Any] = {"subscripts": _subscripts, "difference": _difference, "closeness": _closeness}
-    return find_template("gcnsl.experiments", "report.html.j2", **filters, graph_of=graph_of).render(
+    filters["graph_of"] = lambda column: column.partition(",")[0]  # whatever is made of it
+    return find_template("gcnsl.experiments", "report.html.j2", **filters).render(
         findings=findings,
         cards=list(_cards(findings)),
         method=METHOD,
@@ -129,21 +125,20 @@ class _Runs:
 
     def __init__(self) -> None:
         self.data: dict[str, list[Any]] = {"columns": _COLUMNS, "cells": [], "groups": [], "runs": []}
-        self._numbers: dict[tuple[str, str], int] = {}
+        self._numbers: dict[tuple[str, RunSpec], int] = {}
 
-    def add(self, table: Table, cell: TableCell) -> int:
+    def add(self, table: Table, cell: Cell) -> int:
         """Store a cell's runs and return the cell's number."""
-        planned = cell.planned
-        spec = planned.specs[-1]
-        where = ", ".join(filter(None, (column_label(planned.column), split_label(spec.split))))
+        spec = cell.specs[-1]
+        where = ", ".join(filter(None, (column_label(cell.column), split_label(spec.split))))
         self.data["cells"].append(
             {
-                "title": f"{table.row_label(planned.row)} on {where}",
+                "title": f"{table.row_label(cell.row)} on {where}",
                 "text": _sentence(cell),
-                "metric": _METRICS.get(planned.metric, {"h": "h", "n": "neighbours"}.get(cell.unit, planned.metric)),
-                "group": self._number("groups", spec.group.key, dict(spec.options)),
+                "metric": _METRICS.get(cell.metric, {"h": "h", "n": "neighbours"}.get(cell.unit, cell.metric)),
+                "group": self._number("groups", spec.group, dict(spec.options)),
                 "runs": [
-                    [number_text(value, None, cell.unit), self._number("runs", result.spec.key, _line(result))]
+                    [number_text(value, None, cell.unit), self._number("runs", result.spec, _line(result))]
                     for result, value in zip(cell.good, cell.values.values(), strict=True)
                 ],
                 "failed": [[result.spec.run, result.error] for result in cell.failed],
@@ -151,7 +146,7 @@ class _Runs:
         )
         return len(self.data["cells"]) - 1
 
-    def _number(self, kind: str, key: str, value: Any) -> int:
+    def _number(self, kind: str, key: RunSpec, value: Any) -> int:
         if (kind, key) not in self._numbers:
             self._numbers[kind, key] = len(self.data[kind])
             self.data[kind].append(value)
@@ -174,7 +169,7 @@ def _line(result: RunResult) -> list[Any]:
     ]
 
 
-def _closeness(cell: TableCell) -> str:
+def _closeness(cell: Cell) -> str:
     """The colour of the difference to the paper: ``"above"``, ``"within"``, ``"below"`` or ``"open"``."""
     if cell.difference is not None and (cell.difference <= 0 if cell.unit == "s" else cell.difference >= 0):
         return "above"
@@ -183,18 +178,18 @@ def _closeness(cell: TableCell) -> str:
     return "within" if cell.reached else "below"
 
 
-def _difference(cell: TableCell) -> str:
+def _difference(cell: Cell) -> str:
     """The difference to the paper with its sign; for times, how many times as fast ours is."""
-    printed = cell.planned.paper
+    printed = cell.paper
     if cell.unit == "s" and cell.mean and printed:
         return f"{number_text(float(f'{printed.mean / cell.mean:.2g}'), None, 's')}×"
     text = f"{cell.difference:+.{1 if cell.unit == '%' else 2}f}".replace("-", "−")
     return text if text.strip("+−0.") else f"±{text[1:]}"
 
 
-def _sentence(cell: TableCell) -> str:
+def _sentence(cell: Cell) -> str:
     """A cell's number in words."""
-    ours = f"{cell.text} over {len(cell.good)} of {len(cell.planned.runs)} runs"
+    ours = f"{cell.text} over {len(cell.good)} of {len(cell.runs)} runs"
     if cell.trials is not None:
         return f"{ours}, with the best hyper-parameters of {cell.trials} trials."
     if not cell.paper_text:
@@ -209,7 +204,7 @@ def _sentence(cell: TableCell) -> str:
 def _cards(findings: Findings) -> Iterator[tuple[str, str]]:
     """Numbers for the summary, each with a few words."""
     for table in findings.tables:
-        if table.experiment.name == "accuracy" and not table.experiment.paper_hparams:
+        if table.experiment == "accuracy" and not table.paper_hparams:
             cells = [cell for (row, _), cell in table.cells.items() if row in MERGES]
             known = [cell.reached for cell in cells if cell.reached is not None]
             missing = len(MERGES) * len(paper.DATASETS) - len(known)

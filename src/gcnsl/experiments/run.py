@@ -8,16 +8,13 @@ from __future__ import annotations
 import math
 import os
 import platform
-import random
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
-from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +26,17 @@ from torch_geometric.data import Data
 from gcnsl.auto.search import Search, search
 from gcnsl.checks import check_number
 from gcnsl.datasets import load
-from gcnsl.errors import DownloadError, InputError
+from gcnsl.errors import InputError
 from gcnsl.evaluation.measured import learned_agreement
 from gcnsl.execution import one_thread
 from gcnsl.experiments import paper
-from gcnsl.experiments.beyond import fixed_options, runs_after, searched_method
+from gcnsl.experiments.beyond import runs_after, searched_method
 from gcnsl.experiments.plan import CURVE_STEP
-from gcnsl.experiments.records import RunResult, RunSpec, Status, by_key, result_file
+from gcnsl.experiments.records import RunResult, RunSpec, result_file
 from gcnsl.files import check_writable, digest
 from gcnsl.graph import edge_homophily, split_masks
-from gcnsl.methods import Fitted, Prepared, fit, initial_model, resolve
-from gcnsl.runs.executor import Executor, ThisProcess, WorkerLost, check_wanted
+from gcnsl.methods import Fitted, Prepared, find_method, fit, initial_model, resolve
+from gcnsl.runs.executor import HERE, Executor, WorkerLost, check_wanted
 from gcnsl.runs.jobs import Preparations
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.training import Epoch, choose_device
@@ -55,6 +52,7 @@ _NODE_COST = 70
 """A node costs as much time as this many edges: in results/two-cores.jsonl a run takes 168 s on Pubmed and 65 s on
 Squirrel."""
 _WARM_UP_ROWS = 64
+_CPU = torch.device("cpu")
 
 
 def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], None] | None = None) -> RunResult:
@@ -80,9 +78,9 @@ def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], 
         **_homophily(spec, fitted),
     }
     return RunResult(
-        spec=spec,
-        status="ok",
-        metrics={name: _rounded(value) for name, value in metrics.items()},
+        spec,
+        "ok",
+        {name: _rounded(value) for name, value in metrics.items()},
         seconds=round(seconds, 3),
         split_hash=digest(masks)[:16],
         history={part: [round(value, 4) for value in curve] for part, curve in curves.items()},
@@ -124,54 +122,6 @@ def _graph_metrics(prepared: Prepared, model: Any, initial: Any, nodes: Tensor) 
     }
 
 
-def search_run(
-    spec: RunSpec,
-    data: Data,
-    *,
-    device: torch.device,
-    storage: Path,
-    root: Path | None = None,
-    seconds: float | None = None,
-) -> RunResult | None:
-    """Search for hyper-parameters, or go on with a search that was interrupted.
-
-    Args:
-        storage: The file of trials.
-        seconds: Start no trial after so many seconds.
-
-    Returns:
-        ``None`` if the time is up before all trials are done.
-    """
-    began, options = time.perf_counter(), dict(spec.options)
-    wanted = Search(
-        searched_method(spec),
-        data,
-        runs=options["search_splits"],
-        metric=spec.metric,
-        seed=spec.seed,
-        device=str(device),
-        storage=storage,
-        fixed=fixed_options(spec),
-        root=root,
-    )
-    trials = int(min(options["search_trials"], wanted.combinations))
-
-    def is_late() -> bool:
-        return seconds is not None and time.perf_counter() - began >= seconds
-
-    try:
-        found = search(wanted, trials=trials, seconds=seconds)
-    except InputError:  # no trial was finished
-        if is_late():
-            return None
-        raise
-    if found.trials < trials and is_late():
-        return None
-    metrics = {"validation": round(found.score, 6), "trials": found.trials, "options": found.options}
-    elapsed = round(time.perf_counter() - began, 3)
-    return RunResult(spec=spec, status="ok", metrics=metrics, seconds=elapsed, **_provenance(device))
-
-
 def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResult:
     """Time the computation of a graph's spectral features.
 
@@ -190,7 +140,7 @@ def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResu
     return RunResult(spec=spec, status="ok", metrics={"seconds": seconds}, seconds=seconds, **_provenance(device))
 
 
-def failed_run(spec: RunSpec, error: BaseException | str, *, device: torch.device) -> RunResult:
+def failed_run(spec: RunSpec, error: BaseException | str, device: torch.device = _CPU) -> RunResult:
     """The result of a run that failed."""
     text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
     return RunResult(spec=spec, status="failed", error=" ".join(text.split())[:500], **_provenance(device))
@@ -210,13 +160,12 @@ def _synchronize(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-OnResult = Callable[[RunSpec, Status], None]
-
-
-def missing_runs(specs: Iterable[RunSpec], results: Mapping[str, RunResult], *, retry: bool = False) -> list[RunSpec]:
-    """The runs without a result, or with ``retry`` without a good one; ``results`` is by key."""
-    done = {key for key, result in results.items() if result.status == "ok" or not retry}
-    return [spec for spec in dict.fromkeys(specs) if spec.key not in done]
+def missing_runs(
+    specs: Iterable[RunSpec], results: Mapping[RunSpec, RunResult], *, retry: bool = False
+) -> list[RunSpec]:
+    """The runs without a result, or with ``retry`` without a good one."""
+    done = {spec for spec, result in results.items() if result.status == "ok" or not retry}
+    return [spec for spec in dict.fromkeys(specs) if spec not in done]
 
 
 def default_jobs(device: str) -> int:
@@ -243,12 +192,11 @@ def execute(
     runs_after_search: int = 0,
     minutes: float | None = None,
     trials: str | os.PathLike[str] | None = None,
-    on_result: OnResult | None = None,
+    on_result: Callable[[RunResult], None] = lambda result: None,
 ) -> None:
-    """Let an executor carry out runs, and store each result as soon as it arrives.
+    """Let an executor carry out runs, the most expensive first, and store each result as soon as it arrives.
 
-    Runs that another program has added to the store since are not begun. The time of spectral features is measured in
-    this process, when all others are done: they would disturb it.
+    The time of spectral features is measured in this process, when all others are done: they would disturb it.
 
     Args:
         store: The file of results.
@@ -256,9 +204,9 @@ def execute(
         root: A folder with dataset files, searched first.
         runs_after_search: How many runs follow a search.
         minutes: Begin no run, and no trial of a search, after so many minutes.
-        trials: A folder for the trials of searches, so that one that is interrupted goes on later; it must be the same
-            for all workers. By default a search that is interrupted begins again.
-        on_result: Called with each run that is finished.
+        trials: A file for the trials of searches, so that one that is interrupted goes on later; all workers must have
+            access to it. By default a search that is interrupted begins again.
+        on_result: Called with each result that is stored.
     """
     end = math.inf if minutes is None else time.time() + 60 * check_number("minutes", minutes, above=0)
     choose_device(device)
@@ -266,81 +214,28 @@ def execute(
     of_searches = (dict(spec.options).get("search_splits", 0) for spec in specs)
     splits = max([runs_after_search, *(spec.run + 1 for spec in specs), *of_searches])
     runner = Runner(device, None if root is None else Path(root), splits, end, None if trials is None else Path(trials))
-    batch = _Batch(specs, store, runs_after_search, on_result)
-    timed = [spec for spec in specs if spec.task == "features"]
-    for some, workers in (([spec for spec in specs if spec.task != "features"], executor), (timed, ThisProcess())):
-        unread = batch.carry_out(some, runner, workers)
-        for _, same in groupby(sorted(unread, key=_graph_key), key=_graph_key):
-            several = list(same)
-            try:
-                sent = replace(runner, graph=load_graph(several[0], runner.root, runs=splits))
-            except Exception as error:  # it is not here either
-                for spec in several:
-                    batch.keep(failed_run(spec, error, device=choose_device(device)))
-                continue
-            batch.carry_out(several, sent, workers)
-
-
-class _Batch:
-    """Runs that are being carried out, and the file of their results, to which other programs may append, too."""
-
-    def __init__(
-        self,
-        specs: Sequence[RunSpec],
-        store: str | os.PathLike[str],
-        runs_after_search: int,
-        on_result: OnResult | None,
-    ) -> None:
-        self._file, self._runs_after_search, self._on_result = result_file(store), runs_after_search, on_result
-        self._asked = {spec.key for spec in specs}  # what follows a search is not asked for
-
-    def carry_out(self, specs: Sequence[RunSpec], runner: Runner, executor: Executor) -> list[RunSpec]:
-        """Carry out runs, the most expensive first, and return those whose graph the workers don't have."""
-        # Equally expensive groups come in any order: another program with the same store begins elsewhere.
-        unread, by_chance = [], {key: random.random() for key in {spec.group.key for spec in specs}}
-        queue = deque(sorted(specs, key=lambda spec: (-cost(spec), by_chance[spec.group.key], spec.run)))
-        self._leave_out_done(queue)
-        for spec, result in executor.each(runner, queue):
-            if isinstance(result, DownloadError):
-                unread.append(spec)
-            elif isinstance(result, WorkerLost):
-                self.keep(failed_run(spec, str(result), device=choose_device("cpu")))
-            elif result is not None:
-                self.keep(result)
+    file, timed = result_file(store), [spec for spec in specs if spec.task == "features"]
+    others = sorted((spec for spec in specs if spec.task != "features"), key=cost, reverse=True)
+    for queue, workers in ((deque(others), executor), (deque(timed), HERE)):
+        for spec, found in workers.each(runner, queue):
+            result = failed_run(spec, str(found)) if isinstance(found, WorkerLost) else found
+            if result is not None:
+                file.append(result.to_record())
+                on_result(result)
                 if spec.task == "search":
-                    runner.forget(spec)
-                    queue.extend(runs_after(result, self._runs_after_search))
-            self._leave_out_done(queue)
-        return unread
-
-    def keep(self, result: RunResult) -> None:
-        """Store a result."""
-        self._file.append(result.to_record())
-        self._tell(result.spec, result.status)
-
-    def _leave_out_done(self, queue: deque[RunSpec]) -> None:
-        """Remove runs from the queue that another program has done in the meantime."""
-        good = {key for key, result in by_key(chain(*self._file.new())).items() if result.status == "ok"}
-        for spec in [spec for spec in queue if spec.key in good]:
-            queue.remove(spec)
-            self._tell(spec, "ok")
-
-    def _tell(self, spec: RunSpec, status: Status) -> None:
-        if self._on_result is not None and spec.key in self._asked:
-            self._on_result(spec, status)
+                    queue.extend(runs_after(result, runs_after_search))
 
 
 @dataclass
 class Runner:
     """The function that workers call with the specification of a run to carry it out.
 
-    It keeps the prepared graph for further runs that use it, but that is not pickled with it.
+    It keeps what it has prepared for further runs of the group, but that is not pickled with it.
 
     Args:
         device, root, trials: As in :func:`execute`.
         splits: The number of splits that a graph is loaded with.
         end: Nothing is begun after this time, in seconds since 1970, a clock that processes share.
-        graph: The graph of all runs, if the workers can't read it by its name.
     """
 
     device: str
@@ -348,61 +243,64 @@ class Runner:
     splits: int
     end: float = math.inf
     trials: Path | None = None
-    graph: Data | None = None
-    _ready: tuple[str, Callable[[RunSpec], RunResult | None]] | None = field(default=None, init=False)
+    _ready: tuple[RunSpec, Callable[[RunSpec], RunResult | None]] | None = field(default=None, init=False)
 
-    def __call__(self, spec: RunSpec) -> RunResult | DownloadError | None:
+    def __call__(self, spec: RunSpec) -> RunResult | None:
         """The result of a run, which may be a failure; ``None`` if there is no time left for it."""
         if self.is_late:
             return None
         device = choose_device(self.device)
         try:
-            if self._ready is None or self._ready[0] != spec.group.key:
-                self._ready = spec.group.key, self._prepared(spec, device)
+            if self._ready is None or self._ready[0] != spec.group:
+                self._ready = spec.group, self._prepared(spec, device)
             return self._ready[1](spec)
-        except DownloadError as error:
-            return error if self.graph is None else failed_run(spec, error, device=device)
         except Exception as error:
-            return failed_run(spec, error, device=device)
+            return failed_run(spec, error, device)
 
     @property
     def is_late(self) -> bool:
-        """Whether there is no time left to begin a run."""
+        """Whether there is no time left to begin anything."""
         return time.time() >= self.end
 
     def _prepared(self, first: RunSpec, device: torch.device) -> Callable[[RunSpec], RunResult | None]:
         """The function that carries out runs that differ from the first in their number."""
-        data = load_graph(first, self.root, runs=self.splits) if self.graph is None else self.graph
+        how: dict[str, Any] = {"seed": first.seed, "root": self.root}
+        kind = None if first.split == "none" else first.split
+        data = load(first.dataset, split=kind, runs=self.splits, directed=first.directed, **how)
         if first.task == "features":
             return partial(time_features, data=data, device=device)
         if first.task == "search":
             return partial(self._search, data=data, device=device)
-        method = resolve(first.method, options=dict(first.options))
-        prepared = Preparations(method, data, seed=first.seed, device=device, root=self.root)
+        prepared = Preparations(resolve(first.method, options=dict(first.options)), data, device=device, **how)
         return lambda spec: train_run(spec, prepared.on(spec.run), on_epoch=check_wanted)
 
     def _search(self, spec: RunSpec, data: Data, device: torch.device) -> RunResult | None:
-        left = None if self.end == math.inf else self.end - time.time()
-        how: dict[str, Any] = {"device": device, "root": self.root, "seconds": left}
-        with tempfile.TemporaryDirectory() if self.trials is None else nullcontext(self.trials) as folder:
-            return search_run(spec, data, storage=Path(folder, f"search-{spec.key}.jsonl"), **how)
-
-    def forget(self, search: RunSpec) -> None:
-        """Remove the trials of a search that is finished, and their lock."""
-        if self.trials is not None:
-            for name in (f"search-{search.key}.jsonl", f".search-{search.key}.jsonl.lock"):
-                (self.trials / name).unlink(missing_ok=True)
+        """Search for hyper-parameters, or go on with that; ``None`` if the time is up before all trials are done."""
+        began, options, method = time.perf_counter(), dict(spec.options), searched_method(spec)
+        defaults = find_method(method.name).options()
+        with tempfile.TemporaryDirectory() as folder:
+            wanted = Search(
+                method,
+                data,
+                runs=options["search_splits"],
+                metric=spec.metric,
+                seed=spec.seed,
+                device=str(device),
+                storage=self.trials or Path(folder, "trials.jsonl"),
+                fixed=[name for name, value in method.options().items() if defaults[name] != value],
+                root=self.root,
+            )
+            trials = int(min(options["search_trials"], wanted.combinations))
+            try:
+                found = search(wanted, trials=trials, seconds=None if self.end == math.inf else self.end - time.time())
+            except InputError:  # no trial was finished
+                if self.is_late:
+                    return None
+                raise
+        if found.trials < trials and self.is_late:
+            return None
+        metrics = {"validation": round(found.score, 6), "trials": found.trials, "options": found.options}
+        return RunResult(spec, "ok", metrics, round(time.perf_counter() - began, 3), **_provenance(device))
 
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_ready": None}
-
-
-def load_graph(spec: RunSpec, root: Path | None, *, runs: int) -> Data:
-    """The graph of a run, with so many splits."""
-    split = None if spec.split == "none" else spec.split
-    return load(spec.dataset, split=split, runs=runs, seed=spec.seed, root=root, directed=spec.directed)
-
-
-def _graph_key(spec: RunSpec) -> tuple[str, str, int, bool]:
-    """What a graph and its splits depend on."""
-    return spec.dataset, spec.split, spec.seed, spec.directed

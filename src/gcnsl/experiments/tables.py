@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean, median, stdev
-from typing import Any
+from typing import Any, Literal
 
 from gcnsl.datasets.benchmarks import synthetic_homophily
 from gcnsl.experiments.beyond import FILTERED, PARTS, SEARCH_SPLITS, WIKIPEDIA
-from gcnsl.experiments.plan import Experiment, PlannedCell, Unit
-from gcnsl.experiments.records import RunResult
+from gcnsl.experiments.paper import Number
+from gcnsl.experiments.records import RunResult, RunSpec
 from gcnsl.methods import METHODS
+
+Unit = Literal["%", "s", "h", "n"]
+"""Accuracy in percent, seconds, homophily, number of neighbours."""
 
 _METHODS = {name: method.title for name, method in METHODS.items()} | {"sc": "SC", "esc": "ESC", "esc-anch": "ESC-ANCH"}
 _ROWS = {
@@ -20,13 +24,6 @@ _ROWS = {
     "gcn-sl-cc A*": "A* learned by GCN-SL_cc",
     "gcn-sl-cc degree": "neighbours in the learned A*",
     "nlgnn": "learned by NLGNN",
-}
-_PARTS = {
-    "-neighbours": "without the head on neighbours",
-    "-contrast": "without the contrastive term",
-    "-structure": "without the structure branch",
-    "-links": "without head and branch",
-    "-directions": "without directions",
 }
 _GRAPHS = {
     "cornell-geomgcn": "Cornell (Geom-GCN's)",
@@ -51,7 +48,7 @@ def row_label(row: str, experiment: str = "accuracy") -> str:
         method, _, depth = row.rpartition("-")
         return f"{_METHODS.get(method, method)}, " + (f"{depth} layers" if method == "gcn" else f"K = {depth}")
     method, _, variant = row.partition(" ")
-    variant = _PARTS.get(variant) or variant.replace("+", " and ").replace("neither", "neither A nor A*")
+    variant = PARTS[row].label if row in PARTS else variant.replace("+", " and ").replace("neither", "neither A nor A*")
     return _METHODS.get(method, method) + (f", {variant}" if variant else "")
 
 
@@ -64,34 +61,51 @@ def column_label(column: str) -> str:
     return _GRAPHS.get(graph, graph.capitalize()) + (f" ({more})" if more else "")
 
 
-def graph_of(column: str) -> str:
-    """The graph of a column, whatever is made of it."""
-    return column.partition(",")[0]
-
-
 def split_label(split: str) -> str:
     """The name of a kind of split."""
     return _SPLITS.get(split, split)
 
 
 @dataclass(frozen=True)
-class TableCell:
-    """A planned cell with the results that have its number, and those of runs that failed.
+class Cell:
+    """One number of a table: a metric's mean over some runs, what the paper prints, and the results as far as known.
 
-    If its hyper-parameters were searched for, ``trials`` says how many were tried.
+    The row is a method or a variant of one, the column a graph. If hyper-parameters are to be found by a ``search``,
+    there are no runs until it is done; ``trials`` says how many it has tried.
     """
 
-    planned: PlannedCell
-    unit: Unit
-    good: tuple[RunResult, ...]
-    failed: tuple[RunResult, ...]
+    row: str
+    column: str
+    split: str
+    metric: str
+    runs: tuple[RunSpec, ...]
+    paper: Number | None = None
+    unit: Unit = "%"
+    search: RunSpec | None = None
+    good: tuple[RunResult, ...] = ()
+    failed: tuple[RunResult, ...] = ()
     trials: int | None = None
+
+    @property
+    def specs(self) -> tuple[RunSpec, ...]:
+        """The search, if there is one, and the runs."""
+        return (*([self.search] if self.search else []), *self.runs)
+
+    def filled(self, results: Mapping[RunSpec, RunResult]) -> Cell:
+        """The cell with those of the results that have its number, and those of runs that failed."""
+        found = [results[spec] for spec in self.specs if spec in results]
+        return replace(
+            self,
+            good=tuple(result for result in found if result.metrics.get(self.metric) is not None),
+            failed=tuple(result for result in found if result.status == "failed"),
+            trials=next((result.metrics.get("trials") for result in found if result.spec.task == "search"), None),
+        )
 
     @property
     def values(self) -> dict[int, float]:
         """The number by run; accuracies in percent."""
         scale = 100 if self.unit == "%" else 1
-        return {result.spec.run: scale * result.metrics[self.planned.metric] for result in self.good}
+        return {result.spec.run: scale * result.metrics[self.metric] for result in self.good}
 
     @property
     def mean(self) -> float | None:
@@ -108,20 +122,19 @@ class TableCell:
     @property
     def difference(self) -> float | None:
         """Our mean minus the paper's."""
-        return None if self.mean is None or self.planned.paper is None else self.mean - self.planned.paper.mean
+        return None if self.mean is None or self.paper is None else self.mean - self.paper.mean
 
     @property
     def reached(self) -> bool | None:
         """Whether our mean is at least the paper's minus one of the paper's standard deviations."""
-        paper = self.planned.paper
-        if self.difference is None or paper is None or paper.std is None:
+        if self.difference is None or self.paper is None or self.paper.std is None:
             return None
-        return self.difference >= -paper.std
+        return self.difference >= -self.paper.std
 
     @property
     def is_complete(self) -> bool:
         """Whether all planned runs have the number."""
-        return 0 < len(self.planned.runs) == len(self.good)
+        return 0 < len(self.runs) == len(self.good)
 
     @property
     def text(self) -> str:
@@ -131,77 +144,79 @@ class TableCell:
     @property
     def paper_text(self) -> str:
         """The paper's mean and standard deviation; empty if it prints none."""
-        return number_text(*self.planned.paper, self.unit) if self.planned.paper else ""
+        return number_text(*self.paper, self.unit) if self.paper else ""
 
 
 @dataclass(frozen=True)
 class Table:
-    """All planned cells of an experiment on one kind of split, and the rows and columns that have results, in order."""
+    """The cells of an experiment on one kind of split, and the rows and columns that have results, in order."""
 
-    experiment: Experiment
+    experiment: str
+    heading: str
     split: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    cells: Mapping[tuple[str, str], TableCell]
+    paper_hparams: bool
+    cells: Mapping[tuple[str, str], Cell]
+
+    @cached_property
+    def rows(self) -> tuple[str, ...]:
+        """The rows that have results."""
+        return self._shown(0)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that have results."""
+        return self._shown(1)
+
+    def _shown(self, axis: int) -> tuple[str, ...]:
+        shown = {key[axis] for key, cell in self.cells.items() if cell.good or cell.failed}
+        return tuple(dict.fromkeys(key[axis] for key in self.cells if key[axis] in shown))
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the first row, and of most."""
+        return next(iter(self.cells.values())).unit
 
     @property
     def name(self) -> str:
         """A name for files and for links within a page."""
-        return f"{self.experiment.name}-{self.split}" + ("-paper" if self.experiment.paper_hparams else "")
+        return f"{self.experiment}-{self.split}" + ("-paper" if self.paper_hparams else "")
 
     @property
     def title(self) -> str:
         """A short description."""
-        return ", ".join(filter(None, (self.experiment.title, self.variant)))
+        return ", ".join(filter(None, (self.heading, self.variant)))
 
     @property
     def variant(self) -> str:
         """What distinguishes the table from others of the same experiment."""
-        hparams = "the paper's own hyper-parameters" if self.experiment.paper_hparams else ""
+        hparams = "the paper's own hyper-parameters" if self.paper_hparams else ""
         return ", ".join(filter(None, (split_label(self.split), hparams)))
 
     @property
     def remarks(self) -> list[str]:
         """What is to be said of the numbers, in sentences."""
-        if self.experiment.name != "beyond":
-            return []
-        means = {key: cell.mean for key, cell in self.cells.items()}
-        trials = {key: cell.trials for key, cell in self.cells.items()}
-        return [*on_runs(trials, means), *on_duplicates(means)]
+        return [*on_runs(self.cells), *on_duplicates(self.cells)] if self.experiment == "beyond" else []
 
     def row_label(self, row: str) -> str:
         """The name of a row for readers."""
-        return row_label(row, self.experiment.name)
+        return row_label(row, self.experiment)
 
     def best(self, column: str) -> set[str]:
         """The rows with the best mean after rounding: the highest accuracy or the shortest time; none for homophily."""
-        unit, cells = self.experiment.unit, {row: self.cells.get((row, column)) for row in self.rows}
+        cells = {row: self.cells.get((row, column)) for row in self.rows}
         means = {row: cell.mean for row, cell in cells.items() if cell and cell.mean is not None}
-        if not means or unit == "h":
+        if not means or self.unit == "h":
             return set()
-        best = number_text((min if unit == "s" else max)(means.values()), None, unit)
-        return {row for row, mean in means.items() if number_text(mean, None, unit) == best}
+        best = number_text((min if self.unit == "s" else max)(means.values()), None, self.unit)
+        return {row for row, mean in means.items() if number_text(mean, None, self.unit) == best}
 
 
-def make_tables(experiment: Experiment, results: Mapping[str, RunResult]) -> list[Table]:
-    """Make a table for each kind of split that has results, given by key as from ``records.by_key``."""
-    tables = []
-    for split in dict.fromkeys(cell.split for cell in experiment.cells):
-        cells = {}
-        for planned in (cell for cell in experiment.cells if cell.split == split):
-            found = [results[spec.key] for spec in planned.specs if spec.key in results]
-            good = tuple(result for result in found if result.metrics.get(planned.metric) is not None)
-            failed = tuple(result for result in found if result.status == "failed")
-            trials = next((result.metrics.get("trials") for result in found if result.spec.task == "search"), None)
-            unit = planned.unit or experiment.unit
-            cells[planned.row, planned.column] = TableCell(planned, unit, good, failed, trials)
-        shown = [key for key, cell in cells.items() if cell.good or cell.failed]
-        rows, columns = ({key[axis] for key in shown} for axis in (0, 1))
-        if shown:
-            some_rows = tuple(dict.fromkeys(row for row, _ in cells if row in rows))
-            some_columns = tuple(dict.fromkeys(column for _, column in cells if column in columns))
-            tables.append(Table(experiment, split, some_rows, some_columns, cells))
-    return tables
+def fill(tables: Iterable[Table], results: Mapping[RunSpec, RunResult]) -> list[Table]:
+    """The planned tables with these results, without those that have none."""
+    filled = (
+        replace(table, cells={key: cell.filled(results) for key, cell in table.cells.items()}) for table in tables
+    )
+    return [table for table in filled if table.rows]
 
 
 def number_text(mean: float | None, std: float | None, unit: Unit) -> str:
@@ -216,15 +231,13 @@ def number_text(mean: float | None, std: float | None, unit: Unit) -> str:
 
 def to_markdown(table: Table) -> str:
     """The table in Markdown: ours above the paper's in small print, the best of a column in bold."""
-    printed = any(cell.planned.paper for cell in table.cells.values())
-    legend = "Ours, and below it in small print the paper's.\n\n" if printed else ""
+    legend = "Ours, and below it in small print the paper's.\n\n" if any(c.paper for c in table.cells.values()) else ""
     lines = ["| | " + " | ".join(map(column_label, table.columns)) + " |", "| --- |" + " ---: |" * len(table.columns)]
     for row in table.rows:
         texts = (_markdown_cell(table, row, column) for column in table.columns)
         lines.append(" | ".join(["| " + table.row_label(row).replace("*", r"\*"), *texts]) + " |")
     lines += ["", *(f"- {remark}" for remark in table.remarks)] if table.remarks else []
-    title = table.title.replace("*", r"\*")
-    return f"### {title}\n\n{legend}" + "\n".join(lines) + "\n"
+    return f"### {table.title}\n\n".replace("*", r"\*") + legend + "\n".join(lines) + "\n"
 
 
 def _markdown_cell(table: Table, row: str, column: str) -> str:
@@ -241,22 +254,22 @@ def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
     """The cells of the tables as plain values for JSON, without rows and columns that have no results."""
     return [
         {
-            "experiment": table.experiment.name,
-            "paper_hparams": table.experiment.paper_hparams,
+            "experiment": table.experiment,
+            "paper_hparams": table.paper_hparams,
             "method": row,
             "dataset": column,
             "split": table.split,
-            "metric": cell.planned.metric,
+            "metric": cell.metric,
             "unit": cell.unit,
             "statistic": "median" if cell.unit == "s" else "mean",
             "mean": _rounded(cell.mean),
             "std": _rounded(cell.std),
             "runs": len(cell.good),
-            "planned": len(cell.planned.runs),
+            "planned": len(cell.runs),
             "failed": len(cell.failed),
             "trials": cell.trials,
-            "paper_mean": cell.planned.paper and cell.planned.paper.mean,
-            "paper_std": cell.planned.paper and cell.planned.paper.std,
+            "paper_mean": cell.paper and cell.paper.mean,
+            "paper_std": cell.paper and cell.paper.std,
             "difference": _rounded(cell.difference),
             "within_one_std_or_above": cell.reached,
         }
@@ -273,58 +286,49 @@ def _rounded(value: float | None) -> float | None:
 TWINS, PLAIN = "twins", "gcn"
 """The method that uses nothing but duplicates, and the one that leads are measured from."""
 
-Key = tuple[str, str]
-"""Row and column of a cell. The arguments below have all planned cells, with ``None`` for those that are not run."""
 
-
-def on_runs(trials: Mapping[Key, int | None], means: Mapping[Key, float | None]) -> Iterator[str]:
+def on_runs(cells: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
     """How many trials each method had, which runs count twice, and how much is not run yet."""
-    known = {key: count for key, count in trials.items() if count is not None}
-    most = max(known.values(), default=0)
-    fewer = {row_label(row): count for (row, _), count in known.items() if count < most}
+    trials = {key: cell.trials for key, cell in cells.items() if cell.trials is not None}
+    most = max(trials.values(), default=0)
+    fewer = {row_label(row): count for (row, _), count in trials.items() if count < most}
     listed = ", ".join(f"{row} {count}" for row, count in fewer.items())
     yield (
         f"Hyper-parameters are the best of {most} trials for each method and graph, judged by validation nodes of "
         f"{SEARCH_SPLITS} splits"
         + (f"; methods with fewer settings have tried all of them: {listed}." if fewer else ".")
     )
-    if any(place.column in {column for _, column in means} for place in WIKIPEDIA):
+    if {place.column for place in WIKIPEDIA} & {column for _, column in cells}:
         yield "Methods that do not use directions have the same runs with and without them."
-    missing = sum(mean is None for mean in means.values())
+    missing = sum(not cell.good for cell in cells.values())
     if missing:
-        yield f"{missing} of {len(means)} cells are not run yet."
+        yield f"{missing} of {len(cells)} cells are not run yet."
 
 
-def on_duplicates(means: Mapping[Key, float | None]) -> Iterator[str]:
+def on_duplicates(cells: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
     """How much of the best method's lead over a GCN is gone when duplicates are removed from the graph."""
-    planned = {column for _, column in means}
-    known = {key: mean for key, mean in means.items() if mean is not None}
+    means = {key: cell.mean for key, cell in cells.items() if cell.mean is not None}
     for full, filtered in zip((place.column for place in WIKIPEDIA), (place.column for place in FILTERED), strict=True):
-        if not {full, filtered} <= planned:
+        if not {full, filtered} <= {column for _, column in cells}:
             continue
-        others = {row: mean for (row, column), mean in known.items() if column == full and row not in (TWINS, *PARTS)}
+        others = {row: mean for (row, column), mean in means.items() if column == full and row not in (TWINS, *PARTS)}
         best = max(others, key=lambda row: others[row], default=PLAIN)
-        needed = [(row, column) for column in (full, filtered) for row in (best, TWINS, PLAIN)]
-        missing = [
-            f"{row_label(row)} on {column_label(column)}" for row, column in needed if (row, column) not in known
-        ]
+        name, graph = row_label(best), column_label(full)
+        needed = ((row, column) for column in (full, filtered) for row in (best, TWINS, PLAIN))
+        missing = [f"{row_label(key[0])} on {column_label(key[1])}" for key in needed if key not in means]
         if missing:
-            yield f"What duplicates explain on {column_label(full)} can't be said: {missing[0]} is not run yet."
-        else:
-            yield _explained(known, best, full, filtered)
-
-
-def _explained(means: Mapping[Key, float], best: str, full: str, filtered: str) -> str:
-    """What duplicates explain of the best method's lead on one graph."""
-    lead, left = (means[best, column] - means[PLAIN, column] for column in (full, filtered))
-    told = (
-        f"{column_label(full)}: {row_label(best)} is best with {means[best, full]:.1f}. {row_label(TWINS)}, which only "
-        "copies the class of the training node with the most similar neighbours, reaches "
-        f"{means[TWINS, full]:.1f}, and {means[TWINS, filtered]:.1f} without duplicates."
-    )
-    if lead <= 0:
-        return told
-    share = min(1.0, max(0.0, 1 - left / lead))
-    without = f"{left:.1f}".replace("-", "−")
-    gap = f"The lead over {row_label(PLAIN)} is {lead:.1f} points, and {without} without duplicates"
-    return f"{told} {gap}: these explain about {share:.0%} of it."
+            yield f"What duplicates explain on {graph} can't be said: {missing[0]} is not run yet."
+            continue
+        lead, left = (means[best, column] - means[PLAIN, column] for column in (full, filtered))
+        told = (
+            f"{graph}: {name} is best with {means[best, full]:.1f}. {row_label(TWINS)}, which only copies the class of "
+            f"the training node with the most similar neighbours, reaches {means[TWINS, full]:.1f}, and "
+            f"{means[TWINS, filtered]:.1f} without duplicates."
+        )
+        if lead > 0:
+            without, share = f"{left:.1f}".replace("-", "−"), min(1.0, max(0.0, 1 - left / lead))
+            told += (
+                f" The lead over {row_label(PLAIN)} is {lead:.1f} points, and {without} without duplicates: these "
+                f"explain about {share:.0%} of it."
+            )
+        yield told

@@ -38,6 +38,9 @@ MOST_EDGES = 20_000
 LEAST_DEVIATION = 5.0
 """More than chance is this many standard deviations: many, as edges are not independent."""
 
+Advice = tuple[str | None, str | None]
+"""A remark on a column, and the remedy."""
+
 
 @dataclass(frozen=True)
 class ColumnSummary:
@@ -85,15 +88,14 @@ def _summary(
             treatment += "; the median where missing"
         return ColumnSummary(name, kind, distinct, len(values) - len(known), features, treatment, *advice)
     codes, texts = columns.levels(name)
-    missing = int((codes < 0).sum())
     treatment = "left out"
     if kind == "category":
         treatment = "0 or 1 for each value" + ("; rare values together" if encoder.levels[name].rare else "")
     advice = _advice_on_text(kind, codes[codes >= 0], texts)
-    return ColumnSummary(name, kind, len(texts), missing, features, treatment, *advice)
+    return ColumnSummary(name, kind, len(texts), int((codes < 0).sum()), features, treatment, *advice)
 
 
-def _advice_on_text(kind: str, codes: NDArray[np.int64], texts: pa.Array) -> tuple[str | None, str | None]:
+def _advice_on_text(kind: str, codes: NDArray[np.int64], texts: pa.Array) -> Advice:
     """A remark on a column of text, given as :meth:`Columns.levels` returns it, and the remedy."""
     is_number = np.array([not math.isnan(written_number(text)) for text in texts.to_pylist()], dtype=bool)
     if len(codes) and MOSTLY <= is_number[codes].mean() < 1:
@@ -102,9 +104,7 @@ def _advice_on_text(kind: str, codes: NDArray[np.int64], texts: pa.Array) -> tup
     return ("text that is different in every row", "categorical") if kind == "id" else (None, None)
 
 
-def _advice_on_numbers(
-    values: NDArray[np.float64], distinct: int, ends: NDArray[np.int64]
-) -> tuple[str | None, str | None]:
+def _advice_on_numbers(values: NDArray[np.float64], distinct: int, ends: NDArray[np.int64]) -> Advice:
     """A remark on a column of numbers, and the remedy."""
     known, rows = values[~np.isnan(values)], len(values)
     if distinct == 1 and len(known) == rows:

@@ -79,9 +79,8 @@ def untrained_classes(train: Tensor, y: Tensor, class_names: Sequence[Any] = ())
 def _as_mask(mask: Any, name: str, num_nodes: int) -> Tensor:
     values = as_array(mask, name)
     if values.ndim not in (1, 2) or values.shape[0] != num_nodes or values.size == 0:
-        raise InputError(
-            f"{name} has shape {values.shape}: give {num_nodes} rows, one per node, and one column per run"
-        )
+        rows = f"give {num_nodes} rows, one per node, and one column per run"
+        raise InputError(f"{name} has shape {values.shape}: {rows}")
     if values.dtype.kind not in "biu" or (values.dtype.kind != "b" and not np.isin(values, (0, 1)).all()):
         raise InputError(f"{name} has dtype {values.dtype} or values other than 0 and 1: give a boolean mask")
     return torch.from_numpy(np.array(values.reshape(num_nodes, -1), dtype=bool, order="C"))
@@ -94,31 +93,21 @@ def split_count(data: Data) -> int:
 
 
 def split_masks(data: Data, run: int, *, need: Collection[str] = PARTS) -> dict[str, Tensor]:
-    """Return the masks (n each) of one run by part: ``train``, ``val`` and ``test``.
-
-    The parts in ``need`` must have nodes. Other parts may be missing and are then all ``False``.
-    """
+    """Return the masks (n each) of one run by part; those in ``need`` must have nodes, and others may be missing."""
     count = split_count(data)
     if count:
         check_whole("run", run, most=count - 1, why=f"the graph has {count} split(s)")
-    masks = {}
+    given = {part: data.get(f"{part}_mask") for part in PARTS}
+    none = torch.zeros(data.num_nodes, dtype=torch.bool)
+    masks = {p: none if mask is None else mask[:, run] if mask.dim() == 2 else mask for p, mask in given.items()}
     for part in PARTS:
-        mask = data.get(f"{part}_mask")
-        if mask is None:
-            mask = torch.zeros(data.num_nodes, dtype=torch.bool)
-        elif mask.dim() == 2:
-            mask = mask[:, run]
-        if part in need and not mask.any():
+        if part in need and not masks[part].any():
             raise InputError(f"the graph has no {part} nodes in run {run}: add some to {part}_mask")
-        masks[part] = mask
     return masks
 
 
 def draw_validation(numbers: NDArray[np.int64], fraction: float, *, seed: int) -> NDArray[np.bool_]:
-    """Draw validation nodes: a share of the labelled nodes of each class, leaving each at least one training node.
-
-    Takes the class numbers (n), -1 for an unlabelled node, and returns a mask (n).
-    """
+    """Draw a share of each class's nodes for validation (n), leaving at least one; -1 in the class numbers is none."""
     check_number("validation_fraction", fraction, above=0, below=1, why="it is a share of the labelled nodes")
     generator = np.random.default_rng(seed)
     chosen = np.zeros(len(numbers), dtype=bool)
@@ -170,9 +159,9 @@ def draw_folds(y: Tensor, count: int, seed: int) -> NDArray[np.int64]:
 
 
 def fold_masks(y: Tensor, folds: NDArray[np.int64], seed: int) -> Masks:
-    """Masks for cross-validation: each fold has the test nodes of one run, and the other nodes are for training.
+    """Masks for cross-validation: each fold is tested in one run; nodes without one (-1) are always trained on.
 
-    Nodes without a fold (a negative number) are in all training sets. Validation nodes are drawn.
+    Validation nodes are drawn.
     """
     if folds.shape != y.shape or folds.dtype.kind not in "iu":
         raise InputError(f"folds has shape {folds.shape} and dtype {folds.dtype}: give a whole number for each node")
@@ -185,10 +174,7 @@ def fold_masks(y: Tensor, folds: NDArray[np.int64], seed: int) -> Masks:
 
 
 def with_validation(masks: Mapping[str, Tensor], y: Tensor, seed: int) -> Masks:
-    """The masks (n × runs), with 40 % of each class's training nodes for validation in runs that have none yet.
-
-    The share is that of random splits, without their test nodes.
-    """
+    """The masks (n × runs), with 40 % of each class's training nodes for validation in runs that have none yet."""
     train = masks["train_mask"].clone()
     val = masks.get("val_mask", torch.zeros_like(train)).clone()
     for run in (~val.any(dim=0)).nonzero().flatten().tolist():

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.methods.prepared import Prepared
-from gcnsl.training import (
-    Checkpoint,
-    Epoch,
-    History,
-    TrainingSettings,
-    measure,
-    predict_logits,
-    seeded,
-    train,
-)
+from gcnsl.training import Checkpoint, History, TrainingSettings, measure, predict_logits, seeded, train
 from gcnsl.training.metrics import most_probable
 
 
@@ -73,45 +65,22 @@ def _usable(logits: Tensor) -> Tensor:
     return logits
 
 
-def fit(
-    prepared: Prepared,
-    *,
-    train_mask: Tensor,
-    val_mask: Tensor,
-    seed: int,
-    minutes: float | None = None,
-    watch: Mapping[str, Tensor] | None = None,
-    on_epoch: Callable[[Epoch], None] | None = None,
-    checkpoint: Checkpoint | None = None,
-) -> Fitted:
+def fit(prepared: Prepared, *, seed: int, checkpoint: Checkpoint | None = None, **options: Any) -> Fitted:
     """Train a method on a prepared graph with labels, which several runs can share.
 
-    The seed is that of the weights and of dropout; :func:`gcnsl.training.train` explains the other arguments. If it is
-    interrupted, the ``so_far`` of the exception is what would have been returned, with the best epoch so far. Models
-    that are fitted in stages have no checkpoint.
+    The seed is that of the weights and of dropout. The options are ``train_mask``, ``val_mask`` and others that
+    :func:`gcnsl.training.train` explains. If it is interrupted, the ``so_far`` of the exception is what would have been
+    returned, with the best epoch so far. Models that are fitted in stages have no checkpoint.
     """
-    settings = prepared.method.training
+    settings, graph = prepared.method.training, prepared.graph
     if checkpoint is not None and not isinstance(settings, TrainingSettings):
         checkpoint.refuse_existing()
         checkpoint = None
+    options |= {"settings": settings, "seed": seed, "class_names": graph.class_names, "checkpoint": checkpoint}
     with prepared.threads():
         model = initial_model(prepared, seed)
         try:
-            history = train(
-                model,
-                prepared.inputs,
-                prepared.graph.y,
-                train_mask=train_mask,
-                val_mask=val_mask,
-                settings=settings,
-                seed=seed,
-                minutes=minutes,
-                watch=watch,
-                class_names=prepared.graph.class_names,
-                on_epoch=on_epoch,
-                checkpoint=checkpoint,
-                record=True,
-            )
+            history = train(model, prepared.inputs, graph.y, record=True, **options)
         except Interrupted as interruption:
             so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
             raise Interrupted(str(interruption), so_far) from None

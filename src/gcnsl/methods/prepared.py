@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -52,8 +52,9 @@ class FeaturePreparation:
     @classmethod
     def fit(cls, config: ModelConfig, graph: Data, rows: Tensor | None) -> FeaturePreparation:
         """Learn from a training graph and its training nodes (n, boolean; ``None`` for all)."""
-        structure = None if graph.num_features else StructuralFeatures.fit(graph.edge_index, graph.num_nodes)
-        unscaled = cls(config, structure)
+        unscaled = cls(
+            config, None if graph.num_features else StructuralFeatures.fit(graph.edge_index, graph.num_nodes)
+        )
         x = unscaled._unscaled(graph)
         if not standardizes(config, x):
             return unscaled
@@ -61,7 +62,7 @@ class FeaturePreparation:
         binary = _is_binary(x)
         scale = known.std(dim=0, correction=0)
         scale = torch.where(binary | (scale <= 1e-6 * known.abs().amax(dim=0)), 1.0, scale)
-        return cls(config, structure, torch.where(binary, 0.0, known.mean(dim=0)), scale)
+        return replace(unscaled, mean=torch.where(binary, 0.0, known.mean(dim=0)), scale=scale)
 
     def of(self, graph: Data) -> Tensor:
         """The features of the training graph, or of a graph whose first nodes are those of the training graph."""
@@ -142,8 +143,7 @@ class Prepared:
     @cached_property
     def inputs(self) -> tuple[Matrix, ...]:
         """What the model reads, on the device."""
-        ready = _with_features(self.graph, self.features)
-        return _on(self.device, self.method.config.inputs(ready, self.precomputed, seed=self.seed))
+        return self._made_of(_with_features(self.graph, self.features), self.precomputed)
 
     def threads(self) -> AbstractContextManager[None]:
         """A block for passes through the model, in as many threads as the size of its inputs justifies."""
@@ -175,7 +175,10 @@ class Prepared:
         except InputError as error:
             raise InputError(f"{self.method.name} {error}") from error
         options = {"known": self.graph.num_nodes} if config.tells_new_nodes else {}
-        return _on(self.device, config.inputs(normalised, precomputed, seed=self.seed)), options
+        return self._made_of(normalised, precomputed), options
+
+    def _made_of(self, ready: Data, precomputed: Precomputed | None) -> tuple[Matrix, ...]:
+        return tuple(each.to(self.device) for each in self.method.config.inputs(ready, precomputed, seed=self.seed))
 
     def _with_known_facts(self, graph: Data) -> Data:
         """A grown graph with those weights and directions of edges that the method used in training, and no others.
@@ -242,8 +245,3 @@ def _with_features(graph: Data, features: FeaturePreparation) -> Data:
     graph = copy.copy(graph)
     graph.x = features.of(graph)
     return graph
-
-
-def _on(device: torch.device, inputs: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
-    """The inputs on a device."""
-    return tuple(value.to(device) for value in inputs)

@@ -6,25 +6,6 @@ from gcnsl.lazy import lazy
 
 if TYPE_CHECKING:
     from gcnsl.nn.acm_gcn import ACMGCN
-    from gcnsl.nn.config import (
-        ACMGCNConfig,
-        DirGCNConfig,
-        FSGNNConfig,
-        GATConfig,
-        GCNConfig,
-        GCNSLConfig,
-        GCNSLPlusConfig,
-        GeomGCNConfig,
-        GPRGNNConfig,
-        H2GCNConfig,
-        LINKXConfig,
-        MixHopConfig,
-        MLPConfig,
-        ModelConfig,
-        NLGNNConfig,
-        Precomputed,
-        SAGEConfig,
-    )
     from gcnsl.nn.dir_gcn import DirGCN
     from gcnsl.nn.fsgnn import FSGNN
     from gcnsl.nn.gat import GAT
@@ -55,27 +36,10 @@ __all__ = [
     "MLP",
     "NLGNN",
     "SAGE",
-    "ACMGCNConfig",
     "DirGCN",
-    "DirGCNConfig",
-    "FSGNNConfig",
-    "GATConfig",
-    "GCNConfig",
-    "GCNSLConfig",
     "GCNSLPlus",
-    "GCNSLPlusConfig",
-    "GPRGNNConfig",
     "GeomGCN",
-    "GeomGCNConfig",
-    "H2GCNConfig",
-    "LINKXConfig",
-    "MLPConfig",
     "MixHop",
-    "MixHopConfig",
-    "ModelConfig",
-    "NLGNNConfig",
-    "Precomputed",
-    "SAGEConfig",
     "normalize_features",
     "normalized_adjacency",
     "relative_weights",

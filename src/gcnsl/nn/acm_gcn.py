@@ -43,8 +43,7 @@ class ChannelMixing(nn.Module):
 
     def forward(self, x: Matrix, adjacency: SparseMatrix, links: SparseMatrix | None = None) -> Tensor:
         """H'."""
-        mapped: Tensor = self.lin(x)
-        mapped = mapped.relu() if self.relu_first else mapped
+        mapped = self.lin(x).relu() if self.relu_first else self.lin(x)
         low, high, own = mapped.chunk(3, dim=1)
         near_low, near_high = (adjacency @ torch.cat([low, high], dim=1)).chunk(2, dim=1)
         channels = [near_low, high - near_high, own]

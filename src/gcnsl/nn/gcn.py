@@ -36,8 +36,7 @@ class GraphConvolution(nn.Module):
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Â X W + b."""
-        mapped: Tensor = self.lin(x)
-        return adjacency @ mapped + self.bias
+        return adjacency @ self.lin(x) + self.bias
 
 
 @declared_by(GCNConfig)

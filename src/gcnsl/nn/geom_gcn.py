@@ -46,9 +46,8 @@ class GeomConvolution(nn.Module):
 
     def forward(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Â_r X W_r for every division r."""
-        mapped: Tensor = self.lin(x)
-        mixed = adjacency @ mapped.view(-1, self.out_channels)  # n × 9p → 9n × p
-        return mixed.view(len(mapped), DIVISIONS, self.out_channels)
+        mixed = adjacency @ self.lin(x).view(-1, self.out_channels)  # n × 9p → 9n × p
+        return mixed.view(len(x), DIVISIONS, self.out_channels)
 
 
 @declared_by(GeomGCNConfig)
@@ -91,7 +90,7 @@ class GeomGCN(GraphModel):
         cls, config: GeomGCNConfig, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
     ) -> StructuralNeighbourhood:
         """The saved neighbourhoods."""
-        return StructuralNeighbourhood.from_state(plain, tensors)
+        return StructuralNeighbourhood(tensors["edge_index"], tensors["division"], plain["how"])
 
     @classmethod
     def matrices(cls, config: GeomGCNConfig, graph: Data) -> tuple[Matrix, ...]:

@@ -115,9 +115,8 @@ class H2GCN(GraphModel):
 
     def logits(self, x: Matrix, one_hop: Matrix, two_hop: Matrix) -> Tensor:
         """Logits of every node (n × C)."""
-        r: Tensor = self.lin_embed(x)
+        r = self.lin_embed(x)
         rounds = [r.relu() if self.config.relu else r]
         for _ in range(self.config.rounds):
             rounds.append(torch.cat([one_hop @ rounds[-1], two_hop @ rounds[-1]], dim=1))
-        final = dropout(torch.cat(rounds, dim=1), self.config.dropout, training=self.training)
-        return self.lin_out(final)
+        return self.lin_out(dropout(torch.cat(rounds, dim=1), self.config.dropout, training=self.training))

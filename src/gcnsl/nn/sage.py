@@ -30,8 +30,7 @@ class SAGEConvolution(nn.Module):
 
     def forward(self, x: Matrix, mean: SparseMatrix) -> Tensor:
         """X V + D⁻¹A X W + b."""
-        layer: Tensor = self.lin_self(x) + mean @ self.lin_neighbours(x)
-        return layer
+        return self.lin_self(x) + mean @ self.lin_neighbours(x)
 
 
 @declared_by(SAGEConfig)

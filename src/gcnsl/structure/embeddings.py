@@ -17,8 +17,6 @@ Positions = NDArray[np.float64]
 FROM_AT_ONCE, BLOCK_ROWS = 64, 1 << 14
 """Landmarks whose paths are sought, and nodes that are placed, at a time."""
 FEW = 200
-"""Of a matrix with so many rows, all eigenvectors are computed."""
-
 EPOCHS, BATCH = 50, 50
 NEGATIVE = 5
 """Number of negative samples per pair of Poincaré's embedding: nodes that are not neighbours of its first node."""
@@ -64,10 +62,9 @@ def _place(adjacency: sp.csr_array, landmarks: int | None, rng: np.random.Genera
 
 
 def _two_leading(kernel: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The two largest eigenvalues, the largest first, and their eigenvectors (n × 2).
+    """The two largest eigenvalues, the largest first, and their eigenvectors (n × 2); of few, all are computed.
 
-    In a star or a clique all eigenvalues are equal but one, and LAPACK finds none of them if only two are asked for. So
-    all are computed if they are few, which is also the fastest then.
+    In a star or a clique all eigenvalues are equal but one, and LAPACK finds none of them if only two are asked for.
     """
     if len(kernel) <= FEW:
         values, vectors = eigh(kernel, driver="evd")
@@ -79,10 +76,10 @@ def _two_leading(kernel: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
 
 
 def poincare(adjacency: sp.csr_array, *, edges: int | None = None, seed: int = 0) -> Positions:
-    """Positions of the nodes in the unit disc (n × 2), which has room for trees; NaN for nodes without neighbours.
+    """Positions of the nodes in the unit disc (n × 2), by gensim; NaN for nodes without neighbours.
 
-    They are computed by gensim. The graph is symmetric and without loops. If ``edges`` is given, the training uses
-    about this many random directed edges, at least one per node.
+    The graph is symmetric and without loops. If ``edges`` is given, the training uses about this many random directed
+    edges, at least one per node.
     """
     try:
         from gensim.models.poincare import PoincareModel

@@ -17,7 +17,6 @@ import io
 import os
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
@@ -27,7 +26,6 @@ import torch
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from torch import Tensor
-from typing_extensions import Self
 
 from gcnsl.checks import check_choice
 from gcnsl.errors import ArgumentError, InputError
@@ -86,16 +84,6 @@ class StructuralNeighbourhood:
         """Plain values for JSON, and tensors by name."""
         return {"how": self.how}, {"edge_index": self.edge_index, "division": self.division}
 
-    @classmethod
-    def from_state(cls, plain: dict[str, Any], tensors: dict[str, Tensor]) -> Self:
-        """The neighbourhood with this state."""
-        return cls(tensors["edge_index"], tensors["division"], plain["how"])
-
-    @classmethod
-    def of(cls, pairs: NDArray[Any], division: NDArray[np.uint8], how: str) -> Self:
-        """The neighbourhood with these arrays."""
-        return cls(torch.from_numpy(pairs.astype(np.int64)), torch.from_numpy(division), how)
-
 
 def structural_neighbourhood(
     edge_index: Tensor,
@@ -124,35 +112,24 @@ def structural_neighbourhood(
     check_choice("source", source, get_args(Source))
     adjacency = adjacency_matrix(edge_index, num_nodes, self_loops=False)
     if source == "published":
-        if benchmark is None:
-            rule = "is not possible: only graphs of the literature have published neighbourhoods; use 'computed'"
-            raise ArgumentError("source", source, rule)
-        return _published(benchmark, adjacency, embedding, root=root)
-    file = _cache_file(adjacency, embedding)
-    # A missing or damaged file is written again. If that fails, the neighbourhood is computed again next time.
-    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, *BAD_ZIP):
-        stored = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
-        return StructuralNeighbourhood.of(stored["pairs"], stored["division"], str(stored["how"]))
-    positions, how = embed(adjacency, embedding)
-    pairs, division = neighbourhood(adjacency, positions, hyperbolic=embedding == "poincare")
-    content, how = io.BytesIO(), f"{how}, computed"
-    np.savez_compressed(content, pairs=pairs.astype(np.int32), division=division, how=np.array(how))
-    with contextlib.suppress(OSError):
-        atomic_write(file, content.getvalue())
-    return StructuralNeighbourhood.of(pairs, division, how)
+        pairs, division, how = _published(benchmark, adjacency, embedding, root=root)
+    else:
+        pairs, division, how = _computed_once(adjacency, embedding)
+    return StructuralNeighbourhood(torch.from_numpy(pairs.astype(np.int64)), torch.from_numpy(division), how)
 
 
 def _published(
-    name: str, adjacency: sp.csr_array, embedding: str, *, root: str | os.PathLike[str] | None = None
-) -> StructuralNeighbourhood:
-    """The published neighbourhood of a graph of the literature, whose edges (n × n, no loops) must be those given."""
+    name: str | None, adjacency: sp.csr_array, embedding: str, *, root: str | os.PathLike[str] | None
+) -> tuple[Ints, NDArray[np.uint8], str]:
+    """The published pairs of a graph of the literature, whose edges (n × n, no loops) must be those given."""
     from gcnsl.datasets.benchmarks import BENCHMARKS, checksums, fetch
 
     stem = BENCHMARKS[name].split_stem if name in BENCHMARKS else name
     file = f"outf_nodes_space_relation_{stem}_{FILE_NAMES[embedding]}.txt"
     path = f"geom-gcn/structural_neighborhood/{file}"
     if path not in checksums():
-        raise InputError(f"source('published'): there is no published neighbourhood of {name!r}; use 'computed'")
+        rule = f"is not possible: there is no published neighbourhood of {name or 'this graph'}; use 'computed'"
+        raise ArgumentError("source", "published", rule)
     text = fetch([path], root)[path].decode().replace("\t", ",")
     rows = pd.read_csv(io.StringIO(text), skiprows=1, names=["neighbour", "node", "space", "relation"])
 
@@ -161,24 +138,33 @@ def _published(
     given, own = pairs[:, ~latent], np.stack(adjacency.nonzero())
     if not np.array_equal(given[:, np.lexsort(given[::-1])], own):
         raise InputError(f"source('published'): the edges of {file} are not those of the graph; use 'computed'")
-    division = (RELATIONS * latent + rows["relation"].to_numpy()).astype(np.uint8)
     how = f"{embedding}, published ({file})"
     if (name, embedding) in TELLING:
         how += ", whose directions reveal classes"
         message = f"the directions in {file} reveal the classes of the nodes, including test nodes: accuracies with it "
-        message += "are too high; use source='computed' for an honest result"
-        warnings.warn(message, GraphWarning, stacklevel=3)
-    return StructuralNeighbourhood.of(pairs, division, how)
+        warnings.warn(message + "are too high; use source='computed' for an honest result", GraphWarning, stacklevel=3)
+    return pairs, (RELATIONS * latent + rows["relation"].to_numpy()).astype(np.uint8), how
 
 
-def _cache_file(adjacency: sp.csr_array, embedding: Embedding) -> Path:
-    """The file for the neighbourhood of exactly this graph."""
+def _computed_once(adjacency: sp.csr_array, embedding: Embedding) -> tuple[Ints, NDArray[np.uint8], str]:
+    """The pairs of exactly this graph, from the cache or computed and written there."""
     from gcnsl.datasets.benchmarks import cache_folder
 
     digest = hashlib.sha256(f"{CACHE_VERSION} {embedding} {adjacency.shape[0]}".encode())
     for part in (adjacency.indptr, adjacency.indices):
         digest.update(part.astype("<i8").tobytes())
-    return cache_folder() / "structure" / f"{embedding}-{digest.hexdigest()[:32]}.npz"
+    file = cache_folder() / "structure" / f"{embedding}-{digest.hexdigest()[:32]}.npz"
+    # A missing or damaged file is written again. If that fails, the neighbourhood is computed again next time.
+    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, *BAD_ZIP):
+        stored = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
+        return stored["pairs"], stored["division"], str(stored["how"])
+    positions, how = embed(adjacency, embedding)
+    pairs, division = neighbourhood(adjacency, positions, hyperbolic=embedding == "poincare")
+    content, how = io.BytesIO(), f"{how}, computed"
+    np.savez_compressed(content, pairs=pairs.astype(np.int32), division=division, how=np.array(how))
+    with contextlib.suppress(OSError):
+        atomic_write(file, content.getvalue())
+    return pairs, division, how
 
 
 def embed(adjacency: sp.csr_array, embedding: Embedding) -> tuple[Positions, str]:
@@ -195,7 +181,7 @@ def embed(adjacency: sp.csr_array, embedding: Embedding) -> tuple[Positions, str
     how = embedding if exact else f"{embedding} with {instead}"
     if not exact:
         message = f"{size} are too many for the exact {embedding} embedding: using {instead}"
-        warnings.warn(message, GraphWarning, stacklevel=3)
+        warnings.warn(message, GraphWarning, stacklevel=4)
     if embedding == "isomap":
         return isomap(adjacency, landmarks=None if exact else LANDMARKS), how
     if embedding == "poincare":
@@ -211,12 +197,8 @@ def neighbourhood(
     """Pairs (2 × E) and their divisions (E), see :class:`StructuralNeighbourhood`.
 
     Two nodes are neighbours in the latent space if their distance is at most ρ, the largest radius that gives at most
-    as many neighbours as the graph has.
-
-    Args:
-        adjacency: The graph (n × n), without loops.
-        positions: Positions in the plane (n × 2). A node with NaN has no neighbours in the latent space.
-        hyperbolic: Whether positions are in the unit disc, with hyperbolic distances (Poincaré's model).
+    as many neighbours as the graph has. Positions (n × 2) are in the plane or, if ``hyperbolic``, in the unit disc with
+    hyperbolic distances (Poincaré's model). A node with NaN has no neighbours in the latent space.
     """
     graph = np.stack(adjacency.nonzero()).astype(np.int64)
     latent = _closest_pairs(positions, graph.shape[1], hyperbolic=hyperbolic)
@@ -227,7 +209,7 @@ def neighbourhood(
 
 
 def _closest_pairs(positions: Positions, count: int, *, hyperbolic: bool) -> Ints:
-    """The ordered pairs of nodes at most ρ apart (2 × E), for the largest ρ that gives at most ``count`` pairs."""
+    """The ordered pairs of nodes at most ρ apart (2 × E)."""
     nodes = np.flatnonzero(~np.isnan(positions).any(axis=1))
     points = positions[nodes]
     if not len(nodes):

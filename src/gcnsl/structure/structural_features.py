@@ -12,7 +12,7 @@ from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 from typing_extensions import Self
 
-from gcnsl.spectral.eigen import Floats, column_signs, inverse, inverse_sqrt, leading_eigenpairs
+from gcnsl.spectral.eigen import column_signs, inverse, inverse_sqrt, leading_eigenpairs
 
 COMPONENTS = 32
 """Number of eigenvectors (c)."""
@@ -53,7 +53,12 @@ class StructuralFeatures:
         degree = links.sum(axis=1)
         root = inverse_sqrt(degree)[:, None]
         normalised = sp.csr_array(links.multiply(root).multiply(root.T))
-        values, vectors = _leading(normalised)
+        if num_nodes <= EXACT_NODES:
+            square = LinearOperator(normalised.shape, lambda v: normalised @ (normalised @ v), dtype=np.float64)
+            values, vectors = leading_eigenpairs(square, COMPONENTS)
+        else:
+            vectors, singular, _ = randomized_svd(normalised, COMPONENTS, n_iter=POWERS, random_state=0)
+            values = singular**2
         vectors = vectors * column_signs(vectors)
         weight = torch.from_numpy(root * (normalised @ vectors) * (num_nodes**0.5 * inverse(values)))
         log_degree = torch.from_numpy(np.log1p(degree))
@@ -73,15 +78,6 @@ class StructuralFeatures:
     def from_state(cls, tensors: dict[str, Tensor]) -> Self:
         """The features with this state."""
         return cls(tensors["features"], tensors["log_degree"], tensors["weight"])
-
-
-def _leading(matrix: sp.csr_array) -> tuple[Floats, Floats]:
-    """The largest eigenvalues of the square of a symmetric matrix, and their eigenvectors."""
-    n = matrix.shape[0]
-    if n <= EXACT_NODES:
-        return leading_eigenpairs(LinearOperator((n, n), lambda v: matrix @ (matrix @ v), dtype=np.float64), COMPONENTS)
-    vectors, values, _ = randomized_svd(matrix, COMPONENTS, n_iter=POWERS, random_state=0)
-    return values**2, vectors
 
 
 def _features(links: sp.csr_array, log_degree: Tensor, weight: Tensor) -> Tensor:

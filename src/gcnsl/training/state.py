@@ -20,7 +20,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError, TrainingDiverged, WriteError
-from gcnsl.files import below, digest, remove_leftovers, replacing, save_tensors
+from gcnsl.files import atomic_write, below, digest, remove_leftovers, tensor_bytes
 from gcnsl.training.history import History
 from gcnsl.training.metrics import METRICS
 from gcnsl.training.settings import StageSettings, TrainingSettings
@@ -195,8 +195,7 @@ class Checkpoint:
         metadata = {"kind": KIND, "run": _json({**run, **self.identity}), "plain": _json(state.plain())}
         metadata["sha256"] = digest(tensors, metadata)
         try:
-            with replacing(Path(self.path)) as temporary:
-                save_tensors(temporary, tensors, metadata)
+            atomic_write(self.path, tensor_bytes(tensors, metadata))
         except WriteError as error:
             warnings.warn(f"the run is not saved: {error}", CheckpointWarning, stacklevel=3)
             return False

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from gcnsl import cli
-from gcnsl.cli.worker_options import workers
+from gcnsl import InputError, cli
+from gcnsl.cli.shared_options import read_options, workers
 from gcnsl.methods import METHODS
 from gcnsl.runs import cluster
 from gcnsl.runs.executor import ThisProcess
@@ -91,3 +91,19 @@ def test_processes_or_this_one() -> None:
         assert executor.slots == 2
     with workers(None, 1, quiet=True) as executor:
         assert isinstance(executor, ThisProcess)
+
+
+def test_options_are_keys_and_values_as_toml_writes_them() -> None:
+    assert read_options(None) == {}
+    given = ["lr=0.1", " rounds = 2 ", "merge=average", "self_loops=true", "powers=[0, 2]", "a=b=c"]
+    assert read_options(given) == {
+        "lr": 0.1,
+        "rounds": 2,
+        "merge": "average",
+        "self_loops": True,
+        "powers": [0, 2],
+        "a": "b=c",
+    }
+    for wrong in ("lr", "=0.1", ""):
+        with pytest.raises(InputError, match="is not a setting: write KEY=VALUE"):
+            read_options([wrong])
