@@ -157,16 +157,6 @@ def test_nodes_are_found_by_id_or_number(model) -> None:
         find_node(model, "Rumpelstiltskin")
 
 
-def test_time_can_be_saved_where_many_nodes_are_explained(model) -> None:
-    told = explain(model, 3)
-    given = model.predict_proba()
-    quick = explain(model, 3, probabilities=given, reasoned=1, with_features=False)
-    assert quick.features is None
-    assert (quick.node, quick.probabilities, quick.evidence) == (told.node, told.probabilities, told.evidence)
-    assert [other.id for other in quick.reconnected] == [other.id for other in told.reconnected]
-    assert all(not other.reasons for other in quick.reconnected[1:])
-
-
 TREES, VOTES, NETWORK = BoostedTrees(1, 2), LabelPropagation(4, 2), MLP(3, 4, 2)
 
 

@@ -110,13 +110,8 @@ def _distilled(
 def distil(problem: Problem, graph: Data, said: Tensor, method: str, *, minutes: float) -> Fitted:
     """Train a method on all nodes but those of the first fold, which decide when to stop.
 
-    Args:
-        problem: What the ensemble has learned.
-        graph: Its graph with all that predictions need.
-        said: The classes that the ensemble predicts (n), as far as it can without the labels of the first fold. Nodes
-            without a known label are taught to be of these.
-        method: Name of the method.
-        minutes: Time to do it. One epoch is always made.
+    Nodes of the ensemble's graph without a known label are taught to be of the classes that it has said (n), as far as
+    it can without the labels of the first fold.
     """
     began, val_mask = time.perf_counter(), problem.masks(0)["val"]
     taught = copy.copy(graph)

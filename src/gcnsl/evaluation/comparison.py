@@ -253,10 +253,7 @@ def _test_share(data: Data, runs: int) -> float:
 def measure_majority(y: Tensor, num_classes: int, masks: dict[str, Tensor]) -> dict[str, float]:
     """All metrics on the test nodes, if every node has the training nodes' shares of the classes as probabilities.
 
-    Args:
-        y: Class numbers (n), -1 for unknown.
-        num_classes: C.
-        masks: Those of a split (n each), by part.
+    ``y`` are class numbers (n), -1 for unknown, and ``masks`` those of the split (n each), by part.
     """
     truth = y[masks["test"]].numpy()
     return measure(class_shares(y[masks["train"]].numpy(), num_classes, len(truth)), truth)
