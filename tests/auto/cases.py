@@ -1,15 +1,16 @@
 """Small problems, and fits of them that were never trained."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
 from gcnsl import synthetic
 from gcnsl.auto import selection
 from gcnsl.auto.auto_settings import AutoSettings
-from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.journal import Fit, Journal, fold_job, fold_trainer
-from gcnsl.auto.learning_problem import Problem, make_problem
-from gcnsl.runs.executor import ThisProcess
+from gcnsl.auto.candidates import Candidate, Problem, make_problem
+from gcnsl.auto.journal import Fit, Journal, fold_trainer
+from gcnsl.runs.executor import HERE
 
 
 def small_problem(*, n: int = 60, held_back: int = 12, **options) -> Problem:
@@ -31,15 +32,17 @@ def fake_fit(
     guess = np.where(generator.random(n) < skill, truth, (truth + 1) % classes)
     probabilities = np.full((n, classes), 0.1, dtype=np.float32)
     probabilities[np.arange(n), guess] = 0.8
-    return Fit(candidate, fold, seconds, 0.0, seconds, probabilities, least_seconds=least)
+    return Fit(candidate, fold, seconds, 0.0, probabilities, elapsed=seconds, least_seconds=least)
 
 
-def fitted(problem: Problem, journal: Journal, candidate: Candidate, fold: int, **changes: float) -> Fit:
+def fitted(
+    problem: Problem, journal: Journal, candidate: Candidate, fold: int, *, seconds: float = 60.0, elapsed: float = 0.0
+) -> Fit:
     """Train and keep it, as a selection does."""
-    times = {"seconds": 60.0, "limit": 60.0, "elapsed": 0.0} | changes
-    content = fold_trainer(problem)(fold_job(problem, candidate, fold, **times))
-    assert isinstance(content, bytes)
-    return journal.write(content, candidate, fold)
+    fit, model = fold_trainer(problem)(problem.job(candidate, fold, seconds=seconds, limit=60.0))
+    fit = replace(fit, elapsed=elapsed)
+    journal.write(fit, model)
+    return fit
 
 
 QUICK = [
@@ -52,5 +55,5 @@ QUICK = [
 
 def make_quick(monkeypatch) -> None:
     """Let a selection try four small models, in this process."""
-    monkeypatch.setattr(selection, "_own_executor", lambda *_: ThisProcess())
+    monkeypatch.setattr(selection, "_own_executor", lambda *_: HERE)
     monkeypatch.setattr(selection, "portfolio", lambda graph: QUICK)

@@ -3,18 +3,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from gcnsl.auto.blend import (
-    Blend,
-    BlendWarning,
-    Member,
-    OutOfFold,
-    restored_blend,
-    restored_models,
-    saved_blend,
-    saved_model,
-)
 from gcnsl.auto.candidates import PER_ENTRY, Candidate
-from gcnsl.auto.ensemble import tempered
+from gcnsl.auto.ensemble import Blend, BlendWarning, Member, OutOfFold, tempered
+from gcnsl.auto.journal import restored_blend, restored_models, saved_blend, saved_model
 from gcnsl.errors import InputError
 from gcnsl.methods import fit, prepare
 from gcnsl.training import History
@@ -40,7 +31,7 @@ class FakeFit:
 
 
 def blend(monkeypatch, *, refuses: tuple[str, ...] = ()) -> Blend:
-    monkeypatch.setattr("gcnsl.auto.blend.grown_logits", lambda fits, graph: [f.grown_logits(graph) for f in fits])
+    monkeypatch.setattr("gcnsl.auto.ensemble.grown_logits", lambda fits, graph: [f.grown_logits(graph) for f in fits])
     fits = {name: FakeFit(name, refuses=name in refuses) for name in LOGITS}
     members = (Member("A", 0.75, 2.0, (fits["one"], fits["two"])), Member("B", 0.25, 1.0, (fits["three"],)))
     return Blend(members, History(), Data())

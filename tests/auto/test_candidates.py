@@ -7,14 +7,23 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from gcnsl import from_arrays, synthetic
-from gcnsl.auto import candidates
-from gcnsl.auto.candidates import DEEP, FIXED, PER_ENTRY, Candidate, FitCosts, portfolio
-from gcnsl.auto.proposals import TURNS, Proposals
+from gcnsl.auto import AutoSettings, candidates
+from gcnsl.auto.candidates import (
+    DEEP,
+    FIXED,
+    PER_ENTRY,
+    TURNS,
+    Candidate,
+    Proposals,
+    deal_folds,
+    make_problem,
+    portfolio,
+)
 from gcnsl.methods import METHODS, find_method
 from gcnsl.methods.registry import space_of, starts_of
 from gcnsl.sparse import pairs_in_two_steps
 
-from .cases import fake_fit, small_problem
+from .cases import small_problem
 
 
 def graph(*, features: int = 4, directed: bool = False) -> Data:
@@ -23,21 +32,24 @@ def graph(*, features: int = 4, directed: bool = False) -> Data:
     return from_arrays(x, edges, y=[0, 1, 0, 1, 0], directed=directed)
 
 
-def test_candidates_differ_in_what_they_train() -> None:
-    one, same, other = Candidate("x", "gcn"), Candidate("y", "gcn"), Candidate("x", "gcn", {"num_layers": 3})
-    assert one == same
-    assert hash(one) == hash(same)
-    assert one != other
-    assert other.resolved.options()["num_layers"] == 3
+def test_candidates_are_equal_if_they_train_the_same(monkeypatch) -> None:
+    one, gcn = Candidate("x", "gcn"), METHODS["gcn"]
+    default = gcn.options()["lr"]
+    assert one == Candidate("y", "gcn") == Candidate("x", "gcn", {"lr": default})
+    assert hash(one) == hash(Candidate("y", "gcn"))
+    assert one != Candidate("x", "gcn", {"num_layers": 3})
+    monkeypatch.setitem(METHODS, "gcn", replace(gcn, training=gcn.training.changed(lr=2 * default)))
+    assert Candidate("x", "gcn") != one, "another default"
+    assert Candidate("x", "gcn", {"lr": default}) == one
 
 
-def test_every_candidate_is_a_method_with_options_of_its_own() -> None:
+def test_every_candidate_is_a_method_with_options_and_a_cost_of_its_own() -> None:
     for directed in (False, True):
         found = portfolio(graph(directed=directed))
         assert len(set(found)) == len({candidate.name for candidate in found}) == len(found)
         for candidate in found:
-            assert candidate.method in METHODS
             assert candidate.resolved.options().items() >= candidate.options.items()
+    assert {candidate.method for candidate in found} == set(PER_ENTRY)
     assert all(space_of(method) for method in PER_ENTRY)
 
 
@@ -48,84 +60,46 @@ def test_facts_of_the_graph_decide(monkeypatch) -> None:
     assert "dir-gcn" not in methods
     assert "mlp" not in [candidate.method for candidate in portfolio(graph(features=0))]
     directed = portfolio(graph(directed=True))
-    assert {"dir-gcn"} <= {candidate.method for candidate in directed}
     assert {candidate.options.get("direction") for candidate in directed} == {None, "out", "undirected"}
     monkeypatch.setattr(candidates, "MANY_PAIRS", 3)
     assert "h2gcn-2" not in [candidate.method for candidate in portfolio(graph())]
 
 
-def test_an_option_at_its_default_makes_no_other_candidate() -> None:
-    default = find_method("gcn").options()["lr"]
-    assert Candidate("one", "gcn") == Candidate("other", "gcn", {"lr": default})
-    assert Candidate("one", "gcn") != Candidate("one", "gcn", {"lr": 2 * default})
-
-
-def test_another_default_makes_another_candidate(monkeypatch) -> None:
-    before, gcn = Candidate("one", "gcn"), METHODS["gcn"]
-    monkeypatch.setitem(METHODS, "gcn", replace(gcn, training=gcn.training.changed(lr=2 * gcn.training.lr)))
-    assert Candidate("one", "gcn") != before
-    assert Candidate("one", "gcn", {"lr": gcn.training.lr}) == before
-
-
-GCN, MLP = Candidate("GCN", "gcn"), Candidate("MLP", "mlp")
-
-
-def test_there_is_a_cost_for_all_that_is_tried() -> None:
-    graph = small_problem().graph
-    assert {candidate.method for candidate in portfolio(graph)} | {"dir-gcn"} == set(PER_ENTRY)
-
-
-@given(seconds=st.floats(1e-3, 1e3), features=st.integers(1, 50))
-def test_estimates_follow_the_machine_and_the_size(seconds, features) -> None:
-    problem = small_problem()
-    graph = Data(x=torch.ones(100_000, features), edge_index=torch.zeros(2, 10, dtype=torch.long))
-    costs, fits = FitCosts(graph), [fake_fit(problem, MLP, fold, skill=1, least=seconds) for fold in (0, 1)]
-    assert costs.least_seconds(MLP, fits) == pytest.approx(seconds)
-    millions = (100_000 * features + 10) / 1e6
-    usual = {name: FIXED + millions * PER_ENTRY[name] for name in ("mlp", "gcn")}
-    assert costs.least_seconds(GCN, fits) == pytest.approx(usual["gcn"] / usual["mlp"] * seconds)
-    deep = Candidate("GCN, deep", "gcn", {"num_layers": 5})
-    assert costs.least_seconds(GCN, fits) < costs.least_seconds(deep, fits) <= DEEP * costs.least_seconds(GCN, fits)
+def test_costs_grow_with_the_graph_and_the_layers() -> None:
+    gcn, deep = Candidate("GCN", "gcn"), Candidate("GCN, deep", "gcn", {"num_layers": 5})
+    assert gcn.usual_seconds(2) == pytest.approx(FIXED + 2 * PER_ENTRY["gcn"])
+    assert gcn.usual_seconds(2) < deep.usual_seconds(2) <= DEEP * gcn.usual_seconds(2)
 
 
 def test_the_best_methods_have_most_turns_until_there_are_enough() -> None:
     proposals = Proposals(6, seed=0)
     asked = [proposals.ask(["gcn", "mlp", "sage"]) for _ in range(7)]
-    assert asked[-1] is None
-    assert [candidate.method for candidate in asked[:-1]] == [("gcn", "mlp", "sage")[turn] for turn in TURNS]
-    assert len(set(asked)) == 7
-    assert asked[0].name == "GCN #1"
-    for candidate in asked[:-1]:
+    assert asked.pop() is None
+    found = [candidate for candidate, _ in asked]
+    assert [candidate.method for candidate in found] == [("gcn", "mlp", "sage")[turn] for turn in TURNS]
+    assert len(set(found)) == 6
+    assert found[0].name == "GCN #1"
+    for candidate in found:
         assert candidate.options.keys() == space_of(candidate.method).keys()
         candidate.resolved.options()
 
 
-def test_suggestions_follow_what_was_told() -> None:
-    proposals = Proposals(60, seed=0)
-    alphas = []
+def test_proposals_follow_what_was_told() -> None:
+    proposals, alphas = Proposals(60, seed=0), []
     for _ in range(60):
-        candidate = proposals.ask(["label-propagation"])
+        candidate, trial = proposals.ask(["label-propagation"])
         alphas.append(candidate.options["alpha"])
-        proposals.tell(candidate, -abs(alphas[-1] - 0.5))
+        trial.study.tell(trial, -abs(alphas[-1] - 0.5))
     first, last = (sum(abs(alpha - 0.5) for alpha in part) for part in (alphas[:20], alphas[-20:]))
     assert last < 0.7 * first
-
-
-@pytest.mark.parametrize("merit", [None, 0.5])
-def test_what_was_not_proposed_is_not_told(merit) -> None:
-    proposals = Proposals(2, seed=0)
-    candidate = proposals.ask(["gcn"])
-    proposals.tell(candidate, merit)
-    proposals.tell(candidate, merit)
-    assert proposals.ask(["gcn"]) is not None
 
 
 def test_what_searches_try_first_is_proposed_first() -> None:
     proposals = Proposals(10, seed=0)
     for start in starts_of("gcn-sl-plus"):
-        candidate = proposals.ask(["gcn-sl-plus"])
+        candidate, trial = proposals.ask(["gcn-sl-plus"])
         assert candidate.resolved == METHODS["gcn-sl-plus"].with_options(**start)
-        proposals.tell(candidate, 0.5)
+        trial.study.tell(trial, 0.5)
 
 
 def test_walks_of_two_steps_are_counted() -> None:
@@ -133,3 +107,61 @@ def test_walks_of_two_steps_are_counted() -> None:
     dense = torch.zeros(30, 30)
     dense[tuple(data.edge_index)] = 1
     assert pairs_in_two_steps(data.edge_index, 30) == int((dense @ dense).sum(dim=1).clamp(max=30).sum())
+
+
+@given(st.lists(st.integers(-1, 3), min_size=1, max_size=60), st.integers(2, 6), st.integers(0, 5))
+def test_folds_are_of_equal_size_in_all_and_in_each_class(labels, folds, seed) -> None:
+    y = torch.tensor(labels)
+    fold = deal_folds(y, folds, seed=seed)
+    assert torch.equal(fold == -1, y == -1)
+    for part in (fold[y >= 0], *(fold[y == c] for c in range(4))):
+        sizes = torch.bincount(part, minlength=folds)
+        assert int(sizes.max() - sizes.min()) <= 1
+    assert torch.equal(fold, deal_folds(y, folds, seed=seed))
+
+
+def test_every_known_node_is_validated_once_and_learned_in_the_other_folds() -> None:
+    problem, known = small_problem(), torch.arange(60) >= 12
+    assert problem.folds == 5
+    assert torch.equal(problem.learned, known)
+    assert problem.graph.y[:12].tolist() == [-1] * 12, "labels that are held back are not even sent along"
+    masks = [tuple(problem.masks(fold).values()) for fold in range(5)]
+    assert torch.equal(sum(val.int() for _, val in masks), known.int())
+    for train, val in masks:
+        assert torch.equal(train | val, known)
+        assert not (train & val).any()
+    assert torch.equal(problem.validated(2), masks[0][1] | masks[1][1])
+    assert small_problem(n=24, held_back=18).folds == 3
+    assert small_problem(n=24, held_back=21).folds == 2
+
+
+def test_validation_nodes_are_kept_if_wanted() -> None:
+    problem = small_problem(keep_validation=True)
+    (train, val), every_fourth = problem.masks(0).values(), torch.arange(60) % 4 == 0
+    assert problem.folds == 1
+    assert torch.equal(val, every_fourth & (torch.arange(60) >= 12))
+    assert torch.equal(train, ~every_fourth & (torch.arange(60) >= 12))
+    assert torch.equal(problem.validated(1), val)
+
+
+def test_the_identity_tells_problems_apart(monkeypatch) -> None:
+    identities = [
+        small_problem(**options).identity
+        for options in ({}, {"metric": "roc-auc"}, {"class_weight": "balanced"}, {"quality": "best"}, {"n": 61})
+    ]
+    assert identities[0] == small_problem().identity
+    data = synthetic(n=60, h=0.8, classes=3, degree=4, features=8, seed=0, signal=0.9)
+    every, settings = torch.arange(60) % 4 == 0, AutoSettings()
+    for names in (None, list("abcdefgh"), list("bacdefgh")):
+        data.class_names, data.feature_names = ["a", "b", "c"], names
+        identities.append(make_problem(data, ~every, every, settings, seed=0, device="cpu").identity)
+    monkeypatch.setattr("gcnsl.identity.__version__", "9.9")
+    identities.append(small_problem().identity)
+    assert len(set(identities)) == 9
+
+
+def test_metric_and_class_weights_reach_every_candidate() -> None:
+    gcn = Candidate("GCN", "gcn", {"epochs": 5})
+    method = small_problem(metric="roc-auc", class_weight="balanced").method(gcn)
+    assert (method.training.monitor, method.training.class_weight, method.training.epochs) == ("roc-auc", "balanced", 5)
+    assert small_problem().method(gcn) == find_method("gcn").with_options(epochs=5)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.journal import Journal, JournalWarning, method_for, remove_journal
+from gcnsl.auto.journal import Journal, JournalWarning, remove_journal
 from gcnsl.errors import InputError
 from gcnsl.methods import METHODS, fit, prepare
 from gcnsl.training import choose_device
@@ -61,7 +61,6 @@ def test_without_a_folder_all_is_in_memory(written) -> None:
     assert all((one.probabilities == other.probabilities).all() for one, other in zip(kept, fits, strict=True))
     assert_same_models(journal, Journal(written[0], problem.identity))
     assert journal.read() == []
-    journal.check_place()
 
 
 def assert_same_models(journal: Journal, other: Journal) -> None:
@@ -117,8 +116,8 @@ def test_an_unfinished_file_is_not_read(written, tmp_path) -> None:
 def test_a_file_is_no_journal(tmp_path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="is a file"):
-        Journal(tmp_path / "file", "").check_place()
-    Journal(tmp_path / "nothing", "").check_place()
+        Journal(tmp_path / "file", "").read()
+    assert Journal(tmp_path / "nothing", "").read() == []
 
 
 def test_it_is_removed(tmp_path) -> None:
@@ -152,7 +151,6 @@ def test_a_fold_is_trained_as_anything_else_and_written_down(tmp_path) -> None:
         mask = problem.masks(fold)
         oracle = fit(prepared, train_mask=mask["train"], val_mask=mask["val"], seed=problem.seed + fold)
         assert (found[fold].probabilities == oracle.logits().softmax(dim=1).numpy()).all()
-        assert found[fold].elapsed >= 10 + found[fold].seconds > 10
         assert 0 < found[fold].least_seconds < found[fold].seconds + found[fold].predict_seconds
         assert not found[fold].is_cut
 
@@ -163,9 +161,3 @@ def test_a_fit_whose_time_is_over_counts_as_it_is(tmp_path) -> None:
     saved = Journal(tmp_path, problem.identity).model(gcn, 0)
     assert len(saved.plain["history"]["values"]["val_loss"]) == 1
     assert saved.plain["history"]["stopped"] == "minutes"
-
-
-def test_metric_and_class_weights_reach_every_candidate() -> None:
-    method = method_for(small_problem(metric="roc-auc", class_weight="balanced"), GCN)
-    assert (method.training.monitor, method.training.class_weight, method.training.epochs) == ("roc-auc", "balanced", 5)
-    assert method_for(small_problem(), GCN) == GCN.resolved

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.leaderboard import COLUMNS, leaderboard, majority_probabilities, with_test
-from gcnsl.auto.race import Race
+from gcnsl.auto.race import TimedRace
+from gcnsl.auto.selection import COLUMNS, leaderboard, majority_probabilities, with_test
 
 from .cases import fake_fit, small_problem
 
@@ -14,12 +14,12 @@ PORTFOLIO = {name: Candidate(name, name) for name in NAMES}
 
 
 @pytest.fixture
-def race() -> Race:
+def race() -> TimedRace:
     """The first is complete, the second has one fold, the third failed, the fourth runs, the fifth has not begun."""
     problem = small_problem()
     fits = [fake_fit(problem, PORTFOLIO["gcn"], fold, skill=0.9, seconds=2.0) for fold in range(5)]
     fits.append(fake_fit(problem, PORTFOLIO["mlp"], 0, skill=0.4))
-    it = Race(problem, [*PORTFOLIO.values()], trials=0, seconds=10, processes=1, fits=fits)
+    it = TimedRace(problem, [*PORTFOLIO.values()], trials=0, seconds=10, processes=1, fits=fits)
     it.fail(PORTFOLIO["sage"], "failed: why")
     it.contenders[PORTFOLIO["linkx"]].is_running = True
     return it

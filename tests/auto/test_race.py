@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.journal import FoldJob
-from gcnsl.auto.race import FOR_THE_END, LARGEST_END, PORTFOLIO_UNTIL, SEARCH_UNTIL, Contender, Race
+from gcnsl.auto.candidates import Candidate, FoldJob
+from gcnsl.auto.ensemble import tempered
+from gcnsl.auto.race import FOR_THE_END, LARGEST_END, PORTFOLIO_UNTIL, SEARCH_UNTIL, TimedRace
 
 from .cases import fake_fit, small_problem
 
@@ -17,21 +17,20 @@ PORTFOLIO = [Candidate(name, name) for name in METHODS]
 SKILL = dict(zip(METHODS, (0.9, 0.5, 0.8, 0.3, 0.7, 0.2), strict=True))
 
 
-def race(*, trials: int = 0, seconds: float = 100.0, fits=(), **options) -> Race:
+def race(*, trials: int = 0, seconds: float = 100.0, fits=(), **options) -> TimedRace:
     problem = small_problem(n=120, **options)
     total = seconds / (1 - FOR_THE_END)  # so that there are so many for training
-    return Race(problem, PORTFOLIO, trials=trials, seconds=total, processes=1, fits=fits)
+    return TimedRace(problem, PORTFOLIO, trials=trials, seconds=total, processes=1, fits=fits)
 
 
-def finish(it: Race, job: FoldJob, *, seconds: float = 1.0) -> None:
+def finish(it: TimedRace, job: FoldJob, *, seconds: float = 1.0) -> None:
     it.add(fake_fit(it.problem, job.candidate, job.run, skill=SKILL[job.candidate.method], seconds=seconds))
 
 
-def play(it: Race, *, seconds_each: float, until: float = 1e9) -> list[tuple[str, int]]:
+def play(it: TimedRace, *, seconds_each: float, until: float = 1e9) -> list[tuple[str, int]]:
     """Run the race with one process whose fits all take as long; returns what was done."""
     elapsed, done = 0.0, []
     while elapsed < until and (job := it.next_job(elapsed)) is not None:
-        assert job.elapsed == elapsed
         assert 0 < job.seconds <= it.seconds - elapsed
         elapsed += seconds_each
         finish(it, job, seconds=seconds_each)
@@ -119,14 +118,15 @@ def test_a_fold_begins_only_when_the_one_before_has_ended() -> None:
 
 def test_out_of_fold_nodes_are_judged_by_models_that_did_not_learn_them() -> None:
     problem = small_problem(n=120)
-    contender = Contender(PORTFOLIO[0], [fake_fit(problem, PORTFOLIO[0], fold, skill=0.5) for fold in range(5)])
+    it = race(fits=[fake_fit(problem, PORTFOLIO[0], fold, skill=0.5) for fold in range(5)])
+    contender = it.contenders[PORTFOLIO[0]]
     nodes = problem.validated(3).nonzero().flatten().tolist()
     expected = np.stack([contender.fits[int(problem.fold[node])].probabilities[node] for node in nodes])
-    assert (contender.out_of_fold(problem, 3) == expected).all()
+    assert it.out_of_fold(contender, 3) == pytest.approx(tempered(expected, it.temperature(contender, 3)))
     assert contender.probabilities() == pytest.approx(sum(fit.probabilities for fit in contender.fits) / 5)
 
 
-def cut(it: Race, job: FoldJob, *, seconds: float) -> None:
+def cut(it: TimedRace, job: FoldJob, *, seconds: float) -> None:
     fit = fake_fit(it.problem, job.candidate, job.run, skill=SKILL[job.candidate.method], seconds=seconds)
     it.add(replace(fit, is_cut=True))
 
@@ -152,7 +152,7 @@ def test_a_fit_that_was_cut_is_repeated_with_more_time_before_its_next_fold() ->
 
 def test_what_cannot_end_in_time_is_skipped_and_says_so() -> None:
     it = race(seconds=100)
-    it._costs._entries = 1e3  # a large graph
+    it._millions = 1e3  # a large graph
     first = it.next_job(0.0)
     it.add(fake_fit(it.problem, first.candidate, 0, skill=0.9, least=10.0))
     begun = [job.candidate.method for job in iter(lambda: it.next_job(15.0), None) if job.run == 0]
@@ -172,7 +172,7 @@ def test_time_is_kept_for_the_end(least) -> None:
 
 def test_a_quick_one_needs_nobody_who_could_give_it_up() -> None:
     it = race(seconds=100)
-    it._costs._entries = 1e3  # a large graph
+    it._millions = 1e3  # a large graph
     assert it.quick_job(PORTFOLIO_UNTIL * 100) is None, "then the better ones go on"
     first = it.quick_job(0.0)
     assert first.candidate.method == "gcn", "one model is always made"
@@ -184,7 +184,7 @@ def test_a_quick_one_needs_nobody_who_could_give_it_up() -> None:
 
 def test_a_proposal_that_is_a_contender_already_is_not_trained_again() -> None:
     problem, twins = small_problem(n=120), Candidate("twins", "twins", {"direction": "out"})
-    it = Race(problem, [twins], trials=8, seconds=100, processes=2)
+    it = TimedRace(problem, [twins], trials=8, seconds=100, processes=2)
     begun = []
     for _ in range(20):  # there are few settings of twins, so that proposals repeat
         job = it.next_job(60.0)
@@ -204,5 +204,5 @@ def test_proposals_go_on_after_those_of_an_earlier_command() -> None:
     assert {name.rpartition("#")[2] for name in names if "#" in name} == set("1234")
     after = race(trials=6, seconds=200, fits=sorted(fits, key=lambda fit: fit.fold))
     new = [after._proposals.ask(["gcn"]) for _ in range(3)]
-    assert [candidate and candidate.name for candidate in new] == ["GCN #5", "GCN #6", None]
-    assert len(after._proposals._study("gcn")._study.trials) > 2, "it knows what was tried before"
+    assert [each and each[0].name for each in new] == ["GCN #5", "GCN #6", None]
+    assert len(new[0][1].study.trials) > 2, "it knows what was tried before"

@@ -288,7 +288,7 @@ def test_an_error_that_all_trials_would_have_is_raised(wanted, monkeypatch) -> N
 
 def test_the_trials_of_an_earlier_version_are_refused(wanted, tmp_path) -> None:
     (tmp_path / "search.db").write_bytes(b"SQLite format 3\0 and more")
-    with pytest.raises(InputError, match=r"search\.db holds trials of gcnsl 0\.2\.0: give another file"):
+    with pytest.raises(InputError, match=r"search\.db is a store of gcnsl 0\.2\.0: give another file"):
         search(replace(wanted, storage=tmp_path / "search.db"), trials=1)
 
 

@@ -8,13 +8,11 @@ import pytest
 import torch
 
 from gcnsl.auto import AutoSettings, selection
-from gcnsl.auto.blend import SavedModels
 from gcnsl.auto.candidates import Candidate
 from gcnsl.auto.ensemble import Judge, Weighted, tempered
-from gcnsl.auto.journal import Journal
-from gcnsl.auto.leaderboard import leaderboard, majority_probabilities
-from gcnsl.auto.race import LARGEST_END, Race
-from gcnsl.auto.selection import choose, select
+from gcnsl.auto.journal import Journal, SavedModels
+from gcnsl.auto.race import LARGEST_END, TimedRace
+from gcnsl.auto.selection import choose, leaderboard, majority_probabilities, select
 from gcnsl.errors import GcnslError, InputError, Interrupted
 from gcnsl.runs import jobs, processes
 from gcnsl.runs.executor import ThisProcess, TooSlow, WorkerLost
@@ -135,27 +133,28 @@ def failing_fit(monkeypatch) -> None:
 def unreadable_file(monkeypatch) -> None:
     write = Journal.write
 
-    def fails(journal, trained, candidate, fold):
-        return write(journal, b"cut off" if candidate == MLP else trained, candidate, fold)
+    def fails(journal, fit, model):
+        if fit.candidate == MLP:
+            raise ValueError("cut off")
+        write(journal, fit, model)
 
     monkeypatch.setattr(Journal, "write", fails)
 
 
 def useless_probabilities(monkeypatch) -> None:
-    write = Journal.write
+    add = TimedRace.add
 
-    def fails(journal, trained, candidate, fold):
-        found = write(journal, trained, candidate, fold)
-        return replace(found, probabilities=found.probabilities[:3]) if candidate == MLP else found
+    def fails(race, fit):
+        add(race, replace(fit, probabilities=fit.probabilities[:3]) if fit.candidate == MLP else fit)
 
-    monkeypatch.setattr(Journal, "write", fails)
+    monkeypatch.setattr(TimedRace, "add", fails)
 
 
 @pytest.mark.parametrize(
     ("fails", "why"),
     [
         (failing_fit, "failed: KeyError: 'a mistake'"),
-        (unreadable_file, "failed: SafetensorError"),
+        (unreadable_file, "failed: ValueError: cut off"),
         (useless_probabilities, "failed: IndexError"),
     ],
 )
@@ -179,7 +178,7 @@ def test_a_journal_with_a_useless_fit_is_no_end(tmp_path) -> None:
     fits = [
         replace(fit, probabilities=fit.probabilities[:3]) if fit.candidate == MLP else fit for fit in journal.read()
     ]
-    it = Race(problem, QUICK, trials=0, seconds=10, processes=1, fits=fits)
+    it = TimedRace(problem, QUICK, trials=0, seconds=10, processes=1, fits=fits)
     assert it.contenders[MLP].failure.startswith("failed: IndexError")
     assert len(it.ranking()) == len(QUICK) - 1
 
@@ -188,13 +187,13 @@ def test_killed_workers_cost_nothing_but_time(monkeypatch) -> None:
     """More of them than may fail in a row; each is killed when it has begun, or is idle."""
     monkeypatch.setattr(selection, "_own_executor", lambda *_: executor)
     monkeypatch.setattr(processes, "MOST_FAILED", 3)
-    monkeypatch.setattr(Race, "quick_job", lambda *_: None)
+    monkeypatch.setattr(TimedRace, "quick_job", lambda *_: None)
     problem, killed = small_problem(quality="fast"), []
 
     def kill(progress) -> None:
-        started = [process for process in executor._processes if process.has_started]
+        started = [process for process in executor._workers if process.has_started]
         if len(killed) < 6 and started and progress.fits > len(killed):
-            started[0]._popen.kill()
+            started[0].process.kill()
             killed.append(started[0])
 
     executor = processes.Processes(2)
@@ -256,21 +255,21 @@ def test_with_seconds_only_no_process_is_started(seconds, kind, monkeypatch) -> 
 
 @pytest.mark.parametrize("least", [0.0, 20.0])
 def test_training_ends_in_time_for_the_end(least, monkeypatch) -> None:
-    now = itertools.count(step=3)  # the clock is read several times for each fit
-    train = Trainer.__call__
-    began: list[float] = []
+    now = itertools.count(step=2)  # the clock is read several times for each fit
+    next_job, began = TimedRace.next_job, []
 
-    def clocked(fitter, job):
-        began.append(job.elapsed)
-        return train(fitter, job)
+    def clocked(race, elapsed):
+        job = next_job(race, elapsed)
+        began.extend([elapsed] if job else [])
+        return job
 
-    def slow(journal, trained, candidate, fold):
-        return replace(write(journal, trained, candidate, fold), least_seconds=least)
+    def slow(race, fit):
+        add(race, replace(fit, least_seconds=least))
 
-    write = Journal.write
+    add = TimedRace.add
     monkeypatch.setattr(selection, "monotonic", lambda: next(now))
-    monkeypatch.setattr(Trainer, "__call__", clocked)
-    monkeypatch.setattr(Journal, "write", slow)
+    monkeypatch.setattr(TimedRace, "next_job", clocked)
+    monkeypatch.setattr(TimedRace, "add", slow)
     problem = small_problem(quality="fast")
     selected = select(problem, FAST, problem.graph, minutes=1)
     kept = min(2 * least, LARGEST_END * 60)
@@ -279,14 +278,14 @@ def test_training_ends_in_time_for_the_end(least, monkeypatch) -> None:
 
 
 @pytest.fixture
-def race(tmp_path) -> tuple[Race, Journal]:
+def race(tmp_path) -> tuple[TimedRace, Journal]:
     """The cheap candidates have completed three folds, the others two."""
     problem = small_problem()
     journal = Journal(tmp_path, problem.identity)
     for candidate, folds in zip(QUICK, (3, 3, 2, 2), strict=True):
         for fold in range(folds):
             fitted(problem, journal, candidate, fold)
-    it = Race(problem, QUICK, trials=0, seconds=10, processes=1, fits=journal.read())
+    it = TimedRace(problem, QUICK, trials=0, seconds=10, processes=1, fits=journal.read())
     return it, journal
 
 
@@ -373,7 +372,7 @@ def test_every_number_of_a_column_is_on_the_same_nodes(metric, tmp_path) -> None
     fits = [
         fake_fit(problem, c, fold, skill=skills[c]) for fold in range(5) for c in candidates if fold < candidates[c]
     ]
-    it = Race(problem, [*candidates], trials=0, seconds=10, processes=1, fits=fits)
+    it = TimedRace(problem, [*candidates], trials=0, seconds=10, processes=1, fits=fits)
     level = selection._common_level(it)
     assert level == 3
     weights = {it.contenders[c]: share for c, share in zip(candidates, (0.6, 0.4), strict=False)}
@@ -411,13 +410,13 @@ def test_what_has_chosen_is_said(n, told) -> None:
     problem = small_problem(n=n)
     candidates = [Candidate(name, name) for name in ("gcn", "mlp", "sage")]
     fits = [fake_fit(problem, c, fold, skill=0.5) for fold in range(5) for c in candidates]
-    it = Race(problem, candidates, trials=0, seconds=10, processes=1, fits=fits)
+    it = TimedRace(problem, candidates, trials=0, seconds=10, processes=1, fits=fits)
     assert str(selection._chosen_by(it, selection._common_level(it))).startswith(told)
 
 
 def test_kept_validation_nodes_choose(tmp_path) -> None:
     problem = small_problem(n=60, keep_validation=True, metric="roc-auc")
-    it = Race(problem, QUICK, trials=0, seconds=10, processes=1, fits=[fake_fit(problem, QUICK[0], 0, skill=1)])
+    it = TimedRace(problem, QUICK, trials=0, seconds=10, processes=1, fits=[fake_fit(problem, QUICK[0], 0, skill=1)])
     assert str(selection._chosen_by(it, 1)) == "roc-auc on 12 validation nodes, which no model has learned from"
 
 

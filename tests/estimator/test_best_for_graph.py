@@ -3,9 +3,8 @@ import pytest
 import torch
 
 from gcnsl import InputError, NodeClassifier, from_arrays, synthetic
-from gcnsl.auto import Blend, blend, selection
-from gcnsl.auto.blend import BlendWarning
-from gcnsl.auto.ensemble import Weighted
+from gcnsl.auto import Blend, journal, selection
+from gcnsl.auto.ensemble import BlendWarning, Weighted
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import Interrupted
 from gcnsl.estimator import best_for_graph
@@ -81,7 +80,7 @@ def test_what_is_known_is_not_prepared_again(data, monkeypatch, tmp_path) -> Non
     classifier = NodeClassifier("auto", **OPTIONS).fit_graph(data)
     classifier.save(tmp_path / "model")
     prepared, grown = [], []
-    monkeypatch.setattr(blend, "prepare", lambda *a, **k: prepared.append(a[0]) or prepare(*a, **k))
+    monkeypatch.setattr(journal, "prepare", lambda *a, **k: prepared.append(a[0]) or prepare(*a, **k))
     monkeypatch.setattr(Prepared, "grown_inputs", lambda *a: grown.append(a[0].method) or grown_inputs(*a))
     again = NodeClassifier.load(tmp_path / "model")
     assert (again.predict_proba() == classifier.predict_proba()).all()

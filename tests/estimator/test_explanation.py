@@ -6,7 +6,7 @@ import pytest
 
 from gcnsl import InputError, from_arrays
 from gcnsl.auto import Blend
-from gcnsl.auto.blend import Member
+from gcnsl.auto.ensemble import Member
 from gcnsl.datasets import with_random_split
 from gcnsl.estimator.explanation import Tally, attribute_features, explain, explained_member, find_node
 from gcnsl.nn import MLP
@@ -157,17 +157,7 @@ def test_nodes_are_found_by_id_or_number(model) -> None:
         find_node(model, "Rumpelstiltskin")
 
 
-def test_time_can_be_saved_where_many_nodes_are_explained(model) -> None:
-    told = explain(model, 3)
-    given = model.predict_proba()
-    quick = explain(model, 3, probabilities=given, reasoned=1, with_features=False)
-    assert quick.features is None
-    assert (quick.node, quick.probabilities, quick.evidence) == (told.node, told.probabilities, told.evidence)
-    assert [other.id for other in quick.reconnected] == [other.id for other in told.reconnected]
-    assert all(not other.reasons for other in quick.reconnected[1:])
-
-
-TREES, VOTES, NETWORK = BoostedTrees(2), LabelPropagation(4, 2), MLP(3, 4, 2)
+TREES, VOTES, NETWORK = BoostedTrees(1, 2), LabelPropagation(4, 2), MLP(3, 4, 2)
 
 
 def of(*models) -> tuple[object, str]:

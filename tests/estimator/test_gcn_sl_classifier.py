@@ -46,8 +46,6 @@ LABELS = {
     "gaps": (np.where(HIDDEN, -1, TRUTH * 10 + 5), [5, 15, 25]),
     "floats": (np.where(HIDDEN, np.nan, TRUTH), [0, 1, 2]),
     "torch": (torch.from_numpy(Y), [0, 1, 2]),
-    "None among names": (np.where(HIDDEN, None, NAMES[TRUTH]), NAMES),
-    "nullable": (pd.Series(TRUTH).astype("Int64").mask(HIDDEN), [0, 1, 2]),
     "categories": (pd.Series(NAMES[TRUTH]).mask(HIDDEN).astype("category"), NAMES),
 }
 
@@ -74,15 +72,6 @@ def test_validation_nodes_are_drawn_from_each_class() -> None:
         assert model.val_mask_[c == Y].sum() == round(0.25 * labelled)
     other = fitted(validation_fraction=0.25, epochs=1, random_state=1)
     assert (other.val_mask_ != model.val_mask_).any()
-
-
-def test_every_class_keeps_a_training_node() -> None:
-    y = np.full(N, -1)
-    y[[0, 1, 2, 3, 4]] = [0, 0, 1, 1, 2]
-    model = fitted(y=y, validation_fraction=0.9, epochs=1)
-    assert sorted(y[model.train_mask_]) == [0, 1, 2]
-    with pytest.raises(InputError, match=r"validation_fraction\(0.4\) of 3 labelled nodes leaves none for validation"):
-        fitted(y=np.where(np.arange(N) < 3, np.arange(N), -1))
 
 
 @pytest.mark.parametrize(

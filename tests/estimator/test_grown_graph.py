@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from gcnsl import InputError, from_arrays
-from gcnsl.estimator.grown_graph import first_change, in_training_order
+from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.graph.edges import edge_parts
 
 from .cases import EDGES, TRUTH, N, X, fitted
@@ -56,17 +56,6 @@ def test_arcs_and_weights_are_reordered_with_the_nodes() -> None:
     assert (found == model.predict_proba(GROWN_X, edge_index=GROWN_EDGES, edge_weight=weight)[ORDER]).all()
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_the_first_change_is_found(sparse) -> None:
-    layout = sp.csr_array if sparse else np.asarray
-    trained, x = from_arrays(layout(X), EDGES), GROWN_X.copy()
-    assert first_change(trained, from_arrays(layout(x), EDGES)) is None
-    x[7, 2] += 1
-    x[7, 5] += 2
-    x[9, 0] = 3
-    assert first_change(trained, from_arrays(layout(x), EDGES)) == (7, 2)
-
-
 def test_without_ids_the_first_nodes_are_the_training_nodes(nameless, named) -> None:
     data = from_arrays(GROWN_X, GROWN_EDGES)
     expected = nameless.predict_proba(GROWN_X, edge_index=GROWN_EDGES)
@@ -111,11 +100,6 @@ def changed(x, node, column):
 def test_a_model_for_another_graph_says_what_differs(named, data, message) -> None:
     with pytest.raises(InputError, match=f"the model is for another graph than this one: {message}"):
         named.predict_proba_graph(data())
-
-
-def test_ids_must_tell_nodes_apart(named) -> None:
-    with pytest.raises(InputError, match="node_ids has 'n0' twice"):
-        named.predict_proba_graph(from_arrays(X, EDGES, node_ids=np.array([*IDS[:-1], "n0"])))
 
 
 def transcription(model, x, edges, *, shift_column) -> np.ndarray:

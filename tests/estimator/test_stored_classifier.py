@@ -52,17 +52,11 @@ def test_everything_fitted_comes_back(tmp_path) -> None:
 
 def test_ids_and_classes_keep_their_type(tmp_path) -> None:
     model = loaded(fitted(epochs=1, fit={"node_ids": np.arange(N) * 7}), tmp_path)
-    assert model.node_ids_.tolist() == (np.arange(N) * 7).tolist()
-    assert model.classes_.dtype.kind == "i"
+    assert (model.node_ids_.dtype.kind, model.classes_.dtype.kind) == ("i", "i")
     assert loaded(fitted(y=TRUTH == 1, epochs=1), tmp_path).classes_.dtype.kind == "b"
-    assert model.node_ids_.dtype.kind == "i"
-    assert loaded(fitted(epochs=1), tmp_path).node_ids_ is None
-
-
-def test_many_numbers_are_classes_in_a_saved_model_too(tmp_path) -> None:
     numbers, x = np.arange(600) % 60, np.eye(60)[np.arange(600) % 60]
-    model = classifier(epochs=1).fit(x, numbers, edge_index=np.stack([np.arange(600), (np.arange(600) + 1) % 600]))
-    assert loaded(model, tmp_path).classes_.tolist() == list(range(60))
+    many = classifier(epochs=1).fit(x, numbers, edge_index=np.stack([np.arange(600), (np.arange(600) + 1) % 600]))
+    assert loaded(many, tmp_path).classes_.tolist() == list(range(60)), "so many different numbers can be classes"
 
 
 @pytest.fixture(scope="module")
@@ -83,22 +77,15 @@ def forge_tensors(**changes):
 
 
 FORGERIES = {
-    "starts": forge_tensors(x__start=lambda t: t * 3),
     "edges": forge_tensors(edge_index=lambda t: t + N),
     "arcs": forge_tensors(arc_index=lambda t: t + N),
     "anchors": forge_tensors(precomputed__anchors=lambda t: t + N),
     "weights": forge_tensors(model__gate=lambda t: t[1:]),
     "infinite features": forge_tensors(x__value=lambda t: t / 0),
     "number of classes": lambda config, tensors: config.update(classes=7),
-    "labels": forge_tensors(y=lambda t: t[1:]),
     "unknown classes": forge_tensors(y=lambda t: t + 7),
-    "no weights": lambda config, tensors: tensors.pop("model.gate"),
-    "no method": lambda config, tensors: config.pop("method"),
-    "unknown method": lambda config, tensors: config.update(method="gcm"),
     "unknown parameter": lambda config, tensors: config["parameters"].update(lambada=1),
-    "bad shape": lambda config, tensors: config.update(shape="wide"),
     "bad history": lambda config, tensors: config["history"].update(mood="good"),
-    "history of other epochs": lambda config, tensors: config["history"]["values"].update(val_loss=[1.0, 2.0, 3.0]),
     "best epoch": lambda config, tensors: config["history"].update(best_epoch=2),
     "a class that is a list": lambda config, tensors: config["classes"].__setitem__(1, [1]),
     "no number of nodes": lambda config, tensors: config.update(leaderboard=[{}], chosen_by={"metric": "accuracy"}),

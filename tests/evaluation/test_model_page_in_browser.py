@@ -150,13 +150,6 @@ def test_light_and_dark_phone_and_desktop(open_page, scheme, width) -> None:
                 assert box["x"] + box["width"] <= stage["x"] + stage["width"] + 1
 
 
-def test_a_wider_window_redraws_the_picture(open_page) -> None:
-    page = open_page(viewport={"width": 390, "height": 844})
-    narrow = page.evaluate("document.querySelector('#stage svg').clientWidth")
-    page.set_viewport_size({"width": 1200, "height": 844})
-    page.wait_for_function(f"document.querySelector('#stage svg').clientWidth > {narrow} + 200")
-
-
 def test_printed_without_what_is_only_for_the_screen(open_page) -> None:
     page = open_page()
     page.emulate_media(media="print")

@@ -92,13 +92,6 @@ def test_with_so_many_runs_it_would_be_decided_and_not_with_fewer(differences, s
         assert decided(needed + 1)
 
 
-def test_overlapping_splits_can_not_decide_everything() -> None:
-    differences = [0.10, -0.08, 0.05, -0.04]
-    assert paired_difference(differences, 0.4).runs_needed(0.4) is None
-    assert paired_difference(differences, 0.0).runs_needed(0.0) > 100
-    assert paired_difference([0.1], 0.0).runs_needed(0.0) is None
-
-
 several = st.lists(st.lists(st.floats(-0.3, 0.3), min_size=3, max_size=6), min_size=1, max_size=8)
 
 
@@ -108,19 +101,11 @@ def test_several_p_values_are_corrected_as_by_holm(samples, share) -> None:
     order = np.argsort(plain)
     expected = np.empty_like(plain)
     expected[order] = np.maximum.accumulate(plain[order] * np.arange(len(plain), 0, -1)).clip(max=1)
-    np.testing.assert_allclose([found.p for found in paired_differences(samples, share)], expected)
-
-
-@given(several, st.sampled_from([0.0, 0.4]))
-def test_corrected_intervals_agree_with_corrected_p_values(samples, share) -> None:
-    for differences, found in zip(samples, paired_differences(samples, share), strict=True):
-        alone = paired_difference(differences, share)
-        assert (found.mean, found.std) == (alone.mean, alone.std)
-        assert found.half_width >= alone.half_width
+    judged = paired_differences(samples, share)
+    np.testing.assert_allclose([found.p for found in judged], expected)
+    for found in judged:
         if found.std > 1e-9 and abs(abs(found.mean) - found.half_width) > 1e-9:
-            assert (found.p < LEVEL) == (abs(found.mean) > found.half_width)
-        if found.verdict == "clear":
-            assert abs(found.mean) >= found.half_width
+            assert (found.p < LEVEL) == (abs(found.mean) > found.half_width), "the interval agrees"
 
 
 def test_a_difference_that_is_not_defined_costs_the_others_nothing() -> None:

@@ -1,8 +1,10 @@
 import json
+from datetime import datetime, timedelta
 from math import isnan
 from statistics import median
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
@@ -12,9 +14,11 @@ from hypothesis import strategies as st
 from gcnsl import InputError, from_arrays
 from gcnsl.graph import ColumnEncoder, Columns, encode_columns
 from gcnsl.graph.column_encoder import MIN_FREQUENCY, MOST_LEVELS, with_encoder
-from gcnsl.graph.tables import Table
+from gcnsl.graph.tables import Table, read_table
 
 from .cases import any_columns, column_of
+
+EPOCH = datetime(1970, 1, 1)
 
 
 def masks(columns: Columns):
@@ -26,7 +30,7 @@ columns_and_rows = any_columns().flatmap(lambda columns: st.tuples(st.just(colum
 
 def features_of(columns: Columns, rows) -> list[list[float]]:
     """The features by the text of the module, one value after the other."""
-    numbers, marks, levels = [], [], []
+    numbers, marks, levels, parts = [], [], [], []
     for name, kind in columns.used.items():
         if kind == "category":
             codes, texts = columns.levels(name)
@@ -47,7 +51,11 @@ def features_of(columns: Columns, rows) -> list[list[float]]:
             numbers.append([middle if isnan(value) else value for value in values])
             if len(known) < len(trained):
                 marks.append([float(isnan(value)) for value in values])
-    return numbers + marks + levels
+            if columns.is_on_calendar(name):
+                calendar = (lambda t: t.year, lambda t: t.month, lambda t: t.weekday(), lambda t: t.hour)
+                varying = [part for part in calendar if len({part(EPOCH + timedelta(v)) for v in known}) > 1]
+                parts += [[float(part(EPOCH + timedelta(v))) for v in numbers[-1]] for part in varying]
+    return numbers + marks + levels + parts
 
 
 @given(columns_and_rows)
@@ -169,3 +177,42 @@ def test_plain_numbers_stay_as_they_are() -> None:
     assert found.encoder.transform(Columns.for_kinds(table, found.encoder.kinds)).tolist() == [[1.5, 1], [9, 2]]
     with pytest.raises(InputError, match="no column 'b'"):
         found.encoder.transform(Columns.for_kinds(Table(pa.table({"a": [1]}), "t"), found.encoder.kinds))
+
+
+def test_dates_lists_and_texts_go_all_the_way() -> None:
+    """Encoded from the training rows, saved, restored, and the same for another table with the same rows."""
+    rows = 40
+    frame = pd.DataFrame(
+        {
+            "joined": [f"{1 + k % 28:02d}.{1 + k % 12:02d}.{2001 + k % 5} 1{k % 3}:30" for k in range(rows)],
+            "genres": ["|".join(["rock", "pop", "jazz"][: 1 + k % 3]) if k % 7 else None for k in range(rows)],
+            "about": [f"person {k} likes {['long walks', 'good books'][k % 2]} by the sea" for k in range(rows)],
+        }
+    )
+    columns = Columns.read(read_table(frame, "nodes"), list(frame))
+    assert columns.kinds == {"joined": "date %d.%m.%Y %H:%M", "genres": "list |", "about": "text"}
+    encoder = ColumnEncoder.fit(columns, np.arange(rows) < 30)
+    x = pd.DataFrame(encoder.transform(columns).numpy(), columns=encoder.feature_names)
+    stamps = pd.to_datetime(frame["joined"], format="%d.%m.%Y %H:%M")
+    np.testing.assert_allclose(x["joined"], (stamps - pd.Timestamp(0)) / pd.Timedelta("1D"), rtol=1e-6)
+    for part in ("year", "month", "weekday", "hour"):
+        expected = [t.weekday() if part == "weekday" else getattr(t, part) for t in stamps]
+        np.testing.assert_array_equal(x[f"{part} of joined"], expected)
+    for token in ("rock", "pop", "jazz"):
+        np.testing.assert_array_equal(x[f"genres: {token}"], frame["genres"].fillna("").str.contains(token))
+    plain, tensors = encoder.state()
+    again = ColumnEncoder.from_state(json.loads(json.dumps(plain)), tensors)
+    other = Columns.for_kinds(read_table(frame.iloc[::-1], "nodes"), again.kinds)
+    np.testing.assert_array_equal(again.transform(other).numpy()[::-1], encoder.transform(columns).numpy())
+    assert encoder.feature_names == again.feature_names
+
+
+def test_what_is_learned_from_texts_is_learned_from_training_rows() -> None:
+    frame = pd.DataFrame({"about": [f"some words and number {k} here" for k in range(20)]})
+    changed = frame.copy()
+    changed.loc[15:, "about"] = "quite another sentence at last"
+    rows = np.arange(20) < 15
+    one, other = (
+        ColumnEncoder.fit(Columns.read(read_table(each, "nodes"), ["about"]), rows) for each in (frame, changed)
+    )
+    assert all(one.state()[1][name].equal(value) for name, value in other.state()[1].items())

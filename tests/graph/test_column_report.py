@@ -60,7 +60,7 @@ def test_what_is_done_with_each_column() -> None:
     assert found["city"] == ColumnSummary(
         "city", "category", 2, 1, 3, "0 or 1 for each value; rare values together", None, None
     )
-    assert found["born"] == ColumnSummary("born", "date", N, 0, 1, "a number of days", None, None)
+    assert found["born"] == ColumnSummary("born", "date", N, 0, 3, "a number of days; month; weekday", None, None)
     assert found["note"] == ColumnSummary("note", "empty", 0, N, 0, "left out", None, None)
 
 

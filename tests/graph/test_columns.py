@@ -10,7 +10,7 @@ import pytest
 from gcnsl import InputError, from_tables
 from gcnsl.errors import ColumnError
 from gcnsl.graph import Columns
-from gcnsl.graph.columns import USED, decimal_of, written_number
+from gcnsl.graph.columns import decimal_of, is_used, written_number
 from gcnsl.graph.tables import Table, is_plain_number
 
 from .cases import column_of
@@ -47,8 +47,8 @@ def test_the_kind_of_a_column(case) -> None:
     values, kind = KINDS[case]
     columns = column_of(values)
     assert columns.kinds == {"c": kind}
-    assert columns.used == ({"c": kind} if kind in USED else {})
-    assert columns.left_out == ([] if kind in USED else ["c"])
+    assert columns.used == ({"c": kind} if is_used(kind) else {})
+    assert columns.left_out == ([] if is_used(kind) else ["c"])
 
 
 @pytest.mark.parametrize(

@@ -182,9 +182,9 @@ def test_columns_of_any_kind_are_encoded_alike_from_every_source(tmp_path) -> No
         "born",
         "tame",
         "weight (missing)",
-        *("colour=blue", "colour=red", "colour (missing)", "chip=7", "chip=8"),
+        *("colour=blue", "colour=red", "colour (missing)", "chip=7", "chip=8", "weekday of born"),
     ]
-    assert data.x[:2].tolist() == [[1.5, 18262, 1, 0, 0, 1, 0, 1, 0], [4, 18263, 0, 1, 1, 0, 0, 0, 1]]
+    assert data.x[:2].tolist() == [[1.5, 18262, 1, 0, 0, 1, 0, 1, 0, 2], [4, 18263, 0, 1, 1, 0, 0, 0, 1, 3]]
     categories = PETS.astype({"colour": "category", "chip": "category"})
     for nodes in (tmp_path / "n.csv", tmp_path / "n.parquet", categories):
         again = from_tables(nodes, MEETINGS, categorical=["chip"])

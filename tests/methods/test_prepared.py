@@ -143,7 +143,7 @@ def test_structural_features_alone_do_not_depend_on_the_split() -> None:
     assert not depends_on_split(NEVER, graph)
 
 
-@pytest.mark.parametrize("name", ["gcn", "gcn-sl-cc", "gcn-sl-plus", "boosted-trees", "twins"])
+@pytest.mark.parametrize("name", ["gcn", "gcn-sl-cc", "gcn-sl-plus", "twins"])
 def test_a_graph_without_features_gets_structural_ones(name) -> None:
     data = small_graph()
     data.x = torch.empty(30, 0)

@@ -1,22 +1,26 @@
+import itertools
 import subprocess
 import sys
 from pathlib import Path
 
 import lightgbm
+import networkx
 import numpy as np
 import pytest
 import torch
 from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from gcnsl import NodeClassifier
+from gcnsl import NodeClassifier, synthetic
 from gcnsl.errors import InputError
+from gcnsl.graph import from_arrays
 from gcnsl.plain import boosted_trees
 from gcnsl.plain.boosted_trees import LightGBMWarning
+from gcnsl.plain.neighbour_columns import PLACE_COLUMNS, Place
 from gcnsl.plain.plain_config import BoostedTreesConfig
 
-from .cases import CLASSES, N, fit, graph, setup, trained_on
-from .test_neighbour_columns import means, views_of
+from .cases import CLASSES, N, dense, fit, graph, means, setup, trained_on
+from .test_neighbour_columns import views_of
 
 SMALL = {"leaf_nodes": 2, "leaves": 4, "trees": 25}
 
@@ -26,11 +30,85 @@ def without_lightgbm(monkeypatch) -> None:
     monkeypatch.setattr(boosted_trees, "_lightgbm", lambda: None)
 
 
-def columns_of(data, place) -> np.ndarray:
-    X, blocks = data.x.double().numpy(), [place.double().numpy(), data.x.double().numpy()]
-    for A in map(means, views_of(data)):
-        blocks += [A @ X, A @ A @ X]
+def columns_of(data, y=None) -> np.ndarray:
+    """All columns, by loops over nodes and neighbours; ``y`` are the known labels."""
+    X, A = data.x.double().numpy(), dense(data.edge_index)
+    blocks = [Place.fit(data).values.double().numpy()]
+    arcs = dense(data.arc_index) if "arc_index" in data else A
+    blocks += [np.log1p(arcs.sum(axis=1))[:, None], np.log1p(arcs.sum(axis=0))[:, None], X]
+    for view in map(means, views_of(data)):
+        blocks += [view @ X, view @ view @ X]
+    linked = np.flatnonzero(A.sum(axis=1))
+    rank = networkx.pagerank(networkx.from_numpy_array(A[np.ix_(linked, linked)]), tol=1e-12)
+    by_node = dict(zip(linked, rank.values(), strict=True))
+    blocks.append(np.log([[len(linked) * by_node[i] if i in by_node else 0.15] for i in range(N)]))
+    for summary in (np.max, np.min, np.std):
+        blocks.append(np.array([summary(X[A[i] > 0], axis=0) if A[i].any() else X[i] * np.nan for i in range(N)]))
+    if y is not None:
+        blocks += label_blocks([A] if arcs is A else [A, arcs, arcs.T], y.tolist())
     return np.hstack(blocks).astype(np.float32)
+
+
+def label_blocks(views, y) -> list[np.ndarray]:
+    """Shares and logarithms of the numbers of neighbours' known labels, then those over two steps, by counting."""
+    prior = np.array([1 + y.count(c) for c in range(CLASSES)]) / (CLASSES + sum(c >= 0 for c in y))
+
+    def shares(counts):
+        total = counts.sum(axis=1, keepdims=True)
+        return [(counts + 2 * prior) / (total + 2), np.log1p(total)]
+
+    blocks = []
+    for view in views:
+        counts = [[sum(y[j] == c for j in range(N) if view[i, j]) for c in range(CLASSES)] for i in range(N)]
+        blocks += shares(np.array(counts, dtype=float))
+    twice, A = np.zeros((N, CLASSES)), views[0]
+    for i, j, k in itertools.product(range(N), repeat=3):
+        if A[i, j] and A[j, k] and k != i and y[k] >= 0:
+            twice[i, y[k]] += 1
+    return blocks + shares(twice)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_columns_are_those_of_the_definition(directed, labels) -> None:
+    data, config = graph(directed=directed), BoostedTreesConfig(**SMALL, labels=labels)
+    model, inputs = setup(config, data)
+    y = trained_on(data.y)
+    fit(model, inputs, y)
+    expected = columns_of(data, y if labels else None)
+    np.testing.assert_allclose(model._columns(*inputs), expected, atol=2e-4)
+
+
+def test_labels_of_shuffled_classes_tell_nothing() -> None:
+    """A node's own label must not come back to it: trees on the shares of random labels guess at chance."""
+    draw = torch.Generator().manual_seed(1)
+    data = synthetic(n=1500, h=0.5, classes=2, degree=6, features=3, seed=0)
+    data.y = torch.randint(2, (1500,), generator=draw)
+    config = BoostedTreesConfig(trees=60)
+    inputs = config.inputs(data, config.precompute(data, seed=0), seed=0)
+    model = config.build(inputs[0].shape[1], 2, 1500)
+    fit(model, inputs, torch.where(torch.arange(1500) < 750, data.y, -1), stages=6)
+    right = (model(*inputs).argmax(dim=1) == data.y).float()
+    assert right[:750].mean() > 0.7, "it learns its training nodes by heart"
+    assert abs(float(right[750:].mean()) - 0.5) < 0.07
+
+
+def test_new_nodes_have_the_columns_of_a_graph_in_which_they_are_not_labelled() -> None:
+    data = graph()
+    config = BoostedTreesConfig(**SMALL)
+    model, inputs = setup(config, data)
+    fit(model, inputs, trained_on(data.y))
+    links = torch.tensor([[N, N, 3], [3, 5, N]])
+    grown = from_arrays(torch.cat([data.x, data.x[:1]]), torch.cat([data.edge_index, links], dim=1))
+    grown.known_nodes = N
+    place = config.precompute(data, seed=0).grown(grown)
+    found = model._columns(*config.inputs(grown, place, seed=0))
+    assert found.shape == (N + 1, model._columns(*inputs).shape[1])
+    assert np.isfinite(found[:, -CLASSES - 1 :]).all()
+    counts = np.bincount(trained_on(data.y)[[3, 5]].numpy(), minlength=CLASSES)
+    labelled = [int(c) for c in trained_on(data.y)[:24]]
+    prior = np.array([1 + labelled.count(c) for c in range(CLASSES)]) / (CLASSES + 24)
+    np.testing.assert_allclose(found[N, -2 * CLASSES - 2 : -CLASSES - 2], (counts + 2 * prior) / 4, atol=1e-6)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -42,7 +120,7 @@ def test_it_is_lightgbm_s_on_the_same_columns(directed, classes, stages, rounds,
     y = trained_on(data.y % classes)
     weight = torch.where(y == 0, 2.0, 1.0)
     fit(model, inputs, y, stages=stages, weight=weight)
-    columns, rows = columns_of(data, inputs[1]), np.flatnonzero(y >= 0)
+    columns, rows = model._columns(*inputs), np.flatnonzero(y >= 0)
     reference = lightgbm.LGBMClassifier(
         n_estimators=rounds, learning_rate=0.05, num_leaves=4, min_child_samples=2, max_bin=63, verbosity=-1
     ).fit(columns[rows], y[rows].numpy(), weight[rows].numpy())
@@ -61,7 +139,7 @@ def test_without_lightgbm_it_is_scikit_learn_s(classes) -> None:
     model, inputs = setup(BoostedTreesConfig(**SMALL), data)
     y = trained_on(data.y % classes)
     fit(model, inputs, y, stages=3)
-    columns, rows = columns_of(data, inputs[1]), np.flatnonzero(y >= 0)
+    columns, rows = model._columns(*inputs), np.flatnonzero(y >= 0)
     reference = HistGradientBoostingClassifier(
         learning_rate=0.05, max_leaf_nodes=4, min_samples_leaf=2, max_iter=25, max_bins=63, early_stopping=False
     ).fit(columns[rows], y[rows])
@@ -114,6 +192,7 @@ def test_there_are_no_more_stages_than_trees() -> None:
     data = graph()
     model, inputs = setup(BoostedTreesConfig(**SMALL), data)
     assert len(list(model.stages(inputs, data.y, torch.ones(N)))) == 3
+    assert model._sums is not None
     assert lightgbm.Booster(model_str=model._saved.decode()).num_trees() == 25 * CLASSES
 
 
@@ -135,7 +214,7 @@ def test_wide_features_are_reduced_to_their_leading_directions(sparse) -> None:
     place = config.precompute(data, seed=0)
     _, values, directions = np.linalg.svd(data.x.to_dense().double().numpy())
     expected = data.x.to_dense().double().numpy() @ directions[:4].T
-    x = config.inputs(data, place, seed=0)[0].numpy()
+    x = config.inputs(data, place, seed=0)[0].numpy()[:, PLACE_COLUMNS : PLACE_COLUMNS + 4]
     np.testing.assert_allclose(np.abs(x), np.abs(expected), atol=0.05 * values[0])
     again = config.from_state(*place.state(), data, seed=0)
     assert again.basis.equal(place.basis)

@@ -111,9 +111,9 @@ def test_idle_processes_that_are_killed_are_replaced(monkeypatch) -> None:
                 for _, result in crew.wait(1):
                     assert result[0] not in seen
                     seen.add(result[0])
-            for process in executor._processes:
-                process._popen.kill()
-                process._popen.wait()
+            for process in executor._workers:
+                process.process.kill()
+                process.process.wait()
         assert len(seen) == 4, "more than may be killed while they start"
 
 
@@ -199,7 +199,7 @@ def test_when_others_can_not_start_those_that_have_go_on(tmp_path, monkeypatch) 
         while executor.ready < 2:
             list(crew.wait(1))
         executor._given = pickle.dumps(KillsWhoReadsIt(tmp_path, 100))
-        executor._processes[0]._popen.kill()
+        executor._workers[0].process.kill()
         crew.submit("a")
         with pytest.warns(WorkerWarning, match="1 others go on"):
             wait_until(lambda: list(crew.wait(1)) is None or executor.slots == 1)

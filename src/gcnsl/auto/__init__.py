@@ -6,7 +6,7 @@ from gcnsl.lazy import lazy
 
 if TYPE_CHECKING:
     from gcnsl.auto.auto_settings import AUTO, AutoSettings
-    from gcnsl.auto.blend import Blend
+    from gcnsl.auto.ensemble import Blend
     from gcnsl.auto.selection import ChosenBy, Progress, Selected, select
 else:
     __getattr__, __dir__ = lazy(__name__)

@@ -1,7 +1,7 @@
-"""Finished fits on disk, one file each: what is finished survives a crash, and the same selection goes on from there.
+"""Trained models without their graphs, and the finished fits of a selection on disk, one file each.
 
-Workers store nothing. A file is written as soon as a worker sends it, completely or not at all. It is in the format of
-safetensors, so nothing is pickled.
+What is finished survives a crash, and the same selection goes on from there. Workers store nothing: a file is written
+as soon as a worker has sent a fit, completely or not at all. It is in the format of safetensors: nothing is pickled.
 """
 
 from __future__ import annotations
@@ -12,25 +12,28 @@ import re
 import shutil
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-import safetensors.torch
+import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
+from torch_geometric.data import Data
 
-from gcnsl.auto.blend import SavedModel, saved_model
-from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.learning_problem import Problem
+from gcnsl.auto.auto_settings import AUTO
+from gcnsl.auto.candidates import Candidate, FoldJob, Problem
+from gcnsl.auto.ensemble import Blend, Member, OutOfFold
 from gcnsl.errors import InputError
-from gcnsl.files import atomic_write, below, parse_tensors
-from gcnsl.methods import Method
-from gcnsl.runs.jobs import Failed, Finished, Job, Trainer
+from gcnsl.files import atomic_write, below, tensor_bytes
+from gcnsl.methods import Fitted, find_method, prepare
+from gcnsl.runs.jobs import Failed, Finished, Trainer
+from gcnsl.training import History
 
 KIND = "gcnsl-fold-1"
 _FILE_NAME = re.compile(r"[0-9a-f]{16}-\d+\.safetensors")
@@ -38,57 +41,98 @@ _FILE_NAME = re.compile(r"[0-9a-f]{16}-\d+\.safetensors")
 _LEFT_BY_A_KILLED_PROCESS = re.compile(rf"\.{_FILE_NAME.pattern}\..*\.part")
 
 
-@dataclass(frozen=True, kw_only=True)
-class FoldJob(Job):
-    """Train a candidate on a fold.
+class SavedModel(NamedTuple):
+    """A trained model without its graph, as it is saved: values for JSON, and tensors by name."""
 
-    Attributes:
-        candidate: What is trained; its key is the job's name.
-        limit: Seconds after which it is given up, if it has not ended.
-        elapsed: Seconds that the whole selection had taken before.
+    plain: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+def saved_model(fitted: Fitted, *, inputs: bool = True) -> SavedModel:
+    """What :func:`restored_models` needs to make the same of the same graph, if need be without its inputs' part.
+
+    That part is the same for all folds, and only kept with the model of the first.
+    """
+    prepared = fitted.prepared
+    plain, precomputed, features = prepared.state()
+    values = {
+        "method": prepared.method.name,
+        "options": prepared.method.options(),
+        "seed": prepared.seed,
+        "precomputed": plain,
+        "history": fitted.history.to_dict(),
+    }
+    parts = {"model": fitted.model.state_dict()}
+    parts |= {"precomputed": precomputed, "features": features} if inputs else {}
+    tensors = {f"{part}.{name}": value for part, named in parts.items() for name, value in named.items()}
+    return SavedModel(values, {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()})
+
+
+class SavedModels(Sequence[Fitted]):
+    """Models that share their inputs. They are restored when one of them is needed, as preparing inputs takes time.
+
+    Then an :class:`gcnsl.InputError` says if that is not possible.
     """
 
-    candidate: Candidate
-    limit: float
-    elapsed: float
+    def __init__(self, saved: Sequence[SavedModel], graph: Data, device: torch.device) -> None:
+        self.saved, self._where = saved, (graph, device)
+
+    @cached_property
+    def _fits(self) -> tuple[Fitted, ...]:
+        try:
+            return restored_models(self.saved, *self._where)
+        except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
+            name = self.saved[0].plain.get("method")
+            raise InputError(f"a model of {name} can't be restored ({error}): train and save it again") from error
+
+    def __len__(self) -> int:
+        return len(self.saved)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._fits[index]
 
 
-def fold_job(
-    problem: Problem, candidate: Candidate, fold: int, *, seconds: float, limit: float, elapsed: float
-) -> FoldJob:
-    """The job of training a candidate on a fold, in so many seconds."""
-    return FoldJob(
-        name=candidate.key,
-        run=fold,
-        method=method_for(problem, candidate),
-        split=fold,
-        seed=problem.seed + fold,
-        seconds=seconds,
-        candidate=candidate,
-        limit=limit,
-        elapsed=elapsed,
-    )
+def restored_models(saved: Sequence[SavedModel], graph: Data, device: torch.device) -> tuple[Fitted, ...]:
+    """Models that share their inputs; raises a KeyError, TypeError, ValueError or RuntimeError if one is damaged."""
+    plain, tensors = saved[0]
+    method = find_method(plain["method"]).with_options(**plain["options"])
+    state = plain["precomputed"], below("precomputed", tensors), below("features", tensors)
+    prepared, fits = prepare(method, graph, seed=plain["seed"], device=device, state=state), []
+    for each in saved:
+        model = prepared.build()
+        model.load_state_dict(below("model", each.tensors))
+        fits.append(Fitted(prepared, model.eval(), History.from_dict(each.plain["history"])))
+    return tuple(fits)
 
 
-def method_for(problem: Problem, candidate: Candidate) -> Method:
-    """The candidate's method with the problem's class weights; epochs are chosen by its metric.
+def saved_blend(blend: Blend, options: Mapping[str, Any]) -> SavedModel:
+    """What :func:`restored_blend` needs; ``options`` are those of the selection."""
+    members, tensors = [], dict[str, Tensor]()
+    for number, member in enumerate(blend.members):
+        fits = member.fits.saved if isinstance(member.fits, SavedModels) else None
+        fits = fits or [saved_model(fit, inputs=fold == 0) for fold, fit in enumerate(member.fits)]
+        seed = fits[0].plain["seed"]
+        own = {"name": member.name, "weight": member.weight, "temperature": member.temperature}
+        members.append(own | {"fits": [fit.plain for fit in fits]})
+        for fold, fit in enumerate(fits):
+            tensors |= {f"member.{number}.{fold}.{name}": value for name, value in fit.tensors.items()}
+    values = {"method": AUTO, "options": dict(options), "seed": seed, "members": members}
+    tensors["logits"] = blend.logits()
+    if blend.out_of_fold is not None:
+        tensors |= {f"out_of_fold.{name}": part for name, part in blend.out_of_fold._asdict().items()}
+    return SavedModel(values | {"temperature": blend.temperature, "history": blend.history.to_dict()}, tensors)
 
-    Accuracy is an exception: where it is wanted, each method chooses epochs as its literature does.
-    """
-    monitor = {} if problem.metric == "accuracy" else {"monitor": problem.metric}
-    return candidate.resolved.with_options(class_weight=problem.class_weight, **monitor)
 
-
-def fold_trainer(problem: Problem) -> Callable[[FoldJob], bytes | Failed]:
-    """Trains candidates on the folds of a problem, whose inputs are the same in all folds; gives files of a journal."""
-    return Trainer(
-        problem.graph,
-        partial(packed, problem.identity),
-        masks=problem.masks,
-        rows=problem.learned,
-        seed=problem.seed,
-        device=problem.device,
-    )
+def restored_blend(saved: SavedModel, graph: Data, device: torch.device) -> Blend:
+    """The ensemble that was saved, on the same graph; its members are restored when they are needed."""
+    plain, tensors, members = saved.plain, saved.tensors, []
+    for number, own in enumerate(plain["members"]):
+        parts = (below(f"member.{number}.{fold}", tensors) for fold in range(len(own["fits"])))
+        fits = SavedModels([SavedModel(*both) for both in zip(own["fits"], parts, strict=True)], graph, device)
+        members.append(Member(own["name"], own["weight"], own["temperature"], fits))
+    judged, history = below("out_of_fold", tensors), History.from_dict(plain["history"])
+    out_of_fold = OutOfFold(**judged) if judged else None
+    return Blend(tuple(members), history, graph, plain["temperature"], tensors["logits"], out_of_fold)
 
 
 @dataclass(frozen=True)
@@ -99,8 +143,8 @@ class Fit:
         candidate, fold: What was trained.
         seconds: Time to train, preparation included.
         predict_seconds: Time to predict all nodes.
-        elapsed: Time that the whole selection had taken by then.
         probabilities: Of all nodes (n × C).
+        elapsed: Time that the whole selection had taken by then.
         is_cut: Whether its time was over before training had ended.
         least_seconds: Time for preparation, an epoch of the usual length, and prediction.
     """
@@ -109,35 +153,34 @@ class Fit:
     fold: int
     seconds: float
     predict_seconds: float
-    elapsed: float
     probabilities: NDArray[np.float32]
+    elapsed: float = 0.0
     is_cut: bool = False
     least_seconds: float = 0.0
 
 
-def packed(problem: str, done: Finished) -> bytes:
-    """The content of a file: a fit and its model, for a problem with this identity.
+def fold_trainer(problem: Problem) -> Callable[[FoldJob], tuple[Fit, SavedModel] | Failed]:
+    """Trains candidates on the folds of a problem; the inputs of a candidate are the same in all folds."""
+    where: dict[str, Any] = {"seed": problem.seed, "device": problem.device}
+    return Trainer(problem.graph, _fit_and_model, masks=problem.masks, rows=problem.learned, **where)
 
-    What belongs to the inputs of the model is the same in all folds, and only in the file of the first.
-    """
+
+def _fit_and_model(done: Finished) -> tuple[Fit, SavedModel]:
     job, fitted = done.job, done.fitted
     assert isinstance(job, FoldJob)
-    probabilities = fitted.logits().softmax(dim=1)
-    predicted, saved = time.perf_counter(), saved_model(fitted)
+    probabilities = fitted.logits().softmax(dim=1).numpy()
+    predict_seconds = time.perf_counter() - done.trained
     epoch_seconds = (done.trained - done.prepared) / len(fitted.history)
-    fit = {
-        "candidate": [job.candidate.name, job.candidate.method, job.candidate.options],
-        "fold": job.run,
-        "seconds": done.trained - done.began,
-        "predict_seconds": predicted - done.trained,
-        "elapsed": job.elapsed + predicted - done.began,
-        "is_cut": fitted.history.stopped == "minutes",
-        "least_seconds": done.prepared - done.began + epoch_seconds + predicted - done.trained,
-    }
-    metadata = {"kind": KIND, "problem": problem, "fit": json.dumps(fit), "model": json.dumps(saved.plain)}
-    kept = {name: part for name, part in saved.tensors.items() if job.run == 0 or name.startswith("model.")}
-    tensors = {f"model.{name}": part for name, part in kept.items()}
-    return safetensors.torch.save(tensors | {"probabilities": probabilities}, metadata)
+    fit = Fit(
+        job.candidate,
+        job.run,
+        seconds=done.trained - done.began,
+        predict_seconds=predict_seconds,
+        probabilities=probabilities,
+        is_cut=fitted.history.stopped == "minutes",
+        least_seconds=done.prepared - done.began + epoch_seconds + predict_seconds,
+    )
+    return fit, saved_model(fitted, inputs=job.run == 0)
 
 
 class JournalWarning(UserWarning):
@@ -155,25 +198,34 @@ class Journal:
 
     path: Path | None
     identity: str
-    _in_memory: dict[str, bytes] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _in_memory: dict[str, SavedModel] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def write(self, content: bytes, candidate: Candidate, fold: int) -> Fit:
-        """Add what a worker has sent for a candidate and a fold.
-
-        If it can't be written, for example because the disk is full, there is one :class:`JournalWarning`.
-        """
-        name = _name(candidate, fold)
-        if not self._is_written(name, content):
-            self._in_memory[name] = content
-        tensors, metadata = parse_tensors(content)
-        return self._fit(name, metadata, tensors["probabilities"])
+    def write(self, fit: Fit, model: SavedModel) -> None:
+        """Add a fit. If it can't be written, for example because the disk is full, there is one warning of it."""
+        name = _name(fit.candidate, fit.fold)
+        if self.path is not None:
+            plain = vars(fit) | {"candidate": [fit.candidate.name, fit.candidate.method, fit.candidate.options]}
+            tensors = {f"model.{part}": value for part, value in model.tensors.items()}
+            tensors["probabilities"] = torch.from_numpy(plain.pop("probabilities"))
+            metadata = {"kind": KIND, "problem": self.identity}
+            metadata |= {"fit": json.dumps(plain), "model": json.dumps(model.plain)}
+            try:
+                atomic_write(self._file(name), tensor_bytes(tensors, metadata))
+                return
+            except OSError as error:
+                if not self._in_memory:
+                    told = f"{error}; what is in {self.path} stays, but the rest can't be resumed if this is killed"
+                    warnings.warn(told, JournalWarning, stacklevel=3)
+        self._in_memory[name] = model
 
     def read(self) -> list[Fit]:
         """All fits, those of the first fold first, and of each fold the earliest.
 
         Raises:
-            InputError: If the folder holds something else, or the fits of another problem.
+            InputError: If it is a file, or the folder holds something else, or the fits of another problem.
         """
+        if self.path is not None and self.path.is_file():
+            raise self._refusal("is a file: it belongs to a run of a single method")
         files = [] if self.path is None else self.path.glob("*.safetensors")
         return sorted((self._read(file) for file in files), key=lambda fit: (fit.fold, fit.elapsed))
 
@@ -181,52 +233,30 @@ class Journal:
         """The trained model of a fit."""
         name = _name(candidate, fold)
         if name in self._in_memory:
-            tensors, metadata = parse_tensors(self._in_memory[name])
-        else:
-            with safe_open(self._file(name), framework="pt") as file:
-                metadata = file.metadata()
-                tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118 - it is no mapping
-        return SavedModel(json.loads(metadata["model"]), below("model", tensors))
-
-    def check_place(self) -> None:
-        """Raise an InputError if there is a file in place of the folder."""
-        if self.path is not None and self.path.is_file():
-            raise self._refusal("is a file: it belongs to a run of a single method")
-
-    def _is_written(self, name: str, content: bytes) -> bool:
-        """Write a fit, and say whether that was possible."""
-        if self.path is None:
-            return False
-        try:
-            atomic_write(self._file(name), content)
-        except OSError as error:
-            if not self._in_memory:
-                told = f"{error}; what is in {self.path} stays, but the rest can't be resumed if this is killed"
-                warnings.warn(told, JournalWarning, stacklevel=4)
-            return False
-        return True
+            return self._in_memory[name]
+        with safe_open(self._file(name), framework="pt") as file:
+            tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118 - it is no mapping
+            return SavedModel(json.loads(file.metadata()["model"]), below("model", tensors))
 
     def _file(self, name: str) -> Path:
         assert self.path is not None
         return self.path / f"{name}.safetensors"
 
     def _read(self, path: Path) -> Fit:
+        """The fit in a file, if it is one of this problem, and its options have the defaults that they had then."""
         try:
-            with safe_open(path, framework="pt") as file:
+            with safe_open(path, framework="np") as file:
                 metadata = file.metadata() or {}
                 if metadata.get("kind") != KIND:
                     raise self._refusal(f"holds {path.name}, which is no trained model of a selection")
-                return self._fit(path.stem, metadata, file.get_tensor("probabilities"))
+                probabilities = file.get_tensor("probabilities")
         except SafetensorError as error:
             raise self._refusal(f"holds {path.name}, which can't be read ({error})") from error
-
-    def _fit(self, name: str, metadata: dict[str, str], probabilities: Tensor) -> Fit:
-        """The fit of this name, if it is one of this problem, and its options have the defaults that they had then."""
         plain = json.loads(metadata["fit"])
         if metadata["problem"] == self.identity:
             candidate = Candidate(*plain["candidate"])
-            if name == _name(candidate, plain["fold"]):
-                return Fit(**plain | {"candidate": candidate, "probabilities": probabilities.numpy().copy()})
+            if path.stem == _name(candidate, plain["fold"]):
+                return Fit(**plain | {"candidate": candidate, "probabilities": probabilities})
         raise self._refusal(
             "belongs to another selection: the graph, its labels, the seed, options or the version of gcnsl differ"
         )

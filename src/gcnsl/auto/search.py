@@ -11,11 +11,9 @@ import itertools
 import math
 import os
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -23,7 +21,8 @@ import optuna
 import torch
 from torch_geometric.data import Data
 
-from gcnsl.auto.proposals import Study
+from gcnsl.auto.candidates import new_study, suggested
+from gcnsl.auto.race import Contender, Race
 from gcnsl.checks import UNLABELLED, check_choice, check_flag, check_number, check_seed, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.graph import split_count, split_masks
@@ -32,7 +31,7 @@ from gcnsl.methods import Method, find_method
 from gcnsl.methods.registry import combinations, space_of, starts_of
 from gcnsl.nn.config import Folder
 from gcnsl.options import Search as SearchRange
-from gcnsl.runs.executor import Executor, ThisProcess, WorkerLost
+from gcnsl.runs.executor import HERE, Crew, Executor, WorkerLost
 from gcnsl.runs.jobs import Failed, Finished, Job, Trainer
 from gcnsl.runs.results import Record, Results
 from gcnsl.training import METRICS, choose_device
@@ -41,7 +40,6 @@ _STARTUP_TRIALS = 10
 _FEW = 32
 """If there are no more combinations than this, all of them are tried, each once."""
 _WORST_LOSS = -100.0
-_SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True)
@@ -117,12 +115,7 @@ class Search:
 
     def finished(self) -> list[Trial]:
         """The trials that earlier searches for the same have finished."""
-        path = Path(self.storage)
-        if path.is_file():
-            with path.open("rb") as file:
-                if file.read(len(_SQLITE)) == _SQLITE:
-                    raise InputError(f"{path} holds trials of gcnsl 0.2.0: give another file for those of this version")
-        return [trial for search, trial in Results(path, _parse).new() if search == self.identity]
+        return [trial for search, trial in Results(self.storage, _parse).new() if search == self.identity]
 
     @cached_property
     def identity(self) -> str:
@@ -181,7 +174,7 @@ def search(
     *,
     trials: int,
     seconds: float | None = None,
-    executor: Executor | None = None,
+    executor: Executor = HERE,
     on_trial: Callable[[int, float | None], None] | None = None,
 ) -> SearchResult:
     """Search until there are so many trials, those of earlier calls and those given up counted, and return the best.
@@ -190,55 +183,45 @@ def search(
         wanted: What to search for.
         trials: How many trials there should be in the end; at most all combinations, where there are few.
         seconds: Start no trial after so many seconds.
-        executor: Who trains; ``None`` for this process.
+        executor: Who trains.
         on_trial: Called at once, and after each trial, with the number of trials and the best value of the metric.
     """
     check_whole("trials", trials, least=1)
-    end = math.inf if seconds is None else time.monotonic() + check_number("seconds", seconds, above=0)
-    order, executor = _Trials(wanted, int(min(trials, wanted.combinations)), end), executor or ThisProcess()
+    began = time.monotonic()
+    race = _Trials(wanted, trials, math.inf if seconds is None else check_number("seconds", seconds, above=0))
     trainer = Trainer(
         wanted.data, partial(_gain, wanted.metric), seed=wanted.seed, device=wanted.device, root=wanted.root
     )
-    jobs, told = deque(order.begin(executor.slots)), -1
     if on_trial is not None:
-        on_trial(told := len(order.done), order.best)
-    for job, result in executor.each(trainer, jobs):
-        jobs.extend(order.go_on(job, result))
-        jobs.extend(order.begin(executor.slots))
-        if on_trial is not None and told != len(order.done):
-            on_trial(told := len(order.done), order.best)
-    return order.found()
+        on_trial(len(race.done), race.best)
+    with Crew(executor, trainer) as crew:
+        while True:
+            while crew.has_room and (job := race.next_job(time.monotonic() - began)) is not None:
+                crew.submit(job)
+            if crew.has_room and not crew.running:
+                return race.found()
+            for job, result in crew.wait():
+                if race.count(job, result) and on_trial is not None:
+                    on_trial(len(race.done), race.best)
 
 
 def _gain(metric: str, done: Finished) -> float:
     return METRICS[metric].gain(done.fitted.measure(done.masks["val"])[metric])
 
 
-@dataclass
-class _Open:
-    """A trial that is not finished, and the gain of each run."""
+class _Trials(Race):
+    """The race of a search: contenders are trials, by their number, and their fits are gains of the metric.
 
-    trial: optuna.Trial
-    options: dict[str, Any]
-    method: Method
-    gains: list[float] = field(default_factory=list)
+    A trial goes on unless Optuna says that it has fallen behind the median of those before it.
+    """
 
-    @property
-    def means(self) -> list[float]:
-        return [fmean(self.gains[: run + 1]) for run in range(len(self.gains))]
-
-
-class _Trials:
-    """Decides what to train next in a search, and keeps what comes of it."""
-
-    def __init__(self, wanted: Search, trials: int, end: float) -> None:
-        self._wanted, self._trials, self._end = wanted, trials, end
-        self._results = Results(wanted.storage, _parse)
-        self._results.append()  # it is better to know now whether that is possible
+    def __init__(self, wanted: Search, trials: int, seconds: float) -> None:
+        super().__init__(wanted.runs)
+        self._wanted, self._seconds, self._most = wanted, seconds, int(min(trials, wanted.combinations))
+        self._results, self._failed = Results(wanted.storage, _parse), list[str]()
         self.done = wanted.finished()
-        self._study = Study(wanted.space, wanted.first, seed=wanted.seed, known=self.done, startup=_STARTUP_TRIALS)
-        self._open: dict[str, _Open] = {}
-        self._failed: list[str] = []
+        self._results.append()  # it is better to know now whether that is possible
+        self._study = new_study(wanted.space, wanted.first, seed=wanted.seed, known=self.done, startup=_STARTUP_TRIALS)
 
     @property
     def _complete(self) -> list[Trial]:
@@ -250,56 +233,59 @@ class _Trials:
         gain = METRICS[self._wanted.metric].gain
         return gain(max(trial.gains[-1] for trial in self._complete)) if self._complete else None
 
-    def begin(self, slots: int) -> Iterator[Job]:
-        """New trials, as long as so many are under way."""
-        failed, combinations = len(self._failed), self._wanted.combinations
-        wanted = (
-            min(self._trials - len(self.done), combinations - len(self.done) - failed) if failed < self._trials else 0
-        )
-        while len(self._open) < min(slots, wanted) and time.monotonic() < self._end:
-            trial, options = self._study.ask()
-            number = str(trial.number)
-            self._open[number] = _Open(trial, options, self._wanted.method.with_options(**options))
-            yield self._job(number)
+    def merit(self, contender: Contender, level: int) -> float:
+        """The mean of the gains of its first runs."""
+        return fmean(contender.fits[:level])
 
-    def go_on(self, job: Job, result: float | Failed | WorkerLost) -> Iterator[Job]:
-        """Count a run; gives the trial's next one, unless it has ended."""
-        one, wanted = self._open[job.name], self._wanted
+    def _next(self, elapsed: float) -> Contender | None:
+        return self._promotable() or self._new(elapsed)
+
+    def _new(self, elapsed: float) -> Contender | None:
+        begun, failed = len(self.done) + len(self.contenders), len(self._failed)
+        most = min(self._most, self._wanted.combinations - failed) if failed < self._most else 0
+        if begun >= most or elapsed >= self._seconds:
+            return None
+        trial = self._study.ask()
+        return self.contenders.setdefault(trial.number, Contender(suggested(trial, self._wanted.space), trial))
+
+    def _job(self, contender: Contender, elapsed: float) -> Job:
+        wanted, run, number = self._wanted, contender.level, contender.trial.number if contender.trial else 0
+        split, method = run % split_count(wanted.data), wanted.method.with_options(**contender.candidate)
+        return Job(name=str(number), run=run, method=method, split=split, seed=wanted.seed + run)
+
+    def count(self, job: Job, result: float | Failed | WorkerLost) -> bool:
+        """Count a run, and say whether its trial is finished."""
+        contender, metric = self.contenders[int(job.name)], METRICS[self._wanted.metric]
+        contender.is_running = False
         if isinstance(result, Failed) and isinstance(result.error, TrainingDiverged):
             result = math.nan
         if isinstance(result, Failed) and result.why != "not enough memory" and not self.done:
             raise result.error  # it would happen to all
         if isinstance(result, Failed | WorkerLost):
             self._failed.append(result.why if isinstance(result, Failed) else str(result))
-            self._study.tell(self._open.pop(job.name).trial, None)
-            return
-        worst = 0.0 if METRICS[wanted.metric].greater_is_better else _WORST_LOSS
-        one.gains.append(worst if math.isnan(result) else result)
-        one.trial.report(one.means[-1], job.run)
-        is_behind, is_complete = one.trial.should_prune(), len(one.gains) == wanted.runs
-        if not is_behind and not is_complete:
-            yield self._job(job.name)
-            return
-        self._study.tell(one.trial, one.means[-1]) if is_complete else self._study.give_up(one.trial)
-        self.done.append(Trial(one.options, one.means, is_complete))
-        self._results.append({"search": wanted.identity} | self.done[-1]._asdict())
-        del self._open[job.name]
-
-    def _job(self, number: str) -> Job:
-        one, wanted = self._open[number], self._wanted
-        run = len(one.gains)
-        split = run % split_count(wanted.data)
-        return Job(name=number, run=run, method=one.method, split=split, seed=wanted.seed + run)
+            del self.contenders[int(job.name)]
+            contender.tell(None)
+            return False
+        worst = 0.0 if metric.greater_is_better else _WORST_LOSS
+        contender.fits.append(worst if math.isnan(result) else result)
+        means = [self.merit(contender, level) for level in range(1, contender.level + 1)]
+        is_complete = contender.level == self.folds
+        if not is_complete and not contender.falls_behind(means[-1]):
+            return False
+        contender.tell(means[-1] if is_complete else None, otherwise=optuna.trial.TrialState.PRUNED)
+        self.done.append(Trial(contender.candidate, means, is_complete))
+        self._results.append({"search": self._wanted.identity} | self.done[-1]._asdict())
+        del self.contenders[int(job.name)]
+        return True
 
     def found(self) -> SearchResult:
         """The best so far."""
         if self.best is None:
             why = f" ({self._failed[-1]})" if self._failed else ""
             raise InputError(f"no trial was finished{why}: allow more time, or a device with more memory")
-        wanted, complete = self._wanted, self._complete
-        gain, own = METRICS[wanted.metric].gain, wanted.searched(wanted.method)
-        best = max(complete, key=lambda trial: trial.gains[-1])
-        start = next((gain(trial.gains[-1]) for trial in complete if trial.options == own), None)
+        wanted, gain = self._wanted, METRICS[self._wanted.metric].gain
+        best, own = max(self._complete, key=lambda trial: trial.gains[-1]), wanted.searched(wanted.method)
+        start = next((gain(trial.gains[-1]) for trial in self._complete if trial.options == own), None)
         return SearchResult(best.options, self.best, start, len(self.done))
 
 

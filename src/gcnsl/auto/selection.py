@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from time import monotonic
-from typing import NamedTuple
+from time import monotonic, perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,20 +19,27 @@ from joblib import cpu_count
 from torch_geometric.data import Data
 
 from gcnsl.auto.auto_settings import AutoSettings
-from gcnsl.auto.blend import Blend, Member, OutOfFold, SavedModels, log_probabilities
-from gcnsl.auto.candidates import portfolio
-from gcnsl.auto.ensemble import best_temperature, tempered, weigh_models
-from gcnsl.auto.journal import FoldJob, Journal, fold_trainer
-from gcnsl.auto.leaderboard import ENSEMBLE, MAJORITY, leaderboard, majority_probabilities
-from gcnsl.auto.learning_problem import Problem
-from gcnsl.auto.race import Contender, Race
+from gcnsl.auto.candidates import FoldJob, Problem, portfolio
+from gcnsl.auto.ensemble import (
+    Blend,
+    Judge,
+    Member,
+    OutOfFold,
+    best_temperature,
+    log_probabilities,
+    tempered,
+    weigh_models,
+)
+from gcnsl.auto.journal import Fit, Journal, SavedModel, SavedModels, fold_trainer
+from gcnsl.auto.race import Contender, TimedRace
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.execution import Interruption
-from gcnsl.runs.executor import Crew, Executor, ThisProcess, TooSlow, WorkerLost
+from gcnsl.methods import Fitted
+from gcnsl.runs.executor import HERE, Crew, Executor, TooSlow, WorkerLost
 from gcnsl.runs.jobs import Failed, reason
 from gcnsl.runs.processes import Processes
 from gcnsl.training import History, choose_device
-from gcnsl.training.metrics import Floats
+from gcnsl.training.metrics import METRICS, Floats, Ints, class_shares
 
 STARTING_PAYS = 15.0
 """With fewer seconds in all, this process trains by itself: others would have hardly started."""
@@ -40,6 +47,11 @@ POLL_SECONDS = 0.5
 LEAST_POOL, LARGEST_POOL = 3, 15
 """At least three contenders should be compared; more than 15 are not looked at."""
 ENOUGH_NODES = 1000
+COLUMNS = (
+    *("model", "method", "options", "validation", "first_fold", "test", "metric"),
+    *("train_seconds", "predict_seconds", "weight", "verdict"),
+)
+ENSEMBLE, MAJORITY = "ensemble", "majority class"
 _LOGGER = logging.getLogger("gcnsl")
 
 
@@ -135,19 +147,23 @@ def select(
         Interrupted: On Ctrl-C or SIGTERM; ``so_far`` is what the finished models make, ``None`` if there is none.
     """
     seconds = 60 * (settings.effort.minutes if minutes is None else minutes)
+    journal = Journal(None if checkpoint is None else Path(checkpoint), problem.identity)
     with ExitStack() as opened:
-        journal = Journal(None if checkpoint is None else Path(checkpoint), problem.identity)
-        journal.check_place()
         interruption = opened.enter_context(Interruption())
         executor = executor or opened.enter_context(_own_executor(problem, settings, seconds))
-        selection = _Selection(problem, settings, journal, seconds, executor=executor, on_progress=on_progress)
+        selection = _Selection(problem, settings, journal, seconds=seconds, executor=executor, on_progress=on_progress)
+
+        def chosen(stopped: str) -> Selected:
+            history = History(seconds=selection.elapsed, stopped=stopped)
+            return choose(selection.race, journal, graph, history, single=settings.single)
+
         try:
-            selection.run()
+            stopped = selection.run()
             with interruption.whole():
-                return selection.choose(graph, "complete" if selection.is_complete else "minutes")
+                return chosen(stopped)
         except KeyboardInterrupt:
             interruption.ignore_further()
-            so_far = selection.choose(graph, "interrupted") if selection.race.ranking() else None
+            so_far = chosen("interrupted") if selection.race.ranking() else None
             when = f"after {selection.fits} models" if selection.fits else "before a model was finished"
             raise Interrupted(f"interrupted {when}", so_far) from None
 
@@ -155,7 +171,7 @@ def select(
 def _own_executor(problem: Problem, settings: AutoSettings, seconds: float) -> Executor:
     """One process on each core, or one in all for a GPU."""
     if seconds < STARTING_PAYS:
-        return ThisProcess()
+        return HERE
     on_cpu = choose_device(problem.device).type == "cpu"
     return Processes(settings.processes or (cpu_count() if on_cpu else 1))
 
@@ -166,24 +182,17 @@ class _Selection:
         problem: Problem,
         settings: AutoSettings,
         journal: Journal,
-        seconds: float,
         *,
+        seconds: float,
         executor: Executor,
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
-        self.problem, self._settings, self._journal, self._tell = problem, settings, journal, on_progress
+        self._problem, self._journal, self._executor, self._tell = problem, journal, executor, on_progress
         finished = journal.read()
         self._began = monotonic() - max((fit.elapsed for fit in finished), default=0.0)
-        self._executor = executor
-        self.race = Race(
-            problem,
-            portfolio(problem.graph),
-            trials=settings.effort.trials,
-            seconds=seconds,
-            processes=executor.slots,
-            fits=finished,
-        )
-        self.fits, self.is_complete = len(finished), False
+        how: dict[str, Any] = {"trials": settings.effort.trials, "seconds": seconds, "processes": executor.slots}
+        self.race = TimedRace(problem, portfolio(problem.graph), **how, fits=finished)
+        self.fits = len(finished)
 
     @property
     def elapsed(self) -> float:
@@ -193,12 +202,12 @@ class _Selection:
     def _left(self) -> float:
         return self.race.seconds - self.elapsed
 
-    def run(self) -> None:
-        """Train until the time is over or nothing is left to do.
+    def run(self) -> str:
+        """Train until the time is over or nothing is left to do, and return which of them it was.
 
         As long as no worker has started, this process trains what is quick; that also tells how fast the machine is.
         """
-        trainer = fold_trainer(self.problem)
+        trainer = fold_trainer(self._problem)
         with Crew(self._executor, trainer) as crew:
             while self._left > 0 or not self.fits:
                 if not self._executor.ready and (job := self.race.quick_job(self.elapsed)) is not None:
@@ -210,34 +219,35 @@ class _Selection:
                     waits = not self._executor.gives_up_at_once or (not self.fits and not crew.running)
                     crew.submit(job, seconds=math.inf if waits else job.limit)
                 if not crew.running and crew.has_room:
-                    self.is_complete = True
-                    return
+                    return "complete"
                 self._report(crew.running)
                 patience = min(POLL_SECONDS, max(0.0, self._left)) if self.fits else POLL_SECONDS
                 for job, result in crew.wait(patience):
                     self._count(job, result)
+        return "minutes"
 
-    def _count(self, job: FoldJob, result: bytes | Failed | WorkerLost) -> None:
+    def _count(self, job: FoldJob, result: tuple[Fit, SavedModel] | Failed | WorkerLost) -> None:
         """Count a model, or give its contender up: what happens to one of them does not end the selection."""
+        name, fold = job.candidate.name, job.run + 1
         if isinstance(result, TooSlow):
-            has_fits = self.race.contenders[job.candidate].fits
-            what = f"stopped: fold {job.run + 1} was" if has_fits else "skipped:"
-            self.race.fail(job.candidate, f"{what} not finished within {job.limit:.0f} s")
+            what = f"stopped: fold {fold} was" if self.race.contenders[job.candidate].fits else "skipped:"
+            why = f"{what} not finished within {job.limit:.0f} s"
         elif isinstance(result, WorkerLost):
-            self.race.fail(job.candidate, f"failed: {result}")
+            why = f"failed: {result}"
         elif isinstance(result, Failed):
-            _LOGGER.debug("%s, fold %d, has failed\n%s", job.candidate.name, job.run + 1, result.traceback)
-            self.race.fail(job.candidate, f"failed: {result.why}")
+            _LOGGER.debug("%s, fold %d, has failed\n%s", name, fold, result.traceback)
+            why = f"failed: {result.why}"
         else:
-            self._keep(job, result)
-
-    def _keep(self, job: FoldJob, content: bytes) -> None:
-        try:
-            self.race.add(self._journal.write(content, job.candidate, job.run))
-            self.fits += 1
-        except Exception as error:
-            _LOGGER.debug("%s, fold %d, can't be used", job.candidate.name, job.run + 1, exc_info=True)
-            self.race.fail(job.candidate, f"failed: {reason(error)}")
+            try:
+                fit = replace(result[0], elapsed=self.elapsed)
+                self._journal.write(fit, result[1])
+                self.race.add(fit)
+                self.fits += 1
+                return
+            except Exception as error:
+                _LOGGER.debug("%s, fold %d, can't be used", name, fold, exc_info=True)
+                why = f"failed: {reason(error)}"
+        self.race.fail(job.candidate, why)
 
     def _report(self, running: list[FoldJob]) -> None:
         if self._tell is None:
@@ -246,27 +256,10 @@ class _Selection:
         best = ranking[0].candidate.name if ranking else None
         score = self.race.value(ranking[0], 1) if ranking else math.nan
         now = [job.candidate.name for job in running]
-        self._tell(Progress(self.elapsed, left, self.fits, now, best, score, self.problem.metric))
-
-    def choose(self, graph: Data, stopped: str) -> Selected:
-        """The ensemble of what is finished, and the leaderboard."""
-        history = History(seconds=self.elapsed, stopped=stopped)
-        return choose(self.race, self._journal, graph, history, single=self._settings.single)
+        self._tell(Progress(self.elapsed, left, self.fits, now, best, score, self._problem.metric))
 
 
-class _Part(NamedTuple):
-    """A contender that is chosen."""
-
-    contender: Contender
-    weight: float
-    temperature: float
-
-    def of(self, probabilities: Floats) -> Floats:
-        """Its part of the ensemble, where it predicts these probabilities (n × C)."""
-        return self.weight * tempered(probabilities, self.temperature)
-
-
-def choose(race: Race, journal: Journal, graph: Data, history: History, *, single: bool) -> Selected:
+def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, single: bool) -> Selected:
     """The best ensemble of what is finished; contenders whose models can't be restored are left out.
 
     Args:
@@ -284,66 +277,55 @@ def choose(race: Race, journal: Journal, graph: Data, history: History, *, singl
         told = "; ".join(f"{name}: {why}" for name, why in failures.items())
         raise InputError(f"no model could be trained on this graph, look at it with `gcnsl inspect` ({told})")
     problem, level = race.problem, _common_level(race)
-    pool = race.ranking(level)[: 1 if single else LARGEST_POOL]
-    nodes = problem.validated(level).nonzero().flatten()
-    y, given = problem.graph.y[nodes].numpy(), np.stack([race.out_of_fold(contender, level) for contender in pool])
+    pool, y = race.ranking(level)[: 1 if single else LARGEST_POOL], race.truth(level)
+    given = np.stack([race.out_of_fold(contender, level) for contender in pool])
     weights, held_out = weigh_models(given, y, race.judge, seed=problem.seed)
-    chosen = [number for number in np.argsort(-weights, kind="stable").tolist() if weights[number] > 0]
-    parts = [_Part(pool[number], float(weights[number]), race.temperature(pool[number], level)) for number in chosen]
-    members = [_restored(part, journal, graph, problem, first=part is parts[0], single=single) for part in parts]
-    if not all(members):
-        return choose(race, journal, graph, history, single=single)
+    order = np.argsort(-weights, kind="stable")
+    chosen = {pool[number]: float(weights[number]) for number in order if weights[number] > 0}
+    members: list[Member] = []
+    for contender, weight in chosen.items():
+        folds = range(1 if single else contender.level)
+        try:
+            saved = [journal.model(contender.candidate, fold) for fold in folds]
+            fits = SavedModels(saved, graph, choose_device(problem.device))
+            assert members or fits[0]  # the first is restored at once, others when they are needed
+        except Exception as error:
+            _LOGGER.debug("%s can't be restored", contender.candidate.name, exc_info=True)
+            contender.fits, contender.failure = [], f"failed: it can't be restored ({reason(error)})"
+            return choose(race, journal, graph, history, single=single)
+        members.append(Member(contender.candidate.name, weight, race.temperature(contender, level), fits))
+
+    def together(predicted: Callable[[Contender], Floats]) -> Floats:
+        """The ensemble of what the chosen ones predict (n × C)."""
+        tempers = (tempered(predicted(each), race.temperature(each, level)) for each in chosen)
+        mean: Floats = np.sum([weight * part for weight, part in zip(chosen.values(), tempers, strict=True)], axis=0)
+        return mean
+
     temperature = best_temperature(held_out, y)
     held_out = tempered(held_out, temperature)
     probabilities: dict[str, Floats] = {MAJORITY: majority_probabilities(problem, graph.num_nodes)}
     probabilities |= {c.candidate.name: race.probabilities(c, level) for c in race.contenders.values() if c.fits}
     if single:
         probabilities[pool[0].candidate.name] = pool[0].fits[0].probabilities  # of the model that is kept
-    together = np.sum([part.of(part.contender.probabilities()) for part in parts], axis=0)
-    probabilities[ENSEMBLE] = tempered(together, temperature)
-    blend = Blend(
-        tuple(member for member in members if member is not None),
-        history,
-        graph,
-        temperature,
-        None if single else log_probabilities(probabilities[ENSEMBLE]),
-        OutOfFold(nodes, torch.from_numpy(held_out).float()),
-    )
+    probabilities[ENSEMBLE] = tempered(together(Contender.probabilities), temperature)
+    known = None if single else log_probabilities(probabilities[ENSEMBLE])
+    judged = OutOfFold(problem.validated(level).nonzero().flatten(), torch.from_numpy(held_out).float())
     return Selected(
-        blend,
-        leaderboard(race, level, {part.contender: part.weight for part in parts}, held_out),
+        Blend(tuple(members), history, graph, temperature, known, judged),
+        leaderboard(race, level, chosen, held_out),
         probabilities,
         _chosen_by(race, level),
-        np.sum([part.of(part.contender.fits[0].probabilities) for part in parts], axis=0),
+        together(lambda contender: contender.fits[0].probabilities),
     )
 
 
-def _restored(
-    part: _Part, journal: Journal, graph: Data, problem: Problem, *, first: bool, single: bool
-) -> Member | None:
-    """A member of the ensemble; the first is restored at once, as others are when they are needed.
-
-    ``None`` if its models can't be restored: then it is no contender any more.
-    """
-    contender = part.contender
-    try:
-        saved = [journal.model(contender.candidate, fold) for fold in range(1 if single else contender.level)]
-        fits = SavedModels(saved, graph, choose_device(problem.device))
-        assert not first or fits[0]
-    except Exception as error:
-        _LOGGER.debug("%s can't be restored", contender.candidate.name, exc_info=True)
-        contender.fits, contender.failure = [], f"failed: it can't be restored ({reason(error)})"
-        return None
-    return Member(contender.candidate.name, part.weight, part.temperature, fits)
-
-
-def _chosen_by(race: Race, level: int) -> ChosenBy:
+def _chosen_by(race: TimedRace, level: int) -> ChosenBy:
     learned, validated = (int(nodes.sum()) for nodes in (race.problem.learned, race.problem.validated(level)))
     first_fold = int(race.problem.validated(1).sum())
     return ChosenBy(race.judge.leading(validated), validated, learned, first_fold, race.problem.folds == 1)
 
 
-def _common_level(race: Race) -> int:
+def _common_level(race: TimedRace) -> int:
     """The number of folds that contenders are compared on; those that have completed fewer are left out.
 
     At least three contenders of the better half, as the first fold ranks them, have completed so many. If fewer folds
@@ -354,3 +336,121 @@ def _common_level(race: Race) -> int:
     completed = sorted((contender.level for contender in better), reverse=True)[:LEAST_POOL][-1]
     few = (level for level in range(1, completed) if int(problem.validated(level).sum()) >= ENOUGH_NODES)
     return next(few, completed)
+
+
+def leaderboard(race: TimedRace, level: int, weights: Mapping[Contender, float], ensemble: Floats) -> pd.DataFrame:
+    """A row for each contender, for the majority class and, if there is one, for the ensemble.
+
+    What is kept comes first. The others follow by the metric on the nodes of so many folds, then those that have
+    completed fewer by the metric on the first fold, then those that have completed none.
+
+    Args:
+        race: All contenders.
+        level: The number of folds that those were chosen on.
+        weights: Those of the members; one stands alone.
+        ensemble: Probabilities of the nodes of these folds (v × C).
+    """
+    problem, y = race.problem, race.truth(level)
+    in_first = (problem.fold[problem.validated(level)] == 0).numpy()
+
+    def values(probabilities: Floats) -> dict[str, float]:
+        first_fold = race.judge.value(probabilities[in_first], y[in_first])
+        return {"validation": race.judge.value(probabilities, y), "first_fold": first_fold}
+
+    rows = [_row(race, level, contender, weights) for contender in race.contenders.values()]
+    guess = values(majority_probabilities(problem, len(y)))
+    rows.append({"model": MAJORITY, "method": MAJORITY, "verdict": "for comparison", **guess})
+    if len(weights) > 1:
+        seconds = {f"{what}_seconds": sum(_seconds(c, what) for c in weights) for what in ("train", "predict")}
+        members = f"{len(weights)} models by their weights"
+        rows.append({"model": ENSEMBLE, "method": "auto", "verdict": members, **values(ensemble), **seconds})
+    blank = {"options": {}, "test": np.nan, "train_seconds": 0.0, "predict_seconds": 0.0, "weight": 0.0}
+    table = pd.DataFrame([blank | row | {"metric": problem.metric} for row in rows], columns=list(COLUMNS))
+    order = table[["validation", "first_fold"]].map(METRICS[problem.metric].gain)
+    order.insert(0, "is_kept", (table["model"] == ENSEMBLE) | (table["weight"] == 1))
+    return table.loc[order.sort_values(list(order), ascending=False).index].reset_index(drop=True)
+
+
+def with_distilled(table: pd.DataFrame, problem: Problem, student: Fitted) -> tuple[pd.DataFrame, dict[str, Floats]]:
+    """The leaderboard with a model that has learned from the first of its rows, and is kept in its place.
+
+    It has learned from all nodes but those of the first fold, and is measured on no others. Also returns what it
+    predicts for all nodes (n × C), by its name.
+    """
+    began, first_fold, method = perf_counter(), problem.validated(1), student.prepared.method
+    name = f"{method.title}, distilled"
+    probabilities = student.logits().softmax(dim=1).numpy()
+    score = Judge(problem.metric).value(probabilities[first_fold.numpy()], problem.graph.y[first_fold].numpy())
+    row = {
+        "model": name,
+        "method": method.name,
+        "options": method.options(),
+        "validation": score if _is_first_fold_alone(table) else np.nan,
+        "first_fold": score,
+        "test": np.nan,
+        "metric": problem.metric,
+        "train_seconds": student.history.seconds,
+        "predict_seconds": perf_counter() - began,
+        "weight": 1.0,
+        "verdict": f"chosen, taught by the {'ensemble' if table.loc[0, 'model'] == ENSEMBLE else 'next'}",
+    }
+    others = table.assign(weight=0.0)
+    return pd.concat([pd.DataFrame([row]), others], ignore_index=True), {name: probabilities}
+
+
+def shown_scores(table: pd.DataFrame) -> list[str]:
+    """The columns of scores that tell anything; not that of the first fold, if models were chosen by no others."""
+    columns = ["validation", *([] if _is_first_fold_alone(table) else ["first_fold"]), "test"]
+    return [name for name in columns if table[name].notna().any()]
+
+
+def _is_first_fold_alone(table: pd.DataFrame) -> bool:
+    return bool(table["validation"].equals(table["first_fold"]))
+
+
+def with_test(table: pd.DataFrame, probabilities: Mapping[str, Floats], y: Ints) -> pd.DataFrame:
+    """The leaderboard with the metric on test nodes, by their probabilities by model (t × C) and classes (t)."""
+    judge = Judge(table["metric"].iloc[0])
+    tested = [judge.value(probabilities[name], y) if name in probabilities else np.nan for name in table["model"]]
+    return table.assign(test=tested)
+
+
+def majority_probabilities(problem: Problem, nodes: int) -> Floats:
+    """The shares of the classes among the nodes that may be learned from, for so many nodes (k × C)."""
+    return class_shares(problem.graph.y[problem.learned].numpy(), len(problem.graph.class_names), nodes)
+
+
+def _row(race: TimedRace, level: int, contender: Contender, weights: Mapping[Contender, float]) -> dict[str, Any]:
+    candidate = contender.candidate
+    return {
+        "model": candidate.name,
+        "method": candidate.method,
+        "options": candidate.options,
+        "validation": race.value(contender, level) if contender.level >= level else np.nan,
+        "first_fold": race.value(contender, 1) if contender.level else np.nan,
+        "train_seconds": _seconds(contender, "train"),
+        "predict_seconds": _seconds(contender, "predict"),
+        "weight": weights.get(contender, 0.0),
+        "verdict": _verdict(race, contender, weights),
+    }
+
+
+def _seconds(contender: Contender, what: str) -> float:
+    name = "seconds" if what == "train" else "predict_seconds"
+    return float(sum(getattr(fit, name) for fit in contender.fits))
+
+
+def _verdict(race: TimedRace, contender: Contender, weights: Mapping[Contender, float]) -> str:
+    folds, is_ensemble = race.problem.folds, len(weights) > 1
+    if contender in weights:
+        kept = f"{weights[contender]:.0%} of the ensemble" if is_ensemble else "chosen"
+        return f"{kept}, then {contender.failure}" if contender.failure else kept
+    if contender.failure:
+        return contender.failure
+    if not contender.level:
+        return "not finished in time" if contender.is_running else "skipped: no time left"
+    if contender.fits[-1].is_cut:
+        return f"cut off after {contender.fits[-1].seconds:.0f} s"
+    if contender.level < folds:
+        return f"dropped at fold {contender.level}/{folds}"
+    return "adds nothing" if is_ensemble else "not the best"

@@ -14,10 +14,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.auto import AutoSettings, Blend, Selected, select
-from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.journal import method_for
-from gcnsl.auto.leaderboard import with_distilled, with_test
-from gcnsl.auto.learning_problem import Problem, make_problem
+from gcnsl.auto.candidates import Candidate, Problem, make_problem
+from gcnsl.auto.selection import with_distilled, with_test
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import Interrupted
 from gcnsl.graph import encode_columns
@@ -112,19 +110,14 @@ def _distilled(
 def distil(problem: Problem, graph: Data, said: Tensor, method: str, *, minutes: float) -> Fitted:
     """Train a method on all nodes but those of the first fold, which decide when to stop.
 
-    Args:
-        problem: What the ensemble has learned.
-        graph: Its graph with all that predictions need.
-        said: The classes that the ensemble predicts (n), as far as it can without the labels of the first fold. Nodes
-            without a known label are taught to be of these.
-        method: Name of the method.
-        minutes: Time to do it. One epoch is always made.
+    Nodes of the ensemble's graph without a known label are taught to be of the classes that it has said (n), as far as
+    it can without the labels of the first fold.
     """
     began, val_mask = time.perf_counter(), problem.masks(0)["val"]
     taught = copy.copy(graph)
     taught.y = torch.where(graph.y == UNLABELLED, said, graph.y)
     options: dict[str, Any] = {"rows": problem.learned, "seed": problem.seed, "device": choose_device(problem.device)}
-    student = prepare(method_for(problem, Candidate(method, method)), taught, **options)
+    student = prepare(problem.method(Candidate(method, method)), taught, **options)
     left = max(0.0, minutes - (time.perf_counter() - began) / 60)
     fitted = fit(student, train_mask=~val_mask, val_mask=val_mask, seed=problem.seed, minutes=left)
     return Fitted(replace(student, graph=graph), fitted.model, fitted.history)

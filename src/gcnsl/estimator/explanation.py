@@ -54,6 +54,8 @@ STEPS = 32
 SHOWN = 5
 """Number of shared neighbours or features that a similarity is explained by."""
 
+Compared = list[tuple[ComparedRows, NDArray[np.float32]]]
+"""Learned graphs, each with the cosines of a node and all others (n)."""
 ARROWS = {"edge": "", "out": "→", "in": "←"}
 
 
@@ -218,14 +220,8 @@ def explain(
     """Explain the prediction for a node of the training graph, by its number.
 
     The probabilities are those of the classifier. If it is an ensemble, the reasons are those of one of its members.
-    The last three arguments save time where many nodes are explained.
-
-    Args:
-        classifier: A fitted one.
-        node: The number of the node.
-        probabilities: What ``classifier.predict_proba()`` returns (n × C), if it is at hand.
-        reasoned: Number of neighbours, the closest first, for which reasons are looked for.
-        with_features: Whether to compute the shares of features, which takes longer than all the rest.
+    Where many nodes are explained, time is saved by giving ``predict_proba()`` (n × C), by looking for reasons of fewer
+    neighbours, the closest first, and by leaving out the shares of features, which take longer than all the rest.
     """
     with classifier.fitted_.prepared.threads():
         probabilities = classifier.predict_proba() if probabilities is None else probabilities
@@ -272,12 +268,14 @@ def explained_member(classifier: NodeClassifier) -> tuple[NodeClassifier, str]:
     if not isinstance(classifier.fitted_, Blend):
         return classifier, classifier.fitted_.prepared.method.name
     members = classifier.fitted_.members
-    models = [member.fits[0].model for member in members]
-    mute = [isinstance(each, ClassVotes) or getattr(each, "is_step_function", False) for each in models]
-    member = members[mute.index(False) if False in mute else 0]
+    member = next((each for each in members if _has_reasons(each.fits[0].model)), members[0])
     alone = copy.copy(classifier)
     alone.fitted_ = member.fits[0]
     return alone, f"{member.name}, {member.weight:.0%} of the ensemble," if len(members) > 1 else member.name
+
+
+def _has_reasons(model: Any) -> bool:
+    return not isinstance(model, ClassVotes) and not getattr(model, "is_step_function", False)
 
 
 def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) -> Node:
@@ -306,10 +304,6 @@ def _links(graph: Data, node: int) -> dict[int, dict[str, float | None]]:
         for other, value in zip(there[own].tolist(), weights, strict=True):
             links[other][way] = value
     return links
-
-
-Compared = list[tuple[ComparedRows, NDArray[np.float32]]]
-"""Learned graphs, each with the cosines of a node and all others (n)."""
 
 
 def _learned(classifier: NodeClassifier, node: int) -> tuple[set[int] | None, Compared]:

@@ -91,19 +91,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         node_ids_: The caller's names for the nodes, if they were given, else ``None``.
         encoder_: How the columns of a table become features, a :class:`gcnsl.graph.ColumnEncoder`; ``None`` if the
             graph is not from a table.
-        leaderboard_: With ``"auto"`` all that was tried, a ``pandas.DataFrame``. The first row is what is kept: the
-            ensemble, or the model that stands alone. The columns:
-
-            - ``model``, ``method``, ``options``: its name in the table, and what was trained;
-            - ``validation``: ``metric`` on the nodes of ``chosen_by_``, each predicted by a model that has not learned
-              from it, and by weights of the ensemble that were chosen without it; NaN for those that have not
-              completed all of these folds, or have learned from these nodes. The rows are in this order;
-            - ``first_fold``: the same on the nodes of the first fold, which all that are finished have completed;
-            - ``test``: the same on the graph's test nodes;
-            - ``metric``: the name of the metric;
-            - ``train_seconds``, ``predict_seconds``: the time of all its folds;
-            - ``weight``: its share in what is kept;
-            - ``verdict``: what became of it, in words.
+        leaderboard_: With ``"auto"`` all that was tried, a ``pandas.DataFrame``, best first. The first row is what is
+            kept: the ensemble, or the model that stands alone. ``validation`` is the ``metric`` on the nodes of
+            ``chosen_by_``, each predicted by a model that has not learned from it, and by weights of the ensemble that
+            were chosen without it; NaN for those that have not completed all of these folds, or have learned from these
+            nodes. ``first_fold`` is the same on the first fold, which all that are finished have completed, and
+            ``test`` on the graph's test nodes. ``train_seconds`` and ``predict_seconds`` are of all folds, ``weight``
+            is the share in what is kept, and ``verdict`` says what became of it.
         chosen_by_: With ``"auto"``, the metric and the nodes by which that was chosen; as a string, in words.
     """
 

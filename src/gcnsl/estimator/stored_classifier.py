@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.auto import AUTO, Blend, ChosenBy
-from gcnsl.auto.blend import SavedModel, restored_blend, restored_models, saved_blend, saved_model
+from gcnsl.auto.journal import SavedModel, restored_blend, restored_models, saved_blend, saved_model
 from gcnsl.errors import InputError
 from gcnsl.files import below
 from gcnsl.graph import ColumnEncoder

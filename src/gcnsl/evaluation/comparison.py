@@ -20,7 +20,7 @@ from gcnsl.evaluation.statistics import LEVEL, PairedDifference, paired_differen
 from gcnsl.graph import split_count, split_masks
 from gcnsl.methods import Method
 from gcnsl.nn.config import Folder
-from gcnsl.runs.executor import Executor, ThisProcess
+from gcnsl.runs.executor import HERE, Executor
 from gcnsl.runs.jobs import Failed, Finished, Job, Trainer
 from gcnsl.training import METRICS, choose_device
 from gcnsl.training.metrics import class_shares, measure
@@ -165,7 +165,7 @@ def compare(
     seed: int = 0,
     device: str = "auto",
     root: Folder = None,
-    executor: Executor | None = None,
+    executor: Executor = HERE,
     on_run: Callable[[str, int], None] | None = None,
 ) -> Comparison:
     """Train every method on the splits of a graph, with seeds ``seed``, ``seed + 1``, ... of the weights.
@@ -182,7 +182,7 @@ def compare(
             the method's option ``monitor``; :func:`gcnsl.methods.resolve` can make it the same metric.
         device: See :func:`gcnsl.training.choose_device`.
         root: A folder with dataset files, searched first.
-        executor: Who carries out the runs; each of its workers prepares the inputs once. ``None`` for this process.
+        executor: Who carries out the runs; each of its workers prepares the inputs once.
         on_run: Called with the method's name and the run's number after each run.
 
     Raises:
@@ -201,7 +201,7 @@ def compare(
         for name, method in methods.items()
     )
     try:
-        for job, reached in (executor or ThisProcess()).each(trainer, jobs):
+        for job, reached in executor.each(trainer, jobs):
             if isinstance(reached, Reached):
                 if job.name not in result.failures:
                     result.runs.setdefault(job.name, {})[job.run] = reached
@@ -253,10 +253,7 @@ def _test_share(data: Data, runs: int) -> float:
 def measure_majority(y: Tensor, num_classes: int, masks: dict[str, Tensor]) -> dict[str, float]:
     """All metrics on the test nodes, if every node has the training nodes' shares of the classes as probabilities.
 
-    Args:
-        y: Class numbers (n), -1 for unknown.
-        num_classes: C.
-        masks: Those of a split (n each), by part.
+    ``y`` are class numbers (n), -1 for unknown, and ``masks`` those of the split (n each), by part.
     """
     truth = y[masks["test"]].numpy()
     return measure(class_shares(y[masks["train"]].numpy(), num_classes, len(truth)), truth)

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.auto import Blend
-from gcnsl.auto.blend import same_edges
+from gcnsl.auto.ensemble import same_edges
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.estimator import NodeClassifier

@@ -36,7 +36,7 @@ from gcnsl.experiments.records import RunResult, RunSpec, result_file
 from gcnsl.files import check_writable, digest
 from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.methods import Fitted, Prepared, find_method, fit, initial_model, resolve
-from gcnsl.runs.executor import Executor, ThisProcess, WorkerLost, check_wanted
+from gcnsl.runs.executor import HERE, Executor, WorkerLost, check_wanted
 from gcnsl.runs.jobs import Preparations
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.training import Epoch, choose_device
@@ -216,7 +216,7 @@ def execute(
     runner = Runner(device, None if root is None else Path(root), splits, end, None if trials is None else Path(trials))
     file, timed = result_file(store), [spec for spec in specs if spec.task == "features"]
     others = sorted((spec for spec in specs if spec.task != "features"), key=cost, reverse=True)
-    for queue, workers in ((deque(others), executor), (deque(timed), ThisProcess())):
+    for queue, workers in ((deque(others), executor), (deque(timed), HERE)):
         for spec, found in workers.each(runner, queue):
             result = failed_run(spec, str(found)) if isinstance(found, WorkerLost) else found
             if result is not None:

@@ -3,6 +3,8 @@
 - Numbers, booleans and dates stay one feature each, in their own unit where float32 can tell their values apart; else
   (timestamps, very large or small numbers) as their distance from an origin, in a unit that fits. Where a value is
   missing it is the median of the training rows, and if values are missing in training rows, another feature marks them.
+- A date has further features for those of year, month, weekday and hour that vary in the training rows.
+- A list becomes one feature of 0 and 1 per token, and a text the features of :mod:`gcnsl.graph.text_columns`.
 - A category becomes one feature of 0 and 1 per level that at least :data:`MIN_FREQUENCY` training rows have, for up to
   :data:`MOST_LEVELS` of them. Other levels are rare and share one feature, and so do rows without a value. A level that
   no training row has counts as rare; if no training row has a rare level, all features of the category are 0 for it.
@@ -13,8 +15,9 @@ What is learned is a few plain values, which are saved with a model.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +31,9 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import LARGEST_FLOAT
 from gcnsl.errors import ColumnError
-from gcnsl.graph.columns import QUANTITIES, Columns
+from gcnsl.graph.columns import Columns, is_number, sort_of
+from gcnsl.graph.text_columns import TextEncoder
+from gcnsl.graph.written_values import tokens_of
 from gcnsl.sparse import SPARSE_SHARE, from_scipy
 
 MIN_FREQUENCY = 3
@@ -41,6 +46,30 @@ SMALLEST_SPREAD, LARGEST_VALUE = 1e-30, 1e30
 """Columns with a smaller spread or larger values, squares of which float32 can't hold, are given in another unit."""
 
 Floats = NDArray[np.float64]
+
+
+def year(stamps: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """The year."""
+    return stamps.astype("M8[Y]").astype(np.int64) + 1970
+
+
+def month(stamps: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """The month, 1 to 12."""
+    return stamps.astype("M8[M]").astype(np.int64) % 12 + 1
+
+
+def weekday(stamps: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """The day of the week, Monday being 0."""
+    return (stamps.astype("M8[D]").astype(np.int64) + 3) % 7
+
+
+def hour(stamps: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """The hour of the day."""
+    return stamps.astype("M8[h]").astype(np.int64) % 24
+
+
+CALENDAR = {part.__name__: part for part in (year, month, weekday, hour)}
+"""What a date tells besides the time that has passed."""
 
 
 def fit_float32(low: Floats, high: Floats) -> NDArray[np.bool_]:
@@ -95,6 +124,9 @@ class ColumnEncoder:
         gaps: Which of these columns have missing values in training rows.
         levels: The levels of each category.
         origins, units: A value v of these columns is the feature (v - origin) / unit.
+        parts: The names in :data:`CALENDAR` of the further features of each date.
+        tokens: The tokens of each list that have a feature.
+        texts: The encoder of each column of text.
     """
 
     kinds: dict[str, str]
@@ -103,17 +135,39 @@ class ColumnEncoder:
     levels: dict[str, Levels]
     origins: Floats
     units: Floats
+    parts: dict[str, list[str]] = field(default_factory=dict)
+    tokens: dict[str, list[str]] = field(default_factory=dict)
+    texts: dict[str, TextEncoder] = field(default_factory=dict)
 
     @classmethod
     def fit(cls, columns: Columns, rows: NDArray[np.bool_] | None = None) -> ColumnEncoder:
         """Learn from the rows in a mask (n); ``None`` for all."""
-        chosen: Any = slice(None) if rows is None else rows
+        chosen = np.ones(len(columns), dtype=bool) if rows is None else rows
         kinds = columns.used
-        numbers = columns.matrix({name: kind for name, kind in kinds.items() if kind != "category"})[chosen]
+        numeric = [name for name, kind in kinds.items() if is_number(kind)]
+        numbers = columns.matrix({name: kinds[name] for name in numeric})[chosen]
         coded = {name: columns.levels(name) for name, kind in kinds.items() if kind == "category"}
         levels = {name: Levels.learn(codes[chosen], texts) for name, (codes, texts) in coded.items()}
         medians = _medians(numbers)
-        return cls(kinds, medians, np.isnan(numbers).any(axis=0), levels, *_scales(numbers, medians))
+        parts, tokens, texts = dict[str, list[str]](), dict[str, list[str]](), dict[str, TextEncoder]()
+        for name in filter(columns.is_on_calendar, numeric):
+            stamps = _stamps(numbers[:, numeric.index(name)])
+            varying = [part for part, value in CALENDAR.items() if len(np.unique(value(stamps[~np.isnat(stamps)]))) > 1]
+            parts |= {name: varying} if varying else {}
+        for name, kind in kinds.items():
+            if sort_of(kind) in ("list", "text"):
+                known = [
+                    text for text, is_chosen in zip(columns.texts(name), chosen, strict=True) if is_chosen and text
+                ]
+                if kind == "text":
+                    texts[name] = TextEncoder.fit(known)
+                else:
+                    counts = Counter(token for text in known for token in set(tokens_of(text, kind.partition(" ")[2])))
+                    often = sorted((-count, token) for token, count in counts.items() if count >= MIN_FREQUENCY)
+                    tokens[name] = sorted(token for _, token in often[:MOST_LEVELS])
+        scales = _scales(numbers, medians)
+        gaps = np.asarray(np.isnan(numbers).any(axis=0))
+        return cls(kinds, medians, gaps, levels, *scales, parts, tokens, texts)
 
     @classmethod
     def for_numbers(cls, names: Sequence[str], x: NDArray[np.float32]) -> ColumnEncoder:
@@ -129,11 +183,13 @@ class ColumnEncoder:
         Raises:
             InputError: If a column is missing or has a value of another kind.
         """
-        numbers, ones = self._numbers(columns), self._one_hot(columns)
-        quantities = not set(QUANTITIES).isdisjoint(self.kinds.values())
-        if self.levels and not quantities and len(self.kinds) <= SPARSE_SHARE * len(self.feature_names):
+        numbers, ones = self._numbers(columns), sp.hstack([self._one_hot(columns), *self._multi_hot(columns)])
+        quantities = any(sort_of(kind) in ("number", "date", "text") for kind in self.kinds.values())
+        is_wide = len(self.kinds) <= SPARSE_SHARE * len(self.feature_names)
+        if (self.levels or self.tokens) and is_wide and not quantities:
             return from_scipy(sp.hstack([sp.csr_array(numbers), ones], format="csr"))
-        return torch.from_numpy(np.hstack([numbers, ones.toarray()]))
+        texts = [encoder.transform(columns.texts(name)) for name, encoder in self.texts.items()]
+        return torch.from_numpy(np.hstack([numbers, ones.toarray(), *self._calendar(columns), *texts]))
 
     def attributes(self, columns: Columns) -> dict[str, Any]:
         """The attributes of a graph with these columns: ``x``, ``feature_names``, ``columns`` and ``encoder``."""
@@ -152,8 +208,8 @@ class ColumnEncoder:
 
     @property
     def categories(self) -> list[str]:
-        """The columns that are categories: in a text file they are text, even if they look like numbers."""
-        return list(self.levels)
+        """The columns that are categories, lists or texts: in a file they are text, even if they look like numbers."""
+        return [*self.levels, *self.tokens, *self.texts]
 
     def own_units(self, features: NDArray[Any]) -> Floats:
         """Features of a node (d) in the units of their columns."""
@@ -166,29 +222,44 @@ class ColumnEncoder:
         """What was learned, as plain values and tensors."""
         levels = {name: asdict(levels) for name, levels in self.levels.items()}
         learned = {"medians": self.medians, "gaps": self.gaps, "origins": self.origins, "units": self.units}
-        return {"kinds": self.kinds, "levels": levels}, {name: torch.from_numpy(v) for name, v in learned.items()}
+        words = {}
+        for number, (name, encoder) in enumerate(self.texts.items()):
+            words[name] = encoder.words
+            learned |= {f"weights {number}": encoder.weights, f"directions {number}": encoder.directions}
+        plain = {"kinds": self.kinds, "levels": levels, "parts": self.parts, "tokens": self.tokens, "words": words}
+        return plain, {name: torch.from_numpy(values) for name, values in learned.items()}
 
     @classmethod
     def from_state(cls, plain: dict[str, Any], tensors: dict[str, Tensor]) -> ColumnEncoder:
-        """The encoder whose :meth:`state` this is; in version 0.2 it had neither origins nor units."""
+        """The encoder whose :meth:`state` this is; in version 0.2 it had numbers and levels alone."""
         levels = {name: Levels(**parts) for name, parts in plain["levels"].items()}
         medians, gaps = tensors["medians"].double(), tensors["gaps"].numpy()
         origins, units = (
             tensors.get("origins", torch.zeros_like(medians)),
             tensors.get("units", torch.ones_like(medians)),
         )
-        return cls(plain["kinds"], medians.numpy(), gaps, levels, origins.numpy(), units.numpy())
+        texts = {
+            name: TextEncoder(tensors[f"weights {number}"].numpy(), tensors[f"directions {number}"].numpy(), words)
+            for number, (name, words) in enumerate(plain.get("words", {}).items())
+        }
+        further = plain.get("parts", {}), plain.get("tokens", {}), texts
+        return cls(plain["kinds"], medians.numpy(), gaps, levels, origins.numpy(), units.numpy(), *further)
 
     @property
     def _numeric(self) -> list[str]:
-        return [name for name, kind in self.kinds.items() if kind != "category"]
+        return [name for name, kind in self.kinds.items() if is_number(kind)]
 
     @property
     def _features(self) -> list[tuple[str, str]]:
-        """The column and the name of each feature (d): numbers, marks of missing values, levels."""
+        """The column and the name of each feature (d), in the order of :meth:`transform`."""
         marks = [(name, f"{name} (missing)") for name, gap in zip(self._numeric, self.gaps, strict=True) if gap]
         levels = [(column, name) for column, levels in self.levels.items() for name in levels.names(column)]
-        return [(name, name) for name in self._numeric] + marks + levels
+        tokens = [(column, f"{column}: {token}") for column, kept in self.tokens.items() for token in kept]
+        parts = [(column, f"{part} of {column}") for column, parts in self.parts.items() for part in parts]
+        topics = [
+            (column, f"{column} like {words!r}") for column, e in self.texts.items() for words in _unlike(e.words)
+        ]
+        return [(name, name) for name in self._numeric] + marks + levels + tokens + parts + topics
 
     def _numbers(self, columns: Columns) -> NDArray[np.float32]:
         """The features of the columns that are no categories, and after them the marks of missing values (n × d')."""
@@ -206,6 +277,28 @@ class ColumnEncoder:
             raise ColumnError(problem, "drop", name)
         return np.hstack([values, missing[:, self.gaps]]).astype(np.float32)
 
+    def _calendar(self, columns: Columns) -> Iterator[NDArray[np.float32]]:
+        """The further features of each date (n × k); a missing date is the median."""
+        for name, parts in self.parts.items():
+            days = columns.numbers(name, self.kinds[name])
+            stamps = _stamps(np.where(np.isnan(days), self.medians[self._numeric.index(name)], days))
+            yield np.stack([CALENDAR[part](stamps) for part in parts], axis=1).astype(np.float32)
+
+    def _multi_hot(self, columns: Columns) -> Iterator[sp.csr_array]:
+        """The features of each list (n × k): a 1 for each token that has a feature."""
+        for name, kept in self.tokens.items():
+            place = {token: number for number, token in enumerate(kept)}
+            codes, distinct = columns.levels(name)
+            separator = self.kinds[name].partition(" ")[2]
+            found = [{place[t] for t in tokens_of(text, separator) if t in place} for text in distinct.to_pylist()]
+            lengths = np.array([*map(len, found), 0])
+            cells = np.concatenate(
+                [np.sort(np.array(list(row), dtype=np.int64)) for row in found] or [np.empty(0, int)]
+            )
+            ends = np.append(0, lengths.cumsum())
+            each = sp.csr_array((np.ones(len(cells), np.float32), cells, ends), shape=(len(lengths), len(kept)))
+            yield each[np.where(codes < 0, len(found), codes)]
+
     def _one_hot(self, columns: Columns) -> sp.csr_array:
         """The features of the categories (n × d'): a 1 for each category that has a feature for the row's level."""
         first, cells = 0, np.empty((len(columns), len(self.levels)), dtype=np.int64)
@@ -216,6 +309,24 @@ class ColumnEncoder:
         there = cells >= 0
         ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
         return sp.csr_array((np.ones(ends[-1], dtype=np.float32), cells[there], ends), shape=(len(columns), first))
+
+
+def _unlike(names: Sequence[str]) -> list[str]:
+    """The names, of equal ones the later numbered."""
+    seen = Counter[str]()
+    numbered = []
+    for name in names:
+        seen[name] += 1
+        numbered.append(name if seen[name] == 1 else f"{name} {seen[name]}")
+    return numbered
+
+
+def _stamps(days: Floats) -> NDArray[np.datetime64]:
+    """Points in time from days since 1970; NaT for NaN."""
+    microseconds = np.where(np.isnan(days), 0, days * 86_400e6).round().astype(np.int64)
+    stamps: NDArray[np.datetime64] = microseconds.astype("M8[us]")
+    stamps[np.isnan(days)] = np.datetime64("NaT")
+    return stamps
 
 
 def _medians(x: NDArray[Any]) -> Floats:

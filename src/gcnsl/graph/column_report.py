@@ -20,7 +20,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.graph.column_encoder import ColumnEncoder
-from gcnsl.graph.columns import USED, Columns, written_number
+from gcnsl.graph.columns import Columns, is_number, sort_of, written_number
 from gcnsl.graph.tables import Table
 
 MOST_CODES, ROWS_PER_CODE = 100, 10
@@ -78,12 +78,13 @@ def _summary(
     name: str, columns: Columns, encoder: ColumnEncoder, *, features: int, ends: NDArray[np.int64]
 ) -> ColumnSummary:
     kind = columns.kinds[name]
-    if kind in USED and kind != "category":
+    if is_number(kind):
         values = columns.numbers(name, kind)
         known = values[~np.isnan(values)]
         distinct = len(np.unique(known))
-        advice = (None, None) if kind == "date" else _advice_on_numbers(values, distinct, ends)
-        treatment = "a number of days" if kind == "date" else "as it is"
+        is_date = sort_of(kind) == "date"
+        advice = (None, None) if is_date else _advice_on_numbers(values, distinct, ends)
+        treatment = "; ".join(["a number of days" if is_date else "as it is", *encoder.parts.get(name, ())])
         if len(known) < len(values):
             treatment += "; the median where missing"
         return ColumnSummary(name, kind, distinct, len(values) - len(known), features, treatment, *advice)
@@ -91,6 +92,10 @@ def _summary(
     treatment = "left out"
     if kind == "category":
         treatment = "0 or 1 for each value" + ("; rare values together" if encoder.levels[name].rare else "")
+    elif sort_of(kind) == "list":
+        treatment = "0 or 1 for each frequent token"
+    elif kind == "text":
+        treatment = "words and parts of words, reduced to a few numbers"
     advice = _advice_on_text(kind, codes[codes >= 0], texts)
     return ColumnSummary(name, kind, len(texts), int((codes < 0).sum()), features, treatment, *advice)
 

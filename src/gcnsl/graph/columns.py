@@ -5,8 +5,11 @@ The kind of a column follows from its type and its values, or from its name in `
 - ``number``: integers, decimals and fractions, also in text as people write them: ``1,234``, ``45.3%``, ``$5.00``.
 - ``number, decimal comma``: text such as ``1.234,5``.
 - ``binary``: booleans, and numbers that are all 0 or 1.
-- ``category``: text, and the categories of pandas and Arrow.
-- ``date``: dates, timestamps, times of day and durations, all of which become a number of days.
+- ``date``: dates, timestamps, times of day and durations, all of which become a number of days; ``date %d.%m.%Y`` and
+  the like: text that is a date in this format.
+- ``list |`` and the like: text with several tokens, such as ``rock|pop`` or ``["rock", "pop"]``.
+- ``text``: sentences, or other text of several words that is mostly different from row to row.
+- ``category``: other text, and the categories of pandas and Arrow.
 - ``id`` and ``constant``: text that is different in every row, or the same in every row. It is left out.
 - ``empty``: no value at all. It is left out.
 
@@ -29,11 +32,13 @@ from numpy.typing import NDArray
 
 from gcnsl.errors import ColumnError, InputError
 from gcnsl.graph.tables import MISSING, Table, is_plain_number
+from gcnsl.graph.written_values import date_format, dates, list_separator
 
 DECIMAL_COMMA = "number, decimal comma"
-QUANTITIES = ("number", DECIMAL_COMMA, "date")
-USED = (*QUANTITIES, "binary", "category")
-"""The kinds that become features."""
+FEW_LEVELS = 255
+"""With more distinct texts, a column of several words is free text even if some of them come back."""
+LEAST_WORDS = 3.0
+"""Free text has at least so many words on average."""
 
 _PER_DAY = {"D": 1, "s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _WHOLE_AS_FRACTION = r"^(-?\d+)\.0+$"
@@ -47,6 +52,22 @@ _FORMS = {
     ".": re.compile(rf"(?:{_WHOLE % ','}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"),
     ",": re.compile(rf"{_WHOLE % re.escape('.')}(?:,\d+)?"),
 }
+
+
+def sort_of(kind: str) -> str:
+    """A kind without the way in which its values are written: ``date`` for ``date %d.%m.%Y``."""
+    return kind.partition(" ")[0].rstrip(",")
+
+
+def is_number(kind: str) -> bool:
+    """Whether values of this kind are numbers: quantities, dates or 0 and 1."""
+    return sort_of(kind) in ("number", "date", "binary")
+
+
+def is_used(kind: str) -> bool:
+    """Whether columns of this kind become features."""
+    return is_number(kind) or sort_of(kind) in ("category", "list", "text")
+
 
 CodedTexts = tuple[NDArray[np.int64], pa.Array]
 """Which of the distinct texts each row has (n; -1 if missing), and the texts."""
@@ -93,6 +114,14 @@ _READERS: dict[str, Callable[[str], float]] = {
 """What reads a text as a value of each kind."""
 
 
+def written_values(texts: Sequence[str], kind: str) -> NDArray[np.float64]:
+    """The values of a kind that texts stand for, NaN where they stand for none."""
+    if kind in _READERS:
+        return np.array([_READERS[kind](text) for text in texts], dtype=np.float64)
+    stamps = dates(texts, kind.partition(" ")[2])
+    return np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64) / _PER_DAY["us"])
+
+
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Feature columns in Arrow, with the kind of each.
@@ -131,12 +160,12 @@ class Columns:
     @property
     def used(self) -> dict[str, str]:
         """The kinds of the columns that become features."""
-        return {name: kind for name, kind in self.kinds.items() if kind in USED}
+        return {name: kind for name, kind in self.kinds.items() if is_used(kind)}
 
     @property
     def left_out(self) -> list[str]:
         """The columns that do not become features."""
-        return [name for name, kind in self.kinds.items() if kind not in USED]
+        return [name for name, kind in self.kinds.items() if not is_used(kind)]
 
     def __len__(self) -> int:
         return int(self.table.arrow.num_rows)
@@ -155,7 +184,7 @@ class Columns:
         plain: dict[str, int] = {}
         for place, (name, kind) in enumerate(kinds.items()):
             arrow = self._column(name).type
-            if kind != "date" and (pa.types.is_integer(arrow) or pa.types.is_floating(arrow)):
+            if sort_of(kind) != "date" and (pa.types.is_integer(arrow) or pa.types.is_floating(arrow)):
                 plain[name] = place
             else:
                 matrix[:, place] = self._floats(name, kind)
@@ -190,6 +219,18 @@ class Columns:
             self._levels[name] = codes, distinct.dictionary
         return self._levels[name]
 
+    def texts(self, name: str) -> list[str | None]:
+        """The values of a column as text (n), ``None`` where they are missing."""
+        codes, distinct = self.levels(name)
+        texts = np.array([*distinct.to_pylist(), None], dtype=object)
+        found: list[str | None] = texts[codes].tolist()
+        return found
+
+    def is_on_calendar(self, name: str) -> bool:
+        """Whether a column holds dates, and not times of day or durations."""
+        kind = self._column(name).type
+        return sort_of(self.kinds[name]) == "date" and not (pa.types.is_time(kind) or pa.types.is_duration(kind))
+
     def _floats(self, name: str, kind: str) -> NDArray[np.float64]:
         """The values of a column (n), NaN where they are missing."""
         values = self._column(name)
@@ -197,13 +238,13 @@ class Columns:
         if sort == "category":
             codes, texts = self.levels(name)
             distinct = texts.to_pylist()
-            read = np.array([*map(_READERS[kind], distinct), math.nan])
+            read = np.append(written_values(distinct, kind), math.nan)
             is_missing = np.array([text.strip() in MISSING for text in [*distinct, ""]])
             bad = (np.isnan(read) & ~is_missing)[codes]
             if bad.any():
                 raise self._wrong(name, bad, kind)
             return read[codes]
-        if sort != ("date" if kind == "date" else "number"):
+        if sort != ("date" if sort_of(kind) == "date" else "number"):
             raise self._wrong(name, values.is_valid(), kind)
         if sort == "date":
             values = _days(values)
@@ -250,6 +291,12 @@ class Columns:
                 self.kinds[name] = "empty"
             elif len(found) == 1 and known == len(codes):
                 self.kinds[name] = "constant"
+            elif form := date_format(found):
+                self.kinds[name] = f"date {form}"
+            elif separator := list_separator(found):
+                self.kinds[name] = f"list {separator}"
+            elif _is_prose(found, known):
+                self.kinds[name] = "text"
             elif len(found) == known:
                 self.kinds[name] = "id"
 
@@ -267,6 +314,12 @@ class Columns:
         row = int(np.flatnonzero(np.asarray(bad))[0])
         place, value = self.table.place_in_row(row, name), str(self._column(name)[row].as_py())
         return InputError(f"{place} is {value!r}, which is not a {kind}: correct it or leave it empty")
+
+
+def _is_prose(distinct: Sequence[str], known: int) -> bool:
+    """Whether the distinct texts of so many rows are sentences or the like, rather than names of levels."""
+    many = len(distinct) > FEW_LEVELS or 2 * len(distinct) >= known
+    return many and float(np.mean([len(text.split()) for text in distinct])) >= LEAST_WORDS
 
 
 def _sort(kind: pa.DataType) -> str | None:

@@ -1,4 +1,4 @@
-"""Gradient boosting on a node's features, the means over its neighbours, and its place in the graph."""
+"""Gradient boosting on a node's features, its neighbours' features and known labels, and its place in the graph."""
 
 from __future__ import annotations
 
@@ -22,7 +22,17 @@ from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.nn.config import Folder, Precomputed
 from gcnsl.nn.graph_model import declared_by
-from gcnsl.plain.neighbour_columns import ABSENT, NeighbourColumns, Place, neighbour_blocks
+from gcnsl.plain.neighbour_columns import (
+    ABSENT,
+    VIEWS,
+    NeighbourColumns,
+    Place,
+    extremes,
+    known_links,
+    label_columns,
+    log_pagerank,
+    neighbour_blocks,
+)
 from gcnsl.plain.plain_config import BoostedTreesConfig, NeighbourColumnsConfig
 from gcnsl.sparse import Matrix, SparseMatrix, to_scipy
 
@@ -45,40 +55,45 @@ class BoostedTrees(NeighbourColumns):
 
     .. math::
         Z = \operatorname{softmax}\Bigl(\sum_t f_t(c)\Bigr), \qquad
-        c = [X \,\|\, \hat A_v^k X \,\|\, P], \quad k \le K
+        c = [P \,\|\, X \,\|\, \hat A_v^k X \,\|\, \max_{j \sim i} X_j \,\|\, \dots \,\|\, S], \quad k \le K
 
-    with a tree :math:`f_t` for each class and round, and the columns c of :class:`NeighbourColumnsConfig`, P being the
-    places of the nodes. Ten rounds are a stage, so that their number is chosen on validation nodes. The forward pass
-    returns the logits, in which those of the classes that have training nodes sum to 0.
+    with a tree :math:`f_t` for each class and round, and the columns c of :mod:`gcnsl.plain.neighbour_columns`: the
+    places P of the nodes, their features and their neighbours', and the shares S of known labels. Ten rounds are a
+    stage, so that their number is chosen on validation nodes. The forward pass returns the logits, in which those of
+    the classes that have training nodes sum to 0.
 
     LightGBM's text of the trees is saved with the model. Where LightGBM can't be loaded, scikit-learn's
     ``HistGradientBoostingClassifier`` takes its place; what is saved then is what the trees were fitted to, as
     scikit-learn has no form for them but pickle, and they are fitted again when they are needed.
 
     Shapes:
-        x (n × d); place (n × 36); views, one or three Â (n × n) → n × C.
+        columns (N × m); links, none, two or four of N × n → N × C.
     """
 
     is_step_function = True
     """There are no gradients that could tell what a feature adds."""
     seen: Tensor
     """The classes that have training nodes (C)."""
+    known: Tensor
+    """A 1 for the class of each training node (n × C)."""
 
     def __init__(
         self,
+        num_nodes: int,
         out_channels: int,
         *,
-        hops: int = BoostedTreesConfig.hops,
         trees: int = BoostedTreesConfig.trees,
         learning_rate: float = BoostedTreesConfig.learning_rate,
         leaves: int = BoostedTreesConfig.leaves,
         leaf_nodes: int = BoostedTreesConfig.leaf_nodes,
     ) -> None:
         super().__init__()
-        self.hops, self.trees = hops, trees
+        self.trees = trees
         self._options = {"learning_rate": learning_rate, "num_leaves": leaves, "min_data_in_leaf": leaf_nodes}
         self._saved = b""
+        self._sums: tuple[Tensor, Array] | None = None  # of the trees so far, for the nodes that they are fitted on
         self.register_buffer("seen", torch.zeros(out_channels, dtype=torch.bool))
+        self.register_buffer("known", torch.zeros(num_nodes, out_channels))
 
     def get_extra_state(self) -> Tensor:
         """The trees as they are saved, after their SHA-256: LightGBM does not check what it reads."""
@@ -88,7 +103,7 @@ class BoostedTrees(NeighbourColumns):
     def set_extra_state(self, state: Tensor) -> None:
         """Take the trees that :meth:`get_extra_state` returned."""
         content = state.cpu().numpy().tobytes()
-        digest, self._saved = content[:32], content[32:]
+        digest, self._saved, self._sums = content[:32], content[32:], None
         if sha256(self._saved).digest() != digest:
             raise ValueError("its trees are not those that were saved")
 
@@ -112,42 +127,57 @@ class BoostedTrees(NeighbourColumns):
     def inputs(
         cls, config: NeighbourColumnsConfig, graph: Data, *, precomputed: Precomputed | None, seed: int
     ) -> tuple[Matrix, ...]:
-        """X or what it is reduced to, the places of the nodes, and Â in each view."""
+        """All columns but those of known labels, and the links to training nodes in each view for these."""
         assert isinstance(precomputed, Place)
-        x, *others = super().inputs(config, graph, precomputed=precomputed, seed=seed)
-        if precomputed.basis is not None:
-            return x @ precomputed.basis, *others
-        return x if isinstance(x, Tensor) else x.to_dense(), *others
+        assert isinstance(config, BoostedTreesConfig)
+        x, place, *views = super().inputs(config, graph, precomputed=precomputed, seed=seed)
+        x = x @ precomputed.basis if precomputed.basis is not None else x if isinstance(x, Tensor) else x.to_dense()
+        assert isinstance(x, Tensor)
+        further = [log_pagerank(graph.edge_index, graph.num_nodes)]
+        further += extremes(x.numpy(), graph.edge_index) if config.hops and x.shape[1] else []
+        blocks: list[Any] = [place, *neighbour_blocks(x, views, config.hops), *map(torch.from_numpy, further)]
+        seen_along = VIEWS[: len(views)] if config.labels else ()
+        return torch.cat(blocks, dim=1), *(known_links(graph, view) for view in seen_along)
 
     def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
         """Grow ten trees of each class at a time."""
         rows = (y != UNLABELLED).nonzero().flatten()
         classes, target = torch.unique(y[rows], return_inverse=True)
-        self._saved = b""
+        self._saved, self._sums = b"", None
         self.seen.zero_()
         self.seen[classes] = True
+        self.known.zero_()
+        self.known[rows, y[rows]] = 1
         if len(classes) == 1:
             yield
             return
-        columns, sample_weight = (part[rows].cpu().numpy() for part in (self._columns(*inputs), weight))
+        columns, given = self._columns(*inputs), inputs[0]
+        assert isinstance(given, Tensor)
+        known = columns[rows.cpu().numpy()], target.cpu().numpy(), weight[rows].cpu().numpy()
         grow = _grow_by_scikit_learn if _lightgbm() is None else _grow_by_lightgbm
-        for saved in grow(columns, target.cpu().numpy(), sample_weight, self.trees, self._options):
-            self._saved = saved
+        for saved, sums in grow(*known, columns, trees=self.trees, options=self._options):
+            self._saved, self._sums = saved, None if sums is None else (given, sums)
             yield
 
-    def logits(self, x: Tensor, place: Tensor, *views: SparseMatrix) -> Tensor:
-        """Logits of every node (n × C)."""
-        logits = torch.full((len(place), len(self.seen)), ABSENT, device=place.device)
-        sums = torch.zeros(len(place), int(self.seen.sum()), device=place.device)
-        if self._saved:
-            values = _sums_of_trees(self._saved, self._columns(x, place, *views).cpu().numpy())
-            values = values if values.ndim == 2 else np.stack([-values, values], axis=1) / 2  # log-odds of the second
-            sums = torch.from_numpy(values - values.mean(axis=1, keepdims=True)).to(sums)
-        logits[:, self.seen] = sums
+    def logits(self, columns: Tensor, *links: SparseMatrix) -> Tensor:
+        """Logits of every node (N × C)."""
+        logits = torch.full((len(columns), len(self.seen)), ABSENT, device=columns.device)
+        values: Array = np.zeros((len(columns), int(self.seen.sum())))
+        if self._sums is not None and self._sums[0] is columns:
+            values = self._sums[1]
+        elif self._saved:
+            values = _sums_of_trees(self._saved, self._columns(columns, *links))
+        values = values if values.ndim == 2 else np.stack([-values, values], axis=1) / 2  # log-odds of the second
+        logits[:, self.seen] = torch.from_numpy(values - values.mean(axis=1, keepdims=True)).to(logits)
         return logits
 
-    def _columns(self, x: Any, place: Any, *views: Matrix) -> Tensor:
-        return torch.cat([place, *neighbour_blocks(x, views, self.hops)], dim=1)
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_sums": None}  # they can be computed again, and are large
+
+    def _columns(self, columns: Any, *links: Any) -> Array:
+        """All columns (N × m)."""
+        shares = [label_columns(self.known, *links)] if links else []
+        return np.asarray(torch.cat([columns, *shares], dim=1).cpu().numpy())
 
 
 @functools.cache
@@ -167,30 +197,33 @@ def _lightgbm() -> Any:
 
 
 def _grow_by_lightgbm(
-    columns: Array, target: Array, weight: Array, trees: int, options: dict[str, Any]
-) -> Iterator[bytes]:
-    """LightGBM's text of the trees, after every few rounds."""
+    columns: Array, target: Array, weight: Array, everywhere: Array, *, trees: int, options: dict[str, Any]
+) -> Iterator[tuple[bytes, Array | None]]:
+    """LightGBM's text of the trees, after every few rounds, and their sums for all nodes."""
     lightgbm, classes = _lightgbm(), int(target.max()) + 1
     objective = {"objective": "binary"} if classes == 2 else {"objective": "multiclass", "num_class": classes}
     parameters = _LIGHTGBM | options | objective
     booster = lightgbm.Booster(parameters, lightgbm.Dataset(columns, target, weight=weight, params=parameters))
-    is_complete = False
+    is_complete, sums = False, 0.0
     for rounds in range(0, trees, ROUNDS):
         for _ in range(min(ROUNDS, trees - rounds)):
             is_complete = is_complete or booster.update()  # no leaf can be divided any more
-        yield booster.model_to_string().encode()
+        new = {"start_iteration": rounds, "num_iteration": ROUNDS}
+        if booster.current_iteration() > rounds:
+            sums = sums + booster.predict(everywhere, raw_score=True, num_threads=1, **new)
+        yield booster.model_to_string().encode(), np.asarray(sums)
         if is_complete:
             return
 
 
 def _grow_by_scikit_learn(
-    columns: Array, target: Array, weight: Array, trees: int, options: dict[str, Any]
-) -> Iterator[bytes]:
+    columns: Array, target: Array, weight: Array, everywhere: Array, *, trees: int, options: dict[str, Any]
+) -> Iterator[tuple[bytes, Array | None]]:
     """What the trees are fitted to, for more and more rounds, as an npz file without pickles."""
     for rounds in range(ROUNDS, trees + ROUNDS, ROUNDS):
         file = io.BytesIO()
         np.savez(file, columns=columns, target=target, weight=weight, rounds=min(rounds, trees), **options)
-        yield file.getvalue()
+        yield file.getvalue(), None
 
 
 def _sums_of_trees(saved: bytes, columns: Array) -> Array:

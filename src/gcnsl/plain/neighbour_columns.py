@@ -1,4 +1,13 @@
-"""The columns that logistic regression and boosted trees read: a node's features, its neighbours', and its place."""
+r"""The columns of the plain methods: a node's features, its neighbours' features and known labels, and its place.
+
+- X; with :math:`\hat A = D^{-1} A` without loops, the means :math:`\hat A X, \hat A^2 X, \dots` over neighbours; in a
+  directed graph, means along out-edges and in-edges, too.
+- The maximum, minimum and standard deviation over neighbours (:func:`extremes`).
+- The place in the graph: log degree, its mean over neighbours, log PageRank, and singular vectors of the normalised
+  adjacency (:class:`Place`).
+- The shares of known labels among neighbours (:func:`label_columns`). Known labels are those of the training nodes. A
+  node's own label never enters its columns, so that they mean the same for a training node and for any other.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +15,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
+import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import degree
 
 from gcnsl.nn.config import Direction, Folder, Precomputed
 from gcnsl.nn.graph_model import GraphModel
-from gcnsl.nn.preprocessing import graph_adjacency, oriented_edges
+from gcnsl.nn.preprocessing import graph_adjacency, known_nodes, oriented_edges
 from gcnsl.plain.plain_config import NeighbourColumnsConfig
-from gcnsl.sparse import Matrix, fastest_form
+from gcnsl.sparse import Matrix, SparseMatrix, adjacency_matrix, fastest_form, from_scipy
 from gcnsl.structure import StructuralFeatures
 from gcnsl.structure.structural_features import FEATURE_NAMES
 
@@ -24,6 +36,11 @@ PLACE_COLUMNS = len(FEATURE_NAMES) + 2
 """Degrees and eigenvectors, out-degree and in-degree."""
 ABSENT = -30.0
 """Logit of a class without a training node; those of the others have mean 0."""
+LARGEST_BLOCK = 1 << 24
+"""At most so many values of neighbours are compared at a time."""
+PRIOR_WEIGHT = 2.0
+"""Shares of labels are shrunk to the classes' frequencies by so many neighbours."""
+DAMPING, PAGERANK_STEPS = 0.85, 50
 Block = TypeVar("Block")
 
 
@@ -97,3 +114,69 @@ def neighbour_blocks(x: Block, views: Sequence[Any], hops: int) -> Iterator[Bloc
         for _ in range(hops):
             block = adjacency @ block
             yield block
+
+
+def extremes(x: NDArray[np.float32], edge_index: Tensor) -> list[NDArray[np.float32]]:
+    """The maximum, minimum and standard deviation of each column over a node's neighbours (n × d each), or NaN."""
+    links = adjacency_matrix(edge_index, len(x), self_loops=False)
+    linked = np.flatnonzero(np.diff(links.indptr))
+    largest, least, spread = (np.full_like(x, np.nan) for _ in range(3))
+    width = max(1, LARGEST_BLOCK // max(1, links.nnz))
+    for left in range(0, x.shape[1] if len(linked) else 0, width):
+        part = slice(left, left + width)
+        of_neighbours = x[:, part][links.indices]
+        count = np.diff(links.indptr)[linked][:, None]
+        start = links.indptr[linked]
+        largest[linked, part] = np.maximum.reduceat(of_neighbours, start)
+        least[linked, part] = np.minimum.reduceat(of_neighbours, start)
+        mean = np.add.reduceat(of_neighbours, start, dtype=np.float64) / count
+        square = np.add.reduceat(of_neighbours.astype(np.float64) ** 2, start) / count
+        spread[linked, part] = np.sqrt(np.maximum(square - mean**2, 0))
+    return [largest, least, spread]
+
+
+def log_pagerank(edge_index: Tensor, num_nodes: int) -> NDArray[np.float32]:
+    """The logarithm of the nodes' PageRank in units of the mean over nodes with neighbours (n × 1).
+
+    A node without neighbours, from which no walk goes on, has no influence on others.
+    """
+    links = adjacency_matrix(edge_index, num_nodes, self_loops=False)
+    step = sp.csr_array(links.T.multiply(1 / np.maximum(np.diff(links.indptr), 1)))
+    rank = np.ones(num_nodes)
+    for _ in range(PAGERANK_STEPS):
+        rank = DAMPING * (step @ rank) + (1 - DAMPING)
+    return np.log(rank).astype(np.float32)[:, None]
+
+
+def known_links(graph: Data, direction: Direction) -> SparseMatrix:
+    """A without loops and weights, of which the columns are the nodes of the training graph (n × known)."""
+    source, target = oriented_edges(graph, direction)[0].numpy()
+    kept = (source != target) & (target < known_nodes(graph))
+    ones = np.ones(int(kept.sum()), dtype=np.float32)
+    links = sp.csr_array((ones, (source[kept], target[kept])), shape=(graph.num_nodes, known_nodes(graph)))
+    return SparseMatrix(from_scipy(links))
+
+
+def label_columns(labels: Tensor, *links: SparseMatrix) -> Tensor:
+    r"""The shares of known labels among neighbours, shrunk to the prior π, and their number (N × (V + 1) (C + 1)).
+
+    With the labels Y of the training nodes (a 1 for the class of each, zeros for other nodes) and the counts
+    :math:`S = L Y` of a view L (N × n), a node has :math:`(S_{ic} + 2 \pi_c) / (\sum_b S_{ib} + 2)` and
+    :math:`\log(1 + \sum_b S_{ib})`. The last columns are those of two steps in the first view, without the way back:
+    :math:`S = L (L Y) - D Y`, since each neighbour of a node would count the node's own label.
+
+    Args:
+        labels: Y (n × C).
+        links: Every L, nodes that are new after the n others; the first one is symmetric among the n.
+    """
+    prior = labels.sum(dim=0) + 1
+    prior = prior / prior.sum()
+    counts = [view @ labels for view in links]
+    n, first = len(labels), links[0]
+    twice = first @ counts[0][:n].contiguous()
+    twice[:n] -= (first @ torch.ones_like(labels[:, :1]))[:n] * labels
+    columns = []
+    for count in (*counts, twice.clamp(min=0)):
+        total = count.sum(dim=1, keepdim=True)
+        columns += [(count + PRIOR_WEIGHT * prior) / (total + PRIOR_WEIGHT), total.log1p()]
+    return torch.cat(columns, dim=1)

@@ -69,6 +69,7 @@ class LogisticConfig(NeighbourColumnsConfig, model="gcnsl.plain.logistic:Logisti
 class BoostedTreesConfig(NeighbourColumnsConfig, model="gcnsl.plain.boosted_trees:BoostedTrees"):
     """Hyper-parameters of :class:`BoostedTrees`."""
 
+    labels: bool = option(True, "Whether the shares of known labels among a node's neighbours are columns.", search=ALL)
     components: int = option(
         64,
         "If X has more columns, it is reduced to so many by a truncated singular value decomposition.",
@@ -76,8 +77,8 @@ class BoostedTreesConfig(NeighbourColumnsConfig, model="gcnsl.plain.boosted_tree
         search=OneOf(16, 32, 64, 128),
     )
     trees: int = option(
-        200, "Maximum boosting rounds, each with a tree for every class; ten are an epoch.", least=1, most=10_000
+        1000, "Maximum boosting rounds, each with a tree for every class; ten are an epoch.", least=1, most=10_000
     )
-    learning_rate: float = option(0.05, "Share of each tree that is added.", above=0, most=1, search=Log(0.01, 0.3))
+    learning_rate: float = option(0.05, "Share of each tree that is added.", above=0, most=1, search=Log(0.02, 0.2))
     leaves: int = option(8, "Largest number of leaves of a tree.", least=2, most=4096, search=OneOf(4, 8, 16, 31))
-    leaf_nodes: int = option(10, "Smallest number of training nodes in a leaf.", least=1, search=OneOf(1, 2, 5, 10, 20))
+    leaf_nodes: int = option(10, "Smallest number of training nodes in a leaf.", least=1, search=OneOf(2, 5, 10, 20))

@@ -74,7 +74,7 @@ class Executor(AbstractContextManager["Executor"], ABC):
             while items or crew.running:
                 while items and crew.has_room:
                     crew.submit(items.popleft())
-                yield from crew.wait(_LOOK_SECONDS)
+                yield from crew.wait()
 
 
 class Crew(AbstractContextManager["Crew[Item, Result]"], Generic[Item, Result]):
@@ -101,7 +101,7 @@ class Crew(AbstractContextManager["Crew[Item, Result]"], Generic[Item, Result]):
         """Give an item to a free worker, for so many seconds at most."""
         self._under_way[self._start(item)] = item, time.monotonic() + seconds
 
-    def wait(self, seconds: float) -> Iterator[tuple[Item, Result | WorkerLost]]:
+    def wait(self, seconds: float = _LOOK_SECONDS) -> Iterator[tuple[Item, Result | WorkerLost]]:
         """The items that are finished, with their results; waits for the first at most so many seconds.
 
         If there are none and no worker is free, it also returns as soon as one is.
@@ -155,6 +155,9 @@ class ThisProcess(Executor):
 
     def __exit__(self, *_: object) -> None:
         """There are no workers to end."""
+
+
+HERE = ThisProcess()
 
 
 def check_wanted(*told: Any) -> None:

@@ -1,9 +1,9 @@
 """Processes that work for this one: they can be killed, are replaced when they die, and do not outlive it.
 
-Each is a Python of its own rather than one of :mod:`multiprocessing`, which would run the caller's script again. It
-reads pickled messages from its standard input, and answers on its standard output. When its input ends, because the
-process that started it has ended in whatever way, it removes the temporary files of both and ends too. It is in a
-session of its own, so that Ctrl-C in a terminal is left to the process that it works for.
+Each is a Python of its own rather than one of :mod:`multiprocessing`, which would run the caller's script again; only
+its pipes are used. When the pipe ends, because the process at its other end has ended in whatever way, a worker removes
+the temporary files of both and ends too. It is in a session of its own, so that Ctrl-C in a terminal is left to the
+process that it works for.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe, wait
 from multiprocessing.pool import ExceptionWithTraceback  # type: ignore[attr-defined]  # it keeps a traceback as text
 from queue import SimpleQueue
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from joblib import cpu_count
 
@@ -40,6 +40,7 @@ MOST_KILLED = 2
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 _KILL_SECONDS, _PAUSE = 10.0, 0.2
 """How long a killed process is waited for, and how long until the next attempt to start one."""
+_KILLED = "killed, perhaps for lack of memory"
 
 
 class WorkerWarning(UserWarning):
@@ -57,10 +58,6 @@ def thread_environment(threads: int) -> dict[str, str]:
     return {"OMP_WAIT_POLICY": "PASSIVE", **dict.fromkeys(_THREAD_VARIABLES, str(threads))}
 
 
-class _Died(Exception):  # noqa: N818 - it says what happened
-    """A process has ended, in whatever way."""
-
-
 @dataclass(eq=False)
 class _Run:
     """An item to work on, and how many processes that were at it were killed."""
@@ -69,68 +66,57 @@ class _Run:
     killed: int = 0
 
 
-class _Process:
-    """A process, and a thread that hands it messages and waits for its answers.
+class _Worker:
+    """A process, and the pipe to it: it is sent the function and then items, each after the answer to the last one.
 
     Attributes:
-        answer: The answer to the last message; the first one is the function.
-        has_started: Whether it was found to have the function.
+        has_started: Whether it has answered that it has the function.
         run: What it is at.
     """
 
     def __init__(self, given: bytes, threads: int, folder: str) -> None:
+        self.has_started, self.run = False, cast(_Run | None, None)
         path = [os.path.abspath(place) for place in sys.path]
-        command = f"import sys; sys.path[:] = {path!r}; from {__name__} import serve; serve({threads}, {folder!r})"
-        self._popen = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **thread_environment(threads), **({"TMPDIR": folder} if folder else {})},
-            start_new_session=True,
-        )
-        self.has_started, self.run, self._is_lost = False, cast(_Run | None, None), False
-        self._messages: SimpleQueue[tuple[bytes, Future[Any]] | None] = SimpleQueue()
-        self.ask(given)
-        self._thread = threading.Thread(target=self._talk, daemon=True)
-        self._thread.start()
+        self.pipe, theirs = Pipe()
+        with theirs:
+            serving = f"from {__name__} import serve; serve({theirs.fileno()}, {threads}, {folder!r})"
+            self.process = subprocess.Popen(
+                [sys.executable, "-W", "ignore", "-c", f"import sys; sys.path[:] = {path!r}; {serving}"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, **thread_environment(threads), **({"TMPDIR": folder} if folder else {})},
+                start_new_session=True,
+            )
+        self._sender = threading.Thread(target=self.send, args=(given,), daemon=True)  # it may be more than fits a pipe
+        self._sender.start()
+
+    def send(self, message: bytes) -> bool:
+        """Send a message, and say whether there is somebody to read it."""
+        try:
+            self.pipe.send_bytes(message)
+        except OSError:
+            return False
+        return True
+
+    def receive(self) -> bytes | None:
+        """The next answer, or ``None`` if the process has died."""
+        try:
+            return self.pipe.recv_bytes()
+        except (EOFError, OSError):
+            return None
 
     @property
     def is_alive(self) -> bool:
-        return not self._is_lost and self._popen.poll() is None
-
-    @property
-    def has_answered(self) -> bool:
-        return self.answer.done() and not isinstance(self.answer.exception(), _Died)
-
-    def ask(self, message: bytes) -> None:
-        """Send a message."""
-        self.answer: Future[Any] = Future()
-        self._messages.put((message, self.answer))
-
-    def _talk(self) -> None:
-        to, back = cast(IO[bytes], self._popen.stdin), cast(IO[bytes], self._popen.stdout)
-        while (asked := self._messages.get()) is not None:
-            message, answer = asked
-            try:
-                _send(to, message)
-                is_done, found = pickle.loads(_receive(back))
-            except (OSError, EOFError):
-                self._is_lost, is_done, found = True, False, _Died()
-            except Exception as error:  # the answer can't be read
-                is_done, found = False, error
-            answer.set_result(found) if is_done else answer.set_exception(found)
-        with suppress(OSError):  # it has not read all that was sent
-            to.close()
-        back.close()
-        self._popen.wait()
-
-    def kill(self) -> None:
-        self._popen.kill()
-        self._messages.put(None)
+        """Whether it has not died, or its answer is still to be read."""
+        return self.process.poll() is None or self.pipe.poll()
 
     def join(self) -> None:
         """Wait until it is gone, after it was killed."""
-        self._thread.join(_KILL_SECONDS)
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(_KILL_SECONDS)
+        self._sender.join(_KILL_SECONDS)
+        self.pipe.close()
 
 
 class Processes(Executor):
@@ -151,7 +137,8 @@ class Processes(Executor):
         self._folder = ""  # for temporary files, which the processes remove if this one is killed
         self._call: Callable[[Any], Any]
         self._given = b""
-        self._processes: list[_Process] = []
+        self._workers: list[_Worker] = []
+        self._killed: list[_Worker] = []
         self._waiting: deque[_Run] = deque()
         self._failed = 0
 
@@ -168,7 +155,7 @@ class Processes(Executor):
     @property
     def ready(self) -> int:
         """The number of processes that have started."""
-        return 1 if self._is_here else sum(process.has_started for process in self._processes)
+        return 1 if self._is_here else sum(worker.has_started for worker in self._workers)
 
     def _starter(self, call: Callable[[Item], Result]) -> Callable[[Item], Any]:
         def start(item: Item) -> Any:
@@ -186,14 +173,22 @@ class Processes(Executor):
         return start
 
     def _finished(self, futures: Collection[Any], seconds: float) -> Iterator[tuple[Any, Any]]:
-        awaited = [process.answer for process in self._processes if process.run is not None or not process.has_started]
-        if awaited:
-            wait(awaited, seconds, FIRST_COMPLETED)
-        elif not self._is_here:
+        if not self._workers and not self._is_here:
             time.sleep(min(seconds, _PAUSE))
-        for process in [each for each in self._processes if each.run is not None and each.has_answered]:
-            run, process.run = process.run, None
-            yield run, process.answer.result()
+        answering = wait([worker.pipe for worker in self._workers], seconds) if self._workers else []
+        for worker in [worker for worker in self._workers if worker.pipe in answering]:
+            message = worker.receive()
+            if message is None:
+                self._replace(worker, _KILLED)
+            elif worker.has_started and worker.run is not None:
+                run, worker.run = worker.run, None
+                yield run, _opened(message)
+            else:
+                try:
+                    _opened(message)
+                    worker.has_started, self._failed = True, 0
+                except Exception as error:
+                    self._replace(worker, f"{type(error).__name__}: {error}")
         self._renew()
         for run in list(futures):
             if run.killed == MOST_KILLED:
@@ -206,31 +201,34 @@ class Processes(Executor):
     def _give_up(self, future: Any) -> None:
         if future in self._waiting:
             self._waiting.remove(future)
-        for process in [process for process in self._processes if process.run is future]:
-            self._processes.remove(process)
-            process.kill()
+        for worker in [worker for worker in self._workers if worker.run is future]:
+            self._kill(worker)
+
+    def _kill(self, worker: _Worker) -> None:
+        self._workers.remove(worker)
+        self._killed.append(worker)
+        worker.process.kill()
+
+    def _replace(self, worker: _Worker, why: str) -> None:
+        """Count what the end of a process means, and make room for another."""
+        if worker not in self._workers:  # others have failed, too
+            return
+        self._kill(worker)
+        if not worker.has_started:
+            self._fail(why)
+        elif worker.run is not None:
+            worker.run.killed += 1
+            if worker.run.killed < MOST_KILLED:
+                self._waiting.append(worker.run)
 
     def _renew(self) -> None:
         """Start processes in place of those that have died, and give them the runs that wait."""
-        for process in list(self._processes):
-            if not process.has_started and process.has_answered and not process.answer.exception():
-                process.has_started, self._failed = True, 0
-            is_started_or_starting = process.has_started or not process.answer.done()
-            if (process.is_alive and is_started_or_starting) or (process.run is not None and process.has_answered):
-                continue
-            self._processes.remove(process)
-            process.kill()
-            if not process.has_started:
-                error = process.answer.exception() if process.has_answered else None
-                self._fail(f"{type(error).__name__}: {error}" if error else "killed, perhaps for lack of memory")
-            elif process.run is not None:
-                process.run.killed += 1
-                if process.run.killed < MOST_KILLED:
-                    self._waiting.append(process.run)
+        for worker in [worker for worker in self._workers if not worker.is_alive]:
+            self._replace(worker, _KILLED)
         try:
-            while len(self._processes) < self._jobs:
-                self._processes.append(_Process(self._given, self._threads, self._folder))
-        except OSError as error:
+            while len(self._workers) < self._jobs:
+                self._workers.append(_Worker(self._given, self._threads, self._folder))
+        except (OSError, ValueError) as error:  # the second on systems that can't hand a pipe on
             self._fail(str(error))
         self._assign()
 
@@ -239,29 +237,29 @@ class Processes(Executor):
         self._failed += 1
         if self._failed < MOST_FAILED:
             return
-        started = [process for process in self._processes if process.has_started]
-        for process in self._processes:
-            if process not in started:
-                process.kill()
-        self._processes, self._jobs, self._failed = started, len(started), 0
+        for worker in [worker for worker in self._workers if not worker.has_started]:
+            self._kill(worker)
+        self._jobs, self._failed = len(self._workers), 0
         self.gives_up_at_once = not self._is_here
-        others = f"{len(started)} others go on" if started else "this one does all the work"
+        others = "this one does all the work" if self._is_here else f"{self._jobs} others go on"
         warnings.warn(f"{MOST_FAILED} processes could not start ({one_line(why, 120)}): {others}", WorkerWarning, 2)
 
     def _assign(self) -> None:
         """Give runs to idle processes."""
-        for process in self._processes:
-            if self._waiting and process.has_started and process.run is None and process.is_alive:
-                process.run = self._waiting.popleft()
-                process.ask(pickle.dumps(process.run.item))
+        for worker in self._workers:
+            if self._waiting and worker.has_started and worker.run is None and worker.is_alive:
+                worker.run = self._waiting.popleft()
+                if not worker.send(pickle.dumps(worker.run.item)):  # it was killed while it was idle
+                    self._waiting.appendleft(worker.run)
+                    worker.run = None
 
     def _end(self) -> None:
-        killed, self._processes = self._processes, []
+        ended, self._workers, self._killed = [*self._workers, *self._killed], [], []
         self._waiting.clear()
-        for process in killed:
-            process.kill()
-        for process in killed:
-            process.join()
+        for worker in ended:
+            worker.process.kill()
+        for worker in ended:
+            worker.join()
 
     def __exit__(self, *_: object) -> None:
         self._end()
@@ -269,20 +267,17 @@ class Processes(Executor):
         self._folder = ""
 
 
-def serve(threads: int, folder: str) -> None:
-    """Work for the process that has started this one, until it ends; to be called first in a process."""
-    messages, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 0)
-    os.dup2(nowhere, 1)  # what libraries print would be taken for an answer
+def serve(number: int, threads: int, folder: str) -> None:
+    """Work for the process at the other end of the pipe with this number until it ends; called first in a process."""
+    os.set_inheritable(number, False)
+    pipe = Connection(number)
     received: SimpleQueue[bytes] = SimpleQueue()
 
     def listen() -> None:
-        try:
+        with suppress(EOFError, OSError):
             while True:
-                received.put(_receive(messages))
-        except EOFError:
-            _leave(folder)
+                received.put(pipe.recv_bytes())
+        _leave(folder)
 
     threading.Thread(target=listen, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -297,9 +292,9 @@ def serve(threads: int, folder: str) -> None:
 
     given: list[Callable[[Any], Any]] = []
     with suppress(OSError):  # nobody listens any more
-        _send(answers, _answer(lambda: given.append(begin())))
+        pipe.send_bytes(_answer(lambda: given.append(begin())))
         while given:
-            _send(answers, _answer(lambda: given[0](pickle.loads(received.get()))))
+            pipe.send_bytes(_answer(lambda: given[0](pickle.loads(received.get()))))
 
 
 def _answer(work: Callable[[], Any]) -> bytes:
@@ -314,6 +309,14 @@ def _answer(work: Callable[[], Any]) -> bytes:
         return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
+def _opened(message: bytes) -> Any:
+    """The result in an answer; an error is raised."""
+    is_done, found = pickle.loads(message)
+    if not is_done:
+        raise found
+    return found
+
+
 def _leave(folder: str) -> None:
     """End this process. Its training goes on until then, and may write files while others are removed."""
     for _ in range(20):
@@ -322,17 +325,3 @@ def _leave(folder: str) -> None:
             break
         time.sleep(0.05)
     os._exit(1)
-
-
-def _send(file: IO[bytes], message: bytes) -> None:
-    file.write(len(message).to_bytes(8, "little"))
-    file.write(message)
-    file.flush()
-
-
-def _receive(file: IO[bytes]) -> bytes:
-    size = int.from_bytes(file.read(8), "little")
-    message = file.read(size)
-    if not size or len(message) < size:
-        raise EOFError("the other process has ended")
-    return message

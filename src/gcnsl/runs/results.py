@@ -85,8 +85,8 @@ class Results(Generic[Item]):
             raise InputError(f"{self.path} can't be read ({error.strerror}): give a file of results") from error
         if not self._position and content.startswith(_SQLITE):
             raise InputError(
-                f"{self.path} is a store of gcnsl 0.2.0: install that version, write its results with "
-                f"`gcnsl report --store {self.path} --export results.jsonl`, and give that file"
+                f"{self.path} is a store of gcnsl 0.2.0: give another file or, if it holds results, install that "
+                f"version and write them with `gcnsl report --store {self.path} --export results.jsonl`"
             )
         if not self._position and content and not content.startswith(b"{"):
             raise InputError(f"{self.path} is not a file of results: give one of JSON lines")
