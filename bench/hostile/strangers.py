@@ -31,9 +31,9 @@ def strangers(folder: Path, console: Console) -> Iterator[Chain]:
             console.print(f"skipped: {folder / name} is not there")
             continue
         graph = read(folder / name)
-        for method in methods:
+        for number, method in enumerate(methods):
             given = ("--minutes", "0.4") if method == "auto" else ("--set", "epochs=20")
-            yield Chain(1000 * (seed + 1), graph, method, given, frozenset({"plot"}))
+            yield Chain(1000 * (seed + 1) + number, graph, method, given, frozenset({"plot"}))
 
 
 def _graph(container: str, nodes: pd.DataFrame, edges: pd.DataFrame, label: str, **options: Any) -> ChainGraph:

@@ -44,21 +44,19 @@ def main() -> None:
         from gcnsl.cli import main as run
 
         run()
-    except (KeyboardInterrupt, Exception):
+    except (KeyboardInterrupt, Exception):  # a library that was being imported may have made another error of it
         if answered == -math.inf:
             raise
-        # Also where a library that was being imported has made another error of it.
         print("Interrupted: before anything was finished", file=sys.stderr)
         _exit(130)
     except SystemExit as end:
+        if answered > -math.inf:
+            _exit(end.code)
         _ignore_signals()
-        if answered == -math.inf:
-            raise
-        _exit(end.code)
+        raise
 
 
 def _ignore_signals() -> None:
-    """From now on, when nothing is left that could be interrupted."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 

@@ -35,14 +35,9 @@ class InputTypeError(InputError, TypeError):
 
 
 class ArgumentError(InputError):
-    """An argument has a value that it can't have.
+    """An argument has a value that it can't have; the rule says what it must be, as in ``"must be >= 1"``.
 
     The parts are kept, so that the command line can name an option where Python names an argument.
-
-    Args:
-        argument: Its name.
-        value: The value that was given.
-        rule: What it must be, e.g. ``"must be >= 1"``.
     """
 
     def __init__(self, argument: str, value: Any, rule: str) -> None:
@@ -54,16 +49,7 @@ class ArgumentError(InputError):
 
 
 class ColumnError(InputError):
-    """A column of a table can't be used as it is, but an argument that names the column helps.
-
-    The parts are kept for the command line, as in :class:`ArgumentError`.
-
-    Args:
-        problem: What is wrong, with the place and the value.
-        argument: The argument that helps, e.g. ``"drop"``.
-        column: The column to name in it.
-        effect: What it then does.
-    """
+    """A column of a table has a problem for which an argument, such as ``"drop"``, with the column's name helps."""
 
     def __init__(self, problem: str, argument: str, column: str, effect: str = "leaves it out") -> None:
         super().__init__(problem, argument, column, effect)
@@ -89,9 +75,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C or SIGTERM during training. The message says what was saved and how to continue.
 
     ``so_far`` is what would have been returned, with the best epoch so far; ``None`` before the end of the first one.
-
-    This is neither a :class:`GcnslError` nor an ``Exception``, so that code which handles the errors of single runs,
-    such as a search, stops as well.
+    It is no ``Exception``, so that code which handles the errors of single runs, such as a search, stops as well.
     """
 
     def __init__(self, message: str, so_far: Any = None) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import glob
 import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -21,20 +20,15 @@ if TYPE_CHECKING:
 
 BAD_ZIP = (zipfile.BadZipFile, zlib.error)
 """What reading a damaged npz file raises, besides the errors of Python's own types."""
-PART = ".part"
-"""How the names of folders end in which files are being written."""
-LEFT_AFTER = 3600.0
-"""Seconds after which a temporary folder must be that of a killed process, as nobody writes a file for so long."""
+PART, LEFT_AFTER = ".part", 3600.0
+"""How folders are named in which files are being written, and after how many seconds their processes must be dead."""
 
 
 def atomic_write(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Write a file so that, after a crash at any moment, it holds either the old content or the new one.
+    """Write a file, and its folders, so that after a crash at any moment it has either the old content or the new one.
 
-    Missing folders are created; strings are encoded in UTF-8. Any number of processes may write the same file at the
-    same time: the last one wins. A device or a pipe is written to, not replaced, and a link stays one.
-
-    Raises:
-        WriteError: If the file can't be written. Nothing is left behind.
+    Of several processes that write the same file, the last one wins. A device or a pipe is written to, not replaced,
+    and a link stays one. After a :class:`WriteError`, nothing is left behind.
     """
     path, content = Path(path), content.encode() if isinstance(content, str) else content
     target = Path(os.path.realpath(path))
@@ -106,28 +100,14 @@ def below(part: str, tensors: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
     return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}
 
 
-def parse_tensors(content: bytes) -> "tuple[dict[str, Tensor], dict[str, str]]":
-    """The tensors and the metadata of a safetensors file's content.
-
-    Raises:
-        SafetensorError: If it is not the content of such a file.
-    """
-    from safetensors.torch import load
-
-    tensors = load(content)  # which checks the header
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    return {name: tensor.clone() for name, tensor in tensors.items()}, header.get("__metadata__", {})
-
-
 def sync(path: Path) -> None:
     """Wait until a file is on the disk, or the names in a folder; a power cut could lose them otherwise."""
-    if os.name != "posix" and path.is_dir():  # other systems can't open a folder, and don't need it
-        return
-    opened = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+    if os.name == "posix":  # other systems can't open a folder
+        opened = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def digest(tensors: "Mapping[str, Tensor]", texts: Mapping[str, str] | None = None) -> str:

@@ -1,23 +1,21 @@
 """Models on disk: a folder with ``config.json`` and ``tensors-….safetensors``. No pickles, so loading runs no code.
 
-``config.json`` holds the configuration, the format, the package's version, the name of the other file, and the SHA-256
-of that file and of its own content. Damage to either file is therefore noticed before anything is used.
-
-The name of the tensors' file is unique for its content, and ``config.json`` is replaced once that file is on the disk.
-So a folder holds a whole model at every moment: the older one until then, and the newer one from then on. Savers
-exclude each other by a lock in the folder; readers need none.
+``config.json`` has the configuration, the format, the version, the name of the other file, and the SHA-256 of that file
+and of its own content, so that damage to either is noticed. The tensors' file is named by its content, and
+``config.json`` is replaced once that file is on the disk: a folder has a whole model at every moment. Savers exclude
+each other by a lock; readers need none.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +23,7 @@ from filelock import FileLock
 from safetensors import SafetensorError
 
 from gcnsl.errors import InputError
-from gcnsl.files import PART, atomic_write, new_folder, parse_tensors, tensor_bytes, writing
+from gcnsl.files import PART, atomic_write, new_folder, tensor_bytes, writing
 from gcnsl.version import __version__
 
 if TYPE_CHECKING:
@@ -35,10 +33,8 @@ KIND = "gcnsl-classifier"
 FORMAT, READABLE = 3, (2, 3)
 """Format 1, of version 0.1.0, could only store GCN-SL; in format 2, of version 0.2.0, the tensors have a fixed name."""
 CONFIG, TENSORS_OF_FORMAT_2 = "config.json", "tensors.safetensors"
-LOCK = ".lock"
-"""The lock of savers, which stays."""
+LOCK, _LOCK_SECONDS = ".lock", 600
 _TENSORS = re.compile(r"tensors-[0-9a-f]{16}\.safetensors")
-_LOCK_SECONDS = 600
 _ATTEMPTS = 100
 """So often a reader begins anew because another process has just replaced the model."""
 
@@ -46,20 +42,16 @@ _ATTEMPTS = 100
 def save_folder(
     path: str | os.PathLike[str], config: Mapping[str, Any], tensors: Mapping[str, Tensor], *, overwrite: bool = True
 ) -> None:
-    """Write a model's folder; an older model in it is replaced at once, when the new one is on the disk.
+    """Write the folder of a model, or replace the model in it.
 
-    If several processes save in the same folder, the last one wins. A folder that holds anything other than a model is
-    left untouched.
+    Of several processes that save in the same folder, the last one wins. A folder with anything other than a model is
+    left untouched. If it can't be written, nothing is left behind, and an older model is as it was.
 
     Args:
-        path: The folder, or a link to it. Missing parent folders are created.
+        path: The folder, or a link to it; missing parents are created.
         config: Plain values, for JSON.
         tensors: Tensors by name, on any device.
         overwrite: Whether an older model may be replaced.
-
-    Raises:
-        InputError: If the path is a file or a folder with other content.
-        WriteError: If the folder can't be written. Nothing is left behind, and an older model is as it was.
     """
     given, path = Path(path), Path(os.path.realpath(path))
     check_place(given, overwrite=overwrite)
@@ -102,8 +94,8 @@ def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None
         return
     if not path.is_dir():
         raise InputError(f"{path} is a file: give the name of a folder for the model")
-    names = {entry.name for entry in path.iterdir() if not entry.name.endswith(PART)} - {LOCK}
-    others = {name for name in names if not _TENSORS.fullmatch(name)}
+    names = {entry.name for entry in path.iterdir()}
+    others = {name for name in names - {LOCK} if not (name.endswith(PART) or _TENSORS.fullmatch(name))}
     if others and not (others <= {CONFIG, TENSORS_OF_FORMAT_2} and _document(path)):
         raise InputError(f"{path} holds something other than a model: give another folder")
     if CONFIG in names and not overwrite:
@@ -116,11 +108,9 @@ def check_model(path: str | os.PathLike[str]) -> None:
 
 
 def load_folder(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read what :func:`save_folder` wrote: the configuration and the tensors, on the CPU.
+    """The configuration and the tensors, on the CPU, of a saved model; checked before anything is used."""
+    from safetensors.torch import load
 
-    Raises:
-        InputError: If a file is missing, damaged or in another format.
-    """
     path = Path(os.path.abspath(path))
     for _ in range(_ATTEMPTS):
         document = _read_config(path)
@@ -134,7 +124,8 @@ def load_folder(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
         if hashlib.sha256(content).hexdigest() != document["tensors_sha256"]:
             raise _damaged(path, f"{name} is not the file that was saved")
         try:
-            return document["config"], parse_tensors(content)[0]
+            # Results of linear algebra may depend on where in memory a tensor begins, which clone() aligns.
+            return document["config"], {name: tensor.clone() for name, tensor in load(content).items()}
         except SafetensorError as error:
             raise _damaged(path, f"{name} can't be read ({error})") from error
     raise _damaged(path, f"it has no file {document['tensors_file']}")
@@ -152,7 +143,7 @@ def pack_strings(strings: Sequence[str]) -> tuple[Tensor, Tensor]:
 def unpack_strings(content: Tensor, ends: Tensor) -> list[str]:
     """The strings that were given to :func:`pack_strings`."""
     raw, places = content.numpy().tobytes(), ends.tolist()
-    return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(places)]
+    return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(places)]
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def run_chain(chain: Chain, *, real: bool = False) -> Outcome:
         try:
             run.in_python() if chain.graph.kinds["container"] in MEMORY else run.by_commands()
         except Exception:  # a mistake of this program, or an output that it can't read
-            run.fail("runner", traceback.format_exc()[-900:])
+            run.fail("runner", traceback.format_exc())
         return Outcome(run.failures, run.done)
 
 
@@ -249,9 +249,10 @@ class _Run:
             value = ended.value if isinstance(ended.value, int) else 0
             code = ended.code or value
             if code not in codes:
-                told = ended.code if isinstance(ended.code, str) else ended.err or ended.out
+                told = f"{ended.code}\n{ended.err}" if isinstance(ended.code, str) else ended.err or ended.out
                 if not self._is_documented(name, told):
-                    self.fail(name, f"{_shown(call)}: exit code {str(code)[-10:]}: {told.strip()[-700:]}")
+                    how = "" if isinstance(ended.code, str) else f"exit code {code}: "
+                    self.fail(name, f"{_shown(call)}: {how}{told.strip()}")
             else:
                 self._check_talk(name, ended)
             good.append(ended if code in codes else None)
@@ -273,7 +274,7 @@ class _Run:
         """Nothing on stderr but what the package says; no traceback; nothing left behind."""
         found = _FOREIGN.search(ended.err)
         if found:
-            self.fail(step, f"leaked: {ended.err[max(0, found.start() - 200) : found.end() + 200]}")
+            self.fail(step, f"leaked: {ended.err}")
         elif "left in the temporary folder" in ended.err:
             self.fail(step, ended.err[ended.err.index("left in the temporary") :])
 

@@ -23,7 +23,9 @@ from unittest import mock
 
 Call = list[str] | tuple[Any, ...]
 """Arguments of the command line, or a function and its arguments."""
-ENVIRONMENT = {"COLUMNS": "250", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+ENVIRONMENT = {**dict.fromkeys(_THREADS, "1"), "LOKY_MAX_CPU_COUNT": "2", "COLUMNS": "250", "MPLBACKEND": "agg"}
+"""One thread each; ``auto`` sees two cores, however many there are, and has two processes."""
 RECORD = "before"
 """The file with the probabilities that a model had before it was saved, beside the folder in which commands run."""
 
@@ -107,7 +109,7 @@ def _forked(calls: Sequence[Call], folder: Path, temporary: str, seconds: float)
             ended.append(reading.recv())
     except EOFError:
         process.join()
-        output = [(Path(temporary) / name).read_text(errors="replace")[-500:] for name in (".out", ".err")]
+        output = [(Path(temporary) / name).read_text(errors="replace") for name in (".out", ".err")]
         return [*ended, Ended(f"the process died with exit code {process.exitcode}", *output)]
     finally:
         reading.close()
