@@ -26,6 +26,7 @@ LATER_OPTIONS = {
     "standardize": "auto",
     "use_spectral": True,
     "drop_features": True,
+    "labels": False,
     "residual": False,
     "norm": "none",
 }
