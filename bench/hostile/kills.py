@@ -69,7 +69,7 @@ class Reproduce(Command):
     def finished(self, folder: Path) -> dict[str, Any]:
         """The results in the store."""
         path = folder / self.file
-        return {found.spec.key: found for found in read_results(path)} if path.exists() else {}
+        return {found.spec: found for found in read_results(path)} if path.exists() else {}
 
     def result(self, folder: Path) -> Any:
         """The numbers."""

@@ -31,7 +31,7 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import LARGEST_FLOAT
 from gcnsl.errors import ColumnError
-from gcnsl.graph.columns import Columns, is_number, sort_of
+from gcnsl.graph.columns import Columns, is_number, is_used, sort_of
 from gcnsl.graph.text_columns import TextEncoder
 from gcnsl.graph.written_values import tokens_of
 from gcnsl.sparse import SPARSE_SHARE, from_scipy
@@ -243,6 +243,8 @@ class ColumnEncoder:
             for number, (name, words) in enumerate(plain.get("words", {}).items())
         }
         further = plain.get("parts", {}), plain.get("tokens", {}), texts
+        if not all(is_used(kind) for kind in plain["kinds"].values()):
+            raise ValueError("it has a column of an unknown kind")
         return cls(plain["kinds"], medians.numpy(), gaps, levels, origins.numpy(), units.numpy(), *further)
 
     @property
