@@ -26,8 +26,8 @@ from torch import Tensor
 from gcnsl import load
 from gcnsl.graph import split_masks
 from gcnsl.methods import fit, prepare, resolve
-from gcnsl.nn import gcn_sl_plus
-from gcnsl.nn.gcn_sl_plus import SimilarityHead
+from gcnsl.nn import reconnect_conv
+from gcnsl.nn.reconnect_conv import SimilarityHead
 from gcnsl.sparse import Matrix
 
 RESULTS = Path(__file__).parent / "results" / "edge_choice.json"
@@ -51,21 +51,21 @@ def variant(name: str) -> Iterator[dict[str, Any]]:
         with patch.object(SimilarityHead, "forward", top_k):
             yield {}
     elif name == "annealed":
-        exact, steps = gcn_sl_plus.epsilon_for_degree, iter(range(10**9))
+        exact, steps = reconnect_conv.epsilon_for_degree, iter(range(10**9))
 
         def annealed(z: Tensor, degree: float) -> Tensor:
             factor = FIRST_FACTOR ** max(0.0, 1 - next(steps) / ANNEALED_STEPS)
             return exact(z, min(degree * factor, len(z) / 10))
 
-        with patch.object(gcn_sl_plus, "epsilon_for_degree", annealed):
+        with patch.object(reconnect_conv, "epsilon_for_degree", annealed):
             yield {}
     elif name == "loops":
-        exact_sum = gcn_sl_plus.reconnect_at_any_size
+        exact_sum = reconnect_conv.reconnect_at_any_size
 
         def with_loops(*parts: Any, loops: bool, **options: Any) -> Tensor:
             return exact_sum(*parts, loops=True, **options)
 
-        with patch.object(gcn_sl_plus, "reconnect_at_any_size", with_loops):
+        with patch.object(reconnect_conv, "reconnect_at_any_size", with_loops):
             yield {}
     else:
         yield {"neighbours_heads": 2} if name == "two heads" else {}

@@ -8,7 +8,10 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import safetensors.torch
 import torch
@@ -16,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gcnsl.storage
-from gcnsl import InputError
+from gcnsl import InputError, NodeClassifier
 from gcnsl.errors import WriteError
 from gcnsl.storage import (
     CONFIG,
@@ -199,6 +202,13 @@ def test_a_model_of_version_0_2_0_is_read_and_replaced(folder) -> None:
     save_folder(folder, {"new": 1}, {})
     assert load_folder(folder) == ({"new": 1}, {})
     assert TENSORS_OF_FORMAT_2 not in entries(folder)
+
+
+def test_a_classifier_that_version_0_2_0_saved_predicts_the_same() -> None:
+    saved = Path(__file__).parent / "saved_by_0_2_0"
+    loaded, table = NodeClassifier.load(saved / "gcn-sl-cc"), pd.read_csv(saved / "predictions.csv")
+    assert list(loaded.predict()) == table["predicted"].tolist()
+    np.testing.assert_allclose(loaded.predict_proba().max(axis=1), table["probability"], atol=1e-6)
 
 
 @pytest.mark.parametrize("failing", [1, 2])

@@ -3,10 +3,9 @@
     python -m bench.hostile api [--cases 2000] [--seed 0] [--minutes 30] [--record]
 
 Subcommands: ``tables`` (fuzzed tables, compared with an independent reader), ``api`` (arguments of the wrong type or
-out of range), ``arrays`` (of odd types, shapes and values), ``models`` (damaged model folders), ``stores`` (damaged
-files of results), ``kills`` (commands that are killed and repeated) and ``places`` (full and read-only
-disks, locked files). Prints what went wrong and a summary; the exit code is 1 if anything did. With ``--record`` the
-figures go to bench/results/hostile.json.
+out of range), ``arrays`` (of odd types, shapes and values), ``models`` (damaged model folders), ``kills`` (commands
+that are killed and repeated) and ``places`` (full and read-only disks, locked files). Prints what went wrong and a
+summary; the exit code is 1 if anything did. With ``--record`` the figures go to bench/results/hostile.json.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from rich.console import Console
 
 from bench.hostile import chosen_cases, places
 
-USUAL = {"tables": 10_000, "api": 2_000, "arrays": 2_000, "models": 1_000, "stores": 200, "kills": 50, "places": 60}
+USUAL = {"tables": 10_000, "api": 2_000, "arrays": 2_000, "models": 1_000, "kills": 50, "places": 60}
 RECORD = Path(__file__).parents[1] / "results" / "hostile.json"
 
 

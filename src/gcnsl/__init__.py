@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from gcnsl.estimator import GCNSLClassifier, NodeClassifier
     from gcnsl.graph import from_arrays, from_data, from_networkx, from_scipy, from_tables
     from gcnsl.reconnection import reconnect, reconnected_edges
-    from gcnsl.spectral import SpectralFeatures
+    from gcnsl.spectral import AddSpectralFeatures, SpectralFeatures
 else:
     __getattr__, __dir__ = lazy(__name__)
 
 __all__ = [
+    "AddSpectralFeatures",
     "DownloadError",
     "GCNSLClassifier",
     "GcnslError",

@@ -163,6 +163,11 @@ class SparseMatrix:
         """The device of the matrix."""
         return self.values.device
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the entries."""
+        return self.values.dtype
+
     def __len__(self) -> int:
         return self.shape[0]
 

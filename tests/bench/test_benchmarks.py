@@ -9,8 +9,8 @@ from bench.false_leads import TEST_SHARE, equal_methods, false_leads, is_said_to
 from bench.own_graphs import means_of, table_of
 
 from bench import edge_choice, scale
-from gcnsl.nn import gcn_sl_plus
-from gcnsl.nn.gcn_sl_plus import SimilarityHead
+from gcnsl.nn import reconnect_conv
+from gcnsl.nn.reconnect_conv import SimilarityHead
 from gcnsl.training import TrainingSettings
 
 
@@ -53,10 +53,10 @@ def test_the_mean_of_epochs_counts_evaluations_as_often_as_they_occur() -> None:
 def test_variants_change_the_edges_and_nothing_afterwards(name) -> None:
     torch.manual_seed(0)
     head, x, h = SimilarityHead(5, 4, mean_degree=3, epsilon=0.5), torch.randn(60, 5), torch.randn(60, 2)
-    before = (SimilarityHead.forward, gcn_sl_plus.epsilon_for_degree, gcn_sl_plus.reconnect_at_any_size)
+    before = (SimilarityHead.forward, reconnect_conv.epsilon_for_degree, reconnect_conv.reconnect_at_any_size)
     usual = head(x, h)
     with edge_choice.variant(name) as options:
         changed = head(x, h)
     assert torch.equal(changed, usual) == (name in ("mean degree", "two heads"))
     assert options == ({"neighbours_heads": 2} if name == "two heads" else {})
-    assert before == (SimilarityHead.forward, gcn_sl_plus.epsilon_for_degree, gcn_sl_plus.reconnect_at_any_size)
+    assert before == (SimilarityHead.forward, reconnect_conv.epsilon_for_degree, reconnect_conv.reconnect_at_any_size)

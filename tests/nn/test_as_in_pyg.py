@@ -10,10 +10,11 @@ import torch
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 from torch_geometric.explain import Explainer, GNNExplainer
-from torch_geometric.nn import GCNConv, summary
-from torch_geometric.transforms import Compose, NormalizeFeatures, RandomNodeSplit, ToUndirected
+from torch_geometric.nn import GCNConv, Sequential, summary
+from torch_geometric.transforms import Compose, NormalizeFeatures, RandomNodeSplit, ToSparseTensor, ToUndirected
+from torch_geometric.utils import to_torch_csc_tensor
 
-from gcnsl import InputError, from_arrays, nn
+from gcnsl import AddSpectralFeatures, InputError, from_arrays, nn
 from gcnsl.methods import METHODS
 
 from .cases import drawn
@@ -128,30 +129,97 @@ def test_a_layer_of_pyg_gives_the_same() -> None:
     torch.testing.assert_close(ours(data.x, data.edge_index), theirs(data.x, data.edge_index))
 
 
+@every_model
+def test_a_sparse_adjacency_is_read_as_pyg_reads_it(name) -> None:
+    data, net = plain_data(), drawn(model(name))
+    out = net(data.x, data.edge_index, data.edge_weight)
+    adjacency = to_torch_csc_tensor(data.edge_index, data.edge_weight, size=(N, N))
+    torch.testing.assert_close(net(data.x, adjacency.t()), out)
+    adj_t = ToSparseTensor(attr="edge_weight", layout=torch.sparse_csr)(data).adj_t
+    torch.testing.assert_close(net(data.x, adj_t), out)
+
+
+@every_model
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_graphs_without_edges_or_nodes(name, n) -> None:
+    net = getattr(nn, name)(D, 8, CLASSES, *((max(n, 1),) if name in EXTRA else ()))
+    for edge_index in (torch.empty(2, 0, dtype=torch.long), torch.zeros(2, min(n, 1), dtype=torch.int32)):
+        for form in (torch.Tensor.clone, torch.Tensor.to_sparse_csr):
+            out = net.eval()(form(torch.rand(n, D)), edge_index)
+            assert out.shape == (n, CLASSES)
+            assert out.isfinite().all()
+            out.sum().backward()
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @every_model
-def test_it_can_be_compiled(name) -> None:
+def test_it_can_be_compiled(name, caplog) -> None:
     data, net = plain_data(), model(name).eval()
     out = net(data.x, data.edge_index)
+    torch.compiler.reset()
     compiled = torch.compile(net, backend="eager")
     torch.testing.assert_close(compiled(data.x, data.edge_index), out, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(compiled(*net.prepared(data.x, data.edge_index)), out, rtol=1e-4, atol=1e-4)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
+EDGE = torch.tensor([[0], [1]])
+
+
+@every_model
 @pytest.mark.parametrize(
-    ("x", "edges", "weight", "message"),
+    ("arguments", "message"),
     [
-        (torch.ones(N, 3), torch.tensor([[0], [1]]), None, f"x has 3 columns, .* built for in_channels={D}"),
-        (torch.ones(N - 1, D), torch.tensor([[0], [1]]), None, f"x has 39 rows, .* built for num_nodes={N}"),
-        (torch.ones(N, D), torch.tensor([[0], [N]]), None, r"edge_index\[1, 0\] is 40, but there are 40 nodes"),
-        (torch.ones(N, D), torch.ones(2, 3), None, "edge_index has dtype float32: give integer node numbers"),
-        (torch.ones(N, D), torch.ones(3, 2, dtype=torch.long), None, r"edge_index has shape \(3, 2\).*transpose it"),
-        (torch.ones(N, D), torch.tensor([[0], [1]]), torch.ones(2), r"edge_weight has shape \(2,\)"),
+        ((torch.ones(N, 3), EDGE), f"x has 3 columns, .* built for in_channels={D}"),
+        ((torch.ones(D), EDGE), r"x has shape \(12,\): give a row for each node \(n × 12\)"),
+        ((torch.ones(N, D).double(), EDGE), r"x has dtype torch.float64, .* call x.to\(torch.float32\)"),
+        ((torch.ones(N, D).long(), EDGE), "x has dtype torch.int64"),
+        (([[1.0] * D] * N, EDGE), "x is a list: give a torch.Tensor"),
+        ((torch.ones(N, D), EDGE.tolist()), "edge_index is a list: give a torch.Tensor"),
+        ((torch.ones(N, D), EDGE * N), r"edge_index\[1, 0\] is 40, but there are 40 nodes"),
+        ((torch.ones(N, D), EDGE.float()), "edge_index has dtype float32: give integer node numbers"),
+        ((torch.ones(N, D), torch.ones(3, 2, dtype=torch.long)), r"edge_index has shape \(3, 2\).*transpose it"),
+        ((torch.ones(N, D), EDGE, torch.ones(2)), r"edge_weight has shape \(2,\)"),
     ],
 )
-def test_what_does_not_fit_is_named(x, edges, weight, message) -> None:
+def test_what_does_not_fit_is_named(name, arguments, message) -> None:
     with pytest.raises(InputError, match=message):
-        nn.LINKX(D, 8, CLASSES, N)(x, edges, weight)
+        model(name)(*arguments)
+
+
+def test_missing_edges_and_other_nodes_are_named() -> None:
+    for name in sorted({each.__name__ for each in MODELS} - {"MLP", "NLGNN"}):
+        with pytest.raises(InputError, match="edge_index is missing: give the edges"):
+            model(name)(torch.ones(N, D))
+    for name in EXTRA:
+        with pytest.raises(InputError, match=f"x has 39 rows, .* built for num_nodes={N}"):
+            model(name)(torch.ones(N - 1, D), EDGE)
+
+
+def test_both_parts_of_the_paper_fit_into_anyones_model() -> None:
+    data = Compose([ToUndirected(), AddSpectralFeatures(5, n_anchors=20)])(plain_data())
+    assert data.spectral.shape == (N, 5)
+    net = nn.GCNSL(D, 8, CLASSES, spectral_channels=5)
+    assert net(data.x, data.edge_index, spectral=data.spectral).shape == (N, CLASSES)
+    torch.manual_seed(0)
+    mixed = Sequential(
+        "x, edge_index",
+        [
+            (GCNConv(D, 8), "x, edge_index -> near"),
+            (nn.ReconnectConv(D, 8, epsilon=0.5), "x -> alike"),
+            (lambda near, alike: torch.cat([near, alike], dim=1).relu(), "near, alike -> h"),
+            (torch.nn.Linear(16, CLASSES), "h -> out"),
+        ],
+    )
+    optimizer, losses = torch.optim.Adam(mixed.parameters(), lr=0.02), []
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss = cross_entropy(mixed(data.x, data.edge_index)[data.train_mask], data.y[data.train_mask])
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -114,7 +114,7 @@ def test_the_learned_graph_is_what_the_model_uses(graph, rows) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"adjacency": None}, "edge_index is None: give the edges, or build the model with use_adjacency=False"),
+        ({"adjacency": None}, "edge_index is missing: give the edges"),
         ({"spectral": None}, r"spectral is None: give F \(24 × 4\)"),
         ({"spectral": torch.ones(24, 3)}, r"spectral has shape \(24, 3\): give F \(24 × 4\)"),
         ({"known": 0}, r"known\(0\) must be from 1 to 24: x has no more rows"),

@@ -73,13 +73,6 @@ def test_acm_gcn_is_its_equation(structure, residual, relu_first, direction) -> 
         assert_same(model, model(features, *adjacencies), expected)
 
 
-def test_the_structure_channel_needs_the_links() -> None:
-    data = directed_graph()
-    _, adjacency, _ = ACMGCNConfig().inputs(data, None, seed=0)
-    with pytest.raises(InputError, match=r"links is None: give A, or build the model with structure=False"):
-        ACMGCN(D, P, CLASSES, N)(data.x, adjacency)
-
-
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize(("jump", "unit_rows"), [("max", True), ("cat", False)])
@@ -301,8 +294,3 @@ def test_the_learned_graph_is_the_window(rows) -> None:
     near = ((place[:, None] - place[None, :]).abs() <= 2).nonzero()
     wanted = near if rows is None else near[torch.isin(near[:, 0], torch.arange(N)[rows])]
     assert sorted(map(tuple, edges.T.tolist())) == sorted(map(tuple, wanted.tolist()))
-
-
-def test_missing_adjacency_is_named() -> None:
-    with pytest.raises(InputError, match="adjacency is None: give Â"):
-        NLGNN(D, P, CLASSES, embedding="gcn")(small_graph().x)

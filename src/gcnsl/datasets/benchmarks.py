@@ -23,11 +23,8 @@ from gcnsl.errors import ArgumentError, DownloadError, InputError
 
 LOGGER = logging.getLogger("gcnsl")
 
-DATA_VARIABLE = "GCNSL_DATA"
-"""Environment variable with a folder of dataset files, arranged as in ``SHA256SUMS``."""
-
-MIRROR_VARIABLE = "GCNSL_MIRROR"
-"""Environment variable with the address of a folder of dataset files, used instead of the original sources."""
+DATA_VARIABLE, MIRROR_VARIABLE = "GCNSL_DATA", "GCNSL_MIRROR"
+"""Environment variables: a folder of dataset files, arranged as in ``SHA256SUMS``, and the address of such a folder."""
 
 _GITHUB = "https://raw.githubusercontent.com"
 _GEOM_GCN = f"{_GITHUB}/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
@@ -76,12 +73,10 @@ def geom_gcn_paths(stem: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A graph of the literature: its files and notes about it."""
+    """A graph of the literature: the format of its files (see :data:`FAMILIES`), its name in their paths, and notes."""
 
     family: str
-    """The format of its files: a key of :data:`FAMILIES`."""
     stem: str
-    """Its name in the paths of its files."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -96,7 +91,7 @@ class Benchmark:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The kinds of published splits that it has."""
+        """Its kinds of published splits."""
         return FAMILIES[self.family][1]
 
     @property
@@ -195,9 +190,9 @@ def where(name: str, root: str | os.PathLike[str] | None = None) -> str | None:
     """The folder with the files of a graph, ``"bundled"``, or ``None`` if they must be downloaded."""
     if name == "debian":
         return "bundled"
-    paths = BENCHMARKS[name].paths
-    first, *others = (find(path, root) for path in paths)
-    return None if first is None or None in others else str(first.parents[paths[0].count("/")])
+    found = {path: find(path, root) for path in BENCHMARKS[name].paths}
+    path, file = next(iter(found.items()))
+    return None if file is None or None in found.values() else str(file.parents[path.count("/")])
 
 
 @functools.cache
@@ -215,7 +210,7 @@ def cache_folder() -> Path:
 
 
 def check_root(root: str | os.PathLike[str] | None) -> None:
-    """Check that a folder for dataset files is one."""
+    """Raise an error if a folder for dataset files is none."""
     if root is not None and not Path(root).is_dir():
         raise ArgumentError("root", str(root), "is not a folder: give one with dataset files, or leave it out")
 
@@ -234,10 +229,7 @@ def find(path: str, root: str | os.PathLike[str] | None = None) -> Path | None:
 
 
 def fetch(paths: Iterable[str], root: str | os.PathLike[str] | None = None) -> dict[str, bytes]:
-    """The verified contents of dataset files by their paths in ``SHA256SUMS``, without ``.gz``.
-
-    ``root`` is searched first. Files that are not found are downloaded.
-    """
+    """The verified contents of dataset files by their paths in ``SHA256SUMS``, without ``.gz``."""
     files = {path: find(path, root) for path in paths}
     missing = [path for path, file in files.items() if file is None]
     contents = {}
@@ -245,8 +237,7 @@ def fetch(paths: Iterable[str], root: str | os.PathLike[str] | None = None) -> d
         file = found or _download(path, missing)
         content = file.read_bytes()
         expected = checksums()[f"{path}.gz" if file.suffix == ".gz" else path]
-        actual = hashlib.sha256(content).hexdigest()
-        if actual != expected:
+        if (actual := hashlib.sha256(content).hexdigest()) != expected:
             raise InputError(
                 f"{file} has been altered: its SHA-256 is {actual[:12]}…, not {expected[:12]}…. It was not loaded. "
                 "Delete it, so that it is downloaded again, or restore the original"
@@ -275,8 +266,7 @@ def _download(path: str, missing: list[str]) -> Path:
 
 
 def _address(path: str) -> str:
-    mirror = os.environ.get(MIRROR_VARIABLE)
-    if mirror:
+    if mirror := os.environ.get(MIRROR_VARIABLE):
         return f"{mirror.rstrip('/')}/{path}"
-    beginning = next(beginning for beginning in UPSTREAM if path.startswith(beginning))
-    return UPSTREAM[beginning] + path.removeprefix(beginning)
+    beginning, address = next((start, address) for start, address in UPSTREAM.items() if path.startswith(start))
+    return address + path.removeprefix(beginning)

@@ -57,13 +57,11 @@ class Scope:
             find_method(method)
         for dataset in self.datasets or ():
             if not is_known(dataset):
-                choices = f"{', '.join(NAMES)}, or synthetic-hH with H from 0 to 1"
-                raise ArgumentError("datasets", dataset, f"must be one of {choices}")
+                raise ArgumentError("datasets", dataset, f"must be one of {', '.join(NAMES)}, or synthetic-hH")
         for split, dataset in product(self.splits or (), self.datasets or paper.DATASETS):
             if split not in splits_of(dataset):
-                raise ArgumentError(
-                    "splits", split, f"does not exist for {dataset}: use {' or '.join(splits_of(dataset))}"
-                )
+                others = " or ".join(splits_of(dataset))
+                raise ArgumentError("splits", split, f"does not exist for {dataset}: use {others}")
         if "geom-gcn" in (self.splits or ()):
             check_whole("runs", self.runs, least=1, most=GEOM_GCN_RUNS, why="there are no more geom-gcn splits")
 
@@ -156,11 +154,9 @@ def _runtime(scope: Scope) -> Iterator[Cell]:
     for dataset, method in product(scope.datasets or paper.DATASETS, SPECTRAL_METHODS):
         hyperparameters = as_printed.method("gcn-sl-cc", dataset).options()
         options = as_options({name: hyperparameters[name] for name in ("n_anchors", "n_components")})
-        runs = tuple(
-            RunSpec(method, dataset, "none", run, scope.seed, options, task="features")
-            for run in range(min(scope.runs, TIMINGS))
-        )
-        yield Cell(method, dataset, "none", "seconds", runs, paper.RUNTIME[method].get(dataset), "s")
+        numbers = range(min(scope.runs, TIMINGS))
+        runs = (RunSpec(method, dataset, "none", run, scope.seed, options, task="features") for run in numbers)
+        yield Cell(method, dataset, "none", "seconds", tuple(runs), paper.RUNTIME[method].get(dataset), "s")
 
 
 def _beyond(scope: Scope) -> Iterator[Cell]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
 from gcnsl.methods import METHODS
 from gcnsl.runs.results import Record, Results
@@ -18,9 +16,6 @@ from gcnsl.runs.results import Record, Results
 Task = Literal["train", "features", "search"]
 Status = Literal["ok", "failed"]
 Options = tuple[tuple[str, Any], ...]
-
-MOST_RUNS = 10_000
-"""More runs than anybody has made of one cell: a larger number is damage, and tables have a place for each run."""
 LATER_OPTIONS = {
     "class_weight": None,
     "standardize": "auto",
@@ -120,11 +115,7 @@ def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
 
 
 def results_of(record: Record) -> list[RunResult]:
-    """The results in a line of a file: one, or several ``runs`` that differ in their number, as in results.jsonl.
-
-    Raises:
-        ValueError, KeyError, TypeError: If the line was damaged.
-    """
+    """The results in a line of a file: one, or several ``runs`` that differ in their number, as in results.jsonl."""
     common = dict(record)
     return [_result_of({**common, **run}) for run in common.pop("runs", [{}])]
 
@@ -149,51 +140,21 @@ def by_error(results: Iterable[RunResult]) -> dict[str, list[str]]:
     return found
 
 
-_TYPES: Mapping[str, Any] = {
-    **dict.fromkeys(("run", "seed"), int),
-    **dict.fromkeys(("curves", "directed"), bool),
-    **dict.fromkeys(("options", "metrics", "history"), dict),
-    "seconds": int | float,
-}
-"""The types of what a line holds; all else is text."""
-_ALWAYS = ("train", "val", "test", "train_nodes", "test_nodes", "epochs", "best_epoch", "validation", "trials")
-"""Metrics that are defined for every run that has them. Others may be ``None``."""
-
-
 def _result_of(plain: Record) -> RunResult:
-    """A result from plain values, or a ``ValueError`` that names what it can't have."""
-    for name, value in plain.items():
-        if not isinstance(value, _TYPES.get(name, str)):
-            raise ValueError(f"{name} is {value!r}")
     own = {each.name: plain.pop(each.name) for each in fields(RunResult) if each.name in plain}
     result = RunResult(spec=_spec_of(plain), **own)
-    metrics = dict(result.metrics)
-    found = metrics.pop("options", None if (result.spec.task, result.status) == ("search", "ok") else {})
-    numbers = [value for name, value in metrics.items() if value is not None or name in _ALWAYS]
-    numbers += chain([result.seconds], *result.history.values())
-    if not (isinstance(found, dict) and all(map(_is_number, numbers))):
-        raise ValueError(f"metrics is {result.metrics!r}, history is {result.history!r}")
     if result.status not in get_args(Status) or result.spec.task not in get_args(Task):
         raise ValueError(f"status is {result.status!r}, task is {result.spec.task!r}")
-    if not metrics.get("train_nodes", 1) > 0 or ("train_nodes" in metrics) != ("test_nodes" in metrics):
-        raise ValueError(f"metrics has no numbers of nodes: {result.metrics!r}")
     return result
 
 
 def _spec_of(plain: Record) -> RunSpec:
-    """A specification from plain values, with all options that its method has in this version."""
+    """A specification with all options that its method has in this version."""
     name = plain["method"]
     options = {EARLIER_NAMES.get((name, option), option): value for option, value in plain["options"].items()}
     if name in METHODS and plain.get("task") != "features":
         defaults = METHODS[name].options()
         options = defaults | {option: LATER_OPTIONS[option] for option in LATER_OPTIONS.keys() & defaults} | options
     spec = RunSpec(**{**plain, "options": as_options(options)})
-    check_whole("run", spec.run, most=MOST_RUNS)
-    if spec.task == "search":
-        check_whole("search_trials", options.get("search_trials"), least=1)
     hash(spec)  # options within options have none
     return spec
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

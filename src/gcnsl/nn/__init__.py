@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gcnsl.nn.mlp import MLP
     from gcnsl.nn.nlgnn import NLGNN
     from gcnsl.nn.preprocessing import normalize_features, normalized_adjacency, relative_weights, shift_features
+    from gcnsl.nn.reconnect_conv import ReconnectConv
     from gcnsl.nn.sage import SAGE
 else:
     __getattr__, __dir__ = lazy(__name__)
@@ -40,6 +41,7 @@ __all__ = [
     "GCNSLPlus",
     "GeomGCN",
     "MixHop",
+    "ReconnectConv",
     "normalize_features",
     "normalized_adjacency",
     "relative_weights",

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gcnsl.errors import InputError
 from gcnsl.nn.config import ACMGCNConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.nn.preprocessing import graph_adjacency, links_to_known
@@ -50,8 +49,6 @@ class ChannelMixing(nn.Module):
         if not self.relu_first:
             channels = [channel.relu() for channel in channels]
         if self.lin_links is not None:
-            if links is None:
-                raise InputError("links is None: give A, or build the model with structure=False")
             channels.append(self.lin_links(links).relu())
         parts = zip(self.scores, self.norms, channels, strict=True)
         scores = torch.cat([score(norm(channel)) for score, norm, channel in parts], dim=1).sigmoid()

@@ -18,7 +18,7 @@ from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries, dropo
 from gcnsl.nn.preprocessing import graph_adjacency, shift_features
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
-from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, slice_rows
+from gcnsl.sparse import Matrix, fastest_form, slice_rows
 from gcnsl.spectral import SpectralFeatures
 
 _NEW_ROWS = 1024
@@ -77,7 +77,7 @@ class GCNSL(GatedBranches):
         steps = [config.rounds - 1, config.rounds] if config.use_adjacency else []
         over_a = ["own features" if k == 0 else f"A ({k} step{'s' if k > 1 else ''})" for k in steps]
         self.branch_names = ["own features", *over_a, *(["A*"] if config.use_reconnected else [])]
-        self.learns_graph = config.use_reconnected
+        self.learns_graph, self.reads_edges = config.use_reconnected, config.use_adjacency
         self.lin_x = FeatureLinear(in_channels, hidden_channels, bias=False)
         self.lin_spectral = FeatureLinear(spectral_channels, hidden_channels, bias=False) if spectral_channels else None
         self.similarity = (
@@ -135,7 +135,7 @@ class GCNSL(GatedBranches):
     def each_branch(
         self,
         x: Matrix,
-        adjacency: SparseMatrix | None = None,
+        adjacency: Any = None,
         spectral: Tensor | None = None,
         *,
         known: int | None = None,
@@ -155,8 +155,6 @@ class GCNSL(GatedBranches):
         h = self._merged(from_x, spectral)
         branches = [h]
         if self.config.use_adjacency:
-            if adjacency is None:
-                raise InputError("edge_index is None: give the edges, or build the model with use_adjacency=False")
             before, after = h, adjacency @ h
             for _ in range(self.config.rounds - 1):
                 before, after = after, adjacency @ after

@@ -12,18 +12,14 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.nn.config import Direction, Directions, GCNSLPlusConfig
-from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, edges_of_rows, unit_rows
+from gcnsl.nn.gated_branches import ComparedRows, GatedBranches
 from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries
 from gcnsl.nn.preprocessing import graph_adjacency, known_nodes, links_to_known
-from gcnsl.reconnection import PairMemory, reconnect
-from gcnsl.reconnection.in_groups import reconnect_at_any_size
-from gcnsl.reconnection.learned_edges import epsilon_for_degree
+from gcnsl.nn.reconnect_conv import SimilarityHead
 from gcnsl.sparse import Matrix, fastest_form
 
 SHORTEST = 1e-6
 """Rows of a branch that are shorter than this are divided by this instead of by their length."""
-MOST_SHARE = 0.1
-"""The largest mean degree in a learned graph, as a share of the number of nodes."""
 MOST_ANCHORS, MOST_OTHERS = 1 << 12, 1 << 14
 """The most rows and columns of similarities in the contrastive term."""
 SIDES: dict[Directions, list[Direction]] = {
@@ -34,66 +30,6 @@ SIDES: dict[Directions, list[Direction]] = {
     "undirected": ["undirected"],
 }
 """The directions along which a node sees others, each with an Â of its own."""
-
-
-class SimilarityHead(nn.Module):
-    r"""A graph of similar nodes. The rows :math:`r_i` of a matrix R describe them, by their features or their links.
-
-    .. math::
-        z_i = \frac{r_i Q}{\|r_i Q\|}, \qquad s_{ij} = z_i \cdot z_j, \qquad
-        (A_*)_{ij} = s_{ij}\,[s_{ij} \ge \epsilon \text{ and } i \ne j]
-
-    The forward pass returns :math:`\hat A_* H`, the averages over each node's neighbours, or 0 for a node that has
-    none. With a wanted mean degree, every training step sets ε to meet it; the last ε is kept with the weights. The
-    averages of a large graph are estimated (:func:`gcnsl.reconnection.in_groups.reconnect_at_any_size`).
-
-    Args:
-        in_channels: Number of columns of R (r).
-        channels: Number of columns of Q (q).
-        mean_degree: The wanted number of neighbours per node, at most a tenth of all nodes; ``None`` for a fixed ε.
-        epsilon: The smallest similarity that joins two nodes; with a wanted degree only until the first training step.
-
-    Shapes:
-        described R (n × r), dense or sparse; h (n × p) → n × p.
-    """
-
-    epsilon: Tensor
-
-    def __init__(self, in_channels: int, channels: int, *, mean_degree: float | None, epsilon: float) -> None:
-        super().__init__()
-        self.mean_degree = mean_degree
-        self.similarity = FeatureLinear(in_channels, channels, bias=False)
-        self._initial_epsilon = epsilon
-        self.register_buffer("epsilon", torch.tensor(epsilon))
-        self._memory = PairMemory()
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw new weights (Glorot's uniform distribution)."""
-        self.similarity.reset_parameters()
-        self.epsilon.fill_(self._initial_epsilon)
-
-    def forward(self, described: Matrix, h: Tensor, *, known: int | None = None) -> Tensor:
-        """Averages over the neighbours of every node; nodes after the first ``known`` have known neighbours only."""
-        z = self.directions(described)
-        if self.training and self.mean_degree is not None and len(z) > 1:
-            self.epsilon.copy_(epsilon_for_degree(z, min(self.mean_degree, MOST_SHARE * len(z))))
-        # on a GPU ε stays where it is, because reading it would make the host wait
-        epsilon, training = self.epsilon if z.is_cuda else float(self.epsilon), self.training
-        if known is None or known == len(z):
-            return reconnect_at_any_size(z, h, epsilon, loops=False, training=training, memory=self._memory)
-        keys, values = z[:known], h[:known]
-        of_known = reconnect_at_any_size(keys, values, epsilon, loops=False, training=training)
-        return torch.cat([of_known, reconnect(z[known:], values, epsilon, keys=keys)])
-
-    def directions(self, described: Matrix) -> Tensor:
-        """Unit rows z (n × q)."""
-        return unit_rows(described @ self.similarity.weight.T)
-
-    @torch.no_grad()
-    def edges(self, described: Matrix, rows: slice | None = None) -> tuple[Tensor, Tensor]:
-        """The edges of A* that begin in some rows: edge_index (2 × E) and similarities (E)."""
-        return edges_of_rows(self.directions(described), float(self.epsilon), rows, loops=False)
 
 
 def _heads(number: int, in_channels: int, config: GCNSLPlusConfig) -> nn.ModuleList:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 from torch_geometric.nn.inits import reset
+from torch_geometric.utils import to_edge_index
 
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
@@ -40,6 +41,9 @@ class GraphModel(nn.Module):
     """A model that is :func:`declared_by` a configuration, which calls its class methods and explains them."""
 
     declared: ClassVar[type[ModelConfig]] = ModelConfig
+    in_channels: int
+    out_channels: int
+    reads_edges = True
     __call__: Callable[..., Tensor]
 
     def __init__(self, **options: Any) -> None:
@@ -58,17 +62,27 @@ class GraphModel(nn.Module):
 
         Args:
             x: Features (n × d), dense or sparse.
-            edge_index: Node numbers of the edges (2 × E), where edge_weight may follow. What the model makes of them is
-                kept for the next call. To save time, give what :meth:`prepared` makes of x and of them instead.
+            edge_index: Node numbers of the edges (2 × E), where edge_weight may follow; or a sparse ``adj_t`` (n × n).
+                What the model makes of them is kept for the next call. To save time, give what :meth:`prepared` makes
+                of x and of them instead.
             edge_weight: A positive weight for each edge (E).
             others, options: Further arguments of :meth:`logits`.
         """
-        wanted = getattr(self, "in_channels", x.shape[1])
-        if x.shape[1] != wanted:
-            raise InputError(f"x has {x.shape[1]} columns, but the model was built for in_channels={wanted}")
+        weight = next(self.parameters(), None)
+        if weight is not None:
+            check_features(x, self.in_channels, weight.dtype)
+            if not len(x):
+                return (0 * weight.sum()).expand(0, self.out_channels)
+            if edge_index is None and self.reads_edges:
+                raise InputError("edge_index is missing: give the edges (2 × E), or what prepared() makes of them")
+        if not (edge_index is None or isinstance(edge_index, Tensor | SparseMatrix)):
+            raise InputError(f"edge_index is a {type(edge_index).__name__}: give a torch.Tensor (2 × E)")
         if isinstance(edge_index, Tensor) and not _is_prepared(edge_index, len(x)):
             (edge_weight,) = others or (edge_weight,)
-            x, *matrices = self.prepared(x, edge_index, edge_weight)
+            prepare = self.prepared
+            if torch.compiler.is_compiling():  # its tracer would follow the work into SciPy
+                prepare = torch.compiler.disable(prepare)  # type: ignore[no-untyped-call]
+            x, *matrices = prepare(x, edge_index, edge_weight)
             return self.logits(x, *matrices, **options)
         given = () if edge_index is None and not others else (edge_index, *others)
         return self.logits(x, *given, **options)
@@ -80,13 +94,16 @@ class GraphModel(nn.Module):
     def prepared(self, x: Matrix, edge_index: Tensor, edge_weight: Tensor | None = None) -> tuple[Matrix, ...]:
         """What ``model(*inputs)`` reads of a graph: x, sparse in the form with fast products, and what edges tell.
 
-        As for :func:`gcnsl.from_arrays`, an edge leads from its first node to its second one.
+        As for :func:`gcnsl.from_arrays`, an edge leads from its first node to its second one. Instead of
+        ``edge_index``, there may be PyTorch Geometric's ``adj_t`` (n × n, one of torch's sparse tensors).
         """
         n, wanted = len(x), getattr(self, "num_nodes", len(x))
         if n != wanted:
             raise InputError(f"x has {n} rows, but the model was built for num_nodes={wanted}")
-        if isinstance(x, Tensor) and x.layout != torch.strided:
-            x = fastest_form(x.to_sparse_csr())
+        x = as_matrix(x)
+        if edge_index.layout != torch.strided:
+            edges, edge_weight = to_edge_index(edge_index)
+            edge_index = edges.flip(0)
         given = edge_index.cpu(), torch.empty(0) if edge_weight is None else edge_weight.detach().cpu()
         kept = _KEPT.get(self)
         if kept is None or n != kept[0] or not all(map(_same, given, kept[1])):
@@ -187,7 +204,8 @@ def _with_arguments(docstring: str, meanings: dict[str, str]) -> str:
 
 def _is_prepared(matrix: Tensor, n: int) -> bool:
     """Whether this is a matrix with a row for every node, or the ends of edges that GAT reads, and no edge_index."""
-    return matrix.dim() == 1 or (len(matrix) == n and matrix.is_floating_point())
+    dense = matrix.layout == torch.strided and matrix.is_floating_point()
+    return matrix.dim() == 1 or (dense and len(matrix) == n)
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
@@ -197,11 +215,27 @@ def _same(one: Tensor, other: Tensor) -> bool:
 def _like(x: Matrix, matrix: Matrix) -> Matrix:
     """A matrix on the device of x; numbers that are not integers in its precision."""
     matrix = matrix.to(x.device)
-    values, dtype = (each if isinstance(each, Tensor) else each.values for each in (matrix, x))
-    if not values.is_floating_point() or values.dtype == dtype.dtype:
+    if not matrix.dtype.is_floating_point or matrix.dtype == x.dtype:
         return matrix
-    values = values.to(dtype.dtype)
-    return values if isinstance(matrix, Tensor) else matrix.with_values(values)
+    return matrix.to(x.dtype) if isinstance(matrix, Tensor) else matrix.with_values(matrix.values.to(x.dtype))
+
+
+def as_matrix(x: Matrix) -> Matrix:
+    """One of torch's sparse tensors in the form with fast products; another matrix as it is."""
+    return fastest_form(x.to_sparse_csr()) if isinstance(x, Tensor) and x.layout != torch.strided else x
+
+
+def check_features(x: Any, in_channels: int, dtype: torch.dtype) -> Matrix:
+    """The features of the nodes (n × in_channels), if a model with weights of this dtype can read them."""
+    if not isinstance(x, Tensor | SparseMatrix):
+        raise InputError(f"x is a {type(x).__name__}: give a torch.Tensor with a row for each node")
+    if len(x.shape) != 2:
+        raise InputError(f"x has shape {tuple(x.shape)}: give a row for each node (n × {in_channels})")
+    if x.shape[1] != in_channels:
+        raise InputError(f"x has {x.shape[1]} columns, but the model was built for in_channels={in_channels}")
+    if x.dtype != dtype:
+        raise InputError(f"x has dtype {x.dtype}, but the model's weights have {dtype}: call x.to({dtype})")
+    return x
 
 
 class FeatureLinear(nn.Linear):

@@ -27,7 +27,7 @@ class MLP(GraphModel):
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__(hidden_channels=hidden_channels, **options)
-        config = self.config
+        self.reads_edges, config = False, self.config
         widths = [in_channels, *[hidden_channels] * (config.num_layers - 1), out_channels]
         self.lins = nn.ModuleList(FeatureLinear(*pair) for pair in pairwise(widths))
 

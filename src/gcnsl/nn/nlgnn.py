@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gcnsl.errors import InputError
 from gcnsl.nn.config import NLGNNConfig
 from gcnsl.nn.gcn import GCN
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
@@ -39,6 +38,7 @@ class NLGNN(GraphModel):
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__(hidden_channels=hidden_channels, **options)
         config = self.config
+        self.reads_edges = config.embedding == "gcn"
         size = config.kernel_size
         embed: Callable[..., nn.Module] = MLP if config.embedding == "mlp" else partial(GCN, drop_features=False)
         self.embedding = embed(in_channels, hidden_channels, out_channels, dropout=config.dropout)
@@ -80,11 +80,6 @@ class NLGNN(GraphModel):
 
     def _embed(self, x: Matrix, adjacency: SparseMatrix | None) -> tuple[Tensor, Tensor, Tensor]:
         """B (n × C), s (n × 1), and the nodes in the order of s (n)."""
-        if isinstance(self.embedding, MLP):
-            embedded = self.embedding(x)
-        elif adjacency is None:
-            raise InputError("adjacency is None: give Â, or build the model with embedding='mlp'")
-        else:
-            embedded = self.embedding(x, adjacency)
+        embedded = self.embedding(x) if adjacency is None else self.embedding(x, adjacency)
         score = self.score(embedded)
         return embedded, score, torch.argsort(score.squeeze(1), stable=True)

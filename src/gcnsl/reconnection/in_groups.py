@@ -65,6 +65,8 @@ def reconnect_at_any_size(
         training: Whether this is a training step.
         loops, memory: As for :func:`gcnsl.reconnect`.
     """
+    if not len(z):
+        return h
     if len(z) <= (EXACT_NODES if z.device.type == "cpu" else EXACT_NODES_ON_GPU):
         return reconnect(z, h, epsilon, loops=loops, memory=memory)
     size, seed = (IN_TRAINING, int(torch.randint(2**62, ()))) if training else (IN_EVALUATION, 0)

@@ -12,9 +12,18 @@ ESC-ANCH   R Rᵀ, R the cosines of all rows to m anchor rows        products wi
 =========  =====================================================  ================================================
 
 :func:`sc`, :func:`esc` and :func:`esc_anch` map a feature matrix to F. :class:`SpectralFeatures` does the same as a
-scikit-learn transformer, which also extends F to rows it was not fitted to.
+scikit-learn transformer, which also extends F to rows it was not fitted to, and :class:`AddSpectralFeatures` as a
+transform of PyTorch Geometric.
 """
 
-from gcnsl.spectral.transformer import SpectralFeatures, esc, esc_anch, sc
+from typing import TYPE_CHECKING
 
-__all__ = ["SpectralFeatures", "esc", "esc_anch", "sc"]
+from gcnsl.lazy import lazy
+
+if TYPE_CHECKING:
+    from gcnsl.spectral.add_features import AddSpectralFeatures
+    from gcnsl.spectral.transformer import SpectralFeatures, esc, esc_anch, sc
+else:
+    __getattr__, __dir__ = lazy(__name__)
+
+__all__ = ["AddSpectralFeatures", "SpectralFeatures", "esc", "esc_anch", "sc"]

@@ -58,13 +58,6 @@ def test_models(monkeypatch) -> None:
     assert verdicts.total["refused"] > 10
 
 
-@pytest.mark.usefixtures("single_thread")
-def test_stores() -> None:
-    verdicts = tried("stores", 8)
-    assert verdicts.wrong == []
-    assert verdicts.total.total() == 8
-
-
 @pytest.mark.slow
 @forks
 def test_kills() -> None:

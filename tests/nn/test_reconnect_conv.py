@@ -1,4 +1,4 @@
-"""A head of GCN-SL+'s learned graph, and the contrastive term that trains it."""
+"""The learned graph as a layer, as a head of GCN-SL+, and the contrastive term that trains the latter."""
 
 import pytest
 import torch
@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
-from gcnsl.nn import gcn_sl_plus
-from gcnsl.nn.gcn_sl_plus import SimilarityHead, contrastive_loss
+from gcnsl import InputError
+from gcnsl.nn import ReconnectConv, gcn_sl_plus
+from gcnsl.nn.gcn_sl_plus import contrastive_loss
+from gcnsl.nn.reconnect_conv import SimilarityHead
 from gcnsl.reconnection import in_groups
 from gcnsl.reconnection.in_groups import GroupSize
 
@@ -89,6 +91,56 @@ def test_a_large_graph_is_compared_in_groups(monkeypatch) -> None:
     head.eval()
     torch.testing.assert_close(head(rows, h), exact, rtol=1e-4, atol=1e-5)  # one group has all nodes
     torch.testing.assert_close(head(rows, h, known=200)[:200], head(rows[:200], h[:200]))
+
+
+@pytest.mark.parametrize("loops", [True, False])
+def test_the_layer_is_its_equation(loops) -> None:
+    x, conv = described(), ReconnectConv(R, P, Q, epsilon=0.8, loops=loops)
+    torch.nn.init.normal_(conv.bias)
+    z = normalize(x @ conv.graph.similarity.weight.T, dim=1)
+    s = z @ z.T
+    a = torch.where(s >= 0.8, s, 0.0).fill_diagonal_(float(loops))
+    expected = a @ (x @ conv.lin.weight.T) / a.sum(dim=1, keepdim=True).clamp(min=1e-9) + conv.bias
+    for form in (x, x.to_sparse_csr(), x.to_sparse()):
+        torch.testing.assert_close(conv(form), expected, rtol=1e-4, atol=1e-5)
+        (source, target), weight = conv.learned_graph(form)
+        torch.testing.assert_close(torch.zeros(N, N).index_put((source, target), weight), a, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(conv.double()(x.double()).float(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_layer_is_a_layer_of_pyg() -> None:
+    torch.manual_seed(0)
+    conv = ReconnectConv(R, P, mean_degree=3, loops=False)
+    assert str(conv) == f"ReconnectConv({R}, {P})"
+    before = {name: value.clone() for name, value in conv.state_dict().items()}
+    conv(described()).sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in conv.parameters())
+    assert conv.learned_graph(described())[0].shape[1] / N == pytest.approx(3, abs=0.1)
+    assert conv(torch.empty(0, R)).shape == (0, P)
+    assert conv(torch.zeros(3, R)).equal(conv.bias.expand(3, P))  # zero rows are like no other
+    other = ReconnectConv(R, P, mean_degree=3, loops=False)
+    other.load_state_dict(conv.state_dict())
+    assert other.eval()(described()).equal(conv.eval()(described()))
+    conv.reset_parameters()
+    assert conv.graph.epsilon == before["graph.epsilon"]
+    assert not conv.lin.weight.equal(before["lin.weight"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"in_channels": 0}, r"in_channels\(0\) must be >= 1"),
+        ({"similarity_channels": 2.5}, r"similarity_channels\(2.5\) must be a whole number"),
+        ({"epsilon": 1.5}, r"epsilon\(1.5\) must be >= 0 and <= 1"),
+        ({"mean_degree": 0}, r"mean_degree\(0\) must be > 0"),
+        ({"loops": "no"}, r"loops\('no'\) must be true or false"),
+    ],
+)
+def test_wrong_arguments_of_the_layer_are_named(options, message) -> None:
+    with pytest.raises(InputError, match=message):
+        ReconnectConv(**{"in_channels": R, "out_channels": P, **options})
+    with pytest.raises(InputError, match=f"x has 9 columns, .* built for in_channels={R}"):
+        ReconnectConv(R, P)(torch.ones(4, 9))
 
 
 def one_by_one(z: torch.Tensor, y: list[int], tau: float) -> torch.Tensor:
