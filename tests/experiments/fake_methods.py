@@ -15,11 +15,13 @@ LOG: list[str] = []
 
 @dataclass(frozen=True)
 class LoggedConfig(FakeConfig):
-    """A linear classifier with all options that have published settings."""
+    """A linear classifier with all options that have published settings, or that a planned run changes."""
 
     hidden_channels: int = option(16, "Not used.")
     embedding: Literal["isomap", "poincare", "struc2vec", "mlp", "gcn"] = option("isomap", "Not used.")
     source: Literal["computed", "published"] = option("computed", "Not used.")
+    labels: bool = option(True, "Not used.")
+    trees: int = option(1000, "Not used.")
     label: Literal["mlp", "gcn", "other"] = option("other", "The name of the method in the log.")
 
     def inputs(self, graph, precomputed, *, seed):
