@@ -392,11 +392,11 @@ def log_odds_of(fitted: Fitted, node: int, *, one: int, other: int) -> tuple[Cal
     return log_odds, prepared.method.config.empty_row(x.shape[1], seed=prepared.seed).to(prepared.device)
 
 
-class SparseWithRow:
-    """A sparse X (n × d) with another row at one node, as far as models use X: for products and its shape."""
+class SparseWithRow(SparseMatrix):
+    """A sparse X (n × d) with another row at one node, as far as models use X: for products, its shape and its type."""
 
     def __init__(self, x: SparseMatrix, node: int, row: Tensor) -> None:
-        self.shape, self._x, self._node, self._row = x.shape, x, node, row
+        self.shape, self.values, self._x, self._node, self._row = x.shape, x.values, x, node, row
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         return _with_row(self._x @ dense, self._node, self._row @ dense)
