@@ -1,11 +1,14 @@
 import io
 import json
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
 import torch
+from torch_geometric.data import Data, InMemoryDataset
 
 import gcnsl
 from gcnsl import InputError, load
@@ -57,11 +60,11 @@ def test_npz_by_path(arrays, tmp_path) -> None:
 
 def test_bad_npz(arrays, tmp_path) -> None:
     (tmp_path / "text.npz").write_text("not a zip file")
-    np.savez(tmp_path / "objects.npz", **{**arrays, "edges": np.array([object()])})
+    np.savez(tmp_path / "objects.npz", **{**arrays, "edges": np.array([Path("x")], dtype=object)})
     del arrays["edges"], arrays["val_masks"]
     np.savez(tmp_path / "part.npz", **arrays)
     for name in ("text", "objects"):
-        with pytest.raises(InputError, match=rf"{name}\.npz can't be read as an npz file"):
+        with pytest.raises(InputError, match=rf"{name}\.npz can't be read as a graph"):
             load(tmp_path / f"{name}.npz")
     with pytest.raises(InputError, match=r"has no array 'edges', only .*: add edges"):
         load(tmp_path / "part.npz")
@@ -69,6 +72,41 @@ def test_bad_npz(arrays, tmp_path) -> None:
         load(tmp_path / "part.npz", split="stored")
     with pytest.raises(InputError, match="does not exist"):
         load(tmp_path / "absent.npz")
+
+
+def test_public_collections_and_saved_data_are_the_same_graph(arrays, tmp_path) -> None:
+    x, y, ends = sp.csr_matrix(arrays["node_features"]), arrays["node_labels"], arrays["edges"]
+    adj = sp.csr_matrix((np.ones(3), ends.T), shape=(6, 6))
+    parts = {f"adj_{name}": getattr(adj, name) for name in ("data", "indices", "indptr", "shape")}
+    np.savez(tmp_path / "pickled.npz", adj_matrix=adj, node_attr=x, node_label=y)
+    np.savez(tmp_path / "parts.npz", **parts, attr_matrix=x.toarray(), labels=np.eye(2)[y])
+    graph = Data(x=torch.from_numpy(x.toarray()), edge_index=torch.from_numpy(ends.T), y=torch.from_numpy(y))
+    torch.save(graph, tmp_path / "data.pt")
+    torch.save(InMemoryDataset.collate([graph]), tmp_path / "dataset.pt")
+    torch.save(graph.to_dict(), tmp_path / "tensors.pt")
+    with zipfile.ZipFile(tmp_path / "zipped.pt.zip", "w") as archive:
+        archive.write(tmp_path / "data.pt", "data.pt")
+    np.savez(tmp_path / "mine.npz", **arrays)
+    expected = load(tmp_path / "mine.npz", directed=True, split=None)
+    for name in ("pickled.npz", "parts.npz", "data.pt", "dataset.pt", "tensors.pt", "zipped.pt.zip"):
+        found = load(tmp_path / name, directed=True, split=None)
+        assert torch.equal(found.x.to_dense(), expected.x), name
+        assert torch.equal(found.arc_index, expected.arc_index), name
+        assert found.y.tolist() == expected.y.tolist(), name
+        assert found.name == name.partition(".")[0]
+
+
+def test_files_that_run_code_are_refused(tmp_path) -> None:
+    class Evil:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "was here",)
+
+    np.savez(tmp_path / "evil.npz", edges=np.array([Evil()], dtype=object), node_features=np.eye(2))
+    torch.save({"x": Evil()}, tmp_path / "evil.pt")
+    for name in ("evil.npz", "evil.pt"):
+        with pytest.raises(InputError, match="can't be read as a graph"):
+            load(tmp_path / name)
+    assert not (tmp_path / "was here").exists()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +119,7 @@ def test_bad_npz(arrays, tmp_path) -> None:
         ),
         ({"name": "debian", "split": "weekly"}, r"split\('weekly'\) must be one of random, geom-gcn"),
         ({"name": "debian", "runs": 0}, r"runs\(0\) must be >= 1"),
-        ({"name": 3}, r"name\(3\) must be one of .*, or the path of an npz file"),
+        ({"name": 3}, r"name\(3\) must be one of .*, or the path of a graph file"),
         ({"name": "debian", "directed": "no"}, r"directed\('no'\) must be true or false"),
         ({"name": "cora", "root": "absent"}, r"root\('absent'\) is not a folder"),
     ],

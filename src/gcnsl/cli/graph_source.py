@@ -36,7 +36,7 @@ class GraphSource:
         str | None,
         typer.Argument(
             metavar="[GRAPH]",
-            help="A dataset's name (`gcnsl datasets` lists them), `synthetic-h0.3`, or an npz file.",
+            help="A dataset's name (`gcnsl datasets` lists them), `synthetic-h0.3`, or a graph file (.npz, .pt).",
             show_default=False,
         ),
     ] = None

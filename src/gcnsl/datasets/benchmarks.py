@@ -136,6 +136,8 @@ NAMES = (*BENCHMARKS, "debian")
 """The real graphs that :func:`gcnsl.load` knows by name."""
 
 SPLITS = ("random", "geom-gcn", "public", "stored")
+GRAPH_FILES = (".npz", ".pt", ".pt.zip")
+"""The endings of graphs in one file, see :mod:`gcnsl.datasets.graph_files`."""
 
 _BY_NAME = "synthetic-h"
 NAMED_SEED = 42
@@ -161,26 +163,31 @@ def is_known(name: str) -> bool:
     return name in NAMES or synthetic_homophily(name) is not None
 
 
+def is_graph_file(name: str) -> bool:
+    """Whether this is the path of a graph in one file, by its ending."""
+    return name.lower().endswith(GRAPH_FILES)
+
+
 def check_graph(name: Any, *, split: str | None, directed: bool) -> None:
     """Raise the error that :func:`gcnsl.load` would raise for these arguments."""
     if split is not None:
         check_choice("split", split, SPLITS, or_else=", or None")
     if not isinstance(name, str | os.PathLike):
-        raise ArgumentError("name", name, f"must be one of {', '.join(NAMES)}, or the path of an npz file")
+        raise ArgumentError("name", name, f"must be one of {', '.join(NAMES)}, or the path of a graph file")
     check_flag("directed", directed)
     name = os.fspath(name)
     has: tuple[str, ...] = ("stored",)
     with_directions = [other for other, benchmark in BENCHMARKS.items() if benchmark.has_directions]
-    if Path(name).suffix != ".npz":
+    if not is_graph_file(name):
         if not is_known(name):
-            known = f"{', '.join(NAMES)}, synthetic-hH with H from 0 to 1, and paths of npz files"
+            known = f"{', '.join(NAMES)}, synthetic-hH with H from 0 to 1, and paths of files {', '.join(GRAPH_FILES)}"
             raise ArgumentError("name", name, f"is not a known graph; known are {known}{did_you_mean(name, NAMES)}")
         has = BENCHMARKS[name].splits if name in BENCHMARKS else ()
         if directed and name not in with_directions:
             rule = f"is not possible: the edges of {name} have no directions, unlike {', '.join(with_directions)}"
             raise ArgumentError("directed", True, rule)
     elif not Path(name).is_file():
-        raise ArgumentError("name", name, "does not exist: give the path of an npz file")
+        raise ArgumentError("name", name, "does not exist: give the path of a graph file")
     if split not in (None, "random", *has):
         others = ", ".join(repr(s) for s in ("random", *has))
         raise ArgumentError("split", split, f"does not exist for {name}: use one of {others}, or None")

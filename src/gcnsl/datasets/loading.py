@@ -34,8 +34,10 @@ from gcnsl.datasets.benchmarks import (
     check_graph,
     fetch,
     geom_gcn_paths,
+    is_graph_file,
     synthetic_homophily,
 )
+from gcnsl.datasets.graph_files import read_archive, read_graph_file
 from gcnsl.datasets.synthetic_graphs import synthetic
 from gcnsl.errors import InputError
 from gcnsl.files import BAD_ZIP
@@ -60,13 +62,13 @@ def load(
 
     Args:
         name: One of :data:`gcnsl.datasets.NAMES`; ``"synthetic-h0.3"`` for :func:`synthetic` with h = 0.3, likewise for
-            other values; or the path of an npz file in the heterophilous format.
+            other values; or the path of a graph file (:mod:`gcnsl.datasets.graph_files`).
         split: The masks:
 
             - ``"random"``: random splits with 48/32/20 % of each class, for any graph;
             - ``"geom-gcn"``: the ten published splits of the graphs of the literature;
             - ``"public"``: the standard split of the citation graphs (20 training nodes per class; one run);
-            - ``"stored"``: the masks of an npz file, which some graphs of the literature are;
+            - ``"stored"``: the masks of a graph file, as some graphs of the literature are;
             - ``None``: no masks.
         directed: Whether to keep the directions of the edges too (``arc_index``), of a graph that has them.
         runs, seed: Number and seed of the random splits.
@@ -78,9 +80,9 @@ def load(
     """
     check_graph(name, split=split, directed=directed)
     name = os.fspath(name)
-    if Path(name).suffix == ".npz":
-        data = _read_npz(name, name, stored=split == "stored", directed=directed)
-        data.name, data.notes = Path(name).stem, []
+    if is_graph_file(name):
+        data = read_graph_file(Path(name), directed=directed, stored=split == "stored")
+        data.name, data.notes = Path(name).name.partition(".")[0], []
     else:
         data = _load_named(name, split, root, directed=directed)
         data.name = data.benchmark = name
@@ -136,7 +138,7 @@ def _read_benchmark(
     contents = fetch(benchmark.paths, root)
     first, *others = contents.values()
     if benchmark.family in ("npz", "masked-npz"):
-        return _read_npz(io.BytesIO(first), benchmark.stem, stored=split == "stored", directed=directed)
+        return read_archive(io.BytesIO(first), benchmark.stem, directed=directed, stored=split == "stored")
     if benchmark.family == "facebook":
         return read_facebook(first)
     if benchmark.family == "twitch":
@@ -162,14 +164,6 @@ def _read_planetoid(contents: Mapping[str, bytes], stem: str, *, public: bool) -
     edges = [(node, neighbour) for node, neighbours in lists.items() for neighbour in neighbours]
     masks = {name: raw[name][:, None] for name in MASKS} if public else {}
     return from_arrays(raw.x, np.array(edges).T, raw.y, **masks)
-
-
-def _read_npz(file: Any, name: str, *, stored: bool, directed: bool) -> Data:
-    """Read the heterophilous format: ``node_features``, ``node_labels``, ``edges`` (m × 2), ``train_masks`` etc."""
-    masks = MASKS if stored else ()
-    arrays = _npz_arrays(file, name, ["node_features", "node_labels", "edges", *(f"{mask}s" for mask in masks)])
-    options: dict[str, Any] = {mask: arrays[f"{mask}s"].T for mask in masks}  # stored as runs × n
-    return from_arrays(arrays["node_features"], arrays["edges"].T, arrays["node_labels"], directed=directed, **options)
 
 
 def _npz_arrays(file: Any, name: str, wanted: Sequence[str]) -> dict[str, NDArray[Any]]:
