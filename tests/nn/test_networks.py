@@ -110,6 +110,22 @@ def test_gat_is_its_equation() -> None:
         assert_same(model, model(features, *edges), expected)
 
 
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("network", [GCN, SAGE, GAT])
+def test_residual_blocks_are_their_equation(network) -> None:
+    data = small_graph()
+    x = data.x.double()
+    model = drawn(network(D, P, CLASSES, blocks=3))
+    blocks, graph = model.blocks, model.declared(blocks=3).inputs(data, None, seed=0)[1:]
+    H = blocks.embed(x)
+    for layer, (conv, norm) in enumerate(zip(blocks.convs, blocks.norms, strict=True)):
+        skip = H @ blocks.skips[layer].weight.T if network != SAGE else 0
+        H = H + torch.relu(layer_norm(conv(H, *graph) + skip, [H.shape[1]], norm.weight, norm.bias))
+    for features in both_forms(x):
+        assert_same(model, model(features, *graph), blocks.head(H))
+    assert not model.train()(x, *graph).equal(model(x, *graph)), "dropout"
+
+
 def mix(H: torch.Tensor, A_hat: torch.Tensor, conv, powers: tuple) -> torch.Tensor:
     """One layer: a product for each power, side by side."""
     maps = zip(powers, conv.lin.weight.chunk(len(powers)), strict=True)

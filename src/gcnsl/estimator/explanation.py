@@ -336,9 +336,9 @@ def _reasons(classifier: NodeClassifier, compared: Compared, node: int, other: i
 
 def _feature_names(classifier: NodeClassifier, columns: int) -> list[str]:
     """The names of the features that the model reads."""
-    if classifier.fitted_.prepared.features.structure is not None:
-        return list(FEATURE_NAMES)
-    return classifier.graph_.get("feature_names") or [f"feature {column}" for column in range(columns)]
+    further = FEATURE_NAMES if classifier.fitted_.prepared.features.structure is not None else ()
+    own = columns - len(further)
+    return [*(classifier.graph_.get("feature_names") or [f"feature {k}" for k in range(own)])[:own], *further]
 
 
 def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) -> list[Feature] | None:

@@ -32,7 +32,7 @@ FULL_SHARE = 0.5
 
 @dataclass(frozen=True)
 class FeaturePreparation:
-    """Structural features for a graph that has none, then standardised columns or normalised rows.
+    """Structural features for a graph that has none or beside its own, then standardised columns or normalised rows.
 
     A column is standardised, (x - mean) / std over the training nodes, unless it holds only 0 and 1. By default this is
     done if these columns hold quantities, and never for sparse features. Otherwise rows are normalised: the length of a
@@ -40,7 +40,7 @@ class FeaturePreparation:
 
     Attributes:
         config: The model's options.
-        structure: Structural features, if the graph has no features.
+        structure: Structural features, if the graph has no features, or the method's option asks for them.
         mean, scale: Of the columns (d), if they are standardised.
     """
 
@@ -52,9 +52,8 @@ class FeaturePreparation:
     @classmethod
     def fit(cls, config: ModelConfig, graph: Data, rows: Tensor | None) -> FeaturePreparation:
         """Learn from a training graph and its training nodes (n, boolean; ``None`` for all)."""
-        unscaled = cls(
-            config, None if graph.num_features else StructuralFeatures.fit(graph.edge_index, graph.num_nodes)
-        )
+        wanted = not graph.num_features or getattr(config, "structural_features", False)
+        unscaled = cls(config, StructuralFeatures.fit(graph.edge_index, graph.num_nodes) if wanted else None)
         x = unscaled._unscaled(graph)
         if not standardizes(config, x):
             return unscaled
@@ -73,12 +72,17 @@ class FeaturePreparation:
 
     def _unscaled(self, graph: Data) -> Tensor:
         x: Tensor = graph.x
-        return x if self.structure is None else self.structure.of(graph.edge_index, graph.num_nodes)
+        if self.structure is None:
+            return x
+        structure = self.structure.of(graph.edge_index, graph.num_nodes)
+        return structure if not x.shape[1] else torch.cat([x.to_dense(), structure], dim=1)
 
     def in_words(self, graph: Data) -> str:
         """What is made of the graph's features."""
-        columns = self._unscaled(graph).shape[1]
-        made = f"{columns:,}" if self.structure is None else f"{columns} structural ones, as the nodes have none"
+        columns, own = self._unscaled(graph).shape[1], graph.num_features
+        of_structure = f"{columns - own} structural ones"
+        made = f"{own:,} and {of_structure}" if own else f"{of_structure}, as the nodes have none"
+        made = f"{columns:,}" if self.structure is None else made
         if self.mean is None:
             rows = {"none": "as they are", "row": "rows sum to 1", "l2": "rows have length 1"}
             return f"{made}, {rows[self.config.feature_norm]}"
@@ -94,7 +98,7 @@ class FeaturePreparation:
     @classmethod
     def from_state(cls, config: ModelConfig, tensors: dict[str, Tensor], graph: Data) -> FeaturePreparation:
         """The preparation with this state."""
-        structure = None if graph.num_features else StructuralFeatures.from_state(tensors)
+        structure = StructuralFeatures.from_state(tensors) if "log_degree" in tensors else None
         return cls(config, structure, tensors.get("mean"), tensors.get("scale"))
 
 
@@ -117,7 +121,8 @@ def depends_on_split(config: ModelConfig, graph: Data) -> bool:
     """Whether a model's inputs are fitted to the training nodes, and so differ from split to split."""
     if "columns" in graph:
         return True
-    return standardizes(config, graph.x) if graph.num_features else config.standardize != "never"
+    has_structure = not graph.num_features or getattr(config, "structural_features", False)
+    return config.standardize != "never" if has_structure else standardizes(config, graph.x)
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,26 @@ class DirectedConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
+class BlocksConfig(ModelConfig):
+    """The hyper-parameters of a network whose convolutions may be in :class:`gcnsl.nn.residual.ResidualBlocks`."""
+
+    blocks: int = option(
+        0,
+        "Number of residual blocks around convolutions, each with LayerNorm, which replace the layers of the paper; 0 "
+        "for these layers.",
+        least=0,
+        most=64,
+        search=OneOf(0, 2, 3, 4, 5),
+    )
+    structural_features: bool = option(
+        False,
+        "Whether degrees and singular vectors of the adjacency are further features, as in graphs without features.",
+        search=ALL,
+        of_inputs=True,
+    )
+
+
+@dataclass(frozen=True)
 class MLPConfig(ModelConfig, model="gcnsl.nn.mlp:MLP"):
     """Hyper-parameters of :class:`MLP`."""
 
@@ -159,7 +179,7 @@ class MLPConfig(ModelConfig, model="gcnsl.nn.mlp:MLP"):
 
 
 @dataclass(frozen=True)
-class GCNConfig(ModelConfig, model="gcnsl.nn.gcn:GCN"):
+class GCNConfig(BlocksConfig, model="gcnsl.nn.gcn:GCN"):
     """Hyper-parameters of :class:`GCN`."""
 
     uses: ClassVar[frozenset[str]] = frozenset({"weights"})
@@ -175,7 +195,7 @@ class GCNConfig(ModelConfig, model="gcnsl.nn.gcn:GCN"):
 
 
 @dataclass(frozen=True)
-class GATConfig(ModelConfig, model="gcnsl.nn.gat:GAT"):
+class GATConfig(BlocksConfig, model="gcnsl.nn.gat:GAT"):
     """Hyper-parameters of :class:`GAT`."""
 
     hidden_channels: int = option(8, "Width of each head of the first layer.", least=1)
@@ -255,7 +275,7 @@ class NLGNNConfig(ModelConfig, model="gcnsl.nn.nlgnn:NLGNN"):
 
 
 @dataclass(frozen=True)
-class SAGEConfig(DirectedConfig, model="gcnsl.nn.sage:SAGE"):
+class SAGEConfig(DirectedConfig, BlocksConfig, model="gcnsl.nn.sage:SAGE"):
     """Hyper-parameters of :class:`SAGE`."""
 
     hidden_channels: int = option(64, "Width of the hidden layers.", **_WIDE)

@@ -11,6 +11,7 @@ from torch_geometric.utils import add_remaining_self_loops, softmax
 
 from gcnsl.nn.config import GATConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
+from gcnsl.nn.residual import ResidualBlocks
 from gcnsl.sparse import Matrix
 
 SLOPE = 0.2
@@ -70,7 +71,8 @@ class GAT(GraphModel):
         h'_i = \sum_{j \in N(i) \cup \{i\}} \alpha_{ij} h_j W, \qquad
         \alpha_{ij} = \mathrm{softmax}_j\,\mathrm{LeakyReLU}\big(a_s \cdot h_j W + a_t \cdot h_i W\big)
 
-    There is an ELU between the layers. The forward pass returns the logits.
+    There is an ELU between the layers. With ``blocks``, it is that many :class:`gcnsl.nn.residual.ResidualBlocks` of
+    all heads' width instead. The forward pass returns the logits.
 
     Shapes:
         x (n × d), dense or sparse; source and target of the edges (E each), loops included → n × C.
@@ -80,6 +82,14 @@ class GAT(GraphModel):
         super().__init__(hidden_channels=hidden_channels, **options)
         config = self.config
         heads, rate = config.heads, config.dropout
+        if config.blocks:
+            width, size = heads * hidden_channels, {"count": config.blocks, "rate": rate}
+
+            def attention() -> GraphAttention:
+                return GraphAttention(width, hidden_channels, heads=heads, dropout=0.0)
+
+            self.blocks = ResidualBlocks(attention, in_channels, width, out_channels, **size)
+            return
         self.first = GraphAttention(in_channels, hidden_channels, heads=heads, dropout=rate)
         self.second = GraphAttention(heads * hidden_channels, out_channels, heads=1, dropout=rate)
 
@@ -91,6 +101,8 @@ class GAT(GraphModel):
 
     def logits(self, x: Matrix, source: Tensor, target: Tensor) -> Tensor:
         """Logits of every node (n × C)."""
+        if self.config.blocks:
+            return self.blocks(x, source, target)
         rate = self.config.dropout
         h: Tensor = self.first(drop_entries(x, rate, training=self.training), source, target)
         h = dropout(functional.elu(h), rate, training=self.training)

@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 from gcnsl.nn.config import GCNConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout, hidden_norm
 from gcnsl.nn.preprocessing import graph_adjacency
+from gcnsl.nn.residual import ResidualBlocks
 from gcnsl.sparse import Matrix, SparseMatrix
 
 
@@ -48,7 +49,8 @@ class GCN(GraphModel):
         Z &= \mathrm{softmax}(\hat A H^{(L-1)} W^{(L)} + b^{(L)} + H^{(L-1)} V^{(L)})
 
     The GCN of Kipf and Welling has neither the normalisation ν nor the skips V. With both and 4 to 15 layers, it is the
-    tuned GCN of Luo et al. (2024). The forward pass returns the logits, Z before the softmax.
+    tuned GCN of Luo et al. (2024). With ``blocks``, it is that many :class:`gcnsl.nn.residual.ResidualBlocks` instead.
+    The forward pass returns the logits, Z before the softmax.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.
@@ -56,7 +58,13 @@ class GCN(GraphModel):
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__(hidden_channels=hidden_channels, **options)
-        config = self.config
+        config, width = self.config, hidden_channels
+        if config.blocks:
+            size: dict[str, Any] = {"count": config.blocks, "rate": config.dropout}
+            self.blocks = ResidualBlocks(
+                lambda: GraphConvolution(width, width), in_channels, width, out_channels, **size
+            )
+            return
         widths = [in_channels, *[hidden_channels] * (config.num_layers - 1), out_channels]
         self.convs = nn.ModuleList(GraphConvolution(*pair) for pair in pairwise(widths))
         self.skips = nn.ModuleList(FeatureLinear(*pair, bias=False) for pair in pairwise(widths) if config.residual)
@@ -69,6 +77,8 @@ class GCN(GraphModel):
 
     def logits(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
+        if self.config.blocks:
+            return self.blocks(x, adjacency)
         rate = self.config.dropout
         h = self._layer(0, drop_entries(x, rate, training=self.training and self.config.drop_features), adjacency)
         for layer, norm in enumerate(self.norms, start=1):

@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 from gcnsl.nn.config import SAGEConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout, hidden_norm
 from gcnsl.nn.preprocessing import graph_adjacency
+from gcnsl.nn.residual import ResidualBlocks
 from gcnsl.sparse import Matrix, SparseMatrix
 
 
@@ -42,7 +43,8 @@ class SAGE(GraphModel):
         Z &= \mathrm{softmax}(H^{(L-1)} V^{(L)} + D^{-1} A H^{(L-1)} W^{(L)} + b^{(L)})
 
     All neighbours are used, not a sample of them. V is a linear skip already, so that with a normalisation ν and more
-    layers this is the tuned GraphSAGE of Luo et al. (2024). The forward pass returns the logits, Z before the softmax.
+    layers this is the tuned GraphSAGE of Luo et al. (2024). With ``blocks``, it is that many
+    :class:`gcnsl.nn.residual.ResidualBlocks` instead. The forward pass returns the logits, Z before the softmax.
 
     Shapes:
         x (n × d), dense or sparse; mean D⁻¹A (n × n) → n × C.
@@ -50,7 +52,13 @@ class SAGE(GraphModel):
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__(hidden_channels=hidden_channels, **options)
-        config = self.config
+        config, width = self.config, hidden_channels
+        if config.blocks:
+            size: dict[str, Any] = {"count": config.blocks, "rate": config.dropout, "skip": False}
+            self.blocks = ResidualBlocks(
+                lambda: SAGEConvolution(width, width), in_channels, width, out_channels, **size
+            )
+            return
         widths = [in_channels, *[hidden_channels] * (config.num_layers - 1), out_channels]
         self.convs = nn.ModuleList(SAGEConvolution(*pair) for pair in pairwise(widths))
         self.norms = nn.ModuleList(hidden_norm(config.norm, width) for width in widths[1:-1])
@@ -62,6 +70,8 @@ class SAGE(GraphModel):
 
     def logits(self, x: Matrix, mean: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
+        if self.config.blocks:
+            return self.blocks(x, mean)
         (first, *others), rate = self.convs, self.config.dropout
         h: Tensor = first(drop_entries(x, rate, training=self.training and self.config.drop_features), mean)
         for norm, conv in zip(self.norms, others, strict=True):

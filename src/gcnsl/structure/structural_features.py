@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +11,7 @@ import torch
 from scipy.sparse.linalg import LinearOperator
 from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 from typing_extensions import Self
 
 from gcnsl.spectral.eigen import column_signs, inverse, inverse_sqrt, leading_eigenpairs
@@ -19,6 +21,8 @@ COMPONENTS = 32
 EXACT_NODES, POWERS = 50_000, 7
 """In graphs with more nodes, eigenvectors are approximate: so many power iterations find those that stand out, and the
 others, whose eigenvalues lie close together, would take thousands of products."""
+_FITTED = WeakIdKeyDictionary()
+"""What was found for each edge_index in use: many methods read the same graph, and eigenvectors take long."""
 FEATURE_NAMES = ("log degree", "mean log degree of neighbours", *(f"eigenvector {k + 1}" for k in range(COMPONENTS)))
 
 
@@ -49,6 +53,15 @@ class StructuralFeatures:
     @classmethod
     def fit(cls, edge_index: Tensor, num_nodes: int) -> Self:
         """The features of a graph's nodes; ``edge_index`` (2 × E) holds each edge in both directions."""
+        which = cls, num_nodes, edge_index._version
+        known: Any = _FITTED.get(edge_index, (None, None))  # type: ignore[no-untyped-call]
+        if known[0] != which:
+            known = _FITTED[edge_index] = which, cls._fit(edge_index, num_nodes)
+        found: Self = known[1]
+        return found
+
+    @classmethod
+    def _fit(cls, edge_index: Tensor, num_nodes: int) -> Self:
         links = _links(edge_index, num_nodes, num_nodes)
         degree = links.sum(axis=1)
         root = inverse_sqrt(degree)[:, None]
