@@ -3,16 +3,13 @@ import json
 import pytest
 
 from gcnsl import cli
-from gcnsl.cli import console
 from gcnsl.cli import experiments as commands
-from gcnsl.experiments.plan import Scope
-from gcnsl.experiments.records import read_results, result_file
+from gcnsl.experiments.records import read_results
 from gcnsl.experiments.run import Runner
 from gcnsl.methods import METHODS
 from gcnsl.runs.executor import ThisProcess
 
 from ..experiments.fake_methods import fake_methods
-from ..experiments.plausible import plausible_results
 
 PART = ("accuracy", "--methods", "mlp,gcn", "--datasets", "synthetic-h0.1,synthetic-h0.9", "--runs", 2, "--jobs", 1)
 
@@ -57,16 +54,6 @@ def test_failures_are_shown_and_retried(gcnsl, store, monkeypatch) -> None:
     assert gcnsl("reproduce", *PART, "--store", store, "--retry")[0] == 0
 
 
-def test_runs_of_other_machines_are_merged_by_cat(gcnsl, store, tmp_path, monkeypatch) -> None:
-    for method, file in (("mlp", "a.jsonl"), ("gcn", "b.jsonl")):
-        gcnsl("reproduce", *PART, "--methods", method, "--store", tmp_path / file)
-    store.write_bytes((tmp_path / "a.jsonl").read_bytes() + (tmp_path / "b.jsonl").read_bytes())
-    monkeypatch.setattr(Runner, "__call__", lambda *_: pytest.fail("nothing is left to do"))
-    code, _, err = gcnsl("reproduce", *PART, "--store", store)
-    assert code == 0
-    assert "8 of them already done" in err
-
-
 BEYOND = ("beyond", "--methods", "mlp", "--datasets", "synthetic-h0.1", "--trials", 2, "--runs", 2, "--jobs", 1)
 
 
@@ -93,17 +80,6 @@ def test_time_is_limited_and_what_is_left_is_said(gcnsl, store) -> None:
     ]
 
 
-def test_what_is_run_only_if_it_is_named(gcnsl, store) -> None:
-    def planned(*names, on=("--datasets", "debian")) -> int:
-        part = ("--methods", "mlp,gcn", *on, "--splits", "random", "--runs", 1, "--minutes", 1e-9)
-        return int(gcnsl("reproduce", *names, *part, "--store", store)[2].split()[0])
-
-    on_other_graphs = planned("depth") + planned("synthetic")
-    assert planned("depth") > 0 < planned("synthetic")
-    assert planned("all") == planned() + on_other_graphs + planned("beyond")
-    assert planned(on=()) == planned("accuracy", "runtime", on=()) + on_other_graphs
-
-
 def test_ctrl_c_says_how_to_go_on(gcnsl, store, monkeypatch) -> None:
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -113,15 +89,6 @@ def test_ctrl_c_says_how_to_go_on(gcnsl, store, monkeypatch) -> None:
     assert code == cli.INTERRUPTED
     assert out == ""
     assert f"The finished runs are in {store}; the same command continues from there." in err.replace("\n", " ")
-
-
-def test_news_where_there_is_no_terminal(gcnsl, store, monkeypatch) -> None:
-    monkeypatch.setattr(console, "NEWS_SECONDS", -1)
-    _, _, err = gcnsl("reproduce", *PART, "--store", store)
-    assert "Running: 0/8 runs, the first run will tell the time left" in err
-    assert "Running: 8/8 runs, about 0 s left" in err
-    _, _, err = gcnsl("reproduce", *PART, "--store", store.with_name("quiet.jsonl"), "--quiet")
-    assert err.splitlines() == ["8 runs, 0 of them already done"]
 
 
 def test_report_writes_all_that_is_asked_for(gcnsl, store, tmp_path) -> None:
@@ -141,15 +108,6 @@ def test_report_writes_all_that_is_asked_for(gcnsl, store, tmp_path) -> None:
     assert (wanted["--figures"] / "synthetic-random.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
-def test_markdown_begins_with_the_claims(gcnsl, store, tmp_path) -> None:
-    scope = Scope(datasets=["texas"], methods=["gcn-sl-cc"], runs=4)
-    result_file(store).append(*(result.to_record() for result in plausible_results(scope, names=["ablation"])))
-    gcnsl("report", "--store", store, "-o", tmp_path / "page.html", "--markdown", tmp_path / "tables.md")
-    text = (tmp_path / "tables.md").read_text(encoding="utf-8")
-    assert text.startswith("### What the paper claims")
-    assert text.index("A is of little use") < text.index("| GCN-SL_cc, A |")
-
-
 def test_report_as_json(gcnsl, store, tmp_path) -> None:
     gcnsl("reproduce", *PART, "--store", store)
     code, out, _ = gcnsl("report", "--store", store, "--json", "-o", tmp_path / "report.html")
@@ -161,19 +119,6 @@ def test_report_as_json(gcnsl, store, tmp_path) -> None:
         (method, dataset, "random", 2) for method in ("mlp", "gcn") for dataset in ("synthetic-h0.1", "synthetic-h0.9")
     }
     assert not (tmp_path / "report.html").exists()
-
-
-def test_report_without_results(gcnsl, tmp_path) -> None:
-    code, _, err = gcnsl("report", "--store", tmp_path / "absent.jsonl")
-    assert code == cli.BAD_INPUT
-    assert "is no file: `gcnsl reproduce` makes one" in err
-
-
-def test_a_negative_seed_is_refused_before_anything_is_run(gcnsl, tmp_path) -> None:
-    code, _, err = gcnsl("reproduce", "accuracy", "--seed", -1, "--store", tmp_path / "new.jsonl")
-    assert code == cli.BAD_INPUT
-    assert "--seed" in err
-    assert not (tmp_path / "new.jsonl").exists()
 
 
 @pytest.mark.parametrize(

@@ -47,16 +47,6 @@ MINUTES = "0.02"
 FACEBOOK = "facebook100-Reed98.mat"
 
 
-def test_what_is_not_run_is_listed() -> None:
-    needed = {name_of(page): [block.needs for block in blocks_of(page) if block.needs] for page in PAGES}
-    assert {page: needs for page, needs in needed.items() if needs} == NOT_RUN
-
-
-def test_all_commands_are_shown() -> None:
-    shown = {command.split()[1] for page in PAGES for block in blocks_of(page) for command in commands_in(block)}
-    assert shown >= {"inspect", "train", "predict", "explain", "compare", "search", "reproduce", "report"}
-
-
 @pytest.mark.usefixtures("folder", "quick", "single_thread")
 @pytest.mark.parametrize("page", EXAMPLES)
 def test_a_page_can_be_followed(page, request, monkeypatch, capsys) -> None:

@@ -5,18 +5,8 @@ import re
 
 import pandas as pd
 import pytest
-import typer
-
-from gcnsl import cli
 
 from .pages import PAGES, ROOT, name_of, text_of
-
-
-def test_files_that_pages_name_exist() -> None:
-    for page in PAGES:
-        text = text_of(page).partition("## Add a method")[0]  # recipes make files
-        for name in re.findall(r"`((?:src|tests|bench|tools|docs|results)/[\w./-]*)`", text):
-            assert (ROOT / name).exists(), f"{name} in {name_of(page)}"
 
 
 def test_public_names_are_those_of_the_modules() -> None:
@@ -40,15 +30,11 @@ def test_every_public_name_has_a_place_in_the_reference() -> None:
         assert set(importlib.import_module(module).__all__) <= everywhere
 
 
-def test_an_option_that_a_page_names_exists() -> None:
-    commands = typer.main.get_command(cli.app).commands.values()
-    known = {name for command in commands for parameter in command.params for name in parameter.opts}
-    others = {"--help", "--version", "--debug", "--nthreads", "--nworkers", "--full", "--release"}
-    others |= {"--cases", "--only", "--record"}
+def test_links_to_files_lead_somewhere() -> None:
     for page in PAGES:
-        inline = re.findall(r"`([^`]*--[^`]*)`", re.sub(r"^```.*?^```$", "", text_of(page), flags=re.M | re.S))
-        named = {option for code in inline for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", code)}
-        assert named <= known | others, name_of(page)
+        text = re.sub(r"^```.*?^```$|`[^`\n]+`", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
+        for address in re.findall(r"\[[^\]]*\]\(([^)#\s]+)[^)\s]*\)", text):
+            assert address.startswith("https://") or (page.parent / address).exists(), f"{address} in {name_of(page)}"
 
 
 @pytest.mark.usefixtures("folder")

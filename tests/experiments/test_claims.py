@@ -18,8 +18,6 @@ from gcnsl.experiments.claims import (
     judge,
     not_run,
     tally,
-    to_markdown,
-    worst_first,
 )
 from gcnsl.experiments.plan import EXPERIMENTS, MERGES, Scope, plan
 from gcnsl.experiments.records import RunSpec, by_spec
@@ -72,20 +70,6 @@ def test_verdicts(outcomes, verdict) -> None:
     more = replace(claim, planned=5)
     assert more.verdict == (verdict if verdict != "holds" else "holds so far")
     assert more.summary.endswith(f"(of 5, {5 - len(outcomes)} not run, random splits)")
-
-
-def test_variants_of_a_claim_come_together_the_worst_claim_first() -> None:
-    made = [
-        Claim(text, "y", variant, (Finding("z", outcome),), 1)
-        for variant in ("random splits", "Geom-GCN's splits")
-        for text, outcome in (("good", True), ("A* fails", False), ("open", None))
-    ]
-    together = worst_first(made)
-    assert [[claim.text for claim in same] for same in together] == [["A* fails"] * 2, ["open"] * 2, ["good"] * 2]
-    assert [claim.variant for claim in together[0]] == ["random splits", "Geom-GCN's splits"]
-    text = to_markdown(made)
-    assert text.index("- A\\* fails (y of the paper):\n  - **does not hold**: 1 against it") < text.index("- good")
-    assert text.count("    - z\n") == 2, "what is against a claim is listed"
 
 
 @pytest.mark.parametrize(
@@ -183,26 +167,6 @@ def test_homophily_depth_and_time(claims) -> None:
     assert (esc.verdict, len(esc.findings)) == ("holds", 8)
     assert esc.summary == "8 for it (of 8)"
     assert len(find(judged, "spectral features").findings) == 16
-
-
-@pytest.mark.parametrize(("seconds", "verdict"), [(0.5, "holds"), (0.97, "not shown"), (1.2, "does not hold")])
-def test_a_little_faster_is_no_faster(claims, seconds, verdict) -> None:
-    def times(spec, metrics):
-        return {"seconds": seconds if spec.method == "esc" else 1.0}
-
-    assert find(claims(times, names=["runtime"]), "ESC is faster than SC", "").verdict == verdict
-
-
-def test_means_are_of_the_runs_that_are_compared(claims) -> None:
-    def flat(spec, metrics):
-        return metrics | {"test": 0.5 + 0.01 * spec.run + 0.2 * (spec.method == "mlp")}
-
-    def only_some(spec, metrics):
-        return flat(spec, metrics) | ({"test": None} if spec.method == "gcn" and spec.run < 3 else {})
-
-    judged = claims(only_some, names=["accuracy"], methods=["mlp", "gcn"], datasets=["texas"], splits=["random"])
-    (finding,) = find(judged, "worse than the MLP").findings
-    assert finding.text == "Texas: MLP vs GCN, 73.5 : 53.5 (+20.00 ± 0.00, n = 2)"
 
 
 def test_claims_without_runs_are_not_judged(claims) -> None:

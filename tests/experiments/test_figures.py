@@ -68,21 +68,3 @@ def test_gaps_do_no_harm(name) -> None:
     for table in tables(name, keep=keep):
         svg = draw(table)
         assert svg is None or "nan" not in svg.lower().replace("nanosecond", "")
-
-
-def test_nothing_to_draw_and_half_of_it() -> None:
-    (depth,) = tables("depth")
-
-    def drawn(parts) -> str | None:
-        cut = {
-            key: replace(
-                cell, good=tuple(replace(r, history={part: r.history[part] for part in parts}) for r in cell.good)
-            )
-            for key, cell in depth.cells.items()
-        }
-        return draw(replace(depth, cells=cut))
-
-    assert drawn([]) is None
-    assert drawn(["val"]) is not None
-    others = Scope(runs=2, methods=["mlp"], splits=["random"])
-    assert draw(tables("accuracy", scope=others)[0]) is None

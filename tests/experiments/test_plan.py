@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gcnsl import load
 from gcnsl.experiments import beyond, paper
 from gcnsl.experiments.beyond import OTHERS, PARTS, PLACES, WHOLE, WIKIPEDIA, Place
-from gcnsl.experiments.plan import COMPARED, Scope, plan, specs_of
+from gcnsl.experiments.plan import Scope, plan, specs_of
 from gcnsl.experiments.records import RunResult, by_spec
 from gcnsl.experiments.tables import Cell
 from gcnsl.methods import METHODS, resolve
@@ -93,14 +92,6 @@ def test_beyond_the_paper_runs_are_planned_once_their_search_is_done() -> None:
     }
 
 
-def test_beyond_the_paper_all_methods_are_run() -> None:
-    cells = cells_of("beyond")
-    assert {cell.row for cell in cells if " " not in cell.row} == METHODS.keys()
-    assert len({cell.column for cell in cells}) == 15
-    random = Scope(datasets=["minesweeper", "debian"], splits=["random"])
-    assert {cell.column for cell in cells_of("beyond", random)} == {"debian"}
-
-
 def test_options_are_complete_and_changed_where_they_should_be() -> None:
     scope = Scope(paper_hparams=True)
     for cell in cells_of("ablation", scope):
@@ -126,38 +117,11 @@ def test_settings_are_the_published_ones_or_the_paper_s(paper_hparams) -> None:
         assert dict(cell.runs[0].options) == (printed if paper_hparams else published)
 
 
-def test_parts() -> None:
-    scope = Scope(methods=["h2gcn", "mlp"], datasets=["texas", "debian"], runs=3)
-    cells = cells_of("accuracy", scope)
-    assert {(c.row, c.column, c.split) for c in cells} == {
-        (method, *place)
-        for method in ("mlp", "h2gcn-2")
-        for place in (("texas", "random"), ("texas", "geom-gcn"), ("debian", "random"))
-    }
-    assert {len(c.runs) for c in cells} == {3}
-    assert plan("homophily", scope) == []
-    assert {c.column for c in cells_of("runtime", scope)} == {"texas", "debian"}
-    assert len(specs_of(plan("accuracy", Scope(datasets=["texas"], runs=12)))) == len(COMPARED) * (12 + 10)
-
-
 SQUIRREL = Place("squirrel", "geom-gcn", directed=True)
 
 
 def search(name: str, place: Place = SQUIRREL, **fixed):
     return beyond.search_spec(name, place, seed=3, trials=5, **fixed)
-
-
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.column)
-def test_every_place_can_be_loaded(place, data_root) -> None:
-    data = load(place.dataset, split=place.split, directed=place.directed, root=data_root)
-    assert ("arc_index" in data) is place.directed
-    assert data.test_mask.shape == (data.num_nodes, 10)
-
-
-def test_places_of_a_graph() -> None:
-    assert [place.directed for place in beyond.places_of("squirrel")] == [True, False]
-    for name, split in (("cornell", "geom-gcn"), ("twitch-ptbr", "random"), ("synthetic-h0.3", "random")):
-        assert beyond.places_of(name) == [Place(name, split)]
 
 
 def test_parts_are_taken_away_on_five_graphs_and_directions_where_there_are_some() -> None:

@@ -8,10 +8,7 @@ from statistics import fmean
 
 import pytest
 
-from gcnsl.datasets.benchmarks import BENCHMARKS
-from gcnsl.experiments.beyond import runs_after
-from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan, specs_of
-from gcnsl.experiments.records import RunResult
+from gcnsl.experiments.plan import EXPERIMENTS, Scope
 from gcnsl.experiments.report import collect, render
 
 from .plausible import plausible_results
@@ -22,19 +19,6 @@ pytestmark = pytest.mark.usefixtures("all_methods")
 SCOPE = Scope(runs=2)
 
 
-def test_all_that_was_run_is_collected(findings) -> None:
-    assert [table.name for table in findings.tables] == [
-        "accuracy-random",
-        "accuracy-geom-gcn",
-        *(f"{name}-random" for name in ("ablation", "spectral", "homophily", "depth")),
-        "runtime-none",
-        "synthetic-random",
-        "beyond-usual",
-    ]
-    assert findings.unused == ()
-    assert collect([]).tables == ()
-
-
 def test_a_part_makes_a_smaller_report() -> None:
     part = replace(SCOPE, methods=["mlp", "gcn-sl-cc"], datasets=["debian", "texas"], splits=["random"], runs=3)
     found = collect(plausible_results(part, names=["accuracy"]))
@@ -42,20 +26,6 @@ def test_a_part_makes_a_smaller_report() -> None:
     assert (accuracy.rows, accuracy.columns) == (("mlp", "gcn-sl-cc"), ("texas", "debian"))
     assert all(len(cell.runs) == 3 for cell in accuracy.cells.values())
     assert "Debian" in render(found)
-
-
-def test_other_splits_are_shown_where_there_are_runs_of_that_experiment_alone() -> None:
-    part = replace(SCOPE, methods=["gcn-sl-cc"], datasets=["debian", "texas"], runs=12)
-    of_accuracy = plausible_results(part, names=["accuracy"])
-    published = replace(part, datasets=["texas"], splits=["geom-gcn"], runs=10)
-    of_ablation = plausible_results(published, names=["ablation"])
-
-    def shown(results) -> list[str]:
-        return [table.name for table in collect(results).tables]
-
-    assert not any(name.endswith("geom-gcn") for name in shown(of_accuracy) if not name.startswith("accuracy"))
-    assert set(shown([*of_accuracy, *of_ablation])) - set(shown(of_accuracy)) == {"ablation-geom-gcn"}
-    assert "ablation-geom-gcn" in shown(of_ablation)
 
 
 def test_settings_are_told_apart_and_runs_with_others_are_counted() -> None:
@@ -68,26 +38,6 @@ def test_settings_are_told_apart_and_runs_with_others_are_counted() -> None:
     assert f"{len(strangers)} further runs have other settings or seeds" in render(found)
     both = collect([*results, *plausible_results(part, names=["accuracy"])]).tables
     assert [table.name for table in both][:2] == ["accuracy-random", "accuracy-random-paper"]
-
-
-def test_beyond_the_paper_what_is_missing_is_counted() -> None:
-    part = replace(SCOPE, methods=["mlp", "gcn"], datasets=["debian", "texas"], trials=4)
-    found = collect(plausible_results(part, names=["beyond"]))
-    (table,) = found.tables
-    assert (table.rows, table.columns) == (("mlp", "gcn"), ("texas", "debian"))
-    assert {cell.trials for cell in table.cells.values()} == {4, None}
-    assert all(len(cell.runs) in (0, 2) for cell in table.cells.values())
-    assert f"{len(table.cells) - 4} of {len(table.cells)} cells are not run yet." in table.remarks
-    assert found.unused == ()
-
-
-def test_runs_that_happen_to_be_those_of_the_paper_make_no_table_of_it() -> None:
-    part = replace(SCOPE, methods=["mlp"], datasets=["debian"])
-    (search,) = specs_of(plan("beyond", part))
-    found = RunResult(search, "ok", {"options": {}, "trials": 16})
-    runs = [RunResult(spec, "ok", {"test": 0.5}) for spec in runs_after(found, 2)]
-    assert {run.spec for run in runs} == set(specs_of(plan("accuracy", part)))
-    assert [table.name for table in collect([found, *runs]).tables] == ["beyond-usual"]
 
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -190,23 +140,6 @@ def test_what_results_say_is_escaped(findings, page, hostile) -> None:
     assert {("th", hostile), ("strong", hostile)} <= Page(text).texts
 
 
-def test_colours_say_how_near_the_paper_we_are(page) -> None:
-    found = re.findall(
-        r'<span class="paper">([\d.]+)(?: ± ([\d.]+))? <span class="delta (\w+)">([+−])([\d.]+)</span>', page
-    )
-    assert len(found) > 100
-    assert not re.search(r">[+−]0\.0+<", page), "nothing is a little more or less than nothing"
-    for mean, std, colour, sign, size in found:
-        if sign == "+":
-            assert colour in ("above", "open")
-        elif not std:
-            assert colour == "open", mean
-        elif float(size) < float(std):
-            assert colour == "within"
-        elif float(size) > float(std):
-            assert colour == "below"
-
-
 def tiles(page) -> dict[str, int]:
     return {
         text: int(count) for count, text in re.findall(r'#claims"><strong>(\d+)</strong><span>([^<]+)</span>', page)
@@ -222,14 +155,3 @@ def test_the_tiles_of_claims_add_up(findings, page) -> None:
     assert tiles(text)["have no runs yet"] == 3
     listed = text.partition("Claims of the paper that have no runs yet</h3>")[2].partition("</ul>")[0]
     assert len(re.findall("<li>(.+?)</li>", listed)) == 3
-
-
-def test_what_is_beyond_the_paper_is_explained(findings, page) -> None:
-    (table,) = [table for table in findings.tables if table.experiment == "beyond"]
-    items = {text for tag, text in Page(page).texts if tag == "li"}
-    assert len(table.remarks) == 4
-    assert set(table.remarks) <= items
-    assert ("li", "Minesweeper: " + "; ".join(BENCHMARKS["minesweeper"].notes)) in Page(page).texts
-    metrics = {cell["title"]: cell["metric"] for cell in page_data(page)["cells"]}
-    assert metrics["MLP on Minesweeper (ROC-AUC), the graph's own splits"] == "test ROC-AUC"
-    assert metrics["Twins on Debian, random splits"] == "test accuracy"

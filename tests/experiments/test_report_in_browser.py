@@ -71,13 +71,6 @@ def test_the_runs_behind_a_number(open_page) -> None:
     dialog.wait_for(state="hidden")
 
 
-def test_failed_runs_are_shown_with_their_number(open_page) -> None:
-    page = open_page()
-    short = page.locator("td:has(.short)").first
-    short.get_by_role("button").click()
-    assert "<OOM> & more" in page.get_by_role("dialog").inner_text()
-
-
 @pytest.mark.parametrize("width", [390, 1280])
 def test_what_is_wider_than_the_page_says_so(open_page, width) -> None:
     page = open_page(viewport={"width": width, "height": 844})
@@ -91,31 +84,6 @@ def test_what_is_wider_than_the_page_says_so(open_page, width) -> None:
     first = areas.nth(is_wide.index(True))
     first.evaluate("area => { area.scrollLeft = area.scrollWidth }")
     page.wait_for_function("area => !area.classList.contains('more')", arg=first.element_handle())
-
-
-def test_nothing_is_cut_in_print(open_page) -> None:
-    page = open_page(viewport={"width": 1047, "height": 718})  # A4 across, with its margins
-    page.emulate_media(media="print")
-    widths = page.evaluate("[document.scrollingElement.scrollWidth, window.innerWidth]")
-    assert widths[0] <= widths[1]
-    assert page.locator(".scroll-hint:visible").count() == 0
-    masks = page.locator(".scroll").evaluate_all("areas => areas.map(area => getComputedStyle(area).maskImage)")
-    assert set(masks) == {"none"}
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_light_and_dark(open_page, scheme) -> None:
-    page = open_page(color_scheme=scheme)
-    lightness = {
-        name: sum(map(int, page.evaluate(f"getComputedStyle({where}).{name}.match(/\\d+/g).slice(0, 3)"))) / 765
-        for name, where in (("backgroundColor", "document.body"), ("color", "document.querySelector('figure svg')"))
-    }
-    if scheme == "light":
-        assert lightness["backgroundColor"] > 0.9
-        assert lightness["color"] < 0.2
-    else:
-        assert lightness["backgroundColor"] < 0.1
-        assert lightness["color"] > 0.8
 
 
 def test_a_phone_scrolls_tables_and_not_the_page(open_page) -> None:

@@ -14,7 +14,7 @@ import torch
 
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
-from gcnsl.errors import DownloadError, GcnslError
+from gcnsl.errors import GcnslError
 from gcnsl.experiments import run
 from gcnsl.experiments.beyond import Place, search_spec
 from gcnsl.experiments.plan import CURVE_STEP, Scope, plan, specs_of
@@ -23,7 +23,6 @@ from gcnsl.experiments.run import (
     Runner,
     cost,
     execute,
-    failed_run,
     missing_runs,
     time_features,
     train_run,
@@ -35,7 +34,7 @@ from gcnsl.runs.executor import ThisProcess
 
 from ..runs.fake_executor import FakeExecutor
 from . import run_in_processes
-from .cases import result, spec
+from .cases import spec
 from .fake_methods import LOG, fake_methods
 
 CPU = torch.device("cpu")
@@ -103,11 +102,6 @@ def test_another_metric_is_measured_beside_the_accuracy() -> None:
     assert score == pytest.approx(fitted.measure(masks["test"])["roc-auc"], abs=1e-6)
 
 
-def test_a_metric_that_is_not_defined_is_none(monkeypatch) -> None:
-    monkeypatch.setattr("gcnsl.methods.Fitted.measure", lambda self, mask: {"roc-auc": math.nan})
-    assert train_run(spec(metric="roc-auc"), prepared(fake_methods()["mlp"])).metrics["test_roc_auc"] is None
-
-
 def searched(trials_file, name="mlp", trials=3, seconds=math.inf, **fixed):
     """Search for hyper-parameters of a fake method."""
     wanted = search_spec(name, Place("texas", "geom-gcn"), seed=0, trials=trials, **fixed)
@@ -141,11 +135,6 @@ def test_a_search_without_time_goes_on_later(log, tmp_path, monkeypatch) -> None
     assert searched(file, seconds=1e-9) is None
     with pytest.raises(InputError, match="no trial was finished"):
         searched(file, seconds=100.0)
-
-
-def test_a_failure_is_one_line() -> None:
-    assert failed_run(spec(), ValueError("no\nsuch   thing")).error == "ValueError: no such thing"
-    assert len(failed_run(spec(), "x" * 1000).error) == 500
 
 
 @pytest.mark.parametrize("name", ["sc", "esc", "esc-anch"])
@@ -289,24 +278,6 @@ def test_the_time_of_features_is_measured_here(store) -> None:
     execute(timed, store, unused, device="cpu", minutes=1)
     assert [(result.spec.task, result.status) for result in read_results(store)] == [("features", "ok")]
     assert unused.most_under_way == 0
-
-
-def test_large_graphs_come_first(store, monkeypatch) -> None:
-    monkeypatch.setattr(Runner, "__call__", lambda self, spec: result(of=spec))
-    specs = [RunSpec("mlp", name, "random", number, 0, ()) for name in ("texas", "pubmed") for number in range(3)]
-    execute(specs, store, ThisProcess(), device="cpu")
-    order = [(each.spec.dataset, each.spec.run) for each in read_results(store)]
-    assert order == [(name, number) for name in ("pubmed", "texas") for number in range(3)]
-
-
-def test_a_graph_that_is_not_there_fails_its_runs(store, monkeypatch) -> None:
-    def nowhere(*_, **__):
-        raise DownloadError("no\nnetwork")
-
-    monkeypatch.setattr(run, "load", nowhere)
-    features = RunSpec("sc", "texas", "none", 0, 0, (), task="features")
-    execute([*run_in_processes.specs(), features], store, FakeExecutor(), device="cpu")
-    assert [result.error for result in read_results(store)] == ["DownloadError: no network"] * 5
 
 
 def test_bad_devices_times_and_places_are_refused_before_anything_is_run(store) -> None:

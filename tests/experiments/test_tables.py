@@ -10,12 +10,9 @@ from gcnsl.experiments.records import RunSpec, by_spec
 from gcnsl.experiments.tables import (
     Cell,
     Table,
-    column_label,
     fill,
     number_text,
     on_duplicates,
-    on_runs,
-    row_label,
     to_dicts,
     to_markdown,
 )
@@ -153,34 +150,3 @@ def test_how_much_of_a_lead_duplicates_explain() -> None:
         "the most similar neighbours, reaches 74.7, and 31.2 without duplicates. The lead over GCN is 36.0 points, and "
         "3.6 without duplicates: these explain about 90% of it."
     ]
-
-
-@pytest.mark.parametrize(("filtered", "share"), [(0.8, "0%"), (0.38, "100%"), (0.3, "100%")])
-def test_a_share_is_between_none_and_all(filtered, share) -> None:
-    (told,) = on_duplicates(cells(MEANS | {("gcn-sl-plus", FILTERED): filtered}))
-    assert told.endswith(f"these explain about {share} of it.")
-
-
-@pytest.mark.parametrize("key", MEANS.keys() - {("gcn-sl-plus", FULL), ("gcn-sl-plus -structure", FULL)})
-def test_what_is_missing_is_said(key) -> None:
-    (told,) = on_duplicates(cells(MEANS | {key: None}))
-    assert told.startswith("What duplicates explain on Squirrel (directed) can't be said:")
-    assert told.endswith(" is not run yet.")
-
-
-def test_what_each_method_had_is_counted() -> None:
-    trials = {("gcn", FULL): 16, ("twins", "texas"): 3, ("twins", "cora"): 3, ("mlp", "texas"): 16}
-    budget, directions, missing = on_runs(cells(dict.fromkeys(trials, 0.8) | {("mlp", "texas"): None}, trials))
-    assert "the best of 16 trials" in budget
-    assert budget.endswith("have tried all of them: Twins 3.")
-    assert "directions" in directions
-    assert missing.startswith("1 of 4 cells")
-
-
-def test_names() -> None:
-    assert row_label("gcn-5", "depth") == "GCN, 5 layers"
-    assert row_label("gcn-sl-cc-5", "depth") == "GCN-SL_cc, K = 5"
-    assert row_label("gcn-sl-plus -neighbours", "beyond") == "GCN-SL+, without the head on neighbours"
-    assert row_label("something-new") == "something-new"
-    assert column_label("chameleon-filtered, directed") == "Filtered Chameleon (directed)"
-    assert column_label("synthetic-h0.3") == "h = 0.3"

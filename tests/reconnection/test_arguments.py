@@ -35,22 +35,6 @@ def test_an_epsilon_of_zero_averages_over_all_positive_similarities(backend: str
     assert torch.allclose(reconnect(z, h, 0, backend=backend), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("epsilon", ["0.5", None, True])
-def test_epsilon_of_another_type(epsilon: Any) -> None:
-    with pytest.raises(InputError, match=r"epsilon\(.*\) must be a number >= 0 and <= 1"):
-        reconnect(rows(), torch.ones(300, 2), epsilon)
-
-
-@pytest.mark.parametrize("value", ["no", 0, None])
-def test_truth_values_of_another_type(value: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"loops\(.*\) must be true or false"):
-        reconnect(rows(), torch.ones(300, 2), 0.5, loops=value)
-    with pytest.raises(ArgumentError, match=r"loops\(.*\) must be true or false"):
-        reconnected_edges(rows(), 0.5, loops=value)
-    with pytest.raises(ArgumentError, match=r"normalize\(.*\) must be true or false"):
-        reconnected_edges(rows(), 0.5, normalize=value)
-
-
 def test_rows_that_are_not_unit(backend: str) -> None:
     z = rows()
     z[17] *= 1.3

@@ -139,20 +139,6 @@ def test_each_row_is_in_one_group(n: int, most: int, splits: int, seed: int) -> 
     assert drawn.numel() - n < 128 * len(drawn)
 
 
-def test_a_split_is_at_a_median_of_the_direction_between_two_rows() -> None:
-    z = torch.eye(4).repeat_interleave(256, dim=0)
-    drawn = split_groups(z, 256, 2, seeded(0))
-    together = [len(set((group // 256).tolist())) for group in drawn]
-    assert sum(together) < 3 * len(drawn), "random groups would have rows of all four directions"
-
-
-def test_splits_keep_similar_rows_together() -> None:
-    z = unit_rows(8192)
-    found = [kept_per_row(z, split_groups(z, 256, splits, seeded(1)), 0.95) for splits in (0, 2, 5)]
-    assert found[1] - 1 > 2 * (found[0] - 1)
-    assert found[2] - 1 > 2 * (found[1] - 1)
-
-
 @pytest.mark.parametrize("threshold", [0.1, 0.6, 0.9])
 def test_a_group_holds_about_enough_similar_rows(threshold) -> None:
     z = unit_rows(20_000, q=3)

@@ -127,39 +127,6 @@ def test_works_in_a_fork_of_a_process_that_used_it() -> None:
         torch.set_num_threads(before)
 
 
-@given(cases(largest=700))
-@settings(max_examples=20, deadline=None)
-def test_listed_pairs_are_those_of_the_matrix(case: Case) -> None:
-    problem = case.problem(torch.float64)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numba_backend, "WORK_PER_SHARE", 1 << 10)
-        found = numba_backend.find(problem)
-    assert torch.equal(found, (problem.z @ problem.keys.T >= problem.threshold).nonzero().T)
-
-
-@pytest.mark.parametrize("m", [None, 400])
-def test_no_list_is_longer_than_its_limit(m: int | None) -> None:
-    problem = make_case(n=700, m=m, q=6, p=2, kind="few", seed=1, duplicates=3).problem()
-    number = int((problem.z @ problem.keys.T >= problem.threshold).sum())
-    search = Search.of(problem)
-    assert search.listed(number - 1) is None
-    pairs = search.listed(number)
-    assert pairs is not None
-    assert pairs.start[-1] == len(pairs.columns) == number
-
-
-@pytest.mark.parametrize("n", [100, 128, 700])
-def test_pairs_in_groups(n: int, monkeypatch) -> None:
-    problem = make_case(n=n, m=None, q=6, p=2, kind="some", seed=1).problem(torch.float64)
-    group = torch.arange(n) // 256
-    expected = (problem.z @ problem.z.T >= problem.threshold) & (group[:, None] == group)
-    monkeypatch.setattr(numba_backend, "WORK_PER_SHARE", 1 << 10)
-    pairs = Search.of(problem).listed(UNLIMITED, span=256)
-    assert pairs is not None
-    assert torch.equal(pairs.start.diff(), expected.sum(dim=1))
-    assert torch.equal(pairs.columns.long(), expected.nonzero()[:, 1])
-
-
 @given(st.integers(0, 70), st.integers(0, 2**31), st.floats(0, 1))
 def test_mirrored_pairs_are_the_symmetric_matrix(n: int, seed: int, density: float) -> None:
     upper = np.triu(np.random.default_rng(seed).random((n, n)) < density)
@@ -171,8 +138,7 @@ def test_mirrored_pairs_are_the_symmetric_matrix(n: int, seed: int, density: flo
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("m", [1, WIDTH - 1, WIDTH, WIDTH + 1])
-@pytest.mark.parametrize("q", [1, 15, 16, 17, 40])
+@pytest.mark.parametrize(("m", "q"), [(1, 16), (WIDTH - 1, 1), (WIDTH, 15), (WIDTH + 1, 17)])
 def test_keys_and_entries_beside_a_full_tile(m: int, q: int, dtype: torch.dtype) -> None:
     case = make_case(n=40, m=m, q=q, p=1, kind="some", seed=3, zero_rows=1)
     z, keys, _, threshold, *_ = problem = case.problem(dtype)
@@ -187,16 +153,6 @@ def test_keys_and_entries_beside_a_full_tile(m: int, q: int, dtype: torch.dtype)
     assert numba_kernels.count_rows(searched.rows, searched.tiles, threshold, 5, 33) == len(expected)
 
 
-def test_the_search_stops_at_its_limit() -> None:
-    z = normalize(torch.ones(1000, 4), dim=1)
-    searched = Search.of(Case(z, z, 0.5, None).problem())
-    found = np.zeros(1, np.int64)
-    search = searched.rows, searched.tiles, searched.threshold, 0, 1000, False, UNLIMITED, True
-    counts, _ = find_rows(*search, found, 0, 5000)
-    assert 5000 < found[0] < 100_000
-    assert counts[-1] == 0
-
-
 def test_an_error_in_a_thread_is_raised_in_the_caller() -> None:
     def work(part: int, begin: int, end: int) -> int:
         if part == 2:
@@ -206,14 +162,6 @@ def test_an_error_in_a_thread_is_raised_in_the_caller() -> None:
     with pytest.raises(ValueError, match="rows 20 to 30"):
         numba_backend.in_threads(work, [0, 10, 20, 30, 40])
     assert numba_backend.in_threads(lambda part, begin, end: part * (end - begin), [0, 1, 3, 6]) == [0, 2, 6]
-
-
-def test_little_work_is_not_shared_and_no_share_of_much_work_is_long() -> None:
-    assert numba_backend.shares(100).tolist() == [0, 1]
-    usual = numba_backend.shares(1 << 30)
-    assert len(usual) == torch.get_num_threads() * numba_backend.SHARES_PER_THREAD + 1
-    bounds = numba_backend.shares(1 << 44)
-    assert max(bounds[1:] - bounds[:-1]) * 2**44 <= numba_backend.LONGEST_SHARE * 1.001
 
 
 def test_ctrl_c_that_numba_wraps_is_unwrapped() -> None:

@@ -74,15 +74,6 @@ def test_z_may_change_in_place() -> None:
     assert remembered.equal(reconnect(z, h, 0.9, backend="numba"))
 
 
-def test_pairs_that_are_not_listed_are_not_kept(searches) -> None:
-    memory = PairMemory()
-    case = make_case(300, None, 8, 5, "all", seed=2)
-    for _ in range(2):
-        reconnect(case.z, case.h, case.epsilon, backend="numba", memory=memory)
-    assert len(searches) == 2
-    assert memory.recall(case.z, case.epsilon) is None
-
-
 def test_values_are_still_checked() -> None:
     memory = PairMemory()
     z, h = (leaf.detach() for leaf in CASE.leaves())

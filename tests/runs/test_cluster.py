@@ -116,13 +116,6 @@ def test_workers_with_another_version_are_refused(machines, monkeypatch) -> None
         list(machines.each(fail, deque([7])))
 
 
-def test_a_worker_without_our_package_is_refused() -> None:
-    with pytest.raises(
-        InputError, match=r"worker tcp://a:1 has no gcnsl \(No module\), this is 0.1: install gcnsl 0.1"
-    ):
-        cluster._check_version("tcp://a:1", ModuleNotFoundError("No module"), "0.1")
-
-
 def test_workers_that_can_t_be_used_are_refused(threads, monkeypatch) -> None:
     message = r"worker inproc://\S+ has 2 threads, but a run needs a process of its own: start it with --nthreads 1"
     with pytest.raises(InputError, match=message):

@@ -87,8 +87,3 @@ def test_this_process_works_on_one_after_the_other_and_tells_epochs_of_what() ->
     assert told == [("a", 1), ("b", 1), ("c", 1)]
     check_wanted(2)
     assert len(told) == 3, "afterwards nobody listens"
-
-
-def test_errors_of_the_function_are_raised() -> None:
-    with ThisProcess() as executor, pytest.raises(ZeroDivisionError):
-        list(executor.each(lambda item: 1 / item, deque([0, 1])))

@@ -1,6 +1,5 @@
 import copy
 import pickle
-from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,6 @@ from gcnsl.errors import GcnslError, InputError, Interrupted, TrainingDiverged
 from gcnsl.graph import from_tables
 from gcnsl.methods import METHODS
 from gcnsl.runs import jobs
-from gcnsl.runs.executor import ThisProcess
 from gcnsl.runs.jobs import Failed, Finished, Job, Preparations, Trainer
 
 from ..evaluation.fake_methods import FakeConfig, fake
@@ -96,13 +94,6 @@ def test_an_interruption_is_no_failure(monkeypatch) -> None:
     monkeypatch.setattr(jobs, "fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Trainer(DATA, scores, seed=0, device="cpu")(JOB)
-
-
-def test_epochs_are_told_of_the_job() -> None:
-    told, trainer = [], Trainer(DATA, scores, seed=0, device="cpu")
-    with ThisProcess(lambda job, epoch: told.append((job.name, epoch.number))) as executor:
-        list(executor.each(trainer, deque([JOB])))
-    assert told == [("mlp", number) for number in (1, 2, 3)]
 
 
 def test_inputs_are_shared_by_splits_unless_training_nodes_decide_on_them() -> None:

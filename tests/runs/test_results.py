@@ -38,10 +38,6 @@ def test_records_come_back_once_and_pandas_reads_them(path) -> None:
     assert list(pd.read_json(path, lines=True)["score"]) == [0.0, 0.125, 0.25]
 
 
-def test_records_are_parsed(file) -> None:
-    assert Results(file, lambda record: record["score"]).new() == [0.0, 0.125, 0.25]
-
-
 def test_a_file_cut_anywhere_loses_its_last_record_alone(file) -> None:
     content = file.read_bytes()
     start = content[:-1].rindex(b"\n") + 1

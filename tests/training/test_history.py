@@ -3,10 +3,9 @@ import math
 
 import pytest
 
-from gcnsl.training import History, TrainingSettings
+from gcnsl.training import History
 from gcnsl.training import history as history_module
 from gcnsl.training.history import TimeBudget
-from gcnsl.training.settings import SETTLED_EPOCHS
 
 from .cases import TEST, fit, net
 
@@ -34,24 +33,6 @@ def test_where_the_metric_is_not_defined_the_loss_decides() -> None:
         history.append({"val_loss": loss, "val_roc-auc": value}, "roc-auc")
         found.append(history.best_epoch)
     assert found == [1, 2, 2, 4, 4]
-
-
-def test_where_the_metric_is_not_defined_the_loss_says_whether_it_has_settled() -> None:
-    history, settings = History(), TrainingSettings(tolerance=0.01, monitor="roc-auc")
-    for epoch in range(60):
-        history.append({"val_loss": 2.0 - epoch / 50, "val_roc-auc": math.nan}, "roc-auc")
-    assert history.remaining(settings) > 0
-
-
-def test_the_monitored_metric_can_settle_too() -> None:
-    settings = TrainingSettings(patience=90, tolerance=0.1, monitor="accuracy")
-    values = {"val_loss": 1.0, "val_accuracy": 0.5}
-    history = History()
-    for number in range(20):
-        history.append(values | {"val_loss": 1 - number / 100}, settings.monitor)
-    assert (history.best_epoch, history.remaining(settings)) == (20, 1 + SETTLED_EPOCHS - 20)
-    history.append(values | {"val_accuracy": 0.7}, settings.monitor)
-    assert history.remaining(settings) == SETTLED_EPOCHS
 
 
 def test_a_history_survives_json() -> None:
@@ -95,12 +76,3 @@ def test_the_last_epoch_is_the_last_that_fits(clock) -> None:
         assert budget.seconds_left(10) == 60 - 25 * epochs
         assert budget.seconds_left(1) == min(25, 60 - 25 * epochs)
     assert epochs == 2
-
-
-def test_one_epoch_is_always_made(clock) -> None:
-    budget = TimeBudget(minutes=0)
-    assert budget.allows(1)
-    clock.now += 1
-    budget.epochs += 1
-    assert not budget.allows(1)
-    assert budget.seconds_left(10) == 0

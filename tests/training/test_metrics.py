@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
-from gcnsl.training.metrics import BINS, METRICS, calibration_bins, class_shares, measure
+from gcnsl.training.metrics import BINS, METRICS, calibration_bins, measure
 
 
 @st.composite
@@ -93,7 +93,3 @@ def test_as_a_reader_sees_them() -> None:
     assert METRICS["accuracy"].text(0.8237, percent_sign=False) == "82.4"
     assert METRICS["log-loss"].text(0.8237) == "0.824"
     assert METRICS["roc-auc"].text(math.nan) == METRICS["roc-auc"].text(None) == "–"
-
-
-def test_shares_of_classes_as_probabilities() -> None:
-    assert class_shares(np.array([0, 2, 2, 2]), 4, 2).tolist() == [[0.25, 0, 0.75, 0]] * 2

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from gcnsl import InputError
-from gcnsl.errors import Interrupted, TrainingDiverged
+from gcnsl.errors import Interrupted
 from gcnsl.training import Checkpoint, History, TrainingSettings, seeded
 from gcnsl.training.state import CheckpointWarning, RunState
 
@@ -159,27 +159,6 @@ def test_the_model_is_left_with_the_best_weights_so_far() -> None:
     assert not model.training
 
 
-def test_a_second_signal_does_not_disturb_the_saving(path, monkeypatch) -> None:
-    save = Checkpoint.save
-
-    def disturbed(*arguments) -> None:
-        send(signal.SIGTERM)
-        save(*arguments)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Checkpoint, "save", disturbed)
-        with pytest.raises(Interrupted):
-            fit(pressing(8), checkpoint=Checkpoint(path))
-    assert_same(run(checkpoint=Checkpoint(path), on_epoch=stop_at(1)), run())
-
-
-def test_an_interrupted_run_that_cannot_be_saved_says_so(path, monkeypatch) -> None:
-    path.mkdir()
-    monkeypatch.setattr(Checkpoint, "restore", lambda *_: None)
-    with pytest.warns(CheckpointWarning), pytest.raises(Interrupted, match="after epoch 1; nothing was saved"):
-        run(checkpoint=Checkpoint(path), on_epoch=lambda _: send())
-
-
 def test_a_run_that_cannot_be_saved_goes_on_and_is_saved_later(path, monkeypatch) -> None:
     fsync, calls = os.fsync, []
 
@@ -195,19 +174,6 @@ def test_a_run_that_cannot_be_saved_goes_on_and_is_saved_later(path, monkeypatch
     assert list(path.parent.iterdir()) == [path]
     assert_same(unsaved, run())
     assert_same(run(checkpoint=Checkpoint(path, every=4), on_epoch=stop_at(0)), unsaved)
-
-
-def test_after_divergence_the_checkpoint_stays(path) -> None:
-    class Exploding(Net):
-        passes = 0
-
-        def forward(self, x):
-            self.passes += 1
-            return super().forward(x) * (float("nan") if self.passes > 20 else 1)
-
-    with pytest.raises(TrainingDiverged, match="in epoch 11"):
-        fit(Exploding(), checkpoint=Checkpoint(path, every=4))
-    assert path.exists()
 
 
 def test_a_checkpoint_of_another_run_is_refused(path) -> None:
@@ -275,13 +241,6 @@ def test_a_changed_byte_or_a_lost_end_is_noticed_or_changes_nothing(checkpoint_f
     outcome = next_epoch(path)
     path.write_bytes(whole)
     assert outcome == ("refused", True) or (change and outcome == undisturbed)
-
-
-def test_what_killed_writers_left_goes_with_the_file(path) -> None:
-    fit(net(), checkpoint=Checkpoint(path))
-    (path.parent / f".{path.name}.abc.part").mkdir()
-    Checkpoint(path).remove()
-    assert list(path.parent.iterdir()) == []
 
 
 def test_other_threads_train_without_handlers() -> None:

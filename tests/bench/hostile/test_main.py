@@ -1,6 +1,5 @@
 """The short form of the program: a few cases of each kind."""
 
-import json
 import os
 import random
 import shutil
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 from bench.hostile.cases import Verdicts, run_cases
 
-from bench.hostile import __main__ as program
 from bench.hostile import chosen_cases, models
 
 ROOT = Path(__file__).parents[3]
@@ -76,24 +74,3 @@ def test_places() -> None:
     done = given("places", "--cases", "3", "--seed", "127")
     assert done.returncode == 0, done.stdout + done.stderr
     assert all(f"places, {how}" in done.stdout for how in ("full", "read-only", "locked"))
-
-
-def test_the_program_prints_the_seed_and_a_summary(monkeypatch, capsys) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(sys, "argv", ["hostile", "tables", "--cases", "3", "--seed", "7"])
-    with pytest.raises(SystemExit) as stop:
-        program.main()
-    assert stop.value.code == 0
-    printed = capsys.readouterr().out
-    assert "tables: 3 cases, seed 7" in printed
-    assert "accepted" in printed
-
-
-def test_figures_are_recorded_beside_those_of_other_kinds(tmp_path) -> None:
-    path, verdicts = tmp_path / "hostile.json", tried("tables", 5)
-    program.record("tables", verdicts, seed=3, seconds=1.5, path=path)
-    program.record("api", Verdicts(), seed=4, seconds=0, path=path)
-    known = json.loads(path.read_text())
-    assert known.keys() == {"tables", "api"}
-    assert (known["tables"]["cases"], known["tables"]["seed"], known["tables"]["wrong"]) == (5, 3, [])
-    assert sum(known["tables"]["verdicts"].values()) == 5

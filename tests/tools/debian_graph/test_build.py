@@ -1,20 +1,14 @@
-import os
-from dataclasses import replace
-from pathlib import Path
-
 import networkx as nx
 import numpy as np
-import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from tools.debian_graph.__main__ import read_indexes
 from tools.debian_graph.build import Rule, build, write_npz
 from tools.debian_graph.index import dependencies
 
 from gcnsl.datasets.loading import BUNDLED_FILE
 from gcnsl.errors import InputError
 
-from .cases import EVERYTHING, assert_same_graph, edges_by_name, graph_of, index_of, stanza, stored_graph
+from .cases import assert_same_graph, edges_by_name, graph_of, index_of, stanza, stored_graph
 
 
 def test_edges_join_what_needs_with_what_is_needed_once():
@@ -28,32 +22,6 @@ def test_edges_join_what_needs_with_what_is_needed_once():
     assert graph.packages == ["a", "b", "c"]
     assert edges_by_name(graph) == {("a", "b"), ("a", "c")}
     assert [graph.class_names[c] for c in graph.y] == ["games", "libs", "libs"]
-
-
-def test_features_are_the_words_of_the_summary():
-    needing = stanza("a", summary="The C++ tool, for GTK+ 3 (X11)", Depends="b")
-    graph = graph_of(needing, stanza("b", summary="Tool tool"))
-    assert graph.words == ["c++", "gtk+", "tool", "x11"]
-    np.testing.assert_array_equal(graph.x.toarray(), [[1, 1, 1, 1], [0, 0, 1, 0]])
-
-
-def test_of_a_source_the_most_needed_package_of_a_section_is_kept():
-    stanzas = [
-        stanza("box-data", Source="box"),
-        stanza("box-lib", Source="box"),
-        stanza("box-tool", "games", Source="box"),
-        stanza("u", Depends="box-lib, box-tool"),
-        stanza("v", Depends="box-lib, box-data"),
-    ]
-    graph = graph_of(*stanzas, rule=replace(EVERYTHING, one_per_source=True))
-    assert graph.packages == ["box-lib", "box-tool", "u", "v"]
-
-
-def test_nothing_connected_is_an_error():
-    with pytest.raises(InputError, match="INDEX has 1 packages, but no two connected"):
-        graph_of(stanza("a"))
-    with pytest.raises(InputError, match="INDEX has 0 packages"):
-        build({})
 
 
 NAMES = [f"p{i:02}" for i in range(24)]
@@ -97,20 +65,6 @@ def test_the_graph_of_any_index_keeps_the_rule(stanzas, random):
     shuffled = stanzas.copy()
     random.shuffle(shuffled)
     assert_same_graph(graph_of(*shuffled, rule=rule), graph)
-
-
-def test_the_bundled_graph_can_be_built_again():
-    """With the index it was built from at hand (GCNSL_DEBIAN_INDEX, or apt's copy of it)."""
-    named = os.environ.get("GCNSL_DEBIAN_INDEX")
-    copies = Path("/var/lib/apt/lists").glob("*_debian_dists_bookworm_main_binary-amd64_Packages*")
-    paths = [Path(named)] if named else sorted(copies)
-    if not paths:
-        pytest.skip("no Debian package index: set GCNSL_DEBIAN_INDEX to bookworm's main/binary-amd64/Packages")
-    bundled, provenance = stored_graph(BUNDLED_FILE)
-    packages, (index,) = read_indexes(paths[:1], [])
-    if index["sha256"] != provenance["indexes"][0]["sha256"]:
-        pytest.skip("the Debian package index here is of another date than the bundled graph's")
-    assert_same_graph(build(packages), bundled)
 
 
 def test_the_bundled_file_is_written_again_byte_for_byte(tmp_path):

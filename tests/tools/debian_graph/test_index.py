@@ -5,7 +5,7 @@ import subprocess
 from random import Random
 
 import pytest
-from tools.debian_graph.index import dependencies, parse_index, parse_release, read_unpacked
+from tools.debian_graph.index import dependencies, parse_index, read_unpacked
 
 from gcnsl.errors import InputError
 
@@ -46,24 +46,11 @@ def test_the_first_alternative_that_exists_counts():
     assert needs_of(stanza("tool", Depends="gone")) == set()
 
 
-def test_recommended_packages_count_as_needed_and_suggested_ones_do_not():
-    others = [stanza(name) for name in ("one", "two", "three", "four")]
-    tool = stanza("tool", Pre_Depends="one", Depends="two", Recommends="three", Suggests="four")
-    assert needs_of(tool, *others) == {"one", "two", "three"}
-
-
 def test_a_virtual_package_is_its_only_provider():
     tool = stanza("tool", Depends="virtual")
     assert needs_of(tool, stanza("real", Provides="virtual (= 1)")) == {"real"}
     assert needs_of(tool, stanza("real", Provides="virtual"), stanza("rival", Provides="virtual")) == set()
     assert needs_of(tool, stanza("virtual"), stanza("real", Provides="virtual")) == {"virtual"}
-
-
-def test_something_else_than_a_release_is_refused():
-    with pytest.raises(InputError, match="no field Codename"):
-        parse_release("Origin: Debian\n")
-    with pytest.raises(InputError, match="no field SHA256"):
-        parse_release("Origin: Debian\nCodename: sid\nDate: today\n")
 
 
 CONTENT = Random(0).randbytes(1000)
