@@ -24,14 +24,26 @@ from gcnsl.nn.config import Folder, Precomputed
 from gcnsl.nn.graph_model import declared_by
 from gcnsl.plain.neighbour_columns import (
     ABSENT,
+    COUNTED,
+    FAR_COUNTED,
+    FAR_KNOWN,
+    NEAR,
+    NEAR_KNOWN,
+    PLACE_SOURCES,
+    POSITION,
     VIEWS,
+    Contributions,
     NeighbourColumns,
     Place,
+    Source,
     extremes,
     known_links,
     label_columns,
     log_pagerank,
     neighbour_blocks,
+    neighbour_sources,
+    sources_of,
+    summed,
 )
 from gcnsl.plain.plain_config import BoostedTreesConfig, NeighbourColumnsConfig
 from gcnsl.sparse import Matrix, SparseMatrix, to_scipy
@@ -171,6 +183,29 @@ class BoostedTrees(NeighbourColumns):
         logits[:, self.seen] = torch.from_numpy(values - values.mean(axis=1, keepdims=True)).to(logits)
         return logits
 
+    def contributions(
+        self, inputs: Sequence[Any], graph: Data, config: BoostedTreesConfig, *, node: int, one: int, other: int
+    ) -> Contributions:
+        """What each column adds to the log-odds of class ``one`` against class ``other`` at a node: TreeSHAP.
+
+        If X was reduced to components, these are its features here. None without LightGBM.
+        """
+        if not self._saved or self._saved.startswith(b"PK"):
+            return {}
+        row = self._columns(*inputs)[[node]]
+        shares = _booster(self._saved).predict(row, pred_contrib=True, num_threads=1).reshape(-1, row.shape[1] + 1)
+        shares = shares if len(shares) > 1 else np.concatenate([-shares, shares]) / 2  # they are of the second class
+        of_class = np.zeros((len(self.seen), row.shape[1]))
+        of_class[self.seen.cpu().numpy()] = shares[:, :-1]
+        views, hops = 3 if config.direction == "both" and "arc_index" in graph else 1, config.hops
+        features = (inputs[0].shape[1] - len(PLACE_SOURCES) - 1) // (1 + views * hops + 3 * (hops > 0))
+        sources = [*PLACE_SOURCES, *neighbour_sources(features, views, hops), Source(POSITION)]
+        sources += 3 * sources_of(NEAR, features) if hops else []
+        if config.labels:
+            sources += [*sources_of(NEAR_KNOWN, len(self.seen)), Source(COUNTED)] * views
+            sources += [*sources_of(FAR_KNOWN, len(self.seen)), Source(FAR_COUNTED)]
+        return summed(sources, of_class[one] - of_class[other])
+
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_sums": None}  # they can be computed again, and are large
 
@@ -240,8 +275,11 @@ def _sums_of_trees(saved: bytes, columns: Array) -> Array:
                 random_state=0,
             ).fit(fitted["columns"], fitted["target"], fitted["weight"])
         return np.asarray(solver.decision_function(columns))
+    return np.asarray(_booster(saved).predict(columns, raw_score=True, num_threads=1))
+
+
+def _booster(saved: bytes) -> Any:
     lightgbm = _lightgbm()
     if lightgbm is None:
         raise InputError("the model has LightGBM's trees, which need LightGBM: install the system's OpenMP (libgomp1)")
-    booster = lightgbm.Booster(model_str=saved.decode())
-    return np.asarray(booster.predict(columns, raw_score=True, num_threads=1))
+    return lightgbm.Booster(model_str=saved.decode())

@@ -19,6 +19,7 @@ from gcnsl.checks import UNLABELLED
 from gcnsl.nn.config import Direction
 from gcnsl.nn.graph_model import GraphModel, declared_by
 from gcnsl.nn.preprocessing import graph_adjacency, links_to_known
+from gcnsl.plain.neighbour_columns import SELF_KNOWN, TWIN, VOTER, Contributions, Source, summed
 from gcnsl.plain.plain_config import LabelPropagationConfig, TwinsConfig
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, to_scipy
 
@@ -68,6 +69,24 @@ class ClassVotes(GraphModel):
         shares = votes / votes.sum(dim=1, keepdim=True).clamp(min=torch.finfo(votes.dtype).tiny)
         return torch.log((1 - PRIOR_SHARE) * shares + PRIOR_SHARE * self.prior)
 
+    def contributions_of(self, votes: Tensor, *, one: int, other: int) -> Tensor:
+        r"""What each voter adds to the log-odds of class ``one`` against class ``other`` (k), from their votes (k × C).
+
+        .. math:: a_j = \bigl(w_{j1} - w_j \pi_1\bigr) I_1 - \bigl(w_{j2} - w_j \pi_2\bigr) I_2, \qquad
+            I_c = \frac{\log p_c - \log \pi_c}{s_c - \pi_c},
+
+        with the voter's part :math:`w_{jc}` of all votes, :math:`w_j = \sum_c w_{jc}` and the shares
+        :math:`s_c = \sum_j w_{jc}`: integrated gradients from the prior to the shares, in closed form. They add up to
+        the change of the log-odds.
+        """
+        votes, prior = votes.double(), self.prior.double()
+        part = votes / votes.sum().clamp(min=torch.finfo(torch.float64).tiny)
+        change = part.sum(dim=0) - prior
+        rise = torch.log1p((1 - PRIOR_SHARE) * change / prior) / change
+        rise = torch.where(change.abs() > TIE, rise, (1 - PRIOR_SHARE) / prior)
+        shares: Tensor = ((part - part.sum(dim=1, keepdim=True) * prior) * rise)[:, [one, other]]
+        return shares[:, 0] - shares[:, 1]
+
 
 @declared_by(LabelPropagationConfig)
 class LabelPropagation(ClassVotes):
@@ -107,11 +126,30 @@ class LabelPropagation(ClassVotes):
 
     def logits(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Log-probabilities of every node (n × C); nodes that are new have no label."""
+        return self.log_probabilities(
+            self._scores(adjacency, min(int(self.steps), MOST_STEPS))
+        )  # a file may be damaged
+
+    def _scores(self, adjacency: SparseMatrix, steps: int) -> Tensor:
         known = functional.pad(self.labels, (0, 0, 0, len(adjacency) - len(self.labels)))
         scores = known
-        for _ in range(min(int(self.steps), MOST_STEPS)):  # a damaged file may ask for more
+        for _ in range(steps):
             scores = (self.alpha * (adjacency @ scores) + (1 - self.alpha) * known).clamp(0, 1)
-        return self.log_probabilities(scores)
+        return scores
+
+    def contributions(
+        self, inputs: Sequence[Any], graph: Data, config: Any, *, node: int, one: int, other: int
+    ) -> Contributions:
+        """What a node's own label and each neighbour add: their parts of its votes, which are the last step's."""
+        adjacency = inputs[1]
+        before = self._scores(adjacency, min(int(self.steps), MOST_STEPS) - 1)
+        row = adjacency.row(node)
+        voters = row.nonzero().flatten()
+        spread = self.alpha * row[voters, None] * before[voters]
+        votes = torch.cat([(1 - self.alpha) * self.labels[[node]], spread])
+        clamped = votes.sum(dim=0).clamp(max=1) / votes.sum(dim=0).clamp(min=torch.finfo(votes.dtype).tiny)
+        sources = [Source(SELF_KNOWN), *(Source(VOTER, voter) for voter in voters.tolist())]
+        return summed(sources, self.contributions_of(votes * clamped, one=one, other=other).tolist())
 
 
 @declared_by(TwinsConfig)
@@ -146,6 +184,18 @@ class Twins(ClassVotes):
         """Log-probabilities of every node (N × C)."""
         votes = nearest_votes(to_scipy(links), self.labels.cpu().numpy())
         return self.log_probabilities(torch.from_numpy(votes).to(self.labels))
+
+    def contributions(
+        self, inputs: Sequence[Any], graph: Data, config: Any, *, node: int, one: int, other: int
+    ) -> Contributions:
+        """What each of a node's twins adds."""
+        rows = normalize(to_scipy(inputs[1]).astype(np.float64))
+        cosine = (rows @ rows[[node]].T).toarray().ravel()[: len(self.labels)]
+        cosine[node] = 0
+        cosine[~self.labels.any(dim=1).cpu().numpy()] = 0
+        twins = np.flatnonzero((cosine > 0) & (cosine >= cosine.max() - TIE))
+        shares = self.contributions_of(self.labels[torch.from_numpy(twins)], one=one, other=other)
+        return summed((Source(TWIN, twin) for twin in twins.tolist()), shares.tolist())
 
 
 def nearest_votes(links: sp.csr_array, labels: NDArray[Any]) -> NDArray[Any]:

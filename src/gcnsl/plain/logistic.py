@@ -13,11 +13,21 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
+from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.nn.graph_model import declared_by
-from gcnsl.plain.neighbour_columns import ABSENT, PLACE_COLUMNS, VIEWS, NeighbourColumns
+from gcnsl.plain.neighbour_columns import (
+    ABSENT,
+    PLACE_COLUMNS,
+    PLACE_SOURCES,
+    VIEWS,
+    Contributions,
+    NeighbourColumns,
+    neighbour_sources,
+    summed,
+)
 from gcnsl.plain.plain_config import LogisticConfig
 from gcnsl.sparse import SPARSE_SHARE, Matrix, SparseMatrix, to_scipy
 
@@ -106,6 +116,28 @@ class Logistic(NeighbourColumns):
                 seen = adjacency @ (seen + power)
             logits = logits + seen
         return logits
+
+    def contributions(
+        self, inputs: Sequence[Matrix], graph: Data, config: LogisticConfig, *, node: int, one: int, other: int
+    ) -> Contributions:
+        """What each column adds to the log-odds of class ``one`` against class ``other`` at a node.
+
+        It is the column's weight times how far it is from the mean over the labelled nodes.
+        """
+        features, place, *views = map(_as_numpy, inputs)
+        known = (graph.y != UNLABELLED).numpy()
+        rows = np.stack([np.arange(len(known)) == node, known / known.sum()])
+        blocks = [rows @ features]
+        for view in views:
+            seen = rows
+            for _ in range(self.hops):
+                seen = seen @ view
+                blocks.append(seen @ features)
+        columns = np.hstack([*blocks, rows @ place])
+        weight = (self.weight[one] - self.weight[other]).cpu().double().numpy()
+        weight = np.concatenate([weight[: columns.shape[1] - PLACE_COLUMNS], weight[-PLACE_COLUMNS:]])
+        sources = neighbour_sources(self.in_channels, len(views), self.hops)
+        return summed([*sources, *PLACE_SOURCES], weight * (columns[0] - columns[1]))
 
 
 class _Table(NamedTuple):

@@ -11,9 +11,9 @@ r"""The columns of the plain methods: a node's features, its neighbours' feature
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,6 +42,38 @@ PRIOR_WEIGHT = 2.0
 """Shares of labels are shrunk to the classes' frequencies by so many neighbours."""
 DAMPING, PAGERANK_STEPS = 0.85, 50
 Block = TypeVar("Block")
+
+OWN, NEAR, FAR = "{feature}", "{feature} of neighbours", "{feature} further away"
+SELF_KNOWN, NEAR_KNOWN, FAR_KNOWN = "its own known class", "neighbours known as {label}", "{label} two steps away"
+COUNTED, FAR_COUNTED = "number of neighbours with a known class", "number of nodes of known class two steps away"
+VOTER, TWIN = "class of its neighbour {node}", "class of {node}, linked most alike"
+DEGREE, DEGREES, POSITION = (
+    "its number of neighbours",
+    "its neighbours' numbers of neighbours",
+    "its place in the graph",
+)
+
+
+class Source(NamedTuple):
+    """What a prediction can rest on: one of the texts above, and the number of the feature, class or node in it."""
+
+    text: str
+    number: int | None = None
+
+
+STRUCTURE_SOURCES = [Source(text) for text in (DEGREE, DEGREES, *[POSITION] * (len(FEATURE_NAMES) - 2))]
+"""Those of the structural features, in order."""
+PLACE_SOURCES = [*STRUCTURE_SOURCES, Source(DEGREE), Source(DEGREE)]
+Contributions = dict[Source, float]
+"""What adds to the log-odds of a class against another at a node."""
+
+
+def summed(sources: Iterable[Source], values: Iterable[float]) -> Contributions:
+    """The sum of the values of each source, without those that are 0."""
+    total = dict[Source, float]()
+    for source, value in zip(sources, values, strict=True):
+        total[source] = total.get(source, 0.0) + float(value)
+    return {source: value for source, value in total.items() if value}
 
 
 @dataclass(frozen=True)
@@ -114,6 +146,17 @@ def neighbour_blocks(x: Block, views: Sequence[Any], hops: int) -> Iterator[Bloc
         for _ in range(hops):
             block = adjacency @ block
             yield block
+
+
+def sources_of(text: str, count: int) -> list[Source]:
+    """The sources of a block of columns, one for each feature or class."""
+    return [Source(text, number) for number in range(count)]
+
+
+def neighbour_sources(features: int, views: int, hops: int) -> list[Source]:
+    """The sources of :func:`neighbour_blocks`."""
+    once, further = sources_of(NEAR, features), sources_of(FAR, features)
+    return [*sources_of(OWN, features), *(once + further * (hops - 1) if hops else []) * views]
 
 
 def extremes(x: NDArray[np.float32], edge_index: Tensor) -> list[NDArray[np.float32]]:
