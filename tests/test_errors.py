@@ -29,17 +29,6 @@ def test_a_long_message_keeps_its_place_and_its_remedy() -> None:
     assert str(ArgumentError("seed", "9" * 500, "must be >= 0")).endswith("999') must be >= 0")
 
 
-def test_a_column_error_names_the_argument_that_helps() -> None:
-    error = ColumnError("row 3 is odd", "drop", "a b")
-    assert str(error) == "row 3 is odd; drop=['a b'] leaves it out"
-    assert (error.problem, error.argument, error.column, error.effect) == (
-        "row 3 is odd",
-        "drop",
-        "a b",
-        "leaves it out",
-    )
-
-
 def test_errors_travel_between_processes() -> None:
     own = ArgumentError("epochs", 0, "must be >= 1"), ColumnError("row 3 is odd", "drop", "a")
     for error in (*own, InputError("a"), Interrupted("b"), TrainingDiverged("c")):

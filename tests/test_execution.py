@@ -3,7 +3,6 @@ import signal
 import threading
 
 import numba
-import numpy as np
 import pytest
 import torch
 from threadpoolctl import threadpool_info
@@ -14,10 +13,7 @@ from gcnsl.execution import (
     Interruption,
     choose_device,
     compiled,
-    is_recorded,
     one_thread,
-    recorded,
-    seeded,
     threads_for,
     torch_threads_for,
 )
@@ -45,17 +41,6 @@ def test_devices(monkeypatch) -> None:
         choose_device("cuda:2")
 
 
-def test_seeded_draws() -> None:
-    torch.manual_seed(0)
-    expected = torch.rand(3)
-    torch.manual_seed(1)
-    before = torch.get_rng_state()
-    for seed in (0, np.int64(0)):
-        with seeded(seed):
-            assert torch.rand(3).equal(expected)
-        assert torch.get_rng_state().equal(before)
-
-
 @pytest.mark.parametrize("has_folder", [True, False])
 def test_compiled_functions_are_cached_where_there_is_a_folder(has_folder, monkeypatch) -> None:
     njit = numba.njit
@@ -77,16 +62,6 @@ def test_compiled_functions_are_cached_where_there_is_a_folder(has_folder, monke
     assert total(10) == 45
     assert total.nopython_signatures
     assert total.targetoptions["nogil"]
-
-
-def test_work_is_recorded_in_the_block_alone() -> None:
-    assert not is_recorded()
-    with recorded():
-        assert is_recorded()
-    assert not is_recorded()
-    with pytest.raises(KeyError), recorded():
-        raise KeyError
-    assert not is_recorded()
 
 
 @pytest.fixture

@@ -1,16 +1,14 @@
-import pickle
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 import numpy as np
-import optuna
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl.errors import ArgumentError, InputError
-from gcnsl.options import Log, OneOf, Options, Steps, option, read_assignments, redeclared
+from gcnsl.options import Log, OneOf, Options, option, read_assignments, redeclared
 
 
 @dataclass(frozen=True)
@@ -55,24 +53,6 @@ def test_an_option_that_is_redeclared_keeps_the_rest_of_its_declaration() -> Non
     with pytest.raises(InputError, match=r"lr\(0\) must be > 0"):
         Searched(lr=0)
     assert [each.name for each in Searched.described() if each.search] == ["lr", "width"]
-
-
-@pytest.mark.parametrize(
-    ("search", "values", "words"),
-    [
-        (OneOf("none", True, None), ("none", True, None), "none, true, none"),
-        (Steps(1, 3), (1, 2, 3), "1 to 3"),
-        (Steps(2, 8, 2), (2, 4, 6, 8), "2 to 8 in steps of 2"),
-        (Steps(0.0, 0.3, 0.1), (0.0, 0.1, 0.2, 0.3), "0 to 0.3 in steps of 0.1"),
-        (Log(1e-4, 0.1), None, "0.0001 to 0.1 on a logarithmic scale"),
-    ],
-)
-def test_a_search_stays_in_its_range(search, values, words) -> None:
-    assert (search.values, str(search)) == (values, words)
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    found = {search(study.ask(), "option") for _ in range(100)}
-    assert found == set(values) if values else all(1e-4 <= value <= 0.1 for value in found)
-    assert pickle.loads(pickle.dumps(search)).values == values
 
 
 @pytest.mark.parametrize(

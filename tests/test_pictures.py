@@ -1,10 +1,10 @@
 import matplotlib as mpl
 import pytest
-from jinja2 import DictLoader, UndefinedError
+from jinja2 import DictLoader
 from matplotlib.figure import Figure
 
 from gcnsl import InputError
-from gcnsl.pictures import FORMATS, check_page, check_picture, find_template, save_picture, text_style
+from gcnsl.pictures import FORMATS, check_picture, find_template, save_picture, text_style
 
 BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
@@ -63,22 +63,3 @@ def test_values_are_escaped_in_text_and_in_json(find) -> None:
     page = find("{{ text }} {{ [text, 1] | tojson }}").render(text=TEXT)
     assert "<" not in page
     assert page.endswith('["\\u003c/script\\u003e\\u003cb\\u003e$x_$ Grüße",1]')
-
-
-def test_shared_files_and_filters(find) -> None:
-    assert find('{% include "page.css" %}{{ 2 | twice }}', twice=lambda x: 2 * x).render() == "b {}4"
-
-
-def test_an_unknown_name_is_an_error(find) -> None:
-    with pytest.raises(UndefinedError):
-        find("{{ absent }}").render()
-
-
-def test_shared_templates_are_found_from_any_package() -> None:
-    assert find_template("gcnsl.experiments", "head.html.j2").name == "head.html.j2"
-
-
-def test_the_ending_is_checked() -> None:
-    assert check_page("a/B.HTML").name == "B.HTML"
-    with pytest.raises(InputError, match=r"page\('page.png'\) must end in .html"):
-        check_page("page.png")

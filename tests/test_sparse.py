@@ -1,5 +1,3 @@
-import weakref
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -52,11 +50,6 @@ def test_scipy_and_back(dense) -> None:
         assert again.layout == torch.sparse_csr
         assert again.crow_indices().dtype == again.col_indices().dtype == torch.long
         assert again.to_dense().equal(dense)
-
-
-def test_a_csr_tensor_is_not_copied() -> None:
-    csr = draw(6, 5, 0).to_sparse_csr()
-    assert np.shares_memory(to_scipy(csr).data, csr.values().numpy())
 
 
 @given(matrices(), st.data())
@@ -149,16 +142,6 @@ def test_places_are_shared_only_where_they_are_the_same() -> None:
         assert matrix.sharing_places(different) is matrix
 
 
-def test_from_edges() -> None:
-    edges, weight = torch.tensor([[0, 0, 2], [1, 2, 0]]), torch.tensor([1.0, 2.0, 3.0])
-    matrix = SparseMatrix.from_edges(edges, weight, 4)
-    expected = torch.zeros(4, 4)
-    expected[edges[0], edges[1]] = weight
-    assert (matrix @ torch.eye(4)).equal(expected)
-    assert repr(matrix) == "SparseMatrix(4 × 4, 3 entries)"
-    assert matrix.to("cpu") is matrix
-
-
 @pytest.mark.parametrize(("share", "kind"), [(0.02, SparseMatrix), (0.5, torch.Tensor)])
 def test_the_fastest_form_is_sparse_where_few_entries_are_not_zero(share, kind) -> None:
     generator = torch.Generator().manual_seed(0)
@@ -176,12 +159,3 @@ def test_on_a_gpu() -> None:
     dense = draw(6, 5, 0).float()
     matrix = SparseMatrix(dense.to_sparse_csr()).to("cuda")
     assert torch.allclose((matrix @ torch.eye(5, device="cuda")).cpu(), dense)
-
-
-def test_a_matrix_does_not_keep_the_tensor_that_it_was_made_from() -> None:
-    tensor = torch.eye(3).to_sparse_csr()
-    made_from = weakref.ref(tensor)
-    matrix = SparseMatrix(tensor)
-    del tensor
-    assert made_from() is None
-    assert matrix.to_dense().equal(torch.eye(3))

@@ -1,3 +1,6 @@
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,8 +46,10 @@ def weighted(tmp_path, people) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def model(gcnsl, people, tmp_path):
-    """A model of the graph."""
-    code, _, err = gcnsl("train", *people, *TRAIN, "-o", tmp_path / "model")
-    assert code == 0, err
-    return tmp_path / "model"
+def model(gcnsl, people, tmp_path, tmp_path_factory):
+    """A copy of a model of the graph, which is trained once."""
+    trained = tmp_path_factory.getbasetemp() / "trained"
+    if not trained.exists():
+        code, _, err = gcnsl("train", *people, *TRAIN, "-o", trained)
+        assert code == 0, err
+    return Path(shutil.copytree(trained, tmp_path / "model"))

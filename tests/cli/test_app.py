@@ -11,15 +11,8 @@ from gcnsl.cli.app import as_option, column_option
 from gcnsl.cli.graph_source import GraphSource
 from gcnsl.errors import ArgumentError, ColumnError
 from gcnsl.graph import GraphWarning
-from gcnsl.version import __version__
 
 COMMANDS = ("datasets", "inspect", "train", "predict", "explain", "compare", "search", "options", "reproduce", "report")
-
-
-def test_debug_shows_the_traceback(monkeypatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["gcnsl", "--debug", "inspect", "corra"])
-    with pytest.raises(InputError):
-        cli.main()
 
 
 def test_help_starts_without_torch() -> None:
@@ -41,22 +34,6 @@ def test_ctrl_c_anywhere_is_one_line(gcnsl, monkeypatch) -> None:
     assert gcnsl("train", "debian") == (cli.INTERRUPTED, "", "Interrupted: before anything was finished\n")
 
 
-def test_warnings_of_others_are_for_developers(gcnsl, monkeypatch, capsys) -> None:
-    def read(self, **_):
-        warnings.warn("odd", UserWarning, stacklevel=1)
-        raise InputError("and wrong")
-
-    monkeypatch.setattr(GraphSource, "read", read)
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        assert gcnsl("inspect", "debian")[2] == "Error: and wrong\n"
-        with pytest.raises(InputError):
-            gcnsl("--debug", "inspect", "debian")
-    err = capsys.readouterr().err
-    assert err.startswith(f"Warning: {__file__}:")
-    assert "UserWarning: odd" in err
-
-
 @pytest.mark.parametrize(
     ("argument", "value", "said"),
     [
@@ -72,10 +49,6 @@ def test_errors_speak_of_options(gcnsl, monkeypatch, argument, value, said) -> N
 
     monkeypatch.setattr(GraphSource, "read", read)
     assert gcnsl("train", "debian") == (cli.BAD_INPUT, "", f"Error: {said}\n")
-
-
-def test_the_version(gcnsl) -> None:
-    assert gcnsl("--version") == (0, f"gcnsl {__version__}\n", "")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from gcnsl import InputError, cli
 from gcnsl.cli.compare import _resolve_all
 from gcnsl.cli.console import ProgressBar
-from gcnsl.methods import METHODS, resolve
+from gcnsl.methods import METHODS
 from gcnsl.training import METRICS
 
 from .cases import QUICK
@@ -98,12 +98,6 @@ def test_on_a_split_of_ones_own_seeds_differ(gcnsl, people, own_splits) -> None:
     assert "These are differences between seeds on one split; they say nothing about other splits." in out
 
 
-def test_a_split_without_validation_nodes_gets_some(gcnsl, people, own_splits) -> None:
-    own_splits(split=np.where(PARTS == "val", "train", PARTS))
-    code, _, err = gcnsl("compare", *people, *MLP, "--runs", 1)
-    assert (code, err) == (0, "")
-
-
 def test_several_splits_are_a_run_each(gcnsl, people, own_splits) -> None:
     own_splits(a=PARTS, b=np.roll(PARTS, 1), split="train")
     splits = ("--split-columns", "a,b")
@@ -121,11 +115,6 @@ def test_every_fold_is_tested(gcnsl, people, own_splits) -> None:
     answer = json.loads(gcnsl("compare", *people, *MLP, "--fold-column", "part", "--json")[1])
     assert runs_of(answer)["mlp"] == 3
     assert answer["methods"][0]["options"]["epochs"] == 3 or answer["methods"][0]["name"] == "majority"
-
-
-def test_the_command_names_the_folder_of_the_data(gcnsl, people, tmp_path) -> None:
-    answer = json.loads(gcnsl("compare", *people, *MLP, "--runs", 1, "--root", tmp_path, "--json")[1])
-    assert f"--root {tmp_path}" in answer["next"]
 
 
 def test_the_metric_ranks_and_chooses_epochs(gcnsl, people) -> None:
@@ -186,18 +175,9 @@ def test_what_diverges_is_left_out(gcnsl, people) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--models", "gcm"], "--models gcm must be one of "),
-        (["--models", ","], "--models ',' names none"),
-        (["--set", "epsilom=0.5"], "epsilom: gcn-sl-cc has no such option"),
         (["--models", "mixhop", "--set", "powers=0-2"], "--set powers=0-2: it must be a list of whole numbers"),
-        (["--metric", "auc"], "--metric auc must be one of accuracy, balanced-accuracy"),
-        (["--class-weight", "heavy"], "--class-weight heavy must be none, balanced, or positive weights by class"),
         (["--class-weight", "pink=2"], "names 'pink'; the classes are blue, green, red"),
         (["--folds", "99"], "--folds 99 must be from 2 to "),
-        (["--folds", "3", "--fold-column", "f0"], "--fold-column and --folds both say how nodes are split"),
-        (["--split-columns", "nope"], "nope"),
-        (["--set", "mlp2.lr=0.5"], "--set mlp2.lr: 'mlp2' is not compared; the models are gcn-sl-cc"),
-        (["--runs", "11", "--split", "geom-gcn", "--plot", "a.gif"], "--plot a.gif must end in one of"),
     ],
 )
 def test_users_errors_are_one_line(gcnsl, people, arguments, message) -> None:
@@ -216,13 +196,3 @@ def test_options_for_one_method_and_for_all() -> None:
     assert methods["gcn-sl-av"] == METHODS["gcn-sl-av"].with_options(lr=0.2)
     with pytest.raises(InputError, match="'mlp2' is not compared; the models are gcn-sl-cc"):
         _resolve_all(["gcn-sl"], None, None, {"mlp2.lr": 1})
-
-
-def test_a_file_must_have_settings_for_one_of_them(tmp_path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text("[gcn-sl-cc.options]\nepsilon = 0.77\n")
-    methods = _resolve_all(["gcn-sl", "mlp"], "texas", path, {})
-    assert methods["gcn-sl-cc"].config.epsilon == 0.77
-    assert methods["mlp"] == resolve("mlp", benchmark="texas")
-    with pytest.raises(InputError, match=r"mine\.toml has settings for none of mlp, gcn: give another file"):
-        _resolve_all(["mlp", "gcn"], None, path, {})

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gcnsl.cli import console
-from gcnsl.cli.console import metric_facts, print_classes, print_in_parts, progress
+from gcnsl.cli.console import print_classes, print_in_parts, progress
 from gcnsl.evaluation import Measured
 
 from .cases import TRAIN
@@ -51,15 +51,6 @@ def test_the_time_left_is_an_estimate_from_the_first_step_on(terminal) -> None:
 
 
 @pytest.mark.usefixtures("clock")
-def test_what_was_done_before_is_no_base_of_an_estimate() -> None:
-    with progress("Working", 10, unit="trial", quiet=True) as bar:
-        bar.update(completed=6)
-        assert bar.time_left() == "the first trial will tell the time left"
-        bar.update(completed=7)
-        assert bar.time_left().startswith("about ")
-
-
-@pytest.mark.usefixtures("clock")
 def test_without_a_terminal_a_line_now_and_then(monkeypatch) -> None:
     shown = io.StringIO()
     monkeypatch.setattr(console, "err", Console(file=shown, width=80))
@@ -98,14 +89,6 @@ def test_wide_tables_come_in_parts_that_fit_a_terminal(monkeypatch, terminal) ->
 
 
 MEASURED = Measured(np.eye(3)[[0, 1, 1, 1]], np.array([0, 1, 1, 0]), ["[red]", "blue", "green"])
-
-
-@pytest.mark.parametrize(("metric", "bold"), [(None, "accuracy"), ("macro-f1", "macro-f1")])
-def test_the_metric_that_counts_is_in_bold(metric, bold) -> None:
-    facts = metric_facts(MEASURED, metric)
-    assert [name for name in facts if "bold" in name] == [f"[bold]test {bold}[/]"]
-    assert facts["[bold]test accuracy[/]" if metric is None else "test accuracy"] == "75.0%"
-    assert facts["test nodes"] == "4"
 
 
 def test_every_class_is_a_row_whatever_it_is_called(capsys, monkeypatch) -> None:

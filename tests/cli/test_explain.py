@@ -80,13 +80,6 @@ def test_a_crowd_is_not_listed(gcnsl, people, tmp_path) -> None:
     assert "in A too" not in out
 
 
-def test_a_page_draws_the_node(gcnsl, model, tmp_path) -> None:
-    code, out, err = gcnsl("explain", model, "p12", "--report", tmp_path / "p12.html")
-    assert (code, err) == (0, "")
-    assert f"Page: {tmp_path / 'p12.html'}" in out
-    assert "<h1>p12</h1>" in (tmp_path / "p12.html").read_text(encoding="utf-8")
-
-
 def test_names_are_no_markup(gcnsl, people, frames, tmp_path) -> None:
     nodes, edges = (frame.replace("p12", "[bold]p12[/]").replace("red", "[red]") for frame in frames)
     nodes.to_csv(tmp_path / "nodes.csv", index=False)
@@ -99,34 +92,7 @@ def test_names_are_no_markup(gcnsl, people, frames, tmp_path) -> None:
     assert "[bold]p12[/] is" in gcnsl("explain", tmp_path / "model", "[bold]p12[/]")[1]
 
 
-def test_without_a_learned_graph(gcnsl, people, tmp_path) -> None:
-    gcnsl(
-        "train",
-        *people,
-        "--method",
-        "gcn-sl",
-        "--set",
-        "epochs=3",
-        "--set",
-        "use_reconnected=false",
-        "-o",
-        tmp_path / "model",
-    )
-    code, out, _ = gcnsl("explain", tmp_path / "model", "p12")
-    assert code == 0
-    assert "gcn-sl-cc has no learned graph here" in out
-    assert json.loads(gcnsl("explain", tmp_path / "model", "p12", "--json")[1])["reconnected"] is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["p12x"], "NODE p12x is the id of no node that the model was trained with: did you mean 'p12'?"),
-        (["p12", "--report", "p12.pdf"], "--report p12.pdf must end in .html"),
-    ],
-)
-def test_users_errors_are_one_line(gcnsl, model, arguments, message) -> None:
-    code, out, err = gcnsl("explain", model, *arguments)
-    assert (code, out) == (cli.BAD_INPUT, "")
-    assert message in err
-    assert err.count("\n") == 1
+def test_an_unknown_node_is_one_line(gcnsl, model) -> None:
+    code, out, err = gcnsl("explain", model, "p12x")
+    said = "NODE p12x is the id of no node that the model was trained with: did you mean 'p12'?"
+    assert (code, out, err) == (cli.BAD_INPUT, "", f"Error: {said}\n")

@@ -5,9 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gcnsl import InputError, from_arrays
-from gcnsl.cli.graph_source import GraphSource, _name_of, names_in, remark
-from gcnsl.methods import METHODS
+from gcnsl import InputError
+from gcnsl.cli.graph_source import GraphSource
 
 OPTIONS = [
     *("--nodes", "--edges", "--id", "--label", "--drop", "--categorical", "--numeric", "--unknown"),
@@ -100,15 +99,6 @@ def test_a_command_reads_the_splits_that_it_needs(gcnsl, asked, command, more) -
     assert asked == [(GraphSource("debian"), {"split": "public", "seed": 7, "root": Path("."), **more})]
 
 
-def test_tables(pets) -> None:
-    data = GraphSource(**pets, **NAMED).read(split="random", root=None, runs=3)
-    assert data.name == "pets"
-    assert data.node_ids.tolist() == [f"a{i}" for i in range(20)]
-    assert data.feature_names == ["age"]
-    assert data.class_names == ["cat", "dog"]
-    assert data.train_mask.shape == (20, 3)
-
-
 def test_columns_by_name(pets) -> None:
     lines = pets["nodes"].read_text().splitlines()
     lines = [f'"a,b",year,mark,{lines[0]}', *(f"{i % 2},'{i % 3}',{i % 4},{line}" for i, line in enumerate(lines[1:]))]
@@ -130,33 +120,6 @@ def test_columns_by_name(pets) -> None:
         *("--unknown", "0,7"),
     ]
     assert data.encoder is source.read(split=None, root=None, encoder=data.encoder).encoder
-
-
-def test_columns_that_are_not_used_are_told(gcnsl, pets) -> None:
-    pets["nodes"].write_text(re.sub(r"(?m)^(\d+,)", r"chip \1", pets["nodes"].read_text()))
-    tables = ("--nodes", pets["nodes"], "--edges", pets["edges"], "--id", "name", "--label", "kind")
-    quick = ("--method", "mlp", "--set", "epochs=2", "--json")
-    code, _, err = gcnsl("train", *tables, *quick)
-    assert (code, err) == (0, "Left out: chip (`gcnsl inspect` says why)\n")
-    assert gcnsl("train", *tables, "--drop", "chip", *quick)[2] == ""
-
-
-@pytest.mark.parametrize(
-    ("given", "names"),
-    [(None, []), ([""], []), (["a,b", "c"], ["a", "b", "c"]), (['"a,b",c'], ["a,b", "c"]), (["a b"], ["a b"])],
-)
-def test_names_are_separated_by_commas(given, names) -> None:
-    assert names_in(given) == names
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_random_splits_are_those_of_the_seed(pets, named) -> None:
-    source = GraphSource("debian") if named else GraphSource(**pets, **NAMED)
-    first, again, other = (source.read(split="random", root=None, seed=seed, runs=2) for seed in (0, 0, 1))
-    assert first.train_mask.shape == (first.num_nodes, 2)
-    assert first.train_mask.equal(again.train_mask)
-    assert not first.train_mask.equal(other.train_mask)
-    assert "train_mask" not in source.read(split=None, root=None)
 
 
 def test_directions_and_weights(pets) -> None:
@@ -181,35 +144,6 @@ def test_directions_and_weights(pets) -> None:
         assert {name for name in ("edge_weight", "arc_index") if name in alike} == names
 
 
-def test_what_methods_do_not_use_is_said_in_one_line(capsys) -> None:
-    x, ends = [[1.0], [2.0]], [[0], [1]]
-    both = from_arrays(x, ends, directed=True, edge_weight=[2.0])
-    remark(from_arrays(x, ends, y=[0, 1]), None, METHODS.values(), quiet=False)
-    assert capsys.readouterr() == ("", "")
-    remark(both, "accuracy", [METHODS["h2gcn-2"]], quiet=False)
-    remark(both, "accuracy", [METHODS["mlp"], METHODS["gcn"], METHODS["gat"]], quiet=False)
-    one, several = capsys.readouterr().err.splitlines()
-    assert one == "Note: h2gcn-2 does not use the edges' directions and weights"
-    assert several == (
-        "Note: mlp, gat do not use the edges' directions and weights; gcn does not use the edges' directions"
-    )
-
-
-def test_a_split_of_the_table_goes_before(pets) -> None:
-    header, *rows = pets["nodes"].read_text().splitlines()
-    parts = ["train"] * 10 + ["val"] * 6 + ["test"] * 4
-    lines = [f"{header},split", *(f"{row},{part}" for row, part in zip(rows, parts, strict=True))]
-    pets["nodes"].write_text("\n".join(lines))
-    data = GraphSource(**pets, **NAMED).read(split="random", root=None)
-    assert [int(data[f"{part}_mask"].sum()) for part in ("train", "val", "test")] == [10, 6, 4]
-
-
-def test_tables_without_labels_have_no_masks(pets) -> None:
-    data = GraphSource(**pets, id_column="name", drop=["chip", "kind"]).read(split="random", root=None)
-    assert data.y is None
-    assert "train_mask" not in data
-
-
 def test_a_column_without_a_known_label_is_no_label(pets) -> None:
     frame = pd.read_csv(pets["nodes"])
     frame["kind"] = ""
@@ -218,24 +152,6 @@ def test_a_column_without_a_known_label_is_no_label(pets) -> None:
     assert "train_mask" not in source.read(split="random", root=None)
     with pytest.raises(InputError, match="the graph has no labels: name the column that holds the classes"):
         source.read_labelled(split="random", root=None)
-
-
-@pytest.mark.parametrize(
-    ("given", "is_given"),
-    [
-        ({}, False),
-        ({"label": "kind"}, False),
-        ({"nodes": Path("n.csv")}, True),
-        ({"edges": Path("e.csv")}, True),
-        ({"graph": "debian", "nodes": Path("n.csv"), "edges": Path("e.csv")}, True),
-        ({"graph": "debian", "edges": Path("e.csv")}, True),
-    ],
-)
-def test_what_names_no_graph_or_two_is_refused(given, is_given) -> None:
-    source = GraphSource(**given)
-    assert source.is_given is is_given
-    with pytest.raises(InputError, match="name one graph: a dataset"):
-        source.check(None)
 
 
 @pytest.fixture
@@ -267,14 +183,6 @@ def test_given_splits_and_folds(with_columns, chosen, test_nodes) -> None:
     option = f"--{name.replace('_', '-')}"
     assert source.arguments[source.arguments.index(option) + 1] == str(value)
     assert source.read(split=None, root=None).feature_names == ["age"], "they are no features in predict either"
-
-
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [("school/nodes.csv", "school"), ("school/pupils.csv", "pupils"), ("/nodes.csv", "nodes"), ("a/b.csv.gz", "b")],
-)
-def test_a_graph_is_called_by_what_says_more(file, name) -> None:
-    assert _name_of(Path(file)) == name
 
 
 def test_edges_without_a_header_may_begin_with_a_loop(pets, gcnsl) -> None:

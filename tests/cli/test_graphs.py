@@ -1,7 +1,6 @@
 import json
 import re
 
-import pandas as pd
 import pytest
 
 from gcnsl import cli
@@ -37,16 +36,6 @@ def test_class_names_and_titles_are_not_markup(gcnsl, tables) -> None:
     code, out, _ = gcnsl("inspect", "--nodes", nodes, "--edges", edges)
     assert code == 0
     assert all(text in out for text in ("[/]", "[red]", "people [bold]"))
-
-
-def test_inspect_own_tables_as_json(gcnsl, tables) -> None:
-    code, out, _ = gcnsl("inspect", "--nodes", tables[0], "--edges", tables[1], "--json")
-    summary = json.loads(out)
-    assert code == 0
-    assert summary["name"] == "people"
-    assert summary["nodes"] == 20
-    assert summary["homophily"]["edge"] == 0
-    assert summary["split"]["runs"] == 10
 
 
 @pytest.fixture
@@ -86,23 +75,6 @@ def test_inspect_gives_columns_as_json(gcnsl, pets) -> None:
         "remedy": "categorical",
     }
     assert (summary["classes"], summary["unlabelled"]) == ({"a": 15, "b": 15}, 30)
-
-
-def test_of_many_columns_those_with_a_remark_are_shown(gcnsl, tmp_path, pets) -> None:
-    wide = pd.DataFrame({"id": ["p1", "p2"], **{f"f{k}": [0.5, k] for k in range(50)}, "last": [7, 7]})
-    wide.to_csv(tmp_path / "pets.csv", index=False)
-    out = gcnsl("inspect", *pets)[1]
-    assert "21 more: --json lists all." in out
-    assert "? 'last': the same in every row (--drop last)" in out
-
-
-def test_columns_with_the_same_remark_are_named_together(gcnsl, tmp_path, pets) -> None:
-    wide = {"id": ["p1", "p2"], **{f"f{k}": [0, 0] for k in range(24)}, "g": [0.5, 1], "h": [3, 3]}
-    pd.DataFrame(wide).to_csv(tmp_path / "pets.csv", index=False)
-    (remark,) = [line for line in gcnsl("inspect", *pets)[1].splitlines() if line.startswith("?")]
-    assert remark.startswith("? 'f0', 'f1', ")
-    assert "'f19' and 5 more: the same in every row (--drop f0,f1," in remark
-    assert remark.endswith(",f19,...)")
 
 
 def test_an_error_in_a_column_names_the_option_that_helps(gcnsl, pets) -> None:
@@ -171,21 +143,3 @@ def test_datasets_as_json(gcnsl, monkeypatch, tmp_path) -> None:
     assert rows["cora"]["where"] is None
     assert rows["cora"]["paper"]["edges"] == 5429
     assert "Not on this machine, downloaded on first use: cora, " in gcnsl("datasets")[1]
-
-
-def test_datasets_beside_the_paper(gcnsl, data_root) -> None:
-    rows = {row["name"]: row for row in json.loads(gcnsl("datasets", "--json", "--root", data_root)[1])}
-    for name, row in rows.items():
-        assert row["where"] is not None, name
-        if row["paper"]:
-            assert (row["nodes"], row["features"], row["classes"]) == tuple(
-                row["paper"][key] for key in ("nodes", "features", "classes")
-            )
-            assert round(row["homophily"], 2) == row["paper"]["homophily"]
-
-
-def test_a_picture_that_can_not_be_written_is_one_line(gcnsl) -> None:
-    code, out, err = gcnsl("inspect", "debian", "--plot", "/dev/null/x.png")
-    assert (code, out, err.count("\n")) == (cli.BAD_INPUT, "", 1)
-    assert err.startswith("Error: ")
-    assert "/dev/null" in err

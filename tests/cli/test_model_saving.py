@@ -13,8 +13,6 @@ import pytest
 from filelock import FileLock
 
 from gcnsl import NodeClassifier, cli
-from gcnsl.cli import console
-from gcnsl.cli.model_saving import write_page
 
 from .cases import TRAIN
 
@@ -84,16 +82,6 @@ def test_without_any_place_the_same_command_saves_what_was_trained(gcnsl, comman
 
 
 @pytest.mark.filterwarnings("always")
-def test_nothing_at_all_can_be_written(gcnsl, command, tmp_path, full_disk) -> None:
-    full_disk(tmp_path)
-    code, _, err = gcnsl(*command)
-    assert code == 2
-    assert f"Warning: the run is not saved: cannot write {tmp_path / 'model.checkpoint'}: {SPACE}" in err
-    assert err.endswith("the model is lost\n")
-    assert not list(tmp_path.glob("*model*"))
-
-
-@pytest.mark.filterwarnings("always")
 def test_models_that_cannot_be_written_make_an_ensemble(gcnsl, command, tmp_path, full_disk) -> None:
     full_disk(tmp_path / "model.checkpoint")
     code, _, err = gcnsl(*auto(command))
@@ -134,6 +122,7 @@ def test_a_second_training_with_the_same_output_says_that_it_cannot_be_resumed(g
     assert not list(tmp_path.glob("*.lock")), "what a killed command has left is no obstacle, and goes"
 
 
+@pytest.mark.slow
 def test_two_trainings_at_once_both_save(command, tmp_path) -> None:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     runs = [subprocess.Popen([*PROGRAM, *map(str, command)], text=True, **pipes) for _ in range(2)]
@@ -167,23 +156,6 @@ def test_a_link_to_a_folder_stays_one(gcnsl, command, tmp_path) -> None:
         assert gcnsl(*command)[0] == 0
         assert (tmp_path / "model").is_symlink()
     assert len(NodeClassifier.load(tmp_path / "target").predict()) == 90
-
-
-def test_a_folder_that_this_command_has_made_goes_if_nothing_is_in_it(gcnsl, tmp_path) -> None:
-    missing = ("train", "--nodes", "missing.csv", "--edges", "missing.csv", "--quiet", "-o")
-    assert gcnsl(*missing, tmp_path / "new" / "model")[0] == 2
-    assert not (tmp_path / "new").exists()
-
-
-def test_the_page_is_written_and_news_of_it_printed(model, tmp_path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(console, "NEWS_SECONDS", -1)
-    classifier = NodeClassifier.load(model)
-    measured = write_page(classifier, Path(tmp_path / "page.html"), None, name="People", seconds=0)
-    assert measured.kind == "validation"
-    assert "<h1>People</h1>" in (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Explaining nodes: 1 of 90, about 0 s left" in capsys.readouterr().err
-    write_page(classifier, Path(tmp_path / "page.html"), None, seconds=0, quiet=True)
-    assert capsys.readouterr().err == ""
 
 
 @pytest.fixture
@@ -224,16 +196,6 @@ def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
     assert not (tmp_path / "model.checkpoint").exists()
 
 
-@pytest.mark.usefixtures("pressing")
-def test_ctrl_c_ends_a_fit_without_a_checkpoint(gcnsl, people, tmp_path) -> None:
-    command = ("train", *people, "--method", "label-propagation", "-o", str(tmp_path / "model"))
-    code, out, err = gcnsl(*command)
-    assert (code, out) == (cli.INTERRUPTED, "")
-    classifier = NodeClassifier.load(tmp_path / "model")
-    assert (len(classifier.history_), classifier.history_.stopped) == (4, "interrupted")
-    assert f"epoch {classifier.history_.best_epoch}. This begins anew:\n  {shlex.join(['gcnsl', *command])}\n" in err
-
-
 def test_ctrl_c_spares_an_older_model(gcnsl, people, model, request) -> None:
     older = (model / "config.json").read_bytes()
     request.getfixturevalue("pressing")
@@ -241,10 +203,3 @@ def test_ctrl_c_spares_an_older_model(gcnsl, people, model, request) -> None:
     assert f"after epoch 4; {model} is still the older model. This continues:\n  gcnsl train " in err
     assert (model / "config.json").read_bytes() == older
     assert model.with_name("model.checkpoint").exists()
-
-
-@pytest.mark.usefixtures("pressing")
-def test_ctrl_c_without_output_says_that_nothing_is_saved(gcnsl, people) -> None:
-    code, _, err = gcnsl("train", *people, *TRAIN)
-    assert code == cli.INTERRUPTED
-    assert err == "Interrupted: after epoch 4; nothing was saved: -o FOLDER saves the best model so far\n"

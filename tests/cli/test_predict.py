@@ -40,15 +40,6 @@ def test_the_model_knows_the_column_with_the_weights(gcnsl, weighted, tmp_path) 
     assert own == given
 
 
-def test_weights_that_training_used_are_needed(gcnsl, weighted, tmp_path) -> None:
-    gcnsl("train", *weighted, "--method", "gcn", "--set", "epochs=3", "-o", tmp_path / "model")
-    code, _, err = gcnsl("predict", tmp_path / "model", *weighted, "--no-weight")
-    assert code == cli.BAD_INPUT
-    assert err == (
-        "Error: gcn was trained with the edges' weights, which the grown graph does not have: give it weights too\n"
-    )
-
-
 def test_a_value_that_is_no_feature_is_named_without_options_that_training_had(gcnsl, people, model, tmp_path) -> None:
     nodes = pd.read_csv(tmp_path / "nodes.csv").assign(f0=1e300)
     nodes.to_csv(tmp_path / "nodes.csv", index=False)
@@ -185,33 +176,6 @@ def test_a_model_for_another_graph_is_one_line(gcnsl, model, changed, change, me
     assert (code, out) == (cli.BAD_INPUT, "")
     assert message in err
     assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nowhere"], "is not a folder: give the folder of a saved model"),
-        (["model", "-o", "out.xlsx"], "--output out.xlsx must end in one of .csv"),
-        (["model", "--nodes", "nodes.csv"], "name one graph"),
-        (["model", "--evaluate"], "--evaluate needs labels that training did not have: name the graph"),
-        (["model", "--plot", "a.png"], "--plot draws what --evaluate finds: give --evaluate too"),
-        (["model", "--metric", "auc"], "--metric auc must be one of accuracy"),
-        (["model", "--nodes", "absent.csv", "--edges", "edges.csv"], "--nodes absent.csv does not exist"),
-    ],
-)
-def test_users_errors_are_one_line(gcnsl, model, monkeypatch, arguments, message) -> None:
-    monkeypatch.chdir(model.parent)
-    code, out, err = gcnsl("predict", *arguments)
-    assert (code, out) == (cli.BAD_INPUT, "")
-    assert message in err
-    assert err.count("\n") == 1
-
-
-def test_a_damaged_model_is_one_line(gcnsl, model) -> None:
-    next(model.glob("tensors-*")).write_bytes(b"nothing")
-    code, _, err = gcnsl("predict", model)
-    assert code == cli.BAD_INPUT
-    assert "is not a complete model" in err
 
 
 def test_predictions_for_a_spreadsheet_hold_no_formulas(gcnsl, people, tmp_path, frames) -> None:

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 
-import pytest
 from bench.refusals import CASES, prepare
 
 from gcnsl.cli import BAD_INPUT
@@ -38,32 +37,23 @@ json.dump(answers, sys.stdout)
 """
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory) -> dict[str, dict]:
-    """What comes of each command; all run in one process, in which the slow libraries can't be loaded."""
-    folder = tmp_path_factory.mktemp("refusals")
-    prepare(folder)
+def test_mistakes_are_refused_in_one_line_before_anything_slow_is_loaded(tmp_path) -> None:
+    """All commands run in one process, in which the slow libraries can't be loaded; lists need them as little."""
+    prepare(tmp_path)
+    lists = ("options", "--help")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(slow=SLOW)],
-        cwd=folder,
-        input=json.dumps([*CASES, "options", "--help"]),
+        cwd=tmp_path,
+        input=json.dumps([*CASES, *lists]),
         capture_output=True,
         text=True,
         check=True,
     )
-    return json.loads(done.stdout)
-
-
-@pytest.mark.parametrize("command", CASES)
-def test_a_mistake_is_refused_in_one_line_before_anything_slow_is_loaded(answers, command) -> None:
-    answer = answers[command]
-    assert answer["loaded"] == []
-    assert answer["code"] == BAD_INPUT, answer["said"]
-    assert CASES[command] in answer["said"]
-    assert answer["said"].startswith("Error: ")
-    assert answer["said"].count("\n") == 1
-
-
-@pytest.mark.parametrize("command", ["options", "--help"])
-def test_lists_need_nothing_slow_either(answers, command) -> None:
-    assert (answers[command]["code"], answers[command]["loaded"]) == (0, [])
+    answers = json.loads(done.stdout)
+    assert [command for command, answer in answers.items() if answer["loaded"]] == []
+    assert {answers.pop(command)["code"] for command in lists} == {0}
+    for command, answer in answers.items():
+        assert answer["code"] == BAD_INPUT, f"{command}: {answer['said']}"
+        assert answer["said"].startswith("Error: "), command
+        assert answer["said"].count("\n") == 1, command
+        assert CASES[command] in answer["said"], command

@@ -3,7 +3,7 @@ import json
 import pandas as pd
 import pytest
 
-from gcnsl import NodeClassifier, cli
+from gcnsl import NodeClassifier
 
 from .cases import TRAIN
 
@@ -53,30 +53,3 @@ def test_training_writes_the_page_too(gcnsl, people, tmp_path) -> None:
     assert f"<b>{100 * answer['accuracy']['test']:.1f}%</b>" in page
     assert "Page: " in gcnsl("train", *people, *TRAIN, "--report", tmp_path / "page.html", "--all-labels")[1]
     assert "Measured on validation nodes" in (tmp_path / "page.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["model", "--markdown", "tables.md"],
-            "--markdown is for the paper's results: leave it out, or leave out MODEL",
-        ),
-        (["--nodes", "nodes.csv", "--edges", "edges.csv"], "a graph needs a model of it: name the folder"),
-        (["absent"], "absent"),
-    ],
-)
-@pytest.mark.usefixtures("model")
-def test_users_errors_are_one_line(gcnsl, tmp_path, monkeypatch, arguments, message) -> None:
-    monkeypatch.chdir(tmp_path)
-    code, out, err = gcnsl("report", *arguments)
-    assert (code, out) == (cli.BAD_INPUT, "")
-    assert message in err
-    assert err.count("\n") == 1
-
-
-def test_the_place_of_the_page_is_checked_before_training(gcnsl, people, tmp_path) -> None:
-    code, _, err = gcnsl("train", *people, *TRAIN, "--report", tmp_path / "page.png", "-o", tmp_path / "model")
-    assert code == cli.BAD_INPUT
-    assert f"--report {tmp_path / 'page.png'} must end in .html" in err
-    assert not (tmp_path / "model").exists()

@@ -4,7 +4,6 @@ import pytest
 
 from gcnsl import cli
 from gcnsl.auto.search import SearchResult
-from gcnsl.cli import console
 from gcnsl.methods import METHODS, resolve
 from gcnsl.methods.registry import space_of
 from gcnsl.methods.resolver import read_settings
@@ -32,18 +31,6 @@ def test_search_writes_what_reproduce_reads(gcnsl, tmp_path) -> None:
     told = json.loads(gcnsl(*command, "--trials", 3, "--json")[1])
     assert (told["method"], told["file"]) == ("gcn-sl-cc", str(settings))
     assert {name: told[name] for name in ("options", "search")} == read_settings(settings)["gcn-sl-cc"]
-
-
-@pytest.mark.parametrize(("jobs", "unit"), [(1, "epoch"), (2, "trial")])
-def test_before_an_estimate_it_says_what_is_awaited(gcnsl, tmp_path, monkeypatch, jobs, unit) -> None:
-    def begin(wanted, *, on_trial, **_):
-        on_trial(3, 0.5)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("gcnsl.auto.search.search", begin)
-    monkeypatch.setattr(console, "NEWS_SECONDS", -1)
-    _, _, err = gcnsl("search", "debian", "--jobs", jobs, "--study", tmp_path / "search.jsonl", "--trials", 9)
-    assert f"Searching: 3/9 trials, best 50.0%, the first {unit} will tell the time left" in err
 
 
 @pytest.mark.usefixtures("quick_gcn_sl")
@@ -118,12 +105,6 @@ def test_search_interrupted(gcnsl, tmp_path, monkeypatch) -> None:
     assert not (tmp_path / "x.toml").exists()
 
 
-def test_search_with_a_wrong_method_is_one_line(gcnsl, tmp_path) -> None:
-    code, _, err = gcnsl("search", "debian", "--method", "gnc", "--study", tmp_path / "search.jsonl")
-    assert code == cli.BAD_INPUT
-    assert "must be one of" in err
-
-
 @pytest.mark.parametrize("method", ["gcn-sl-plus", "boosted-trees"])
 def test_every_option_is_listed_with_meaning_range_and_default(gcnsl, method) -> None:
     code, out, err = gcnsl("options", method)
@@ -142,9 +123,3 @@ def test_all_methods_and_metrics_are_listed(gcnsl) -> None:
     _, out, _ = gcnsl("options")
     assert all(name in out for name in (*METHODS, *METRICS))
     assert json.loads(gcnsl("options", "--json")[1])["gcn-sl-cc"] == ["gcn-sl"]
-
-
-def test_an_unknown_method_is_one_line(gcnsl) -> None:
-    code, _, err = gcnsl("options", "gcm")
-    assert code == cli.BAD_INPUT
-    assert err.startswith("Error: METHOD gcm must be one of mlp, gcn, ")

@@ -4,7 +4,6 @@ import pytest
 
 from gcnsl import InputError, cli
 from gcnsl.cli.shared_options import read_options, workers
-from gcnsl.methods import METHODS
 from gcnsl.runs import cluster
 from gcnsl.runs.executor import ThisProcess
 from gcnsl.runs.processes import Processes
@@ -50,16 +49,6 @@ def test_train(gcnsl, people, opened, tmp_path, monkeypatch) -> None:
     assert "--cluster is for auto: leave out --method, or leave out --cluster" in err
 
 
-def test_search(gcnsl, people, opened, tmp_path, monkeypatch) -> None:
-    monkeypatch.setitem(METHODS, "mlp", METHODS["mlp"].with_options(epochs=2))
-    files = ("--study", tmp_path / "search.jsonl", "-o", tmp_path / "mine.toml")
-    command = ("search", *people, "--method", "mlp", "--trials", 4, "--runs", 1, *files, "--cluster", "tcp://a:1")
-    code, out, _ = gcnsl(*command)
-    assert code == 0
-    assert "after 4 trials" in out
-    assert opened == ["tcp://a:1"]
-
-
 def test_reproduce(gcnsl, opened, tmp_path) -> None:
     store = tmp_path / "results.db"
     few = ("--methods", "mlp", "--datasets", "debian", "--splits", "random", "--runs", 2, "--store", store)
@@ -68,21 +57,6 @@ def test_reproduce(gcnsl, opened, tmp_path) -> None:
     assert "2 runs, 0 of them already done" in err
     assert "2 runs, 2 of them already done" in gcnsl("reproduce", "accuracy", *few, "--cluster", "tcp://a:1")[2]
     assert opened == ["tcp://a:1"], "nothing is left to do the second time"
-
-
-@pytest.mark.parametrize(
-    "command", [("search", "debian", "--jobs", 2), ("reproduce", "accuracy", "--jobs", 2, "--store", "r.db")]
-)
-def test_one_of_both_does_the_work(gcnsl, command, tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    code, _, err = gcnsl(*command, "--cluster", "local:2")
-    assert code == cli.BAD_INPUT
-    assert "--cluster local:2 and --jobs 2 both say who does the work: give one of them" in err
-
-
-def test_errors_speak_of_the_option(gcnsl) -> None:
-    code, _, err = gcnsl("compare", "debian", "--cluster", "local:x")
-    assert (code, err) == (cli.BAD_INPUT, "Error: --cluster local:x must name the number of workers, such as local:4\n")
 
 
 def test_processes_or_this_one() -> None:

@@ -3,8 +3,7 @@ import pytest
 import torch
 from torch_geometric.utils import coalesce
 
-from gcnsl import InputError, load
-from gcnsl.datasets import NAMES
+from gcnsl import load
 from gcnsl.datasets.benchmarks import BENCHMARKS
 from gcnsl.graph import edge_homophily
 from gcnsl.graph.masks import MASKS
@@ -60,14 +59,6 @@ def test_the_first_column_of_a_file_points_to_the_second(data_root) -> None:
     lines = (data_root / "geom-gcn" / "texas" / "out1_graph_edges.txt").read_text().split("\n")[1:]
     arcs = sorted([int(node) for node in line.split("\t")] for line in lines if line)
     assert load("texas", root=data_root, directed=True).arc_index.T.tolist() == arcs
-
-
-def test_graphs_without_directions_say_so(data_root) -> None:
-    for name in (*(set(NAMES) - set(DIRECTED)), "synthetic-h0.3"):
-        with pytest.raises(
-            InputError, match=rf"directed\(True\) is not possible: the edges of {name} have no directions"
-        ):
-            load(name, root=data_root, directed=True)
 
 
 def test_public_split(data_root) -> None:

@@ -1,8 +1,6 @@
 import functools
-import gzip
 import hashlib
 import http.server
-import logging
 import pickle
 import threading
 
@@ -77,49 +75,12 @@ def test_order_root_then_variable_then_cache_then_download(tmp_path, monkeypatch
     assert len(mirror[1]) == 1, "nothing is downloaded twice"
 
 
-def test_downloads_are_logged_and_nothing_is_printed(known, mirror, tmp_path, caplog, capfd) -> None:
-    known(a=b"1", b=b"2", c=b"3")
-    put(tmp_path, "b", b"2")
-    for name, content in (("a", b"1"), ("c", b"3")):
-        put(mirror[0], name, content)
-    with caplog.at_level(logging.INFO, logger="gcnsl"):
-        for _ in range(2):
-            files.fetch([f"splits/{name}" for name in "abc"], tmp_path)
-    announced = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
-    assert announced == [
-        ("gcnsl", "INFO", "Downloading splits/a (1 of 2)"),
-        ("gcnsl", "INFO", "Downloading splits/c (2 of 2)"),
-    ]
-    assert capfd.readouterr() == ("", "")
-
-
-def test_gzipped_files_are_unpacked_after_the_check(tmp_path, known) -> None:
-    packed = gzip.compress(b"text")
-    known(**{"a.txt": b"text", "a.txt.gz": packed})
-    put(tmp_path, "a.txt.gz", packed)
-    assert files.fetch(["splits/a.txt"], tmp_path) == {"splits/a.txt": b"text"}
-    put(tmp_path, "a.txt.gz", gzip.compress(b"other"))
-    with pytest.raises(InputError, match=r"a\.txt\.gz has been altered"):
-        files.fetch(["splits/a.txt"], tmp_path)
-
-
 def test_wrong_download_is_refused_and_not_kept(tmp_path, known, mirror) -> None:
     known(a=b"right")
     put(mirror[0], "a", b"wrong")
     with pytest.raises(DownloadError, match="hash"):
         files.fetch(["splits/a"])
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-
-
-def test_every_known_file_has_an_upstream_address(monkeypatch) -> None:
-    monkeypatch.delenv(files.MIRROR_VARIABLE)
-    for path in files.checksums():
-        address = files._address(path)
-        assert address.startswith("https://")
-        assert address.endswith(path.rsplit("/", 1)[-1].removeprefix("facebook100-"))
-    assert files._address("practice/facebook100-Reed98.mat").endswith("/data/facebook100/Reed98.mat")
-    assert files._address("practice/twitch-PTBR/a.csv").endswith("/data/twitch/PTBR/a.csv")
-    assert files._address(PATH).endswith("geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f/" + PATH)
 
 
 class Trap:

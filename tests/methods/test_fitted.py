@@ -3,10 +3,9 @@ import torch
 
 from gcnsl import InputError
 from gcnsl.graph import split_masks
-from gcnsl.methods import initial_model
-from gcnsl.training import Checkpoint, measure
+from gcnsl.training import measure
 
-from .cases import easy_graph, fitted, prepared, same_weights
+from .cases import easy_graph, fitted, prepared
 
 QUICK = {"epochs": 6}
 
@@ -34,26 +33,3 @@ def test_logits_that_make_no_probabilities_are_refused() -> None:
             weight.fill_(1e38)
     with pytest.raises(InputError, match=r"predicts values that are not finite: .* train it again"):
         result.logits()
-
-
-def test_training_starts_from_the_initial_model() -> None:
-    ready = prepared("mlp", {"epochs": 1, "lr": 1e-30}, easy_graph())
-    trained, initial = fitted(ready, seed=5).model.state_dict(), initial_model(ready, 5).state_dict()
-    torch.testing.assert_close(trained, initial, rtol=0, atol=1e-29)
-
-
-def test_epochs_are_told_and_a_checkpoint_resumes(tmp_path) -> None:
-    class StopError(Exception):
-        pass
-
-    def stop(epoch) -> None:
-        if epoch.number == 3:
-            raise StopError
-
-    ready, checkpoint = prepared("gcn", QUICK, easy_graph()), Checkpoint(tmp_path / "run", every=1)
-    with pytest.raises(StopError):
-        fitted(ready, checkpoint=checkpoint, on_epoch=stop)
-    seen = []
-    resumed = fitted(ready, checkpoint=checkpoint, on_epoch=seen.append)
-    assert seen[0].number == 4
-    assert same_weights(resumed.model, fitted(ready).model)

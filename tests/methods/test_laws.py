@@ -67,9 +67,9 @@ def test_gradients_reach_every_parameter(name, options) -> None:
         assert parameter.grad.abs().sum() > 0, label
 
 
-@every_variant
-def test_sparse_features_count_like_dense_ones(name, options) -> None:
-    data, options = small_graph(), {"standardize": "never"} | options
+@every_method
+def test_sparse_features_count_like_dense_ones(name) -> None:
+    data, options = small_graph(), {"standardize": "never"}
     ready, sparse = (prepared(name, options, with_features(data, x)) for x in (data.x, data.x.to_sparse_csr()))
     model = with_weights(ready)
     torch.testing.assert_close(model(*sparse.inputs), model(*ready.inputs), rtol=1e-4, atol=1e-4)
@@ -238,11 +238,11 @@ def test_new_nodes_are_classified_or_refused_with_a_remedy(name, options) -> Non
         torch.testing.assert_close(result.grown_logits(apart)[:120], before, rtol=1e-4, atol=1e-4)
 
 
-@every_variant
-def test_a_graph_without_edges_or_features_to_speak_of_is_no_error(name, options) -> None:
+@every_method
+def test_a_graph_without_edges_or_features_to_speak_of_is_no_error(name) -> None:
     nothing = torch.empty(2, 0, dtype=torch.long)
     for x in (torch.rand(6, 1, generator=torch.Generator().manual_seed(0)), torch.zeros(6, 2)):
-        ready = prepared(name, options, from_arrays(x, nothing, [0, 1, 2] * 2))
+        ready = prepared(name, {}, from_arrays(x, nothing, [0, 1, 2] * 2))
         if name not in NETWORKS:
             assert with_weights(ready)(*ready.inputs).isfinite().all()
             continue

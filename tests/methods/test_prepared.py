@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from gcnsl import InputError
-from gcnsl.datasets import load
 from gcnsl.graph import from_arrays
 from gcnsl.methods import METHODS, prepare
 from gcnsl.methods.prepared import FeaturePreparation, depends_on_split, standardizes
@@ -137,12 +136,6 @@ def test_what_is_standardised_by_default(x, expected) -> None:
     assert depends_on_split(CONFIG, with_features(small_graph(), x)) is expected
 
 
-def test_structural_features_alone_do_not_depend_on_the_split() -> None:
-    graph = with_features(small_graph(), torch.empty(30, 0))
-    assert depends_on_split(CONFIG, graph)
-    assert not depends_on_split(NEVER, graph)
-
-
 @pytest.mark.parametrize("name", ["gcn", "gcn-sl-cc", "gcn-sl-plus", "twins"])
 def test_a_graph_without_features_gets_structural_ones(name) -> None:
     data = small_graph()
@@ -155,8 +148,3 @@ def test_a_graph_without_features_gets_structural_ones(name) -> None:
     assert inputs[0].shape == (31, 34)
     again = prepare(METHODS[name], copy.copy(data), seed=0, device=CPU, state=ready.state())
     assert again.inputs[0].equal(ready.inputs[0])
-
-
-@pytest.mark.parametrize("name", ["cora", "squirrel", "texas", "debian"])
-def test_words_are_left_alone_as_in_the_committed_runs(name, data_root) -> None:
-    assert not standardizes(CONFIG, load(name, root=data_root).x)

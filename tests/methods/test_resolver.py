@@ -2,7 +2,7 @@ import pytest
 
 from gcnsl import InputError
 from gcnsl.methods import METHODS, resolve
-from gcnsl.methods.resolver import published_path, read_settings, settings_like, write_settings
+from gcnsl.methods.resolver import published_path, read_settings, write_settings
 
 PUBLISHED = sorted(published_path("cora").parent.glob("*.toml"))
 
@@ -76,11 +76,6 @@ def test_what_is_no_settings_file_is_refused_by_name(tmp_path, content, message)
         resolve("gcn", settings=file)
 
 
-def test_a_missing_file_is_named_with_the_remedy(tmp_path) -> None:
-    with pytest.raises(InputError, match=r"settings\('.*none\.toml'\): there is no such file; `gcnsl search`"):
-        resolve("gcn", settings=tmp_path / "none.toml")
-
-
 def test_settings_come_back_and_leave_others_alone(tmp_path) -> None:
     path = tmp_path / "new folder" / "cora.toml"
     first = {"lr": 1e-05, "feature_norm": "l2", "self_loops": False, "rounds": 4, "plateau_factor": None}
@@ -99,14 +94,6 @@ def test_settings_come_back_and_leave_others_alone(tmp_path) -> None:
     assert '[gcn-sl-cc.options]\nlr = 1e-05\nfeature_norm = "l2"\nself_loops = false\n' in path.read_text()
     assert resolve("gcn-sl-cc", settings=path).training.plateau_factor is None
     assert resolve("mixhop", settings=path).config.powers == (0, 2)
-
-
-def test_settings_of_a_like_method_are_found(tmp_path) -> None:
-    path = tmp_path / "cora.toml"
-    assert settings_like("gcn-sl-av", path) == []
-    for name, options in (("gcn-sl-cc", {"epsilon": 0.5}), ("gcn-sl-av", {"lr": 0.1}), ("mixhop", {"dropout": 0.9})):
-        write_settings(path, name, options, {})
-    assert settings_like("gcn-sl-av", path) == [{"lr": 0.1}, {"epsilon": 0.5}]
 
 
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)

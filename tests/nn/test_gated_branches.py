@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch.nn.functional import cosine_similarity
@@ -60,30 +58,6 @@ def test_the_backward_pass_drops_the_same_entries(monkeypatch, limit, device) ->
     assert torch.autograd.gradcheck(value, (branches[0], gate, weight))
     drawn = [gated_logits(branches, gate, weight, rate=0.5, training=True) for _ in range(2)]
     assert not torch.equal(*drawn)
-
-
-def test_evaluation_draws_nothing(monkeypatch) -> None:
-    monkeypatch.setattr(gated_branches, "WHOLE_NODES", N - 1)
-    branches, gate, weight = parts()
-    before = torch.get_rng_state()
-    gated_logits(branches, gate, weight, rate=0.5, training=False)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_the_backward_pass_of_a_large_graph_is_done_with_one_branch_before_the_next(monkeypatch) -> None:
-    monkeypatch.setattr(gated_branches, "WHOLE_NODES", N - 1)
-    inputs, gate, weight = parts()
-    order: list[str] = []
-
-    def made() -> Iterator[torch.Tensor]:
-        for number, value in enumerate(inputs):
-            product = value * 2
-            product.register_hook(lambda _, number=number: order.append(f"gradient of {number}"))
-            value.register_hook(lambda _, number=number: order.append(f"done with {number}"))
-            yield product
-
-    gated_logits(made(), gate, weight, rate=0.5, training=True).sum().backward()
-    assert order == [f"{what} {number}" for number in (2, 1, 0) for what in ("gradient of", "done with")]
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -75,15 +75,6 @@ def test_dropout_on_links_is_for_training_and_the_structure_branch_only() -> Non
         assert torch.equal(row, torch.zeros_like(row)) or torch.allclose(row, doubled)
 
 
-def test_auto_follows_the_arcs() -> None:
-    data = directed_graph()
-    for one, other in zip(built(data)[1], built(data, direction="out")[1], strict=True):
-        assert one.to_dense().equal(other.to_dense())
-    undirected = small_graph()
-    links = built(undirected, direction="out")[1][1].to_dense()
-    assert links.equal(links.T)
-
-
 def test_the_extra_loss_is_the_contrastive_term_of_every_head() -> None:
     data = directed_graph()
     model, inputs = built(data, features_heads=1, contrast=0.5, temperature=0.2)

@@ -4,7 +4,6 @@ import torch
 
 from gcnsl.graph import from_arrays
 from gcnsl.plain.neighbour_columns import PLACE_COLUMNS, Place, neighbour_blocks
-from gcnsl.plain.plain_config import BoostedTreesConfig, LogisticConfig, TwinsConfig
 from gcnsl.plain.plain_config import NeighbourColumnsConfig as Config
 from gcnsl.structure import StructuralFeatures
 
@@ -19,9 +18,7 @@ def views_of(data) -> list[np.ndarray]:
     return [A, out, out.T]
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("hops", [0, 1, 3])
+@pytest.mark.parametrize(("directed", "weighted", "hops"), [(False, False, 0), (True, False, 1), (True, True, 3)])
 def test_columns_are_means_of_means_in_every_view(directed, weighted, hops) -> None:
     data, config = graph(directed=directed, weighted=weighted), Config()
     x, place, *views = config.inputs(data, config.precompute(data, seed=0), seed=0)
@@ -53,9 +50,3 @@ def test_places_of_known_nodes_stay_and_the_state_brings_them_back() -> None:
     again = config.from_state(*place.state(), data, seed=0)
     assert again.values.equal(place.values)
     assert again.basis is None
-
-
-@pytest.mark.parametrize("config", [TwinsConfig, LogisticConfig, BoostedTreesConfig])
-def test_directions_are_used_unless_the_graph_is_seen_as_undirected(config) -> None:
-    assert config().uses == {"weights", "directions"}
-    assert config(direction="undirected").uses == {"weights"}

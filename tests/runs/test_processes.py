@@ -163,6 +163,7 @@ def test_a_process_that_is_killed_while_it_starts_is_replaced(tmp_path) -> None:
 
 @pytest.mark.parametrize("why", ["killed, perhaps for lack of memory", "No room", "OSError: unreadable"])
 def test_if_no_process_can_start_this_one_does_the_work(tmp_path, monkeypatch, why) -> None:
+    monkeypatch.setattr(processes, "MOST_FAILED", 2)
     call = KillsWhoReadsIt(tmp_path, 100)
     if why == "No room":
 
@@ -173,7 +174,7 @@ def test_if_no_process_can_start_this_one_does_the_work(tmp_path, monkeypatch, w
     elif "unreadable" in why:
         call = Unreadable()
     with Processes(2) as executor:
-        with pytest.warns(WorkerWarning, match=rf"^8 processes could not start \(.*{why}\): this one does all"):
+        with pytest.warns(WorkerWarning, match=rf"^2 processes could not start \(.*{why}\): this one does all"):
             found = dict(executor.each(call, deque([1, 2])))
         assert not executor.gives_up_at_once
         assert executor.slots == executor.ready == 1
@@ -195,6 +196,7 @@ def complain() -> None:
 
 
 def test_when_others_can_not_start_those_that_have_go_on(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(processes, "MOST_FAILED", 2)
     with Processes(2) as executor, Crew(executor, Counting()) as crew:
         while executor.ready < 2:
             list(crew.wait(1))

@@ -1,7 +1,12 @@
+import os
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from tools.debian_graph.__main__ import read_indexes
 from tools.debian_graph.build import Rule, build, write_npz
 from tools.debian_graph.index import dependencies
 
@@ -65,6 +70,20 @@ def test_the_graph_of_any_index_keeps_the_rule(stanzas, random):
     shuffled = stanzas.copy()
     random.shuffle(shuffled)
     assert_same_graph(graph_of(*shuffled, rule=rule), graph)
+
+
+def test_the_bundled_graph_can_be_built_again():
+    """With the index it was built from at hand (GCNSL_DEBIAN_INDEX, or apt's copy of it)."""
+    named = os.environ.get("GCNSL_DEBIAN_INDEX")
+    copies = Path("/var/lib/apt/lists").glob("*_debian_dists_bookworm_main_binary-amd64_Packages*")
+    paths = [Path(named)] if named else sorted(copies)
+    if not paths:
+        pytest.skip("no Debian package index: set GCNSL_DEBIAN_INDEX to bookworm's main/binary-amd64/Packages")
+    bundled, provenance = stored_graph(BUNDLED_FILE)
+    packages, (index,) = read_indexes(paths[:1], [])
+    if index["sha256"] != provenance["indexes"][0]["sha256"]:
+        pytest.skip("the Debian package index here is of another date than the bundled graph's")
+    assert_same_graph(build(packages), bundled)
 
 
 def test_the_bundled_file_is_written_again_byte_for_byte(tmp_path):
