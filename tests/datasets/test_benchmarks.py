@@ -65,7 +65,7 @@ def test_public_split(data_root) -> None:
     for name, classes in (("cora", 7), ("citeseer", 6), ("pubmed", 3)):
         data = load(name, root=data_root, split="public")
         assert [int(data[part].sum()) for part in MASKS] == [20 * classes, 500, 1000]
-        assert data.train_mask.shape == (data.num_nodes, 1)
+        assert data.train_mask.shape == (data.num_nodes,)
 
 
 TRAIN_VAL_TEST = {

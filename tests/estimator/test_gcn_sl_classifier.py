@@ -77,7 +77,7 @@ def test_validation_nodes_are_drawn_from_each_class() -> None:
 @pytest.mark.parametrize(
     ("val_mask", "message"),
     [
-        (HIDDEN, r"val_mask\[2, 0\] selects a node without a label"),
+        (HIDDEN, r"val_mask\[2\] selects a node without a label"),
         (np.zeros(N, dtype=bool), "val_mask selects no node"),
         (~HIDDEN, "train_mask selects no node"),
         (np.ones((N, 2), dtype=bool) & ~HIDDEN[:, None], r"val_mask has 2 columns: give those of one run"),

@@ -54,7 +54,8 @@ def hubs() -> NodeClassifier:
     x = torch.eye(12)[:, :4] + 0.1
     data = from_arrays(x, arcs, [i % 2 for i in range(12)], directed=True)
     data.feature_names = ["tall", "old", "blue", "round"]
-    data.train_mask = data.val_mask = torch.ones(12, 1, dtype=torch.bool)
+    data.train_mask = torch.arange(12) < 10
+    data.val_mask = ~data.train_mask
     data.node_ids = np.array([f"node {i}" for i in range(12)])
     options = {"features_heads": 1, "mean_degree": None, "epsilon": 0.5, "epochs": 5, "device": "cpu"}
     return NodeClassifier("gcn-sl-plus", **options).fit_graph(data)
@@ -80,7 +81,8 @@ def test_shared_neighbours_and_features_are_named(hubs) -> None:
 def test_a_neighbour_that_is_shared_in_both_directions_is_named_once() -> None:
     there = torch.tensor([[i, 10 + i % 2] for i in range(10)]).T
     data = from_arrays(torch.eye(12), torch.cat([there, there.flip(0)], 1), [i % 2 for i in range(12)], directed=True)
-    data.train_mask = data.val_mask = torch.ones(12, 1, dtype=torch.bool)
+    data.train_mask = torch.arange(12) < 10
+    data.val_mask = ~data.train_mask
     options = {"direction": "both", "mean_degree": None, "epsilon": 0.5, "epochs": 3, "device": "cpu"}
     told = explain(NodeClassifier("gcn-sl-plus", **options).fit_graph(data), 0)
     twin = next(other for other in told.reconnected if other.id == 2)

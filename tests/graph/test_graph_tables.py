@@ -54,7 +54,7 @@ def test_several_splits_are_several_runs(write) -> None:
     assert data.feature_names == ["f"]
     one = from_tables(nodes, edges, split="b")
     assert one.feature_names == ["f"], "a column called split is never a feature"
-    assert one.train_mask.T.tolist() == [[False, True, True, False]]
+    assert one.train_mask.tolist() == [False, True, True, False]
 
 
 @pytest.mark.parametrize("missing", ["", "-"])

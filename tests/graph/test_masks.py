@@ -25,7 +25,7 @@ def test_untrained_class_warns() -> None:
         ({"train_mask": [1, 2, 0, 0]}, "boolean mask"),
         ({"train_mask": [1, 1, 0, 0], "val_mask": np.ones((4, 2), dtype=bool)}, "different numbers of runs"),
         ({"train_mask": [1, 1, 0, 0], "test_mask": [0, 1, 0, 0]}, "node 1 is in train_mask and test_mask of run 0"),
-        ({"train_mask": [1, 1, 0, 1]}, r"train_mask\[3, 0\] selects a node without a label"),
+        ({"train_mask": [1, 1, 0, 1]}, r"train_mask\[3\] selects a node without a label"),
         ({"train_mask": [0, 0, 0, 0]}, "train_mask selects no node in run 0"),
         ({"y": None, "train_mask": [1, 1, 0, 0]}, "train_mask is given without y"),
     ],
@@ -95,7 +95,7 @@ def test_random_splits_are_stratified_and_stable() -> None:
     more = random_masks(y, runs=5, seed=7)
     assert more["train_mask"][:, :3].equal(masks["train_mask"])
     assert not more["train_mask"][:, 0].equal(more["train_mask"][:, 1])
-    assert not random_masks(y, runs=1, seed=8)["train_mask"][:, 0].equal(masks["train_mask"][:, 0])
+    assert not random_masks(y, runs=1, seed=8)["train_mask"].equal(masks["train_mask"][:, 0])
 
 
 @given(st.lists(st.integers(-1, 3), min_size=12, max_size=60), st.integers(2, 4), st.integers(0, 99))

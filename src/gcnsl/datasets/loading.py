@@ -75,8 +75,8 @@ def load(
         root: Folder with dataset files, searched before ``$GCNSL_DATA`` and the user's cache. Files that are not found
             are downloaded.
 
-    The checked graph (see :func:`gcnsl.graph.from_arrays`) has masks (n × runs), its ``name`` and ``notes`` about it.
-    A graph that is loaded by name, not by path, also has that name as ``benchmark``.
+    The checked graph (see :func:`gcnsl.graph.from_arrays`) has masks (n, or n × runs for several), its ``name`` and
+    ``notes`` about it. A graph that is loaded by name, not by path, also has that name as ``benchmark``.
     """
     check_graph(name, split=split, directed=directed)
     name = os.fspath(name)

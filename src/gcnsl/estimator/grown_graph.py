@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import torch
@@ -13,7 +10,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.graph.column_encoder import with_encoder
-from gcnsl.sparse import slice_rows, take_rows, to_scipy
+from gcnsl.sparse import slice_rows, to_scipy
 
 Ints = NDArray[np.int64]
 
@@ -47,8 +44,9 @@ def in_training_order(trained: Data, data: Data) -> tuple[Data, Ints]:
     else:
         found = _find(node_ids, ids)
         new = np.setdiff1d(np.arange(data.num_nodes), found)
-        new = new[np.argsort(ids[new].astype(str), kind="stable")]
-        ordered, place = _reordered(data, np.concatenate([found, new]))
+        new = new[np.argsort(ids.to_numpy()[new].astype(str), kind="stable")]
+        order = np.concatenate([found, new])
+        ordered, place = data.subgraph(torch.from_numpy(order)), np.argsort(order)
     changed = first_change(trained, ordered)
     if changed is not None:
         raise _mismatch(_what_changed(*changed, trained, ordered))
@@ -62,26 +60,11 @@ def first_change(trained: Data, data: Data) -> tuple[int, int] | None:
     return (int(nodes[0]), int(columns[0])) if len(nodes) else None
 
 
-def _reordered(data: Data, order: Ints) -> tuple[Data, Ints]:
-    """The graph with its nodes in another order, edges sorted as in any checked graph; and each node's new place."""
-    place = np.argsort(order)
-    ordered = copy.copy(data)
-    ordered.x = take_rows(data.x, order)
-    for index, weight in (("edge_index", "edge_weight"), ("arc_index", "arc_weight")):
-        if index in data:
-            edges = torch.from_numpy(place)[data[index]]
-            by_source = torch.argsort(edges[0] * len(order) + edges[1])
-            ordered[index] = edges[:, by_source]
-            if weight in data:
-                ordered[weight] = data[weight][by_source]
-    return ordered, place
-
-
-def _find(wanted: NDArray[Any], ids: NDArray[Any]) -> Ints:
+def _find(wanted: pd.Index, ids: pd.Index) -> Ints:
     """Where each of the wanted ids is; they are compared as strings if only one side has numbers."""
     if (wanted.dtype.kind in "iu") != (ids.dtype.kind in "iu"):
         wanted, ids = wanted.astype(str), ids.astype(str)
-    places: Ints = pd.Index(ids).get_indexer(pd.Index(wanted)).astype(np.int64)
+    places: Ints = ids.get_indexer(wanted).astype(np.int64)
     missing = wanted[places < 0].tolist()
     if missing:
         count = f"{len(missing):,} of the {len(wanted):,} nodes in training are not in it"

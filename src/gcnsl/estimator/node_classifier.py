@@ -179,11 +179,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edges = {"edge_weight": edge_weight, "directed": directed}
         data = from_arrays(X, edge_index, y, node_ids=node_ids, val_mask=val_mask, **edges)
         if val_mask is not None:
-            if (runs := data.val_mask.shape[1]) != 1:
+            if data.val_mask.dim() > 1:
+                runs = data.val_mask.shape[1]
                 raise InputError(f"val_mask has {runs} columns: give those of one run, val_mask[:, run]")
             if not data.val_mask.any():
                 raise InputError("val_mask selects no node: give it labelled nodes, or None to have some drawn")
-            masks = {"train_mask": (data.y != UNLABELLED)[:, None] & ~data.val_mask}
+            masks = {"train_mask": (data.y != UNLABELLED) & ~data.val_mask}
             data.update(check_masks(masks, data.y, data.num_nodes, data.class_names))
         return self.fit_graph(data)
 
@@ -210,12 +211,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             executor: With ``"auto"``, who trains the models, such as a :class:`gcnsl.runs.cluster.Cluster`;
                 ``None`` for processes of this machine.
         """
-        data = data if "edge_report" in data else from_data(data)
+        splits, seed = split_count(data), _seed(self.random_state)
+        masks = split_masks(data, run, need=("train",) if splits else ())
+        data = copy.copy(data)
+        data.update({f"{part}_mask": mask if splits else None for part, mask in masks.items()})
+        data = from_data(data)
         if data.y is None or not (data.y != UNLABELLED).any():
             raise InputError("the graph has no labels: give it y, one label for each node")
-        seed, masks = _seed(self.random_state), split_masks(data, run, need=("train",) if split_count(data) else ())
-        train_mask, val_mask = masks["train"], masks["val"]
-        if not split_count(data):
+        train_mask, val_mask = masks["train"].cpu(), masks["val"].cpu()
+        if not splits:
             train_mask = data.y != UNLABELLED
         if check_flag("all_labels", all_labels):
             train_mask = (data.y != UNLABELLED) & ~val_mask
@@ -360,7 +364,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.fitted_, self.history_, self.graph_ = fitted, fitted.history, graph
         self.classes_, self.n_features_in_ = class_array(graph.class_names), graph.num_features
         self.y_, self.train_mask_, self.val_mask_ = (part.numpy() for part in (graph.y, train_mask, val_mask))
-        self.node_ids_, self.encoder_ = graph.get("node_ids"), graph.get("encoder")
+        ids, self.encoder_ = graph.get("node_ids"), graph.get("encoder")
+        self.node_ids_ = None if ids is None else ids.to_numpy()
 
     def _logits(self, X: Any, edge_index: Any, edge_weight: Any) -> Tensor:
         check_is_fitted(self)

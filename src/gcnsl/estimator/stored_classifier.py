@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from gcnsl.auto import AUTO, Blend, ChosenBy
 from gcnsl.auto.journal import SavedModel, restored_blend, restored_models, saved_blend, saved_model
 from gcnsl.errors import InputError
 from gcnsl.files import below
 from gcnsl.graph import ColumnEncoder
+from gcnsl.graph.checked_graph import Graph
 from gcnsl.graph.edges import check_edges, edge_parts
 from gcnsl.sparse import from_parts, stored_parts
 from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings
@@ -83,7 +83,7 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         classifier.leaderboard_, classifier.chosen_by_ = table, chosen_by
 
 
-def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
+def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Graph:
     """The training graph. Since the checksum has matched, only what could be read out of bounds is checked."""
     names = ("edge_index", "edge_weight", "arc_index", "arc_weight")
     parts = {name: tensors[name] for name in names if name in tensors}
@@ -93,13 +93,13 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Data:
     y, n = tensors["y"], config["shape"][0]
     if {tensors[name].shape for name in PARTS} != {(n,)} or not (y.min() >= -1 and y.max() < len(config["classes"])):
         raise ValueError("y or its masks are not those of its nodes")
-    graph = Data(x=from_parts(tensors, "x", tuple(config["shape"])), y=y, **parts)
+    graph = Graph(x=from_parts(tensors, "x", tuple(config["shape"])), y=y, **parts)
     graph.class_names = list(config["classes"])
     if config.get("unknown") is not None:
         graph.unknown = [str(label) for label in config["unknown"]]
     if config["node_ids"] is not None:
         ids = np.array(unpack_strings(tensors["node_ids"], tensors["node_ids.ends"]))
-        graph.node_ids = ids.astype(np.int64) if config["node_ids"] == "integers" else ids
+        graph.node_ids = pd.Index(ids.astype(np.int64) if config["node_ids"] == "integers" else ids)
     graph.update({key: config[key] for key in ("feature_names", "weight_column") if config[key] is not None})
     if config["encoder"] is not None:
         graph.encoder = ColumnEncoder.from_state(config["encoder"], below("encoder", tensors))

@@ -237,7 +237,7 @@ def measure_classifier(
         truth=truth[places],
         class_names=class_names,
         kind=kind,
-        names=data.get("node_ids", np.arange(len(order)))[order[places]],
+        names=np.asarray(data.get("node_ids", np.arange(len(order))))[order[places]],
         places=places,
         baseline=(class_names[frequent], float((truth[places] == frequent).mean())),
         trained_on=int((left_out & used).sum()),

@@ -19,8 +19,8 @@ from gcnsl.estimator import NodeClassifier
 from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain, node_name
 from gcnsl.evaluation.measured import SURE, Measured, find_imbalance, measure_classifier
 from gcnsl.files import atomic_write
-from gcnsl.graph import simple_undirected, summarize
-from gcnsl.graph.edges import check_edges
+from gcnsl.graph import summarize
+from gcnsl.graph.edges import report_edges
 from gcnsl.graph.summary import class_compatibility
 from gcnsl.pictures import find_template
 from gcnsl.training import METRICS
@@ -144,8 +144,8 @@ def _with_report(graph: Data) -> Data:
     """The graph with the counts of its edges, which a model on disk does not keep."""
     if "edge_report" in graph:
         return graph
-    reported, listed = copy.copy(graph), graph.get("arc_index", graph.edge_index)
-    reported.edge_report = simple_undirected(*check_edges(listed, graph.num_nodes), graph.num_nodes)[1]
+    reported = copy.copy(graph)
+    reported.edge_report = report_edges(graph)
     return reported
 
 

@@ -87,6 +87,12 @@ def simple_undirected(
     return np.stack(both.tocoo().coords, dtype=np.int64, casting="unsafe"), report
 
 
+def report_edges(graph: Data) -> EdgeReport:
+    """The counts of a checked graph's edges, or of its arcs if it has some."""
+    source, target = graph.get("arc_index", graph.edge_index).cpu().numpy().astype(np.int32)
+    return simple_undirected(source, target, graph.num_nodes)[1]
+
+
 def edge_parts(graph: Data) -> dict[str, Tensor]:
     """Return what a graph knows of its edges, by name: ``edge_index``, and arcs and weights where it has them."""
     return {name: graph[name] for name in ("edge_index", *EDGE_FACTS) if name in graph}

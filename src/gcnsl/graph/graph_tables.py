@@ -131,7 +131,7 @@ def from_tables(
     del table
     pa.default_memory_pool().release_unused()  # Arrow would keep the memory of both tables for later ones
     data = from_arrays(made.pop("x"), directed=directed, **fields, **found)
-    data.update({**made, **told, "node_ids": ids.to_numpy()})
+    data.update({**made, **told, "node_ids": pd.Index(ids.to_numpy())})
     if weights is not None:
         data.weight_column = weights
     return data

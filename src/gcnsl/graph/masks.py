@@ -1,4 +1,4 @@
-"""Training, validation and test nodes: boolean masks with one row per node and one column per run.
+"""Training, validation and test nodes: boolean masks (n), with one column per run if there are several (n × runs).
 
 They are checked if they are given, and else drawn: at random, or as the folds of cross-validation.
 """
@@ -31,7 +31,7 @@ class GraphWarning(UserWarning):
 def check_masks(
     masks: Mapping[str, Any], y: Tensor | None, num_nodes: int, class_names: Sequence[Any] = ()
 ) -> dict[str, Tensor]:
-    """Check the masks (n or n × runs; ``None`` for a missing one) and convert them to bool (n × runs).
+    """Check the masks (n or n × runs; ``None`` for a missing one); convert them to bool (n for one run, else n × runs).
 
     Masks must not overlap and must select labelled nodes only, and every run needs training nodes. A class without
     training nodes causes a :class:`GraphWarning`.
@@ -48,7 +48,8 @@ def check_masks(
         unlabelled = (mask & (y == UNLABELLED)[:, None]).nonzero().tolist()
         if unlabelled:
             node, run = unlabelled[0]
-            raise InputError(f"{name}[{node}, {run}] selects a node without a label; unset it or give the label")
+            place = f"{node}, {run}" if mask.shape[1] > 1 else node
+            raise InputError(f"{name}[{place}] selects a node without a label; unset it or give the label")
     overlaps = (torch.stack(list(given.values())).sum(dim=0) > 1).nonzero().tolist()
     if overlaps:
         node, run = overlaps[0]
@@ -61,12 +62,22 @@ def check_masks(
             raise InputError(f"train_mask selects no node in run {int(empty[0])}: select at least one training node")
         for sentence in untrained_classes(train, y, class_names):
             warnings.warn(sentence, GraphWarning, stacklevel=3)
-    return given
+    return as_users_know(given)
+
+
+def by_run(mask: Tensor) -> Tensor:
+    """A mask (n or n × runs) with a column for each run."""
+    return mask.reshape(len(mask), -1)
+
+
+def as_users_know(masks: Masks) -> Masks:
+    """Masks as those of PyTorch Geometric are: n for a single run."""
+    return {name: by_run(mask)[:, 0] if by_run(mask).shape[1] == 1 else mask for name, mask in masks.items()}
 
 
 def untrained_classes(train: Tensor, y: Tensor, class_names: Sequence[Any] = ()) -> list[str]:
     """Return one sentence per class that has labelled nodes but, in some run, no training node."""
-    sentences = []
+    sentences, train = [], by_run(train)
     for c in torch.unique(y[y != UNLABELLED]).tolist():
         absent = (~train[y == c].any(dim=0)).nonzero().flatten().tolist()
         if absent:
@@ -89,7 +100,7 @@ def _as_mask(mask: Any, name: str, num_nodes: int) -> Tensor:
 def split_count(data: Data) -> int:
     """Return the number of runs that a graph has masks for, 0 without masks."""
     masks = [data[name] for name in MASKS if data.get(name) is not None]
-    return int(masks[0].reshape(data.num_nodes, -1).shape[1]) if masks else 0
+    return by_run(masks[0]).shape[1] if masks else 0
 
 
 def split_masks(data: Data, run: int, *, need: Collection[str] = PARTS) -> dict[str, Tensor]:
@@ -99,7 +110,7 @@ def split_masks(data: Data, run: int, *, need: Collection[str] = PARTS) -> dict[
         check_whole("run", run, most=count - 1, why=f"the graph has {count} split(s)")
     given = {part: data.get(f"{part}_mask") for part in PARTS}
     none = torch.zeros(data.num_nodes, dtype=torch.bool)
-    masks = {p: none if mask is None else mask[:, run] if mask.dim() == 2 else mask for p, mask in given.items()}
+    masks = {part: none if mask is None else by_run(mask)[:, run] for part, mask in given.items()}
     for part in PARTS:
         if part in need and not masks[part].any():
             raise InputError(f"the graph has no {part} nodes in run {run}: add some to {part}_mask")
@@ -137,7 +148,7 @@ def random_masks(y: Tensor, runs: int, seed: int) -> Masks:
             val = min(round(SHARES[1] * len(nodes)), len(nodes) - train)
             for name, chosen in zip(MASKS, np.split(shuffled, [train, train + val]), strict=True):
                 masks[name][chosen, run] = True
-    return masks
+    return as_users_know(masks)
 
 
 def draw_folds(y: Tensor, count: int, seed: int) -> NDArray[np.int64]:
@@ -174,12 +185,12 @@ def fold_masks(y: Tensor, folds: NDArray[np.int64], seed: int) -> Masks:
 
 
 def with_validation(masks: Mapping[str, Tensor], y: Tensor, seed: int) -> Masks:
-    """The masks (n × runs), with 40 % of each class's training nodes for validation in runs that have none yet."""
-    train = masks["train_mask"].clone()
-    val = masks.get("val_mask", torch.zeros_like(train)).clone()
+    """The masks, with 40 % of each class's training nodes for validation in runs that have none yet."""
+    train = by_run(masks["train_mask"]).clone()
+    val = by_run(masks.get("val_mask", torch.zeros_like(train))).clone()
     for run in (~val.any(dim=0)).nonzero().flatten().tolist():
         known = np.where(train[:, run].numpy(), y.numpy(), UNLABELLED)
         chosen = draw_validation(known, SHARES[1] / (SHARES[0] + SHARES[1]), seed=seed + run)
         val[:, run] = torch.from_numpy(chosen)
         train[:, run] &= ~val[:, run]
-    return {**masks, "train_mask": train, "val_mask": val}
+    return as_users_know({**masks, "train_mask": train, "val_mask": val})

@@ -1,5 +1,6 @@
 """A checked graph from data in memory: arrays, SciPy matrices, networkx graphs or PyG Data."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,13 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.utils import to_edge_index
 
 from gcnsl import sparse
 from gcnsl.checks import as_array, check_flag
 from gcnsl.errors import InputError
+from gcnsl.graph.checked_graph import OF_THE_WHOLE, Graph
 from gcnsl.graph.edges import arcs_and_weights, check_edges, simple_undirected
 from gcnsl.graph.labels import check_labels
-from gcnsl.graph.masks import MASKS, check_masks
+from gcnsl.graph.masks import MASKS, GraphWarning, check_masks
 
 
 def from_arrays(
@@ -32,7 +35,7 @@ def from_arrays(
     train_mask: Any = None,
     val_mask: Any = None,
     test_mask: Any = None,
-) -> Data:
+) -> Graph:
     """Make a checked graph from arrays. All other ways to make a graph call this function.
 
     Args:
@@ -50,10 +53,7 @@ def from_arrays(
         train_mask: Training nodes (n or n × runs, boolean); likewise ``val_mask`` and ``test_mask``.
 
     Returns:
-        Data with ``x`` (float32), ``edge_index`` (simple, undirected, sorted) and ``edge_report``; with ``arc_index``
-        if it is directed, ``edge_weight`` if there are weights, and ``arc_weight`` if both; and with ``y`` (class
-        numbers), ``class_names`` (the classes in the type of the labels), ``node_ids``, ``feature_names`` and the masks
-        (n × runs) where they are given.
+        The graph, with those of its attributes that were given.
     """
     if x is None and y is None:
         raise InputError("x and y are both None: give features, or labels, so that the number of nodes is known")
@@ -61,7 +61,7 @@ def from_arrays(
     num_nodes, num_features = features.shape
     ends = check_edges(edge_index, num_nodes)
     simple, report = simple_undirected(*ends, num_nodes)
-    data = Data(x=features, edge_index=torch.from_numpy(simple))
+    data = Graph(x=features, edge_index=torch.from_numpy(simple))
     data.edge_report = report
     data.update(arcs_and_weights(*ends, num_nodes, directed=check_flag("directed", directed), weight=edge_weight))
     if class_names is not None:
@@ -69,7 +69,7 @@ def from_arrays(
     if y is not None:
         data.y, data.class_names = check_labels(y, num_nodes, class_names)
     if node_ids is not None:
-        data.node_ids = check_ids(node_ids, num_nodes)
+        data.node_ids = pd.Index(check_ids(node_ids, num_nodes))
     if feature_names is not None:
         if len(feature_names) != num_features:
             raise InputError(
@@ -81,7 +81,7 @@ def from_arrays(
     return data
 
 
-def from_scipy(adjacency: Any, x: Any, y: Any = None, *, weighted: bool = False, **options: Any) -> Data:
+def from_scipy(adjacency: Any, x: Any, y: Any = None, *, weighted: bool = False, **options: Any) -> Graph:
     """Make a checked graph from a square SciPy matrix (n × n), of which every non-zero entry (u, v) is an edge.
 
     With ``weighted``, the entries are the weights of the edges. ``x``, ``y`` and ``options`` are arguments of
@@ -109,7 +109,7 @@ def from_networkx(
     label: str | None = "label",
     weight: str | Literal[False] = "weight",
     **options: Any,
-) -> Data:
+) -> Graph:
     """Make a checked graph from any networkx graph. The nodes become ``node_ids``.
 
     Args:
@@ -141,24 +141,56 @@ def from_networkx(
     return from_arrays(rows if rows else np.empty((0, len(wanted))), ends.T, labels, node_ids=ids, **options)
 
 
-def from_data(data: Data, *, directed: bool = False, weight: str | Literal[False] = "edge_weight") -> Data:
-    """Make a checked graph from PyG Data. Attributes that :func:`from_arrays` does not know are left out.
+def from_data(data: Data, *, directed: bool = False, weight: str | Literal[False] = "edge_weight") -> Graph:
+    """Make a checked graph from any PyG Data, or check one of this package again after its tensors were changed.
+
+    Attributes that :class:`gcnsl.graph.Graph` does not have are left out, and so are those that no longer fit.
 
     Args:
-        data: The graph. If this package made it from directed edges, it has ``arc_index``, which is read instead of
-            ``edge_index``, whatever ``directed`` is.
+        data: The graph, with ``edge_index`` or ``adj_t``. If this package made it from directed edges, it has
+            ``arc_index``, which is read instead of ``edge_index``, whatever ``directed`` is.
         directed: Whether the directions of ``edge_index`` have a meaning and are kept too.
         weight: The attribute with the weights of the edges, which it may lack; ``"edge_attr"`` if that has a single
             column, for example. ``False`` ignores them.
     """
-    if data.edge_index is None:
-        raise InputError("data.edge_index is None: give the edges, 2 × E (2 × 0 for a graph without edges)")
-    names = ("class_names", "node_ids", "feature_names", *MASKS)
-    options = {name: data.get(name) for name in names}
     edges, weights = data.edge_index, data.get(weight) if weight else None
+    if edges is None and data.get("adj_t") is not None:
+        edges, values = to_edge_index(data.adj_t)
+        edges, weights = edges.flip(0), weights if values is None or (values == 1).all() else values
+    if edges is None:
+        raise InputError("data.edge_index is None: give the edges, 2 × E (2 × 0 for a graph without edges)")
+    x, y = data.x, data.y
+    n = next((len(part) for part in (x, y) if part is not None), data.get("num_nodes"))
+    if n is None:
+        raise InputError("x and y are both None: give features, or labels, so that the number of nodes is known")
+    fitting = {"node_ids": n, "feature_names": 0 if x is None else x.shape[-1]}
+    options = {name: data.get(name) for name in ("class_names", *MASKS)}
+    options |= {name: data.get(name) for name, size in fitting.items() if len(data.get(name, ())) == size}
     if "arc_index" in data:
-        edges, directed, weights = data.arc_index, True, data.get("arc_weight") if weight else None
-    return from_arrays(data.x, edges, data.y, directed=directed, edge_weight=weights, **options)
+        arcs = as_array(data.arc_index, "arc_index")
+        inside = arcs.max(initial=-1) < n
+        if inside and np.array_equal(simple_undirected(*check_edges(arcs, n), n)[0], as_array(edges, "edge_index")):
+            edges, directed, weights = arcs, True, data.get("arc_weight") if weight else None
+        else:
+            sentence = "edge_index was changed, but not arc_index: the directions are left out"
+            warnings.warn(sentence, GraphWarning, stacklevel=2)
+    x = np.empty((n, 0)) if x is None else x
+    y = y[:, 0] if y is not None and y.dim() == 2 and y.shape[1] == 1 else y
+    graph = from_arrays(x, edges, y, directed=directed, edge_weight=weights, **options)
+    if isinstance(data, Graph):
+        _keep_what_fits(data, graph)
+    return graph
+
+
+def _keep_what_fits(data: Graph, graph: Graph) -> None:
+    """Give a graph that was checked again the other attributes that it had before, as far as they are still true."""
+    graph.update({key: data[key] for key in ("name", "fold", "unknown", "weight_column", "table") if key in data})
+    if "columns" in data and len(data.columns) == len(graph.x):
+        encoded = data.encoder.transform(data.columns)
+        if encoded.shape == graph.x.shape and (sparse.to_scipy(encoded) != sparse.to_scipy(graph.x)).nnz == 0:
+            graph.columns, graph.encoder = data.columns, data.encoder
+    if graph.edge_report.edges == data.edge_report.edges:
+        graph.update({key: data[key] for key in ("edge_report", *OF_THE_WHOLE) if key in data})
 
 
 def check_features(x: Any) -> Tensor:

@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
 from gcnsl.graph.column_report import ColumnSummary, summarize_columns
-from gcnsl.graph.masks import PARTS, split_count, untrained_classes
+from gcnsl.graph.masks import PARTS, by_run, split_count, untrained_classes
 from gcnsl.pictures import check_picture, save_picture, text_style
 from gcnsl.sparse import to_scipy
 
@@ -159,7 +159,7 @@ def summarize(data: Data) -> GraphSummary:
     measures = {"edge": edge_homophily, "node": node_homophily, "adjusted": adjusted_homophily}
     statistics: dict[str, Any] = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}
     masks = {part: data.get(f"{part}_mask") for part in PARTS}
-    split = {part: int(mask[:, 0].sum()) for part, mask in masks.items() if mask is not None}
+    split = {part: int(by_run(mask)[:, 0].sum()) for part, mask in masks.items() if mask is not None}
     if split:
         split = {"runs": split_count(data), **split, "left_out": data.num_nodes - sum(split.values())}
     facts: dict[str, Any] = {
@@ -243,7 +243,7 @@ def _leakage(data: Data, twins: Tensor) -> float | None:
     train, test = data.get("train_mask"), data.get("test_mask")
     if train is None or test is None or not test.any():
         return None
-    runs = zip(train.T, test.T, strict=True)
+    runs = zip(by_run(train).T, by_run(test).T, strict=True)
     leaked = sum(int(torch.isin(twins[tested], twins[trained & (twins >= 0)]).sum()) for trained, tested in runs)
     return leaked / int(test.sum())
 

@@ -1,0 +1,99 @@
+"""Graph: the ``Data`` of this package, whose names, arcs and columns follow its nodes."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gcnsl.graph.columns import Columns
+from gcnsl.graph.edges import EDGE_FACTS, EdgeReport, report_edges
+from gcnsl.sparse import take_rows
+
+OF_THE_WHOLE = ("benchmark", "notes", "provenance", "counted_unknown")
+"""Attributes that are true of a graph as it was read, but not of a part of it or after a change."""
+_FEW, _WIDTH = 5, 60
+
+
+class Graph(Data):  # type: ignore[misc]
+    """A checked graph: a ``torch_geometric.data.Data`` with n nodes, E entries of ``edge_index`` and E' arcs.
+
+    Attributes:
+        x: Features (n × d, float32), dense or torch CSR.
+        edge_index: The edges (2 × E), simple, undirected and sorted: see :mod:`gcnsl.graph.edges`.
+        edge_weight: Their weights (E), if there are some.
+        arc_index, arc_weight: The edges with their directions (2 × E') and weights (E'), if the graph is directed.
+        y: Class numbers (n), -1 for an unlabelled node; ``class_names`` are the classes, in the type of the labels.
+        train_mask, val_mask, test_mask: The split (n), or several (n × splits).
+        node_ids: The caller's names for the nodes, a ``pandas.Index`` (n): ``get_loc(name)`` is the number of a node.
+        feature_names: Names of the columns of ``x`` (d).
+        columns, encoder: The table that ``x`` was encoded from, and how; see :mod:`gcnsl.graph.column_encoder`.
+        edge_report: What was found in the list of edges, a :class:`gcnsl.graph.EdgeReport`.
+    """
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes (C)."""
+        return len(self.get("class_names") or ())
+
+    def subgraph(self, subset: Tensor) -> Graph:
+        """The checked graph of some nodes, given by numbers or a mask, and of the edges between them."""
+        n, kept = self.num_nodes, torch.arange(self.num_nodes)[subset.cpu()]
+        place = torch.full((n,), -1).index_copy(0, kept, torch.arange(len(kept)))
+        part = copy.copy(self)
+        for key in OF_THE_WHOLE:
+            part[key] = None
+        for key, value in self.to_dict().items():
+            if isinstance(value, Tensor) and key not in ("edge_index", *EDGE_FACTS) and self.is_node_attr(key):
+                part[key] = take_rows(value.cpu(), kept.numpy()).to(value.device) if key == "x" else value[kept]
+        for index, weight in (("edge_index", "edge_weight"), ("arc_index", "arc_weight")):
+            if index in self:
+                ends = place[self[index].cpu()]
+                among = (ends >= 0).all(dim=0).nonzero()[:, 0]
+                order = among[torch.argsort(ends[0, among] * n + ends[1, among])]
+                part[index] = ends[:, order].to(self[index].device)
+                if weight in self:
+                    part[weight] = self[weight][order]
+        if "node_ids" in self:
+            part.node_ids = self.node_ids[kept.numpy()]
+        if "columns" in self:
+            table = self.columns.table
+            part.columns = Columns(replace(table, arrow=table.arrow.take(kept.numpy())), self.columns.kinds)
+        part.edge_report = report_edges(part)
+        return part
+
+    def __repr__(self) -> str:
+        shapes = (f"{key}={list(value.shape)}" for key, value in self.to_dict().items() if isinstance(value, Tensor))
+        return f"{type(self).__name__}({', '.join(shapes)})"
+
+    def __str__(self) -> str:
+        edges = getattr(self.get("edge_report"), "edges", self.num_edges)
+        counts = {"nodes": self.num_nodes, "edges": edges, "features": self.num_features}
+        counts |= {"classes": self.num_classes} if self.num_classes else {}
+        title = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+        parts = (f"\n  {key:<13} {_in_short(value)}" for key, value in self.to_dict().items() if _is_told(value))
+        return f"{self.get('name') or type(self).__name__}: {title}{''.join(parts)}"
+
+
+def _is_told(value: Any) -> bool:
+    return isinstance(value, Tensor | pd.Index | str | dict | list | tuple) and len(value) > 0
+
+
+def _in_short(value: Any) -> str:
+    """A value in a line."""
+    if isinstance(value, Tensor):
+        layout = "" if value.layout == torch.strided else f", {value.layout}"
+        device = "" if value.device.type == "cpu" else f", {value.device}"
+        return f"{list(value.shape)} {value.dtype}{layout}{device}".replace("torch.", "")
+    if isinstance(value, EdgeReport):
+        return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in value._asdict().items())
+    if isinstance(value, list | pd.Index):
+        more = f" and {len(value) - _FEW:,} more" if len(value) > _FEW else ""
+        shown = ", ".join(map(str, value[:_FEW]))
+        return (shown if len(shown) <= _WIDTH else f"{shown[:_WIDTH]}…") + more
+    return str(value) if isinstance(value, str | dict) else type(value).__name__
