@@ -4,7 +4,7 @@ import torch
 
 from gcnsl import InputError, NodeClassifier, from_arrays, synthetic
 from gcnsl.auto import Blend, journal, selection
-from gcnsl.auto.ensemble import BlendWarning, Weighted
+from gcnsl.auto.ensemble import Weighted
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import Interrupted
 from gcnsl.estimator import best_for_graph
@@ -121,19 +121,6 @@ def test_older_models_predict_but_are_measured_on_no_learned_labels(data, option
         measure_classifier(older, older.graph_)
 
 
-@pytest.mark.usefixtures("ensemble")
-def test_a_member_that_can_not_be_restored_is_left_out_of_predictions(data, tmp_path) -> None:
-    NodeClassifier("auto", **OPTIONS).fit_graph(data).save(tmp_path / "model")
-    config, tensors = load_folder(tmp_path / "model")
-    tensors = {name: part for name, part in tensors.items() if not name.startswith("member.0.1.")}
-    save_folder(tmp_path / "model", config, tensors)
-    damaged = NodeClassifier.load(tmp_path / "model")
-    assert damaged.predict().shape == (90,)
-    grown = torch.cat([data.edge_index, torch.tensor([[90], [0]])], dim=1)
-    with pytest.warns(BlendWarning, match=r"left out of the ensemble.*can't be restored \(.*: train and save it again"):
-        damaged.predict(torch.cat([data.x, data.x[:1]]), edge_index=grown)
-
-
 @pytest.mark.parametrize("options", [{"single": True}, {"distil": "mlp"}])
 def test_one_model_in_place_of_the_ensemble(data, options, tmp_path) -> None:
     classifier = NodeClassifier("auto", **OPTIONS, **options).fit_graph(data)
@@ -170,20 +157,6 @@ def test_if_the_ensemble_can_not_be_distilled_it_is_kept(data, monkeypatch, tmp_
     assert classifier.leaderboard_["model"].iloc[0] == "ensemble"
     classifier.save(tmp_path / "model")
     assert (tmp_path / "journal").is_dir() == (error is KeyboardInterrupt), "the same call goes on from there"
-
-
-def test_an_interruption_leaves_a_classifier_that_can_be_continued(data, tmp_path) -> None:
-    def interrupt(progress) -> None:
-        if progress.fits == 4:
-            raise KeyboardInterrupt
-
-    classifier = NodeClassifier("auto", **OPTIONS, single=True, on_epoch=interrupt, checkpoint=tmp_path / "journal")
-    with pytest.raises(Interrupted, match="after 4 models"):
-        classifier.fit_graph(data)
-    assert classifier.predict().shape == (90,)
-    classifier.save(tmp_path / "model")
-    assert classifier.history_.stopped == "interrupted"
-    assert (tmp_path / "journal").is_dir()
 
 
 def test_the_student_learns_what_the_teacher_says_and_keeps_the_known_labels() -> None:

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -63,21 +62,6 @@ def test_links_have_the_directions_and_weights_that_the_graph_has(directed, weig
     if not weighted:
         expected = {other: dict.fromkeys(ways) for other, ways in expected.items()}
     assert {other.id: other.links for other in told.original} == expected
-
-
-@pytest.mark.parametrize(
-    ("links", "arrows"),
-    [
-        ({}, ""),
-        ({"edge": None}, ""),
-        ({"edge": 2.5}, "2.5"),
-        ({"out": None}, "→"),
-        ({"out": None, "in": None}, "↔"),
-        ({"out": 2.0, "in": 0.25}, "→ 2 ← 0.25"),
-    ],
-)
-def test_links_in_short(model, links, arrows) -> None:
-    assert replace(explain(model, 0).original[0], links=links).arrows == arrows
 
 
 def test_known_and_predicted_classes_are_told_apart(model) -> None:

@@ -8,7 +8,6 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
 from gcnsl import GCNSLClassifier, InputError, NodeClassifier
-from gcnsl.errors import Interrupted
 from gcnsl.methods import METHODS
 from gcnsl.training import measure
 
@@ -50,19 +49,6 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("kind", LABELS)
-def test_labels_of_any_kind_come_back_in_that_kind(kind) -> None:
-    y, classes = LABELS[kind]
-    model = fitted(y=y, epochs=3)
-    assert model.classes_.tolist() == list(classes)
-    assert model.classes_.dtype.kind == np.asarray(classes).dtype.kind
-    assert model.y_.tolist() == Y.tolist()
-    assert same_weights(model, fitted(epochs=3))
-    assert set(model.predict()) <= set(classes)
-    right = model.predict()[~HIDDEN] == np.asarray(classes)[TRUTH[~HIDDEN]]
-    assert model.score(None, y) == right.mean()
-
-
 def test_validation_nodes_are_drawn_from_each_class() -> None:
     model = fitted(validation_fraction=0.25, epochs=1)
     assert not (model.train_mask_ & model.val_mask_).any()
@@ -87,36 +73,6 @@ def test_validation_nodes_are_drawn_from_each_class() -> None:
 def test_bad_validation_nodes_are_refused(val_mask, message) -> None:
     with pytest.raises(InputError, match=message):
         fitted(fit={"val_mask": val_mask})
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"validation_fraction": 1.0}, r"validation_fraction\(1.0\) must be > 0 and < 1"),
-        ({"random_state": "x"}, r"random_state\('x'\) must be a whole number"),
-        ({"hidden_channels": 1.5}, r"hidden_channels\(1.5\) must be a whole number >= 1"),
-        ({"device": "gpu"}, r"device\('gpu'\) must be auto, cpu, cuda"),
-        ({"minutes": 0}, r"minutes\(0\) must be > 0"),
-    ],
-)
-def test_bad_parameters_are_refused_in_fit(options, message) -> None:
-    model = classifier(**options)
-    with pytest.raises(InputError, match=message):
-        model.fit(X, Y, edge_index=EDGES)
-    assert not hasattr(model, "model_")
-
-
-def test_a_seed_fixes_every_bit() -> None:
-    torch.manual_seed(1)
-    np.random.seed(1)  # noqa: NPY002 - the one that should not matter
-    one = fitted(random_state=7)
-    torch.manual_seed(2)
-    np.random.seed(2)  # noqa: NPY002
-    assert same_weights(one, fitted(random_state=np.int64(7)))
-    assert not same_weights(one, fitted(random_state=8))
-    state = np.random.RandomState(0)
-    assert not same_weights(fitted(random_state=state), fitted(random_state=state))
-    assert fitted(random_state=None, epochs=1).predict().shape == (N,)
 
 
 def test_only_the_nodes_that_are_named_are_counted() -> None:
@@ -175,21 +131,6 @@ def test_progress_is_told_and_an_unfinished_run_goes_on(tmp_path, monkeypatch) -
     assert path.exists(), "the model is not in a safe place yet"
     resumed.save(tmp_path / "model")
     assert not path.exists()
-
-
-def test_after_an_interruption_it_is_fitted_with_the_best_epoch_so_far(tmp_path) -> None:
-    def press(epoch) -> None:
-        if epoch.number == 7:
-            raise KeyboardInterrupt
-
-    model = classifier(checkpoint=tmp_path / "run", on_epoch=press)
-    with pytest.raises(Interrupted):
-        model.fit(X, Y, edge_index=EDGES)
-    assert (len(model.history_), model.history_.stopped) == (7, "interrupted")
-    assert model.predict().shape == (N,)
-    model.save(tmp_path / "model")
-    assert (tmp_path / "run").exists(), "the run goes on from there"
-    assert same_weights(GCNSLClassifier.load(tmp_path / "model"), model)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -66,13 +66,6 @@ def test_without_ids_the_first_nodes_are_the_training_nodes(nameless, named) -> 
     )
 
 
-def test_numbers_and_texts_can_be_the_same_ids() -> None:
-    counted = fitted(fit={"node_ids": np.arange(N)})
-    ids = np.array([str(i) for i in range(N + NEW)])
-    found = counted.predict_proba_graph(shuffled(ids=ids))
-    assert (found == counted.predict_proba(GROWN_X, edge_index=GROWN_EDGES)[ORDER]).all()
-
-
 def changed(x, node, column):
     x = x.copy()
     x[node, column] += 1.5

@@ -1,7 +1,5 @@
 """What holds for the classifier of every method: it is fitted, saved, loaded and used on a grown graph."""
 
-import inspect
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -103,17 +101,6 @@ def test_a_prediction_can_be_explained(name) -> None:
     assert (told.features is None) == (name == "boosted-trees")
     if name in ("label-propagation", "twins"):
         assert told.features == []
-
-
-def test_help_lists_every_option_of_every_method() -> None:
-    text = inspect.getdoc(NodeClassifier)
-    for name, method in METHODS.items():
-        part = text.split(f"Options of ``{name}``")[1].split("\nOptions of ")[0]
-        for option in method.described():
-            if option.name in method.config.names():
-                assert f"{option.name} (" in part
-    assert "epsilon (number >= 0 and <= 1; default 0.95): Smallest cosine similarity" in text
-    assert "lr (number > 0; default 0.01): Learning rate." in text
 
 
 PEOPLE = pd.DataFrame(

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from gcnsl import InputError, from_arrays
+from gcnsl import from_arrays
 
 from .cases import EDGES, NAMES, TRUTH, N, X, classifier
 
@@ -52,12 +52,3 @@ def test_grid_search() -> None:
     assert search.best_params_["classifier__lr"] == 0.03
     assert search.predict(NODES).shape == (N,)
     assert search.best_estimator_.classifier_.epsilon == search.best_params_["classifier__epsilon"]
-
-
-def test_bad_samples_are_refused() -> None:
-    model = classifier(epochs=1).over_nodes(X, EDGES)
-    for nodes in (X, [N], [-1], [0.5]):
-        with pytest.raises(InputError, match=r"nodes has shape .*: give numbers from 0 to 89"):
-            model.fit(nodes, np.zeros(len(nodes)))
-    with pytest.raises(InputError, match=r"y has shape \(2,\): give one label for each of the 3 nodes"):
-        model.fit([1, 2, 3], [0, 1])

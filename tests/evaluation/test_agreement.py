@@ -9,8 +9,6 @@ from gcnsl.evaluation.measured import graph_facts, learned_agreement
 from gcnsl.graph import edge_homophily
 from gcnsl.methods import METHODS, initial_model, prepare
 
-from .fake_methods import FakeReconnectingConfig
-
 
 @pytest.fixture
 def data():
@@ -45,12 +43,6 @@ def test_samples_of_a_large_graph_are_measured(data, monkeypatch) -> None:
     source, target = edges[:, (edges[0] != edges[1]) & measured]
     assert found.degree == len(source) / 12
     assert found.homophily == pytest.approx(float((data.y[source] == data.y[target]).double().mean()))
-
-
-def test_other_models_say_themselves_what_they_have_connected(data) -> None:
-    chain = FakeReconnectingConfig().build(12, 3, 9)
-    assert learned_agreement(chain, (data.x,), data.y).degree == 2 * 59 / 60
-    assert learned_agreement(torch.nn.Linear(12, 3), (data.x,), data.y) is None
 
 
 def test_both_graphs_are_described_by_all_labels(data) -> None:

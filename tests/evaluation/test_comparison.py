@@ -1,8 +1,5 @@
 import copy
-import json
 import math
-import os
-import signal
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,11 +15,8 @@ from gcnsl.evaluation.comparison import (
     ComparisonInterrupted,
     Reached,
     compare,
-    measure_majority,
-    p_text,
-    verdict_on,
 )
-from gcnsl.evaluation.statistics import PairedDifference, paired_differences
+from gcnsl.evaluation.statistics import paired_differences
 from gcnsl.graph import split_masks
 from gcnsl.graph.masks import MASKS
 from gcnsl.methods import fit, prepare
@@ -86,18 +80,6 @@ def test_methods_with_fewer_runs_are_compared_on_those_that_both_have() -> None:
     assert result.differences["a", "b"].mean == pytest.approx((-0.1 + 0.6) / 2)
 
 
-def test_ctrl_c_brings_what_is_finished() -> None:
-    def press(name, run) -> None:
-        if (name, run) == ("gcn", 1):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with pytest.raises(ComparisonInterrupted, match="interrupted after 4 of 6 runs") as stop:
-        compare(DATA, TWO, runs=3, device="cpu", on_run=press)
-    finished = stop.value.finished
-    assert number_of_runs(finished) == {"majority": 2, "mlp": 2, "gcn": 2}
-    assert finished.values("mlp") == compare(DATA, TWO, runs=2, device="cpu").values("mlp")
-
-
 class Broken(FakeConfig):
     """A method whose inputs can't be made."""
 
@@ -157,17 +139,6 @@ def test_any_metric_ranks_in_its_own_direction() -> None:
         compare(DATA, TWO, metric="auc")
 
 
-def test_as_plain_values() -> None:
-    told = compare(DATA, TWO, runs=2, metric="macro-f1", device="cpu").to_dict()
-    assert json.loads(json.dumps(told)).keys() == told.keys()
-    assert {method["name"] for method in told["methods"]} == {"majority", "mlp", "gcn"}
-    for method in told["methods"]:
-        assert method["mean"] == pytest.approx(sum(method["metrics"]["macro-f1"]) / 2)
-        assert method["metrics"].keys() == METRICS.keys()
-    assert len(told["differences"]) == 3
-    assert {"half_width", "p", "verdict", "runs_needed"} <= told["differences"][0].keys()
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_an_executor_reaches_the_same_in_whatever_order_runs_are_finished(seed) -> None:
     here, told = compare(DATA, TWO, runs=5, seed=7, device="cpu"), []
@@ -208,17 +179,6 @@ def test_ctrl_c_brings_what_is_finished_elsewhere_in_order() -> None:
         assert stop.value.finished.values(name) == whole.values(name)[: len(runs)]
 
 
-def test_it_guesses_what_is_most_frequent_in_training() -> None:
-    y = torch.tensor([0, 1, 1, 1, 2, 0, 0, 0, 1, -1])
-    train = torch.tensor([1, 1, 1, 1, 0, 0, 0, 0, 0, 0], dtype=torch.bool)
-    test = torch.tensor([0, 0, 0, 0, 0, 1, 1, 1, 1, 0], dtype=torch.bool)
-    found = measure_majority(y, 3, {"train": train, "test": test})
-    assert found["accuracy"] == 1 / 4
-    assert found["roc-auc"] == 1 / 2
-    assert found["balanced-accuracy"] == 1 / 2
-    assert found["calibration-error"] == pytest.approx(1 / 2)
-
-
 A = [0.80, 0.82, 0.81, 0.80]
 
 
@@ -244,26 +204,6 @@ def verdict(test_share=0.4, **accuracy) -> str:
 )
 def test_what_can_be_said_and_what_can_not(others, sentences) -> None:
     assert verdict(a=A, **others) == sentences
-
-
-def test_how_many_runs_would_settle_it() -> None:
-    near = PairedDifference(0.02, 0.03, 0.2, 0.02)
-    few, many = (near._replace(std=std).runs_needed(0.01) for std in (0.02, 0.07))
-    assert few < many
-    leads = {"b": near, "c": near._replace(std=0.07), "d": near._replace(std=1.0)}
-    assert verdict_on("a", leads, 0.01, counted="splits") == (
-        "a leads. b (p = .20) and c (p = .20) are not distinguishable from it with so few splits; "
-        f"about {few:,} and {many:,} would settle it. "
-        "d (p = .20) is not distinguishable from it, and no number of runs on such splits would settle it."
-    )
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(math.nan, "–"), (0.0001, "< .001"), (0.004, ".004"), (0.03, ".03"), (0.999, "1")]
-)
-def test_p_values_as_statisticians_write_them(value, text) -> None:
-    assert p_text(value) == text
-    assert p_text(0.03, equals=True) == "= .03"
 
 
 def test_a_metric_that_is_not_defined_everywhere_is_named() -> None:

@@ -177,13 +177,6 @@ def test_time_and_size_are_bounded(named, explored, monkeypatch) -> None:
     assert sum(sizes[:-1]) <= 5000 < sum(sizes)
 
 
-def test_a_crowd_is_counted_and_not_shown() -> None:
-    crowded = ExploredNodes((made := trained("gcn-sl", epsilon=0.01, feature_shift=100.0)[0]), made.y_)
-    crowded.explain([0], seconds=0)
-    view = crowded.views[crowded.place(0)]
-    assert (view["crowded"], view["learned"]["count"], view["learned"]["nodes"]) == (True, 89, [])
-
-
 def test_the_page_of_a_node_begins_with_it(named, tmp_path) -> None:
     write_node_page(named, 12, tmp_path / "page.html", seconds=1)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -126,14 +126,6 @@ def test_mistakes_are_sorted_filtered_and_explored(open_page) -> None:
     assert title(page).strip() != name.strip()
 
 
-def test_a_number_of_the_matrix_lists_its_mistakes(open_page) -> None:
-    page = open_page()
-    cell = page.locator(".heat button").first
-    count = int(cell.inner_text())
-    cell.click()
-    assert page.locator(".mistakes tbody tr:visible").count() == count
-
-
 @pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1200)])
 def test_light_and_dark_phone_and_desktop(open_page, scheme, width) -> None:
     page = open_page(color_scheme=scheme, viewport={"width": width, "height": 844})
@@ -148,14 +140,6 @@ def test_light_and_dark_phone_and_desktop(open_page, scheme, width) -> None:
             if box and box["width"]:
                 assert box["x"] >= stage["x"] - 1
                 assert box["x"] + box["width"] <= stage["x"] + stage["width"] + 1
-
-
-def test_printed_without_what_is_only_for_the_screen(open_page) -> None:
-    page = open_page()
-    page.emulate_media(media="print")
-    assert page.locator("nav").is_hidden()
-    assert page.locator("#find").is_hidden()
-    assert page.locator("#stage svg").is_visible()
 
 
 def test_without_a_learned_graph_given_neighbours_are_on_both_sides(browser, tmp_path) -> None:

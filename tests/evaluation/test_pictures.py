@@ -1,8 +1,6 @@
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from gcnsl.evaluation import Comparison, Measured
 from gcnsl.evaluation.comparison import Reached
@@ -35,19 +33,6 @@ def test_every_method_is_drawn_with_its_mean(tmp_path) -> None:
     texts = texts_of(draw_comparison(RESULT, tmp_path / "a.svg", graph="people"))
     assert {"gcn-sl-cc", "gcn (undecided)", "mlp", "83.7", "82.5", "72.8", "people: 3 runs on the same splits"} <= texts
     assert "test accuracy (%)" in texts
-
-
-def test_the_metric_that_ranks_is_drawn(tmp_path) -> None:
-    by_loss = replace(RESULT, metric="log-loss", test_share=0.0)
-    texts = texts_of(draw_comparison(by_loss, tmp_path / "a.svg", graph="people"))
-    assert {"test log-loss", "0.728", "people: 3 runs with different seeds on one split"} <= texts
-
-
-@pytest.mark.parametrize(("metric", "majority", "text"), [("accuracy", 0.2, "20.0"), ("log-loss", 9.0, "9.000")])
-def test_the_value_of_the_majority_is_said_beside_its_name(tmp_path, metric, majority, text) -> None:
-    runs = runs_of(ACCURACY | {"majority": [majority] * 3})
-    texts = texts_of(draw_comparison(replace(RESULT, metric=metric, runs=runs), tmp_path / "a.svg", graph="people"))
-    assert any(each.startswith("majority") and each.endswith(f": {text}") for each in texts)
 
 
 def measured(classes=3):

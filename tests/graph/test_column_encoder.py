@@ -11,9 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsl import InputError, from_arrays
+from gcnsl import from_arrays
 from gcnsl.graph import ColumnEncoder, Columns, encode_columns
-from gcnsl.graph.column_encoder import MIN_FREQUENCY, MOST_LEVELS, with_encoder
+from gcnsl.graph.column_encoder import MIN_FREQUENCY, with_encoder
 from gcnsl.graph.tables import Table, read_table
 
 from .cases import any_columns, column_of
@@ -118,13 +118,6 @@ def test_many_levels_are_stored_sparsely() -> None:
     assert ColumnEncoder.fit(columns).transform(columns).layout == torch.strided, "quantities are dense"
 
 
-def test_of_too_many_levels_the_most_frequent_are_kept() -> None:
-    values = [f"{i:03}" for i in range(MOST_LEVELS + 10) for _ in range(3 + (i >= 10))]
-    levels = ColumnEncoder.fit(column_of(values)).levels["c"]
-    assert levels.texts == [f"{i:03}" for i in range(10, MOST_LEVELS + 10)]
-    assert levels.rare
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -165,18 +158,6 @@ def test_a_graph_is_encoded_for_other_training_rows() -> None:
     assert first.x.flatten().tolist() == [1, 1, 1, 0, 0, 0]
     assert with_encoder(first, last.encoder).x.equal(last.x)
     assert data.x.shape == (6, 0), "the graph itself stays as it is"
-
-
-def test_plain_numbers_stay_as_they_are() -> None:
-    data = from_arrays([[1.0, 5], [2, 6], [4, 7]], [[0], [1]], feature_names=["a", "b"])
-    assert encode_columns(data, torch.tensor([True, True, False])) is data, "it is not from a table"
-    data.table = "nodes.csv"
-    found = encode_columns(data, torch.tensor([True, True, False]))
-    assert found.x is data.x
-    table = Table(pa.table({"a": [None, 9.0], "b": [1, 2]}), "nodes.csv")
-    assert found.encoder.transform(Columns.for_kinds(table, found.encoder.kinds)).tolist() == [[1.5, 1], [9, 2]]
-    with pytest.raises(InputError, match="no column 'b'"):
-        found.encoder.transform(Columns.for_kinds(Table(pa.table({"a": [1]}), "t"), found.encoder.kinds))
 
 
 def test_dates_lists_and_texts_go_all_the_way() -> None:

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gcnsl import from_tables, load
-from gcnsl.graph.column_report import ColumnSummary, are_codes, some_edges, summarize_columns
+from gcnsl import from_tables
+from gcnsl.graph.column_report import ColumnSummary, are_codes, summarize_columns
 
 N = 60
 EDGES = pd.DataFrame({"source": [1], "target": [2]})
@@ -123,14 +123,3 @@ def test_nodes_without_a_value_do_not_count(values, unknown) -> None:
     edges = joined(values, like_quantities)
     some = np.where(np.arange(NODES) % 3 == 0, unknown, values + 2000)
     assert are_codes(some, edges) is False
-
-
-@pytest.mark.parametrize(
-    ("column", "expected"), [("major", True), ("dorm", True), ("school", True), ("year", False), ("status", None)]
-)
-def test_columns_of_facebook100(data_root, column, expected) -> None:
-    people = load("facebook100-reed98", split=None, root=data_root)
-    own = [k for k, name in enumerate(people.feature_names) if name.startswith(f"{column}_")]
-    codes = np.array([float(people.feature_names[k].rpartition("_")[2]) for k in own])
-    values = codes[people.x.to_dense()[:, own].argmax(dim=1).numpy()]
-    assert are_codes(values, some_edges(people.edge_index)) is expected

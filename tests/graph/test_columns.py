@@ -8,10 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gcnsl import InputError, from_tables
-from gcnsl.errors import ColumnError
-from gcnsl.graph import Columns
-from gcnsl.graph.columns import decimal_of, is_used, written_number
-from gcnsl.graph.tables import Table, is_plain_number
+from gcnsl.graph.columns import is_used, written_number
 
 from .cases import column_of
 
@@ -121,14 +118,6 @@ def test_values_of_another_kind_are_named(values, kind, message) -> None:
         columns.levels("c") if kind == "category" else columns.numbers("c", kind)
 
 
-def test_values_that_are_no_feature_are_named_with_the_argument_that_helps() -> None:
-    with pytest.raises(ColumnError, match=r"row 2, column 'c' is \[1, 2\]: .*; drop=\['c'\] leaves it out$"):
-        column_of([None, [1, 2]])
-    table = Table(pa.table({"c": ["1", "tall"]}), "nodes.csv")
-    with pytest.raises(InputError, match=r"row 2, column 'c' is 'tall', which is not a number: correct it or leave it"):
-        Columns.read(table, ["c"], numeric=["c"])
-
-
 EDGES = pd.DataFrame({"source": ["0"], "target": ["1"]})
 
 
@@ -180,12 +169,3 @@ def test_columns_of_everyday_numbers_are_numbers(write) -> None:
         from_tables(one, EDGES.iloc[:0], encoder=data.encoder)
     again = write("n.csv", 'id,votes,share,count,name,label\nnew,"1,500","1,500",2,y,\n')
     assert from_tables(again, EDGES.iloc[:0], encoder=data.encoder).x.tolist() == [[1500, 1.5, 2]], "as in training"
-
-
-def test_a_column_has_one_spelling() -> None:
-    assert decimal_of(["1,234", "5"]) == "."
-    assert decimal_of(["1,234", "3,14"]) == ","
-    assert decimal_of(["1,234.5", "3,14"]) is None
-    assert decimal_of([]) is None
-    assert all(map(is_plain_number, ["1", "-2.5", "0.000e+00", ".5", " 7 ", "007"]))
-    assert not any(map(is_plain_number, ["1,234", "5%", "", "a", "1 2"]))

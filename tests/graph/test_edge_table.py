@@ -1,6 +1,5 @@
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,18 +28,6 @@ def test_small_integer_tables_load_exactly_when_they_should(ids, source, target)
             from_tables(nodes, edges)
 
 
-def test_strings_in_several_chunks() -> None:
-    nodes = pa.table({"id": pa.chunked_array([["a"], ["b", "c"]]), "f": [1.0, 2.0, 3.0]})
-    edges = pa.table({"source": pa.chunked_array([["a", "b"], ["c"]]), "target": ["c", "a", "c"]})
-    assert from_tables(nodes, edges).edge_index.tolist() == [[0, 0, 1, 2, 2], [1, 2, 0, 0, 2]]
-    with pytest.raises(InputError, match="edges, row 2, column 'target' is 'd', which is not an id in nodes"):
-        from_tables(nodes, pa.table({"source": ["a", "b"], "target": ["c", "d"]}))
-    with pytest.raises(InputError, match="nodes, row 2, column 'id' has a NUL character: remove it"):
-        from_tables(pa.table({"id": ["a", "a\0"], "f": [1.0, 2.0]}), edges)
-    with pytest.raises(InputError, match="nodes, row 3: an earlier row has the id 'a' too"):
-        from_tables(pa.table({"id": ["a", "b", "a"], "f": [1.0, 2.0, 3.0]}), edges)
-
-
 TABLE = "source,target,weight,strength,kind,since\n1,2,2,0.5,a,2001\n2,1,3,4,b,2002\n"
 
 
@@ -60,14 +47,6 @@ def test_the_column_is_the_named_one_or_weight_or_none(graph, named, weights) ->
     assert "arc_index" not in data
 
 
-def test_columns_that_are_not_used_are_noted(graph) -> None:
-    (note,) = graph(TABLE).notes
-    assert note.endswith("e.csv that are not used: strength, kind, since")
-    assert graph("source,target,weight\n1,2,1\n").notes == []
-    many = graph("source,target," + ",".join("abcdefgh") + "\n1,2" + 8 * ",0" + "\n")
-    assert many.notes[0].endswith("not used: a, b, c, d, e and 3 more")
-
-
 @pytest.mark.parametrize(
     ("cells", "found"),
     [
@@ -83,10 +62,6 @@ def test_a_column_weight_without_numbers_is_left_out_with_a_warning(graph, cells
         data = graph(edges)
     assert "edge_weight" not in data
     assert "edge_weight" not in graph(edges, weight=False)
-
-
-def test_a_column_weight_may_hold_the_ends(graph) -> None:
-    assert "edge_weight" not in graph("weight,target\n1,2\n", source="weight")
 
 
 @pytest.mark.parametrize(

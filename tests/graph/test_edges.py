@@ -31,13 +31,6 @@ def test_agrees_with_sets(graph: tuple[int, list[tuple[int, int]]]) -> None:
     assert report == expected
 
 
-def test_more_repeats_than_a_byte_holds() -> None:
-    source, target = np.zeros(1000, dtype=np.int32), np.ones(1000, dtype=np.int32)
-    edge_index, report = simple_undirected(source, target, 2)
-    assert edge_index.tolist() == [[0, 1], [1, 0]]
-    assert report == EdgeReport(rows=1000, repeated=999, loops=0, one_way=1, edges=1)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -112,8 +105,3 @@ def test_a_list_with_both_directions_weighs_what_one_with_a_single_direction_doe
 def test_bad_weights_are_named(weight, message) -> None:
     with pytest.raises(InputError, match=message):
         from_arrays(X, EDGES, edge_weight=weight)
-
-
-def test_a_sum_that_is_too_large_is_named() -> None:
-    with pytest.raises(InputError, match="weights of repeated edges add up to more than float32 can hold"):
-        from_arrays(X, [[0, 0], [1, 1]], edge_weight=[3e38, 3e38])

@@ -193,19 +193,6 @@ def test_columns_of_any_kind_are_encoded_alike_from_every_source(tmp_path) -> No
         assert from_tables(nodes, MEETINGS, encoder=data.encoder).x.equal(data.x), "as a model reads it"
 
 
-def test_plain_numbers_are_not_encoded() -> None:
-    data = from_tables(PETS[["id", "chip", "tame"]], MEETINGS, numeric=["chip"])
-    assert data.x[:2].tolist() == [[7, 1], [8, 0]]
-    assert "columns" not in data
-    assert "encoder" not in data
-
-
-def test_the_encoder_learns_from_training_rows() -> None:
-    parts = ["train"] * 6 + ["test"] * 6
-    data = from_tables(PETS.assign(split=parts, colour=["red"] * 6 + ["blue"] * 6), MEETINGS)
-    assert [name for name in data.feature_names if name.startswith("colour")] == ["colour=red"]
-
-
 def test_a_model_reads_its_own_columns_only(write) -> None:
     encoder = from_tables(PETS, MEETINGS).encoder
     more = from_tables(PETS.assign(age=1, name="x"), MEETINGS, encoder=encoder)
@@ -215,13 +202,6 @@ def test_a_model_reads_its_own_columns_only(write) -> None:
     heavy = PETS.assign(weight=["1"] * 11 + ["heavy"])
     with pytest.raises(InputError, match="nodes, row 12, column 'weight' is 'heavy', which is not a number"):
         from_tables(heavy, MEETINGS, encoder=encoder)
-
-
-@pytest.mark.parametrize("nodes", ["id,label\n1,a\n2,b\n", "id,f,label\n1,,a\n2,,b\n"])
-def test_nodes_may_have_no_features(write, nodes) -> None:
-    data = from_tables(write("n.csv", nodes), write("e.csv", GOOD_EDGES))
-    assert data.x.shape == (2, 0)
-    assert data.feature_names == []
 
 
 def test_a_split_of_rows_without_labels_is_named_by_row_and_column() -> None:
@@ -242,10 +222,3 @@ def test_digits_that_were_text_in_training_stay_text(write) -> None:
     assert data.feature_names == ["zip=007", "zip=7", "zip=x"]
     digits = write("digits.csv", "id,zip\n1,007\n2,7\n")
     assert from_tables(digits, edges, encoder=data.encoder).x.tolist() == [[1, 0, 0], [0, 1, 0]]
-
-
-def test_a_fold_may_be_an_empty_text() -> None:
-    nodes = pd.DataFrame({"id": [0, 1, 2], "f": [0.0, 1.0, 2.0], "fold": ["0", "1", ""]})
-    assert from_tables(nodes, pd.DataFrame({"source": [0], "target": [1]}), fold="fold").fold.tolist() == [0, 1, -1]
-    with pytest.raises(InputError, match="column 'fold' can't be read as strings"):
-        from_tables(nodes.assign(fold=[[0], [1], [2]]), pd.DataFrame({"source": [0], "target": [1]}), fold="fold")

@@ -9,7 +9,7 @@ import torch
 
 from gcnsl import InputError, from_arrays, from_tables
 from gcnsl.graph import encode_labels, read_labels
-from gcnsl.graph.labels import UNKNOWN, UnknownLabelsWarning, number_classes, read_label_column, unknown_in_words
+from gcnsl.graph.labels import UNKNOWN, UnknownLabelsWarning, number_classes, read_label_column
 from gcnsl.graph.tables import Table
 
 from .cases import EDGES, X, Y
@@ -80,17 +80,6 @@ def test_one_and_minus_one_are_two_classes(y) -> None:
     assert found.counted_unknown == {}
     assert "-1" not in found.unknown
     assert number_classes(y, unknown=[-1]).counted_unknown == {"-1": sum(str(c).startswith("-1") for c in y)}
-
-
-def test_labels_that_count_as_unknown_are_counted() -> None:
-    found = number_classes(["a", "NA", "b", "-1", "NA", None, ""])
-    assert found.counted_unknown == {"NA": 2, "-1": 1}
-    assert unknown_in_words(found.counted_unknown, "unknown=[]") == (
-        "2 rows have the label NA and 1 the label -1, which count as unknown: unknown=[] keeps them as a class"
-    )
-    assert unknown_in_words({"NA": 989}, "--unknown ''") == (
-        "989 rows have the label NA, which counts as unknown: --unknown '' keeps it as a class"
-    )
 
 
 @pytest.mark.parametrize(
@@ -176,28 +165,6 @@ def test_other_labels_can_be_unknown(write) -> None:
     assert classes_in_csv(write, [1, 2, "?"], ["?"]) == ([1, 2], [0, 1, -1])
     assert classes_in_csv(write, ["NA", "null", "", "-1"], []) == (["-1", "NA", "null"], [1, 2, -1, 0])
     assert classes(["NA", "null", "", "-1"], []) == (["-1", "NA", "null"], [1, 2, -1, 0])
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (["a", "a"], r"nodes: column 'label' has only one class \('a'\)"),
-        (
-            ["a", "NA", "a"],
-            r"has only one class \('a'\), and 1 with 'NA' count as unknown: label nodes of at least two",
-        ),
-        (["a", "a\0", "b"], r"^nodes, row 2, column 'label' is 'a\\x00': a class can't have broken characters"),
-        ([2.0, None, float("inf")], r"^nodes, row 3, column 'label' is inf: "),
-        (
-            [i + 0.5 for i in range(60)],
-            r"^nodes, column 'label': 60 different numbers among 60 labels, .* predicts classes",
-        ),
-        ([[1], [2]], "nodes: column 'label' can't be used as the label"),
-    ],
-)
-def test_bad_labels_of_a_column_are_named(values, message) -> None:
-    with pytest.raises(InputError, match=message):
-        classes(values)
 
 
 def test_many_unknown_labels_are_said_aloud(write) -> None:

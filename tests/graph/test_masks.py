@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from gcnsl import InputError, from_arrays
-from gcnsl.datasets import with_folds, with_random_split
-from gcnsl.graph import GraphWarning, draw_validation, split_count, split_masks
+from gcnsl.datasets import with_folds
+from gcnsl.graph import GraphWarning, draw_validation, split_masks
 from gcnsl.graph.masks import MASKS, draw_folds, fold_masks, random_masks, with_validation
 
 from .cases import EDGES, X, Y
@@ -43,18 +43,6 @@ def data():
         return from_arrays(X, EDGES, Y, val_mask=[[0, 0], [0, 0], [1, 1], [0, 0]], **masks)
 
 
-def test_the_masks_of_a_run(data) -> None:
-    masks = split_masks(data, 0)
-    assert {part: mask.nonzero().flatten().tolist() for part, mask in masks.items()} == {
-        "train": [0],
-        "val": [2],
-        "test": [1],
-    }
-    data.update({f"{part}_mask": mask for part, mask in masks.items()})
-    assert split_count(data) == 1
-    assert all(mask.equal(masks[part]) for part, mask in split_masks(data, 0).items()), "masks of one dimension"
-
-
 def test_a_part_that_is_not_needed_may_be_missing(data) -> None:
     with pytest.raises(InputError, match="the graph has no test nodes in run 1: add some to test_mask"):
         split_masks(data, 1)
@@ -66,12 +54,6 @@ def test_a_part_that_is_not_needed_may_be_missing(data) -> None:
     assert masks["val"].equal(torch.zeros(4, dtype=torch.bool))
     with pytest.raises(InputError, match="no train nodes in run 0"):
         split_masks(from_arrays(X, EDGES, Y), 0)
-
-
-@pytest.mark.parametrize("run", [-1, 2])
-def test_a_run_that_does_not_exist(data, run) -> None:
-    with pytest.raises(InputError, match=rf"run\({run}\) must be from 0 to 1: the graph has 2 split"):
-        split_masks(data, run)
 
 
 def test_validation_nodes_are_a_share_of_each_class() -> None:
@@ -151,10 +133,3 @@ def test_validation_nodes_are_drawn_only_where_there_are_none() -> None:
     assert masks["train_mask"][:, 1].equal(train[:, 1])
     assert (masks["train_mask"] | masks["val_mask"])[:, 0].equal(train[:, 0])
     assert [int(masks["val_mask"][y == c, 0].sum()) for c in (0, 1)] == [2, 2], "40 % of each class"
-
-
-@pytest.mark.parametrize("y", [None, [-1, -1]])
-@pytest.mark.parametrize("split", [with_random_split, lambda data: with_folds(data, 2)])
-def test_a_graph_without_labels_can_not_be_split(y, split) -> None:
-    with pytest.raises(InputError, match="the graph has no labels to split"):
-        split(from_arrays(np.eye(2), np.array([[0], [1]]), y))

@@ -37,16 +37,6 @@ def test_every_source_gives_the_same_graph() -> None:
     assert same[2].node_ids.tolist() == [10, 20, 30, 40]
 
 
-def test_checking_twice_changes_nothing() -> None:
-    once = from_arrays(X, EDGES, ["b", "a", None, "b"], train_mask=[1, 1, 0, 0], node_ids=list("wxyz"))
-    twice = from_data(once)
-    assert twice.edge_index.equal(once.edge_index)
-    assert twice.y.tolist() == once.y.tolist() == [1, 0, -1, 1]
-    assert twice.class_names == ["a", "b"]
-    assert twice.train_mask.equal(once.train_mask)
-    assert twice.node_ids.tolist() == list("wxyz")
-
-
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_every_source_keeps_directions_and_weights(directed, weighted) -> None:
@@ -103,18 +93,6 @@ def test_bad_sources_are_named() -> None:
         from_networkx(nx.path_graph([1, 2]))
     with pytest.raises(InputError, match="the graph is empty"):
         from_networkx(nx.Graph())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"node_ids": ["a"]}, r"node_ids has shape \(1,\): give 4 entries"),
-        ({"feature_names": ["a"]}, "feature_names has 1 entries: give 2"),
-    ],
-)
-def test_bad_names_are_named(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        from_arrays(**{"x": X, "edge_index": EDGES, "y": Y, **arguments})
 
 
 NAN, BIG = X.copy(), X.copy()

@@ -9,7 +9,7 @@ import torch
 
 from gcnsl import from_arrays
 from gcnsl.graph import adjusted_homophily, arc_homophily, edge_homophily, node_homophily, summarize
-from gcnsl.graph.summary import class_compatibility, draw_graph
+from gcnsl.graph.summary import class_compatibility
 
 from .cases import TWIN_EDGES as EDGES
 from .cases import TWIN_X as X
@@ -85,10 +85,3 @@ def test_directions_and_weights_by_hand() -> None:
     plain = summarize(from_arrays(X, [[0, 3], [1, 3]], Y, edge_weight=[1, 4]))
     assert (plain.arcs, plain.reciprocity, plain.arc_homophily) == (None, None, {})
     assert plain.weights["mean"] == 2.5, "an edge counts once, like a loop"
-
-
-@pytest.mark.parametrize("labels", [Y, None, ["$x_$" if label else "$" for label in Y]])
-def test_picture_is_written(labels, tmp_path) -> None:
-    data = from_arrays(X, EDGES, labels)
-    path = draw_graph(data, summarize(data), tmp_path / "new" / "picture.png")
-    assert path.read_bytes().startswith(b"\x89PNG")

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from gcnsl import InputError, from_tables
-from gcnsl.graph.tables import check_table, read_table, write_table
+from gcnsl.graph.tables import read_table, write_table
 
 from .cases import GOOD_EDGES, GOOD_NODES
 
@@ -85,11 +85,6 @@ def test_a_list_of_edges_without_a_header_keeps_its_first_edge(write, nodes, edg
     assert not any("no header" in note for note in again.notes)
 
 
-def test_a_list_of_edges_may_begin_with_a_loop(write) -> None:
-    data = from_tables(write("n.csv", "id,f\na,0\nb,1\n"), write("e.csv", "a,a\na,b\n"))
-    assert data.edge_index.tolist() == [[0, 0, 1], [0, 1, 0]]
-
-
 def test_a_header_may_be_all_that_a_file_has(write) -> None:
     data = from_tables(write("n.csv", "id,f\na,0\nb,1\n"), write("e.csv", "source,target"))
     assert data.edge_index.shape == (2, 0)
@@ -107,11 +102,3 @@ def test_what_is_written_is_read_again(tmp_path, kind) -> None:
         write_table(TABLE, path)
         assert read_table(path, "table", text=[("id", 0)]).arrow.equals(TABLE)
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
-
-
-def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path) -> None:
-    with pytest.raises(InputError, match=r"output\('out.xlsx'\) must end in one of .csv, .tsv, "):
-        check_table("out.xlsx")
-    with pytest.raises(InputError, match="must end in one of"):
-        write_table(TABLE, tmp_path / "out")
-    assert not list(tmp_path.iterdir())
