@@ -7,7 +7,7 @@ import torch
 
 from gcnsl import synthetic
 from gcnsl.auto import selection
-from gcnsl.auto.auto_settings import AutoSettings
+from gcnsl.auto.auto_settings import EFFORTS, AutoSettings, Effort
 from gcnsl.auto.candidates import Candidate, Problem, make_problem
 from gcnsl.auto.journal import Fit, Journal, fold_trainer
 from gcnsl.runs.executor import HERE
@@ -57,3 +57,4 @@ def make_quick(monkeypatch) -> None:
     """Let a selection try four small models, in this process."""
     monkeypatch.setattr(selection, "_own_executor", lambda *_: HERE)
     monkeypatch.setattr(selection, "portfolio", lambda graph: QUICK)
+    monkeypatch.setitem(EFFORTS, "fast", Effort(1, 4, 0))

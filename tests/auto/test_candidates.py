@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -12,15 +13,14 @@ from gcnsl.auto.candidates import (
     DEEP,
     FIXED,
     PER_ENTRY,
-    TURNS,
     Candidate,
-    Proposals,
     deal_folds,
     make_problem,
     portfolio,
+    promises,
 )
 from gcnsl.methods import METHODS, find_method
-from gcnsl.methods.registry import space_of, starts_of
+from gcnsl.methods.registry import space_of
 from gcnsl.sparse import pairs_in_two_steps
 
 from .cases import small_problem
@@ -71,35 +71,27 @@ def test_costs_grow_with_the_graph_and_the_layers() -> None:
     assert gcn.usual_seconds(2) < deep.usual_seconds(2) <= DEEP * gcn.usual_seconds(2)
 
 
-def test_the_best_methods_have_most_turns_until_there_are_enough() -> None:
-    proposals = Proposals(6, seed=0)
-    asked = [proposals.ask(["gcn", "mlp", "sage"]) for _ in range(7)]
-    assert asked.pop() is None
-    found = [candidate for candidate, _ in asked]
-    assert [candidate.method for candidate in found] == [("gcn", "mlp", "sage")[turn] for turn in TURNS]
-    assert len(set(found)) == 6
-    assert found[0].name == "GCN #1"
-    for candidate in found:
-        assert candidate.options.keys() == space_of(candidate.method).keys()
-        candidate.resolved.options()
+@pytest.mark.parametrize(
+    ("curve", "goal", "expected"),
+    [
+        ([0.5, 0.6, 0.7], 0.9, True),
+        ([0.5, 0.6, 0.7], 1.1, False),  # too far
+        ([0.5, 0.7, 0.7], 0.6, False),  # it has settled
+        ([0.8], 0.0, False),
+        ([0.5, 0.9, 0.4, 0.5, 0.8, 0.6], 0.0, False),  # the best was long ago
+        ([0.5, math.nan, 0.7], 0.0, False),
+    ],
+)
+def test_a_learning_curve_promises_what_it_reaches_at_its_pace(curve, goal, expected) -> None:
+    assert promises(curve, goal) == expected
 
 
-def test_proposals_follow_what_was_told() -> None:
-    proposals, alphas = Proposals(60, seed=0), []
-    for _ in range(60):
-        candidate, trial = proposals.ask(["label-propagation"])
-        alphas.append(candidate.options["alpha"])
-        trial.study.tell(trial, -abs(alphas[-1] - 0.5))
-    first, last = (sum(abs(alpha - 0.5) for alpha in part) for part in (alphas[:20], alphas[-20:]))
-    assert last < 0.7 * first
-
-
-def test_what_searches_try_first_is_proposed_first() -> None:
-    proposals = Proposals(10, seed=0)
-    for start in starts_of("gcn-sl-plus"):
-        candidate, trial = proposals.ask(["gcn-sl-plus"])
-        assert candidate.resolved == METHODS["gcn-sl-plus"].with_options(**start)
-        trial.study.tell(trial, 0.5)
+def test_folds_to_compare_on_have_nodes_enough() -> None:
+    for n, folds in ((60, 5), (2012, 4), (8000, 1)):
+        problem = small_problem(n=n)
+        assert problem.compared == folds
+        assert int(problem.validated(folds).sum()) >= 1500 or folds == problem.folds
+    assert small_problem(keep_validation=True).compared == 1
 
 
 def test_walks_of_two_steps_are_counted() -> None:

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from gcnsl.auto.candidates import Candidate, FoldJob
 from gcnsl.auto.ensemble import tempered
+from gcnsl.auto.proposals import Tried
 from gcnsl.auto.race import FOR_THE_END, LARGEST_END, PORTFOLIO_UNTIL, SEARCH_UNTIL, TimedRace
+from gcnsl.training import METRICS as MEASURES
 
 from .cases import fake_fit, small_problem
 
@@ -39,7 +41,7 @@ def play(it: TimedRace, *, seconds_each: float, until: float = 1e9) -> list[tupl
 
 
 def test_all_are_tried_before_the_better_ones_go_on() -> None:
-    done = play(race(), seconds_each=1)
+    done = play(race(seconds=1000), seconds_each=1)
     assert [fold for _, fold in done[:6]] == [0] * 6
     assert [name for name, _ in done[:6]] == list(METHODS)
     assert len(set(done)) == len(done) == 6 * 5, "there is time for everything"
@@ -79,11 +81,21 @@ def test_a_share_of_the_time() -> None:
     it = race(seconds=1200)
     first = it.next_job(0.0)
     assert first is not None
-    assert first.seconds == pytest.approx(2 * PORTFOLIO_UNTIL * it.seconds / 6)
+    assert first.share == pytest.approx(PORTFOLIO_UNTIL * it.seconds / 6)
+    assert first.goes_on(([], []), first.share - 1)
+    assert first.goes_on(([0.1, 0.2], [-1.0, -1.0]), first.share), "nobody is better"
     finish(it, first)
     second = it.next_job(1.0)
     assert second is not None
-    assert second.seconds > first.seconds, "what one leaves over is for the others"
+    assert second.share > first.share, "what one leaves over is for the others"
+    assert second.seconds > second.share, "which it may have if it promises enough"
+    best = it.ranking()[0]
+    log_loss = MEASURES["log-loss"](it.out_of_fold(best, 1), it.truth(1))
+    assert second.goals == pytest.approx((it.value(best, 1), -log_loss))
+        (it.value(best, 1), -MEASURES["log-loss"](it.out_of_fold(best, 1), it.truth(1)))
+    )
+    assert not second.goes_on(([0.1, 0.2], [-9.0, -9.0]), second.share)
+    assert second.goes_on(([0.1, 0.2], [-9.0, -4.0]), second.share), "the loss falls fast"
 
 
 def test_one_that_fails_is_given_up() -> None:
@@ -126,28 +138,31 @@ def test_out_of_fold_nodes_are_judged_by_models_that_did_not_learn_them() -> Non
     assert contender.probabilities() == pytest.approx(sum(fit.probabilities for fit in contender.fits) / 5)
 
 
-def cut(it: TimedRace, job: FoldJob, *, seconds: float) -> None:
-    fit = fake_fit(it.problem, job.candidate, job.run, skill=SKILL[job.candidate.method], seconds=seconds)
-    it.add(replace(fit, is_cut=True))
+def test_one_that_predicts_the_same_as_another_does_not_go_on() -> None:
+    it = race(trials=20, seconds=1000)
+    first = fake_fit(it.problem, PORTFOLIO[0], 0, skill=0.9)
+    it.add(first)
+    it.add(replace(first, candidate=PORTFOLIO[1]))
+    other = replace(first, candidate=PORTFOLIO[2], probabilities=first.probabilities.copy())
+    other.probabilities[::10] = 1 / 3
+    it.add(other)
+    assert [it.contenders[each].same_as for each in PORTFOLIO[:3]] == ["", "gcn", ""]
+    play(it, seconds_each=1)
+    assert [it.contenders[each].level for each in PORTFOLIO[:3]] == [5, 1, 5]
+    assert it.contenders[PORTFOLIO[1]] not in it.weighed()[0]
+    it.lose(it.contenders[PORTFOLIO[0]], "failed: its file is lost")
+    assert not it.contenders[PORTFOLIO[1]].same_as
 
 
-def test_a_fit_that_was_cut_is_repeated_with_more_time_before_its_next_fold() -> None:
-    it = race()
-    for number in range(len(METHODS)):
-        job = it.next_job(8.0 * number)
-        (cut if job.candidate.method in ("gcn", "linkx") else finish)(it, job, seconds=8.0)
-    again = it.next_job(50.0)
-    assert (again.candidate.method, again.run) == ("gcn", 0)
-    assert again.seconds == pytest.approx(36.0)
-    finish(it, again, seconds=12.0)
-    contender = it.contenders[again.candidate]
-    assert (contender.level, contender.seconds) == (1, 12.0), "in place of the first"
-    begun = [it.next_job(55.0) for _ in range(3)]
-    assert {(job.candidate.method, job.run) for job in begun} == {("gcn", 1), ("sage", 1), ("fsgnn", 1)}
-    late = it.next_job(60.0)
-    assert (late.candidate.method, late.run) == ("linkx", 0), "though it is among the worse half"
-    cut(it, late, seconds=21.0)
-    assert it.next_job(60.0).candidate.method == "mlp", "the other one has had its share"
+def test_with_many_nodes_one_fold_compares_and_the_ensemble_completes_its_folds() -> None:
+    problem = small_problem(n=8000)
+    it = TimedRace(problem, PORTFOLIO, trials=0, seconds=100.0, processes=1)
+    done = play(it, seconds_each=2)
+    assert [fold for _, fold in done[:6]] == [0] * 6
+    pool, (weights, _) = it.weighed()
+    levels = {contender: contender.level for contender in it.contenders.values()}
+    for number, contender in enumerate(pool):
+        assert levels[contender] == (5 if weights[number] > 0 else 1)
 
 
 def test_what_cannot_end_in_time_is_skipped_and_says_so() -> None:
@@ -203,6 +218,5 @@ def test_proposals_go_on_after_those_of_an_earlier_command() -> None:
     names = {fit.candidate.name for fit in fits}
     assert {name.rpartition("#")[2] for name in names if "#" in name} == set("1234")
     after = race(trials=6, seconds=200, fits=sorted(fits, key=lambda fit: fit.fold))
-    new = [after._proposals.ask(["gcn"]) for _ in range(3)]
+    new = [after._proposals.ask({"gcn": Tried([0.5], 1.0)}) for _ in range(3)]
     assert [each and each[0].name for each in new] == ["GCN #5", "GCN #6", None]
-    assert len(new[0][1].study.trials) > 2, "it knows what was tried before"

@@ -8,11 +8,13 @@ import pytest
 import torch
 
 from gcnsl.auto import AutoSettings, selection
+from gcnsl.auto import race as race_module
 from gcnsl.auto.candidates import Candidate
 from gcnsl.auto.ensemble import Judge, Weighted, tempered
 from gcnsl.auto.journal import Journal, SavedModels
+from gcnsl.auto.leaderboard import leaderboard, majority_probabilities
 from gcnsl.auto.race import LARGEST_END, TimedRace
-from gcnsl.auto.selection import choose, leaderboard, majority_probabilities, select
+from gcnsl.auto.selection import choose, select
 from gcnsl.errors import GcnslError, InputError, Interrupted
 from gcnsl.runs import jobs, processes
 from gcnsl.runs.executor import ThisProcess, TooSlow, WorkerLost
@@ -313,18 +315,11 @@ def test_three_good_ones_say_on_how_many_folds_all_are_compared(race, monkeypatc
         seen.append(probabilities.shape)
         return Weighted(np.eye(len(probabilities))[0], probabilities[0])
 
-    monkeypatch.setattr(selection, "weigh_models", first_alone)
+    monkeypatch.setattr(race_module, "weigh_models", first_alone)
     choose(it, journal, it.problem.graph, History(), single=False)
     level = min(contender.level for contender in it.ranking()[:3])
     pool = [contender for contender in it.contenders.values() if contender.level >= level]
     assert seen == [(len(pool), int(it.problem.validated(level).sum()), 3)]
-
-
-def test_fewer_folds_do_if_they_have_nodes_enough(race, monkeypatch) -> None:
-    it, _ = race
-    assert selection._common_level(it) > 1
-    monkeypatch.setattr(selection, "ENOUGH_NODES", 5)
-    assert selection._common_level(it) == 1
 
 
 def test_a_single_one_has_one_model(race) -> None:
@@ -344,9 +339,9 @@ def test_the_ensemble_is_validated_with_the_temperature_that_it_predicts_with(ra
 
     monkeypatch.setattr(it, "judge", Judge("log-loss"))
     monkeypatch.setattr(selection, "best_temperature", lambda *_: 2.0)
-    monkeypatch.setattr(selection, "weigh_models", two)
+    monkeypatch.setattr(race_module, "weigh_models", two)
     selected = choose(it, journal, it.problem.graph, History(), single=False)
-    problem, level = it.problem, selection._common_level(it)
+    problem, level = it.problem, it.level
     pool = {contender.candidate.name: contender for contender in it.contenders.values()}
     given = [it.out_of_fold(pool[member.name], level) for member in selected.blend.members]
     together = tempered((given[0] + given[1]) / 2, 2.0)
@@ -373,7 +368,7 @@ def test_every_number_of_a_column_is_on_the_same_nodes(metric, tmp_path) -> None
         fake_fit(problem, c, fold, skill=skills[c]) for fold in range(5) for c in candidates if fold < candidates[c]
     ]
     it = TimedRace(problem, [*candidates], trials=0, seconds=10, processes=1, fits=fits)
-    level = selection._common_level(it)
+    level = it.level
     assert level == 3
     weights = {it.contenders[c]: share for c, share in zip(candidates, (0.6, 0.4), strict=False)}
     together = np.full((int(problem.validated(3).sum()), 3), 1 / 3)
@@ -403,7 +398,7 @@ def test_every_number_of_a_column_is_on_the_same_nodes(metric, tmp_path) -> None
     ("n", "told"),
     [
         (60, "log-loss on all 48 training and validation nodes, each predicted by models that had not learned from it"),
-        (2000, "accuracy on 1,194 of 1,988 training and validation nodes, each predicted by models that had not"),
+        (2000, "accuracy on 1,591 of 1,988 training and validation nodes, each predicted by models that had not"),
     ],
 )
 def test_what_has_chosen_is_said(n, told) -> None:
@@ -411,13 +406,13 @@ def test_what_has_chosen_is_said(n, told) -> None:
     candidates = [Candidate(name, name) for name in ("gcn", "mlp", "sage")]
     fits = [fake_fit(problem, c, fold, skill=0.5) for fold in range(5) for c in candidates]
     it = TimedRace(problem, candidates, trials=0, seconds=10, processes=1, fits=fits)
-    assert str(selection._chosen_by(it, selection._common_level(it))).startswith(told)
+    assert str(selection.chosen_by(it)).startswith(told)
 
 
 def test_kept_validation_nodes_choose(tmp_path) -> None:
     problem = small_problem(n=60, keep_validation=True, metric="roc-auc")
     it = TimedRace(problem, QUICK, trials=0, seconds=10, processes=1, fits=[fake_fit(problem, QUICK[0], 0, skill=1)])
-    assert str(selection._chosen_by(it, 1)) == "roc-auc on 12 validation nodes, which no model has learned from"
+    assert str(selection.chosen_by(it)) == "roc-auc on 12 validation nodes, which no model has learned from"
 
 
 @pytest.mark.parametrize("how", ["no file", "damaged file", "no memory"])

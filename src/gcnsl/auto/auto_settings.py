@@ -28,7 +28,7 @@ class Effort(NamedTuple):
     trials: int
 
 
-EFFORTS: dict[Quality, Effort] = {"fast": Effort(1, 4, 0), "good": Effort(5, 5, 60), "best": Effort(30, 8, 300)}
+EFFORTS: dict[Quality, Effort] = {"fast": Effort(1, 4, 20), "good": Effort(5, 5, 200), "best": Effort(30, 8, 1000)}
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class AutoSettings(Options):
 
     quality: Quality = option(
         "good",
-        "How much is tried: the methods with their defaults (fast), also other hyper-parameters (good), or many of "
-        "them and more folds (best). Without a time budget, 1, 5 or 30 minutes.",
+        "How much is tried: the methods with their defaults and few other hyper-parameters (fast), more (good), or "
+        "many and more folds (best). Without a time budget, 1, 5 or 30 minutes.",
     )
     metric: MetricName = option("accuracy", "What the models are compared by.")
     class_weight: str | None = redeclared(StageSettings, "class_weight", None)

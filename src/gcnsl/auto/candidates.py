@@ -1,19 +1,14 @@
-"""What is learned and what is tried.
-
-A problem is a graph with folds of its labelled nodes. Candidates are methods in order of their cost and, as Optuna
-proposes them, other hyper-parameters of those that do best.
-"""
+"""What is learned and what is tried: a graph with folds of its labelled nodes, and the first candidates."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,13 +20,8 @@ from gcnsl.checks import UNLABELLED
 from gcnsl.graph.edges import edge_parts
 from gcnsl.identity import identity
 from gcnsl.methods import Method, find_method
-from gcnsl.methods.registry import space_of, starts_of
-from gcnsl.options import Search as SearchRange
 from gcnsl.runs.jobs import Job
 from gcnsl.sparse import pairs_in_two_steps
-
-if TYPE_CHECKING:
-    import optuna
 
 NOT_LEARNED_FROM = -1
 MANY_PAIRS = 3e7
@@ -47,6 +37,7 @@ PER_ENTRY = {
     "sage": 0.17,
     "fsgnn": 1.7,
     "gcn": 0.15,
+    "gat": 0.9,
     "h2gcn-2": 6.0,
     "gpr-gnn": 0.14,
     "acm-gcn": 0.4,
@@ -56,15 +47,16 @@ PER_ENTRY = {
 graph of 20,000 nodes with 64 features and 20 neighbours."""
 FIXED = 0.1
 """Seconds that a fit takes on any graph."""
-DEEP_LAYERS, DEEP = 5, 6.0
-"""From so many layers on, a fit takes so many times as long."""
-TURNS = (0, 1, 0, 2, 0, 1)
-"""Whose turn it is to have a new candidate, by rank: the best method is tried most often."""
-STARTUP_TRIALS = 6
-"""So many proposals for a method are drawn before they follow what was good."""
-PATIENT_TRIALS = 5
-"""None is given up for falling behind before so many are complete."""
-_DEEP = {"num_layers": 5, "hidden_channels": 128, "norm": "batch", "dropout": 0.3, "drop_features": False}
+DEEP = 6.0
+"""A deep network takes so many times as long."""
+FEW_FEATURES = 200
+"""With fewer dense features, deep residual networks also read structural ones."""
+ENOUGH_NODES = 1500
+"""Contenders are compared on no more folds than have so many nodes."""
+PACE = 3.0
+"""A learning curve is expected to rise for as long again as it took so far, as fast as in its last third."""
+_DEEP = {"num_layers": 5, "hidden_channels": 64, "norm": "batch", "dropout": 0.3, "drop_features": False}
+_BLOCKS = {"blocks": 3, "hidden_channels": 128, "dropout": 0.3, "lr": 0.003, "weight_decay": 1e-5}
 
 
 @dataclass(frozen=True)
@@ -92,29 +84,35 @@ class Candidate:
 
     def usual_seconds(self, millions: float) -> float:
         """The time of its shortest fit with so many millions of features and edges, on the machine of the figures."""
-        deep = DEEP if self.options.get("num_layers", 0) >= DEEP_LAYERS else 1.0
-        return FIXED + PER_ENTRY[self.method] * deep * millions
+        is_deep = self.options.get("num_layers", 0) >= 5 or self.options.get("blocks", 0) > 0
+        return FIXED + PER_ENTRY[self.method] * (DEEP if is_deep else 1.0) * millions
 
 
 def portfolio(graph: Data) -> list[Candidate]:
-    """The candidates for a graph, each with defaults from its literature, cheap ones first."""
+    """The candidates for a graph, those first that bring most for their time; the first is the cheapest."""
     directed = "arc_index" in graph
     along, undirected = {"direction": "out" if directed else "undirected"}, {"direction": "undirected"}
+    few = graph.x.layout == torch.strided and graph.num_features < FEW_FEATURES
+    blocks = _BLOCKS | {"structural_features": few}
     entries: list[tuple[str, str, dict[str, Any]]] = [
         ("label-propagation", "", {}),
-        ("logistic", "", {}),
         ("boosted-trees", "", {}),
+        ("logistic", "", {}),
+        ("linkx", "", along),
+        ("gcn-sl-plus", "", {}),
+        ("sage", "deep", _DEEP),
+        ("boosted-trees", "without labels", {"labels": False}),
+        ("gat", "residual", {**blocks, "hidden_channels": 16}),
+        ("gcn", "residual", blocks),
         ("twins", "", along),
         ("mlp", "", {}),
-        ("gcn-sl-plus", "", {}),
-        ("linkx", "", along),
-        ("sage", "deep", _DEEP),
         ("fsgnn", "", along),
         ("gcn", "", {}),
         ("sage", "", {}),
         *((method, "undirected", undirected) for method in ("gcn-sl-plus", "linkx", "fsgnn") if directed),
         *([("sage", "out-edges", along)] if directed else []),
         ("h2gcn-2", "", {}),
+        ("sage", "residual", blocks),
         ("gcn", "deep", {**_DEEP, "residual": True}),
         ("gpr-gnn", "", {}),
         ("acm-gcn", "", {}),
@@ -132,10 +130,29 @@ def portfolio(graph: Data) -> list[Candidate]:
 
 @dataclass(frozen=True, kw_only=True)
 class FoldJob(Job):
-    """Train a candidate on a fold, and give it up after ``limit`` seconds; the candidate's key is the job's name."""
+    """Train a candidate on a fold; the candidate's key is the job's name.
+
+    Attributes:
+        limit: Seconds after which it is given up.
+        share: Seconds after which it only goes on if a learning curve promises to reach the goal.
+        goals: The metric and the log loss of the best contender, with the sign that makes more better.
+    """
 
     candidate: Candidate
     limit: float
+    share: float = math.inf
+    goals: tuple[float, float] = (-math.inf, -math.inf)
+
+    def goes_on(self, curves: tuple[Sequence[float], Sequence[float]], seconds: float) -> bool:
+        """Whether it has time, or promises much."""
+        return seconds < self.share or any(map(promises, curves, self.goals))
+
+
+def promises(curve: Sequence[float], goal: float) -> bool:
+    """Whether the best value so far still rises, and would reach the goal at its :data:`PACE`."""
+    best = np.maximum.accumulate(curve)
+    rise = best[-1] - best[2 * len(best) // 3 - 1]
+    return bool(rise > 0 and best[-1] + PACE * rise >= goal)
 
 
 @dataclass(frozen=True)
@@ -175,6 +192,12 @@ class Problem:
         return self.learned & (self.fold < folds)
 
     @cached_property
+    def compared(self) -> int:
+        """The number of folds on which contenders are compared: one if it has many nodes, all if they have few."""
+        sizes = torch.bincount(self.fold[self.learned], minlength=self.folds)[: self.folds].cumsum(dim=0)
+        return min(self.folds, 1 + int((sizes < ENOUGH_NODES).sum()))
+
+    @cached_property
     def identity(self) -> str:
         """Tells problems apart; the method and its options are those of a candidate, which has a key of its own."""
         parts = {"y": self.graph.y, "fold": self.fold}
@@ -188,10 +211,10 @@ class Problem:
         monitor = {} if self.metric == "accuracy" else {"monitor": self.metric}
         return candidate.resolved.with_options(class_weight=self.class_weight, **monitor)
 
-    def job(self, candidate: Candidate, fold: int, *, seconds: float, limit: float) -> FoldJob:
-        """The job of training a candidate on a fold, in so many seconds."""
+    def job(self, candidate: Candidate, fold: int, **times: Any) -> FoldJob:
+        """The job of training a candidate on a fold, with the times of :class:`FoldJob`."""
         where: dict[str, Any] = {"name": candidate.key, "run": fold, "split": fold, "seed": self.seed + fold}
-        return FoldJob(method=self.method(candidate), candidate=candidate, seconds=seconds, limit=limit, **where)
+        return FoldJob(method=self.method(candidate), candidate=candidate, **where, **times)
 
 
 def make_problem(
@@ -225,87 +248,3 @@ def deal_folds(y: Tensor, folds: int, *, seed: int) -> Tensor:
     fold = torch.full_like(y, NOT_LEARNED_FROM)
     fold[torch.from_numpy(by_class)] = torch.arange(len(by_class)) % folds
     return fold
-
-
-def new_study(
-    space: Mapping[str, SearchRange],
-    first: Iterable[Mapping[str, Any]],
-    *,
-    seed: int,
-    known: Sequence[tuple[Mapping[str, Any], Sequence[float], bool]] = (),
-    startup: int = STARTUP_TRIALS,
-) -> optuna.Study:
-    """What proposes hyper-parameters of one method, none of them twice if they come from ``first``.
-
-    Args:
-        space: The search range of each.
-        first: What is proposed before all else; values that can't be suggested are left to the sampler.
-        seed: Of the proposals. It moves on with what is known, lest those after it repeat it.
-        known: What was tried before: the hyper-parameters, how good they were after each fold, more being better, and
-            whether the last of these was reached.
-        startup: How many are drawn before they follow what was good.
-    """
-    import optuna  # workers need nothing of it
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(
-        direction="maximize",
-        sampler=optuna.samplers.TPESampler(n_startup_trials=startup, seed=seed + len(known)),
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=PATIENT_TRIALS),
-    )
-    states = optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED
-    tried = [dict(options) for options, *_ in known]
-    for options, gains, is_complete in known:
-        trial = optuna.trial.FixedTrial(dict(options))
-        with suppress(ValueError):  # nothing is learned from a value outside of the range
-            suggested(trial, space)
-            was: dict[str, Any] = {"params": trial.params, "distributions": trial.distributions, "value": gains[-1]}
-            was |= {"intermediate_values": dict(enumerate(gains))}
-            study.add_trial(optuna.trial.create_trial(state=states[not is_complete], **was))
-    for each in first:
-        if each not in tried:
-            study.enqueue_trial({k: v for k, v in each.items() if v in (space[k].values or (v,))})
-            tried.append(dict(each))
-    return study
-
-
-def suggested(trial: optuna.trial.BaseTrial, space: Mapping[str, SearchRange]) -> dict[str, Any]:
-    """The hyper-parameters of a trial."""
-    with warnings.catch_warnings():  # a value that was given may be outside of the range
-        warnings.filterwarnings("ignore", ".* out of (the )?range", UserWarning)
-        return {name: suggest(trial, name) for name, suggest in space.items()}
-
-
-class Proposals:
-    """Further candidates: other hyper-parameters of the methods that do best, from one study for each method.
-
-    Args:
-        trials: How many candidates are proposed in all.
-        seed: Of the suggestions.
-        tried: What an earlier command has proposed, and how good each is.
-    """
-
-    def __init__(self, trials: int, *, seed: int, tried: Sequence[tuple[Candidate, float]] = ()) -> None:
-        self._trials, self._seed, self._studies = trials, seed, dict[str, "optuna.Study"]()
-        self._tried = [each for each in tried if space_of(each[0].method).keys() <= each[0].options.keys()]
-        self._count = max((int(candidate.name.rpartition("#")[2]) for candidate, _ in self._tried), default=0)
-
-    def ask(self, ranking: Sequence[str]) -> tuple[Candidate, optuna.Trial] | None:
-        """A new candidate of one of the methods, the best first; ``None`` if there have been enough."""
-        if self._count >= self._trials or not ranking:
-            return None
-        method = ranking[TURNS[self._count % len(TURNS)] % len(ranking)]
-        self._count += 1
-        if method not in self._studies:
-            self._studies[method] = self._study(method)
-        trial = self._studies[method].ask()
-        options = suggested(trial, space_of(method))
-        return Candidate(f"{find_method(method).title} #{self._count}", method, options), trial
-
-    def _study(self, method: str) -> optuna.Study:
-        space = space_of(method)
-        whole = (find_method(method).with_options(**start).options() for start in starts_of(method))
-        known = [(each.options, [gain], True) for each, gain in self._tried if each.method == method]
-        return new_study(
-            space, ({name: options[name] for name in space} for options in whole), seed=self._seed, known=known
-        )

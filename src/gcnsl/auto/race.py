@@ -3,9 +3,9 @@
 A search of one method's hyper-parameters is a :class:`Race`. Many methods within a time budget are a
 :class:`TimedRace`: all candidates on one fold, more folds for the better ones, and new candidates in between. This is
 asynchronous successive halving (ASHA; Li et al., 2020) with the number of folds as the resource: a contender goes on to
-its next fold if it is in the better half of those that have come as far. A fit ends when its time is over, and counts
-as it is; if there is time, it is repeated with more. Towards the end there are no new candidates, and the best
-contenders complete their folds.
+its next fold if it is in the better half of those that have come as far, up to as many folds as have nodes enough to
+compare on. A fit that has had its share of the time goes on as long as its learning curve promises to reach the best
+contender. Towards the end there are no new candidates, and the members of the ensemble complete their folds.
 """
 
 from __future__ import annotations
@@ -20,32 +20,33 @@ from typing import Any
 import numpy as np
 import optuna
 
-from gcnsl.auto.candidates import Candidate, FoldJob, Problem, Proposals
-from gcnsl.auto.ensemble import Judge, Merit, best_temperature, tempered
+from gcnsl.auto.candidates import Candidate, FoldJob, Problem
+from gcnsl.auto.ensemble import Judge, Merit, Weighted, best_temperature, tempered, weigh_models
 from gcnsl.auto.journal import Fit
+from gcnsl.auto.proposals import Proposals, Tried
 from gcnsl.runs.jobs import Job, reason
 from gcnsl.sparse import stored_entries
-from gcnsl.training.metrics import Floats
+from gcnsl.training import TrainingSettings
+from gcnsl.training.metrics import METRICS, Floats
 
 PORTFOLIO_UNTIL, SEARCH_UNTIL = 0.5, 0.75
-"""Shares of the time: at first only candidates of the portfolio are begun, and in the end no new ones."""
+"""Shares of the time: at first only candidates of the portfolio are begun, and in the end the ensemble comes first."""
 LEAST_SHARE = 0.04
 """A candidate has at least this share of the time."""
-MOST_SHARE = 0.2
-"""A fit that took this share of the time is not repeated with more."""
-MORE = 4
-"""A fit whose time was over is repeated with so many times as much."""
-GRACE = 2.0
-"""A fit may exceed its time by this factor before it is given up: it ends with a whole epoch."""
-LEAST_LIMIT = 0.2
-"""Nor is it given up before it has taken this share of the time left: a linear model has no epochs to end with."""
+MOST_SHARE = 0.6
+"""A fit takes no more than this share of the time left, whatever its learning curve promises."""
+GRACE, LEAST_LIMIT = 2.0, 0.2
+"""A fit without epochs may exceed its share by this factor, or take this share of the time left, before it is given up.
+Others end by themselves, with a whole epoch."""
 QUICK, WORTHWHILE = 0.2, 0.5
 """Shares of the time left: a candidate is quick if it should need no more than the first, and skipped if more than the
 second."""
 FOR_THE_END, LARGEST_END = 0.04, 0.3
 """Shares of the time that are kept for the end, at least and at most."""
-COMPLETED = 10
-"""So many contenders complete their folds in the end, if time allows."""
+LEAST_POOL, LARGEST_POOL = 3, 15
+"""At least three contenders should be compared; more than 15 are not looked at."""
+SAME, LOOKED_AT = 0.01, 2000
+"""Predictions are the same if the probabilities of so many nodes differ by no more than this on average."""
 
 
 @dataclass(eq=False)
@@ -58,6 +59,7 @@ class Contender:
         fits: What came of its first folds, in their order.
         is_running: Whether its next fold is being fitted.
         failure: Why it was given up; empty if it was not.
+        same_as: The name of another contender with the same predictions, which is enough.
     """
 
     candidate: Any
@@ -65,6 +67,7 @@ class Contender:
     fits: list[Any] = field(default_factory=list)
     is_running: bool = False
     failure: str = ""
+    same_as: str = ""
 
     @property
     def level(self) -> int:
@@ -79,7 +82,7 @@ class Contender:
     @property
     def is_waiting(self) -> bool:
         """Whether it has finished some folds, and can go on."""
-        return self.level > 0 and not self.is_running and not self.failure
+        return self.level > 0 and not (self.is_running or self.failure or self.same_as)
 
     @property
     def seconds(self) -> float:
@@ -108,7 +111,7 @@ class Race(ABC):
     """Decides what to train next: contenders that go on to their next fold, and new ones.
 
     Args:
-        folds: Number of folds.
+        folds: Number of folds that contenders are compared on.
     """
 
     def __init__(self, folds: int) -> None:
@@ -140,17 +143,18 @@ class Race(ABC):
         far = (contender for contender in self.contenders.values() if contender.level >= level)
         return sorted(far, key=lambda contender: self.merit(contender, level), reverse=True)
 
+    def _is_late(self, contender: Contender, left: float) -> bool:
+        """Whether its next fold would not end in time."""
+        return left < math.inf and contender.seconds > left
+
     def _promotable(self, share: float = 1.0, left: float = math.inf) -> Contender | None:
         """One that waits, in the best part of those that have come as far; the farthest if there are several."""
-        for level in range(self.folds, 0, -1):
+        for level in range(self.folds - 1, 0, -1):
             ranking = self.ranking(level)
             for contender in ranking[: math.ceil(share * len(ranking))]:
-                if contender.level == level and contender.is_waiting and self._goes_on(contender, left):
+                if contender.level == level and contender.is_waiting and not self._is_late(contender, left):
                     return contender
         return None
-
-    def _goes_on(self, contender: Contender, left: float) -> bool:
-        return contender.level < self.folds
 
 
 class TimedRace(Race):
@@ -158,7 +162,7 @@ class TimedRace(Race):
 
     Args:
         problem: What is to be learned.
-        portfolio: The first candidates, cheap ones first.
+        portfolio: The first candidates, in the order in which they are tried.
         trials: How many further candidates are proposed.
         seconds: Time for everything.
         processes: How many fits run at the same time.
@@ -175,12 +179,13 @@ class TimedRace(Race):
         processes: int,
         fits: Iterable[Fit] = (),
     ) -> None:
-        super().__init__(problem.folds)
+        super().__init__(problem.compared)
         self.problem, self.judge = problem, Judge(problem.metric)
         self._total, self._processes = seconds, processes
         self._millions: float = (stored_entries(problem.graph.x) + problem.graph.num_edges) / 1e6
         self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
         self._judged = dict[tuple[Candidate, int], tuple[Merit, float]]()
+        self._weighed: tuple[list[Contender], Weighted] | None = None
         for fit in fits:
             if fit.fold == self.contenders.get(fit.candidate, Contender(fit.candidate)).level:  # none is missing before
                 try:
@@ -213,22 +218,33 @@ class TimedRace(Race):
 
     def add(self, fit: Fit) -> None:
         """Count a finished fit."""
-        contender = self._contender(fit.candidate)
+        contender = self.contenders.setdefault(fit.candidate, Contender(fit.candidate))
         before, contender.is_running = contender.fits, False
-        contender.fits = [*before[: fit.fold], fit]  # in place of one that had less time
-        self._judged.pop((fit.candidate, fit.fold + 1), None)
+        contender.fits = [*before, fit]
         try:
             merit = self.merit(contender, contender.level)
         except Exception:
             contender.fits = before
             raise
+        if not before:
+            others = (each for each in self.contenders.values() if each is not contender and each.fits)
+            contender.same_as = next((o.candidate.name for o in others if not o.same_as and _same(o, fit)), "")
         contender.tell(merit.first)
+        if fit.fold < self.folds:
+            self._weighed = None
 
     def fail(self, candidate: Candidate, why: str) -> None:
         """Give a contender up; its finished fits count."""
-        contender = self._contender(candidate)
+        contender = self.contenders.setdefault(candidate, Contender(candidate))
         contender.failure, contender.is_running = why, False
         contender.tell(None)
+
+    def lose(self, contender: Contender, why: str) -> None:
+        """Give a contender up, and forget its fits."""
+        self.fail(contender.candidate, why)
+        contender.fits, self._weighed = [], None
+        for each in self.contenders.values():
+            each.same_as = "" if each.same_as == contender.candidate.name else each.same_as
 
     def merit(self, contender: Contender, level: int) -> Merit:
         """How good a contender is on the nodes of its first folds."""
@@ -268,8 +284,25 @@ class TimedRace(Race):
         """The metric of a contender on the nodes of its first folds."""
         return self.judge.value(self.out_of_fold(contender, level), self.truth(level))
 
-    def _contender(self, candidate: Candidate) -> Contender:
-        return self.contenders.setdefault(candidate, Contender(candidate))
+    @property
+    def level(self) -> int:
+        """The number of folds that contenders can be compared on now; those that have completed fewer are left out.
+
+        At least three contenders of the better half, as the first fold ranks them, have completed so many.
+        """
+        ranking = self.ranking()
+        better = ranking[: max(LEAST_POOL, len(ranking) // 2)]
+        completed = sorted((contender.level for contender in better), reverse=True)[:LEAST_POOL]
+        return min(self.folds, completed[-1])
+
+    def weighed(self) -> tuple[list[Contender], Weighted]:
+        """The best contenders, each with predictions of its own, and the ensemble of them."""
+        if self._weighed is None:
+            level = self.level
+            pool = [each for each in self.ranking(level) if not each.same_as][:LARGEST_POOL]
+            given = np.stack([self.out_of_fold(contender, level) for contender in pool])
+            self._weighed = pool, weigh_models(given, self.truth(level), self.judge, seed=self.problem.seed)
+        return self._weighed
 
     def _untried(self) -> list[Contender]:
         return [contender for contender in self.contenders.values() if contender.is_untried]
@@ -278,30 +311,40 @@ class TimedRace(Race):
         return [contender.fits[0] for contender in self.contenders.values() if contender.fits]
 
     def _next(self, elapsed: float) -> Contender | None:
-        share, left, chosen = elapsed / self.seconds, self.seconds - elapsed, None
+        share, left = elapsed / self.seconds, self.seconds - elapsed
         self._skip(left)
         untried = self._untried()
-        if share >= PORTFOLIO_UNTIL or not untried:
-            is_late = share >= SEARCH_UNTIL
-            chosen = self._incomplete(left) if is_late else self._promotable(0.5, left) or self._short(left)
-        if chosen is None and share < SEARCH_UNTIL:
-            chosen = untried[0] if untried else self._new(left)
-        chosen = chosen or self._incomplete(left)
-        if chosen is None and untried and (left > 0 or not self.ranking()):  # one model is always made
+        if untried and (share < PORTFOLIO_UNTIL or not self.ranking()):  # one model is always made
+            return untried[0]
+        if share >= SEARCH_UNTIL and (chosen := self._incomplete(left)) is not None:
+            return chosen
+        chosen = self._promotable(0.5 if share < SEARCH_UNTIL else 1.0, left)
+        if chosen is None and untried and left > 0:
             chosen = untried[0]
-        return chosen
+        return chosen or self._new(left) or self._incomplete(left) or self._promotable(1.0, left)
 
     def _job(self, contender: Contender, elapsed: float) -> FoldJob:
-        """The next fold of a contender, with twice the time that it should take, or its last one again, with more.
+        """The next fold of a contender: its share of the time or, if it is known, twice what the last one took.
 
-        For the first fold this is its share of the time that new candidates have; then it is known from before.
+        If its learning curve promises enough, the first fold may take most of the time left.
         """
-        left, least = self.seconds - elapsed, self._least_seconds(contender.candidate)
-        expected = contender.seconds + 1 if contender.fits else max(self._share(elapsed), least)
-        is_repeated = self._deserves_more(contender, left)
-        seconds = max(0.0, min((MORE if is_repeated else 2) * expected, left))
-        limit = min(left, max(GRACE * seconds + 1, LEAST_LIMIT * left))
-        return self.problem.job(contender.candidate, contender.level - is_repeated, seconds=seconds, limit=limit)
+        left, candidate = max(0.0, self.seconds - elapsed), contender.candidate
+        if contender.fits:
+            seconds = min(2 * contender.seconds + 1, 0.95 * left)
+            return self.problem.job(candidate, contender.level, seconds=seconds, limit=min(left, GRACE * seconds + 1))
+        share = min(max(self._share(elapsed), 2 * self._least_seconds(candidate)), 0.95 * left)
+        seconds = max(share, MOST_SHARE * left)
+        by_epochs = isinstance(candidate.resolved.training, TrainingSettings)
+        limit = left if by_epochs else min(left, max(GRACE * share + 1, LEAST_LIMIT * left))
+        return self.problem.job(candidate, 0, seconds=seconds, limit=limit, share=share, goals=self._goals())
+
+    def _goals(self) -> tuple[float, float]:
+        """The metric and the log loss of the best contender on the first fold, more being better."""
+        ranking = self.ranking()
+        if not ranking:
+            return -math.inf, -math.inf
+        found, y = self.out_of_fold(ranking[0], 1), self.truth(1)
+        return METRICS[self.problem.metric].gain(self.judge.value(found, y)), -METRICS["log-loss"](found, y)
 
     def _skip(self, left: float) -> None:
         """Give up the candidates that would take too much of the time left, however briefly they trained."""
@@ -325,7 +368,7 @@ class TimedRace(Race):
 
     def _new(self, left: float) -> Contender | None:
         """The next proposal that has not been tried; of one that has, the proposals are told how good it was."""
-        while (proposal := self._proposals.ask(self._promising(left))) is not None:
+        while (proposal := self._proposals.ask(self._tried(left))) is not None:
             new = Contender(*proposal)
             known = self.contenders.setdefault(new.candidate, new)
             if known is new:
@@ -333,39 +376,32 @@ class TimedRace(Race):
             new.tell(self.merit(known, 1).first if known.fits else None)
         return None
 
-    def _deserves_more(self, contender: Contender, left: float) -> bool:
-        """Whether the time of its last fit was over, so that it is repeated with more."""
-        last = contender.fits[-1] if contender.fits else None
-        most = min(MOST_SHARE * self.seconds, left / 4)
-        return last is not None and last.is_cut and last.seconds < most and left > (1 - SEARCH_UNTIL) * self.seconds
-
-    def _goes_on(self, contender: Contender, left: float) -> bool:
-        return super()._goes_on(contender, left) or self._deserves_more(contender, left)
-
-    def _short(self, left: float) -> Contender | None:
-        """The best one whose last fit had too little time, though it is among the worse half."""
-        waiting = (each for each in self.ranking() if each.is_waiting and self._deserves_more(each, left))
-        return next(waiting, None)
+    def _tried(self, left: float) -> dict[str, Tried]:
+        """What is known of each method of which a fit has time."""
+        of: dict[str, list[Contender]] = {}
+        for each in self.ranking():
+            of.setdefault(each.candidate.method, []).append(each)
+        tried = {
+            method: Tried([self.merit(each, 1).first for each in some], statistics.fmean(c.seconds for c in some))
+            for method, some in of.items()
+        }
+        return {method: each for method, each in tried.items() if 2 * each.seconds < left}
 
     def _incomplete(self, left: float) -> Contender | None:
-        """Of the best contenders, as many as can complete their folds in time, the one that is farthest behind.
+        """Of the ensemble's members that have time for it, the one with fewest folds; it goes on to its next."""
+        if not self.ranking():
+            return None
+        pool, (weights, _) = self.weighed()
+        members = [pool[number] for number in np.argsort(-weights, kind="stable") if weights[number] > 0]
+        able = (c for c in members if c.is_waiting and c.level < self.problem.folds and c.seconds <= left)
+        return min(able, key=lambda contender: contender.level, default=None)
 
-        If these have completed them, the time is for the others.
-        """
-        ranking = sorted(self.ranking(), key=lambda each: self.merit(each, each.level), reverse=True)[:COMPLETED]
-        costs = np.cumsum([each.seconds * (self.folds - each.level) for each in ranking])
-        finalists = max(1, int((costs <= left * self._processes).sum()))
-        for group in (ranking[:finalists], ranking[finalists:]):
-            unfinished = (each for each in group if each.is_waiting and each.level < self.folds)
-            waiting = [each for each in unfinished if each.seconds <= left]
-            if waiting:
-                return min(waiting, key=lambda contender: contender.level)
-        return None
 
-    def _promising(self, left: float) -> list[str]:
-        """Methods by their best contender, if several fits of them have time."""
-        quick = (each for each in self.ranking() if each.seconds < left / 8)
-        return list(dict.fromkeys(contender.candidate.method for contender in quick))
+def _same(contender: Contender, fit: Fit) -> bool:
+    """Whether a contender's first model predicts the same as a fit."""
+    step = max(1, len(fit.probabilities) // LOOKED_AT)
+    apart = np.abs(contender.fits[0].probabilities[::step] - fit.probabilities[::step]).sum(axis=1)
+    return bool(apart.mean() / 2 <= SAME)
 
 
 def _seconds(number: float) -> str:

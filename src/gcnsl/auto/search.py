@@ -21,7 +21,7 @@ import optuna
 import torch
 from torch_geometric.data import Data
 
-from gcnsl.auto.candidates import new_study, suggested
+from gcnsl.auto.proposals import new_study, suggested
 from gcnsl.auto.race import Contender, Race
 from gcnsl.checks import UNLABELLED, check_choice, check_flag, check_number, check_seed, check_whole
 from gcnsl.errors import InputError, TrainingDiverged

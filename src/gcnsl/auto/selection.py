@@ -1,15 +1,15 @@
-"""The whole procedure: a race within a time budget, the ensemble of the best, and a table of all that was tried."""
+"""The whole procedure: a race within a time budget, and the ensemble of the best."""
 
 from __future__ import annotations
 
 import logging
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import monotonic, perf_counter
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,38 +20,21 @@ from torch_geometric.data import Data
 
 from gcnsl.auto.auto_settings import AutoSettings
 from gcnsl.auto.candidates import FoldJob, Problem, portfolio
-from gcnsl.auto.ensemble import (
-    Blend,
-    Judge,
-    Member,
-    OutOfFold,
-    best_temperature,
-    log_probabilities,
-    tempered,
-    weigh_models,
-)
+from gcnsl.auto.ensemble import Blend, Member, OutOfFold, best_temperature, log_probabilities, tempered
 from gcnsl.auto.journal import Fit, Journal, SavedModel, SavedModels, fold_trainer
+from gcnsl.auto.leaderboard import ENSEMBLE, MAJORITY, leaderboard, majority_probabilities
 from gcnsl.auto.race import Contender, TimedRace
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.execution import Interruption
-from gcnsl.methods import Fitted
 from gcnsl.runs.executor import HERE, Crew, Executor, TooSlow, WorkerLost
 from gcnsl.runs.jobs import Failed, reason
 from gcnsl.runs.processes import Processes
 from gcnsl.training import History, choose_device
-from gcnsl.training.metrics import METRICS, Floats, Ints, class_shares
+from gcnsl.training.metrics import Floats
 
 STARTING_PAYS = 15.0
 """With fewer seconds in all, this process trains by itself: others would have hardly started."""
 POLL_SECONDS = 0.5
-LEAST_POOL, LARGEST_POOL = 3, 15
-"""At least three contenders should be compared; more than 15 are not looked at."""
-ENOUGH_NODES = 1000
-COLUMNS = (
-    *("model", "method", "options", "validation", "first_fold", "test", "metric"),
-    *("train_seconds", "predict_seconds", "weight", "verdict"),
-)
-ENSEMBLE, MAJORITY = "ensemble", "majority class"
 _LOGGER = logging.getLogger("gcnsl")
 
 
@@ -276,10 +259,10 @@ def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, 
         failures = {c.candidate.name: c.failure for c in race.contenders.values() if c.failure}
         told = "; ".join(f"{name}: {why}" for name, why in failures.items())
         raise InputError(f"no model could be trained on this graph, look at it with `gcnsl inspect` ({told})")
-    problem, level = race.problem, _common_level(race)
-    pool, y = race.ranking(level)[: 1 if single else LARGEST_POOL], race.truth(level)
-    given = np.stack([race.out_of_fold(contender, level) for contender in pool])
-    weights, held_out = weigh_models(given, y, race.judge, seed=problem.seed)
+    problem, level, y = race.problem, race.level, race.truth(race.level)
+    pool, (weights, held_out) = race.weighed()
+    if single:
+        weights, held_out = np.ones(1), race.out_of_fold(pool[0], level)
     order = np.argsort(-weights, kind="stable")
     chosen = {pool[number]: float(weights[number]) for number in order if weights[number] > 0}
     members: list[Member] = []
@@ -291,7 +274,7 @@ def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, 
             assert members or fits[0]  # the first is restored at once, others when they are needed
         except Exception as error:
             _LOGGER.debug("%s can't be restored", contender.candidate.name, exc_info=True)
-            contender.fits, contender.failure = [], f"failed: it can't be restored ({reason(error)})"
+            race.lose(contender, f"failed: it can't be restored ({reason(error)})")
             return choose(race, journal, graph, history, single=single)
         members.append(Member(contender.candidate.name, weight, race.temperature(contender, level), fits))
 
@@ -314,7 +297,7 @@ def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, 
         Blend(tuple(members), history, graph, temperature, known, judged),
         leaderboard(race, level, chosen, held_out),
         probabilities,
-        _chosen_by(race, level),
+        chosen_by(race),
         together(lambda contender: contender.fits[0].probabilities),
     )
 
@@ -325,132 +308,8 @@ def _chosen_by(race: TimedRace, level: int) -> ChosenBy:
     return ChosenBy(race.judge.leading(validated), validated, learned, first_fold, race.problem.folds == 1)
 
 
-def _common_level(race: TimedRace) -> int:
-    """The number of folds that contenders are compared on; those that have completed fewer are left out.
-
-    At least three contenders of the better half, as the first fold ranks them, have completed so many. If fewer folds
-    have enough nodes, it is these, as more contenders are then worth more than more nodes.
-    """
-    ranking, problem = race.ranking(), race.problem
-    better = ranking[: max(LEAST_POOL, len(ranking) // 2)]
-    completed = sorted((contender.level for contender in better), reverse=True)[:LEAST_POOL][-1]
-    few = (level for level in range(1, completed) if int(problem.validated(level).sum()) >= ENOUGH_NODES)
-    return next(few, completed)
-
-
-def leaderboard(race: TimedRace, level: int, weights: Mapping[Contender, float], ensemble: Floats) -> pd.DataFrame:
-    """A row for each contender, for the majority class and, if there is one, for the ensemble.
-
-    What is kept comes first. The others follow by the metric on the nodes of so many folds, then those that have
-    completed fewer by the metric on the first fold, then those that have completed none.
-
-    Args:
-        race: All contenders.
-        level: The number of folds that those were chosen on.
-        weights: Those of the members; one stands alone.
-        ensemble: Probabilities of the nodes of these folds (v × C).
-    """
-    problem, y = race.problem, race.truth(level)
-    in_first = (problem.fold[problem.validated(level)] == 0).numpy()
-
-    def values(probabilities: Floats) -> dict[str, float]:
-        first_fold = race.judge.value(probabilities[in_first], y[in_first])
-        return {"validation": race.judge.value(probabilities, y), "first_fold": first_fold}
-
-    rows = [_row(race, level, contender, weights) for contender in race.contenders.values()]
-    guess = values(majority_probabilities(problem, len(y)))
-    rows.append({"model": MAJORITY, "method": MAJORITY, "verdict": "for comparison", **guess})
-    if len(weights) > 1:
-        seconds = {f"{what}_seconds": sum(_seconds(c, what) for c in weights) for what in ("train", "predict")}
-        members = f"{len(weights)} models by their weights"
-        rows.append({"model": ENSEMBLE, "method": "auto", "verdict": members, **values(ensemble), **seconds})
-    blank = {"options": {}, "test": np.nan, "train_seconds": 0.0, "predict_seconds": 0.0, "weight": 0.0}
-    table = pd.DataFrame([blank | row | {"metric": problem.metric} for row in rows], columns=list(COLUMNS))
-    order = table[["validation", "first_fold"]].map(METRICS[problem.metric].gain)
-    order.insert(0, "is_kept", (table["model"] == ENSEMBLE) | (table["weight"] == 1))
-    return table.loc[order.sort_values(list(order), ascending=False).index].reset_index(drop=True)
-
-
-def with_distilled(table: pd.DataFrame, problem: Problem, student: Fitted) -> tuple[pd.DataFrame, dict[str, Floats]]:
-    """The leaderboard with a model that has learned from the first of its rows, and is kept in its place.
-
-    It has learned from all nodes but those of the first fold, and is measured on no others. Also returns what it
-    predicts for all nodes (n × C), by its name.
-    """
-    began, first_fold, method = perf_counter(), problem.validated(1), student.prepared.method
-    name = f"{method.title}, distilled"
-    probabilities = student.logits().softmax(dim=1).numpy()
-    score = Judge(problem.metric).value(probabilities[first_fold.numpy()], problem.graph.y[first_fold].numpy())
-    row = {
-        "model": name,
-        "method": method.name,
-        "options": method.options(),
-        "validation": score if _is_first_fold_alone(table) else np.nan,
-        "first_fold": score,
-        "test": np.nan,
-        "metric": problem.metric,
-        "train_seconds": student.history.seconds,
-        "predict_seconds": perf_counter() - began,
-        "weight": 1.0,
-        "verdict": f"chosen, taught by the {'ensemble' if table.loc[0, 'model'] == ENSEMBLE else 'next'}",
-    }
-    others = table.assign(weight=0.0)
-    return pd.concat([pd.DataFrame([row]), others], ignore_index=True), {name: probabilities}
-
-
-def shown_scores(table: pd.DataFrame) -> list[str]:
-    """The columns of scores that tell anything; not that of the first fold, if models were chosen by no others."""
-    columns = ["validation", *([] if _is_first_fold_alone(table) else ["first_fold"]), "test"]
-    return [name for name in columns if table[name].notna().any()]
-
-
-def _is_first_fold_alone(table: pd.DataFrame) -> bool:
-    return bool(table["validation"].equals(table["first_fold"]))
-
-
-def with_test(table: pd.DataFrame, probabilities: Mapping[str, Floats], y: Ints) -> pd.DataFrame:
-    """The leaderboard with the metric on test nodes, by their probabilities by model (t × C) and classes (t)."""
-    judge = Judge(table["metric"].iloc[0])
-    tested = [judge.value(probabilities[name], y) if name in probabilities else np.nan for name in table["model"]]
-    return table.assign(test=tested)
-
-
-def majority_probabilities(problem: Problem, nodes: int) -> Floats:
-    """The shares of the classes among the nodes that may be learned from, for so many nodes (k × C)."""
-    return class_shares(problem.graph.y[problem.learned].numpy(), len(problem.graph.class_names), nodes)
-
-
-def _row(race: TimedRace, level: int, contender: Contender, weights: Mapping[Contender, float]) -> dict[str, Any]:
-    candidate = contender.candidate
-    return {
-        "model": candidate.name,
-        "method": candidate.method,
-        "options": candidate.options,
-        "validation": race.value(contender, level) if contender.level >= level else np.nan,
-        "first_fold": race.value(contender, 1) if contender.level else np.nan,
-        "train_seconds": _seconds(contender, "train"),
-        "predict_seconds": _seconds(contender, "predict"),
-        "weight": weights.get(contender, 0.0),
-        "verdict": _verdict(race, contender, weights),
-    }
-
-
-def _seconds(contender: Contender, what: str) -> float:
-    name = "seconds" if what == "train" else "predict_seconds"
-    return float(sum(getattr(fit, name) for fit in contender.fits))
-
-
-def _verdict(race: TimedRace, contender: Contender, weights: Mapping[Contender, float]) -> str:
-    folds, is_ensemble = race.problem.folds, len(weights) > 1
-    if contender in weights:
-        kept = f"{weights[contender]:.0%} of the ensemble" if is_ensemble else "chosen"
-        return f"{kept}, then {contender.failure}" if contender.failure else kept
-    if contender.failure:
-        return contender.failure
-    if not contender.level:
-        return "not finished in time" if contender.is_running else "skipped: no time left"
-    if contender.fits[-1].is_cut:
-        return f"cut off after {contender.fits[-1].seconds:.0f} s"
-    if contender.level < folds:
-        return f"dropped at fold {contender.level}/{folds}"
-    return "adds nothing" if is_ensemble else "not the best"
+def chosen_by(race: TimedRace) -> ChosenBy:
+    """By what the contenders of a race are compared."""
+    learned, validated = (int(nodes.sum()) for nodes in (race.problem.learned, race.problem.validated(race.level)))
+    first_fold = int(race.problem.validated(1).sum())
+    return ChosenBy(race.judge.leading(validated), validated, learned, first_fold, race.problem.folds == 1)

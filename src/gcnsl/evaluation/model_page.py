@@ -14,7 +14,7 @@ import numpy as np
 from torch_geometric.data import Data
 
 from gcnsl.auto import AUTO, Blend
-from gcnsl.auto.selection import shown_scores
+from gcnsl.auto.leaderboard import shown_scores
 from gcnsl.estimator import NodeClassifier
 from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain, node_name
 from gcnsl.evaluation.measured import SURE, Measured, find_imbalance, measure_classifier

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from gcnsl.graph import encode_columns, split_masks
 from gcnsl.methods import Fitted, Method, Prepared, fit, prepare
 from gcnsl.methods.prepared import depends_on_split
 from gcnsl.runs.executor import check_wanted
-from gcnsl.training import choose_device
+from gcnsl.training import METRICS, Enough, Epoch, choose_device
 
 Found = TypeVar("Found")
 
@@ -44,6 +44,15 @@ class Job:
     split: int
     seed: int
     seconds: float = math.inf
+
+    def goes_on(self, curves: tuple[Sequence[float], Sequence[float]], seconds: float) -> bool:
+        """Whether training goes on after so many seconds.
+
+        Args:
+            curves: The metric and the loss on validation nodes after each epoch, with the sign that makes more better.
+            seconds: Time spent.
+        """
+        return True
 
 
 class Finished(NamedTuple):
@@ -155,7 +164,7 @@ class Trainer(Generic[Found]):
             val_mask=masks["val"],
             seed=job.seed,
             minutes=None if left == math.inf else left / 60,
-            on_epoch=check_wanted,
+            on_epoch=_watch(job, began),
         )
         return Finished(job, fitted, masks, began, prepared, time.perf_counter())
 
@@ -169,6 +178,20 @@ class Trainer(Generic[Found]):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_prepared": {}}
+
+
+def _watch(job: Job, began: float) -> Callable[[Epoch], None]:
+    """What is looked at after each epoch: whether anybody waits for the job, and whether it goes on."""
+    curves: tuple[list[float], list[float]] = ([], [])
+
+    def look(epoch: Epoch) -> None:
+        check_wanted(epoch)
+        curves[0].append(METRICS[epoch.metric].gain(epoch.score))
+        curves[1].append(-epoch.val_loss)
+        if not job.goes_on(curves, time.perf_counter() - began):
+            raise Enough
+
+    return look
 
 
 def reason(error: Exception) -> str:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from gcnsl.execution import choose_device, seeded
     from gcnsl.training.epoch import predict_logits
     from gcnsl.training.history import Epoch, History
-    from gcnsl.training.loop import train
+    from gcnsl.training.loop import Enough, train
     from gcnsl.training.metrics import METRICS, measure
     from gcnsl.training.settings import StageSettings, TrainingSettings
     from gcnsl.training.state import Checkpoint
@@ -18,6 +18,7 @@ else:
 __all__ = [
     "METRICS",
     "Checkpoint",
+    "Enough",
     "Epoch",
     "History",
     "StageSettings",

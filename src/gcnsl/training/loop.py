@@ -17,6 +17,10 @@ from gcnsl.training.settings import StageSettings
 from gcnsl.training.state import Checkpoint, RunState
 
 
+class Enough(Exception):  # noqa: N818 - it is no error
+    """Raised by ``on_epoch`` to end training, as if its time were over."""
+
+
 def train(
     model: nn.Module,
     inputs: Sequence[Matrix],
@@ -57,7 +61,7 @@ def train(
             always made, and the last one that is expected to fit is evaluated.
         watch: Further masks by name, whose accuracy is recorded but decides nothing.
         class_names: The names by which ``settings.class_weight`` calls the classes; by default their numbers.
-        on_epoch: Called after each epoch.
+        on_epoch: Called after each epoch; it may raise :class:`Enough`.
         checkpoint: Where to save the run of a network. If the file exists, the run continues from it and gives the same
             bits. The finished run is saved too; remove the file once the model is in a safe place.
         record: Whether a GPU may repeat the epochs of a small graph without the host, which is several times as fast.
@@ -96,6 +100,8 @@ def train(
                     on_epoch(history.last_epoch(masks, settings, left))
             if checkpoint is not None:
                 checkpoint.save(state, run)
+        except Enough:
+            return state.finish("minutes")
         except KeyboardInterrupt:
             interruption.ignore_further()
             state.undo_step()
