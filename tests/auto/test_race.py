@@ -92,8 +92,6 @@ def test_a_share_of_the_time() -> None:
     best = it.ranking()[0]
     log_loss = MEASURES["log-loss"](it.out_of_fold(best, 1), it.truth(1))
     assert second.goals == pytest.approx((it.value(best, 1), -log_loss))
-        (it.value(best, 1), -MEASURES["log-loss"](it.out_of_fold(best, 1), it.truth(1)))
-    )
     assert not second.goes_on(([0.1, 0.2], [-9.0, -9.0]), second.share)
     assert second.goes_on(([0.1, 0.2], [-9.0, -4.0]), second.share), "the loss falls fast"
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from gcnsl import InputError, NodeClassifier, from_arrays, synthetic
-from gcnsl.auto import Blend, journal, selection
+from gcnsl.auto import Blend, journal, race
 from gcnsl.auto.ensemble import Weighted
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import Interrupted
@@ -32,7 +32,7 @@ def ensemble(monkeypatch):
         weights = np.array([0.6, 0.4, *[0.0] * (len(probabilities) - 2)])
         return Weighted(weights, np.tensordot(weights, probabilities, 1))
 
-    monkeypatch.setattr(selection, "weigh_models", two)
+    monkeypatch.setattr(race, "weigh_models", two)
 
 
 @pytest.fixture
