@@ -86,7 +86,7 @@ def other_folder(tmp_path_factory):
     return folder
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(st.sampled_from([CONFIG, "tensors"]), st.floats(0, 1, exclude_max=True), st.integers(1, 255))
 def test_a_changed_byte_is_noticed_or_changes_nothing(other_folder, name, where, change) -> None:
     file = other_folder / name if name == CONFIG else tensors_file(other_folder)
@@ -273,7 +273,7 @@ def check_whole(folder) -> None:
 
 def test_processes_may_save_in_one_folder_while_others_read(tmp_path) -> None:
     folder, reads = tmp_path / "model", 0
-    savers = [saver(folder, 15) for _ in range(3)]
+    savers = [saver(folder, 10) for _ in range(3)]
     while any(process.poll() is None for process in savers):
         if reads or (folder / CONFIG).exists():
             check_whole(folder)
@@ -287,7 +287,7 @@ def test_a_model_is_whole_whenever_its_saver_is_killed(tmp_path) -> None:
     folder, generator = tmp_path / "model", random.Random(0)
     with saver(folder, 1) as first:
         assert first.communicate()[1] == ""
-    for _ in range(3):
+    for _ in range(2):
         with saver(folder, 10_000) as process:
             for _ in range(generator.randrange(1, 5)):
                 process.stdout.readline()

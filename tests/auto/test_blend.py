@@ -4,7 +4,7 @@ import torch
 from torch_geometric.data import Data
 
 from gcnsl.auto.candidates import PER_ENTRY, Candidate
-from gcnsl.auto.ensemble import Blend, BlendWarning, Member, OutOfFold, tempered
+from gcnsl.auto.ensemble import Blend, Member, OutOfFold, tempered
 from gcnsl.auto.journal import restored_blend, restored_models, saved_blend, saved_model
 from gcnsl.errors import InputError
 from gcnsl.methods import fit, prepare
@@ -46,15 +46,6 @@ def test_the_weighted_mean_of_probabilities(monkeypatch) -> None:
     made = blend(monkeypatch)
     assert made.logits().softmax(dim=1).numpy() == pytest.approx(expected, abs=1e-6)
     assert torch.equal(made.grown_logits(None), made.logits())
-
-
-def test_members_that_cannot_are_left_out_and_named(monkeypatch) -> None:
-    made = blend(monkeypatch, refuses=("two",))
-    with pytest.warns(BlendWarning, match="A can't predict this graph and is left out of the ensemble, 75% of its w"):
-        grown = made.grown_logits(None)
-    assert grown.softmax(dim=1).numpy() == pytest.approx(of("three"), abs=1e-6)
-    with pytest.raises(InputError, match="one can't take new nodes"):
-        blend(monkeypatch, refuses=("one", "three")).grown_logits(None)
 
 
 CPU = torch.device("cpu")

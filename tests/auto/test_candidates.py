@@ -10,8 +10,6 @@ from torch_geometric.data import Data
 from gcnsl import from_arrays, synthetic
 from gcnsl.auto import AutoSettings, candidates
 from gcnsl.auto.candidates import (
-    DEEP,
-    FIXED,
     PER_ENTRY,
     Candidate,
     deal_folds,
@@ -19,9 +17,8 @@ from gcnsl.auto.candidates import (
     portfolio,
     promises,
 )
-from gcnsl.methods import METHODS, find_method
+from gcnsl.methods import METHODS
 from gcnsl.methods.registry import space_of
-from gcnsl.sparse import pairs_in_two_steps
 
 from .cases import small_problem
 
@@ -65,12 +62,6 @@ def test_facts_of_the_graph_decide(monkeypatch) -> None:
     assert "h2gcn-2" not in [candidate.method for candidate in portfolio(graph())]
 
 
-def test_costs_grow_with_the_graph_and_the_layers() -> None:
-    gcn, deep = Candidate("GCN", "gcn"), Candidate("GCN, deep", "gcn", {"num_layers": 5})
-    assert gcn.usual_seconds(2) == pytest.approx(FIXED + 2 * PER_ENTRY["gcn"])
-    assert gcn.usual_seconds(2) < deep.usual_seconds(2) <= DEEP * gcn.usual_seconds(2)
-
-
 @pytest.mark.parametrize(
     ("curve", "goal", "expected"),
     [
@@ -92,13 +83,6 @@ def test_folds_to_compare_on_have_nodes_enough() -> None:
         assert problem.compared == folds
         assert int(problem.validated(folds).sum()) >= 1500 or folds == problem.folds
     assert small_problem(keep_validation=True).compared == 1
-
-
-def test_walks_of_two_steps_are_counted() -> None:
-    data = synthetic(n=30, h=0.5, classes=2, degree=4, features=3, seed=0)
-    dense = torch.zeros(30, 30)
-    dense[tuple(data.edge_index)] = 1
-    assert pairs_in_two_steps(data.edge_index, 30) == int((dense @ dense).sum(dim=1).clamp(max=30).sum())
 
 
 @given(st.lists(st.integers(-1, 3), min_size=1, max_size=60), st.integers(2, 6), st.integers(0, 5))
@@ -150,10 +134,3 @@ def test_the_identity_tells_problems_apart(monkeypatch) -> None:
     monkeypatch.setattr("gcnsl.identity.__version__", "9.9")
     identities.append(small_problem().identity)
     assert len(set(identities)) == 9
-
-
-def test_metric_and_class_weights_reach_every_candidate() -> None:
-    gcn = Candidate("GCN", "gcn", {"epochs": 5})
-    method = small_problem(metric="roc-auc", class_weight="balanced").method(gcn)
-    assert (method.training.monitor, method.training.class_weight, method.training.epochs) == ("roc-auc", "balanced", 5)
-    assert small_problem().method(gcn) == find_method("gcn").with_options(epochs=5)

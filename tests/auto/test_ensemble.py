@@ -45,18 +45,6 @@ def test_a_model_stands_alone_if_no_other_helps() -> None:
     assert weigh_models(models[:, :3], Y[:3], Judge("accuracy"), seed=0).weights.max() == 1, "too few to compare on"
 
 
-@settings(max_examples=15)
-@given(st.integers(1, 5), st.integers(1, 40), st.integers(2, 4), st.integers(0, 9), st.sampled_from([*METRICS]))
-def test_weights_are_shares(models, nodes, classes, seed, metric) -> None:
-    generator = np.random.default_rng(seed)
-    probabilities = generator.dirichlet(np.ones(classes), size=(models, nodes))
-    weights, held_out = weigh_models(probabilities, generator.integers(classes, size=nodes), Judge(metric), seed=seed)
-    assert weights.shape == (models,)
-    assert weights.min() >= 0
-    assert weights.sum() == pytest.approx(1)
-    assert held_out.sum(axis=1) == pytest.approx(np.ones(nodes))
-
-
 COUNTED = [name for name in METRICS if name not in (*ensemble.RANKING, "log-loss")]
 
 
@@ -171,16 +159,6 @@ def test_the_best_temperature_undoes_a_wrong_one(factor) -> None:
     honest = generator.dirichlet(np.ones(3), size=4000)
     y = np.array([generator.choice(3, p=row) for row in honest])
     assert best_temperature(tempered(honest, 1 / factor), y) == pytest.approx(factor, rel=0.1)
-
-
-@given(st.floats(0.3, 5), st.integers(0, 9))
-def test_tempering_keeps_the_order_of_the_classes(temperature, seed) -> None:
-    given_probabilities = np.random.default_rng(seed).dirichlet(np.ones(4), size=20)
-    changed = tempered(given_probabilities, temperature)
-    assert changed.sum(axis=1) == pytest.approx(np.ones(20))
-    assert (changed.argsort(axis=1) == given_probabilities.argsort(axis=1)).all()
-    if temperature > 1:
-        assert (changed.max(axis=1) <= given_probabilities.max(axis=1) + 1e-9).all()
 
 
 def sure(y: np.ndarray, right: np.ndarray, probability: float) -> np.ndarray:

@@ -1,13 +1,12 @@
 import os
 import shutil
-from dataclasses import replace
 
 import pytest
 
 from gcnsl.auto.candidates import Candidate
 from gcnsl.auto.journal import Journal, JournalWarning, remove_journal
 from gcnsl.errors import InputError
-from gcnsl.methods import METHODS, fit, prepare
+from gcnsl.methods import fit, prepare
 from gcnsl.training import choose_device
 
 from .cases import fitted, small_problem
@@ -23,15 +22,6 @@ def written(tmp_path_factory):
     return path, problem, [fitted(problem, journal, MLP, fold, elapsed=5.0 * fold) for fold in (0, 1)]
 
 
-def test_inputs_are_written_with_the_first_fold_alone(tmp_path) -> None:
-    problem, candidate = small_problem(), Candidate("logistic", "logistic")
-    journal = Journal(tmp_path, problem.identity)
-    for fold in (0, 1):
-        fitted(problem, journal, candidate, fold)
-    parts = [{name.partition(".")[0] for name in journal.model(candidate, fold).tensors} for fold in (0, 1)]
-    assert parts == [{"model", "precomputed"}, {"model"}]
-
-
 def test_what_was_written_is_read(written) -> None:
     path, problem, fits = written
     read = list(Journal(path, problem.identity).read())
@@ -44,14 +34,6 @@ def test_what_was_written_is_read(written) -> None:
 def test_another_problem_is_refused(written) -> None:
     with pytest.raises(InputError, match=r"belongs to another selection: .*version of gcnsl differ; delete it to"):
         list(Journal(written[0], "another").read())
-
-
-def test_fits_with_other_defaults_are_refused(written, monkeypatch) -> None:
-    path, problem, _ = written
-    mlp = METHODS["mlp"]
-    monkeypatch.setitem(METHODS, "mlp", replace(mlp, training=mlp.training.changed(lr=0.5)))
-    with pytest.raises(InputError, match="belongs to another selection"):
-        list(Journal(path, problem.identity).read())
 
 
 def test_without_a_folder_all_is_in_memory(written) -> None:
@@ -100,31 +82,6 @@ def test_damage_is_noticed(written, tmp_path, damage) -> None:
     file.write_bytes(damage(file.read_bytes()))
     with pytest.raises(InputError, match=r"can't be read .*; delete it to start again"):
         list(Journal(copy, problem.identity).read())
-
-
-def test_an_unfinished_file_is_not_read(written, tmp_path) -> None:
-    path, problem, _ = written
-    copy = shutil.copytree(path, tmp_path / "copy")
-    left = copy / f".{MLP.key}-2.safetensors.abc.part"
-    left.mkdir()
-    (left / "file").write_bytes(b"killed while writing")
-    assert len(list(Journal(copy, problem.identity).read())) == 2
-    remove_journal(copy)
-    assert not copy.exists()
-
-
-def test_a_file_is_no_journal(tmp_path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="is a file"):
-        Journal(tmp_path / "file", "").read()
-    assert Journal(tmp_path / "nothing", "").read() == []
-
-
-def test_it_is_removed(tmp_path) -> None:
-    (tmp_path / "journal").mkdir()
-    remove_journal(tmp_path / "journal")
-    remove_journal(tmp_path / "journal")
-    assert not (tmp_path / "journal").exists()
 
 
 def test_nothing_else_is_removed_with_it(written, tmp_path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.leaderboard import COLUMNS, leaderboard, majority_probabilities, with_test
+from gcnsl.auto.leaderboard import COLUMNS, leaderboard, with_test
 from gcnsl.auto.race import TimedRace
 
 from .cases import fake_fit, small_problem
@@ -52,14 +52,6 @@ def test_a_row_for_each_with_a_verdict(race) -> None:
     assert rows["test"].isna().all()
 
 
-def test_one_that_stands_alone_is_first_whatever_others_score(race) -> None:
-    mlp = race.contenders[PORTFOLIO["mlp"]]
-    table = leaderboard(race, 1, {mlp: 1.0}, race.out_of_fold(mlp, 1))
-    assert table[["model", "verdict"]].iloc[0].tolist() == ["mlp", "chosen"]
-    assert "ensemble" not in set(table["model"])
-    assert table.set_index("model").loc["gcn", "verdict"] == "not the best"
-
-
 def test_test_nodes_are_measured_at_the_end(race) -> None:
     gcn = race.contenders[PORTFOLIO["gcn"]]
     table = leaderboard(race, 5, {gcn: 1.0}, race.out_of_fold(gcn, 5))
@@ -67,12 +59,6 @@ def test_test_nodes_are_measured_at_the_end(race) -> None:
     tested = with_test(table, {"gcn": np.eye(3)[y], "mlp": np.eye(3)[[0, 0, 0, 0]]}, y).set_index("model")["test"]
     assert (tested["gcn"], tested["mlp"]) == (1.0, 0.5)
     assert np.isnan(tested["sage"])
-
-
-def test_the_majority_is_the_share_of_each_class() -> None:
-    problem = small_problem()
-    y = problem.graph.y[problem.learned].numpy()
-    assert majority_probabilities(problem, 2).tolist() == [[(y == c).mean() for c in range(3)]] * 2
 
 
 def test_verdicts_on_those_that_were_dropped_cut_or_of_no_use(race) -> None:

@@ -10,7 +10,6 @@ from gcnsl.auto.candidates import Candidate, FoldJob
 from gcnsl.auto.ensemble import tempered
 from gcnsl.auto.proposals import Tried
 from gcnsl.auto.race import FOR_THE_END, LARGEST_END, PORTFOLIO_UNTIL, SEARCH_UNTIL, TimedRace
-from gcnsl.training import METRICS as MEASURES
 
 from .cases import fake_fit, small_problem
 
@@ -56,13 +55,6 @@ def test_with_little_time_the_best_complete_their_folds() -> None:
     assert sum(levels.values()) == 20
 
 
-def test_with_hardly_any_time_the_cheap_ones_are_tried() -> None:
-    it = race(seconds=4)
-    done = play(it, seconds_each=1, until=4)
-    assert done[:2] == [("gcn", 0), ("mlp", 0)]
-    assert {name for name, _ in done} < set(METHODS)
-
-
 def test_new_candidates_come_between_until_the_end_is_near() -> None:
     it, elapsed, begun = race(trials=100, seconds=200), 0.0, {}
     while (job := it.next_job(elapsed)) is not None and elapsed < 199:
@@ -77,35 +69,6 @@ def test_new_candidates_come_between_until_the_end_is_near() -> None:
     assert "gpr-gnn" not in methods
 
 
-def test_a_share_of_the_time() -> None:
-    it = race(seconds=1200)
-    first = it.next_job(0.0)
-    assert first is not None
-    assert first.share == pytest.approx(PORTFOLIO_UNTIL * it.seconds / 6)
-    assert first.goes_on(([], []), first.share - 1)
-    assert first.goes_on(([0.1, 0.2], [-1.0, -1.0]), first.share), "nobody is better"
-    finish(it, first)
-    second = it.next_job(1.0)
-    assert second is not None
-    assert second.share > first.share, "what one leaves over is for the others"
-    assert second.seconds > second.share, "which it may have if it promises enough"
-    best = it.ranking()[0]
-    log_loss = MEASURES["log-loss"](it.out_of_fold(best, 1), it.truth(1))
-    assert second.goals == pytest.approx((it.value(best, 1), -log_loss))
-    assert not second.goes_on(([0.1, 0.2], [-9.0, -9.0]), second.share)
-    assert second.goes_on(([0.1, 0.2], [-9.0, -4.0]), second.share), "the loss falls fast"
-
-
-def test_one_that_fails_is_given_up() -> None:
-    it = race()
-    job = it.next_job(0.0)
-    assert job is not None
-    it.fail(job.candidate, "failed: why")
-    done = play(it, seconds_each=1)
-    assert "gcn" not in {name for name, _ in done}
-    assert it.contenders[job.candidate].failure == "failed: why"
-
-
 def test_it_goes_on_from_finished_fits() -> None:
     problem = small_problem(n=120)
     other = Candidate("GCN #1", "gcn", {"num_layers": 3})
@@ -117,13 +80,6 @@ def test_it_goes_on_from_finished_fits() -> None:
     assert ("gcn", 3) in done
     assert ("gcn", 0) not in done
     assert it.contenders[PORTFOLIO[0]].level == 5
-
-
-def test_a_fold_begins_only_when_the_one_before_has_ended() -> None:
-    it = race(keep_validation=False)
-    jobs = [it.next_job(0.0) for _ in range(6)]
-    assert {job.run for job in jobs if job} == {0}
-    assert it.next_job(0.0) is None, "all are running"
 
 
 def test_out_of_fold_nodes_are_judged_by_models_that_did_not_learn_them() -> None:

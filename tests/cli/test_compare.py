@@ -16,30 +16,6 @@ from .cases import QUICK
 BOTH = ("--models", "gcn-sl,gcn-sl-av")
 
 
-def test_own_tables(gcnsl, people, tmp_path) -> None:
-    plot = tmp_path / "comparison.png"
-    code, out, err = gcnsl("compare", *people, *BOTH, *QUICK, "--runs", 3, "--plot", plot)
-    assert (code, err) == (0, "")
-    assert f"{tmp_path.name}, 3 runs" in out
-    assert "gcn-sl-cc" in out
-    assert "gcn-sl-av" in out
-    assert "│ majority" in out
-    assert " leads" in out
-    best = "gcn-sl-cc" if out.index("│ gcn-sl-cc") < out.index("│ gcn-sl-av") else "gcn-sl-av"
-    sets = " ".join(QUICK)
-    assert out.splitlines()[-1] == f"Train it: gcnsl train {' '.join(people)} --method {best} {sets} -o model"
-    assert f"Picture: {plot}" in out
-    assert plot.read_bytes().startswith(b"\x89PNG")
-
-
-def test_what_is_not_used_is_said_and_the_next_command_reads_the_same_edges(gcnsl, weighted) -> None:
-    few = ("--models", "mlp,gcn", "--set", "epochs=3", "--runs", 2, "--directed", "--weight", "weight")
-    code, out, err = gcnsl("compare", *weighted, *few)
-    note = "Note: mlp does not use the edges' directions and weights; gcn does not use the edges' directions\n"
-    assert (code, err) == (0, note)
-    assert f"gcnsl train {' '.join(weighted)} --weight weight --directed --method" in out.splitlines()[-1]
-
-
 def test_the_same_as_json(gcnsl, people, tmp_path) -> None:
     command = ("compare", *people, *BOTH, *QUICK, "--runs", 3, "--set", "gcn-sl.epsilon=0.5")
     code, out, _ = gcnsl(*command, "--json")
@@ -96,16 +72,6 @@ def test_on_a_split_of_ones_own_seeds_differ(gcnsl, people, own_splits) -> None:
     code, out, err = gcnsl("compare", *people, *MLP, "--runs", 2)
     assert (code, err) == (0, "")
     assert "These are differences between seeds on one split; they say nothing about other splits." in out
-
-
-def test_several_splits_are_a_run_each(gcnsl, people, own_splits) -> None:
-    own_splits(a=PARTS, b=np.roll(PARTS, 1), split="train")
-    splits = ("--split-columns", "a,b")
-    answer = json.loads(gcnsl("compare", *people, *MLP, *splits, "--json")[1])
-    assert runs_of(answer) == {"mlp": 2, "majority": 2}
-    assert answer["one_split"] is False
-    assert f"{' '.join(people)} --split-columns a,b --method mlp" in answer["next"]
-    assert runs_of(json.loads(gcnsl("compare", *people, *MLP, *splits, "--runs", 5, "--json")[1]))["mlp"] == 5
 
 
 def test_every_fold_is_tested(gcnsl, people, own_splits) -> None:

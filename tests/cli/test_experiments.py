@@ -70,16 +70,6 @@ def test_beyond_the_paper_searches_come_first(gcnsl, store, tmp_path) -> None:
     assert "- Hyper-parameters are the best of 2 trials" in (tmp_path / "tables.md").read_text(encoding="utf-8")
 
 
-def test_time_is_limited_and_what_is_left_is_said(gcnsl, store) -> None:
-    code, _, err = gcnsl("reproduce", *BEYOND, "--store", store, "--minutes", 1e-9)
-    assert code == 0
-    assert err.splitlines()[-1] == "1 of 1 runs are left; the same command continues."
-    assert not store.exists()
-    assert gcnsl("reproduce", *BEYOND, "--store", store, "--minutes", 5)[2].splitlines() == [
-        "1 runs, 0 of them already done"
-    ]
-
-
 def test_ctrl_c_says_how_to_go_on(gcnsl, store, monkeypatch) -> None:
     def interrupted(*_):
         raise KeyboardInterrupt

@@ -71,27 +71,6 @@ def test_edges_are_shown_with_directions_and_weights(gcnsl, model, weighted, tmp
     assert {way for other in told.original for way in other.links} == {"out", "in"}
 
 
-def test_a_crowd_is_not_listed(gcnsl, people, tmp_path) -> None:
-    crowded = ("--method", "gcn-sl", "--set", "epsilon=0.01", "--set", "feature_shift=100", "--set", "epochs=3")
-    gcnsl("train", *people, *crowded, "-o", tmp_path / "model")
-    _, out, _ = gcnsl("explain", tmp_path / "model", "p12")
-    assert "Learned graph A*: 89 neighbours, " in out
-    assert "A* joins the node to so many others that it tells nothing about this one." in out
-    assert "in A too" not in out
-
-
-def test_names_are_no_markup(gcnsl, people, frames, tmp_path) -> None:
-    nodes, edges = (frame.replace("p12", "[bold]p12[/]").replace("red", "[red]") for frame in frames)
-    nodes.to_csv(tmp_path / "nodes.csv", index=False)
-    edges.to_csv(tmp_path / "edges.csv", index=False)
-    gcnsl("train", *people, "--method", "gcn-sl", "--set", "epochs=30", "-o", tmp_path / "model")
-    for command in (("explain", tmp_path / "model", "[bold]p12[/]"), ("predict", tmp_path / "model")):
-        code, out, _ = gcnsl(*command)
-        assert code == 0
-        assert "[red]" in out
-    assert "[bold]p12[/] is" in gcnsl("explain", tmp_path / "model", "[bold]p12[/]")[1]
-
-
 def test_an_unknown_node_is_one_line(gcnsl, model) -> None:
     code, out, err = gcnsl("explain", model, "p12x")
     said = "NODE p12x is the id of no node that the model was trained with: did you mean 'p12'?"

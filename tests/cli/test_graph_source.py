@@ -2,7 +2,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from gcnsl import InputError
@@ -83,23 +82,6 @@ def test_arguments_name_the_same_graph_again(gcnsl, asked) -> None:
         assert replace(again, drop=again.drop or None) == source
 
 
-@pytest.mark.parametrize(
-    ("command", "more"),
-    [
-        (["inspect"], {}),
-        (["search"], {"runs": 10}),
-        (["search", "--runs", 12], {"runs": 12}),
-        (["train"], {"runs": 1}),
-        (["train", "--run", "12"], {"runs": 13}),
-        (["compare"], {"runs": 10}),
-        (["compare", "--runs", "3"], {"runs": 3}),
-    ],
-)
-def test_a_command_reads_the_splits_that_it_needs(gcnsl, asked, command, more) -> None:
-    gcnsl(*command, "debian", "--split", "public", "--seed", 7, "--root", ".")
-    assert asked == [(GraphSource("debian"), {"split": "public", "seed": 7, "root": Path("."), **more})]
-
-
 def test_columns_by_name(pets) -> None:
     lines = pets["nodes"].read_text().splitlines()
     lines = [f'"a,b",year,mark,{lines[0]}', *(f"{i % 2},'{i % 3}',{i % 4},{line}" for i, line in enumerate(lines[1:]))]
@@ -145,16 +127,6 @@ def test_directions_and_weights(pets) -> None:
         assert {name for name in ("edge_weight", "arc_index") if name in alike} == names
 
 
-def test_a_column_without_a_known_label_is_no_label(pets) -> None:
-    frame = pd.read_csv(pets["nodes"])
-    frame["kind"] = ""
-    frame.to_csv(pets["nodes"], index=False)
-    source = GraphSource(**pets, **NAMED)
-    assert "train_mask" not in source.read(split="random", root=None)
-    with pytest.raises(InputError, match="the graph has no labels: name the column that holds the classes"):
-        source.read_labelled(split="random", root=None)
-
-
 @pytest.fixture
 def with_columns(pets) -> dict[str, Path]:
     """The table with two splits and with folds."""
@@ -184,10 +156,3 @@ def test_given_splits_and_folds(with_columns, chosen, test_nodes) -> None:
     option = f"--{name.replace('_', '-')}"
     assert source.arguments[source.arguments.index(option) + 1] == str(value)
     assert source.read(split=None, root=None).feature_names == ["age"], "they are no features in predict either"
-
-
-def test_edges_without_a_header_may_begin_with_a_loop(pets, gcnsl) -> None:
-    pets["edges"].write_text("a1,a1\na1,a2\n")
-    named = ("--nodes", pets["nodes"], "--edges", pets["edges"], "--id", "name", "--label", "kind", "--drop", "chip")
-    code, out, err = gcnsl("inspect", *named)
-    assert (code, "1 loops" in out) == (0, True), err

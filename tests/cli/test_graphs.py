@@ -29,15 +29,6 @@ def test_inspect_bundled_graph(gcnsl, tmp_path) -> None:
     assert (tmp_path / "debian.png").stat().st_size > 10_000
 
 
-def test_class_names_and_titles_are_not_markup(gcnsl, tables) -> None:
-    nodes, edges = tables
-    nodes.write_text(nodes.read_text().replace("even", "[/]").replace("odd", "[red]"))
-    nodes = nodes.rename(nodes.with_name("people [bold].csv"))
-    code, out, _ = gcnsl("inspect", "--nodes", nodes, "--edges", edges)
-    assert code == 0
-    assert all(text in out for text in ("[/]", "[red]", "people [bold]"))
-
-
 @pytest.fixture
 def pets(tmp_path):
     """A graph with columns of several kinds."""
@@ -114,21 +105,6 @@ def test_inspect_directions_and_weights(gcnsl, tables) -> None:
     assert summary["arc_homophily"] == {"arc": pytest.approx(1 / 3), "out": 0.25, "in": pytest.approx(1 / 3)}
     plain = json.loads(gcnsl(*named, "--no-weight", "--json")[1])
     assert (plain["arcs"], plain["weights"], plain["reciprocity"]) == (None, {}, None)
-
-
-def test_bad_weights_are_one_line(gcnsl, tables) -> None:
-    tables[1].write_text("source,target,weight\np1,p2,-1\n")
-    named = ("inspect", "--nodes", tables[0], "--edges", tables[1])
-    assert f"Error: {tables[1]}, row 1, column 'weight' is -1: weights must be finite" in gcnsl(*named)[2]
-    assert f"--weight hours is not a column of {tables[1]}, which has" in gcnsl(*named, "--weight", "hours")[2]
-
-
-@pytest.mark.filterwarnings("default::gcnsl.graph.GraphWarning")
-def test_weights_that_are_left_out_are_said(gcnsl, tables) -> None:
-    tables[1].write_text("source,target,weight\np1,p2,much\n")
-    code, _, err = gcnsl("inspect", "--nodes", tables[0], "--edges", tables[1])
-    assert code == 0
-    assert err.startswith(f"Warning: the edges have no weights, because {tables[1]}, row 1, column 'weight' is 'much'")
 
 
 def test_datasets_as_json(gcnsl, monkeypatch, tmp_path) -> None:

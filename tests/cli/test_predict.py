@@ -9,19 +9,6 @@ from gcnsl import NodeClassifier, cli
 from .cases import TRAIN
 
 
-def test_the_training_graph(gcnsl, model, tmp_path) -> None:
-    code, out, err = gcnsl("predict", model, "-o", tmp_path / "out.csv")
-    assert (code, err) == (0, "")
-    assert f"Predictions: {tmp_path / 'out.csv'}" in out
-    assert "90 nodes" in out
-    table = pd.read_csv(tmp_path / "out.csv")
-    classifier = NodeClassifier.load(model)
-    assert table.columns.tolist() == ["id", "predicted", "probability"]
-    assert table["id"].tolist() == classifier.node_ids_.tolist()
-    assert table["predicted"].tolist() == classifier.predict().tolist()
-    assert table["probability"].to_numpy(np.float32) == pytest.approx(classifier.predict_proba().max(axis=1))
-
-
 @pytest.mark.parametrize("options", [(), ("--directed",), ("--no-weight",)])
 def test_edges_are_read_as_in_training(gcnsl, weighted, tmp_path, options) -> None:
     train = ("train", *weighted, *options, "--method", "gcn", "--set", "epochs=3", "-o", tmp_path / "model")
@@ -38,30 +25,6 @@ def test_the_model_knows_the_column_with_the_weights(gcnsl, weighted, tmp_path) 
     assert gcnsl("train", *weighted, "--weight", "strength", *few)[0] == 0
     own, given = (json.loads(gcnsl("predict", tmp_path / "model", *graph, "--json")[1]) for graph in ((), weighted))
     assert own == given
-
-
-def test_a_value_that_is_no_feature_is_named_without_options_that_training_had(gcnsl, people, model, tmp_path) -> None:
-    nodes = pd.read_csv(tmp_path / "nodes.csv").assign(f0=1e300)
-    nodes.to_csv(tmp_path / "nodes.csv", index=False)
-    code, _, err = gcnsl("predict", model, *people)
-    assert code == cli.BAD_INPUT
-    assert err.endswith("row 1, column 'f0' is far beyond the values of the training rows: correct or clip it\n")
-
-
-def test_probabilities_of_all_classes_as_parquet(gcnsl, model, tmp_path) -> None:
-    gcnsl("predict", model, "--proba", "-o", tmp_path / "out.parquet")
-    table = pd.read_parquet(tmp_path / "out.parquet")
-    classes = ["probability_blue", "probability_green", "probability_red"]
-    assert table.columns.tolist() == ["id", "predicted", "probability", *classes]
-    assert (table[classes].to_numpy() == NodeClassifier.load(model).predict_proba()).all()
-
-
-def test_without_output_a_short_table(gcnsl, model) -> None:
-    code, out, _ = gcnsl("predict", model)
-    assert code == 0
-    assert "p9" in out
-    assert "p10" not in out
-    assert "-o FILE.csv writes all of them" in out
 
 
 @pytest.fixture

@@ -5,8 +5,6 @@ import pytest
 
 from gcnsl import NodeClassifier
 
-from .cases import TRAIN
-
 
 def test_a_model_without_a_graph_is_measured_on_validation_nodes(gcnsl, model, tmp_path) -> None:
     code, out, err = gcnsl("report", model, "-o", tmp_path / "page.html", "--seconds", 0)
@@ -41,15 +39,3 @@ def test_a_graph_that_has_grown(gcnsl, model, people, tmp_path, frames) -> None:
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<strong>91</strong>" in page
     assert "<strong>4</strong><span>classes</span>" in page
-
-
-def test_training_writes_the_page_too(gcnsl, people, tmp_path) -> None:
-    code, out, err = gcnsl("train", *people, *TRAIN, "--report", tmp_path / "page.html", "--json")
-    assert (code, err) == (0, "")
-    answer = json.loads(out)
-    assert answer["page"] == str(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert f"of {answer['nodes']['test']} test nodes right" in page
-    assert f"<b>{100 * answer['accuracy']['test']:.1f}%</b>" in page
-    assert "Page: " in gcnsl("train", *people, *TRAIN, "--report", tmp_path / "page.html", "--all-labels")[1]
-    assert "Measured on validation nodes" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -3,7 +3,6 @@ import json
 import pytest
 
 from gcnsl import cli
-from gcnsl.auto.search import SearchResult
 from gcnsl.methods import METHODS, resolve
 from gcnsl.methods.registry import space_of
 from gcnsl.methods.resolver import read_settings
@@ -51,16 +50,6 @@ def test_search_on_a_graph_of_one_s_own(gcnsl, tmp_path, monkeypatch) -> None:
     assert len(searches) == 2, "with directions it is another graph"
 
 
-@pytest.mark.parametrize("method", ["label-propagation", "boosted-trees"])
-def test_models_that_are_no_networks_are_searched_too(gcnsl, people, tmp_path, method) -> None:
-    settings = tmp_path / "mine.toml"
-    where = ("-o", settings, "--study", tmp_path / "search.jsonl")
-    code, out, err = gcnsl("search", *people, "--method", method, "--trials", 3, "--runs", 1, *where)
-    assert (code, err) == (0, "")
-    assert "after 3 trials" in out
-    assert resolve(method, settings=settings).options().items() >= read_settings(settings)[method]["options"].items()
-
-
 @pytest.mark.usefixtures("quick_gcn_sl")
 def test_the_metric_judges_and_is_written_down(gcnsl, people, tmp_path) -> None:
     settings = tmp_path / "mine.toml"
@@ -74,22 +63,6 @@ def test_the_metric_judges_and_is_written_down(gcnsl, people, tmp_path) -> None:
     assert resolve("gcn-sl-cc", settings=settings).training.class_weight == '{"red": 2.0}'
     told = json.loads(gcnsl("search", *people, "--trials", 2, "--runs", 1, *chosen, "--json")[1])
     assert {name: told[name] for name in ("options", "search")} == table
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        ("accuracy", 0.8, 0.75, "the settings without a search reach 75.0% on the same nodes, 5.0 points less good."),
-        ("log-loss", 0.5, 0.75, "the settings without a search reach 0.750 on the same nodes, 0.250 less good."),
-        ("accuracy", 0.8, 0.8, "nothing was better than the settings without a search."),
-        ("accuracy", 0.8, None, "no trial of them was finished."),
-    ],
-)
-def test_whether_it_was_worth_it(gcnsl, people, tmp_path, monkeypatch, case) -> None:
-    metric, score, start, words = case
-    found = SearchResult({"lr": 0.1}, score, start, 7)
-    monkeypatch.setattr("gcnsl.auto.search.search", lambda *_, **__: found)
-    assert words in gcnsl("search", *people, "--metric", metric, "-o", tmp_path / "x.toml")[1]
 
 
 def test_search_interrupted(gcnsl, tmp_path, monkeypatch) -> None:

@@ -3,10 +3,8 @@ import json
 import pytest
 
 from gcnsl import InputError, cli
-from gcnsl.cli.shared_options import read_options, workers
+from gcnsl.cli.shared_options import read_options
 from gcnsl.runs import cluster
-from gcnsl.runs.executor import ThisProcess
-from gcnsl.runs.processes import Processes
 
 from ..auto.cases import make_quick
 from ..runs.fake_executor import FakeExecutor
@@ -47,24 +45,6 @@ def test_train(gcnsl, people, opened, tmp_path, monkeypatch) -> None:
     code, _, err = gcnsl("train", *people, "--method", "mlp", "--cluster", "tcp://a:1")
     assert code == cli.BAD_INPUT
     assert "--cluster is for auto: leave out --method, or leave out --cluster" in err
-
-
-def test_reproduce(gcnsl, opened, tmp_path) -> None:
-    store = tmp_path / "results.db"
-    few = ("--methods", "mlp", "--datasets", "debian", "--splits", "random", "--runs", 2, "--store", store)
-    code, _, err = gcnsl("reproduce", "accuracy", *few, "--cluster", "tcp://a:1", "--json")
-    assert code == 0, err
-    assert "2 runs, 0 of them already done" in err
-    assert "2 runs, 2 of them already done" in gcnsl("reproduce", "accuracy", *few, "--cluster", "tcp://a:1")[2]
-    assert opened == ["tcp://a:1"], "nothing is left to do the second time"
-
-
-def test_processes_or_this_one() -> None:
-    with workers(None, 2, quiet=True) as executor:
-        assert isinstance(executor, Processes)
-        assert executor.slots == 2
-    with workers(None, 1, quiet=True) as executor:
-        assert isinstance(executor, ThisProcess)
 
 
 def test_options_are_keys_and_values_as_toml_writes_them() -> None:

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -18,45 +17,6 @@ from gcnsl.storage import load_folder
 from .cases import TRAIN
 
 LONG = (*TRAIN, "--set", "epochs=400", "--set", "patience=400", "--device", "cpu")
-
-
-def test_own_tables(gcnsl, people, tmp_path) -> None:
-    code, out, err = gcnsl("train", *people, *TRAIN, "-o", tmp_path / "model", "--run", 3, "--seed", 5)
-    assert (code, err) == (0, "")
-    for word in (
-        "test accuracy",
-        "test roc-auc",
-        "recall",
-        "validation",
-        "12 (the last one allowed), the best is",
-        "given graph A",
-        "learned graph A*",
-        "homophily",
-    ):
-        assert word in out
-    assert f"gcnsl predict {tmp_path / 'model'} -o predictions.csv" in out
-    classifier = GCNSLClassifier.load(tmp_path / "model")
-    assert classifier.classes_.tolist() == ["blue", "green", "red"]
-    assert classifier.node_ids_[7] == "p7"
-    assert (classifier.epochs, classifier.random_state) == (12, 5 + 3)
-    assert not (tmp_path / "model.checkpoint").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "kept"),
-    [
-        ([], {"edge_weight"}),
-        (["--directed"], {"edge_weight", "arc_weight", "arc_index"}),
-        (["--no-weight"], set()),
-    ],
-)
-def test_directions_and_weights(gcnsl, weighted, tmp_path, options, kept) -> None:
-    few = ("--method", "gcn", "--set", "epochs=3", "-o", tmp_path / "model")
-    code, _, err = gcnsl("train", *weighted, *options, *few)
-    note = "Note: gcn does not use the edges' directions\n"
-    assert (code, err) == (0, note if "--directed" in options else "")
-    graph = NodeClassifier.load(tmp_path / "model").graph_
-    assert {name for name in ("edge_weight", "arc_weight", "arc_index") if name in graph} == kept
 
 
 def test_the_same_as_json(gcnsl, people, tmp_path, frames) -> None:
@@ -111,19 +71,6 @@ def test_a_split_of_ones_own(gcnsl, people, tmp_path, frames) -> None:
     assert other["nodes"]["test"] == 26, "the same split"
     assert other["test"]["metrics"]["log-loss"] != report["test"]["metrics"]["log-loss"], "with another seed"
     assert again["nodes"] == other["nodes"]
-
-
-def test_all_metrics_and_every_class_are_in_the_report(gcnsl, people, tmp_path, frames) -> None:
-    plot = tmp_path / "quality.png"
-    code, out, err = gcnsl("train", *people, *TRAIN, "--json", "-o", tmp_path / "model", "--plot", plot)
-    assert (code, err) == (0, "")
-    test = json.loads(out)["test"]
-    classifier, labels = GCNSLClassifier.load(tmp_path / "model"), frames[0]["label"].to_numpy()
-    unseen = (classifier.y_ == -1) & frames[0]["label"].notna().to_numpy()
-    assert test["metrics"] == pytest.approx(classifier.evaluate(None, labels, nodes=unseen))
-    assert [each["name"] for each in test["classes"]] == ["blue", "green", "red"]
-    assert [sum(row) for row in test["confusion"]] == [each["nodes"] for each in test["classes"]]
-    assert plot.read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_metric_and_the_weights_reach_training(gcnsl, people, tmp_path) -> None:
@@ -214,30 +161,3 @@ def ended(arguments, end, *, when) -> tuple[int, str, str]:
         process.send_signal(end)
         out, err = process.communicate(timeout=60)
     return process.returncode, out, err
-
-
-def test_a_finished_training_is_not_lost_if_it_cannot_be_saved(gcnsl, people, tmp_path, monkeypatch) -> None:
-    command = ("train", *people, *TRAIN, "-o", tmp_path / "model")
-
-    def fail(*_, **__) -> None:
-        raise OSError("no space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("gcnsl.estimator.stored_classifier.save", fail)
-        assert gcnsl(*command)[0] == cli.BAD_INPUT
-    monkeypatch.setattr("gcnsl.training.epoch.Passes.begin", None)
-    code, out, err = gcnsl(*command, "--json")
-    assert (code, err) == (0, f"Continuing: from {tmp_path / 'model.checkpoint'}\n")
-    assert json.loads(out)["epochs"] == 12
-
-
-def test_a_class_without_training_nodes_is_warned_of_in_one_line(gcnsl, people, tmp_path, frames) -> None:
-    nodes = frames[0].assign(split="train")
-    nodes.loc[nodes["label"] == "red", "split"] = "test"
-    nodes.loc[nodes["label"].isna(), "split"] = ""
-    nodes.to_csv(tmp_path / "nodes.csv", index=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        code, _, err = gcnsl("train", *people, *TRAIN)
-    assert code == 0
-    assert err == "Warning: class 'red' has no training node in run 0: it can't be learnt\n"

@@ -8,12 +8,11 @@ from gcnsl.auto.ensemble import Weighted
 from gcnsl.datasets import with_random_split
 from gcnsl.errors import Interrupted
 from gcnsl.estimator import best_for_graph
-from gcnsl.estimator.best_for_graph import distil
 from gcnsl.evaluation import measure_classifier
 from gcnsl.methods import Fitted, Prepared, prepare
 from gcnsl.storage import load_folder, save_folder
 
-from ..auto.cases import QUICK, make_quick, small_problem
+from ..auto.cases import QUICK, make_quick
 
 OPTIONS = {"quality": "fast", "minutes": 5}
 grown_inputs = Prepared.grown_inputs
@@ -157,18 +156,3 @@ def test_if_the_ensemble_can_not_be_distilled_it_is_kept(data, monkeypatch, tmp_
     assert classifier.leaderboard_["model"].iloc[0] == "ensemble"
     classifier.save(tmp_path / "model")
     assert (tmp_path / "journal").is_dir() == (error is KeyboardInterrupt), "the same call goes on from there"
-
-
-def test_the_student_learns_what_the_teacher_says_and_keeps_the_known_labels() -> None:
-    problem = small_problem(n=150, held_back=90)
-    graph, truth = problem.graph, synthetic(n=150, h=0.8, classes=3, degree=4, features=8, seed=0, signal=0.9).y
-    said = torch.where(graph.y == -1, truth, (truth + 1) % 3)
-    student = distil(problem, graph, said, "gcn", minutes=5)
-    assert student.prepared.method.name == "gcn"
-    assert torch.equal(student.prepared.graph.y, graph.y), "what the teacher says is no known label"
-    predicted = student.logits().argmax(dim=1)
-    assert float((predicted == said)[:90].float().mean()) > 0.8
-    train, val = problem.masks(0).values()
-    assert float((predicted == graph.y)[train].float().mean()) > 0.8
-    of_first_fold = float((predicted == graph.y)[val].float().mean())
-    assert student.history.best["val_accuracy"] == pytest.approx(of_first_fold)

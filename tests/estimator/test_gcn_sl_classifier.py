@@ -9,7 +9,6 @@ from sklearn.exceptions import NotFittedError
 
 from gcnsl import GCNSLClassifier, InputError, NodeClassifier
 from gcnsl.methods import METHODS
-from gcnsl.training import measure
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, Y, classifier, fitted, same_weights
 
@@ -73,25 +72,6 @@ def test_validation_nodes_are_drawn_from_each_class() -> None:
 def test_bad_validation_nodes_are_refused(val_mask, message) -> None:
     with pytest.raises(InputError, match=message):
         fitted(fit={"val_mask": val_mask})
-
-
-def test_only_the_nodes_that_are_named_are_counted() -> None:
-    model = fitted(epochs=60)
-    right, probabilities = model.predict() == TRUTH, model.predict_proba()
-    assert model.score(None, TRUTH, nodes=HIDDEN) > 0.8
-    assert model.score(None, TRUTH) == model.score(X, TRUTH, edge_index=EDGES) == right.mean()
-    assert model.score(None, Y) == right[~HIDDEN].mean()
-    assert model.score(None, TRUTH, nodes=[3, 5, 80]) == right[[3, 5, 80]].mean()
-    assert model.evaluate(None, TRUTH, nodes=HIDDEN) == measure(probabilities[HIDDEN], TRUTH[HIDDEN])
-    for nodes in ([90], [-1], np.ones(5, dtype=bool), ["a"]):
-        with pytest.raises(InputError, match="nodes has shape"):
-            model.score(None, TRUTH, nodes=nodes)
-    with pytest.raises(InputError, match="y has 5 entries: give one label for each of the 90 nodes"):
-        model.score(None, TRUTH[:5])
-    with pytest.raises(InputError, match="y has no label among the nodes to be counted"):
-        model.score(None, Y, nodes=HIDDEN)
-    with pytest.raises(InputError, match="y holds 77, which is no class of the model"):
-        model.evaluate(None, np.where(HIDDEN, 77, TRUTH))
 
 
 def test_the_learned_graph_has_the_similarities_as_weights() -> None:

@@ -56,16 +56,6 @@ def test_arcs_and_weights_are_reordered_with_the_nodes() -> None:
     assert (found == model.predict_proba(GROWN_X, edge_index=GROWN_EDGES, edge_weight=weight)[ORDER]).all()
 
 
-def test_without_ids_the_first_nodes_are_the_training_nodes(nameless, named) -> None:
-    data = from_arrays(GROWN_X, GROWN_EDGES)
-    expected = nameless.predict_proba(GROWN_X, edge_index=GROWN_EDGES)
-    assert (nameless.predict_proba_graph(data) == expected).all()
-    assert (named.predict_proba_graph(data) == expected).all(), "where the graph has none"
-    assert (nameless.predict_proba_graph(shuffled(order=np.arange(N + NEW))) == expected).all(), (
-        "where the model has none"
-    )
-
-
 def changed(x, node, column):
     x = x.copy()
     x[node, column] += 1.5

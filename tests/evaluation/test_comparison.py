@@ -74,12 +74,6 @@ def test_ranking_and_differences() -> None:
     assert result.leads["a"].p > paired_difference(pairs[1], 0.25).p
 
 
-def test_methods_with_fewer_runs_are_compared_on_those_that_both_have() -> None:
-    result = comparison(a=[0.7, 0.7, 0.7], b=[0.8, 0.9, 0.1, 0.1])
-    del result.runs["a"][1]
-    assert result.differences["a", "b"].mean == pytest.approx((-0.1 + 0.6) / 2)
-
-
 class Broken(FakeConfig):
     """A method whose inputs can't be made."""
 

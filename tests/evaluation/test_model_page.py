@@ -151,32 +151,6 @@ def test_nodes_say_what_is_known_true_and_predicted(named, explored, monkeypatch
         assert use == (1 if named.train_mask_[number] else 2 if named.val_mask_[number] else 0)
 
 
-def test_the_wanted_come_first_then_their_neighbours(named, explored, monkeypatch) -> None:
-    order = []
-    monkeypatch.setattr(model_page, "FEATURED", 0)
-    monkeypatch.setattr(model_page, "explain", lambda *a, **k: order.append(a[1]) or explain(*a, **k))
-    explored.explain([12, 7], seconds=60)
-    shown = []
-    for number in (12, 7):
-        told = explain(named, number)
-        shown += [int(o.id[1:]) for o in (*told.original[:12], *told.reconnected[:12])]
-    expected = list(dict.fromkeys([12, 7, *shown]))
-    assert order[: len(expected)] == expected
-    assert sorted(order) == list(range(90))
-
-
-def test_time_and_size_are_bounded(named, explored, monkeypatch) -> None:
-    calls = []
-    explored.explain([], seconds=0, on_progress=lambda *numbers: calls.append(numbers))
-    assert calls == [(1, 90)]
-    assert len(explored.views) == 1
-    monkeypatch.setattr(model_page, "MOST_BYTES", 5000)
-    bounded = ExploredNodes(named, named.y_)
-    bounded.explain([], seconds=60)
-    sizes = [len(json.dumps(view)) for view in bounded.views.values()]
-    assert sum(sizes[:-1]) <= 5000 < sum(sizes)
-
-
 def test_the_page_of_a_node_begins_with_it(named, tmp_path) -> None:
     write_node_page(named, 12, tmp_path / "page.html", seconds=1)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

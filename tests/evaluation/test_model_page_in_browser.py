@@ -140,13 +140,3 @@ def test_light_and_dark_phone_and_desktop(open_page, scheme, width) -> None:
             if box and box["width"]:
                 assert box["x"] >= stage["x"] - 1
                 assert box["x"] + box["width"] <= stage["x"] + stage["width"] + 1
-
-
-def test_without_a_learned_graph_given_neighbours_are_on_both_sides(browser, tmp_path) -> None:
-    classifier, _ = trained("mlp")
-    write_model_page(classifier, tmp_path / "page.html", seconds=0)
-    page = browser.new_page()
-    page.goto((tmp_path / "page.html").as_uri())
-    assert page.locator(".legend .of-learned").first.is_hidden()
-    assert page.locator("#stage .edge").count() == page.locator("#stage .edge.given").count() > 0
-    page.close()

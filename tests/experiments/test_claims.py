@@ -17,7 +17,6 @@ from gcnsl.experiments.claims import (
     difference,
     judge,
     not_run,
-    tally,
 )
 from gcnsl.experiments.plan import EXPERIMENTS, MERGES, Scope, plan
 from gcnsl.experiments.records import RunSpec, by_spec
@@ -110,28 +109,6 @@ def find(claims, text: str, variant: str = "random splits") -> Claim:
     return claim
 
 
-def test_a_method_that_gains_from_a_star_and_one_that_does_not(claims) -> None:
-    def gains(spec, metrics):
-        better = dict(spec.options)["use_reconnected"] and spec.dataset in ("texas", "cora")
-        return metrics | {"test": 0.7 + 0.001 * spec.run + (0.1 if better else 0)}
-
-    judged = claims(gains, names=["ablation"])
-    helps = find(judged, "A* helps")
-    assert helps.verdict == "holds in part"
-    assert {finding.text.partition(":")[0] for finding in helps.findings if finding.outcome} == {"Texas"}
-    assert find(judged, "A* does not hurt").verdict == "holds"
-    assert find(judged, "A is very important").verdict == "not shown"
-
-    def hurts(spec, metrics):
-        return metrics | {"test": 0.7 + 0.001 * spec.run - 0.1 * dict(spec.options)["use_reconnected"]}
-
-    judged = claims(hurts, names=["ablation"])
-    assert find(judged, "A* helps").verdict == "does not hold"
-    assert find(judged, "A* does not hurt").verdict == "does not hold"
-    assert "70.2 : 60.2" not in find(judged, "A* helps").findings[0].text
-    assert "60.2 : 70.2 (-10.00 ± 0.00)" in find(judged, "A* helps").findings[0].text
-
-
 def test_reached_and_outdone(claims) -> None:
     def flat(spec, metrics):
         return metrics | {"test": 0.3 + 0.001 * spec.run + (0.1 if spec.method == "mlp" else 0)}
@@ -177,38 +154,6 @@ def test_claims_without_runs_are_not_judged(claims) -> None:
     assert len(not_run(judged)) == 18 - 2 - 5
     assert not {claim.text for claim in judged} & set(not_run(judged))
     assert not_run(claims()) == []
-
-
-@pytest.mark.parametrize(
-    ("variants", "kind"),
-    [
-        (["holds", "holds"], "hold"),
-        (["holds", "does not hold"], "hold in part"),
-        (["holds so far"], "hold in part"),
-        (["not shown", "not shown"], "can't be told from noise"),
-        (["not shown", "does not hold"], "do not hold, or mostly not"),
-        (["not shown", "holds"], "hold in part"),
-        (["mostly does not hold", "does not hold"], "do not hold, or mostly not"),
-    ],
-)
-def test_a_claim_is_counted_once(variants, kind) -> None:
-    outcomes = {
-        "holds": ([True], 1),
-        "holds so far": ([True], 2),
-        "not shown": ([None], 1),
-        "mostly does not hold": ([True, False, False], 3),
-        "does not hold": ([False], 1),
-    }
-    made = []
-    for verdict in variants:
-        found, planned = outcomes[verdict]
-        findings = tuple(Finding("z", outcome) for outcome in found)
-        made.append(Claim("A* helps on the WebKB and Wikipedia graphs", "y", "random splits", findings, planned))
-    ours = Claim("ours", "y", "random splits", (Finding("z", True),), 1, of_paper=False)
-    counts = tally([*made, ours])
-    assert counts.pop("have no runs yet") == 17
-    assert {text for text, count in counts.items() if count} == {kind}
-    assert sum(counts.values()) == 1
 
 
 @pytest.mark.parametrize("name", COMPARISONS)

@@ -9,7 +9,7 @@ from gcnsl.experiments.beyond import OTHERS, PARTS, PLACES, WHOLE, WIKIPEDIA, Pl
 from gcnsl.experiments.plan import Scope, plan, specs_of
 from gcnsl.experiments.records import RunResult, by_spec
 from gcnsl.experiments.tables import Cell
-from gcnsl.methods import METHODS, resolve
+from gcnsl.methods import METHODS
 
 
 def test_the_paper_s_tables_are_complete() -> None:
@@ -25,15 +25,6 @@ def test_the_paper_s_tables_are_complete() -> None:
         if number != paper.ACCURACY[method][dataset]
     }
     assert differ == {("gcn-sl-cc", "cora"): (88.8, 89.2), ("gcn-sl-av", "wisconsin"): (86.0, 86.1)}
-
-
-@pytest.mark.parametrize("dataset", paper.DATASETS)
-def test_hyperparameters_are_options_of_both_merges(dataset) -> None:
-    options = paper.hyperparameters(dataset)
-    assert len(options) == 13, "nine of the paper's, four where it is silent"
-    for name in ("gcn-sl-cc", "gcn-sl-av"):
-        assert METHODS[name].with_options(**options).options().items() >= options.items()
-    assert options["n_components"] <= options["n_anchors"] < paper.DATASETS[dataset].nodes
 
 
 pytestmark = pytest.mark.usefixtures("all_methods")
@@ -108,15 +99,6 @@ def test_options_are_complete_and_changed_where_they_should_be() -> None:
     assert all(spec.curves for spec in specs_of(plan("depth", scope)))
 
 
-@pytest.mark.parametrize("paper_hparams", [False, True])
-def test_settings_are_the_published_ones_or_the_paper_s(paper_hparams) -> None:
-    scope = Scope(methods=["gcn-sl"], splits=["random"], runs=1, paper_hparams=paper_hparams)
-    for cell in cells_of("accuracy", scope):
-        printed = METHODS["gcn-sl-cc"].options() | paper.hyperparameters(cell.column)
-        published = resolve("gcn-sl-cc", benchmark=cell.column).options()
-        assert dict(cell.runs[0].options) == (printed if paper_hparams else published)
-
-
 SQUIRREL = Place("squirrel", "geom-gcn", directed=True)
 
 
@@ -141,13 +123,3 @@ def test_what_a_search_begins_with() -> None:
     assert search("mlp") == search("mlp", SQUIRREL._replace(directed=False)), "it uses no directions"
     spec = search("mlp", Place("minesweeper", "stored", metric="roc-auc"))
     assert (spec.metric, dict(spec.options)["monitor"]) == ("roc-auc", "roc-auc"), "it chooses the epoch, too"
-
-
-def test_runs_have_what_was_found() -> None:
-    spec = search(WHOLE, contrast=0.0)
-    done = RunResult(spec, "ok", {"options": {"lr": 0.02}, "trials": 5})
-    runs = beyond.runs_after(done, 12)
-    assert [run.run for run in runs] == list(range(10)), "there are ten geom-gcn splits"
-    assert dict(runs[0].options) == METHODS[WHOLE].options() | {"contrast": 0.0, "lr": 0.02}
-    assert {(run.task, run.directed, run.seed) for run in runs} == {("train", True, 3)}
-    assert beyond.runs_after(RunResult(spec, "failed"), 10) == ()

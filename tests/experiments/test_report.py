@@ -28,18 +28,6 @@ def test_a_part_makes_a_smaller_report() -> None:
     assert "Debian" in render(found)
 
 
-def test_settings_are_told_apart_and_runs_with_others_are_counted() -> None:
-    part = replace(SCOPE, methods=["gcn-sl-cc"], datasets=["texas"], splits=["random"])
-    results = plausible_results(replace(part, paper_hparams=True), names=["accuracy"])
-    strangers = [replace(result, spec=replace(result.spec, method="unheard-of")) for result in results]
-    found = collect([*results, *strangers])
-    assert {table.paper_hparams for table in found.tables} == {True}
-    assert len(found.unused) == len(strangers)
-    assert f"{len(strangers)} further runs have other settings or seeds" in render(found)
-    both = collect([*results, *plausible_results(part, names=["accuracy"])]).tables
-    assert [table.name for table in both][:2] == ["accuracy-random", "accuracy-random-paper"]
-
-
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
 
@@ -144,14 +132,3 @@ def tiles(page) -> dict[str, int]:
     return {
         text: int(count) for count, text in re.findall(r'#claims"><strong>(\d+)</strong><span>([^<]+)</span>', page)
     }
-
-
-def test_the_tiles_of_claims_add_up(findings, page) -> None:
-    assert sum(tiles(page).values()) == 18
-    assert tiles(page)["have no runs yet"] == 0
-    some = [claim for claim in findings.claims if claim.source != "section 4.5"]
-    text = render(replace(findings, claims=tuple(some), tables=findings.tables[:1]))
-    assert sum(tiles(text).values()) == 18
-    assert tiles(text)["have no runs yet"] == 3
-    listed = text.partition("Claims of the paper that have no runs yet</h3>")[2].partition("</ul>")[0]
-    assert len(re.findall("<li>(.+?)</li>", listed)) == 3

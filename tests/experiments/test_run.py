@@ -14,7 +14,6 @@ import torch
 
 from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
-from gcnsl.errors import GcnslError
 from gcnsl.experiments import run
 from gcnsl.experiments.beyond import Place, search_spec
 from gcnsl.experiments.plan import CURVE_STEP, Scope, plan, specs_of
@@ -27,8 +26,7 @@ from gcnsl.experiments.run import (
     time_features,
     train_run,
 )
-from gcnsl.graph import split_masks
-from gcnsl.methods import METHODS, Method, Prepared, fit, prepare
+from gcnsl.methods import METHODS, Method, Prepared, prepare
 from gcnsl.methods.registry import space_of
 from gcnsl.runs.executor import ThisProcess
 
@@ -90,16 +88,6 @@ def test_nodes_without_features_are_counted_apart(layout) -> None:
     agree = classes[edges[0]] == classes[edges[1]]
     assert metrics["homophily_original_featured"] == pytest.approx(agree.mean(), abs=1e-6)
     assert len(set(classes[featured])) == 3
-
-
-def test_another_metric_is_measured_beside_the_accuracy() -> None:
-    ready = prepared(fake_methods()["mlp"])
-    plain, ranked = (train_run(spec(metric=metric), ready).metrics for metric in ("accuracy", "roc-auc"))
-    score = ranked.pop("test_roc_auc")
-    assert ranked == plain
-    masks = split_masks(ready.graph, 0)
-    fitted = fit(ready, train_mask=masks["train"], val_mask=masks["val"], seed=spec().train_seed)
-    assert score == pytest.approx(fitted.measure(masks["test"])["roc-auc"], abs=1e-6)
 
 
 def searched(trials_file, name="mlp", trials=3, seconds=math.inf, **fixed):
@@ -278,17 +266,6 @@ def test_the_time_of_features_is_measured_here(store) -> None:
     execute(timed, store, unused, device="cpu", minutes=1)
     assert [(result.spec.task, result.status) for result in read_results(store)] == [("features", "ok")]
     assert unused.most_under_way == 0
-
-
-def test_bad_devices_times_and_places_are_refused_before_anything_is_run(store) -> None:
-    for options, message in (
-        ({"device": "gpu"}, r"device\('gpu'\)"),
-        ({"device": "cpu", "minutes": 0}, r"minutes\(0\) must be > 0"),
-    ):
-        with pytest.raises(InputError, match=message):
-            execute(run_in_processes.specs(), store, ThisProcess(), **options)
-    with pytest.raises(GcnslError, match="cannot write /proc"):
-        execute(run_in_processes.specs(), "/proc/results.jsonl", ThisProcess(), device="cpu")
 
 
 @pytest.mark.slow

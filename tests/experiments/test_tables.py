@@ -64,13 +64,6 @@ def test_missing_and_failed_runs_are_seen() -> None:
     assert fill([made], {}) == []
 
 
-def test_the_best_after_rounding() -> None:
-    values = {"mlp": [0.8], "gcn": [0.9], "gat": [0.90001], "sgc": []}
-    assert table(values).best("texas") == {"gcn", "gat"}
-    assert table(values, unit="s").best("texas") == {"mlp"}
-    assert table(values, unit="h").best("texas") == set()
-
-
 @pytest.mark.parametrize(
     ("number", "text"),
     [
