@@ -4,7 +4,7 @@
     python bench/hostile/chains.py --only 137                      # one of them, with all that is known of it
     python bench/hostile/chains.py --strangers FOLDER              # real graphs, from their raw files
 
-The graphs and the steps are those of tests/chains, of which fourteen are in `make test`. Prints what went wrong, by step
+The graphs and the steps are those of tests/chains, of which some are in `make test`. Prints what went wrong, by step
 and by kind of graph, and how to repeat it; the exit code is 1 if anything did. With ``--results`` the file has all of
 this as JSON, from the first chains on, and the same command later runs only those that it lacks.
 
