@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
-from gcnsl.reconnection import numba_backend, numba_kernels
+from gcnsl.reconnection import numba_backend
 from gcnsl.reconnection import problem as limits
 from gcnsl.reconnection.numba_backend import Search
 from gcnsl.reconnection.numba_kernels import UNLIMITED, WIDTH, find_rows, mirrored
@@ -150,7 +150,6 @@ def test_keys_and_entries_beside_a_full_tile(m: int, q: int, dtype: torch.dtype)
     assert torch.equal(torch.from_numpy(columns).long(), expected)
     assert torch.equal(torch.from_numpy(counts), torch.bincount(rows, minlength=28))
     assert found[0] == len(expected)
-    assert numba_kernels.count_rows(searched.rows, searched.tiles, threshold, 5, 33) == len(expected)
 
 
 def test_an_error_in_a_thread_is_raised_in_the_caller() -> None:

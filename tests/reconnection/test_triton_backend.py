@@ -48,7 +48,7 @@ def use(listed: bool, patch: pytest.MonkeyPatch) -> None:
     from gcnsl.reconnection import triton_backend
 
     patch.setattr(limits, "PAIRS_PER_ROW", dict.fromkeys(limits.PAIRS_PER_ROW, 300 if listed else 0))
-    patch.setattr(triton_backend, "FUSED_PAIRS", 0)
+    patch.setattr(triton_backend, "SMALL_PAIRS", 0)
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def small_graphs_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     if RUNS_KERNELS:
         from gcnsl.reconnection import triton_backend
 
-        monkeypatch.setattr(triton_backend, "FUSED_PAIRS", 0)
+        monkeypatch.setattr(triton_backend, "SMALL_PAIRS", 0)
 
 
 @needs_kernels
@@ -136,24 +136,6 @@ def test_threshold_decisions_agree_with_float64(listed: bool, monkeypatch: pytes
 
 
 @needs_kernels
-@pytest.mark.parametrize("m", [None, 7])
-@pytest.mark.parametrize("fused_pairs", [0, 1000])
-@pytest.mark.parametrize("expected_per_row", [0, 2, 16])
-def test_ways_to_start_give_the_same(
-    m: int | None, fused_pairs: int, expected_per_row: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Fused at once, or searched, with fewer, about as many, or more candidates expected than there are."""
-    from gcnsl.reconnection import triton_backend
-
-    monkeypatch.setattr(triton_backend, "FUSED_PAIRS", fused_pairs)
-    monkeypatch.setattr(triton_backend, "EXPECTED_PER_ROW", expected_per_row)
-    case = make_case(11, m, 4, 3, "some", seed=4)
-    listed, results = run(case)
-    assert listed == (fused_pairs == 0)
-    assert_close(results, case.expected())
-
-
-@needs_kernels
 @pytest.mark.skipif(not LARGE, reason="needs a GPU")
 def test_memory_on_the_device() -> None:
     """At n = 19,717 and a few neighbours: 64 MiB where the matrix takes 1.5 GiB."""
@@ -203,12 +185,10 @@ def test_candidates_are_the_pairs_near_the_threshold_or_above(m: int | None) -> 
     generator = torch.Generator().manual_seed(0)
     z, keys = (normalize(torch.randn(n, 5, generator=generator), dim=1).to(DEVICE) for n in (66, m or 66))
     keys = z if m is None else keys
-    report = torch.zeros(4, dtype=torch.int32, device=DEVICE)
-    rows = triton_backend._prepare_rows(z, None, report, 1e-4, are_keys=False)
-    key_rows = rows if m is None else triton_backend._prepare_rows(keys, None, report, 1e-4, are_keys=True)
     problem = Problem.of(z, None if m is None else keys, keys, torch.tensor([0.3], device=DEVICE))
-    found = triton_backend._start_search(problem, rows, key_rows, report, room=66 * len(keys) + 66, expected=0)
-    listed = found[: int(report[3])].long()
+    with pytest.MonkeyPatch.context() as patch:
+        use(True, patch)
+        listed = triton_backend.candidates(problem, problem.threshold).long()
     listed = listed[listed < 66 * len(keys)]  # the diagonal is counted twice and written once
     assert len(listed.unique()) == len(listed)
     candidate = torch.zeros(66 * len(keys), dtype=torch.bool, device=DEVICE)
@@ -237,23 +217,13 @@ def test_more_candidates_than_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_kernels
-@given(odd_cases, st.sampled_from([0, 4096**2]))
-@settings(max_examples=30 if LARGE else 8, deadline=None)
-def test_tiles_give_the_values_and_gradients_of_the_oracle(case: Case, fused_pairs: int) -> None:
-    from gcnsl.reconnection import triton_backend
-
-    with pytest.MonkeyPatch.context() as patch:
-        use(False, patch)
-        patch.setattr(triton_backend, "FUSED_PAIRS", fused_pairs)
-        assert_close(case.run("triton", DEVICE), case.expected())
-
-
-@needs_kernels
-def test_recorded_work_is_done_in_tiles_and_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_graphs_and_recorded_work_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     from gcnsl.reconnection import triton_backend
 
     use(True, monkeypatch)
-    monkeypatch.setattr(triton_backend, "_read", lambda *_: pytest.fail("the host has looked"))
+    monkeypatch.setattr(triton_backend, "candidates", lambda *_: pytest.fail("the host has looked"))
     case = make_case(20, None, 4, 3, "some", seed=4)
     with recorded():
         assert_close(case.run("triton", DEVICE), case.expected())
+    monkeypatch.setattr(triton_backend, "SMALL_PAIRS", 400)
+    assert_close(case.run("triton", DEVICE), case.expected())

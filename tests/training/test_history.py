@@ -40,22 +40,6 @@ def test_a_history_survives_json() -> None:
     assert History.from_dict(json.loads(json.dumps(history.to_dict()))) == history
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"values": {"val_loss": [1.0, 2.0], "train_loss": [1.0]}},
-        {"values": {"val_loss": "low"}},
-        {"best_epoch": 3},
-        {"best_epoch": 1.5},
-    ],
-)
-def test_values_that_no_run_has_are_refused(changes) -> None:
-    plain = {"values": {"val_loss": [1.0, float("nan")]}, "best_epoch": 1, "seconds": 2.0, "stopped": "epochs"}
-    assert History.from_dict(plain).best_epoch == 1
-    with pytest.raises(ValueError, match=r"must be|history has|could not convert"):
-        History.from_dict(plain | changes)
-
-
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that the test sets."""

@@ -119,7 +119,7 @@ def test_a_run_interrupted_anywhere_ends_with_the_bits_of_an_undisturbed_one(set
     assert_same(resumed, run(settings=settings))
 
 
-def test_a_signal_waits_until_the_epoch_is_complete_once_weights_change(path, monkeypatch) -> None:
+def test_a_signal_waits_until_the_epoch_is_complete(path, monkeypatch) -> None:
     end_epoch = RunState.end_epoch
 
     def disturbed(self, *arguments) -> None:
@@ -137,11 +137,11 @@ def test_a_signal_waits_until_the_epoch_is_complete_once_weights_change(path, mo
 
 
 def test_the_message_says_what_was_saved(path) -> None:
-    with pytest.raises(Interrupted, match=rf"^interrupted after epoch 3; the run is saved in {path}: the same"):
+    with pytest.raises(Interrupted, match=rf"^interrupted after epoch 4; the run is saved in {path}: the same"):
         fit(pressing(7), checkpoint=Checkpoint(path))
     with pytest.raises(Interrupted, match="after epoch 4; nothing was saved, because there is no checkpoint"):
         fit(pressing(8))
-    with pytest.raises(Interrupted, match="in the first epoch; nothing was saved"):
+    with pytest.raises(Interrupted, match="after epoch 1; nothing was saved"):
         fit(pressing(1))
     with pytest.raises(Interrupted, match="after epoch 1; "):
         fit(net(), on_epoch=lambda _: send())
@@ -152,7 +152,7 @@ def test_the_model_is_left_with_the_best_weights_so_far() -> None:
     with pytest.raises(Interrupted) as interruption:
         fit(model)
     history = interruption.value.so_far
-    assert (len(history), history.stopped) == (6, "interrupted")
+    assert (len(history), history.stopped) == (7, "interrupted")
     with pytest.raises(Interrupted):
         fit(best, on_epoch=lambda epoch: send() if epoch.number == history.best_epoch else None)
     assert same_weights(model, best)

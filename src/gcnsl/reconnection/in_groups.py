@@ -8,7 +8,7 @@ enough similar ones. If few are, rows are divided by direction, so that similar 
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -84,9 +84,10 @@ def reconnect_in_groups(
     groups = draw_groups(searched, threshold_of(epsilon, z.dtype), size, seed=seed)
     rows = groups.flatten()
     places = torch.empty_like(rows).scatter_(0, rows, torch.arange(len(rows), device=rows.device))[: len(z)]
-    grouped_z, grouped_h = (_taken(values, rows, places) for values in (z, h))
+    take: Any = _Taken.apply
+    grouped_z, grouped_h = (take(values, rows, places) for values in (z, h))
     averages = _average_groups(grouped_z, grouped_h, epsilon, loops=loops, width=groups.shape[1])
-    return _taken(averages, places, rows)
+    return cast(Tensor, take(averages, places, rows))
 
 
 def _average_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops: bool, width: int) -> Tensor:
@@ -196,14 +197,12 @@ def _halved(values: Tensor) -> Tensor:
     return torch.from_numpy(np.argpartition(values.numpy(), values.shape[1] // 2, axis=1))
 
 
-def _taken(values: Tensor, rows: Tensor, back: Tensor) -> Tensor:
-    """The given rows, 0 for those that do not exist. ``back`` has the place of every row of values in the result."""
-    taken: Tensor = _Taken.apply(values, rows, back)  # type: ignore[no-untyped-call]
-    return taken
-
-
 class _Taken(torch.autograd.Function):
-    """torch's own derivative would add up rows, because it does not know that each is taken once."""
+    """The given rows, 0 for those that do not exist; ``back`` has the place of every row of values in the result.
+
+    torch's own derivative would add up rows, because it does not know that each is taken once: a step on 200,000 nodes
+    would take a third longer.
+    """
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, rows: Tensor, back: Tensor) -> Tensor:

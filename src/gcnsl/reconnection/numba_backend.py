@@ -50,14 +50,10 @@ def forward(problem: Problem) -> Averages:
 def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     """Return the gradients, given ∂L/∂o."""
     z, _, h = problem[:3]
-    out, degree, pairs = averages
+    pairs = averages.pairs
     if pairs is None or not problem.square:
         return tiled.backward(problem, averages, grad)
-    grad_z, grad_h = torch.empty_like(z), torch.empty_like(h)
-    scaled, offset = torch.empty_like(grad), torch.empty_like(degree)
-    scaling = _arrays(grad, out, degree, scaled, offset)
-    bounds = (len(z) * shares(grad.numel())).astype(np.int64)
-    in_threads(lambda _, begin, end: numba_kernels.scale_gradient_rows(begin, end, *scaling), bounds)
+    grad_z, grad_h, (scaled, offset) = torch.empty_like(z), torch.empty_like(h), tiled.scaled_gradient(grad, averages)
     arrays = _arrays(*pairs, z, h, scaled, offset, grad_z, grad_h)
     _for_pairs(pairs, lambda begin, end: numba_kernels.gradient_rows(begin, end, *arrays))
     return Gradients(grad_z, grad_z, grad_h)
@@ -92,11 +88,6 @@ class Search(NamedTuple):
         tiles = tiles.reshape(n_tiles, depth * WIDTH)
         return cls(rows, tiles, rows.dtype.type(float(problem.threshold)), problem.square, problem.loops)
 
-    def sampled_degree(self, sample: int) -> float:
-        """Return the mean number of keys that a row keeps, in an evenly spaced sample of about ``sample`` rows."""
-        rows = np.ascontiguousarray(self.rows[:: max(1, len(self.rows) // sample)])
-        return numba_kernels.count_rows(rows, self.tiles, self.threshold, 0, len(rows)) / len(rows)
-
     def listed(self, limit: int, span: int = UNLIMITED) -> Pairs | None:
         """Find and list all pairs, or those in groups of ``span`` rows; return None if there are more than ``limit``.
 
@@ -125,11 +116,11 @@ class Search(NamedTuple):
 
 
 def _listed_if_few(problem: Problem) -> Pairs | None:
-    search = Search.of(problem)
-    degree = search.sampled_degree(SAMPLED_ROWS)
+    sample = problem.z[:: max(1, len(problem.z) // SAMPLED_ROWS)]
+    degree = int((sample @ problem.keys.T >= problem.threshold).sum()) / len(sample)
     if degree > DENSE_FRACTION * len(problem.keys) or degree * len(problem.z) > 2 * problem.room:
         return None
-    return search.listed(problem.room)
+    return Search.of(problem).listed(problem.room)
 
 
 def _for_pairs(pairs: Pairs, work: Callable[[int, int], None]) -> None:

@@ -118,17 +118,6 @@ def _find_block(
 
 
 @compiled(fastmath=IN_ORDER)
-def count_rows(rows: Floats, tiles: Floats, threshold: float, begin: int, end: int) -> int:
-    """Return the number of pairs that rows begin..end keep."""
-    s = np.empty(WIDTH, rows.dtype)
-    total = 0
-    for tile in range(tiles.shape[0]):
-        for i in range(begin, end):
-            total += _similarities(rows[i], tiles[tile], threshold, s)
-    return total
-
-
-@compiled(fastmath=IN_ORDER)
 def find_rows(
     rows: Floats, tiles: Floats, threshold: float, begin: int, end: int, square: bool, span: int,
     loops: bool, found: Ints, part: int, limit: int,
@@ -215,18 +204,6 @@ def forward_rows(
         divisor = total if total > 0 else 1.0
         for c in range(sums.size):
             out[i, c] = sums[c] / divisor
-
-
-@compiled(fastmath=ANY_ORDER)
-def scale_gradient_rows(
-    begin: int, end: int, grad: Floats, out: Floats, degree: Floats, scaled: Floats, offset: Floats
-) -> None:
-    """Write g_i / d_i and c_i = g_i·o_i / d_i, from which all gradients are made; 0 for rows that keep nothing."""
-    for i in range(begin, end):
-        inverse = 1 / degree[i] if degree[i] > 0 else degree[i]
-        for c in range(grad.shape[1]):
-            scaled[i, c] = grad[i, c] * inverse
-        offset[i] = _dot(scaled, i, out, i)
 
 
 @compiled(fastmath=ANY_ORDER)

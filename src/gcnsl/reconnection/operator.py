@@ -51,8 +51,6 @@ class Backend(NamedTuple):
     """Return what is missing to run with this z and rows of at most this width, or an empty string."""
     remembers_pairs: bool = False
     """Whether ``Problem.known`` saves a search."""
-    checks_values: bool = False
-    """Whether the forward pass checks the values of z, keys and h itself."""
 
 
 def _needs_cpu(z: Tensor, _: int) -> str:
@@ -81,7 +79,7 @@ def _imported_later(module: str) -> tuple[Callable[..., Any], Callable[..., Any]
 BACKENDS = {
     "dense": Backend(dense.forward, tiled.backward, tiled.find),
     "numba": Backend(*_imported_later("numba_backend"), unmet=_needs_cpu, remembers_pairs=True),
-    "triton": Backend(*_imported_later("triton_backend"), unmet=_needs_gpu, checks_values=True),
+    "triton": Backend(*_imported_later("triton_backend"), unmet=_needs_gpu),
     "tiled": Backend(tiled.forward, tiled.backward, tiled.find),
 }
 """All back ends by name. ``"auto"`` takes dense for tiny graphs on a CPU, else the first other one that can run."""
@@ -173,7 +171,7 @@ class _Reconnect(torch.autograd.Function):
         memory = call.memory if backend.remembers_pairs else None
         if memory is not None:
             problem = problem._replace(known=memory.recall(problem.z, float(call.threshold), loops=call.loops))
-        if not backend.checks_values and not is_recorded():
+        if not is_recorded():
             check_values(problem)
         with torch_threads_for(problem.work):
             averages = backend.forward(problem)

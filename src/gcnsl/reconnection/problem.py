@@ -192,34 +192,22 @@ def check_unit_rows(name: str, rows: Tensor, tolerance: float) -> None:
         squared = rows.square().sum(dim=1)
     bad = ~(abs(squared - 1) <= tolerance) & (squared != 0)
     if bool(bad.any()):
-        raise unit_error(name, rows, int(bad.nonzero()[0][0]))
+        check_finite(name, rows)
+        row = int(bad.nonzero()[0][0])
+        raise InputError(
+            f"{name}[{row}] has norm {float(rows[row].double().norm()):.6g}: rows must have norm 1 or be 0, "
+            f"call torch.nn.functional.normalize({name})"
+        )
 
 
 def check_finite(name: str, rows: Tensor) -> None:
     """Check that no entry is NaN or infinite."""
+    rows = rows.detach()
     with np.errstate(all="ignore"):  # the sum of finite entries may overflow, so the entries have the last word
-        rows = rows.detach()
         total = float(rows.numpy().sum()) if rows.device.type == "cpu" else float(rows.sum())
     if not math.isfinite(total) and not bool(rows.isfinite().all()):
-        raise finite_error(name, rows)
-
-
-def unit_error(name: str, rows: Tensor, row: int) -> InputError:
-    """Return the error for a row that is not a unit vector."""
-    rows = rows.detach()
-    if not bool(rows[row].isfinite().all()):
-        return finite_error(name, rows)
-    norm = float(rows[row].double().norm())
-    return InputError(
-        f"{name}[{row}] has norm {norm:.6g}: rows must have norm 1 or be 0, call torch.nn.functional.normalize({name})"
-    )
-
-
-def finite_error(name: str, rows: Tensor) -> InputError:
-    """Return the error for a matrix with NaN or infinite entries, which names the first of them."""
-    rows = rows.detach()
-    row, column = (~rows.isfinite()).nonzero()[0].tolist()
-    return InputError(f"{name}[{row}, {column}] is {float(rows[row, column])}: all entries must be finite")
+        row, column = (~rows.isfinite()).nonzero()[0].tolist()
+        raise InputError(f"{name}[{row}, {column}] is {float(rows[row, column])}: all entries must be finite")
 
 
 def _check_compatible(name: str, rows: Tensor, z: Tensor) -> None:

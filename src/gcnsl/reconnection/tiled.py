@@ -39,8 +39,7 @@ def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     z, keys, h = problem[:3]
     grad_z, grad_h = torch.zeros_like(z), torch.zeros_like(h)
     grad_keys = grad_z if problem.square else torch.zeros_like(keys)
-    grad = grad * _inverse(averages.degree)[:, None]  # from here on, g and its product with o are divided by d
-    offset = (grad * averages.out).sum(dim=1)
+    grad, offset = scaled_gradient(grad, averages)
     with _full_precision_products():
         for rows, columns, graph, _ in _occupied_tiles(problem):
             grad_h[columns].addmm_(graph.T, grad[rows])
@@ -49,6 +48,12 @@ def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
             grad_z[rows].addmm_(delta, keys[columns])
             grad_keys[columns].addmm_(delta.T, z[rows])
     return Gradients(grad_z, grad_keys, grad_h)
+
+
+def scaled_gradient(grad: Tensor, averages: Averages) -> tuple[Tensor, Tensor]:
+    """Return g_i / d_i and g_i·o_i / d_i, from which all gradients are made; 0 for rows that keep nothing."""
+    grad = grad * _inverse(averages.degree)[:, None]
+    return grad, (grad * averages.out).sum(dim=1)
 
 
 def find(problem: Problem) -> Tensor:

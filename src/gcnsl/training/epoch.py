@@ -19,7 +19,7 @@ from gcnsl.training.metrics import METRICS
 from gcnsl.training.settings import LARGE_GRAPH, StageSettings, TrainingSettings, class_weights
 from gcnsl.training.state import RunState
 
-MOST_NODES = 20_000
+MOST_NODES = 8_192
 """In larger graphs the GPU works longer on an epoch than the host needs to start its operations. There it also pays
 that the host looks at the number of similar pairs, and lists them if they are few."""
 REHEARSALS = 2
@@ -105,37 +105,21 @@ def passes_of(
 
 
 class Passes:
-    """The two passes of each epoch: a training step, and an evaluation, which not every epoch has.
-
-    Args:
-        state: The run: its model, optimizer and history.
-        inputs: What the model reads.
-        objective: What is measured.
-    """
+    """The two passes of each epoch: a training step, and an evaluation, which not every epoch has."""
 
     def __init__(self, state: RunState, inputs: Sequence[Matrix], objective: Objective) -> None:
         self.state, self.inputs, self.objective = state, inputs, objective
-        self._is_first = True
-        self._loss: Tensor
 
-    def begin(self) -> bool:
-        """Compute the gradients; return whether there is an epoch, which an interruption can still undo."""
-        self.state.begin_step()
-        self._loss = self._differentiate()
-        return True
-
-    def finish(self, *, evaluate: bool) -> dict[str, float]:
-        """Change the weights by their gradients and, if so asked, evaluate them; return the values of the epoch."""
+    def epoch(self, *, evaluate: bool) -> dict[str, float] | None:
+        """Make an epoch, with an evaluation if so asked; return its values, or ``None`` if there are no more epochs."""
+        loss = self._differentiate()
         self.state.optimizer.step()
-        if evaluate:
-            logits = predict_logits(self.state.model, self.inputs)
-            values = self.objective.named(self.objective.on_device(self._loss, logits), logits)
-        else:
-            values = self.state.history.last | {"train_loss": float(self._loss)}
-        if self._is_first and len(self.objective.y) > LARGE_GRAPH:
+        if not len(self.state.history) and len(self.objective.y) > LARGE_GRAPH:
             gc.collect()  # where numba has compiled, it leaves cycles that hold the arrays of its callers
-        self._is_first = False
-        return values
+        if not evaluate:
+            return self.state.history.last | {"train_loss": float(loss)}
+        logits = predict_logits(self.state.model, self.inputs)
+        return self.objective.named(self.objective.on_device(loss, logits), logits)
 
     def _differentiate(self) -> Tensor:
         """Compute the gradients; return the cross entropy of the training nodes.
@@ -170,12 +154,8 @@ class RecordedPasses(Passes):
         self._graph: torch.cuda.CUDAGraph | None = None
         self._rates: list[float] = []
 
-    def begin(self) -> bool:
-        """Do nothing, because the graph has both passes: :meth:`finish` starts it."""
-        return True
-
-    def finish(self, *, evaluate: bool = True) -> dict[str, float]:
-        """Make a training step and an evaluation pass; return the values of the epoch by name."""
+    def epoch(self, *, evaluate: bool = True) -> dict[str, float]:
+        """Make a training step and an evaluation pass."""
         outside = torch.cuda.current_stream(self.state.device)
         self._stream.wait_stream(outside)
         with recorded(), torch.cuda.stream(self._stream):
@@ -247,12 +227,10 @@ class StagePasses(Passes):
         model: Any = state.model.eval()
         self._stages: Iterator[None] = model.stages(inputs, torch.where(train, y, UNLABELLED), weight)
 
-    def begin(self) -> bool:
-        """Fit the next stage; return whether there is one."""
-        return next(self._stages, False) is None
-
-    def finish(self, *, evaluate: bool = True) -> dict[str, float]:
-        """Evaluate the stage; return the values of the epoch."""
+    def epoch(self, *, evaluate: bool = True) -> dict[str, float] | None:
+        """Fit the next stage, if there is one, and evaluate it."""
+        if next(self._stages, False) is not None:
+            return None
         logits = predict_logits(self.state.model, self.inputs)
         return self.objective.named(self.objective.on_device(self.objective.loss(logits, "train"), logits), logits)
 

@@ -70,8 +70,8 @@ def train(
 
     Raises:
         TrainingDiverged: If a loss becomes NaN or infinite. The checkpoint is kept.
-        Interrupted: On Ctrl-C or SIGTERM, after writing the checkpoint. Its ``so_far`` is the history, and the model
-            has the weights of the best epoch so far. A resumed run makes the interrupted epoch again.
+        Interrupted: On Ctrl-C or SIGTERM, at the end of the epoch, after writing the checkpoint. Its ``so_far`` is the
+            history, and the model has the weights of the best epoch so far.
         InputError: If a mask is invalid, or the checkpoint belongs to another run.
     """
     settings = settings.for_nodes(len(y))
@@ -87,10 +87,10 @@ def train(
         try:
             while history.remaining(settings) > 0 and budget.allows(1):
                 began, is_last = time.perf_counter(), not budget.allows(2)
-                if not passes.begin():
-                    return state.finish("complete")
                 with interruption.whole():
-                    values = passes.finish(evaluate=is_last or settings.evaluates(len(history) + 1))
+                    values = passes.epoch(evaluate=is_last or settings.evaluates(len(history) + 1))
+                    if values is None:
+                        return state.finish("complete")
                     state.end_epoch(values, began)
                 budget.epochs += 1
                 if checkpoint is not None and len(history) % checkpoint.every == 0:
@@ -104,7 +104,6 @@ def train(
             return state.finish("minutes")
         except KeyboardInterrupt:
             interruption.ignore_further()
-            state.undo_step()
             saved = checkpoint if checkpoint is not None and checkpoint.save(state, run) else None
             so_far = state.finish("interrupted") if len(history) else None
             raise Interrupted(_how_to_continue(len(history), saved), so_far) from None

@@ -47,7 +47,6 @@ class RunState:
         self.best = {name: value.detach().clone() for name, value in model.state_dict().items()}
         self.optimizer: Any = None
         self.scheduler: ReduceLROnPlateau | None = None
-        self._before_step: tuple[dict[str, Tensor], list[Tensor]] | None = None
         if not isinstance(settings, TrainingSettings):
             return
         groups = getattr(self.model, "parameter_groups", None)
@@ -62,22 +61,6 @@ class RunState:
                 patience=settings.plateau_patience,
                 threshold=0.0,
             )
-
-    def begin_step(self) -> None:
-        """Remember what the forward pass of a training step changes: generators and buffers.
-
-        With :meth:`undo_step`, an epoch of a million nodes, which takes 20 seconds, need not end before Ctrl-C is
-        answered. A GPU is not waited for: the host keeps the state of its generator, and buffers stay on the device.
-        """
-        self._before_step = self._generators(), [value.clone() for value in self.model.buffers()]
-
-    def undo_step(self) -> None:
-        """Go back to the end of the last epoch, if a training step has begun since, and has not changed the weights."""
-        if self._before_step is not None:
-            generators, buffers = self._before_step
-            self._set_generators(generators)
-            for buffer, value in zip(self.model.buffers(), buffers, strict=True):
-                buffer.copy_(value)
 
     def end_epoch(self, values: Mapping[str, float], began: float) -> None:
         """Add the values of an epoch to the history, and keep the weights if they are the best.
@@ -95,7 +78,6 @@ class RunState:
                     self.best[name] = value.clone()
         if self.scheduler is not None:
             self.scheduler.step(values[f"val_{self.monitor}"])
-        self._before_step = None
         self.history.seconds += time.perf_counter() - began
 
     def finish(self, why: str) -> History:
