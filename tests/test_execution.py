@@ -1,6 +1,5 @@
 import os
 import signal
-import threading
 
 import numba
 import pytest
@@ -72,10 +71,6 @@ def three_threads():
     torch.set_num_threads(before)
 
 
-def blas_threads() -> list[int]:
-    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-
 def test_little_work_has_one_thread_and_much_work_has_all(three_threads) -> None:
     import sklearn.ensemble  # noqa: F401 - it loads a library for threads of its own
 
@@ -104,24 +99,6 @@ def test_much_work_within_little_work_has_all_threads_that_the_caller_allows(thr
                 assert torch.get_num_threads() == 1
             assert torch.get_num_threads() == 3
         assert torch.get_num_threads() == 1
-
-
-def test_two_python_threads_do_not_restore_what_the_other_has_set() -> None:
-    before, entered, may_leave = blas_threads(), threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with threads_for(0):
-            entered.set()
-            may_leave.wait(10)
-
-    other = threading.Thread(target=hold)
-    with threads_for(0):
-        other.start()
-        assert entered.wait(10)
-    assert set(blas_threads()) == {1}, "the other thread is still at work"
-    may_leave.set()
-    other.join()
-    assert blas_threads() == before
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -116,17 +116,8 @@ def torch_threads_for(work: int) -> Iterator[None]:
 @contextmanager
 def threads_for(work: int) -> Iterator[None]:
     """Like :func:`torch_threads_for`, but also for NumPy, SciPy and scikit-learn."""
-    with torch_threads_for(work):
-        if work >= LARGE:
-            yield
-            return
-        pools = _pools(len(sys.modules))
-        _one_blas_thread.begin(pools)
-        try:
-            with pools.limit(limits=1, user_api="openmp"):  # holds for the calling thread only
-                yield
-        finally:
-            _one_blas_thread.end()
+    with torch_threads_for(work), _pools(len(sys.modules)).limit(limits=None if work >= LARGE else 1):
+        yield
 
 
 @contextmanager
@@ -139,31 +130,6 @@ def one_thread() -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(threads)
-
-
-class _OneBlasThread:
-    """Limits NumPy's and SciPy's linear algebra to one thread from the first ``begin`` to the last ``end``.
-
-    These limits hold for all Python threads, so two of them must not restore what the other has set.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._holders, self._limit = threading.Lock(), 0, None
-
-    def begin(self, pools: Any) -> None:
-        with self._lock:
-            if self._holders == 0:
-                self._limit = pools.limit(limits=1, user_api="blas")
-            self._holders += 1
-
-    def end(self) -> None:
-        with self._lock:
-            self._holders -= 1
-            if self._holders == 0 and self._limit is not None:
-                self._limit.restore_original_limits()
-
-
-_one_blas_thread = _OneBlasThread()
 
 
 @lru_cache(maxsize=1)
