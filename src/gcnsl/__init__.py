@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gcnsl.datasets import load, synthetic
     from gcnsl.errors import DownloadError, GcnslError, InputError
     from gcnsl.estimator import GCNSLClassifier, NodeClassifier
-    from gcnsl.graph import from_arrays, from_data, from_networkx, from_scipy, from_tables
+    from gcnsl.graph import from_arrays, from_data, from_networkx, from_scipy, from_tables, to_networkx
     from gcnsl.reconnection import reconnect, reconnected_edges
     from gcnsl.spectral import AddSpectralFeatures, SpectralFeatures
 else:
@@ -35,4 +35,5 @@ __all__ = [
     "reconnect",
     "reconnected_edges",
     "synthetic",
+    "to_networkx",
 ]

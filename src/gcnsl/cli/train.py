@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch_geometric.data import Data
 
-    from gcnsl.auto import ChosenBy, Progress
+    from gcnsl.auto import ChosenBy
     from gcnsl.estimator import NodeClassifier
     from gcnsl.evaluation import Measured
-    from gcnsl.training import Epoch
 
 WHY_ENDED = {
     "patience": "none was better for long enough",
@@ -162,6 +161,7 @@ def train(
             chosen = methods[0].options() | {"checkpoint_every": checkpoint_every or LARGEST}
             method, decides = methods[0].name, metric or "accuracy"
         from gcnsl.estimator import NodeClassifier
+        from gcnsl.estimator.progress import in_words
         from gcnsl.graph import split_count
 
         data = source.read_labelled(split=split, seed=seed, runs=run + 1, root=root)
@@ -170,7 +170,7 @@ def train(
     classifier = NodeClassifier(
         method, **chosen, random_state=seed + run, device=device, minutes=minutes, checkpoint=checkpoint
     )
-    doing, unit, text = ("Searching", "model", _search_text) if is_auto else ("Training", "epoch", _epoch_text)
+    doing, unit = ("Searching", "model") if is_auto else ("Training", "epoch")
     with (
         nullcontext() if cluster is None else workers(cluster, quiet=quiet) as executor,
         kept_if_interrupted(classifier, output, quiet=quiet),
@@ -179,7 +179,7 @@ def train(
 
         def show(news: Any) -> None:
             total = news.seconds + news.seconds_left
-            bar.update(completed=news.seconds, total=total, text=text(news), seconds_left=news.seconds_left)
+            bar.update(completed=news.seconds, total=total, text=in_words(news), seconds_left=news.seconds_left)
 
         classifier.on_epoch = show
         classifier.fit_graph(data, run=number, all_labels=all_labels, root=root, executor=executor)
@@ -242,18 +242,6 @@ def _tell(
             say(name.capitalize(), files[name], where=out)
     if saved is not None:
         _print_next(classifier, saved)
-
-
-def _epoch_text(epoch: "Epoch") -> str:
-    return f"epoch {epoch.number}  {epoch.validation}"
-
-
-def _search_text(news: "Progress") -> str:
-    """What is being tried, and the best so far."""
-    from gcnsl.training import METRICS
-
-    best = "" if news.best is None else f"  best {news.best} {METRICS[news.metric].text(news.score)}"
-    return f"{news.fits} models{best}" + (f"  now {', '.join(news.now)}" if news.now else "")
 
 
 def _facts(classifier: "NodeClassifier", data: "Data", measured: "Measured") -> dict[str, str]:

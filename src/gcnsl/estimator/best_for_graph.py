@@ -6,6 +6,7 @@ import copy
 import logging
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ def fit_best(
     minutes: float | None,
     seed: int,
     executor: Executor | None,
+    on_epoch: Callable[[Any], None] | None,
 ) -> None:
     """Fit a classifier: find the best model for a checked graph, see :func:`gcnsl.auto.select`.
 
@@ -60,7 +62,7 @@ def fit_best(
     before = minutes * (1 if settings.distil is None else 1 - FOR_DISTILLATION)
     how: dict[str, Any] = {"checkpoint": classifier.checkpoint, "executor": executor}
     try:
-        selected: Selected = select(problem, settings, known, minutes=before, on_progress=classifier.on_epoch, **how)
+        selected: Selected = select(problem, settings, known, minutes=before, on_progress=on_epoch, **how)
     except Interrupted as error:
         if error.so_far is None:
             raise

@@ -6,6 +6,7 @@ import copy
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from numbers import Real
 from textwrap import indent
 from typing import Any
@@ -27,12 +28,13 @@ from gcnsl.checks import UNLABELLED, check_flag, check_generator, check_number, 
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.estimator import stored_classifier
 from gcnsl.estimator.best_for_graph import fit_best
+from gcnsl.estimator.given_graph import given_graph, num_rows
 from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.estimator.over_nodes import ClassifierOverNodes, labelled_nodes
+from gcnsl.estimator.progress import progress
 from gcnsl.graph import (
     draw_validation,
     encode_columns,
-    from_arrays,
     from_data,
     split_count,
     split_masks,
@@ -73,8 +75,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint: File (``"auto"``: folder) to save a run in, and to continue from; :meth:`save` removes it. ``None``
             for none.
         checkpoint_every: Number of epochs between two writes of it.
+        verbose: Whether to show in a terminal or a notebook how training goes. The log ``gcnsl`` has it in any case.
         on_epoch: Called with a :class:`gcnsl.training.Epoch` after each epoch; with ``"auto"``, now and then with a
-            :class:`gcnsl.auto.Progress`.
+            :class:`gcnsl.auto.Progress`. It takes the place of what ``verbose`` shows.
         **options: Hyper-parameters of the method and of its training, listed below.
 
     Attributes:
@@ -111,6 +114,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         minutes: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = Checkpoint.every,
+        verbose: bool | int = True,
         on_epoch: Callable[[Any], None] | None = None,
         **options: Any,
     ) -> None:
@@ -121,8 +125,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.minutes = minutes
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.verbose = verbose
         self.on_epoch = on_epoch
         self.options = options
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor, the method's options among them."""
@@ -149,6 +159,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.fitted_.model
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """For notebooks, scikit-learn's picture of the estimator and, with ``"auto"``, the leaderboard."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle and hasattr(self, "leaderboard_"):
+            bundle["text/html"] += self.leaderboard_.to_html(index=False, na_rep="–", float_format="{:.3g}".format)
+        return bundle
+
+    def _repr_html_(self) -> str:
+        return self._repr_mimebundle_().get("text/html", "")
+
     def resolved_method(self) -> Method:
         """The method with its hyper-parameters."""
         return find_method(self.method).with_options(**self.options)
@@ -160,25 +180,30 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         edge_index: Any,
         edge_weight: Any = None,
-        directed: bool = False,
+        directed: bool | None = None,
         val_mask: Any = None,
         node_ids: Any = None,
     ) -> Self:
         """Check a graph and train on it.
 
         Args:
-            X: Features (n × d), dense or sparse, NumPy, SciPy or torch; ``None`` if the nodes have none.
+            X: Features (n × d), dense or sparse, NumPy, SciPy or torch; ``None`` if the nodes have none; or a DataFrame
+                with columns of any kind, whose index, if it is not 0, 1, 2, ..., are the ``node_ids``.
             y: One label per node, of any type; -1, ``None`` or NaN where it is not known.
-            edge_index: Node numbers (2 × E), in any direction and with any repeats.
-            edge_weight: A positive weight for each edge (E), for methods that use weights.
-            directed: Whether edges lead from the first to the second node, for methods that use directions.
+            edge_index: Node numbers (2 × E), in any direction and with any repeats; or an adjacency matrix of SciPy
+                (n × n); or a networkx graph or a DataFrame with columns ``source`` and ``target``, which have ids.
+            edge_weight: A positive weight for each edge (E), for methods that use weights; by default the ``weight`` of
+                a DataFrame or a networkx graph, or the entries of a matrix of fractions.
+            directed: Whether edges lead from the first to the second node, for methods that use directions; by default
+                as a networkx graph says, else not.
             val_mask: The labelled nodes that decide when to stop (n, boolean); the others are learned from. ``None``
                 draws ``validation_fraction`` of each class.
             node_ids: The caller's names for the nodes (n), integers or strings, to be kept with the model.
         """
         edges = {"edge_weight": edge_weight, "directed": directed}
-        data = from_arrays(X, edge_index, y, node_ids=node_ids, val_mask=val_mask, **edges)
+        data = given_graph(X, edge_index, y, node_ids=node_ids, **edges)
         if val_mask is not None:
+            data.update(check_masks({"val_mask": val_mask}, data.y, data.num_nodes))
             if data.val_mask.dim() > 1:
                 runs = data.val_mask.shape[1]
                 raise InputError(f"val_mask has {runs} columns: give those of one run, val_mask[:, run]")
@@ -228,16 +253,25 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             val_mask = torch.from_numpy(draw_validation(shown, self.validation_fraction, seed=seed))
             train_mask = train_mask & ~val_mask
         minutes = None if self.minutes is None else check_number("minutes", self.minutes, above=0)
-        if self.method == AUTO:
-            held_back = masks["test"] & ~(train_mask | val_mask)
-            fit_best(self, data, train_mask, val_mask, held_back, minutes=minutes, seed=seed, executor=executor)
-        else:
-            data = encode_columns(data, train_mask)
-            self._train(data, train_mask, val_mask, minutes=minutes, seed=seed, root=root)
+        with progress(self.verbose) if self.on_epoch is None else nullcontext(self.on_epoch) as on_epoch:
+            how: dict[str, Any] = {"minutes": minutes, "seed": seed, "on_epoch": on_epoch}
+            if self.method == AUTO:
+                held_back = masks["test"].cpu() & ~(train_mask | val_mask)
+                fit_best(self, data, train_mask, val_mask, held_back, executor=executor, **how)
+            else:
+                self._train(encode_columns(data, train_mask), train_mask, val_mask, root=root, **how)
         return self
 
     def _train(
-        self, data: Data, train_mask: Tensor, val_mask: Tensor, *, minutes: float | None, seed: int, root: Folder
+        self,
+        data: Data,
+        train_mask: Tensor,
+        val_mask: Tensor,
+        *,
+        minutes: float | None,
+        seed: int,
+        root: Folder,
+        on_epoch: Callable[[Any], None] | None,
     ) -> None:
         """Train on some nodes of a checked graph; other labels are hidden."""
         began, method, checkpoint = time.perf_counter(), self.resolved_method(), None
@@ -255,7 +289,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 val_mask=val_mask,
                 seed=seed,
                 minutes=None if minutes is None else max(0.0, minutes - (time.perf_counter() - began) / 60),
-                on_epoch=self.on_epoch,
+                on_epoch=on_epoch,
                 checkpoint=checkpoint,
             )
         except Interrupted as interruption:
@@ -269,7 +303,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: Features of the training nodes, as they were and in their order, and after them those of the new nodes.
-            edge_index: The edges of the whole graph; directed if those in training were.
+                In a DataFrame with ids as its index, the nodes may be in any order.
+            edge_index: The edges of the whole graph, in any form that :meth:`fit` takes, and directed if those in
+                training were; by default those in training, if no node is new.
             edge_weight: Their weights, if the method was trained with weights and uses them.
 
         GCN-SL extends its spectral features to new nodes, and A* joins a new node to training nodes and to itself. If
@@ -331,13 +367,21 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Data(edge_index=edge_index.cpu(), edge_weight=weight.cpu(), num_nodes=len(self.y_))
 
     def over_nodes(
-        self, X: Any, edge_index: Any, *, edge_weight: Any = None, directed: bool = False
+        self,
+        X: Any,
+        edge_index: Any,
+        *,
+        edge_weight: Any = None,
+        directed: bool | None = None,
+        node_ids: Any = None,
     ) -> ClassifierOverNodes:
-        """The same for scikit-learn's cross-validation and searches: an estimator whose samples are node numbers.
+        """The same for scikit-learn's cross-validation and searches: an estimator whose samples are nodes.
 
-        A search names the options of this classifier ``classifier__NAME``, such as ``classifier__epsilon``.
+        These are node numbers or, if X is a DataFrame, some of its rows. Arguments as in :meth:`fit`. A search names
+        the options of this classifier ``classifier__NAME``, such as ``classifier__epsilon``.
         """
-        return ClassifierOverNodes(self, X, edge_index, edge_weight=edge_weight, directed=directed)
+        edges = {"edge_weight": edge_weight, "directed": directed, "node_ids": node_ids}
+        return ClassifierOverNodes(self, X, edge_index, **edges)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
         """Write the fitted classifier to a folder: ``config.json`` and ``tensors-….safetensors``, nothing pickled.
@@ -369,12 +413,22 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _logits(self, X: Any, edge_index: Any, edge_weight: Any) -> Tensor:
         check_is_fitted(self)
-        if (X is None) != (edge_index is None):
-            raise InputError("give both X and edge_index, of the whole graph as it has grown, or neither")
         if X is None:
+            if edge_index is not None:
+                raise InputError("edge_index is given without X: give both, of the whole graph as it has grown")
             return self.fitted_.logits()
-        directed = "arc_index" in self.graph_
-        return self._grown_logits(from_arrays(X, edge_index, edge_weight=edge_weight, directed=directed))
+        graph = self.graph_
+        kind, known = ("arc" if "arc_index" in graph else "edge"), len(self.y_)
+        if edge_index is None:
+            if num_rows(X) != known:
+                grown = "give edge_index, the edges of the whole graph as it has grown"
+                raise InputError(f"X has {num_rows(X)} rows, and training had {known} nodes: {grown}")
+            edge_index, edge_weight = graph[f"{kind}_index"].numpy(), graph.get(f"{kind}_weight")
+            if self.node_ids_ is not None:
+                edge_index = pd.DataFrame(self.node_ids_[edge_index].T, columns=["source", "target"])
+        given = {"edge_weight": edge_weight, "directed": kind == "arc", "encoder": self.encoder_}
+        ids = self.node_ids_ if num_rows(X) == known and not hasattr(X, "columns") else None
+        return self._grown_logits(given_graph(X, edge_index, node_ids=ids, **given))
 
     def _grown_logits(self, data: Data) -> Tensor:
         ordered, place = in_training_order(self.graph_, data)

@@ -3,12 +3,14 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 from typing_extensions import Self
 
 from gcnsl.errors import InputError
+from gcnsl.estimator.given_graph import as_frame, num_rows
 from gcnsl.graph import read_labels
 from gcnsl.graph.labels import UNKNOWN
 from gcnsl.training.metrics import most_probable
@@ -18,35 +20,44 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What scikit-learn calls a sample is a node number here; the graph is part of the classifier.
 
     In each fold the labels of the training nodes are learned from, while features and edges of all nodes are seen, as
-    they are in use. :meth:`gcnsl.NodeClassifier.over_nodes` makes one:
+    they are in use. If X is a DataFrame, some of its rows stand for their nodes, too.
+    :meth:`gcnsl.NodeClassifier.over_nodes` makes one:
 
         over_nodes = NodeClassifier("gcn-sl", rounds=1).over_nodes(X, edge_index)
         cross_val_score(over_nodes, np.arange(len(y)), y)
-        GridSearchCV(over_nodes, {"classifier__epsilon": [0.8, 0.9]}).fit(np.arange(len(y)), y)
+        GridSearchCV(over_nodes, {"classifier__epsilon": [0.8, 0.9]}).fit(X, y)  # of a DataFrame X
 
     The classifier is cloned before it is fitted; the other arguments are those of :meth:`gcnsl.NodeClassifier.fit`.
     """
 
     def __init__(
-        self, classifier: Any, X: Any, edge_index: Any, *, edge_weight: Any = None, directed: bool = False
+        self,
+        classifier: Any,
+        X: Any,
+        edge_index: Any,
+        *,
+        edge_weight: Any = None,
+        directed: bool | None = None,
+        node_ids: Any = None,
     ) -> None:
         self.classifier = classifier
         self.X = X
         self.edge_index = edge_index
         self.edge_weight = edge_weight
         self.directed = directed
+        self.node_ids = node_ids
 
     def fit(self, nodes: Any, y: Any) -> Self:
         """Train with the labels ``y`` (k) of these nodes (numbers, k or k × 1) only."""
         if self.X is None:
             raise InputError("X is None, which does not say how many nodes there are: give an array of shape (n, 0)")
-        n = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
-        numbers, labels = node_numbers(nodes, n), np.asarray(y)
+        n, labels = num_rows(self.X), np.asarray(y)
+        numbers = self._numbers(nodes, n)
         if labels.shape != numbers.shape:
             raise InputError(f"y has shape {labels.shape}: give one label for each of the {len(numbers)} nodes")
         everywhere = np.full(n, None, dtype=object)
         everywhere[numbers] = labels
-        edges = {"edge_index": self.edge_index, "edge_weight": self.edge_weight, "directed": self.directed}
+        edges = {name: getattr(self, name) for name in ("edge_index", "edge_weight", "directed", "node_ids")}
         self.classifier_ = clone(self.classifier).fit(self.X, everywhere, **edges)
         self.classes_ = self.classifier_.classes_
         return self
@@ -61,7 +72,13 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Probabilities of these nodes (k × C)."""
         check_is_fitted(self)
         everywhere: NDArray[Any] = self.classifier_.predict_proba()
-        return everywhere[node_numbers(nodes, len(everywhere))]
+        return everywhere[self._numbers(nodes, len(everywhere))]
+
+    def _numbers(self, nodes: Any, n: int) -> NDArray[np.int64]:
+        nodes = as_frame(nodes)
+        if isinstance(nodes, pd.DataFrame) and isinstance(X := as_frame(self.X), pd.DataFrame):
+            nodes = X.index.get_indexer(nodes.index)
+        return node_numbers(nodes, n)
 
 
 def node_numbers(nodes: Any, n: int) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from gcnsl.lazy import lazy
 
 if TYPE_CHECKING:
     from gcnsl.checks import UNLABELLED
+    from gcnsl.graph.checked_graph import Graph
     from gcnsl.graph.column_encoder import ColumnEncoder, encode_columns
     from gcnsl.graph.column_report import ColumnSummary
     from gcnsl.graph.columns import Columns
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from gcnsl.graph.graph_tables import from_tables
     from gcnsl.graph.labels import encode_labels, read_labels
     from gcnsl.graph.masks import GraphWarning, draw_validation, split_count, split_masks
-    from gcnsl.graph.sources import from_arrays, from_data, from_networkx, from_scipy
+    from gcnsl.graph.sources import from_arrays, from_data, from_networkx, from_scipy, to_networkx
     from gcnsl.graph.summary import (
         GraphSummary,
         adjusted_homophily,
@@ -35,6 +36,7 @@ __all__ = [
     "ColumnSummary",
     "Columns",
     "EdgeReport",
+    "Graph",
     "GraphSummary",
     "GraphWarning",
     "adjusted_homophily",
@@ -54,4 +56,5 @@ __all__ = [
     "split_count",
     "split_masks",
     "summarize",
+    "to_networkx",
 ]

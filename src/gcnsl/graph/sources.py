@@ -1,5 +1,6 @@
 """A checked graph from data in memory: arrays, SciPy matrices, networkx graphs or PyG Data."""
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_edge_index
 
 from gcnsl import sparse
-from gcnsl.checks import as_array, check_flag
+from gcnsl.checks import UNLABELLED, as_array, check_flag
 from gcnsl.errors import InputError
 from gcnsl.graph.checked_graph import OF_THE_WHOLE, Graph
 from gcnsl.graph.edges import arcs_and_weights, check_edges, simple_undirected
@@ -141,6 +142,27 @@ def from_networkx(
     return from_arrays(rows if rows else np.empty((0, len(wanted))), ends.T, labels, node_ids=ids, **options)
 
 
+def to_networkx(data: Data) -> Any:
+    """The graph as one of networkx, a ``DiGraph`` if it is directed; the inverse of :func:`from_networkx`.
+
+    The nodes are the ``node_ids``, or numbers. They have the attribute ``x``, a list, and if it is known, ``label``;
+    edges have the attribute ``weight``, if they have weights.
+    """
+    import networkx as nx
+
+    kind, graph = ("arc", nx.DiGraph()) if "arc_index" in data else ("edge", nx.Graph())
+    names = range(data.num_nodes) if data.get("node_ids") is None else data.node_ids.tolist()
+    graph.add_nodes_from((name, {"x": row}) for name, row in zip(names, data.x.to_dense().tolist(), strict=True))
+    if data.y is not None:
+        known = ((name, c) for name, c in zip(names, data.y.tolist(), strict=True) if c != UNLABELLED)
+        nx.set_node_attributes(graph, {name: data.class_names[c] for name, c in known}, "label")
+    ends = [(names[u], names[v]) for u, v in data[f"{kind}_index"].T.tolist()]
+    graph.add_edges_from(ends)
+    if f"{kind}_weight" in data:
+        nx.set_edge_attributes(graph, dict(zip(ends, data[f"{kind}_weight"].tolist(), strict=True)), "weight")
+    return graph
+
+
 def from_data(data: Data, *, directed: bool = False, weight: str | Literal[False] = "edge_weight") -> Graph:
     """Make a checked graph from any PyG Data, or check one of this package again after its tensors were changed.
 
@@ -201,6 +223,9 @@ def check_features(x: Any) -> Tensor:
     if sp.issparse(values) and not values.has_canonical_format:
         values = values.copy()  # the caller's stays as it is
         values.sum_duplicates()
+    if values.dtype.kind == "O":
+        with contextlib.suppress(ValueError, TypeError):  # a DataFrame's numbers and truth values are objects
+            values = values.astype(np.float64)
     if values.dtype.kind not in "biuf":
         raise InputError(f"x has dtype {values.dtype}: features must be numbers; encode or drop the others")
     if len(values.shape) != 2:
@@ -215,7 +240,9 @@ def check_features(x: Any) -> Tensor:
         bad = np.flatnonzero(~np.isfinite(entries.data))[0]
         row, column = entries.row[bad], entries.col[bad]
         value = values[row, column]
-        raise InputError(f"x[{row}, {column}] is {value}: features must be finite in float32; fill, clip or drop it")
+        raise InputError(
+            f"x[{row}, {column}] is {value}: features can't be NaN or infinite in float32; fill, clip or drop it"
+        )
     return sparse.from_scipy(single) if sp.issparse(single) else torch.from_numpy(np.ascontiguousarray(single))
 
 

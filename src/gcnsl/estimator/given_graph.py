@@ -1,0 +1,125 @@
+"""A checked graph from what a user of scikit-learn has: X as an array or a DataFrame, and edges in any form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gcnsl.checks import as_array
+from gcnsl.errors import InputError
+from gcnsl.graph import ColumnEncoder, from_arrays, from_tables
+from gcnsl.graph.checked_graph import Graph
+from gcnsl.graph.edges import check_edges
+from gcnsl.graph.labels import check_labels
+
+ID, LABEL = "node", "label of the node"
+"""Columns that the ids and the labels get beside those of X."""
+
+
+def given_graph(
+    X: Any,
+    edge_index: Any,
+    y: Any = None,
+    *,
+    edge_weight: Any = None,
+    directed: bool | None = None,
+    node_ids: Any = None,
+    encoder: ColumnEncoder | None = None,
+) -> Graph:
+    """Make a graph of nodes with features X and labels y; see :meth:`gcnsl.NodeClassifier.fit` for the arguments.
+
+    ``encoder`` is that of a fitted model, for a DataFrame whose columns are read as in training.
+    """
+    X, edge_index = as_frame(X), as_frame(edge_index)
+    is_frame = isinstance(X, pd.DataFrame)
+    if is_frame and node_ids is None and not isinstance(X.index, pd.RangeIndex):
+        node_ids = X.index
+    if is_networkx(edge_index) and directed is None:
+        directed = edge_index.is_directed()
+    n = num_rows(X if X is not None else y)
+    if not is_frame:
+        ends, weight = edge_ends(edge_index, n, node_ids)
+        weights = weight if edge_weight is None else edge_weight
+        return from_arrays(X, ends, y, directed=bool(directed), edge_weight=weights, node_ids=node_ids)
+    ids = pd.Index(np.arange(n) if node_ids is None else node_ids)
+    if not isinstance(edge_index, pd.DataFrame):
+        ends, weight = edge_ends(edge_index, n, node_ids)
+        first, second = check_edges(ends, n)
+        edge_index = pd.DataFrame({"source": ids[first], "target": ids[second]})
+        if weight is not None:
+            edge_index["weight"] = weight
+    if edge_weight is not None:
+        edge_index = edge_index.assign(weight=as_array(edge_weight, "edge_weight"))
+    nodes = X.set_axis(X.columns.map(str), axis=1)
+    nodes = pd.concat([pd.Series(ids, nodes.index, name=ID), nodes], axis=1)
+    nodes[LABEL] = pd.Series([None] * n, nodes.index, dtype=object)
+    how: dict[str, Any] = {"id": ID, "label": LABEL, "split": [], "directed": bool(directed), "encoder": encoder}
+    try:
+        data: Graph = from_tables(nodes, edge_index, **how)
+    except InputError as error:
+        if node_ids is not None:
+            raise
+        hint = f"X has neither ids as its index nor node_ids, so that its nodes are 0 to {n - 1}"
+        raise InputError(f"{error} ({hint})") from None
+    for known in ("y", "class_names", "unknown", "counted_unknown"):
+        data[known] = None
+    if y is not None:
+        data.y, data.class_names = check_labels(y, n)
+    if node_ids is None:
+        data.node_ids = None
+    return data
+
+
+def as_frame(table: Any) -> Any:
+    """A pandas DataFrame of what can be turned into one, such as a frame of polars; all else as it is."""
+    return table.to_pandas() if hasattr(table, "to_pandas") else table
+
+
+def is_networkx(graph: Any) -> bool:
+    """Whether this is a graph of networkx."""
+    return hasattr(graph, "is_directed") and hasattr(graph, "edges")
+
+
+def num_rows(values: Any) -> int:
+    """The number of nodes that an array-like is about."""
+    if values is None:
+        raise InputError("X is None, which does not say how many nodes there are: give an array of shape (n, 0)")
+    return int(values.shape[0]) if hasattr(values, "shape") else len(np.asarray(values, dtype=object))
+
+
+def edge_ends(edges: Any, n: int, node_ids: Any = None) -> tuple[Any, NDArray[np.float64] | None]:
+    """Node numbers (2 × E) and weights (E, or ``None``) of edges in any form; see :meth:`gcnsl.NodeClassifier.fit`.
+
+    A graph of networkx and a DataFrame hold ids or, if the nodes have none, numbers.
+    """
+    if sp.issparse(edges):
+        if edges.shape != (n, n):
+            raise InputError(f"edge_index is a matrix of shape {edges.shape}: give {n} × {n}, or node numbers (2 × E)")
+        entries = sp.coo_array(edges)
+        entries.sum_duplicates()
+        entries.eliminate_zeros()
+        weighted = entries.dtype.kind == "f" and (entries.data != 1).any()
+        return np.stack([entries.row, entries.col]), entries.data if weighted else None
+    if is_networkx(edges):
+        table = pd.DataFrame(edges.edges(data="weight"), columns=["source", "target", "weight"])
+        if table["weight"].isna().all():
+            table = table[["source", "target"]]
+        edges = table.fillna({"weight": 1.0})
+    if not isinstance(edges, pd.DataFrame):
+        return edges, None
+    columns = [edges[name] for name in ("source", "target") if name in edges]
+    columns = columns if len(columns) == 2 else [edges.iloc[:, 0], edges.iloc[:, 1]]
+    ids = pd.RangeIndex(n) if node_ids is None else pd.Index(node_ids)
+    ends = [ids.get_indexer(pd.Index(column)) for column in columns]
+    for column, found in zip(columns, ends, strict=True):
+        if (found < 0).any():
+            row = int((found < 0).argmax())
+            known = "a node number" if node_ids is None else "the id of a node"
+            hint = "; give node_ids, or X as a DataFrame with the ids as its index" if node_ids is None else ""
+            raise InputError(f"edge_index, row {row + 1}: {column.iloc[row]!r} is not {known}{hint}")
+    weight = edges["weight"].to_numpy(np.float64) if "weight" in edges else None
+    return np.stack(ends), weight

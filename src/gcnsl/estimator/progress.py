@@ -1,0 +1,80 @@
+"""How training goes: a bar in a terminal or a notebook, and a line in the log now and then."""
+
+from __future__ import annotations
+
+import html
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+from gcnsl.training import METRICS, Epoch
+
+LOGGED_SECONDS = 30
+"""How often there is a line in the log (``gcnsl``, level INFO)."""
+_LOGGER = logging.getLogger("gcnsl")
+
+
+def in_words(news: Any) -> str:
+    """An :class:`gcnsl.training.Epoch`, or a :class:`gcnsl.auto.Progress` with what is tried and the best so far."""
+    if isinstance(news, Epoch):
+        return f"epoch {news.number}  {news.validation}"
+    best = "" if news.best is None else f"  best {news.best} {METRICS[news.metric].text(news.score)}"
+    return f"{news.fits} models{best}" + (f"  now {', '.join(news.now)}" if news.now else "")
+
+
+@contextmanager
+def progress(verbose: bool | int) -> Iterator[Callable[[Any], None]]:
+    """A function for ``on_epoch``; with ``verbose``, what it is told is shown until the end."""
+    with _notebook_bar() if _in_notebook() else _terminal_bar(quiet=not verbose) as show:
+        told = time.monotonic()
+
+        def listen(news: Any) -> None:
+            nonlocal told
+            if verbose:
+                show(news)
+            if time.monotonic() - told > LOGGED_SECONDS:
+                told = time.monotonic()
+                _LOGGER.info("%s, about %.0f s left", in_words(news), news.seconds_left)
+
+        yield listen
+
+
+@contextmanager
+def _terminal_bar(*, quiet: bool) -> Iterator[Callable[[Any], None]]:
+    console = Console(stderr=True)
+    columns = SpinnerColumn(), BarColumn(bar_width=16), TextColumn("{task.description}"), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("preparing", total=None)
+        yield lambda news: bar.update(
+            task, completed=news.seconds, total=news.seconds + news.seconds_left, description=in_words(news)
+        )
+
+
+@contextmanager
+def _notebook_bar() -> Iterator[Callable[[Any], None]]:
+    """A line of HTML, which needs no widgets; the last one stays."""
+    from IPython.display import HTML, display
+
+    handle: list[Any] = []
+
+    def show(news: Any) -> None:
+        share = news.seconds / max(news.seconds + news.seconds_left, 1e-9)
+        left = f"about {news.seconds_left:.0f} s left"
+        line = HTML(f"<progress value='{share:.3f}'></progress> {html.escape(in_words(news))}, {left}")
+        if handle:
+            handle[0].update(line)
+        else:
+            handle.append(display(line, display_id=True))
+
+    yield show
+
+
+def _in_notebook() -> bool:
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return hasattr(shell, "kernel")
