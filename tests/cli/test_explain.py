@@ -11,8 +11,8 @@ def test_a_node(gcnsl, model) -> None:
     told = explain(NodeClassifier.load(model), 12)
     code, out, err = gcnsl("explain", model, "p12", "--top", 3)
     assert (code, err) == (0, "")
-    assert f"p12 is of class {told.node.predicted} (its class, " in out
-    assert f"Learned graph A*: {len(told.reconnected)} neighbour" in out
+    assert f"p12 is predicted to be {told.node.predicted} (its class, " in out
+    assert f"Learned graph A* of GCN-SL_cc: {len(told.reconnected)} neighbour" in out
     assert f"Given graph A: {len(told.original)} neighbour" in out
     assert f"{told.reconnected[0].similarity:.2f}" in out
     assert f"and {len(told.reconnected) - 3} more: --top shows more" in out
@@ -20,13 +20,13 @@ def test_a_node(gcnsl, model) -> None:
         assert other.id in out
     for other in told.reconnected[:3]:
         assert f"A* joins {other.id}: {other.reasons[0]}" in " ".join(out.split())
-    assert f"What speaks for {told.node.predicted} against {told.rival}, in log-odds: " in out
+    assert f"Without its {len(told.original)} neighbours: " in out
     for branch, value in told.evidence.items():
         assert f"{branch} {value:+.2f}" in out
-    assert f"Its own features, for {told.node.predicted} against {told.rival}" in out
-    for feature in told.features:
-        assert f" {feature.name} " in out
-        assert f" {feature.log_odds:+.2f} " in out
+    assert f"What speaks for {told.node.predicted} against {told.rival}" in out
+    for each in told.contributions[:8]:
+        assert f" {each.name} " in out
+        assert f" {each.log_odds:+.2f} " in out
     assert "its class was not known to training" in gcnsl("explain", model, "p3")[1]
 
 
@@ -34,7 +34,8 @@ def test_as_json(gcnsl, model) -> None:
     told = explain(NodeClassifier.load(model), 12)
     answer = json.loads(gcnsl("explain", model, "p12", "--top", 2, "--json")[1])
     assert answer["node"]["id"] == "p12"
-    assert [feature["name"] for feature in answer["features"]] == [feature.name for feature in told.features]
+    assert answer["contributions"] == [asdict(each) for each in told.contributions]
+    assert answer["alone"] == asdict(told.alone)
     assert answer["probabilities"] == pytest.approx(told.probabilities)
     for name in ("original", "reconnected"):
         neighbours = getattr(told, name)
@@ -43,6 +44,17 @@ def test_as_json(gcnsl, model) -> None:
             kind: asdict(tally) for kind, tally in told.tally(neighbours).items()
         }
         assert [other["id"] for other in answer[name]["nodes"]] == [other.id for other in neighbours[:2]]
+
+
+def test_without_a_node_columns_and_edges_are_weighed(gcnsl, model) -> None:
+    found = NodeClassifier.load(model).importance_
+    code, out, err = gcnsl("explain", model, "--top", 2)
+    assert (code, err) == (0, "")
+    assert f"Accuracy {100 * found.attrs['both']:.1f}% on 26 validation nodes; without edges " in out
+    assert found["column"][0] in out
+    answer = json.loads(gcnsl("explain", model, "--json")[1])
+    assert [each["column"] for each in answer["columns"]] == list(found["column"])
+    assert gcnsl("explain", model, "--report", "page.html")[0] == cli.BAD_INPUT
 
 
 def test_edges_are_shown_with_directions_and_weights(gcnsl, model, weighted, tmp_path) -> None:

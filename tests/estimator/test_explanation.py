@@ -1,16 +1,16 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
-from gcnsl import InputError, from_arrays
+from gcnsl import InputError, NodeClassifier, from_arrays, from_tables
 from gcnsl.auto import Blend
 from gcnsl.auto.ensemble import Member
 from gcnsl.datasets import with_random_split
-from gcnsl.estimator.explanation import Tally, attribute_features, explain, explained_member, find_node
-from gcnsl.nn import MLP
-from gcnsl.plain.boosted_trees import BoostedTrees
-from gcnsl.plain.class_votes import LabelPropagation
+from gcnsl.estimator.explanation import Tally, explain, find_node, learning_member
+from gcnsl.nn import MLP, NLGNN
 from gcnsl.training import History
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, classifier, fitted
@@ -39,9 +39,8 @@ def test_neighbours_are_those_of_the_two_graphs(model, number) -> None:
     for other in (*told.original, *told.reconnected):
         i = int(other.id[1:])
         assert (other.original, other.reconnected) == (i in a, i in a_star)
-    for neighbours in (told.original, told.reconnected):
-        similarities = [other.similarity for other in neighbours]
-        assert similarities == sorted(similarities, reverse=True)
+    similarities = [other.similarity for other in told.reconnected]
+    assert similarities == sorted(similarities, reverse=True)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -88,15 +87,64 @@ def test_known_and_predicted_classes_are_told_apart(model) -> None:
     assert told.tally([]) == {"known": Tally(0, None), "predicted": Tally(0, None)}
 
 
-def test_features_are_named_and_the_largest_shares_come_first(model) -> None:
+def test_what_an_edge_adds_is_what_predictions_without_it_lack(model) -> None:
     told = explain(model, 5)
-    first, second = (model.classes_.tolist().index(name) for name in (told.node.predicted, told.rival))
-    shares = attribute_features(model.fitted_, 5, one=first, other=second)
-    assert {f.name: (f.value, f.log_odds) for f in told.features} == {
-        f"feature {j}": (pytest.approx(X[5, j]), pytest.approx(shares[j])) for j in np.flatnonzero(shares)
-    }
-    sizes = [abs(feature.log_odds) for feature in told.features]
+    logit = {name: np.log(p) for name, p in told.probabilities.items()}
+    assert any(other.effect for other in told.original)
+    sizes = [abs(other.effect or 0) for other in told.original]
     assert sizes == sorted(sizes, reverse=True)
+    for ends, effect, found in [
+        *(([o.id], o.effect, o.becomes or told.node.predicted) for o in told.original[:3]),
+        ([o.id for o in told.original], told.alone.effect, told.alone.predicted),
+    ]:
+        others = [int(name[1:]) for name in ends]
+        (a, b), kept = EDGES, np.ones(EDGES.shape[1], dtype=bool)
+        kept[((a == 5) & np.isin(b, others)) | ((b == 5) & np.isin(a, others))] = False
+        p = dict(zip(model.classes_.tolist(), model.predict_proba(X, edge_index=EDGES[:, kept])[5], strict=True))
+        before = logit[told.node.predicted] - logit[told.rival]
+        assert effect == pytest.approx(before - np.log(p[told.node.predicted] / p[told.rival]), abs=1e-4)
+        assert found == max(p, key=p.__getitem__)
+
+
+def test_it_is_argued_with_the_runner_up_the_true_class_or_a_class_that_is_named(model) -> None:
+    for node in range(N):
+        told = explain(model, node, edges=0, with_contributions=False)
+        wrong = told.node.label not in (None, told.node.predicted)
+        assert told.rival == (told.node.label if wrong else list(told.probabilities)[1])
+    last = list(told.probabilities)[2]
+    assert model.explain(f"n{N - 1}", against=last).rival == last
+
+
+def test_edges_that_a_model_does_not_read_are_not_spoken_of() -> None:
+    told = (
+        NodeClassifier("mlp", epochs=3, device="cpu").fit(X, np.where(HIDDEN, -1, TRUTH), edge_index=EDGES).explain(5)
+    )
+    assert (told.alone, told.reconnected, told.learned_by) == (None, None, "")
+    assert {other.effect for other in told.original} == {None}
+
+
+def test_contributions_are_by_column_with_the_values_of_the_table(tmp_path) -> None:
+    ages = np.where(np.arange(N) % 5, 20.0 + np.arange(N), np.nan)
+    nodes = pd.DataFrame({"id": IDS, "label": TRUTH, "age": ages, "job": np.array(["cook", "smith", "monk"])[TRUTH]})
+    nodes["joined"] = pd.Timestamp("2024-01-31") + pd.to_timedelta(np.arange(N) % 7, unit="D")
+    drinks = np.array(["beer", "milk", "tea", "wine"])
+    nodes["likes"] = ["|".join(drinks[np.arange(4) != number % 5]) for number in range(N)]
+    edges = pd.DataFrame(IDS[EDGES.T], columns=["source", "target"])
+    trained = NodeClassifier("logistic").fit_graph(from_tables(nodes, edges))
+    trained.save(tmp_path / "model")
+    for each in (trained, NodeClassifier.load(tmp_path / "model")):
+        for node in (1, 5):
+            found = {c.name: c for c in each.explain(f"n{node}").contributions}
+            age = "missing" if node % 5 == 0 else pytest.approx(20.0 + node)
+            jobs = nodes["job"][EDGES[1][EDGES[0] == node]].value_counts(normalize=True)
+            expected = {"age": age, "job": nodes["job"][node], "joined": str(nodes["joined"][node].date())}
+            expected |= {"likes": nodes["likes"][node].replace("|", ", ")}
+            assert {name: found[name].value for name in expected} == expected
+            around = found["job of neighbours"]
+            assert around.column == "job"
+            assert around.value in {f"{job} {share:.0%}" for job, share in jobs[jobs == jobs.max()].items()}
+            columns = {c.column for c in found.values()} - {None}
+            assert columns <= {"age", "job", "joined", "likes"}
 
 
 def test_a_crowd_is_noticed(model, monkeypatch) -> None:
@@ -141,18 +189,58 @@ def test_nodes_are_found_by_id_or_number(model) -> None:
         find_node(model, "Rumpelstiltskin")
 
 
-TREES, VOTES, NETWORK = BoostedTrees(1, 2), LabelPropagation(4, 2), MLP(3, 4, 2)
+def test_the_heaviest_that_learns_a_graph_shows_it() -> None:
+    def of(*models) -> tuple[object, str]:
+        members = tuple(
+            Member(type(model).__name__, 1 / len(models), 1.0, (SimpleNamespace(model=model),)) for model in models
+        )
+        found, words = learning_member(SimpleNamespace(fitted_=Blend(members, History(), None)))
+        return found.fitted_.model, words
+
+    network, learner = MLP(3, 4, 2), NLGNN(3, 4, 2)
+    assert of(network, learner) == (learner, "NLGNN, 50% of the ensemble")
+    assert of(network) == (network, "MLP")
 
 
-def of(*models) -> tuple[object, str]:
-    members = tuple(
-        Member(type(model).__name__, 1 / len(models), 1.0, (SimpleNamespace(model=model),)) for model in models
-    )
-    found, words = explained_member(SimpleNamespace(fitted_=Blend(members, History(), None)))
-    return found.fitted_.model, words
+@pytest.fixture(scope="module")
+def hubs() -> NodeClassifier:
+    """Trained on nodes that point to hub 10 or to hub 11, according to their class."""
+    arcs = torch.tensor([[i, 10 + i % 2] for i in range(10)] + [[10, 0]]).T
+    x = torch.eye(12)[:, :4] + 0.1
+    data = from_arrays(x, arcs, [i % 2 for i in range(12)], directed=True)
+    data.feature_names = ["tall", "old", "blue", "round"]
+    data.train_mask = torch.arange(12) < 10
+    data.val_mask = ~data.train_mask
+    data.node_ids = np.array([f"node {i}" for i in range(12)])
+    options = {"features_heads": 1, "mean_degree": None, "epsilon": 0.5, "epochs": 5, "device": "cpu"}
+    return NodeClassifier("gcn-sl-plus", **options).fit_graph(data)
 
 
-def test_the_heaviest_that_has_reasons_speaks() -> None:
-    assert of(TREES, VOTES, NETWORK) == (NETWORK, "MLP, 33% of the ensemble,")
-    assert of(VOTES, TREES) == (VOTES, "LabelPropagation, 50% of the ensemble,")
-    assert of(TREES) == (TREES, "BoostedTrees")
+def test_shared_neighbours_and_features_are_named(hubs) -> None:
+    told = explain(hubs, 0)
+    twin = next(other for other in told.reconnected if other.id == "node 2")
+    links = next(reason for reason in twin.reasons if reason.measure == "links")
+    assert links.parts.keys() == {"node 10"}
+    assert links.similarity == pytest.approx(1, abs=1e-5)
+    assert links.graph == "A* by links"
+    assert str(links) == "shared neighbours node 10"
+    for other in told.reconnected:
+        assert other.reasons
+        for reason in other.reasons:
+            assert reason.similarity >= 0.5
+            if reason.measure == "features":
+                assert reason.graph == "A* by features"
+                assert reason.parts.keys() <= {"tall", "old", "blue", "round"}
+
+
+def test_a_neighbour_that_is_shared_in_both_directions_is_named_once() -> None:
+    there = torch.tensor([[i, 10 + i % 2] for i in range(10)]).T
+    data = from_arrays(torch.eye(12), torch.cat([there, there.flip(0)], 1), [i % 2 for i in range(12)], directed=True)
+    data.train_mask = torch.arange(12) < 10
+    data.val_mask = ~data.train_mask
+    options = {"direction": "both", "mean_degree": None, "epsilon": 0.5, "epochs": 3, "device": "cpu"}
+    told = explain(NodeClassifier("gcn-sl-plus", **options).fit_graph(data), 0)
+    twin = next(other for other in told.reconnected if other.id == 2)
+    (links,) = twin.reasons
+    assert (set(links.parts), links.others) == ({10}, 0)
+    assert links.parts[10] == pytest.approx(1, abs=1e-5), "the parts of both directions"

@@ -9,11 +9,12 @@ from torch_geometric.data import Data
 
 from gcnsl import InputError, NodeClassifier, from_tables, synthetic
 from gcnsl.datasets import with_random_split
+from gcnsl.estimator.contributions import LINKS
 from gcnsl.estimator.explanation import explain
 from gcnsl.graph import ColumnEncoder, from_arrays
 from gcnsl.graph.edges import edge_parts
 from gcnsl.methods import ALIASES, METHODS
-from gcnsl.structure.structural_features import FEATURE_NAMES
+from gcnsl.plain.neighbour_columns import DEGREE, DEGREES, POSITION
 
 from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, same_weights
 
@@ -98,9 +99,8 @@ def test_a_prediction_can_be_explained(name) -> None:
     assert {other.id for other in told.original} == {f"n{i}" for i in EDGES[1][EDGES[0] == 2]}
     assert (told.reconnected is not None) == bool(getattr(model.model_, "learns_graph", False))
     assert bool(told.evidence) == name.startswith("gcn-sl")
-    assert (told.features is None) == (name == "boosted-trees")
-    if name in ("label-propagation", "twins"):
-        assert told.features == []
+    assert told.contributions
+    assert (told.alone is None) == (name in ("mlp", "nlgnn", "geom-gcn"))
 
 
 PEOPLE = pd.DataFrame(
@@ -153,7 +153,8 @@ def test_a_graph_without_features_is_learned_saved_and_grown(tmp_path) -> None:
     assert np.array_equal(loaded.predict_proba(), classifier.predict_proba())
     edges = np.concatenate([data.edge_index.numpy(), [[150, 150], [0, 1]]], axis=1)
     assert len(loaded.predict(np.empty((151, 0)), edge_index=edges)) == 151
-    assert {feature.name for feature in explain(loaded, 0).features} <= set(FEATURE_NAMES)
+    places = {DEGREE, DEGREES, POSITION, LINKS}
+    assert {each.name for each in explain(loaded, 0).contributions} == places
 
 
 @pytest.mark.parametrize("with_masks", [True, False])

@@ -122,7 +122,7 @@ def explored(named):
 
 def test_a_view_says_what_the_explanation_says(named, explored) -> None:
     explored.explain([12], seconds=0)
-    told, (view,) = explain(named, 12), explored.views.values()
+    told, (view,) = explain(named, 12, edges=0), explored.views.values()
     assert explored.nodes[explored.place(12)][0] == "p12"
     assert [named.classes_[c] for c, _ in view["likely"]] == list(told.probabilities)
     assert dict(view["evidence"]) == pytest.approx(told.evidence, abs=0.006)
@@ -131,8 +131,8 @@ def test_a_view_says_what_the_explanation_says(named, explored) -> None:
         assert view[part]["summary"] == told.summary(neighbours)
         drawn = neighbours[: model_page.DRAWN]
         assert [explored.nodes[place][0] for place, *_ in view[part]["nodes"]] == [other.id for other in drawn]
-        assert [both for *_, both, _ in view[part]["nodes"]] == [o.original and o.reconnected for o in drawn]
-    assert [words for *_, words in view["learned"]["nodes"]] == [
+        assert [both for *_, both, _, _ in view[part]["nodes"]] == [o.original and o.reconnected for o in drawn]
+    assert [words for *_, words, _ in view["learned"]["nodes"]] == [
         "; ".join(map(str, other.reasons)) for other in told.reconnected[: model_page.DRAWN]
     ]
     json.dumps([explored.nodes, explored.views], allow_nan=False)
@@ -154,7 +154,7 @@ def test_nodes_say_what_is_known_true_and_predicted(named, explored, monkeypatch
 def test_the_page_of_a_node_begins_with_it(named, tmp_path) -> None:
     write_node_page(named, 12, tmp_path / "page.html", seconds=1)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    data, told = embedded(page), explain(named, 12)
+    data, told = embedded(page), explain(named, 12, edges=model_page.DRAWN)
     assert "<h1>p12</h1>" in page
     assert data["nodes"][data["first"]][0] == "p12"
     shown = data["views"][str(data["first"])]["given"]["nodes"]

@@ -260,10 +260,14 @@ class Member:
 
 
 class OutOfFold(NamedTuple):
-    """Labelled nodes (v), and what models that have not learned from them predict together (v × C)."""
+    """Labelled nodes (v), and what models that have not learned from them predict together (v × C).
+
+    ``fold`` says which of a member's models has not learned from each of them (v); empty in files of version 0.2.
+    """
 
     nodes: Tensor
     probabilities: Tensor
+    fold: Tensor = torch.empty(0, dtype=torch.int64)
 
 
 @dataclass(frozen=True)

@@ -292,7 +292,9 @@ def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, 
         probabilities[pool[0].candidate.name] = pool[0].fits[0].probabilities  # of the model that is kept
     probabilities[ENSEMBLE] = tempered(together(Contender.probabilities), temperature)
     known = None if single else log_probabilities(probabilities[ENSEMBLE])
-    judged = OutOfFold(problem.validated(level).nonzero().flatten(), torch.from_numpy(held_out).float())
+    validated = problem.validated(level)
+    fold = problem.fold[validated]
+    judged = OutOfFold(validated.nonzero().flatten(), torch.from_numpy(held_out).float(), fold)
     return Selected(
         Blend(tuple(members), history, graph, temperature, known, judged),
         leaderboard(race, level, chosen, held_out),

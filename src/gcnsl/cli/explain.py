@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -11,20 +11,26 @@ from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, percent, print_json, print_table, say
 from gcnsl.cli.model_saving import open_model
+from gcnsl.errors import InputError
 
 if TYPE_CHECKING:
     from gcnsl.estimator.explanation import Explanation, Neighbour
+    from gcnsl.estimator.importance import Importance
 
-SHOWN_FEATURES, SHOWN_REASONS = 8, 3
+SHOWN_CONTRIBUTIONS, SHOWN_REASONS = 8, 3
 
 
 @app.command()
 def explain(
     model: shared.ModelArgument,
     node: Annotated[
-        str, typer.Argument(help="A node's id, or its number where nodes have no ids.", show_default=False)
-    ],
-    top: Annotated[int, typer.Option(min=1, help="Show at most so many neighbours, the most similar first.")] = 10,
+        str | None,
+        typer.Argument(
+            help="A node's id, or its number where nodes have no ids; without it, what matters over all nodes.",
+            show_default=False,
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Show at most so many neighbours or columns.")] = 10,
     page: Annotated[
         Path | None,
         typer.Option(
@@ -36,15 +42,31 @@ def explain(
     device: shared.DeviceOption = "auto",
     as_json: shared.JsonOption = False,
 ) -> None:
-    """Show why a node is classified as it is: probabilities, its features, and its neighbours.
+    """Show why a node is classified as it is or, without a node, which columns matter, and how much the edges do.
 
-    Shares of features are integrated gradients: how much each adds, on all ways through the model, to the log-odds of
-    the class against the second most probable one, ln(p / p'), when the node's features grow from zero to what they
-    are. Neighbours are those of the given graph, with the directions and weights of its edges, and, if the method has
-    one, of the learned graph.
+    For a node: what each column adds to the log-odds of its class against the second most probable one, ln(p / p'), or
+    against the true one if that is known and another; what would be predicted without its edges, and without each of
+    them; and its neighbours in the given graph and, if the method has one, in the learned graph.
+
+    Over all: how much worse the model is on nodes that it has not learned from if a column is shuffled, or the edges.
+
+    Example: [bold]gcnsl explain model[/]
 
     Example: [bold]gcnsl explain model bspwm --report bspwm.html[/]
     """
+    if node is None:
+        if page is not None:
+            raise InputError("--report draws a node: name one, or write the page of the model with `gcnsl report`")
+        with busy("Shuffling columns"):
+            from gcnsl.estimator.importance import measure_importance
+
+            classifier, _ = open_model(model, device)
+            importance = measure_importance(classifier)
+        if as_json:
+            print_json(importance.to_dict())
+        else:
+            _print_importance(importance, top)
+        return
     with busy("Looking at the model"):
         from gcnsl.estimator.explanation import explain as explain_node
         from gcnsl.estimator.explanation import find_node
@@ -57,18 +79,21 @@ def explain(
 
             write_node_page(classifier, number, page)
     if as_json:
-        answer = asdict(explanation)
-        for name in ("original", "reconnected"):
-            neighbours = getattr(explanation, name)
-            if neighbours is not None:
-                tallies = {kind: asdict(tally) for kind, tally in explanation.tally(neighbours).items()}
-                answer[name] = {"count": len(neighbours), **tallies, "nodes": answer[name][:top]}
-        answer["is_crowded"] = explanation.is_crowded
-        print_json(answer)
+        print_json(_as_json(explanation, top))
         return
     _print_explanation(explanation, top)
     if page is not None:
         say("Page", page, where=out)
+
+
+def _as_json(explanation: "Explanation", top: int) -> dict[str, Any]:
+    answer = asdict(explanation)
+    for name in ("original", "reconnected"):
+        neighbours = getattr(explanation, name)
+        if neighbours is not None:
+            tallies = {kind: asdict(tally) for kind, tally in explanation.tally(neighbours).items()}
+            answer[name] = {"count": len(neighbours), **tallies, "nodes": answer[name][:top]}
+    return answer | {"is_crowded": explanation.is_crowded}
 
 
 def _print_explanation(explanation: "Explanation", top: int) -> None:
@@ -77,46 +102,59 @@ def _print_explanation(explanation: "Explanation", top: int) -> None:
     known = "its class was not known to training"
     if node.label is not None:
         known = f"its class, {escape(str(node.label))}, was known: it was for {node.used_for}"
-    out.print(f"[bold]{escape(str(node.id))}[/] is of class [bold]{predicted}[/] [dim]({known})[/]")
+    out.print(f"[bold]{escape(str(node.id))}[/] is predicted to be [bold]{predicted}[/] [dim]({known})[/]")
     out.print(f"Probabilities: {likely}", highlight=False)
     against = f"for {predicted} against {escape(str(explanation.rival))}"
     if explanation.evidence:
         parts = ", ".join(f"{name} {value:+.2f}" for name, value in explanation.evidence.items())
-        out.print(f"What speaks {against}, in log-odds: {parts}", highlight=False)
+        out.print(f"By branch of the network, {against}, in log-odds: {parts}", highlight=False)
+    _print_edges(explanation)
     out.print()
-    _print_features(explanation, against)
-    if explanation.reconnected is None:
-        out.print(f"{explanation.method} has no learned graph here.")
-    elif explanation.is_crowded:
-        out.print(f"Learned graph A*: {escape(explanation.summary(explanation.reconnected))}", style="bold")
-        out.print("A* joins the node to so many others that it tells nothing about this one.")
-    else:
-        _print_neighbours("Learned graph A*", "in A too", explanation, explanation.reconnected, top)
-        _print_reasons(explanation.reconnected[:SHOWN_REASONS])
+    _print_contributions(explanation, against)
+    if explanation.is_crowded:
+        summary = explanation.summary(explanation.reconnected or [])
+        out.print(f"Learned graph A*: {escape(summary)}; so many that they say nothing about this node", style="bold")
+    elif explanation.reconnected:
+        by = f"Learned graph A* of {explanation.learned_by}"
+        _print_neighbours(by, "in A too", explanation, explanation.reconnected, top)
+        for other in explanation.reconnected[:SHOWN_REASONS]:
+            for reason in other.reasons:
+                out.print(escape(f"{reason.graph} joins {other.id}: {reason}"), highlight=False)
     _print_neighbours("Given graph A", "in A* too", explanation, explanation.original, top)
 
 
-def _print_features(explanation: "Explanation", against: str) -> None:
-    if explanation.features is None:
-        out.print(f"{explanation.method} has no gradients, so it is not known what its own features add.")
+def _print_edges(explanation: "Explanation") -> None:
+    """What would be predicted without the node's edges, and without the one that matters most."""
+    alone, predicted = explanation.alone, explanation.node.predicted
+    if alone is None:
         return
-    shown, others = explanation.features[:SHOWN_FEATURES], explanation.features[SHOWN_FEATURES:]
-    if not shown:
-        out.print("Its own features have no share in the prediction.")
-        return
-    rows = ((escape(f.name), f"{f.value:g}", f"{f.log_odds:+.2f}") for f in shown)
-    out.print(f"Its own features, {against}", style="bold")
-    print_table(("feature", "value", "log-odds"), rows, right=("value", "log-odds"))
-    if others:
-        rest = sum(feature.log_odds for feature in others)
-        out.print(f"and {len(others):,} more, together {rest:+.2f}", highlight=False)
+    count = len(explanation.original)
+    edges = f"its {count:,} neighbours" if count > 1 else "its only neighbour"
+    still = "still" if alone.predicted == predicted else "instead"
+    told = f"Without {edges}: {still} {alone.predicted} ({percent(alone.probability)})"
+    turning = [other for other in explanation.original if other.becomes is not None]
+    if count > 1 and turning:
+        one, more = turning[0], f", and so it would without {len(turning) - 1} others" if len(turning) > 1 else ""
+        told += f". Without the edge to {one.id} alone it would be {one.becomes}{more}"
+    elif count > 1:
+        tried = sum(other.effect is not None for other in explanation.original)
+        told += f". No single edge{'' if tried == count else f' of the {tried} that were tried'} changes its class"
+    out.print(escape(told), highlight=False)
 
 
-def _print_reasons(neighbours: "list[Neighbour]") -> None:
-    """Say why A* joins the closest neighbours, one line each."""
-    for other in neighbours:
-        for reason in other.reasons:
-            out.print(escape(f"{reason.graph} joins {other.id}: {reason}"), highlight=False)
+def _print_contributions(explanation: "Explanation", against: str) -> None:
+    found = explanation.contributions
+    if not found:
+        return
+    shown, others = found[:SHOWN_CONTRIBUTIONS], found[SHOWN_CONTRIBUTIONS:]
+    rows = ((escape(each.name), _value(each.value), f"{each.log_odds:+.2f}") for each in shown)
+    caption = f"and {len(others):,} more, together {sum(each.log_odds for each in others):+.2f}" if others else None
+    out.print(f"What speaks {against}, compared with the training nodes", style="bold")
+    print_table(("what", "value", "log-odds"), rows, caption=caption, right=("value", "log-odds"))
+
+
+def _value(value: float | str | None) -> str:
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else escape(value)
 
 
 def _print_neighbours(
@@ -125,22 +163,35 @@ def _print_neighbours(
     out.print(f"{title}: {escape(explanation.summary(neighbours))}", style="bold", highlight=False)
     if not neighbours:
         return
-    has_arrows = any(other.arrows for other in neighbours)
-    rows = (
-        (
-            escape(str(other.id)),
-            *([other.arrows or "–"] if has_arrows else []),
-            "–" if other.label is None else escape(str(other.label)),
-            other.used_for or "–",
-            escape(f"{other.predicted} ({other.probability:.2f})"),
-            "–" if other.similarity is None else f"{other.similarity:.2f}",
-            "yes" if other.original and other.reconnected else "",
-        )
-        for other in neighbours[:top]
-    )
-    edge = ["edge in A"] if has_arrows else []
-    headings = ("node", *edge, "known class", "used for", "predicted", "similarity", too)
-    name = escape(str(explanation.node.id))
+    shown, name = neighbours[:top], escape(str(explanation.node.id))
+    columns: dict[str, list[str]] = {
+        "node": [escape(str(other.id)) for other in shown],
+        "edge in A": [other.arrows for other in shown],
+        "known class": ["" if other.label is None else escape(str(other.label)) for other in shown],
+        "used for": [other.used_for or "" for other in shown],
+        "predicted": [escape(f"{other.predicted} ({other.probability:.2f})") for other in shown],
+        "similarity": ["" if other.similarity is None else f"{other.similarity:.2f}" for other in shown],
+        "edge adds": ["" if other.effect is None else f"{other.effect:+.2f}" for other in shown],
+        too: ["yes" if other.original and other.reconnected else "" for other in shown],
+    }
+    columns = {heading: cells for heading, cells in columns.items() if any(cells)}
     remarks = [f"→ from {name}, ← to {name}"] if any({"out", "in"} & other.links.keys() for other in neighbours) else []
+    if "edge adds" in columns:
+        remarks += [f"edge adds: to the log-odds for {explanation.node.predicted} against {explanation.rival}"]
     remarks += [f"and {len(neighbours) - top:,} more: --top shows more"] if len(neighbours) > top else []
-    print_table(headings, rows, caption="; ".join(remarks) or None, right=("similarity",))
+    rows = ([cell or "–" for cell in row] for row in zip(*columns.values(), strict=True))
+    print_table(tuple(columns), rows, caption="; ".join(remarks) or None, right=("similarity", "edge adds"))
+
+
+def _print_importance(importance: "Importance", top: int) -> None:
+    for sentence in importance.sentences():
+        out.print(escape(sentence), highlight=False)
+    rows = (
+        (escape(each.column), importance.text(each.shuffled), f"{each.importance:+.3f} ± {each.std:.3f}")
+        for each in importance.columns[:top]
+    )
+    more = len(importance.columns) - top
+    caption = f"and {more:,} more: --top shows more" if more > 0 else None
+    if importance.columns:
+        headings = ("column", f"{importance.metric} if shuffled", "worse by")
+        print_table(headings, rows, caption=caption, right=headings[1:])

@@ -1,27 +1,12 @@
-r"""Why a node is classified as it is: probabilities, branches, features, and neighbours in both graphs.
-
-The shares of features are integrated gradients. For the features x of one node, as the model reads them, and f, the
-logit of one class minus that of another, feature j is given
-
-.. math::
-    a_j = (x_j - b_j) \int_0^1 \frac{\partial f}{\partial x_j}(b + \alpha (x - b)) \, d\alpha, \qquad
-    \sum_j a_j = f(x) - f(b),
-
-where everything else is held fixed: the other nodes' features, the graph, spectral features, and the learned graph A*
-(but neither the order in which NLGNN lines up the nodes nor an A* over features in GCN-SL+; their jumps are given to no
-feature). Since a logit is a logarithm of a probability up to a constant, f and all a_j are log-odds of the first class
-against the second. The features b are those of a node that has none: zeros, as the model reads them. Where columns are
-standardised, these are the means of the training nodes.
-
-Sundararajan, Taly, Yan: Axiomatic Attribution for Deep Networks. ICML 2017.
-"""
+"""Why a node is classified as it is: what adds to the prediction, its edges, and neighbours in both graphs."""
 
 from __future__ import annotations
 
 import copy
 import difflib
-from collections import defaultdict
-from collections.abc import Callable
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, cast
@@ -29,30 +14,32 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.auto import Blend
+from gcnsl.auto import AUTO, Blend
+from gcnsl.auto.ensemble import BlendWarning
 from gcnsl.checks import UNLABELLED
-from gcnsl.errors import ArgumentError
+from gcnsl.errors import ArgumentError, InputError
+from gcnsl.estimator.contributions import contributions
 from gcnsl.estimator.node_classifier import NodeClassifier
-from gcnsl.methods import Fitted
+from gcnsl.estimator.user_columns import UserColumns
 from gcnsl.nn.gated_branches import ComparedRows
-from gcnsl.plain.class_votes import ClassVotes
-from gcnsl.sparse import SparseMatrix, slice_rows
-from gcnsl.structure.structural_features import FEATURE_NAMES
+from gcnsl.plain.neighbour_columns import Source
+from gcnsl.sparse import stored_entries
 from gcnsl.training.metrics import most_probable
 
 CROWD, CROWDED_SHARE = 1000, 0.5
 """From so many neighbours on, or with more than this share of all nodes, the learned graph tells nothing of a node."""
 REASONED = 50
 """Number of neighbours for which reasons are looked for, unless another is asked for."""
+EDGES, EDGE_WORK = 20, 100_000_000
+"""At most so many edges are removed, one at a time, and fewer if models would read more values in all."""
 ROUNDING = 1e-5
 """By how much a similarity of exactly ε may differ from it, computed in another order."""
-STEPS = 32
-"""Midpoints of the integral. Each takes a forward and a backward pass over the whole graph."""
 SHOWN = 5
 """Number of shared neighbours or features that a similarity is explained by."""
+NAMED_NODES = 5
+"""Of more nodes with contributions of their own, these are summed by class."""
 
 Compared = list[tuple[ComparedRows, NDArray[np.float32]]]
 """Learned graphs, each with the cosines of a node and all others (n)."""
@@ -107,6 +94,10 @@ class Neighbour(Node):
     why learned graphs join the nodes; only those of the closest neighbours are looked for. ``links`` are those of
     the given graph: ``"out"`` to the neighbour and ``"in"`` from it, or ``"edge"`` if the graph has no directions, each
     with its weight; ``None`` if the graph has no weights.
+
+    ``effect`` is what the edges to the neighbour add to the log-odds of the predicted class against the rival: these,
+    minus what is predicted for the graph without these edges. If the node would be of another class without them, it is
+    what it ``becomes``. Both are ``None`` for neighbours that were not tried.
     """
 
     similarity: float | None
@@ -114,6 +105,8 @@ class Neighbour(Node):
     reconnected: bool
     links: dict[str, float | None]
     reasons: list[Reason]
+    effect: float | None = None
+    becomes: Any = None
 
     @property
     def arrows(self) -> str:
@@ -123,12 +116,20 @@ class Neighbour(Node):
 
 
 @dataclass(frozen=True)
-class Feature:
-    """A feature with its value at a node, and its share in the log-odds of the class against the rival."""
+class Contribution:
+    """What something adds to the log-odds of the predicted class against the rival.
+
+    Attributes:
+        name: What it is, such as ``"age"``, ``"age of neighbours"`` or ``"neighbours known as fraud"``.
+        value: Its value at the node, in the unit of the table; ``None`` if it has none that can be told.
+        log_odds: What it adds, compared with the training nodes.
+        column: The user's column, if it is about one.
+    """
 
     name: str
-    value: float
+    value: float | str | None
     log_odds: float
+    column: str | None = None
 
 
 @dataclass(frozen=True)
@@ -140,18 +141,31 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class Alone:
+    """A node without its edges: the class that is predicted then, its probability, and what the edges have added."""
+
+    predicted: Any
+    probability: float
+    effect: float
+
+
+@dataclass(frozen=True)
 class Explanation:
     """A prediction and what stands behind it.
 
     Attributes:
         probabilities: By class, the largest first.
-        original: The node's neighbours in the given graph, the most similar first.
+        original: The node's neighbours in the given graph, those whose edge matters most first, then the most similar.
         reconnected: Those in the learned graph, the most similar first; ``None`` if none is learned.
-        rival: The second most probable class.
-        evidence: By branch, what it adds to the log-odds of the predicted class against the rival, the difference of
-            their logits, which is the sum. Empty if the model has no branches.
-        features: The features that have a share, those with the largest first; ``None`` if they were left out,
-            or if the model is a step function of them, as trees are, so that shares are not defined.
+        rival: The class that is argued with: the true one if training knew it and the prediction is wrong, else the
+            second most probable one.
+        contributions: What adds to the log-odds of the predicted class against the rival, the largest first; for an
+            ensemble the weighted sum of its members' contributions. ``None`` if they were left out.
+        evidence: By branch, what it adds to the difference of the two logits, which is the sum. Empty for ensembles and
+            models without branches.
+        alone: What would be predicted without any of the node's edges: the class, its probability, and what the edges
+            add to the log-odds. ``None`` if this was left out, or the model can't tell.
+        learned_by: The model whose learned graph is shown, with its weight in an ensemble; empty if none is.
         nodes: Number of nodes of the graph.
     """
 
@@ -161,8 +175,10 @@ class Explanation:
     original: list[Neighbour]
     reconnected: list[Neighbour] | None
     rival: Any
+    contributions: list[Contribution] | None
     evidence: dict[str, float]
-    features: list[Feature] | None
+    alone: Alone | None
+    learned_by: str
     nodes: int
 
     def tally(self, neighbours: list[Neighbour]) -> dict[str, Tally]:
@@ -213,22 +229,35 @@ def explain(
     classifier: NodeClassifier,
     node: int,
     *,
+    against: Any = None,
     probabilities: NDArray[Any] | None = None,
     reasoned: int = REASONED,
-    with_features: bool = True,
+    edges: int = EDGES,
+    with_contributions: bool = True,
 ) -> Explanation:
     """Explain the prediction for a node of the training graph, by its number.
 
-    The probabilities are those of the classifier. If it is an ensemble, the reasons are those of one of its members.
-    Where many nodes are explained, time is saved by giving ``predict_proba()`` (n × C), by looking for reasons of fewer
-    neighbours, the closest first, and by leaving out the shares of features, which take longer than all the rest.
+    Args:
+        classifier: A fitted one.
+        node: The number of the node.
+        against: The class to argue with, see :class:`Explanation`: the true one of a mistake, for example.
+        probabilities: What ``classifier.predict_proba()`` returns (n × C), if it is at hand.
+        reasoned: For how many neighbours reasons of the learned graph are looked for, the closest first.
+        edges: How many edges are removed, one at a time; those to neighbours of known class come first, then those to
+            neighbours with few others.
+        with_contributions: Whether to find contributions, which for networks takes longer than all the rest but edges.
     """
     with classifier.fitted_.prepared.threads():
         probabilities = classifier.predict_proba() if probabilities is None else probabilities
-        classifier, method = explained_member(classifier)
-        order, inputs = np.argsort(-probabilities[node], kind="stable"), classifier.fitted_.prepared.inputs
-        first, second = order[:2].tolist()
-        given, (joined, compared) = _links(classifier.graph_, node), _learned(classifier, node)
+        classes, here = classifier.classes_.tolist(), _view(classifier, probabilities, node)
+        order = np.argsort(-probabilities[node], kind="stable").tolist()
+        rivals = [here.label if against is None else against, classes[order[1]] if len(order) > 1 else here.predicted]
+        rival = next((c for c in rivals if c in classes and c != here.predicted), here.predicted)
+        pair = classes.index(here.predicted), classes.index(rival)
+        learner, learned_by = learning_member(classifier)
+        given, (joined, compared) = _links(classifier.graph_, node), _learned(learner, node)
+        tried = _edges_to_try(classifier, given.keys() - {node}, edges)
+        effects, alone = _without_edges(classifier, node, tried, pair) if edges else ({}, None)
 
         def similarity(other: int) -> float | None:
             return max((float(cosines[other]) for _, cosines in compared), default=None)
@@ -241,41 +270,111 @@ def explain(
                 original=i in given,
                 reconnected=joined is not None and i in joined,
                 links=given.get(i, {}),
-                reasons=_reasons(classifier, compared, node, i) if place < reasoned else [],
+                reasons=_reasons(learner, compared, node, i) if place < reasoned else [],
+                **effects.get(i, {}),
             )
             for place, i in enumerate(others)
         ]
-        classes, branches = classifier.classes_.tolist(), getattr(classifier.model_, "evidence", None)
+        fitted, (one, other) = classifier.fitted_, pair
+        branches = None if isinstance(fitted, Blend) else getattr(fitted.model, "evidence", None)
+        found = contributions(fitted, node, one=one, other=other) if with_contributions and one != other else {}
         return Explanation(
-            method=method,
-            node=_view(classifier, probabilities, node),
+            method=AUTO if isinstance(fitted, Blend) else fitted.prepared.method.name,
+            node=here,
             probabilities={classes[c]: float(probabilities[node, c]) for c in order},
-            original=[other for other in closest if other.original],
+            original=sorted((o for o in closest if o.original), key=lambda o: -abs(o.effect or 0)),
             reconnected=None if joined is None else [other for other in closest if other.reconnected],
-            rival=classes[second],
-            evidence=branches(*inputs, node=node, one=first, other=second) if branches else {},
-            features=_features(classifier, node, one=first, other=second) if with_features else None,
+            rival=rival,
+            contributions=_named(classifier, node, found) if with_contributions else None,
+            evidence=branches(*fitted.prepared.inputs, node=node, one=one, other=other) if branches else {},
+            alone=alone,
+            learned_by=learned_by if joined is not None else "",
             nodes=len(probabilities),
         )
 
 
-def explained_member(classifier: NodeClassifier) -> tuple[NodeClassifier, str]:
-    """The classifier with the heaviest member that can be explained in place of the ensemble, and words for what it is.
+def learning_member(classifier: NodeClassifier) -> tuple[NodeClassifier, str]:
+    """The classifier with the heaviest member of an ensemble that learns a graph, in its place, and what that is.
 
-    Models that read no features, or have no gradients, have no reasons. A classifier that is no ensemble is returned
-    as it is, with the name of its method.
+    A classifier that is no ensemble, or has no such member, is returned as it is.
     """
     if not isinstance(classifier.fitted_, Blend):
-        return classifier, classifier.fitted_.prepared.method.name
+        return classifier, classifier.fitted_.prepared.method.title
     members = classifier.fitted_.members
-    member = next((each for each in members if _has_reasons(each.fits[0].model)), members[0])
+    member = next((each for each in members if getattr(each.fits[0].model, "learns_graph", False)), members[0])
     alone = copy.copy(classifier)
     alone.fitted_ = member.fits[0]
-    return alone, f"{member.name}, {member.weight:.0%} of the ensemble," if len(members) > 1 else member.name
+    return alone, f"{member.name}, {member.weight:.0%} of the ensemble" if len(members) > 1 else member.name
 
 
-def _has_reasons(model: Any) -> bool:
-    return not isinstance(model, ClassVotes) and not getattr(model, "is_step_function", False)
+def _named(classifier: NodeClassifier, node: int, found: dict[Source, float]) -> list[Contribution]:
+    """Contributions as people know them: by column of the table, the largest first."""
+    columns, total = UserColumns(classifier, node), defaultdict[Source, float](float)
+    nodes_of = Counter(source.text for source in found)
+    for source, value in found.items():
+        is_crowd = nodes_of[source.text] > NAMED_NODES
+        total[columns.summary_of(source, is_crowd=is_crowd)] += value
+    told = [
+        Contribution(*columns.told(source), log_odds=value, column=columns.column(source))
+        for source, value in total.items()
+    ]
+    return sorted(told, key=lambda each: -abs(each.log_odds))
+
+
+def _edges_to_try(classifier: NodeClassifier, neighbours: Iterable[int], most: int) -> list[int]:
+    """Neighbours of known class come first, and then those with few neighbours, which count more in many models."""
+    fitted, degree = (
+        classifier.fitted_,
+        np.bincount(classifier.graph_.edge_index[0].numpy(), minlength=len(classifier.y_)),
+    )
+    fits = [each for m in fitted.members for each in m.fits] if isinstance(fitted, Blend) else [fitted]
+    work = sum(sum(map(stored_entries, each.prepared.inputs)) for each in fits)
+    order = sorted(neighbours, key=lambda i: (classifier.y_[i] == UNLABELLED, degree[i], i))
+    return order[: max(1, min(most, EDGE_WORK // max(1, work)))]
+
+
+def _without_edges(
+    classifier: NodeClassifier, node: int, tried: list[int], pair: tuple[int, int]
+) -> tuple[dict[int, dict[str, Any]], Alone | None]:
+    """What the edges to each of some neighbours add, and all edges together; nothing if the model can't tell."""
+    fitted, classes, (one, other) = classifier.fitted_, classifier.classes_.tolist(), pair
+
+    def predicted(graph: Data | None) -> tuple[float, int, float]:
+        logits = (fitted.logits() if graph is None else fitted.grown_logits(graph))[node].double()
+        best = int(most_probable(logits.softmax(dim=0)[None].numpy())[0])
+        return float(logits[one] - logits[other]), best, float(logits.softmax(dim=0)[best])
+
+    before = predicted(None)[0]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", BlendWarning)  # it would be another ensemble
+            log_odds, best, probability = predicted(without_edges(classifier.graph_, node))
+            alone = Alone(classes[best], probability, before - log_odds) if tried else None
+            effects = {}
+            for neighbour in tried:
+                log_odds, best, _ = predicted(without_edges(classifier.graph_, node, neighbour))
+                effects[neighbour] = {"effect": before - log_odds, "becomes": None if best == one else classes[best]}
+    except (InputError, BlendWarning):
+        return {}, None
+    reads_edges = alone is not None and (alone.effect or any(each["effect"] for each in effects.values()))
+    return (effects, alone) if reads_edges else ({}, None)
+
+
+def without_edges(graph: Data, node: int, neighbour: int | None = None) -> Data:
+    """The graph without the edges between a node and a neighbour, or all others; loops stay."""
+    graph = copy.copy(graph)
+    for index, weight in (("edge_index", "edge_weight"), ("arc_index", "arc_weight")):
+        if index not in graph:
+            continue
+        source, target = graph[index]
+        others = torch.where(source == node, target, source)
+        kept = ((source != node) & (target != node)) | (others == node)
+        if neighbour is not None:
+            kept |= others != neighbour
+        graph[index] = graph[index][:, kept]
+        if weight in graph:
+            graph[weight] = graph[weight][kept]
+    return graph
 
 
 def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) -> Node:
@@ -328,82 +427,7 @@ def _reasons(classifier: NodeClassifier, compared: Compared, node: int, other: i
             # with both directions, A has two columns for each node
             parts = torch.where(shared.cpu(), parts, 0.0).view(-1, len(classifier.y_)).sum(dim=0)
         order = parts.argsort(descending=True, stable=True)[: int((parts > 0).sum())].tolist()
-        features = [] if by_links else _feature_names(classifier, len(parts))
+        features = UserColumns(classifier).features
         named = {node_name(classifier, k) if by_links else features[k]: float(parts[k]) for k in order[:SHOWN]}
         reasons.append(Reason(each.name, float(cosines[other]), each.measure, named, max(0, len(order) - SHOWN)))
     return reasons
-
-
-def _feature_names(classifier: NodeClassifier, columns: int) -> list[str]:
-    """The names of the features that the model reads."""
-    further = FEATURE_NAMES if classifier.fitted_.prepared.features.structure is not None else ()
-    own = columns - len(further)
-    return [*(classifier.graph_.get("feature_names") or [f"feature {k}" for k in range(own)])[:own], *further]
-
-
-def _features(classifier: NodeClassifier, node: int, *, one: int, other: int) -> list[Feature] | None:
-    if getattr(classifier.model_, "is_step_function", False):
-        return None
-    fitted = cast("Fitted", classifier.fitted_)  # a member has taken the place of an ensemble
-    shares = attribute_features(fitted, node, one=one, other=other)
-    values = slice_rows(classifier.graph_.x, node, node + 1).to_dense()[0]
-    if len(values) != len(shares):
-        values = own_features(fitted, node)  # the method's own
-    elif classifier.encoder_ is not None:
-        values = classifier.encoder_.own_units(values.numpy())
-    names = _feature_names(classifier, len(shares))
-    order = [column for column in np.argsort(-np.abs(shares), kind="stable").tolist() if shares[column] != 0]
-    return [Feature(names[column], float(values[column]), float(shares[column])) for column in order]
-
-
-def own_features(fitted: Fitted, node: int) -> Tensor:
-    """The features of a node as the model reads them (d)."""
-    x = fitted.prepared.inputs[0]
-    return x[node] if isinstance(x, Tensor) else x.row(node)
-
-
-def attribute_features(fitted: Fitted, node: int, *, one: int, other: int, steps: int = STEPS) -> NDArray[np.float64]:
-    """The share of each feature of a node (d) in the log-odds of class ``one`` against class ``other``."""
-    log_odds, empty = log_odds_of(fitted, node, one=one, other=other)
-    change = own_features(fitted, node) - empty
-    gradients: list[Tensor] = []
-    for alpha in (torch.arange(steps, dtype=torch.float64) + 0.5) / steps:
-        row = (empty + float(alpha) * change).requires_grad_()
-        with torch.enable_grad():
-            value = log_odds(row)
-            # a model may not read the features
-            gradients += torch.autograd.grad(value, row) if value.requires_grad else (torch.zeros_like(row),)
-    shares: NDArray[np.float64] = (torch.stack(gradients).mean(dim=0) * change).double().cpu().numpy()
-    return shares
-
-
-def log_odds_of(fitted: Fitted, node: int, *, one: int, other: int) -> tuple[Callable[[Tensor], Tensor], Tensor]:
-    """f, as a function of a node's features (d), and b, those of a node without any (d)."""
-    prepared, model, fixed = fitted.prepared, cast("Any", fitted.model), {}
-    x, *inputs = prepared.inputs
-    if getattr(model, "learns_graph", False) and hasattr(model, "directions"):
-        fixed["directions"] = model.directions(x).detach()
-
-    def log_odds(row: Tensor) -> Tensor:
-        features = _with_row(x, node, row) if isinstance(x, Tensor) else SparseWithRow(x, node, row)
-        logits: Tensor = model(features, *inputs, **fixed)[node]
-        return logits[one] - logits[other]
-
-    return log_odds, prepared.method.config.empty_row(x.shape[1], seed=prepared.seed).to(prepared.device)
-
-
-class SparseWithRow(SparseMatrix):
-    """A sparse X (n × d) with another row at one node, as far as models use X: for products, its shape and its type."""
-
-    def __init__(self, x: SparseMatrix, node: int, row: Tensor) -> None:
-        self.shape, self.values, self._x, self._node, self._row = x.shape, x.values, x, node, row
-
-    def __matmul__(self, dense: Tensor) -> Tensor:
-        return _with_row(self._x @ dense, self._node, self._row @ dense)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-
-def _with_row(dense: Tensor, node: int, row: Tensor) -> Tensor:
-    return dense.index_copy(0, torch.tensor([node], device=dense.device), row[None])

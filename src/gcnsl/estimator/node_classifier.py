@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from numbers import Real
 from textwrap import indent
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -49,6 +49,10 @@ from gcnsl.runs.executor import Executor
 from gcnsl.training import Checkpoint, StageSettings, TrainingSettings, choose_device, measure
 from gcnsl.training.metrics import most_probable
 from gcnsl.version import __version__
+
+if TYPE_CHECKING:
+    from gcnsl.estimator.explanation import Explanation
+    from gcnsl.estimator.importance import Importance
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -103,6 +107,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             is the share in what is kept, and ``verdict`` says what became of it.
         chosen_by_: With ``"auto"``, the metric and the nodes by which that was chosen; as a string, in words.
     """
+
+    _importance: Importance | None
+    _held_out: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+    """Numbers and classes of the nodes that were held back for testing; no part of a saved model."""
 
     def __init__(
         self,
@@ -260,6 +268,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 fit_best(self, data, train_mask, val_mask, held_back, executor=executor, **how)
             else:
                 self._train(encode_columns(data, train_mask), train_mask, val_mask, root=root, **how)
+        held_out = np.flatnonzero(masks["test"].cpu() & ~(train_mask | val_mask))
+        self._held_out = (held_out, data.y.cpu().numpy()[held_out]) if len(held_out) else None
         return self
 
     def _train(
@@ -366,6 +376,23 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edge_index, weight = model.learned_graph(*self.fitted_.prepared.inputs)
         return Data(edge_index=edge_index.cpu(), edge_weight=weight.cpu(), num_nodes=len(self.y_))
 
+    def explain(self, node: Any, *, against: Any = None) -> Explanation:
+        """Why a node of the training graph, named by its id or number, has its class and not ``against`` another."""
+        from gcnsl.estimator.explanation import explain, find_node
+
+        check_is_fitted(self)
+        return explain(self, find_node(self, str(node)), against=against)
+
+    @property
+    def importance_(self) -> pd.DataFrame:
+        """The importance of each column; see :func:`gcnsl.estimator.importance.measure_importance`."""
+        from gcnsl.estimator.importance import measure_importance
+
+        check_is_fitted(self)
+        if self._importance is None:
+            self._importance = measure_importance(self)
+        return self._importance.to_frame()
+
     def over_nodes(
         self,
         X: Any,
@@ -410,6 +437,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.y_, self.train_mask_, self.val_mask_ = (part.numpy() for part in (graph.y, train_mask, val_mask))
         ids, self.encoder_ = graph.get("node_ids"), graph.get("encoder")
         self.node_ids_ = None if ids is None else ids.to_numpy()
+        self._importance = self._held_out = None
 
     def _logits(self, X: Any, edge_index: Any, edge_weight: Any) -> Tensor:
         check_is_fitted(self)

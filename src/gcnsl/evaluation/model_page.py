@@ -32,10 +32,10 @@ MATRIX_NUMBERS = 12
 """With more classes than this, the cells of a matrix are too small for numbers."""
 DRAWN = 12
 """Number of neighbours that are shown of each graph, the most similar first."""
-FEATURES, FEATURED = 8, 24
-"""So many features are shown, and only of so many nodes, the first ones: finding them takes long."""
+SHARES, FEATURED = 8, 24
+"""So many contributions are shown, and only of so many nodes, the first ones: finding them takes long."""
 FORWARD_PASSES = 100
-"""Finding the shares of a node's features takes about as long as predicting so many times."""
+"""Finding a node's contributions, and what its edges add, takes about as long as predicting so many times."""
 MOST_BYTES = 2_000_000
 """When explanations are as large as this, no more nodes are explained."""
 
@@ -173,6 +173,10 @@ def _leaderboard(classifier: NodeClassifier) -> dict[str, Any] | None:
     }
 
 
+def _short(value: float | str | None) -> str | None:
+    return value if value is None or isinstance(value, str) else f"{value:.4g}"
+
+
 class ExploredNodes:
     """Explained nodes and all neighbours that are shown with them, as plain values for JSON.
 
@@ -196,7 +200,8 @@ class ExploredNodes:
             began = time.monotonic()
             probabilities, predict_seconds = classifier.predict_proba(), time.monotonic() - began
         self._probabilities, self._features_seconds = probabilities, FORWARD_PASSES * predict_seconds
-        self._classes = {c: number for number, c in enumerate(classifier.classes_.tolist())}
+        self._names = classifier.classes_.tolist()
+        self._classes = {c: number for number, c in enumerate(self._names)}
         self._numbers = {node_name(classifier, number): number for number in range(len(truth))}
         self._places: dict[int, int] = {}
         self.nodes: list[list[Any]] = []
@@ -217,12 +222,15 @@ class ExploredNodes:
                 break
             if self.place(number) is not None:
                 continue
+            in_full = len(self.views) < FEATURED and spent + self._features_seconds < seconds / 3
             told = explain(
                 self._classifier,
                 number,
                 probabilities=self._probabilities,
                 reasoned=2 * DRAWN,
-                with_features=len(self.views) < FEATURED and spent + self._features_seconds < seconds / 3,
+                against=None if self._truth[number] < 0 else self._names[self._truth[number]],
+                edges=DRAWN if in_full else 0,
+                with_contributions=in_full,
             )
             view = self.views[self._place(told.node)] = self._view(told)
             size += len(json.dumps(view))
@@ -247,18 +255,20 @@ class ExploredNodes:
 
     def _view(self, told: Explanation) -> dict[str, Any]:
         """The likeliest classes, what speaks for the first of them, and the neighbours in both graphs."""
-        shares = told.features or []
+        shares = told.contributions or []
         return {
             "likely": [[self._classes[c], round(p, 3)] for c, p in list(told.probabilities.items())[:3]],
             "evidence": [[name, round(value, 2)] for name, value in told.evidence.items()],
-            "features": [[f.name, float(f"{f.value:.4g}"), round(f.log_odds, 2)] for f in shares[:FEATURES]],
+            "rival": self._classes[told.rival],
+            "contributions": [[each.name, _short(each.value), round(each.log_odds, 2)] for each in shares[:SHARES]],
+            "alone": told.alone and [self._classes[told.alone.predicted], round(told.alone.probability, 3)],
             "given": self._side(told, told.original),
             "learned": None if told.reconnected is None else self._side(told, told.reconnected),
             "crowded": told.is_crowded,
         }
 
     def _side(self, told: Explanation, neighbours: list[Neighbour]) -> dict[str, Any]:
-        """Neighbours: their number, a summary, and ``[place, similarity, arrows, in both graphs, reasons]`` of some."""
+        """Neighbours: their number, a summary, and of some the place, the similarity and what is told of the edge."""
         is_learned = neighbours is told.reconnected
         return {
             "count": len(neighbours),
@@ -270,6 +280,7 @@ class ExploredNodes:
                     "" if is_learned else other.arrows,
                     other.original and other.reconnected,
                     "; ".join(map(str, other.reasons)) if is_learned else "",
+                    None if other.effect is None else round(other.effect, 2),
                 ]
                 for other in neighbours[: 0 if is_learned and told.is_crowded else DRAWN]
             ],

@@ -21,6 +21,7 @@ from gcnsl.nn.preprocessing import mean_weight, normalize_features
 from gcnsl.sparse import Matrix, stored_entries
 from gcnsl.structure import StructuralFeatures
 
+Inputs = tuple[Matrix, ...]
 State = tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]
 """The state of what was precomputed, plain values and tensors, and that of the features."""
 
@@ -181,6 +182,10 @@ class Prepared:
             raise InputError(f"{self.method.name} {error}") from error
         options = {"known": self.graph.num_nodes} if config.tells_new_nodes else {}
         return self._made_of(normalised, precomputed), options
+
+    def changed_inputs(self, graph: Data, features: FeaturePreparation, precomputed: Precomputed | None) -> Inputs:
+        """The inputs for the same nodes with other features or edges, and with these preparations."""
+        return self._made_of(_with_features(self._with_known_facts(graph), features), precomputed)
 
     def _made_of(self, ready: Data, precomputed: Precomputed | None) -> tuple[Matrix, ...]:
         return tuple(each.to(self.device) for each in self.method.config.inputs(ready, precomputed, seed=self.seed))

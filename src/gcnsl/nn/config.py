@@ -119,10 +119,6 @@ class ModelConfig(Options):
         """What the model reads, on the CPU; the features of the graph are already normalised."""
         return self._model.inputs(self, graph, precomputed=precomputed, seed=seed)
 
-    def empty_row(self, in_channels: int, *, seed: int) -> Tensor:
-        """The row of X that the model reads for a node without features (in_channels)."""
-        return self._model.empty_row(self, in_channels, seed=seed)
-
     def build(self, in_channels: int, out_channels: int, num_nodes: int) -> nn.Module:
         """The model for this number of features, classes and nodes of the training graph.
 

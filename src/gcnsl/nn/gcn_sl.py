@@ -127,11 +127,6 @@ class GCNSL(GatedBranches):
         x = fastest_form(shift_features(graph.x, config.feature_shift, seed=seed))
         return x, *cls.matrices(config, graph), spectral
 
-    @classmethod
-    def empty_row(cls, config: GCNSLConfig, in_channels: int, *, seed: int) -> Tensor:
-        """The shifted row of a node without features."""
-        return shift_features(torch.zeros(1, in_channels), config.feature_shift, seed=seed)[0]
-
     def each_branch(
         self,
         x: Matrix,
@@ -139,7 +134,7 @@ class GCNSL(GatedBranches):
         spectral: Tensor | None = None,
         *,
         known: int | None = None,
-        directions: Tensor | None = None,
+        compared: Matrix | None = None,
     ) -> list[Tensor]:
         """The blocks of H^cb that are in use: H, H_A^(K-1), H_A^(K) and H_A*, all of the same shape.
 
@@ -149,7 +144,7 @@ class GCNSL(GatedBranches):
             spectral: F (n × c); not needed without spectral features.
             known: Number of known nodes; the nodes after them are new. A* joins a new node to known nodes and to
                 itself, but not to other new nodes, which thus influence its prediction only through the given graph.
-            directions: Learn A* from these unit rows (n × q) instead of from X.
+            compared: Learn A* from these rows (n × d) instead of from X.
         """
         from_x, to_directions = self._first_products(x)
         h = self._merged(from_x, spectral)
@@ -160,7 +155,8 @@ class GCNSL(GatedBranches):
                 before, after = after, adjacency @ after
             branches += [before, after]
         if self.learns_graph:
-            branches.append(self._reconnect(unit_rows(to_directions) if directions is None else directions, h, known))
+            z = unit_rows(to_directions) if compared is None else self.directions(compared)
+            branches.append(self._reconnect(z, h, known))
         return branches
 
     @torch.no_grad()

@@ -142,15 +142,24 @@ class GCNSLPlus(GatedBranches):
             groups.append({"params": of_links, "weight_decay": self.config.link_decay, **lr})
         return groups
 
-    def each_branch(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None) -> Iterator[Tensor]:
-        """The blocks of H^cb, all of the same shape (n × p); of more than ``known`` nodes, the others are new."""
-        made = self._unscaled_branches(x, links, *adjacencies, known=known)
+    def each_branch(
+        self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None = None, compared: Matrix | None = None
+    ) -> Iterator[Tensor]:
+        """The blocks of H^cb, all of the same shape (n × p); of more than ``known`` nodes, the others are new.
+
+        With ``compared`` (n × d), heads compare these features instead of X.
+        """
+        made = self._unscaled_branches(
+            x, links, *adjacencies, known=known, compared=x if compared is None else compared
+        )
         if not self.config.normalize_branches:
             return made
         # What rounding leaves of a row of zeros must not become a row of length 1.
         return (functional.normalize(branch, dim=1, eps=SHORTEST) for branch in made)
 
-    def _unscaled_branches(self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None) -> Iterator[Tensor]:
+    def _unscaled_branches(
+        self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None, compared: Matrix
+    ) -> Iterator[Tensor]:
         h = self.lin_x(drop_entries(x, self.config.input_dropout, training=self.training)).relu()
         yield h
         for a_hat in adjacencies:
@@ -158,7 +167,7 @@ class GCNSLPlus(GatedBranches):
             for _ in range(self.config.rounds):
                 step = a_hat @ step
                 yield step
-        for _, head, rows in self._heads(x, links):
+        for _, head, rows in self._heads(compared, links):
             yield head(rows, h, known=known)
         if self.lin_links is not None:
             yield self.lin_links(drop_entries(links, self.config.link_dropout, training=self.training)).relu()

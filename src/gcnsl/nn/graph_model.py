@@ -136,11 +136,6 @@ class GraphModel(nn.Module):
         """Nothing."""
         return None
 
-    @classmethod
-    def empty_row(cls, config: Any, in_channels: int, *, seed: int) -> Tensor:
-        """Zeros (in_channels)."""
-        return torch.zeros(in_channels)
-
     def reset_parameters(self) -> None:
         """Draw new weights."""
         for part in self.children():

@@ -1,0 +1,195 @@
+r"""What adds to a prediction, in log-odds of one class against another: columns, known labels and links.
+
+Trees have TreeSHAP, as LightGBM computes it; a linear model and the votes of labels are split exactly; an ensemble's
+contributions are the weighted sum of its members'. For networks they are integrated gradients of f, the log-odds of the
+node. With the features X as the model reads them and B, whose rows all are the mean of the training nodes, the feature
+j of node k is given
+
+.. math::
+    a_{kj} = (X_{kj} - B_{kj}) \int_0^1 \frac{\partial f}{\partial X_{kj}}(B + \alpha (X - B)) \, d\alpha, \qquad
+    \sum_{k, j} a_{kj} = f(X) - f(B),
+
+and what remains, f(B) minus its mean over the training nodes, comes from whom the node links to. Held fixed are A*
+(but not the order in which NLGNN lines up the nodes, whose jumps are given to nothing) and GCN-SL's spectral features,
+which have a contribution of their own. In a graph of more than :data:`LARGEST` values, the features of the nearest
+nodes change, and others are held fixed.
+
+Lundberg et al.: From local explanations to global understanding with explainable AI for trees. Nat. Mach. Intell. 2020.
+Sundararajan, Taly, Yan: Axiomatic attribution for deep networks. ICML 2017.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gcnsl.auto import Blend
+from gcnsl.checks import UNLABELLED
+from gcnsl.methods import Fitted
+from gcnsl.nn.gcn_sl import SpectralColumns
+from gcnsl.plain.neighbour_columns import (
+    FAR,
+    NEAR,
+    OWN,
+    POSITION,
+    STRUCTURE_SOURCES,
+    Contributions,
+    Source,
+    sources_of,
+    summed,
+)
+from gcnsl.sparse import Matrix, SparseMatrix, adjacency_matrix, to_scipy
+
+STEPS = 32
+"""Midpoints of the integral, for all models of a member together; each is a forward and a backward pass."""
+LARGEST = 1 << 22
+"""At most so many values of features have a share of their own."""
+LINKS, ALIKE = "whom it links to", "whom its columns resemble (spectral features)"
+TINY = 1e-6
+"""Smaller contributions are rounding."""
+
+
+def contributions(fitted: Fitted | Blend, node: int, *, one: int, other: int, steps: int = STEPS) -> Contributions:
+    """What adds to the log-odds of class ``one`` against class ``other`` at a node of the training graph.
+
+    The numbers in its sources are those of the graph's features, classes and nodes.
+    """
+    if isinstance(fitted, Fitted):
+        return _without_tiny(_of_model(fitted, node, one, other, steps))
+    total = Counter[Source]()
+    for member in fitted.members:
+        share = member.weight / (len(member.fits) * member.temperature * fitted.temperature)
+        each = max(1, steps // len(member.fits))
+        for fit in member.fits:
+            for source, value in _of_model(fit, node, one, other, each).items():
+                total[source] += share * value  # type: ignore[assignment]  # it counts with fractions
+    return _without_tiny(total)
+
+
+def _without_tiny(found: Any) -> Contributions:
+    return {source: value for source, value in found.items() if abs(value) > TINY}
+
+
+def _of_model(fitted: Fitted, node: int, one: int, other: int, steps: int) -> Contributions:
+    prepared, model = fitted.prepared, cast("Any", fitted.model)
+    graph, config = prepared.graph, prepared.method.config
+    if hasattr(model, "contributions"):
+        found: Contributions = model.contributions(prepared.inputs, graph, config, node=node, one=one, other=other)
+        basis = getattr(prepared.precomputed, "basis", None)
+        if basis is not None:
+            found = _of_features(found, prepared.features.of(graph), graph, basis.numpy(), node)
+    else:
+        found = _integrated_gradients(fitted, node, one, other, steps)
+    if prepared.features.structure is None:
+        return found
+    own = prepared.inputs[0].shape[1] - len(STRUCTURE_SOURCES) if graph.num_features else 0
+    return summed((_about_structure(source, own) for source in found), found.values())
+
+
+def _about_structure(source: Source, own: int) -> Source:
+    """What a feature is about, if it is a structural one, which follow the node's own features."""
+    if source.text not in (OWN, NEAR, FAR) or source.number is None or source.number < own:
+        return source
+    return STRUCTURE_SOURCES[source.number - own] if source.text == OWN else Source(POSITION)
+
+
+def _of_features(found: Contributions, x: Matrix, graph: Data, basis: NDArray[Any], node: int) -> Contributions:
+    r"""Contributions of components :math:`x V` given to the features, by the squares of what these add to them.
+
+    A component z_k of a node differs from its mean by :math:`\sum_j (x_j - \bar x_j) V_{jk}`.
+    """
+    rows = _known(graph).numpy()
+    features, around = to_scipy(x), adjacency_matrix(graph.edge_index, graph.num_nodes, self_loops=False)
+    seen, total = (np.arange(len(rows)) == node).astype(np.float64), Counter[Source]()
+    for text in (OWN, NEAR, FAR):
+        change = (seen / max(seen.sum(), 1) - rows / rows.sum()) @ features
+        parts = (change[:, None] * basis) ** 2
+        parts /= np.maximum(parts.sum(axis=0), np.finfo(np.float64).tiny)
+        shares = np.array([found.get(Source(text, k), 0.0) for k in range(basis.shape[1])])
+        for number, value in enumerate(parts @ shares):
+            total[Source(text, number)] += value
+        seen = seen @ around
+    return {s: v for s, v in found.items() if s.text not in (OWN, NEAR, FAR)} | dict(total)
+
+
+def _integrated_gradients(fitted: Fitted, node: int, one: int, other: int, steps: int) -> Contributions:
+    prepared, model = fitted.prepared, fitted.model
+    x, *rest = prepared.inputs
+    (n, d), known = x.shape, _known(prepared.graph)
+    learns = getattr(model, "learns_graph", False) and hasattr(model, "comparisons")
+    fixed: dict[str, Any] = {"compared": x} if learns else {}
+    mean = torch.from_numpy(np.asarray(to_scipy(x)[known.numpy()].mean(axis=0)).ravel()).to(x.device, x.dtype)
+
+    def log_odds(features: Matrix, *others: Matrix) -> Tensor:
+        logits: Tensor = model(features, *others, **fixed)
+        return logits[:, one] - logits[:, other]
+
+    rows, near = _nearest(prepared.graph, node, max(1, LARGEST // max(1, d)))
+    own = x[rows] if isinstance(x, Tensor) else torch.from_numpy(to_scipy(x)[rows.numpy()].toarray()).to(mean)
+    change, total = own - mean, torch.zeros_like(own)
+    for alpha in (torch.arange(steps, dtype=torch.float64) + 0.5) / steps:
+        leaf = (mean + float(alpha) * change).requires_grad_()
+        with torch.enable_grad():
+            value = log_odds(with_rows(x, rows, leaf), *rest)[node]
+            if value.requires_grad:  # the model reads the features
+                total += torch.autograd.grad(value, leaf)[0]
+    shares = (total * change).double().cpu().numpy() / steps
+    by_distance = shares[0], shares[1 : 1 + near].sum(axis=0), shares[1 + near :].sum(axis=0)
+    found = summed([source for text in (OWN, NEAR, FAR) for source in sources_of(text, d)], np.concatenate(by_distance))
+    if n * d <= LARGEST:
+        without = mean.expand(n, d)
+        links = rest
+        if isinstance(prepared.precomputed, SpectralColumns):
+            alike = log_odds(without, *rest)
+            links = [*rest[:-1], rest[-1][known.to(mean.device)].mean(dim=0).expand(n, -1)]  # type: ignore[index]
+        flat = log_odds(without, *links)
+        found[Source(LINKS)] = _above_mean(flat, node, known)
+        if links is not rest:
+            found[Source(ALIKE)] = _above_mean(alike, node, known) - found[Source(LINKS)]
+    return found
+
+
+def _above_mean(values: Tensor, node: int, known: Tensor) -> float:
+    values = values.detach().cpu().double()
+    return float(values[node] - values[known].mean())
+
+
+def _known(graph: Data) -> Tensor:
+    """The nodes that contributions are compared with: those of known class (n, boolean)."""
+    known: Tensor = graph.y != UNLABELLED
+    return known
+
+
+def _nearest(graph: Data, node: int, most: int) -> tuple[Tensor, int]:
+    """At most so many nodes, with the node first and then its neighbours; and how many of them are neighbours."""
+    links = adjacency_matrix(graph.edge_index, graph.num_nodes, self_loops=False)
+    near = links[[node]].indices
+    further = np.unique(links[near].indices) if graph.num_nodes > most else np.arange(graph.num_nodes)
+    further = np.setdiff1d(further, [node, *near])
+    rows = np.concatenate([[node], near, further]).astype(np.int64)[:most]
+    return torch.from_numpy(rows), min(len(near), most - 1)
+
+
+def with_rows(x: Matrix, rows: Tensor, values: Tensor) -> Matrix:
+    """X (n × d), dense or sparse, with other rows (r × d) at the nodes with these numbers (r)."""
+    rows = rows.to(values.device)
+    if len(rows) == len(x):
+        return torch.zeros_like(values).index_copy(0, rows, values)
+    return x.index_copy(0, rows, values) if isinstance(x, Tensor) else _SparseWithRows(x, rows, values)
+
+
+class _SparseWithRows(SparseMatrix):
+    """A sparse X with dense rows at some nodes, as far as models use X: for products, its shape and its type."""
+
+    def __init__(self, x: SparseMatrix, rows: Tensor, dense: Tensor) -> None:
+        self.shape, self.values, self._x, self._rows, self._dense = x.shape, x.values, x, rows, dense
+
+    def __matmul__(self, other: Tensor) -> Tensor:
+        product: Tensor = (self._x @ other).index_copy(0, self._rows, self._dense @ other)
+        return product

@@ -1,0 +1,299 @@
+"""What matters over all: how much worse a model is on held-out nodes if a column is shuffled, or the edges.
+
+Permutation importance (Breiman, 2001). A column is shuffled among all nodes, so that neighbours have other values, too.
+The edges are shuffled by giving every node the place of another one in the graph, with its neighbours and whatever
+methods have computed of the place. Nothing is trained again, so two columns that say the same both look unimportant.
+GCN-SL's spectral features are shuffled with all columns together, but not with one.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from sklearn.feature_selection import f_classif
+from sklearn.preprocessing import normalize
+from torch import Tensor
+
+from gcnsl.auto import Blend
+from gcnsl.auto.ensemble import Member, tempered
+from gcnsl.errors import InputError
+from gcnsl.estimator.user_columns import columns_of
+from gcnsl.methods import Fitted, Prepared
+from gcnsl.nn.gcn_sl import SpectralColumns
+from gcnsl.plain.neighbour_columns import Place
+from gcnsl.sparse import adjacency_matrix, from_scipy, to_scipy
+from gcnsl.structure.neighbourhood import StructuralNeighbourhood
+from gcnsl.training.epoch import predict_logits
+from gcnsl.training.metrics import METRICS, Floats, Ints
+
+if TYPE_CHECKING:
+    from gcnsl.estimator.node_classifier import NodeClassifier
+
+MOST_COLUMNS = 30
+"""Of more columns, those are shuffled that tell most about the class by themselves."""
+REPEATS, SECONDS = 3, 20.0
+ALONE = 0.05
+"""A column does it alone if, with all else shuffled, it loses at most this share of what the model is better by."""
+LEAST_GAIN = 0.1
+"""With a smaller difference between a model and one without columns and edges, no column is said to do it alone."""
+
+
+@dataclass(frozen=True)
+class ColumnImportance:
+    """A column: the metric when it is shuffled, by how much that is worse, and the standard deviation of repeats."""
+
+    column: str
+    shuffled: float
+    importance: float
+    std: float
+
+
+@dataclass(frozen=True)
+class Importance:
+    """How good a model is on held-out nodes, and how good with something shuffled.
+
+    Attributes:
+        metric: A name of :data:`gcnsl.training.METRICS`.
+        nodes, kind: The number and the kind of the nodes that it is measured on: ``"test"``, ``"validation"``, or
+            ``"out-of-fold"``, each predicted by models that had not learned from it.
+        both: Of the model as it is.
+        without_edges, without_columns, without_both: With these shuffled; ``None`` if there are no columns.
+        columns: The columns that were tried, the most important first.
+        of_columns: The number of all columns.
+        alone: The most important column, and the metric with all else shuffled, if it does it alone.
+    """
+
+    metric: str
+    nodes: int
+    kind: str
+    both: float
+    without_edges: float
+    without_columns: float | None
+    without_both: float
+    columns: list[ColumnImportance]
+    of_columns: int
+    alone: tuple[str, float] | None
+
+    def text(self, value: float | None) -> str:
+        """A value of the metric."""
+        return METRICS[self.metric].text(value)
+
+    @property
+    def on_nodes(self) -> str:
+        """The nodes in words."""
+        what = "labelled nodes, each predicted by models that had not learned from it"
+        return f"{self.nodes:,} {what if self.kind == 'out-of-fold' else f'{self.kind} nodes'}"
+
+    def sentences(self) -> list[str]:
+        """What people should know, in a few sentences."""
+        parts = [f"without edges {self.text(self.without_edges)}", f"without columns {self.text(self.without_columns)}"]
+        parts = parts if self.without_columns is not None else parts[:1]
+        parts += [f"without both {self.text(self.without_both)}"] if len(parts) > 1 else []
+        told = [f"{self.metric.capitalize()} {self.text(self.both)} on {self.on_nodes}; {', '.join(parts)}."]
+        if self.alone is not None:
+            name, value = self.alone
+            told.append(
+                f"Column {name!r} does it alone: {self.text(value)} with all else shuffled. "
+                "Is its value known before the class is? If not, leave it out (--drop)."
+            )
+        if self.of_columns > len(self.columns) > 0:
+            told.append(f"{len(self.columns)} of {self.of_columns:,} columns were shuffled, one at a time.")
+        return told
+
+    def to_frame(self) -> pd.DataFrame:
+        """The columns as a table; ``attrs`` has all else."""
+        table = pd.DataFrame([asdict(each) for each in self.columns], columns=list(ColumnImportance.__annotations__))
+        table.attrs = {name: value for name, value in self.to_dict().items() if name != "columns"}
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Importance:
+        """The inverse of :meth:`to_dict`."""
+        columns, alone = [ColumnImportance(**each) for each in plain["columns"]], plain["alone"]
+        return cls(**plain | {"columns": columns, "alone": None if alone is None else tuple(alone)})
+
+
+def measure_importance(
+    classifier: NodeClassifier,
+    nodes: Ints | None = None,
+    truth: Ints | None = None,
+    *,
+    kind: str = "test",
+    metric: str | None = None,
+    seconds: float = SECONDS,
+    seed: int = 0,
+) -> Importance:
+    """Measure the importance of columns and edges.
+
+    Args:
+        classifier: A fitted one.
+        nodes: Numbers of nodes of the training graph to measure on (m), and ``truth``, their classes' numbers (m); by
+            default those that ``fit_graph`` was given to hold back, or else those that training held back.
+        kind: What these nodes are.
+        metric: A name of :data:`gcnsl.training.METRICS`; by default that of ``"auto"``, or accuracy.
+        seconds: Time after which no further column is shuffled. Each is shuffled up to three times.
+        seed: Seed of the shuffling.
+    """
+    if nodes is None or truth is None:
+        kind, nodes, truth = held_out_nodes(classifier)
+    table = getattr(classifier, "leaderboard_", None)
+    metric = metric or ("accuracy" if table is None else str(table["metric"].iloc[0]))
+    shuffled, generator = _Shuffled(classifier, nodes, kind == "out-of-fold"), np.random.default_rng(seed)
+    began, n, owners = time.monotonic(), len(classifier.y_), np.array(columns_of(classifier.graph_), dtype=object)
+    measure, everything = METRICS[metric], np.ones(len(owners), dtype=bool)
+
+    def score(columns: NDArray[np.bool_] | None, *, edges: bool = False) -> float:
+        order = None if columns is None else generator.permutation(n)
+        return measure(shuffled.probabilities(order, columns, generator.permutation(n) if edges else None), truth)
+
+    def mean_score(columns: NDArray[np.bool_] | None, *, edges: bool) -> float:
+        return float(np.mean([score(columns, edges=edges) for _ in range(REPEATS)]))
+
+    both, without_edges, without_both = score(None), mean_score(None, edges=True), mean_score(everything, edges=True)
+    tried, found = _most_telling(classifier, owners), defaultdict[str, list[float]](list)
+    for _ in range(REPEATS):
+        for name in tried:
+            if time.monotonic() - began < seconds or not found:
+                found[name].append(score(owners == name))
+    drops = {name: measure.gain(both) - np.array([measure.gain(v) for v in values]) for name, values in found.items()}
+    columns = [ColumnImportance(k, float(np.mean(found[k])), float(d.mean()), float(d.std())) for k, d in drops.items()]
+    columns.sort(key=lambda each: -each.importance)
+    alone, gained = None, measure.gain(both) - measure.gain(without_both)
+    if columns and gained >= LEAST_GAIN and columns[0].importance > 0:
+        value = mean_score(owners != columns[0].column, edges=True)
+        if measure.gain(value) >= measure.gain(both) - ALONE * gained:
+            alone = columns[0].column, value
+    return Importance(
+        metric=metric,
+        nodes=len(nodes),
+        kind=kind,
+        both=both,
+        without_edges=without_edges,
+        without_columns=mean_score(everything, edges=False) if len(owners) else None,
+        without_both=without_both,
+        columns=columns,
+        of_columns=len(set(owners)),
+        alone=alone,
+    )
+
+
+def held_out_nodes(classifier: NodeClassifier) -> tuple[str, Ints, Ints]:
+    """The nodes to measure on: their kind, numbers and classes."""
+    if classifier._held_out is not None:
+        return "test", *classifier._held_out
+    fitted, validation = classifier.fitted_, np.flatnonzero(classifier.val_mask_)
+    if len(validation):
+        return "validation", validation, classifier.y_[validation]
+    judged = fitted.out_of_fold if isinstance(fitted, Blend) else None
+    if judged is None or not _has_folds(fitted):
+        raise InputError("there is no node to measure on, since all labels were learned from: label other nodes")
+    nodes = judged.nodes.numpy()
+    return "out-of-fold", nodes, classifier.y_[nodes]
+
+
+def _has_folds(fitted: Fitted | Blend) -> bool:
+    """Whether each member still has the models that have not learned from the nodes of a fold."""
+    if not isinstance(fitted, Blend) or fitted.out_of_fold is None or not len(fitted.out_of_fold.fold):
+        return False
+    return all(len(member.fits) > int(fitted.out_of_fold.fold.max()) for member in fitted.members)
+
+
+class _Shuffled:
+    """What a fitted classifier predicts for some nodes when features or edges are shuffled."""
+
+    def __init__(self, classifier: NodeClassifier, nodes: Ints, out_of_fold: bool) -> None:
+        self._fitted, self._nodes, self._fold = classifier.fitted_, nodes, None
+        if out_of_fold and isinstance(self._fitted, Blend) and self._fitted.out_of_fold is not None:
+            self._fold = self._fitted.out_of_fold.fold
+
+    def probabilities(self, order: Ints | None, columns: NDArray[np.bool_] | None, places: Ints | None) -> Floats:
+        """Of the nodes (m × C), with the features of some columns (d) and the places in the graph in another order."""
+        if isinstance(self._fitted, Fitted):
+            (logits,) = self._logits([self._fitted], order, columns, places)
+            return logits.softmax(dim=1).numpy()
+        weights = [member.weight for member in self._fitted.members]
+        parts = [self._of_member(member, order, columns, places) for member in self._fitted.members]
+        return tempered(np.average(parts, axis=0, weights=weights), self._fitted.temperature)
+
+    def _of_member(self, member: Member, *how: Any) -> Floats:
+        each = torch.stack([logits.softmax(dim=1) for logits in self._logits(member.fits, *how)])
+        mean = each.mean(dim=0) if self._fold is None else each[self._fold, torch.arange(len(self._nodes))]
+        return tempered(mean.numpy(), member.temperature)
+
+    def _logits(
+        self, fits: Sequence[Fitted], order: Ints | None, columns: NDArray[np.bool_] | None, places: Ints | None
+    ) -> list[Tensor]:
+        prepared = fits[0].prepared
+        with prepared.threads():
+            inputs = _shuffled_inputs(prepared, order, columns, places)
+            return [predict_logits(fit.model, inputs).cpu()[self._nodes] for fit in fits]
+
+
+def _shuffled_inputs(
+    prepared: Prepared, order: Ints | None, columns: NDArray[np.bool_] | None, places: Ints | None
+) -> Any:
+    graph, features, precomputed = copy.copy(prepared.graph), prepared.features, prepared.precomputed
+    if order is not None and columns is not None and columns.any():
+        graph.x = _with_shuffled(graph.x, order, columns)
+        if columns.all() and isinstance(precomputed, SpectralColumns):
+            precomputed = replace(precomputed, values=precomputed.values[order])
+    if places is not None:
+        moved_to, n = torch.from_numpy(np.argsort(places)), graph.num_nodes
+        for index, weight in (("edge_index", "edge_weight"), ("arc_index", "arc_weight")):
+            if index in graph:
+                ends = moved_to[graph[index]]
+                order_of_edges = torch.argsort(ends[0] * n + ends[1])
+                graph[index] = ends[:, order_of_edges]
+                if weight in graph:
+                    graph[weight] = graph[weight][order_of_edges]
+        if isinstance(precomputed, Place):
+            precomputed = replace(precomputed, values=precomputed.values[places])
+        elif isinstance(precomputed, StructuralNeighbourhood):
+            moved_to = torch.from_numpy(np.argsort(places))
+            precomputed = replace(precomputed, edge_index=moved_to[precomputed.edge_index])
+        if features.structure is not None:
+            structure = replace(features.structure, features=features.structure.features[places])
+            features = replace(features, structure=structure)
+    return prepared.changed_inputs(graph, features, precomputed)
+
+
+def _with_shuffled(x: Tensor, order: Ints, columns: NDArray[np.bool_]) -> Tensor:
+    """X with the rows of some columns in another order."""
+    chosen = torch.from_numpy(columns)
+    if x.layout == torch.strided:
+        return torch.where(chosen, x[order], x)
+    kept, moved = (to_scipy(x).multiply(mask.astype(np.float32)) for mask in (~columns, columns))
+    return from_scipy((kept.tocsr() + moved.tocsr()[order]).tocsr())
+
+
+def _most_telling(classifier: NodeClassifier, owners: NDArray[Any]) -> list[str]:
+    """The columns that tell most about the class by themselves or by their mean over neighbours: by ANOVA's F."""
+    names = list(dict.fromkeys(owners.tolist()))
+    if len(names) <= MOST_COLUMNS:
+        return names
+    graph, known = classifier.graph_, np.flatnonzero(classifier.train_mask_)
+    links, x, y = (
+        adjacency_matrix(graph.edge_index, graph.num_nodes, self_loops=False),
+        to_scipy(graph.x),
+        classifier.y_,
+    )
+    means = normalize(links[known], norm="l1") @ x
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of constant features
+        telling = np.nan_to_num(np.maximum(f_classif(x[known], y[known])[0], f_classif(means, y[known])[0]))
+    best = pd.Series(telling).groupby(owners).max().sort_values(ascending=False, kind="stable")
+    return [str(name) for name in best.index[:MOST_COLUMNS]]
