@@ -1,7 +1,6 @@
 import os
 import signal
 
-import numba
 import pytest
 import torch
 from threadpoolctl import threadpool_info
@@ -11,7 +10,6 @@ from gcnsl.errors import ArgumentError
 from gcnsl.execution import (
     Interruption,
     choose_device,
-    compiled,
     one_thread,
     threads_for,
     torch_threads_for,
@@ -38,29 +36,6 @@ def test_devices(monkeypatch) -> None:
     assert choose_device("cuda:1").index == 1
     with pytest.raises(ArgumentError, match=r"device\('cuda:2'\) must be below cuda:2, or auto"):
         choose_device("cuda:2")
-
-
-@pytest.mark.parametrize("has_folder", [True, False])
-def test_compiled_functions_are_cached_where_there_is_a_folder(has_folder, monkeypatch) -> None:
-    njit = numba.njit
-
-    def without_folder(cache=False, **options):
-        if cache and not has_folder:
-            raise RuntimeError("cannot cache function: no locator available")
-        return njit(cache=cache, **options)
-
-    monkeypatch.setattr(numba, "njit", without_folder)
-
-    @compiled(fastmath=True)
-    def total(n):
-        s = 0
-        for k in range(n):
-            s += k
-        return s
-
-    assert total(10) == 45
-    assert total.nopython_signatures
-    assert total.targetoptions["nogil"]
 
 
 @pytest.fixture
@@ -123,10 +98,3 @@ def test_handlers_of_the_program_are_called_and_restored(number) -> None:
             send(number)
     finally:
         signal.signal(number, before)
-
-
-def test_the_usual_handlers_are_restored() -> None:
-    with pytest.raises(KeyboardInterrupt), Interruption():
-        send(signal.SIGTERM)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

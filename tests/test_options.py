@@ -113,45 +113,6 @@ def test_values_are_brought_into_one_form(values, expected) -> None:
         assert hash(made) == hash(Example(**{name: expected}))
 
 
-def test_a_subclass_may_have_rules_of_its_own_and_other_defaults() -> None:
-    @dataclass(frozen=True)
-    class Stricter(Example):
-        width: int = option(9, "Odd width.", least=1)
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            if self.width % 2 == 0:
-                raise InputError("even")
-
-    assert Stricter().width == 9
-    for ask in (Stricter, Stricter.check, Stricter().changed):
-        with pytest.raises(InputError, match="even"):
-            ask(width=4)
-    assert Example(width=4).width == 4
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("3", 3),
-        ("1e-3", 0.001),
-        ("true", True),
-        ("[0, 1, 2]", [0, 1, 2]),
-        ('"none"', "none"),
-        ("none", "none"),
-        ("True", "True"),
-        ("", ""),
-        ("1\nother = 2", "1\nother = 2"),
-        ("9" * 5000, "9" * 5000),
-        ("[" * 5000, "[" * 5000),
-    ],
-)
-def test_texts_are_read_as_toml_or_as_strings(text, value) -> None:
-    read = read_assignments({"name": text})["name"]
-    assert read == value
-    assert type(read) is type(value)
-
-
 @given(st.text())
 def test_any_text_is_read(text) -> None:
     assert list(read_assignments({"a": text})) == ["a"]

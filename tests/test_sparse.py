@@ -10,10 +10,8 @@ from gcnsl.sparse import (
     adjacency_matrix,
     edges_sorted,
     fastest_form,
-    from_parts,
     from_scipy,
     slice_rows,
-    stored_parts,
     take_rows,
     to_scipy,
     weighted_edges_sorted,
@@ -64,16 +62,6 @@ def test_some_rows(dense, data) -> None:
         assert take_rows(x, rows).to_dense().equal(dense[torch.from_numpy(rows)])
 
 
-@given(matrices())
-def test_parts_for_files(dense) -> None:
-    for x in (dense, dense.to_sparse_csr()):
-        parts = stored_parts(x, "x")
-        assert all(part.layout == torch.strided for part in parts.values())
-        again = from_parts(parts, "x", tuple(dense.shape))
-        assert again.layout == x.layout
-        assert again.to_dense().equal(dense)
-
-
 @pytest.mark.parametrize("self_loops", [True, False])
 @given(edge_lists())
 def test_edges_and_adjacency_matrix(self_loops, graph) -> None:
@@ -113,18 +101,6 @@ def test_product_and_gradient_are_those_of_the_dense_matrix(dense, k) -> None:
     assert torch.allclose(gradient, dense.T @ weight)
     assert matrix.to_dense().equal(dense)
     assert (len(matrix), matrix.shape, matrix.device.type) == (n, (n, m), "cpu")
-
-
-def test_other_values_reach_the_backward_pass() -> None:
-    dense = draw(6, 5, 0)
-    matrix = SparseMatrix(dense.to_sparse_csr())
-    right = torch.eye(5, dtype=torch.double, requires_grad=True)
-    (matrix @ right).sum().backward()  # what the matrix keeps for its next product is not the other one's
-    right.grad = None
-    doubled = matrix.with_values(2 * matrix.values) @ right
-    doubled.sum().backward()
-    assert torch.allclose(doubled, 2 * dense)
-    assert torch.allclose(right.grad, 2 * dense.T @ torch.ones(6, 5, dtype=torch.double))
 
 
 def test_places_are_shared_only_where_they_are_the_same() -> None:

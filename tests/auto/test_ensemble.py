@@ -1,4 +1,3 @@
-import math
 import time
 
 import numpy as np
@@ -175,9 +174,3 @@ def test_the_log_loss_leads_where_there_are_few_nodes(n, accuracy_leads) -> None
     judge = Judge("accuracy")
     assert (judge.merit(often_right, y) > judge.merit(modest, y)) == accuracy_leads
     assert Judge("roc-auc").merit(often_right, y).first == Judge("roc-auc").value(often_right, y)
-
-
-def test_what_is_not_defined_is_worst() -> None:
-    y = np.zeros(5, dtype=int)
-    assert Judge("roc-auc").merit(sure(y, y == 0, 0.9), y).first == -math.inf
-    assert Judge("accuracy").merit(np.full((5, 2), np.nan), y).first == -math.inf

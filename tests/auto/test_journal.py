@@ -84,15 +84,6 @@ def test_damage_is_noticed(written, tmp_path, damage) -> None:
         list(Journal(copy, problem.identity).read())
 
 
-def test_nothing_else_is_removed_with_it(written, tmp_path) -> None:
-    folder = shutil.copytree(written[0], tmp_path / "folder")
-    (folder / "model").mkdir()
-    for own in (folder / "my-notes.run", folder / "model" / "tensors.safetensors"):
-        own.write_text("mine")
-    remove_journal(folder)
-    assert sorted(path.name for path in folder.rglob("*")) == ["model", "my-notes.run", "tensors.safetensors"]
-
-
 GCN = Candidate("GCN", "gcn", {"epochs": 5})
 
 
@@ -112,9 +103,10 @@ def test_a_fold_is_trained_as_anything_else_and_written_down(tmp_path) -> None:
         assert not found[fold].is_cut
 
 
-def test_a_fit_whose_time_is_over_counts_as_it_is(tmp_path) -> None:
-    problem, gcn = small_problem(), Candidate("GCN", "gcn")
-    assert fitted(problem, Journal(tmp_path, problem.identity), gcn, 0, seconds=0.0).is_cut
-    saved = Journal(tmp_path, problem.identity).model(gcn, 0)
-    assert len(saved.plain["history"]["values"]["val_loss"]) == 1
-    assert saved.plain["history"]["stopped"] == "minutes"
+def test_nothing_else_is_removed_with_it(written, tmp_path) -> None:
+    folder = shutil.copytree(written[0], tmp_path / "folder")
+    (folder / "model").mkdir()
+    for own in (folder / "my-notes.run", folder / "model" / "tensors.safetensors"):
+        own.write_text("mine")
+    remove_journal(folder)
+    assert sorted(path.name for path in folder.rglob("*")) == ["model", "my-notes.run", "tensors.safetensors"]

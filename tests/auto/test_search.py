@@ -238,15 +238,3 @@ def test_the_trials_of_an_earlier_version_are_refused(wanted, tmp_path) -> None:
     (tmp_path / "search.db").write_bytes(b"SQLite format 3\0 and more")
     with pytest.raises(InputError, match=r"search\.db is a store of gcnsl 0\.2\.0: give another file"):
         search(replace(wanted, storage=tmp_path / "search.db"), trials=1)
-
-
-def test_another_metric_decides_in_training_and_is_not_searched_for(wanted) -> None:
-    method = find_method("gcn-sl-plus").with_options(monitor="macro-f1", epochs=4)
-    assert "monitor" in space_of("gcn-sl-plus")
-    assert "monitor" not in replace(wanted, method=method, metric="macro-f1").space
-
-
-def test_a_value_that_can_not_be_suggested_is_left_to_the_sampler(wanted) -> None:
-    method = find_method("gcn-sl-plus").with_options(hidden_channels=100, epochs=4)
-    found = search(replace(wanted, method=method), trials=1)
-    assert found.options["hidden_channels"] in space_of("gcn-sl-plus")["hidden_channels"].values

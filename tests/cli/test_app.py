@@ -1,16 +1,14 @@
 import re
 import subprocess
 import sys
-import warnings
 from types import SimpleNamespace
 
 import pytest
 
-from gcnsl import InputError, cli
+from gcnsl import cli
 from gcnsl.cli.app import as_option, column_option
 from gcnsl.cli.graph_source import GraphSource
 from gcnsl.errors import ArgumentError, ColumnError
-from gcnsl.graph import GraphWarning
 
 COMMANDS = ("datasets", "inspect", "train", "predict", "explain", "compare", "search", "options", "reproduce", "report")
 
@@ -60,16 +58,3 @@ def test_columns_are_named_as_a_shell_takes_them(column, shown) -> None:
     error = ColumnError("row 3 is odd", "drop", column)
     assert as_option(error, [SimpleNamespace(name="drop")]) == f"row 3 is odd; {shown} leaves it out"
     assert as_option(error, []) == "row 3 is odd", "the command has no such option"
-
-
-def test_a_warning_is_shown_once(gcnsl, monkeypatch) -> None:
-    def read(self, **_):
-        warnings.warn("odd", GraphWarning, stacklevel=1)
-        warnings.warn("odd", GraphWarning, stacklevel=1)
-        raise InputError("and wrong")
-
-    monkeypatch.setattr(GraphSource, "read", read)
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        for _ in range(2):
-            assert gcnsl("inspect", "debian")[2] == "Warning: odd\nError: and wrong\n"

@@ -5,10 +5,8 @@ import signal
 import numpy as np
 import pytest
 
-from gcnsl import InputError, cli
-from gcnsl.cli.compare import _resolve_all
+from gcnsl import cli
 from gcnsl.cli.console import ProgressBar
-from gcnsl.methods import METHODS
 from gcnsl.training import METRICS
 
 from .cases import QUICK
@@ -152,13 +150,3 @@ def test_users_errors_are_one_line(gcnsl, people, arguments, message) -> None:
     assert (code, out) == (cli.BAD_INPUT, "")
     assert message in err
     assert err.count("\n") == 1
-
-
-def test_options_for_one_method_and_for_all() -> None:
-    given = {"lr": 0.5, "gcn-sl.epsilon": 0.7, "gcn-sl-av.lr": 0.2}
-    methods = _resolve_all(["gcn-sl", "gcn-sl-av", "gcn-sl-cc"], None, None, given)
-    assert list(methods) == ["gcn-sl-cc", "gcn-sl-av"], "each once, by its own name"
-    assert methods["gcn-sl-cc"] == METHODS["gcn-sl-cc"].with_options(lr=0.5, epsilon=0.7)
-    assert methods["gcn-sl-av"] == METHODS["gcn-sl-av"].with_options(lr=0.2)
-    with pytest.raises(InputError, match="'mlp2' is not compared; the models are gcn-sl-cc"):
-        _resolve_all(["gcn-sl"], None, None, {"mlp2.lr": 1})

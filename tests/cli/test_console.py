@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gcnsl.cli import console
-from gcnsl.cli.console import print_classes, print_in_parts, progress
+from gcnsl.cli.console import print_in_parts, progress
 from gcnsl.evaluation import Measured
 
 from .cases import TRAIN
@@ -89,11 +89,3 @@ def test_wide_tables_come_in_parts_that_fit_a_terminal(monkeypatch, terminal) ->
 
 
 MEASURED = Measured(np.eye(3)[[0, 1, 1, 1]], np.array([0, 1, 1, 0]), ["[red]", "blue", "green"])
-
-
-def test_every_class_is_a_row_whatever_it_is_called(capsys, monkeypatch) -> None:
-    monkeypatch.setattr(console.out, "width", 100)
-    print_classes(MEASURED)
-    rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "│ [red] │ 2 │ 100.0% │ 50.0% │ 66.7% │" in rows
-    assert "│ green │ 0 │ – │ – │ – │" in rows

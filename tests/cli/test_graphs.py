@@ -3,7 +3,6 @@ import re
 
 import pytest
 
-from gcnsl import cli
 from gcnsl.datasets import NAMES
 
 
@@ -66,15 +65,6 @@ def test_inspect_gives_columns_as_json(gcnsl, pets) -> None:
         "remedy": "categorical",
     }
     assert (summary["classes"], summary["unlabelled"]) == ({"a": 15, "b": 15}, 30)
-
-
-def test_an_error_in_a_column_names_the_option_that_helps(gcnsl, pets) -> None:
-    code, _, err = gcnsl("inspect", *pets, "--numeric", "colour")
-    assert code == cli.BAD_INPUT
-    assert err.endswith(
-        "pets.csv, row 1, column 'colour' is 'red', which is not a number: correct it or leave it empty\n"
-    )
-    assert "--numeric nope is not a column" in gcnsl("inspect", *pets, "--numeric", "nope")[2]
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def pressing(monkeypatch):
         return ""
 
     with monkeypatch.context() as patched:
-        patched.setattr("gcnsl.cli.train._epoch_text", press)
+        patched.setattr("gcnsl.estimator.progress.in_words", press)
         yield
 
 
@@ -194,12 +194,3 @@ def test_ctrl_c_saves_even_without_checkpoints(gcnsl, people, tmp_path) -> None:
     assert gcnsl(*command)[0] == 0
     assert NodeClassifier.load(tmp_path / "model").history_.stopped == "epochs"
     assert not (tmp_path / "model.checkpoint").exists()
-
-
-def test_ctrl_c_spares_an_older_model(gcnsl, people, model, request) -> None:
-    older = (model / "config.json").read_bytes()
-    request.getfixturevalue("pressing")
-    _, _, err = gcnsl("train", *people, *TRAIN, "--seed", 1, "-o", model)
-    assert f"after epoch 4; {model} is still the older model. This continues:\n  gcnsl train " in err
-    assert (model / "config.json").read_bytes() == older
-    assert model.with_name("model.checkpoint").exists()

@@ -47,19 +47,6 @@ def test_the_best_is_found_shown_saved_and_used(gcnsl, people, tmp_path) -> None
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_same_as_json(gcnsl, people, frames) -> None:
-    code, out, err = gcnsl("train", *people, *FAST, "--json", "--metric", "roc-auc", "--keep-validation")
-    report = json.loads(out)
-    assert (code, err) == (0, "")
-    assert (report["method"], report["saved"]) == ("auto", None)
-    first = report["leaderboard"][0]
-    assert first["metric"] == "roc-auc"
-    assert first["test"] == pytest.approx(report["test"]["metrics"]["roc-auc"])
-    assert "validation nodes, which no model has learned from" in report["chosen_by"]
-    assert report["options"] == {"quality": "fast", "metric": "roc-auc", "keep_validation": True}
-
-
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("option", [("--single",), ("--distil", "mlp")])
 def test_one_model_instead(gcnsl, people, tmp_path, option) -> None:
     code, out, err = gcnsl("train", *people, *FAST, *option, "-o", tmp_path / "model")

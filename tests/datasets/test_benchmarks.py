@@ -55,12 +55,6 @@ def test_directions(name, data_root) -> None:
     assert coalesce(both).equal(data.edge_index)
 
 
-def test_the_first_column_of_a_file_points_to_the_second(data_root) -> None:
-    lines = (data_root / "geom-gcn" / "texas" / "out1_graph_edges.txt").read_text().split("\n")[1:]
-    arcs = sorted([int(node) for node in line.split("\t")] for line in lines if line)
-    assert load("texas", root=data_root, directed=True).arc_index.T.tolist() == arcs
-
-
 def test_public_split(data_root) -> None:
     for name, classes in (("cora", 7), ("citeseer", 6), ("pubmed", 3)):
         data = load(name, root=data_root, split="public")

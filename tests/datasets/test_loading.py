@@ -1,11 +1,8 @@
-import io
-import json
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.io
 import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data, InMemoryDataset
@@ -14,7 +11,6 @@ import gcnsl
 from gcnsl import InputError, load
 from gcnsl.datasets import is_known
 from gcnsl.datasets.benchmarks import synthetic_name
-from gcnsl.datasets.loading import read_facebook, read_twitch
 from gcnsl.graph import edge_homophily
 
 
@@ -137,27 +133,3 @@ def test_only_graphs_loaded_by_name_are_benchmarks(arrays, tmp_path, data_root) 
     np.savez(tmp_path / "cora.npz", **arrays)
     for data in (load(tmp_path / "cora.npz"), gcnsl.synthetic()):
         assert "benchmark" not in data
-
-
-def test_facebook_by_hand() -> None:
-    info = np.array([[1, 2, 7, 0, 5, 2007, 9], [1, 0, 8, 0, 5, 2008, 9], [2, 1, 7, 3, 0, 2007, 9]], dtype=np.uint16)
-    file = io.BytesIO()
-    scipy.io.savemat(file, {"A": sp.csc_array(np.eye(3)[[1, 0, 2]]), "local_info": info})
-    data = read_facebook(file.getvalue())
-    assert data.y.tolist() == [1, -1, 0]
-    assert data.class_names == ["gender 1", "gender 2"]
-    assert data.edge_index.tolist() == [[0, 1, 2], [1, 0, 2]]
-    names = [[name for name, x in zip(data.feature_names, row, strict=True) if x] for row in data.x.tolist()]
-    assert names[0] == ["status_1", "major_7", "minor_0", "dorm_5", "year_2007", "school_9"]
-    assert names[2] == ["status_2", "major_7", "minor_3", "dorm_0", "year_2007", "school_9"]
-
-
-def test_twitch_by_hand() -> None:
-    target = b"id,days,mature,views,partner,new_id\n70,9,False,1,True,1\n80,9,True,1,False,0\n90,9,True,1,False,2\n"
-    features = json.dumps({"2": [5], "0": [11, 5], "1": [8]}).encode()
-    data = read_twitch(b"from,to\n0,1\n2,1\n", features, target)
-    assert data.y.tolist() == [1, 0, 1]
-    assert data.class_names == ["general", "mature"]
-    assert data.feature_names == ["5", "8", "11"]
-    assert data.x.tolist() == [[1, 0, 1], [0, 1, 0], [1, 0, 0]]
-    assert data.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]

@@ -38,14 +38,6 @@ def test_homophily_and_degree_are_what_was_asked_for(n, h, classes, degree, seed
     assert sizes.max() - sizes.min() <= 1
 
 
-@pytest.mark.parametrize(("n", "h", "classes", "degree"), [(20, 1.0, 2, 8.0), (12, 0.0, 6, 9.0), (60, 0.5, 20, 3.5)])
-def test_a_nearly_full_graph_is_still_simple_and_exact(n, h, classes, degree):
-    data = synthetic(n, h, classes, degree, classes)
-    edges = round(n * degree / 2)
-    assert data.num_edges == 2 * edges
-    assert edge_homophily(data.edge_index, data.y) == round(h * edges) / edges
-
-
 def attach_one_by_one(y, source, wanted, draw):
     """Preferential attachment as it is usually told: a list of edge ends for each class, appended to edge by edge."""
     ends = {c: [c] for c in range(int(y.max()) + 1)}

@@ -1,5 +1,3 @@
-import copy
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -207,17 +205,6 @@ def test_it_is_predicted_once(monkeypatch) -> None:
     monkeypatch.setattr(type(classifier.fitted_), "logits", lambda fitted: calls.append(1) or logits(fitted))
     measure_split(classifier, DATA, 0)
     assert calls == [1]
-
-
-def test_without_test_nodes_validation_nodes_are_measured() -> None:
-    classifier, measured = of_split(all_labels=True)
-    assert (classifier.y_ >= 0).sum() == 84
-    assert (measured.kind, measured.nodes) == ("validation", int(DATA.val_mask[:, 0].sum()))
-    data = copy.copy(DATA)
-    del data.val_mask, data.test_mask
-    classifier, measured = of_split(data=data)
-    assert ((classifier.train_mask_ | classifier.val_mask_) == DATA.train_mask[:, 0].numpy()).all()
-    assert measured.kind == "validation"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from scipy import stats
 
 from gcnsl.evaluation.statistics import PairedDifference, paired_difference
 from gcnsl.experiments.claims import (
-    COMPARISONS,
     Claim,
     Finding,
     _outcome,
@@ -18,7 +16,7 @@ from gcnsl.experiments.claims import (
     judge,
     not_run,
 )
-from gcnsl.experiments.plan import EXPERIMENTS, MERGES, Scope, plan
+from gcnsl.experiments.plan import EXPERIMENTS, Scope, plan
 from gcnsl.experiments.records import RunSpec, by_spec
 from gcnsl.experiments.tables import Cell, fill
 
@@ -154,12 +152,3 @@ def test_claims_without_runs_are_not_judged(claims) -> None:
     assert len(not_run(judged)) == 18 - 2 - 5
     assert not {claim.text for claim in judged} & set(not_run(judged))
     assert not_run(claims()) == []
-
-
-@pytest.mark.parametrize("name", COMPARISONS)
-def test_what_is_compared_is_planned(name) -> None:
-    cells = {key for table in plan(name, Scope(runs=1)) for key in table.cells}
-    for claimed in COMPARISONS[name]:
-        assert claimed.columns
-        for method, row, column in product(MERGES, [*claimed.more, *claimed.less], claimed.columns):
-            assert (row.format(method), column) in cells

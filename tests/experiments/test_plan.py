@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gcnsl.experiments import beyond, paper
-from gcnsl.experiments.beyond import OTHERS, PARTS, PLACES, WHOLE, WIKIPEDIA, Place
+from gcnsl.experiments.beyond import PARTS, WHOLE, Place
 from gcnsl.experiments.plan import Scope, plan, specs_of
 from gcnsl.experiments.records import RunResult, by_spec
 from gcnsl.experiments.tables import Cell
@@ -52,19 +52,6 @@ def test_counts(name, cells, runs) -> None:
     assert len(specs_of(tables)) == runs
 
 
-def test_cells_have_the_paper_s_number() -> None:
-    cells = {(c.row, c.column, c.split): c.paper for c in cells_of("accuracy")}
-    assert cells["mlp", "texas", "geom-gcn"] == cells["mlp", "texas", "random"] == (81.9, 4.8)
-    assert cells["nlgnn", "texas", "random"] is None
-    ablation = {(c.row, c.column): c.paper for c in cells_of("ablation")}
-    assert ablation["gcn-sl-av A", "cora"] == (88.7, 0.6)
-    assert ablation["gcn-sl-cc A*", "cora"] is None
-    homophily = {(c.row, c.column): c.paper for c in cells_of("homophily")}
-    assert homophily["original", "texas"] == (0.11, None)
-    assert homophily["gcn-sl-cc A*", "texas"] is None
-    assert {c.row for c in cells_of("runtime") if c.column == "pubmed" and c.paper is None} == {"sc"}
-
-
 def test_beyond_the_paper_runs_are_planned_once_their_search_is_done() -> None:
     scope = Scope(methods=["mlp", "gcn"], datasets=["chameleon", "debian"], runs=12, trials=5)
     first = specs_of(plan("beyond", scope))
@@ -104,14 +91,6 @@ SQUIRREL = Place("squirrel", "geom-gcn", directed=True)
 
 def search(name: str, place: Place = SQUIRREL, **fixed):
     return beyond.search_spec(name, place, seed=3, trials=5, **fixed)
-
-
-def test_parts_are_taken_away_on_five_graphs_and_directions_where_there_are_some() -> None:
-    rows = {place.column: beyond.rows_of(WHOLE, place).keys() - {WHOLE} for place in PLACES}
-    assert [column for column, parts in rows.items() if parts] == [place.column for place in (*WIKIPEDIA, *OTHERS)]
-    assert PARTS.keys() - rows["cora"] == {f"{WHOLE} -directions"}
-    assert rows["squirrel, directed"] == PARTS.keys()
-    assert beyond.rows_of("mlp", SQUIRREL) == {"mlp": {}}
 
 
 def test_what_a_search_begins_with() -> None:

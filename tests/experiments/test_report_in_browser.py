@@ -71,21 +71,6 @@ def test_the_runs_behind_a_number(open_page) -> None:
     dialog.wait_for(state="hidden")
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_what_is_wider_than_the_page_says_so(open_page, width) -> None:
-    page = open_page(viewport={"width": width, "height": 844})
-    areas = page.locator(".scroll, .picture")
-    is_wide = [area.evaluate("area => area.scrollWidth > area.clientWidth + 1") for area in areas.all()]
-    assert {True, False} == set(is_wide), "there is something of both kinds"
-    for area, wide in zip(areas.all(), is_wide, strict=True):
-        hint = area.locator("xpath=preceding-sibling::p[1]")
-        assert hint.is_visible() == wide
-        assert ("more" in area.get_attribute("class").split()) == wide
-    first = areas.nth(is_wide.index(True))
-    first.evaluate("area => { area.scrollLeft = area.scrollWidth }")
-    page.wait_for_function("area => !area.classList.contains('more')", arg=first.element_handle())
-
-
 def test_a_phone_scrolls_tables_and_not_the_page(open_page) -> None:
     page = open_page(viewport={"width": 390, "height": 844}, has_touch=True)
     widths = page.evaluate("[document.scrollingElement.scrollWidth, window.innerWidth]")

@@ -23,7 +23,6 @@ from gcnsl.experiments.run import (
     cost,
     execute,
     missing_runs,
-    time_features,
     train_run,
 )
 from gcnsl.methods import METHODS, Method, Prepared, prepare
@@ -74,22 +73,6 @@ def test_what_is_measured_of_gcn_sl() -> None:
     assert first.history == {}
 
 
-@pytest.mark.parametrize("layout", [torch.Tensor.to_dense, torch.Tensor.to_sparse_csr])
-def test_nodes_without_features_are_counted_apart(layout) -> None:
-    data = graph()
-    data.x[:20] = 0
-    classes, featured = data.y.numpy(), slice(20, 60)
-    data.x = layout(data.x)
-    ready = prepare(METHODS["gcn-sl-cc"].with_options(**QUICK, epsilon=1.0), data, seed=0, device=CPU)
-    metrics = train_run(spec(), ready).metrics
-    assert metrics["degree"] >= 20 * 19 / 60, "the shift has made their rows equal"
-    assert metrics["degree_featured"] < 5
-    edges = data.edge_index[:, (data.edge_index >= 20).all(dim=0)].numpy()
-    agree = classes[edges[0]] == classes[edges[1]]
-    assert metrics["homophily_original_featured"] == pytest.approx(agree.mean(), abs=1e-6)
-    assert len(set(classes[featured])) == 3
-
-
 def searched(trials_file, name="mlp", trials=3, seconds=math.inf, **fixed):
     """Search for hyper-parameters of a fake method."""
     wanted = search_spec(name, Place("texas", "geom-gcn"), seed=0, trials=trials, **fixed)
@@ -123,26 +106,6 @@ def test_a_search_without_time_goes_on_later(log, tmp_path, monkeypatch) -> None
     assert searched(file, seconds=1e-9) is None
     with pytest.raises(InputError, match="no trial was finished"):
         searched(file, seconds=100.0)
-
-
-@pytest.mark.parametrize("name", ["sc", "esc", "esc-anch"])
-def test_times_of_spectral_features(name, monkeypatch) -> None:
-    threads = []
-    made = run.SpectralFeatures.fit_transform
-
-    def watched(self, x):
-        threads.append(torch.get_num_threads())
-        return made(self, x)
-
-    monkeypatch.setattr(run.SpectralFeatures, "fit_transform", watched)
-    torch.set_num_threads(2)
-    timed = RunSpec(name, "texas", "none", 0, 0, as_options({"n_components": 3, "n_anchors": 8}), task="features")
-    result = time_features(timed, graph(), device=CPU)
-    assert threads == [1, 1]
-    assert torch.get_num_threads() == 2
-    torch.set_num_threads(1)
-    assert result.status == "ok"
-    assert 0 < result.metrics["seconds"] < 5
 
 
 PROGRAM = [sys.executable, str(Path(run_in_processes.__file__))]

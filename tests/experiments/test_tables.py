@@ -11,7 +11,6 @@ from gcnsl.experiments.tables import (
     Cell,
     Table,
     fill,
-    number_text,
     on_duplicates,
     to_dicts,
     to_markdown,
@@ -45,14 +44,6 @@ def test_means_and_deviations() -> None:
     assert table({"sc": [1.0, 9.0, 2.0]}, unit="s").cells["sc", "texas"].mean == 2, "of times the median counts"
 
 
-@pytest.mark.parametrize(
-    ("paper", "reached"),
-    [(Number(83, 0.1), True), (Number(84.5, 1.4), False), (Number(70, 1), True), (Number(84.5), None), (None, None)],
-)
-def test_reached_is_within_one_deviation_or_above(paper, reached) -> None:
-    assert table({"mlp": [0.82, 0.84]}, paper=paper).cells["mlp", "texas"].reached is reached
-
-
 def test_missing_and_failed_runs_are_seen() -> None:
     made = table({"mlp": [0.8, 0.9], "gcn": [0.5], "gat": []}, failed=1)
     mlp, gcn = (made.cells[row, "texas"] for row in ("mlp", "gcn"))
@@ -62,25 +53,6 @@ def test_missing_and_failed_runs_are_seen() -> None:
     assert made.rows == ("mlp", "gcn")
     assert [cell["method"] for cell in to_dicts([made])] == ["mlp", "gcn"]
     assert fill([made], {}) == []
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        ((88.65, 1.24, "%"), "88.7 ± 1.2"),
-        ((60.0, None, "%"), "60.0"),
-        ((0.805, 0.01, "h"), "0.81 ± 0.01"),
-        ((178.4, 12.3, "n"), "178 ± 12"),
-        ((4.25, 0.16, "n"), "4.2 ± 0.2"),
-        ((0.0051, 0.0022, "n"), "0.005 ± 0.002"),
-        ((98.52, 0.3, "s"), "98.5"),
-        ((0.0123456, 0.3, "s"), "0.0123"),
-        ((1234.5, None, "s"), "1234"),
-        ((None, None, "%"), "–"),
-    ],
-)
-def test_numbers_as_text(number, text) -> None:
-    assert number_text(*number) == text
 
 
 def test_markdown() -> None:

@@ -204,15 +204,6 @@ def test_a_gpu_gives_what_a_cpu_gives(name) -> None:
 
 
 @every_variant
-def test_what_was_prepared_comes_back_from_its_state(name, options) -> None:
-    ready = prepared(name, options, small_graph())
-    plain, *tensors = ready.state()
-    again = prepare(ready.method, ready.graph, seed=0, device=CPU, state=(json.loads(json.dumps(plain)), *tensors))
-    model = with_weights(ready)
-    assert model(*again.inputs).equal(model(*ready.inputs))
-
-
-@every_variant
 def test_new_nodes_are_classified_or_refused_with_a_remedy(name, options) -> None:
     data = easy_graph()
     result = fitted(prepared(name, {**options, "epochs": 3}, data))

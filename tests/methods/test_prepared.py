@@ -15,24 +15,6 @@ CONFIG = METHODS["mlp"].config
 ALWAYS, NEVER = (CONFIG.changed(standardize=choice) for choice in ("always", "never"))
 
 
-@pytest.mark.parametrize("norm", ["none", "row", "l2"])
-def test_features_are_normalised_once_and_the_graph_stays(norm) -> None:
-    data = small_graph()
-    before = data.x.clone()
-    method = METHODS["mlp"].with_options(feature_norm=norm, standardize="never")
-    ready = prepare(method, data, seed=0, device=CPU)
-    size = {"none": None, "row": before.abs().sum(1), "l2": before.norm(dim=1)}[norm]
-    torch.testing.assert_close(ready.inputs[0], before if size is None else before / size[:, None])
-    assert data.x.equal(before)
-    assert ready.graph is data
-
-
-def test_the_seed_of_preparation_chooses_the_shifted_feature() -> None:
-    graph, shifted = small_graph(), {"feature_shift": 9.0}
-    columns = {int(prepared("gcn-sl-cc", shifted, graph, seed=seed).inputs[0][0].argmax()) for seed in range(9)}
-    assert len(columns) > 1
-
-
 def test_only_some_models_are_told_which_nodes_are_known() -> None:
     data = small_graph()
     grown = from_arrays(torch.cat([data.x, data.x[:1]]), data.edge_index)
@@ -89,22 +71,6 @@ def test_quantities_get_mean_zero_and_variance_one_over_the_training_nodes() -> 
         assert float(x[rows, column].std(correction=0)) == pytest.approx(1, abs=1e-5)
     assert x[:, 1].equal(graph.x[:, 1])
     assert x[:, 2].abs().max() == 0
-
-
-@pytest.mark.parametrize(
-    ("config", "x", "expected"),
-    [
-        (CONFIG, table(), "4, 3 of them standardised"),
-        (CONFIG, table()[:, :1], "1, standardised"),
-        (NEVER, table(), "4, rows sum to 1"),
-        (NEVER.changed(feature_norm="l2"), table(), "4, rows have length 1"),
-        (NEVER.changed(feature_norm="none"), table(), "4, as they are"),
-        (NEVER, torch.empty(30, 0), "34 structural ones, as the nodes have none, rows sum to 1"),
-    ],
-)
-def test_what_was_done_is_said(config, x, expected) -> None:
-    graph = with_features(small_graph(), x)
-    assert FeaturePreparation.fit(config, graph, None).in_words(graph) == expected
 
 
 def test_other_nodes_do_not_count() -> None:

@@ -47,15 +47,6 @@ def test_a_file_without_the_method_names_those_it_has_and_the_remedy(tmp_path) -
         resolve("gat", settings=file)
 
 
-def test_a_folder_has_a_file_for_each_benchmark_and_need_not_have_all(tmp_path) -> None:
-    write_settings(tmp_path / "debian.toml", "gcn", {"dropout": 0.25}, {})
-    assert resolve("gcn", benchmark="debian", settings=tmp_path).config.dropout == 0.25
-    assert resolve("gat", benchmark="debian", settings=tmp_path) == METHODS["gat"]
-    assert resolve("gcn", benchmark="texas", settings=tmp_path) == resolve("gcn", benchmark="texas")
-    with pytest.raises(InputError, match="is a folder, which has settings for benchmarks only: give a settings file"):
-        resolve("gcn", settings=tmp_path)
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [

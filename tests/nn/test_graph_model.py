@@ -9,10 +9,9 @@ import torch
 from gcnsl.errors import InputError
 from gcnsl.methods import METHODS, Method, fit, prepare
 from gcnsl.nn import GCN, GCNSL
-from gcnsl.nn.config import GCNConfig, ModelConfig, SAGEConfig
-from gcnsl.nn.graph_model import CHANNELS, FeatureLinear, dropout, hidden_norm, scale_of_kept
+from gcnsl.nn.config import GCNConfig, ModelConfig
+from gcnsl.nn.graph_model import CHANNELS, dropout, scale_of_kept
 from gcnsl.options import option
-from gcnsl.sparse import SparseMatrix
 from gcnsl.training import TrainingSettings
 
 from .cases import CLASSES, D, N, small_graph
@@ -77,28 +76,6 @@ def test_a_configuration_of_ones_own_is_a_method() -> None:
     assert fitted.model.bias is None
     assert fitted.logits().shape == (N, CLASSES)
     assert prepared.inputs[0].equal(data.x)
-
-
-@pytest.mark.parametrize(("direction", "uses"), [("undirected", {"weights"}), ("in", {"weights", "directions"})])
-def test_directions_are_used_unless_the_graph_is_seen_as_undirected(direction, uses) -> None:
-    assert SAGEConfig(direction=direction).uses == uses
-
-
-def test_sparse_features_map_like_dense_ones() -> None:
-    torch.manual_seed(0)
-    x = torch.randn(6, 5).relu()
-    for bias in (True, False):
-        lin = FeatureLinear(5, 3, bias=bias)
-        if bias:
-            torch.nn.init.normal_(lin.bias)
-        torch.testing.assert_close(lin(SparseMatrix(x.to_sparse_csr())), lin(x))
-
-
-@pytest.mark.parametrize(("kind", "dim"), [("batch", 0), ("layer", 1)])
-def test_columns_or_rows_have_mean_0_and_variance_1(kind, dim) -> None:
-    normalised = hidden_norm(kind, 3)(H)
-    torch.testing.assert_close(normalised.mean(dim), torch.zeros(3))
-    torch.testing.assert_close(normalised.var(dim, correction=0), torch.ones(3), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(("rate", "shape"), [(0.1, (1,)), (0.6, (301, 77)), (0.99999, (301, 77)), (0.6, (0, 3))])

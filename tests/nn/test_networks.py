@@ -58,15 +58,6 @@ def test_gcn_is_its_equation(norm, residual, num_layers) -> None:
         assert_same(model, model(features, normalized_adjacency(data.edge_index, N)), H)
 
 
-@pytest.mark.parametrize("network", [GCN, SAGE])
-def test_features_are_dropped_unless_told_otherwise(network) -> None:
-    data = small_graph()
-    adjacency = normalized_adjacency(data.edge_index, N)
-    for dropped in (True, False):
-        model = drawn(network(D, P, CLASSES, num_layers=1, dropout=0.5, drop_features=dropped)).train()
-        assert model(data.x, adjacency).equal(model(data.x, adjacency)) == (not dropped)
-
-
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize(("num_layers", "direction"), [(1, "undirected"), (4, "out"), (4, "in")])
 def test_sage_is_its_equation(num_layers, direction) -> None:

@@ -2,18 +2,10 @@ import pytest
 import torch
 
 from gcnsl import InputError, from_arrays, synthetic
-from gcnsl.nn import normalize_features, normalized_adjacency, relative_weights, shift_features
+from gcnsl.nn import normalized_adjacency, relative_weights, shift_features
 from gcnsl.nn.preprocessing import graph_adjacency, links_to_known
 
 X = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-1.0, 1.0]])
-
-
-def test_feature_norms() -> None:
-    assert normalize_features(X).equal(X)
-    assert torch.allclose(normalize_features(X, "row"), torch.tensor([[3 / 7, 4 / 7], [0, 0], [-0.5, 0.5]]))
-    assert torch.allclose(normalize_features(X, "l2"), torch.tensor([[0.6, 0.8], [0, 0], [-(0.5**0.5), 0.5**0.5]]))
-    with pytest.raises(InputError, match=r"norm\('max'\) must be one of none, row, l2"):
-        normalize_features(X, "max")
 
 
 def test_shift_is_one_column_drawn_from_the_seed() -> None:
@@ -56,14 +48,6 @@ def test_row_sums_may_stand_at_both_ends() -> None:
     assert torch.allclose(actual, torch.tensor([[0, 0.5**0.5, 0.5**0.5], [0, 0, 1], [0, 0, 0]]))
 
 
-def test_weights_are_measured_by_their_mean() -> None:
-    data = from_arrays(X, [[0, 1], [1, 2]], edge_weight=[30.0, 10.0])
-    assert relative_weights(data).tolist() == [1.5, 1.5, 0.5, 0.5]
-    data.weight_unit = torch.tensor(10.0)
-    assert relative_weights(data).tolist() == [3, 3, 1, 1]
-    assert relative_weights(from_arrays(X, [[0, 1], [1, 2]])) is None
-
-
 @pytest.mark.parametrize("norm", ["symmetric", "row"])
 def test_weights_of_any_size_give_finite_entries(norm) -> None:
     for weight in ([1e-45, 1.0], [3e38, 3e38], [1e-45, 3e38], [1e-45, 1e-45]):
@@ -73,15 +57,6 @@ def test_weights_of_any_size_give_finite_entries(norm) -> None:
             found = normalized_adjacency(data.edge_index, 3, weight=relative, self_loops=self_loops, norm=norm)
             assert found.values.isfinite().all()
             assert found.values.max() <= 1
-
-
-@pytest.mark.parametrize("norm", ["none", "row", "l2"])
-def test_sparse_features_are_treated_like_dense_ones(norm) -> None:
-    dense = torch.randn(13, 7, generator=torch.Generator().manual_seed(0)).relu()
-    dense[4] = 0
-    sparse = shift_features(normalize_features(dense.to_sparse_csr(), norm), seed=3)
-    assert sparse.layout == torch.sparse_csr
-    torch.testing.assert_close(sparse.to_dense(), shift_features(normalize_features(dense, norm), seed=3))
 
 
 def arcs_graph(**more):

@@ -186,16 +186,6 @@ def test_trees_of_version_0_2_0_are_refused_with_a_remedy(monkeypatch, tmp_path)
         NodeClassifier.load(tmp_path / "model")
 
 
-def test_it_ends_when_no_leaf_can_be_divided(capfd) -> None:
-    data = graph()
-    model, inputs = setup(BoostedTreesConfig(leaf_nodes=30, trees=200), data)
-    y = trained_on(data.y)
-    assert len(list(model.stages(inputs, y, torch.ones(N)))) == 1
-    shares = torch.bincount(y[y >= 0]) / int((y >= 0).sum())
-    torch.testing.assert_close(model(*inputs).softmax(dim=1)[0], shares, rtol=1e-3, atol=1e-3)
-    assert capfd.readouterr() == ("", "")
-
-
 @pytest.mark.parametrize("sparse", [False, True])
 def test_wide_features_are_reduced_to_their_leading_directions(sparse) -> None:
     data = graph(features=20)

@@ -102,11 +102,6 @@ def test_whoever_leaves_keeps_no_worker_busy(machines, tmp_path) -> None:
     assert call.noted("endlong") == []
 
 
-def test_errors_of_the_function_are_raised_here(machines) -> None:
-    with pytest.raises(ArithmeticError, match="7"):
-        list(machines.each(fail, deque([7])))
-
-
 def test_workers_with_another_version_are_refused(machines, monkeypatch) -> None:
     monkeypatch.setattr(cluster, "__version__", "9.9")
     message = rf"worker tcp://\S+ has gcnsl {__version__}, this is 9.9: install gcnsl 9.9 there"

@@ -14,7 +14,7 @@ import torch
 from gcnsl import InputError
 from gcnsl.runs import processes
 from gcnsl.runs.executor import Crew, TooSlow, WorkerLost
-from gcnsl.runs.processes import Processes, WorkerWarning, thread_environment, threads_of_each
+from gcnsl.runs.processes import Processes, WorkerWarning, threads_of_each
 
 
 @pytest.fixture(autouse=True)
@@ -26,12 +26,6 @@ def temporary(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
     assert list(folder.iterdir()) == []
-
-
-def test_workers_share_the_cores(monkeypatch) -> None:
-    monkeypatch.setattr("gcnsl.runs.processes.cpu_count", lambda: 16)
-    assert [threads_of_each(jobs) for jobs in (1, 4, 5, 32)] == [16, 4, 3, 1]
-    assert thread_environment(3)["OMP_NUM_THREADS"] == "3"
 
 
 class Counting:

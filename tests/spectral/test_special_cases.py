@@ -21,14 +21,6 @@ def test_columns_beyond_the_rank_are_zero(method, n):
     np.testing.assert_allclose(estimator.transform(x), features, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_constant_features_and_a_single_row(method):
-    for n in (1, 9):
-        estimator, features = fitted(method, np.full((n, 5), 2.0), 3, scale="sqrt-n")
-        np.testing.assert_allclose(features, [[1, 0, 0]] * n, atol=1e-9)
-        np.testing.assert_allclose(estimator.eigenvalues_, [1, 0, 0], atol=1e-12)
-
-
 @pytest.mark.parametrize("method", ["esc", "esc-anch"])
 def test_zero_rows_have_zero_features_and_change_no_other(method):
     x = words(90, 40)

@@ -1,6 +1,5 @@
 """Isomap, Poincaré's embedding and struc2vec, each against its definition."""
 
-import sys
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 from sklearn.manifold import Isomap
 
-from gcnsl import InputError
 from gcnsl.structure.embeddings import isomap, poincare
 from gcnsl.structure.struc2vec import STEPS, WALKS, candidates, pair_costs, random_walks, struc2vec
 
@@ -130,10 +128,3 @@ def test_the_seed_decides(embed) -> None:
     assert one.shape == (20, 2)
     np.testing.assert_array_equal(one, again)
     assert not np.array_equal(one, other, equal_nan=True)
-
-
-@pytest.mark.parametrize(("embed", "module"), [(poincare, "gensim.models.poincare"), (struc2vec, "gensim.models")])
-def test_what_to_install_is_said(embed, module, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(InputError, match=rf"'{embed.__name__}'\) needs gensim: pip install 'gcnsl\[geom\]'"):
-        embed(csr(nx.path_graph(3)))

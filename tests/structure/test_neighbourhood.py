@@ -8,7 +8,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsl.graph import GraphWarning
 from gcnsl.structure import neighbourhood as module
 from gcnsl.structure import structural_neighbourhood
 from gcnsl.structure.neighbourhood import neighbourhood
@@ -54,14 +53,6 @@ def test_divisions_are_spaces_and_quadrants() -> None:
     assert latent == {pair: relation + 4 for pair, relation in by_pair.items()}
 
 
-def test_nodes_without_a_position_have_no_latent_neighbours() -> None:
-    positions = np.array([[0, 0], [np.nan, np.nan], [1, 0], [9, 9.0]])
-    ends = (0, 2, 3)
-    found = latent_pairs(neighbourhood(csr(nx.path_graph(4)), positions))
-    assert found == {(u, v) for u in ends for v in ends if u != v}
-    assert latent_pairs(neighbourhood(csr(nx.path_graph(4)), np.full((4, 2), np.nan))) == set()
-
-
 def test_many_nodes_at_one_place_take_neither_time_nor_memory() -> None:
     """40,000 nodes at one place are 1.6 billion pairs, more than the graph has."""
     n = 40_000
@@ -104,20 +95,3 @@ def test_a_damaged_file_is_written_again(cache, damaged) -> None:
     file.write_bytes(whole[: len(whole) // 2] if damaged is None else damaged)
     assert same(structural_neighbourhood(edges(), 50), first)
     assert file.read_bytes() == whole
-
-
-@pytest.mark.parametrize(
-    ("embedding", "limit", "how"),
-    [
-        ("isomap", "EXACT_NODES", "isomap with 500 of them as landmarks, computed"),
-        ("poincare", "EXACT_EDGES", "poincare with 100000 of them, drawn at random, computed"),
-        ("struc2vec", "FULL_NODES", "struc2vec with distances up to 2, not 5, computed"),
-    ],
-)
-def test_large_graphs_get_less_and_are_told(monkeypatch, embedding, limit, how) -> None:
-    if embedding != "isomap":
-        pytest.importorskip("gensim")
-    monkeypatch.setattr(module, limit, 20)
-    with pytest.warns(GraphWarning, match=f"are too many for the exact {embedding} embedding: using"):
-        assert structural_neighbourhood(edges(), 50, embedding=embedding).how == how
-    assert structural_neighbourhood(edges(), 50, embedding=embedding).how == how  # from the cache, without a warning

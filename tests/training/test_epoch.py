@@ -1,12 +1,9 @@
-import gc
-import weakref
-
 import pytest
 import torch
 from torch import nn
 
 from gcnsl.errors import Interrupted
-from gcnsl.training import METRICS, StageSettings, TrainingSettings, epoch, predict_logits, train
+from gcnsl.training import METRICS, StageSettings, TrainingSettings, train
 from gcnsl.training.epoch import Objective, Passes
 from gcnsl.training.state import RunState
 
@@ -48,14 +45,6 @@ def test_the_weighted_loss_is_that_of_repeated_nodes(mask) -> None:
     nodes = [i for i in MASKS[f"{mask}_mask"].nonzero().flatten().tolist() for _ in range((3, 1, 2)[DATA.y[i]])]
     expected = nn.functional.cross_entropy(logits[nodes], DATA.y[nodes])
     assert weighted.loss(logits, mask).item() == pytest.approx(expected.item(), rel=1e-5)
-
-
-def test_predict_logits_neither_drops_nor_changes_the_mode() -> None:
-    model = net().train()
-    logits = predict_logits(model, [DATA.x])
-    assert model.training
-    assert not logits.requires_grad
-    assert logits.equal(model.eval()(DATA.x).detach())
 
 
 def test_gradients_are_those_of_the_cross_entropy_and_of_what_the_model_adds() -> None:
@@ -143,23 +132,3 @@ def test_ctrl_c_ends_it_with_the_best_stage_so_far() -> None:
     with pytest.raises(Interrupted, match="after epoch 3") as stop:
         fit_staged(model)
     assert (float(model.certainty), stop.value.so_far.stopped) == (2, "interrupted")
-
-
-def test_garbage_of_the_first_epoch_is_collected_in_large_graphs(monkeypatch) -> None:
-    monkeypatch.setattr(epoch, "LARGE_GRAPH", len(DATA.y) - 1)
-    model = net()
-    left_behind: list[weakref.ref[torch.Tensor]] = []
-
-    def leave(_module, _inputs, logits) -> None:
-        cycle = [logits.detach()]
-        cycle.append(cycle)
-        left_behind.append(weakref.ref(cycle[0]))
-
-    model.register_forward_hook(leave)
-    alive: list[bool] = []
-    gc.disable()
-    try:
-        fit(model, on_epoch=lambda _: alive.append(left_behind[0]() is not None))
-    finally:
-        gc.enable()
-    assert not alive[0]

@@ -151,9 +151,3 @@ def test_the_learning_rate_falls_on_a_plateau() -> None:
     assert falling[:4] == steady[:4], "epoch 1 is the best, 2 and 3 are forgiven, after 4 the rate falls"
     assert steps[3] == pytest.approx(0.1 * steps[2], rel=0.05)
     assert steps[6] == pytest.approx(0.01 * steps[2], rel=0.05)
-
-
-def test_a_run_ends_when_its_time_is_over() -> None:
-    history = fit(net(), minutes=0)
-    assert (len(history), history.best_epoch, history.stopped) == (1, 1, "minutes")
-    assert fit(net(), minutes=10).stopped == "epochs"

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -241,11 +240,3 @@ def test_a_changed_byte_or_a_lost_end_is_noticed_or_changes_nothing(checkpoint_f
     outcome = next_epoch(path)
     path.write_bytes(whole)
     assert outcome == ("refused", True) or (change and outcome == undisturbed)
-
-
-def test_other_threads_train_without_handlers() -> None:
-    finished = []
-    thread = threading.Thread(target=lambda: finished.append(fit(net())))
-    thread.start()
-    thread.join()
-    assert len(finished) == 1

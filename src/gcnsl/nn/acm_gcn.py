@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from gcnsl.errors import ArgumentError
 from gcnsl.nn.config import ACMGCNConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.nn.preprocessing import graph_adjacency, links_to_known
@@ -30,12 +31,12 @@ class ChannelMixing(nn.Module):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, num_nodes: int, *, structure: bool, relu_first: bool
+        self, in_channels: int, out_channels: int, num_nodes: int | None, *, structure: bool, relu_first: bool
     ) -> None:
         super().__init__()
         self.relu_first, channels = relu_first, 4 if structure else 3
         self.lin = FeatureLinear(in_channels, 3 * out_channels, bias=False, maps=3)
-        self.lin_links = FeatureLinear(num_nodes, out_channels, bias=False) if structure else None
+        self.lin_links = FeatureLinear(num_nodes, out_channels, bias=False) if structure and num_nodes else None
         self.norms = nn.ModuleList(nn.LayerNorm(out_channels) for _ in range(channels))
         self.scores = nn.ModuleList(FeatureLinear(out_channels, 1, bias=False) for _ in range(channels))
         self.mix = FeatureLinear(channels, channels, bias=False)
@@ -64,17 +65,20 @@ class ACMGCN(GraphModel):
     .. math::
         Z = \mathrm{softmax}\,f_2\big(\mathrm{ReLU}\,f_1(X) + \mathrm{ReLU}(X W + b)\big)
 
-    Only ACM-GCN++ has the second term. The forward pass returns the logits, Z before the softmax.
+    Only ACM-GCN++ has the second term. Without ``num_nodes``, there is no channel of ``structure``. The forward pass
+    returns the logits, Z before the softmax.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n); links A (n × N), with ``structure`` → n × C.
     """
 
     def __init__(
-        self, in_channels: int, hidden_channels: int, out_channels: int, num_nodes: int, **options: Any
+        self, in_channels: int, hidden_channels: int, out_channels: int, num_nodes: int | None = None, **options: Any
     ) -> None:
-        super().__init__(hidden_channels=hidden_channels, **options)
+        super().__init__(hidden_channels=hidden_channels, **{"structure": num_nodes is not None} | options)
         config = self.config
+        if config.structure and num_nodes is None:
+            raise ArgumentError("num_nodes", num_nodes, "is needed for the channel of A·W: give it, or structure=False")
         switches = {"structure": config.structure, "relu_first": config.relu_first}
         self.first = ChannelMixing(in_channels, hidden_channels, num_nodes, **switches)
         self.second = ChannelMixing(hidden_channels, out_channels, num_nodes, **switches)
