@@ -92,6 +92,12 @@ def test_arrays_meet_tables_and_graphs_with_ids_by_node_ids() -> None:
         small().fit(X, TRUTH, edge_index=sp.eye_array(3))
 
 
+def test_tables_of_others_are_turned_into_those_of_pandas() -> None:
+    nodes, edges = (SimpleNamespace(to_pandas=read) for read in (table, named_edges))
+    model = small(epochs=3).fit(nodes, LABELS, edge_index=edges)
+    assert (model.predict_proba() == small(epochs=3).fit(table(), LABELS, edge_index=EDGES).predict_proba()).all()
+
+
 def test_directions_and_weights_come_with_the_edges() -> None:
     arcs = nx.DiGraph()
     arcs.add_weighted_edges_from((IDS[u], IDS[v], 1 + u % 3) for u, v in EDGES.T.tolist() if u < v)

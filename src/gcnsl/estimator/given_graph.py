@@ -36,7 +36,7 @@ def given_graph(
     """
     X, edge_index = as_frame(X), as_frame(edge_index)
     is_frame = isinstance(X, pd.DataFrame)
-    if is_frame and node_ids is None and not isinstance(X.index, pd.RangeIndex):
+    if is_frame and node_ids is None and not X.index.equals(pd.RangeIndex(len(X))):
         node_ids = X.index
     if is_networkx(edge_index) and directed is None:
         directed = edge_index.is_directed()

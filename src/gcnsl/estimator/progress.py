@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from gcnsl.training import METRICS, Epoch
 
@@ -28,6 +28,10 @@ def in_words(news: Any) -> str:
     return f"{news.fits} models{best}" + (f"  now {', '.join(news.now)}" if news.now else "")
 
 
+def _with_time(news: Any) -> str:
+    return f"{in_words(news)}, about {news.seconds_left:.0f} s left"
+
+
 @contextmanager
 def progress(verbose: bool | int) -> Iterator[Callable[[Any], None]]:
     """A function for ``on_epoch``; with ``verbose``, what it is told is shown until the end."""
@@ -40,7 +44,7 @@ def progress(verbose: bool | int) -> Iterator[Callable[[Any], None]]:
                 show(news)
             if time.monotonic() - told > LOGGED_SECONDS:
                 told = time.monotonic()
-                _LOGGER.info("%s, about %.0f s left", in_words(news), news.seconds_left)
+                _LOGGER.info(_with_time(news))
 
         yield listen
 
@@ -48,11 +52,11 @@ def progress(verbose: bool | int) -> Iterator[Callable[[Any], None]]:
 @contextmanager
 def _terminal_bar(*, quiet: bool) -> Iterator[Callable[[Any], None]]:
     console = Console(stderr=True)
-    columns = SpinnerColumn(), BarColumn(bar_width=16), TextColumn("{task.description}"), TimeRemainingColumn()
+    columns = SpinnerColumn(), BarColumn(bar_width=16), TextColumn("{task.description}", markup=False)
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
         task = bar.add_task("preparing", total=None)
         yield lambda news: bar.update(
-            task, completed=news.seconds, total=news.seconds + news.seconds_left, description=in_words(news)
+            task, completed=news.seconds, total=news.seconds + news.seconds_left, description=_with_time(news)
         )
 
 
@@ -65,8 +69,7 @@ def _notebook_bar() -> Iterator[Callable[[Any], None]]:
 
     def show(news: Any) -> None:
         share = news.seconds / max(news.seconds + news.seconds_left, 1e-9)
-        left = f"about {news.seconds_left:.0f} s left"
-        line = HTML(f"<progress value='{share:.3f}'></progress> {html.escape(in_words(news))}, {left}")
+        line = HTML(f"<progress value='{share:.3f}'></progress> {html.escape(_with_time(news))}")
         if handle:
             handle[0].update(line)
         else:
