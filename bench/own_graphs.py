@@ -13,13 +13,15 @@ Each *cell* is one way on one split of a graph: ``auto`` with quality ``good`` o
   ``good``: the best on validation nodes.
 
 A cell is a process of its own on ``--cores`` cores of its own, and ``--jobs`` run at a time. Each is written to
-``--output`` when it is done, and not measured again. ``--until`` begins no cell that would end after so many seconds:
-call it again until nothing is left. ``GCNSL_DATA`` names the data, with a folder ``strangers``; without it, these
-graphs are skipped. The metric is accuracy, for minesweeper ROC-AUC, as in its literature. Prints tables in Markdown.
+``--output`` when it is done, and not measured again. ``--until`` begins no cell that would end after so many seconds,
+and ends one that has not: call it again until nothing is left. ``GCNSL_DATA`` names the data, with a folder
+``strangers``; without it, these graphs are skipped. The metric is accuracy, for minesweeper ROC-AUC, as in its
+literature. Prints tables in Markdown.
 """
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -262,9 +264,10 @@ def by_torch_geometric(network: type[nn.Module]) -> Callable[[Split], Probabilit
 
     def probabilities(split: Split) -> Probabilities:
         torch.manual_seed(split.number)
+        until = time.perf_counter() + 60 * split.minutes
         x = torch.from_numpy(split.x.toarray().astype(np.float32) if split.x.shape[1] else split.plain_columns())
         model = network(x.shape[1], 64, num_layers=2, out_channels=split.classes, dropout=0.5)
-        return trained(split, model, x, until=float("inf"), lr=0.01, weight_decay=5e-4)
+        return trained(split, model, x, until=until, lr=0.01, weight_decay=5e-4)
 
     return probabilities
 
@@ -340,7 +343,8 @@ def measure(title: str, number: int, way: str, minutes: Mapping[str, float]) -> 
 
 def usual_seconds(way: str, minutes: Mapping[str, float]) -> float:
     """How long a cell takes at most, as a rule, imports and reading included."""
-    return 30 + (60 * minutes[FAST if way == FAST else GOOD] if way in (FAST, GOOD, "deep GAT", "deep GCN") else 60)
+    quick = way in ("logistic", "boosted trees", "label propagation", "LightGBM")
+    return 30 + 60 * (1 if quick else minutes[FAST if way == FAST else GOOD])
 
 
 def run(cells: list[tuple[str, int, str]], options: argparse.Namespace, minutes: Mapping[str, float]) -> None:
@@ -358,13 +362,17 @@ def run(cells: list[tuple[str, int, str]], options: argparse.Namespace, minutes:
                     return
                 cells.remove(cell)
             given = [f"--fast-minutes={minutes[FAST]}", f"--minutes={minutes[GOOD]}", "--cell", json.dumps(cell)]
-            done = subprocess.run(
-                ["taskset", "-c", ",".join(map(str, own)), sys.executable, __file__, *given],
-                stdout=subprocess.PIPE,
-                text=True,
-                check=False,
-                env=os.environ | {"OMP_NUM_THREADS": str(options.cores), "OMP_WAIT_POLICY": "PASSIVE"},
-            )
+            try:
+                done = subprocess.run(
+                    ["taskset", "-c", ",".join(map(str, own)), sys.executable, "-W", "ignore", __file__, *given],
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    check=False,
+                    env=os.environ | {"OMP_NUM_THREADS": str(options.cores), "OMP_WAIT_POLICY": "PASSIVE"},
+                    timeout=None if math.isinf(left) else left,
+                )
+            except subprocess.TimeoutExpired:
+                return
             with lock:
                 if done.returncode:
                     print(*cell, "has failed", flush=True)

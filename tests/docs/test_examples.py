@@ -44,6 +44,7 @@ QUICK = {
 }
 MINUTES = "0.02"
 """The time in which ``auto`` finds the best model."""
+IF_THERE_IS_TIME = {"fold 1"}  # shown if contenders have completed more than one
 FACEBOOK = "facebook100-Reed98.mat"
 
 
@@ -61,7 +62,7 @@ def test_a_page_can_be_followed(page, request, monkeypatch, capsys) -> None:
             printed = run_command(command, monkeypatch, capsys)
             if block.language == "text":
                 assert headings(block.code)
-                assert headings(block.code) <= headings(printed), command
+                assert headings(block.code) - IF_THERE_IS_TIME <= headings(printed), command
 
 
 def run_python(code: str, name: str, names: dict[str, object]) -> None:
