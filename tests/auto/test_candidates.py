@@ -1,6 +1,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -65,16 +66,19 @@ def test_facts_of_the_graph_decide(monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("curve", "goal", "expected"),
     [
-        ([0.5, 0.6, 0.7], 0.9, True),
-        ([0.5, 0.6, 0.7], 1.1, False),  # too far
+        ([0.5, 0.6, 0.7], 0.86, True),
+        ([0.5, 0.6, 0.7], 0.88, False),  # 0.7 + 0.1 log(2) / log(1.5) = 0.87 in twice the time
         ([0.5, 0.7, 0.7], 0.6, False),  # it has settled
         ([0.8], 0.0, False),
         ([0.5, 0.9, 0.4, 0.5, 0.8, 0.6], 0.0, False),  # the best was long ago
         ([0.5, math.nan, 0.7], 0.0, False),
     ],
 )
-def test_a_learning_curve_promises_what_it_reaches_at_its_pace(curve, goal, expected) -> None:
-    assert promises(curve, goal) == expected
+def test_a_learning_curve_rises_with_the_logarithm_of_time(curve, goal, expected) -> None:
+    assert promises(curve, goal, 2.0) == expected
+    log_curve = np.log(np.arange(1, 301))
+    assert promises(log_curve, math.log(1200) - 0.1, 4.0)
+    assert not promises(log_curve, math.log(1200) + 0.1, 4.0)
 
 
 def test_folds_to_compare_on_have_nodes_enough() -> None:

@@ -53,8 +53,6 @@ FEW_FEATURES = 200
 """With fewer dense features, deep residual networks also read structural ones."""
 ENOUGH_NODES = 1500
 """Contenders are compared on no more folds than have so many nodes."""
-PACE = 3.0
-"""A learning curve is expected to rise for as long again as it took so far, as fast as in its last third."""
 _DEEP = {"num_layers": 5, "hidden_channels": 64, "norm": "batch", "dropout": 0.3, "drop_features": False}
 _BLOCKS = {"blocks": 3, "hidden_channels": 128, "dropout": 0.3, "lr": 0.003, "weight_decay": 1e-5}
 
@@ -145,14 +143,18 @@ class FoldJob(Job):
 
     def goes_on(self, curves: tuple[Sequence[float], Sequence[float]], seconds: float) -> bool:
         """Whether it has time, or promises much."""
-        return seconds < self.share or any(map(promises, curves, self.goals))
+        longer = max(1.0, self.seconds / max(seconds, 1e-3))
+        return seconds < self.share or any(promises(*each, longer) for each in zip(curves, self.goals, strict=True))
 
 
-def promises(curve: Sequence[float], goal: float) -> bool:
-    """Whether the best value so far still rises, and would reach the goal at its :data:`PACE`."""
+def promises(curve: Sequence[float], goal: float, longer: float) -> bool:
+    """Whether a learning curve still rises, and would reach a goal in so many times as many epochs.
+
+    It is expected to rise with the logarithm of time, as it did in its last third.
+    """
     best = np.maximum.accumulate(curve)
     rise = best[-1] - best[2 * len(best) // 3 - 1]
-    return bool(rise > 0 and best[-1] + PACE * rise >= goal)
+    return bool(rise > 0 and best[-1] + rise * math.log(longer) / math.log(1.5) >= goal)
 
 
 @dataclass(frozen=True)

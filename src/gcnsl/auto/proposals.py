@@ -33,22 +33,30 @@ LEAST_SECONDS = 0.5
 
 
 class Tried(NamedTuple):
-    """What is known of a method: how good each of its settings is, more being better, and the mean time of a fit."""
+    """What is known of a method.
+
+    Attributes:
+        gains: How good each of its settings is, more being better.
+        seconds: Mean time of a fit.
+        new: The share of its settings that predict what no other does.
+    """
 
     gains: Sequence[float]
     seconds: float
+    new: float = 1.0
 
 
 def expected_gains(tried: Mapping[str, Tried]) -> dict[str, float]:
     r"""By how much the next setting of each method is expected to improve on the best of all, per second.
 
-    .. math:: E = s\,(\varphi(z) + z\,\Phi(z)) / t, \qquad z = (m - b) / s
+    .. math:: E = \nu s\,(\varphi(z) + z\,\Phi(z)) / t, \qquad z = (m - b) / s
 
-    with the best gain b of all, the mean m of the better half of a method's settings, which proposals follow, their
-    standard deviation s and the time t of a fit. Settings that change nothing have a small s, and are left alone.
+    with the best gain b of all, the mean m and the standard deviation s of the better half of a method's settings,
+    which proposals follow, the share ν of settings that are new and the time t of a fit. Settings that change nothing
+    have a small s, and are left alone.
     """
-    finite = {name: np.asarray(each.gains)[np.isfinite(each.gains)] for name, each in tried.items()}
-    finite = {name: gains for name, gains in finite.items() if len(gains)}
+    finite = {name: np.sort(each.gains)[len(each.gains) // 2 :] for name, each in tried.items()}
+    finite = {name: gains for name, gains in finite.items() if len(gains) and np.isfinite(gains).all()}
     if not finite:
         return dict.fromkeys(tried, 0.0)
     best = max(gains.max() for gains in finite.values())
@@ -58,8 +66,8 @@ def expected_gains(tried: Mapping[str, Tried]) -> dict[str, float]:
     for name, gains in finite.items():
         count, own = len(gains) - 1, gains.var(ddof=1) if len(gains) > 1 else 0.0
         s = max(1e-12, float((count * own + PRIOR_TRIALS * usual) / (count + PRIOR_TRIALS)) ** 0.5)
-        z = (np.sort(gains)[len(gains) // 2 :].mean() - best) / s
-        found[name] = float(s * (norm.pdf(z) + z * norm.cdf(z)) / (tried[name].seconds + LEAST_SECONDS))
+        z, each = (gains.mean() - best) / s, tried[name]
+        found[name] = float(each.new * s * (norm.pdf(z) + z * norm.cdf(z)) / (each.seconds + LEAST_SECONDS))
     return found
 
 

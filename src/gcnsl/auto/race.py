@@ -186,6 +186,7 @@ class TimedRace(Race):
         self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
         self._judged = dict[tuple[Candidate, int], tuple[Merit, float]]()
         self._weighed: tuple[list[Contender], Weighted] | None = None
+        self._repeated: list[str] = []  # the methods of proposals that were contenders already
         for fit in fits:
             if fit.fold == self.contenders.get(fit.candidate, Contender(fit.candidate)).level:  # none is missing before
                 try:
@@ -208,9 +209,12 @@ class TimedRace(Race):
         return self._total - min(max(FOR_THE_END * self._total, 2 * cheapest), LARGEST_END * self._total)
 
     def quick_job(self, elapsed: float) -> FoldJob | None:
-        """A new candidate that should take so little time that it need not be given up; ``None`` if there is none."""
+        """A new candidate that should take so little time that it need not be given up; ``None`` if there is none.
+
+        It is no network: their learning curves may promise much for a long time.
+        """
         most = QUICK * (self.seconds - elapsed)
-        quick = [each for each in self._untried() if self._least_seconds(each.candidate) <= most]
+        quick = [c for c in self._untried() if not _by_epochs(c) and self._least_seconds(c.candidate) <= most]
         if not quick or elapsed >= PORTFOLIO_UNTIL * self.seconds:
             return None
         quick[0].is_running = True
@@ -334,8 +338,7 @@ class TimedRace(Race):
             return self.problem.job(candidate, contender.level, seconds=seconds, limit=min(left, GRACE * seconds + 1))
         share = min(max(self._share(elapsed), 2 * self._least_seconds(candidate)), 0.95 * left)
         seconds = max(share, MOST_SHARE * left)
-        by_epochs = isinstance(candidate.resolved.training, TrainingSettings)
-        limit = left if by_epochs else min(left, max(GRACE * share + 1, LEAST_LIMIT * left))
+        limit = left if _by_epochs(contender) else min(left, max(GRACE * share + 1, LEAST_LIMIT * left))
         return self.problem.job(candidate, 0, seconds=seconds, limit=limit, share=share, goals=self._goals())
 
     def _goals(self) -> tuple[float, float]:
@@ -373,6 +376,7 @@ class TimedRace(Race):
             known = self.contenders.setdefault(new.candidate, new)
             if known is new:
                 return new
+            self._repeated.append(new.candidate.method)
             new.tell(self.merit(known, 1).first if known.fits else None)
         return None
 
@@ -381,10 +385,11 @@ class TimedRace(Race):
         of: dict[str, list[Contender]] = {}
         for each in self.ranking():
             of.setdefault(each.candidate.method, []).append(each)
-        tried = {
-            method: Tried([self.merit(each, 1).first for each in some], statistics.fmean(c.seconds for c in some))
-            for method, some in of.items()
-        }
+        tried = {}
+        for method, some in of.items():
+            new = sum(not each.same_as for each in some) / (len(some) + self._repeated.count(method))
+            gains = [self.merit(each, 1).first for each in some]
+            tried[method] = Tried(gains, statistics.fmean(each.seconds for each in some), new)
         return {method: each for method, each in tried.items() if 2 * each.seconds < left}
 
     def _incomplete(self, left: float) -> Contender | None:
@@ -395,6 +400,11 @@ class TimedRace(Race):
         members = [pool[number] for number in np.argsort(-weights, kind="stable") if weights[number] > 0]
         able = (c for c in members if c.is_waiting and c.level < self.problem.folds and c.seconds <= left)
         return min(able, key=lambda contender: contender.level, default=None)
+
+
+def _by_epochs(contender: Contender) -> bool:
+    """Whether it is a network, whose training ends by itself after a whole epoch."""
+    return isinstance(contender.candidate.resolved.training, TrainingSettings)
 
 
 def _same(contender: Contender, fit: Fit) -> bool:
