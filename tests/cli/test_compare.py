@@ -96,14 +96,17 @@ def test_the_metric_ranks_and_chooses_epochs(gcnsl, people) -> None:
     assert {method["options"].get("monitor", "loss") for method in told} == {"loss"}
 
 
-def test_uneven_classes_are_remarked_on_unless_a_metric_is_chosen(gcnsl, people, frames, tmp_path) -> None:
+def test_the_data_decide_by_what_methods_are_compared(gcnsl, people, frames, tmp_path) -> None:
     frames[0].assign(label=np.where(np.arange(90) % 6 == 0, "rare", "usual")).to_csv(
         tmp_path / "nodes.csv", index=False
     )
-    note = "Note: 83% of the labelled nodes are 'usual', so accuracy says little; consider --metric average-precision\n"
-    assert gcnsl("compare", *people, *MLP, "--runs", 1)[2] == note
-    assert gcnsl("compare", *people, *MLP, "--runs", 1, "--quiet")[2] == ""
-    assert gcnsl("compare", *people, *MLP, "--runs", 1, "--metric", "accuracy")[2] == ""
+    command = ("compare", *people, *MLP, "--runs", 1)
+    told = "Metric: average-precision, since only 17% of the labelled nodes are 'rare'; --metric chooses another\n"
+    assert gcnsl(*command)[2] == told
+    assert gcnsl(*command, "--quiet")[2] == gcnsl(*command, "--metric", "accuracy")[2] == ""
+    answer = json.loads(gcnsl(*command, "--json")[1])
+    assert answer["metric"] == "average-precision"
+    assert {"average-precision"} == {m["options"]["monitor"] for m in answer["methods"] if m["options"]}
 
 
 @pytest.mark.parametrize("as_json", [False, True])

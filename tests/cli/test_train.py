@@ -44,7 +44,7 @@ def test_test_labels_are_not_seen(gcnsl, people, tmp_path, frames) -> None:
     hidden = GCNSLClassifier.load(tmp_path / "model").y_ == -1
     nodes = frames[0].assign(split=np.where(hidden, "", "train"))
     nodes.loc[GCNSLClassifier.load(tmp_path / "model").val_mask_, "split"] = "val"
-    told_otherwise = nodes.assign(label=nodes["label"].where(~hidden, "red"))
+    told_otherwise = nodes.assign(label=nodes["label"].where(~hidden | nodes["label"].isna(), "red"))
     told_otherwise.to_csv(tmp_path / "nodes.csv", index=False)
     gcnsl("train", *people, *TRAIN, "-o", tmp_path / "other")
     assert same_tensors(tmp_path / "model", tmp_path / "other")

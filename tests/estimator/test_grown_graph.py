@@ -115,7 +115,7 @@ def transcription(model, x, edges, *, shift_column) -> np.ndarray:
 
     h = np.maximum(np.hstack([x @ weights["lin_x.weight"].T, f @ weights["lin_spectral.weight"].T]), 0)
     h_cb = np.hstack([h, a_hat @ h, a_hat @ a_hat @ h, a_star @ h])
-    return np.maximum(weights["gate"] * h_cb, 0) @ weights["lin_out.weight"].T
+    return np.maximum(weights["gate"] * h_cb, 0) @ weights["lin_out.weight"].T / model.temperature_
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 0.95])

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from gcnsl import NodeClassifier, from_tables, synthetic
 from gcnsl.datasets import with_random_split
-from gcnsl.evaluation import Measured, find_imbalance, measure_classifier, measure_split
+from gcnsl.evaluation import Measured, measure_classifier, measure_split
 from gcnsl.evaluation.measured import SURE
 from gcnsl.training import measure
 
@@ -38,7 +40,7 @@ def test_every_class_by_hand(pairs) -> None:
             assert each.recall is each.precision is each.f1 is None
         assert found.confusion[c] == [int((of_class & (predicted == k)).sum()) for k in range(4)]
     assert sum(found.calibration["nodes"]) == len(y)
-    assert found.to_dict().keys() == {"nodes", "metrics", "classes", "confusion", "calibration"}
+    assert json.loads(json.dumps(found.to_dict()))["nodes"] == len(y)
 
 
 @pytest.fixture(scope="module")
@@ -205,21 +207,3 @@ def test_it_is_predicted_once(monkeypatch) -> None:
     monkeypatch.setattr(type(classifier.fitted_), "logits", lambda fitted: calls.append(1) or logits(fitted))
     measure_split(classifier, DATA, 0)
     assert calls == [1]
-
-
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
-        ([66, 34], None),
-        ([67, 33], ("67% of the labelled nodes are 'a'", "average-precision")),
-        ([60, 55, 5], None),
-        ([5, 80, 15], ("80% of the labelled nodes are 'b'", "balanced-accuracy")),
-        ([80, 0, 20], ("80% of the labelled nodes are 'a'", "average-precision")),
-        ([60] * 16 + [10], None),
-        ([90, 0], None),
-        ([], None),
-    ],
-)
-def test_what_is_remarked_on(counts, expected) -> None:
-    y = torch.tensor([-1, *(c for c, count in enumerate(counts) for _ in range(count)), -1])
-    assert find_imbalance(y, "abcdefghijklmnopqrstuvwxyz"[: len(counts)]) == expected

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
-from gcnsl.training.metrics import BINS, METRICS, calibration_bins, measure
+from gcnsl.training.metrics import BINS, METRICS, calibration_bins, choose_metric, measure
 
 
 @st.composite
@@ -93,3 +93,22 @@ def test_as_a_reader_sees_them() -> None:
     assert METRICS["accuracy"].text(0.8237, percent_sign=False) == "82.4"
     assert METRICS["log-loss"].text(0.8237) == "0.824"
     assert METRICS["roc-auc"].text(math.nan) == METRICS["roc-auc"].text(None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("counts", "metric", "rare"),
+    [
+        ([79, 21], "accuracy", None),
+        ([80, 20], "average-precision", 1),
+        ([3, 0, 97], "average-precision", 0),
+        ([59, 30, 11], "accuracy", None),
+        ([5, 80, 15], "macro-f1", None),
+        ([60] * 16 + [1], "accuracy", None),  # a rare class among many is no reason
+        ([90, 0], "accuracy", None),
+        ([], "accuracy", None),
+    ],
+)
+def test_the_metric_that_suits_the_classes(counts, metric, rare) -> None:
+    y = np.array([-1, *(c for c, count in enumerate(counts) for _ in range(count)), -1])
+    chosen = choose_metric(y, "abcdefghijklmnopqrstuvwxyz"[: len(counts)])
+    assert (chosen.metric, chosen.rare) == (metric, rare)

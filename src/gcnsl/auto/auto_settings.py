@@ -40,7 +40,11 @@ class AutoSettings(Options):
         "How much is tried: the methods with their defaults and few other hyper-parameters (fast), more (good), or "
         "many and more folds (best). Without a time budget, 1, 5 or 30 minutes.",
     )
-    metric: MetricName = option("accuracy", "What the models are compared by.")
+    metric: MetricName | None = option(
+        None,
+        "What the models are compared by. By default the data decide: accuracy; average-precision if at most 20% of "
+        "the labelled nodes are of the rarer of two classes; macro-f1 if at least 60% are of one of more classes.",
+    )
     class_weight: str | None = redeclared(StageSettings, "class_weight", None)
     keep_validation: bool = option(
         False,

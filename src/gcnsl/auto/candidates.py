@@ -22,6 +22,7 @@ from gcnsl.identity import identity
 from gcnsl.methods import Method, find_method
 from gcnsl.runs.jobs import Job
 from gcnsl.sparse import pairs_in_two_steps
+from gcnsl.training.metrics import choose_metric
 
 NOT_LEARNED_FROM = -1
 MANY_PAIRS = 3e7
@@ -236,7 +237,8 @@ def make_problem(
     else:
         folds = max(2, min(settings.effort.folds, int(learned.sum()) // 2))
         fold = deal_folds(known.y, folds, seed=seed)
-    return Problem(known, fold, folds, settings.metric, settings.class_weight, seed, device)
+    metric = settings.metric or choose_metric(known.y, graph.class_names).metric
+    return Problem(known, fold, folds, metric, settings.class_weight, seed, device)
 
 
 def deal_folds(y: Tensor, folds: int, *, seed: int) -> Tensor:

@@ -25,11 +25,10 @@ from gcnsl.graph.edges import edge_parts
 from gcnsl.methods import Fitted, Prepared
 from gcnsl.methods.fitted import grown_logits
 from gcnsl.training import History
-from gcnsl.training.metrics import BINS, METRICS, Floats, Ints
+from gcnsl.training.metrics import BINS, COUNTING, METRICS, Floats, Ints
 
 FEW = 300
 """On fewer nodes, metrics that only count predictions are led by chance, and the log loss compares better."""
-COUNTING = ("accuracy", "balanced-accuracy", "macro-f1")
 SMALLEST = 1e-4
 """A wrong prediction costs no more than one with this probability: a few should not decide by themselves."""
 BAGS, ROUNDS, LARGEST_BAG = 10, 15, 1000
@@ -206,14 +205,15 @@ def gains_of(metric: str, probabilities: Floats, y: Ints, size: int = 1) -> Floa
 def best_temperature(probabilities: Floats, y: Ints) -> float:
     """The T for which :func:`tempered` probabilities (v × C) have the smallest log loss on nodes of these classes.
 
-    If there are many nodes, some of them at equal distances tell it.
+    If there are many nodes, some of them at equal distances tell it. Of few nodes all may be classified correctly,
+    which is no certainty for others: as by Platt (1999), one in v + 2 counts as of any class.
     """
-    step = max(1, len(y) // ENOUGH_FOR_TEMPERATURE)
+    step, doubt = max(1, len(y) // ENOUGH_FOR_TEMPERATURE), 1 / (len(y) + 2)
     probabilities, y = probabilities[::step], y[::step]
 
     def loss(log_temperature: float) -> float:
-        own = tempered(probabilities, float(np.exp(log_temperature)))[np.arange(len(y)), y]
-        return float(-np.log(own.clip(min=TINY)).mean())
+        logs = np.log(tempered(probabilities, float(np.exp(log_temperature))).clip(min=TINY))
+        return float(-(1 - doubt) * logs[np.arange(len(y)), y].mean() - doubt * logs.mean())
 
     return float(np.exp(minimize_scalar(loss, bounds=(-1.5, 2.5), method="bounded").x))
 

@@ -11,7 +11,7 @@ import typer
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, in_shell, out, print_json, print_table, progress, say
-from gcnsl.cli.graph_source import GraphSource, remark, takes_graph
+from gcnsl.cli.graph_source import GraphSource, remark, suited_metric, takes_graph
 from gcnsl.cli.shared_options import read_options, with_class_weight, workers
 from gcnsl.errors import InputError
 
@@ -82,7 +82,10 @@ def compare(
 
         data = source.read_labelled(split=split, seed=seed, runs=runs or USUAL_RUNS, root=root)
         runs = runs or (split_count(data) if split_count(data) > 1 else USUAL_RUNS)
-    remark(data, metric, methods.values(), quiet=quiet)
+    suited = suited_metric(data, metric, quiet=quiet)
+    if suited != metric:
+        methods = _resolve_all(names, source.benchmark, settings, chosen, suited)
+    remark(data, methods.values())
     name, stopped = data.get("name") or "graph", None
     total, done, unit = runs * len(methods), 0, "epoch" if cluster is None else "run"
 
@@ -105,7 +108,7 @@ def compare(
                 data,
                 methods,
                 runs=runs,
-                metric=metric or "accuracy",
+                metric=suited or "accuracy",
                 seed=seed,
                 device=device,
                 root=root,

@@ -164,7 +164,8 @@ def print_table(
 
 
 def metric_facts(measured: Measured | None, metric: str | None) -> dict[str, str]:
-    """All metrics, for a table of facts, the chosen one in bold; ``None`` if there are no test nodes."""
+    """All metrics with their intervals, for a table of facts, the chosen one in bold; ``None`` without test nodes."""
+    from gcnsl.evaluation.intervals import interval_text
     from gcnsl.training import METRICS
 
     if measured is None:
@@ -172,17 +173,73 @@ def metric_facts(measured: Measured | None, metric: str | None) -> dict[str, str
     facts = {}
     for name, value in measured.metrics.items():
         title, text = f"test {name}", METRICS[name].text(value)
+        text += f" {interval_text(measured.intervals.get(name), is_share=METRICS[name].is_share)}"
         facts[f"[bold]{title}[/]" if name == (metric or "accuracy") else title] = text
-    return facts | {"test nodes": f"{measured.nodes:,}"}
+    return facts | {"test nodes": f"{measured.nodes:,} [dim](95 % intervals in brackets)[/]"}
+
+
+def decision_facts(measured: Measured) -> dict[str, str]:
+    """The threshold and what it finds, the coverage of prediction sets, and whether probabilities can be believed."""
+    from gcnsl.evaluation.intervals import interval_text
+
+    facts, threshold, kind = {}, measured.threshold, measured.kind
+    if threshold is not None:
+        name, each = escape(measured.class_names[threshold.positive]), measured.classes[threshold.positive]
+        rule = f"{threshold.rule}{'' if threshold.met else ', which no threshold keeps'}"
+        known = f"{threshold.nodes:,} labelled nodes with {threshold.positives:,} {name}"
+        known += f", where {threshold.found:,} of {threshold.alerts:,} alerts are right" if threshold.alerts else ""
+        facts[f"threshold for {name}"] = f"{threshold.value:.4g} [dim]({rule}; chosen on {known})[/]"
+        shares = {"precision": (each.precision, each.precision_interval), "recall": (each.recall, each.recall_interval)}
+        told = ", ".join(
+            f"{what} {percent(share)} {interval_text(span)}".rstrip() for what, (share, span) in shares.items()
+        )
+        facts["its alerts"] = f"{each.predicted:,} of {measured.nodes:,} {kind} nodes: {told}"
+    if measured.likeliest:
+        some = measured.likeliest[:4]
+        facts[f"likeliest {', '.join(str(each.alerts) for each in some)}"] = (
+            f"{', '.join(str(each.found) for each in some)} are {escape(measured.class_names[measured.positive or 0])}"
+        )
+    for each_of in measured.coverage[1:2]:
+        share = f"{percent(each_of.measured)} {interval_text(each_of.interval)}"
+        sizes = f"{each_of.mean_size:.2f} classes on average, {percent(each_of.alone)} with one"
+        facts[f"sets for {each_of.promised:.0%}"] = f"hold the class of {share} of the {kind} nodes [dim]({sizes})[/]"
+    if measured.believed is not None:
+        remedy = f" [yellow]Remedy: {measured.believed.remedy}.[/]" if measured.believed.remedy else ""
+        facts["probabilities"] = f"{measured.believed.words}{remedy}"
+    return facts
+
+
+def print_never_predicted(measured: Measured) -> None:
+    """Name the classes that are predicted for no node although there are some."""
+    if never := measured.never_predicted:
+        names = ", ".join(f"{each.name} ({each.nodes:,})" for each in never)
+        told = f"of the {measured.nodes:,} {measured.kind} nodes, none is predicted to be {names}"
+        say(
+            "Never predicted",
+            f"{told}; --threshold with --positive CLASS, or --class-weight, finds some",
+            "yellow",
+            where=out,
+        )
 
 
 def print_classes(measured: Measured) -> None:
     """Print a table with one row per class."""
-    shares = ("precision", "recall", "F1")
+    from gcnsl.evaluation.intervals import interval_text
+
+    def cell(share: float | None, interval: tuple[float, float] | None = None) -> str:
+        return f"{percent(share)} {interval_text(interval)}".rstrip()
+
     rows = (
-        (escape(each.name), f"{each.nodes:,}", percent(each.precision), percent(each.recall), percent(each.f1))
+        (
+            escape(each.name),
+            f"{each.nodes:,}",
+            cell(each.precision, each.precision_interval),
+            cell(each.recall, each.recall_interval),
+            cell(each.f1),
+        )
         for each in measured.classes
     )
+    shares = ("precision", "recall", "F1")
     print_table(("class", "test nodes", *shares), rows, right=("test nodes", *shares))
 
 

@@ -251,13 +251,27 @@ def names_in(values: list[str] | str | None) -> list[str]:
     return [name for line in lines for name in next(csv.reader([line], skipinitialspace=True))]
 
 
-def remark(data: "Data", metric: str | None, methods: "Iterable[Method]", *, quiet: bool) -> None:
-    """Suggest a metric if classes are uneven and none was chosen; say what of the edges some methods do not use."""
-    from gcnsl.evaluation import find_imbalance
+def suited_metric(data: "Data", given: str | None, *, quiet: bool) -> str | None:
+    """The metric that decides: the given one or, if accuracy would mislead, the one that suits the classes; says so.
 
-    found = find_imbalance(data.y, data.class_names) if metric is None and not quiet else None
-    if found is not None:
-        say("Note", f"{found.reason}, so accuracy says little; consider --metric {found.metric}")
+    ``None`` for accuracy that nobody asked for: each method then chooses epochs as its literature does.
+    """
+    from gcnsl.checks import UNLABELLED
+    from gcnsl.graph import split_masks
+    from gcnsl.training import choose_metric
+
+    masks = split_masks(data, 0, need=())
+    shown = data.y.where(masks["train"] | masks["val"], data.y.new_tensor(UNLABELLED))
+    choice = choose_metric(shown, data.class_names)
+    if given is not None or choice.metric == "accuracy":
+        return given
+    if not quiet:
+        say("Metric", f"{choice.metric}, since {choice.reason}; --metric chooses another", "cyan")
+    return choice.metric
+
+
+def remark(data: "Data", methods: "Iterable[Method]") -> None:
+    """Say what of the edges some methods do not use."""
     by_facts: dict[str, list[str]] = {}
     for method in methods:
         by_facts.setdefault(" and ".join(method.unused(data)), []).append(method.name)

@@ -10,7 +10,18 @@ from rich.markup import escape
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
-from gcnsl.cli.console import busy, metric_facts, out, print_classes, print_facts, print_json, print_table, say
+from gcnsl.cli.console import (
+    busy,
+    decision_facts,
+    metric_facts,
+    out,
+    print_classes,
+    print_facts,
+    print_json,
+    print_never_predicted,
+    print_table,
+    say,
+)
 from gcnsl.cli.graph_source import IN_A_MODEL, GraphSource, takes_graph
 from gcnsl.cli.model_saving import open_model
 from gcnsl.errors import InputError
@@ -42,6 +53,19 @@ def predict(
             "compute. Use it if others chose these names.",
         ),
     ] = False,
+    threshold: shared.ThresholdOption = None,
+    positive: shared.PositiveOption = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Add the set of classes that holds the true one in this share of cases, such as .9, and its size.",
+            callback=shared.refused_by("gcnsl.training.decisions:check_coverage"),
+        ),
+    ] = None,
+    by_class: Annotated[
+        bool, typer.Option("--by-class", help="Let --coverage hold for the nodes of each class by themselves.")
+    ] = False,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     evaluate: Annotated[
         bool,
@@ -61,29 +85,32 @@ def predict(
 
     Training nodes are found by their ids, in any order, and must have the features they had; other nodes are new.
     Columns are encoded as in training, and those that training did not have are not looked at; edges are directed if
-    they were in training. With --evaluate all metrics are printed, and each class; --metric puts one of them in bold,
+    they were in training. `used_for` says whether a node was for training, validation or test, had no label
+    (unlabelled), or is new. Decisions follow the threshold that `gcnsl train` has chosen, unless --threshold says
+    otherwise. With --evaluate all metrics are printed, and each class; --metric puts one of them in bold,
     and --plot draws which classes are taken for which.
 
     Example: [bold]gcnsl predict model -o predictions.csv[/]
 
+    Example: [bold]gcnsl predict model -o predictions.csv --threshold recall=.8 --coverage .9[/]
+
     Example: [bold]gcnsl predict model --nodes nodes.csv --edges edges.csv -o predictions.parquet --evaluate[/]
     """
-    from gcnsl.checks import check_choice
-    from gcnsl.graph.tables import check_table, write_table
-    from gcnsl.training import METRICS
+    import numpy as np
 
-    if metric is not None:
-        check_choice("metric", metric, METRICS)
+    from gcnsl.graph.tables import check_table, write_table
+
+    _refuse(source, metric, evaluate=evaluate, plot=plot, coverage=coverage, by_class=by_class)
     if output is not None:
         check_table(output)
-    if evaluate and not source.is_given:
-        raise InputError("--evaluate needs labels that training did not have: name the graph, as for `gcnsl train`")
-    if plot is not None and not evaluate:
-        raise InputError("--plot draws what --evaluate finds: give --evaluate too")
     with busy("Predicting", quiet=quiet):
         classifier, data = open_model(model, device, source, root)
         probabilities = classifier.predict_proba() if data is None else classifier.predict_proba_graph(data)
-        table = _table(classifier, data, probabilities, by_class=proba)
+        if threshold is not None or positive is not None:
+            undecided = np.isin(classifier.used_for(data), ("test", "unlabelled", "new"))
+            classifier.set_threshold(threshold or "auto", positive=positive, among=probabilities[undecided])
+        sets = None if coverage is None else classifier.sets_of(probabilities, coverage, by_class=by_class)
+        table = _table(classifier, data, probabilities, sets, by_class=proba)
         measured = _measured(classifier, data, probabilities) if evaluate and data is not None else None
     if output is not None:
         write_table(table, output, for_spreadsheet=for_spreadsheet)
@@ -101,6 +128,9 @@ def predict(
     new = table.num_rows - len(classifier.y_)
     out.print(f"[bold]{table.num_rows:,} nodes[/]" + (f", {new:,} of them new" if new else ""), highlight=False)
     _print_predictions(table, rows=output is None)
+    _print_threshold(classifier, table)
+    if coverage is not None:
+        _print_sets(classifier, table, coverage, by_class=by_class)
     if measured is not None:
         _print_evaluation(measured, metric)
     for title, path in {"Predictions": output, "Picture": plot}.items():
@@ -108,19 +138,46 @@ def predict(
             say(title, path, where=out)
 
 
-def _table(classifier: "NodeClassifier", data: "Data | None", probabilities: Any, *, by_class: bool) -> "pa.Table":
+def _refuse(
+    source: GraphSource,
+    metric: str | None,
+    *,
+    evaluate: bool,
+    plot: Path | None,
+    coverage: float | None,
+    by_class: bool,
+) -> None:
+    """Refuse options that do not go together, before torch is loaded."""
+    from gcnsl.checks import check_choice
+    from gcnsl.training import METRICS
+
+    if metric is not None:
+        check_choice("metric", metric, METRICS)
+    if evaluate and not source.is_given:
+        raise InputError("--evaluate needs labels that training did not have: name the graph, as for `gcnsl train`")
+    if plot is not None and not evaluate:
+        raise InputError("--plot draws what --evaluate finds: give --evaluate too")
+    if by_class and coverage is None:
+        raise InputError("--by-class is about the sets of --coverage: give --coverage too")
+
+
+def _table(
+    classifier: "NodeClassifier", data: "Data | None", probabilities: Any, sets: Any, *, by_class: bool
+) -> "pa.Table":
     """One row per node, in the graph's order, with the predicted class; ``by_class`` adds a column for each class."""
     import numpy as np
     import pyarrow as pa
 
-    from gcnsl.training.metrics import most_probable
-
-    best, ids = most_probable(probabilities), classifier.node_ids_ if data is None else data.get("node_ids")
+    best, ids = classifier.decide(probabilities), classifier.node_ids_ if data is None else data.get("node_ids")
     columns: dict[str, Any] = {
         "id": np.arange(len(best)) if ids is None else ids,
         "predicted": classifier.classes_[best],
         "probability": probabilities[np.arange(len(best)), best],
+        "used_for": classifier.used_for(data),
     }
+    if sets is not None:
+        names = classifier.classes_.astype(str)
+        columns |= {"set": pa.array([names[held].tolist() for held in sets]), "set_size": sets.sum(axis=1)}
     if by_class:
         columns |= {f"probability_{c}": probabilities[:, i] for i, c in enumerate(classifier.classes_)}
     return pa.table(columns)
@@ -139,7 +196,8 @@ def _measured(classifier: "NodeClassifier", data: "Data", probabilities: Any) ->
 
 
 def _print_evaluation(measured: "Measured", metric: str | None) -> None:
-    print_facts("Evaluation", metric_facts(measured, metric))
+    print_never_predicted(measured)
+    print_facts("Evaluation", metric_facts(measured, metric) | decision_facts(measured))
     print_classes(measured)
     left_out = {
         "for training or validation": measured.trained_on,
@@ -150,14 +208,41 @@ def _print_evaluation(measured: "Measured", metric: str | None) -> None:
     out.print(counted, highlight=False, soft_wrap=True)
 
 
+def _print_threshold(classifier: "NodeClassifier", table: "pa.Table") -> None:
+    """Say by what the class of a threshold was predicted, and for how many nodes whose class training did not know."""
+    chosen = classifier.threshold_
+    if chosen is None:
+        return
+    name, uses = classifier.classes_[chosen.positive], table["used_for"].to_pylist()
+    unknown = [use not in ("training", "validation") for use in uses]
+    pairs = zip(table["predicted"].to_pylist(), unknown, strict=True)
+    alerts = sum(predicted == name and is_unknown for predicted, is_unknown in pairs)
+    told = f"{name} from a probability of {chosen.value:.4g} on ({chosen.rule}"
+    told += f"): {alerts:,} of the {sum(unknown):,} nodes whose class training did not know"
+    known = f"of the {chosen.nodes:,} labelled nodes it is judged on, {chosen.alerts:,} would be alerts, "
+    say("Threshold", f"{told}; {known}{chosen.found:,} of them right, of {chosen.positives:,} {name}", where=out)
+
+
+def _print_sets(classifier: "NodeClassifier", table: "pa.Table", coverage: float, *, by_class: bool) -> None:
+    """Say how large the sets are, and what their coverage is based on."""
+    sizes, known = Counter(table["set_size"].to_pylist()), classifier.held_out()
+    counts = ", ".join(f"{count:,} with {size}" for size, count in sorted(sizes.items()))
+    of_each = " of each class" if by_class else ""
+    promise = f"meant to hold the true class of {coverage:.0%} of the nodes{of_each}, as far as they are like"
+    say("Sets", f"{counts} of {len(classifier.classes_)} classes; {promise} the {len(known.nodes):,} labelled nodes "
+        f"that they are calibrated on ({known.kind})", where=out)  # fmt: skip
+
+
 def _print_predictions(table: "pa.Table", *, rows: bool) -> None:
     counts = Counter(table["predicted"].to_pylist()).most_common()
     print_table(("predicted", "nodes"), ((escape(str(name)), f"{count:,}") for name, count in counts))
     sure = sum(probability >= 0.9 for probability in table["probability"].to_pylist())
     out.print(f"{sure:,} of the {table.num_rows:,} have a probability of 0.9 or more.", highlight=False)
     if rows:
-        first = table.select(["id", "predicted", "probability"]).slice(0, _SHOWN)
+        first = table.select(
+            ["id", "predicted", "probability", "used_for", *(["set"] if "set" in table.column_names else [])]
+        ).slice(0, _SHOWN)
         texts = (row | {"probability": f"{row['probability']:.2f}"} for row in first.to_pylist())
-        cells = ([escape(str(value)) for value in row.values()] for row in texts)
+        cells = ([escape("|".join(v) if isinstance(v, list) else str(v)) for v in row.values()] for row in texts)
         print_table(first.column_names, cells, title=f"The first {first.num_rows}")
         out.print("-o FILE.csv writes all of them, --json prints them.")

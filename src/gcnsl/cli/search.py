@@ -10,7 +10,7 @@ from rich.markup import escape
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app
 from gcnsl.cli.console import busy, out, print_json, print_table, progress, say
-from gcnsl.cli.graph_source import GraphSource, remark, takes_graph
+from gcnsl.cli.graph_source import GraphSource, remark, suited_metric, takes_graph
 from gcnsl.cli.shared_options import check_workers, with_class_weight, workers
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ def search(
         from gcnsl.auto.search import search as run_search
 
         data = source.read_labelled(split=split, seed=seed, runs=max(runs, GEOM_GCN_RUNS), root=root)
+        if (suited := suited_metric(data, metric, quiet=quiet)) != metric:
+            base, metric = resolve(method, benchmark=source.benchmark, options=weighted, metric=suited), suited
         target = output or Path(f"{data.name}.toml")
         wanted = Search(
             base,
@@ -97,7 +99,7 @@ def search(
             grid=grid,
             root=root,
         )
-    remark(data, metric, [base], quiet=quiet)
+    remark(data, [base])
     score = METRICS[wanted.metric].text
     try:
         unit = "epoch" if jobs == 1 and cluster is None else "trial"

@@ -45,10 +45,26 @@ MetricOption = Annotated[
     str | None,
     typer.Option(
         help="What chooses epochs, settings and methods: accuracy, balanced-accuracy, macro-f1, roc-auc, "
-        "average-precision, log-loss or calibration-error; `gcnsl options` explains them. By default it is accuracy, "
-        "and epochs are chosen as the method's option `monitor` says.",
+        "average-precision, log-loss or calibration-error; `gcnsl options` explains them. By default the data decide: "
+        "average-precision if at most 20 % of the labelled nodes are of the rarer of two classes, macro-f1 if at least "
+        "60 % are of one of more classes, else accuracy, and epochs are chosen as the method's option `monitor` says.",
         show_default=False,
     ),
+]
+ThresholdOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="From which probability on a node is of a class, chosen on labelled nodes that were not learned from: f1, "
+        "precision=.9, recall=.8, top=100 (alerts), cost=fn:10,fp:1, a probability, or none for the likeliest class. "
+        "\\[default: f1 if average-precision decides because one of two classes is rare]",
+        show_default=False,
+        callback=refused_by("gcnsl.training.decisions:check_rule"),
+    ),
+]
+PositiveOption = Annotated[
+    str | None,
+    typer.Option(metavar="CLASS", help="The class of --threshold, against the rest. \\[default: the rarer of two]"),
 ]
 ClassWeightOption = Annotated[
     str | None,

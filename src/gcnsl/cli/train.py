@@ -24,7 +24,7 @@ from gcnsl.cli.console import (
     progress,
     say,
 )
-from gcnsl.cli.graph_source import GraphSource, remark, takes_graph
+from gcnsl.cli.graph_source import GraphSource, remark, suited_metric, takes_graph
 from gcnsl.cli.model_saving import finishing, kept_if_interrupted, reserve, save_model, write_page
 from gcnsl.cli.shared_options import read_options, with_class_weight, workers
 from gcnsl.errors import InputError
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gcnsl.auto import ChosenBy
     from gcnsl.estimator import NodeClassifier
     from gcnsl.evaluation import Measured
+    from gcnsl.methods import Method
 
 WHY_ENDED = {
     "patience": "none was better for long enough",
@@ -75,6 +76,8 @@ def train(
         typer.Option("--all-labels", help="Learn from test nodes too, and hold nothing back: the model for later use."),
     ] = False,
     metric: shared.MetricOption = None,
+    threshold: shared.ThresholdOption = None,
+    positive: shared.PositiveOption = None,
     class_weight: shared.ClassWeightOption = None,
     options: shared.SetOption = None,
     settings: shared.SettingsOption = None,
@@ -144,31 +147,37 @@ def train(
     elif checkpoint_every is not None:
         raise InputError("--checkpoint-every needs a place: the file lies beside the model, so give -o too")
     with busy("Reading the graph", quiet=quiet):
-        if is_auto:
-            from gcnsl.auto import AutoSettings
+        from gcnsl.checks import LARGEST, check_choice
 
-            given = for_auto | {"metric": metric, "class_weight": class_weight}
-            chosen: dict[str, Any] = {name: value for name, value in given.items() if value}
-            decides: str = AutoSettings().changed(**chosen).metric
-            methods = []
-        else:
-            from gcnsl.checks import LARGEST
-            from gcnsl.methods import resolve
-
-            chosen = with_class_weight(read_options(options), class_weight)
-            methods = [resolve(method, benchmark=source.benchmark, settings=settings, options=chosen, metric=metric)]
-            # Ctrl-C writes a checkpoint anyway.
-            chosen = methods[0].options() | {"checkpoint_every": checkpoint_every or LARGEST}
-            method, decides = methods[0].name, metric or "accuracy"
+        how: dict[str, Any] = {"benchmark": source.benchmark, "settings": settings}
+        how |= {"for_one": with_class_weight(read_options(options), class_weight)}
+        how |= {"for_auto": for_auto | {"class_weight": class_weight}}
+        _resolved(method, metric, **how)
         from gcnsl.estimator import NodeClassifier
         from gcnsl.estimator.progress import in_words
         from gcnsl.graph import split_count
+        from gcnsl.training.decisions import check_rule
 
         data = source.read_labelled(split=split, seed=seed, runs=run + 1, root=root)
         number = run % split_count(data)
-    remark(data, metric, methods, quiet=quiet)
+        if positive is not None:
+            check_choice("positive", positive, [str(name) for name in data.class_names])
+        else:
+            check_rule(threshold, data.class_names)
+    suited = suited_metric(data, metric, quiet=quiet)
+    methods, chosen = _resolved(method, suited, **how)
+    if not is_auto:  # Ctrl-C writes a checkpoint anyway
+        method, chosen = methods[0].name, chosen | {"checkpoint_every": checkpoint_every or LARGEST}
+    remark(data, methods)
+    rule = threshold or ("auto" if positive is not None or suited == "average-precision" else None)
     classifier = NodeClassifier(
-        method, **chosen, random_state=seed + run, device=device, minutes=minutes, checkpoint=checkpoint
+        method,
+        **chosen,
+        threshold=rule if positive is None else None,
+        random_state=seed + run,
+        device=device,
+        minutes=minutes,
+        checkpoint=checkpoint,
     )
     doing, unit = ("Searching", "model") if is_auto else ("Training", "epoch")
     with (
@@ -183,11 +192,13 @@ def train(
 
         classifier.on_epoch = show
         classifier.fit_graph(data, run=number, all_labels=all_labels, root=root, executor=executor)
+    if positive is not None:
+        classifier.set_threshold(rule, positive=positive)
     with finishing(output):
         if output is not None:
             save_model(classifier, output)
         files = {"saved": output, "picture": plot, "page": page}
-        _tell(classifier, data, number, decides, files, as_json=as_json, quiet=quiet)
+        _tell(classifier, data, number, suited or "accuracy", files, as_json=as_json, quiet=quiet)
 
 
 def _refuse(method: str, for_auto: Mapping[str, object], for_one: Mapping[str, object]) -> None:
@@ -199,6 +210,27 @@ def _refuse(method: str, for_auto: Mapping[str, object], for_one: Mapping[str, o
         if value:
             option = f"--{name.replace('_', '-')}"
             raise InputError(f"{option} is for {whose}, or leave out {option}")
+
+
+def _resolved(
+    method: str,
+    metric: str | None,
+    *,
+    for_auto: Mapping[str, object],
+    for_one: Mapping[str, Any],
+    **where: Any,
+) -> "tuple[list[Method], dict[str, Any]]":
+    """The method with its hyper-parameters, none for auto, and the classifier's options; an error if one is wrong."""
+    if method == "auto":
+        from gcnsl.auto import AutoSettings
+
+        options = {name: value for name, value in for_auto.items() if value} | {"metric": metric or "accuracy"}
+        AutoSettings().changed(**options)
+        return [], options
+    from gcnsl.methods import resolve
+
+    resolved = resolve(method, options=for_one, metric=metric, **where)
+    return [resolved], resolved.options()
 
 
 def _tell(
@@ -213,6 +245,7 @@ def _tell(
 ) -> None:
     """Measure the model, write the picture and the page, and print what came of training and what comes next."""
     from gcnsl.evaluation import measure_split
+    from gcnsl.training import choose_metric
 
     measured, is_auto = measure_split(classifier, data, run), hasattr(classifier, "leaderboard_")
     test = measured if measured.kind == "test" else None
@@ -227,14 +260,24 @@ def _tell(
         write_page(classifier, files["page"], data, measured=measured, quiet=quiet)
     if as_json:
         places = {name: files[name] and str(files[name]) for name in ("saved", "page")}
-        print_json(_as_json(classifier, data, measured, run) | places | (_auto_json(classifier) if is_auto else {}))
+        print_json(
+            {"metric": metric}
+            | _as_json(classifier, data, measured, run)
+            | places
+            | (_auto_json(classifier) if is_auto else {})
+        )
         return
+    console.print_never_predicted(measured)
+    choice = choose_metric(classifier.y_, classifier.classes_)
+    why = {
+        "metric": f"{metric} [dim]({f'since {escape(choice.reason)}' if choice.metric == metric else 'as asked'})[/]"
+    }
     if is_auto:
         _print_leaderboard(classifier.leaderboard_, classifier.chosen_by_)
     facts = _auto_facts(classifier, measured, metric) if is_auto else _facts(classifier, data, measured)
     saved = files["saved"]
     facts["saved in"] = "nowhere [dim](-o FOLDER saves it)[/]" if saved is None else escape(str(saved))
-    print_facts(title, console.metric_facts(test, metric) | facts)
+    print_facts(title, why | console.metric_facts(test, metric) | console.decision_facts(measured) | facts)
     if test is not None:
         console.print_classes(test)
     for name in ("picture", "page"):
@@ -246,12 +289,14 @@ def _tell(
 
 def _facts(classifier: "NodeClassifier", data: "Data", measured: "Measured") -> dict[str, str]:
     """What is told about the training of one method, beside the metrics on the test nodes."""
+    from gcnsl.evaluation.intervals import interval_text
     from gcnsl.evaluation.measured import graph_facts
 
     prepared, history, facts = classifier.fitted_.prepared, classifier.history_, {}
     for part, title in {"val": "validation accuracy", "train": "training accuracy"}.items():
         share = measured.learned[part]
-        facts[title] = f"{percent(share.right)} [dim]of {share.nodes:,} nodes[/]"
+        text = "–" if share.right is None else f"{percent(share.right)} {interval_text(share.interval)}"
+        facts[title] = f"{text} [dim]of {share.nodes:,} nodes[/]"
     facts["features"] = prepared.features.in_words(prepared.graph)
     why = WHY_ENDED[history.stopped]
     facts["epochs"] = f"{len(history)} [dim]({why})[/], the best is {history.best_epoch}"

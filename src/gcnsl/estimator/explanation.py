@@ -251,7 +251,7 @@ def explain(
         probabilities = classifier.predict_proba() if probabilities is None else probabilities
         classes, here = classifier.classes_.tolist(), _view(classifier, probabilities, node)
         order = np.argsort(-probabilities[node], kind="stable").tolist()
-        rivals = [here.label if against is None else against, classes[order[1]] if len(order) > 1 else here.predicted]
+        rivals = [here.label if against is None else against, *(classes[number] for number in order[:2][::-1])]
         rival = next((c for c in rivals if c in classes and c != here.predicted), here.predicted)
         pair = classes.index(here.predicted), classes.index(rival)
         learner, learned_by = learning_member(classifier)
@@ -379,7 +379,7 @@ def without_edges(graph: Data, node: int, neighbour: int | None = None) -> Data:
 
 def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) -> Node:
     number, classes = int(classifier.y_[node]), classifier.classes_.tolist()
-    best = int(most_probable(probabilities[node]))
+    best = int(classifier.decide(probabilities[node : node + 1])[0])
     uses = {"training": classifier.train_mask_, "validation": classifier.val_mask_}
     return Node(
         id=node_name(classifier, node),

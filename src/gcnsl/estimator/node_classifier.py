@@ -28,6 +28,7 @@ from gcnsl.checks import UNLABELLED, check_flag, check_generator, check_number, 
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.estimator import stored_classifier
 from gcnsl.estimator.best_for_graph import fit_best
+from gcnsl.estimator.deciding import Deciding
 from gcnsl.estimator.given_graph import given_graph, num_rows
 from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.estimator.over_nodes import ClassifierOverNodes, labelled_nodes
@@ -47,7 +48,7 @@ from gcnsl.nn.config import Folder
 from gcnsl.options import described_lines
 from gcnsl.runs.executor import Executor
 from gcnsl.training import Checkpoint, StageSettings, TrainingSettings, choose_device, measure
-from gcnsl.training.metrics import most_probable
+from gcnsl.training.decisions import check_rule
 from gcnsl.version import __version__
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from gcnsl.estimator.importance import Importance
 
 
-class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NodeClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classify the nodes of a graph with any method, from the labels of some of them.
 
     Learning is semi-supervised: :meth:`fit` sees the features and edges of all nodes and the labels of those that have
@@ -76,6 +77,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
         minutes: Time for training, preparation included: it ends with the last epoch that fits. One epoch is always
             made; ``None`` for as long as it takes, or with ``"auto"`` as long as its ``quality`` says.
+        threshold: What the threshold of a class is chosen for, see :meth:`set_threshold`; ``None`` to predict the
+            likeliest class, and ``"auto"`` for ``"f1"`` if at most 20 % of the labelled nodes are of the rarer of two
+            classes, which would hardly ever be the likeliest, else ``None``.
         checkpoint: File (``"auto"``: folder) to save a run in, and to continue from; :meth:`save` removes it. ``None``
             for none.
         checkpoint_every: Number of epochs between two writes of it.
@@ -95,6 +99,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y_: Class numbers of its nodes, -1 for unlabelled ones (n).
         train_mask_, val_mask_: The nodes whose labels were learned from, and those that only decided when to stop (n).
             In an ensemble of several folds the former are all, as each is learned from in some of the folds.
+        test_mask_: The nodes whose labels were held back from both (n).
+        threshold_: A node whose class has at least this probability is predicted to be of it, whatever else is more
+            likely, a :class:`gcnsl.training.decisions.Threshold`; ``None`` if the likeliest class is predicted.
+        temperature_: What logits are divided by, so that probabilities can be believed: chosen on the validation nodes
+            if it surely lowers their log loss, otherwise 1. The models of an ensemble have their own.
         node_ids_: The caller's names for the nodes, if they were given, else ``None``.
         encoder_: How the columns of a table become features, a :class:`gcnsl.graph.ColumnEncoder`; ``None`` if the
             graph is not from a table.
@@ -120,6 +129,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = 0,
         device: str = "auto",
         minutes: float | None = None,
+        threshold: str | float | None = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = Checkpoint.every,
         verbose: bool | int = True,
@@ -131,6 +141,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.device = device
         self.minutes = minutes
+        self.threshold = threshold
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
@@ -261,13 +272,20 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             val_mask = torch.from_numpy(draw_validation(shown, self.validation_fraction, seed=seed))
             train_mask = train_mask & ~val_mask
         minutes = None if self.minutes is None else check_number("minutes", self.minutes, above=0)
-        with progress(self.verbose) if self.on_epoch is None else nullcontext(self.on_epoch) as on_epoch:
-            how: dict[str, Any] = {"minutes": minutes, "seed": seed, "on_epoch": on_epoch}
-            if self.method == AUTO:
-                held_back = masks["test"].cpu() & ~(train_mask | val_mask)
-                fit_best(self, data, train_mask, val_mask, held_back, executor=executor, **how)
-            else:
-                self._train(encode_columns(data, train_mask), train_mask, val_mask, root=root, **how)
+        check_rule(self.threshold, data.class_names)
+        try:
+            with progress(self.verbose) if self.on_epoch is None else nullcontext(self.on_epoch) as on_epoch:
+                how: dict[str, Any] = {"minutes": minutes, "seed": seed, "on_epoch": on_epoch}
+                if self.method == AUTO:
+                    held_back = masks["test"].cpu() & ~(train_mask | val_mask)
+                    fit_best(self, data, train_mask, val_mask, held_back, executor=executor, **how)
+                else:
+                    self._train(encode_columns(data, train_mask), train_mask, val_mask, root=root, **how)
+        except Interrupted as interruption:
+            if interruption.so_far is not None:
+                self._prepare_decisions(data)
+            raise
+        self._prepare_decisions(data)
         held_out = np.flatnonzero(masks["test"].cpu() & ~(train_mask | val_mask))
         self._held_out = (held_out, data.y.cpu().numpy()[held_out]) if len(held_out) else None
         return self
@@ -323,7 +341,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         can take new nodes.
         """
         probabilities = self.predict_proba(X, edge_index=edge_index, edge_weight=edge_weight)
-        labels: NDArray[Any] = self.classes_[most_probable(probabilities)]
+        labels: NDArray[Any] = self.classes_[self.decide(probabilities)]
         return labels
 
     def predict_proba(self, X: Any = None, *, edge_index: Any = None, edge_weight: Any = None) -> NDArray[Any]:
@@ -438,13 +456,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ids, self.encoder_ = graph.get("node_ids"), graph.get("encoder")
         self.node_ids_ = None if ids is None else ids.to_numpy()
         self._importance = self._held_out = None
+        self.test_mask_, self.temperature_ = np.zeros(len(self.y_), dtype=bool), 1.0
+        self.threshold_ = self._judged = None
 
     def _logits(self, X: Any, edge_index: Any, edge_weight: Any) -> Tensor:
         check_is_fitted(self)
         if X is None:
             if edge_index is not None:
                 raise InputError("edge_index is given without X: give both, of the whole graph as it has grown")
-            return self.fitted_.logits()
+            return self.fitted_.logits() / self.temperature_
         graph = self.graph_
         kind, known = ("arc" if "arc_index" in graph else "edge"), len(self.y_)
         if edge_index is None:
@@ -460,7 +480,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _grown_logits(self, data: Data) -> Tensor:
         ordered, place = in_training_order(self.graph_, data)
-        return self.fitted_.grown_logits(ordered)[place]
+        return self.fitted_.grown_logits(ordered)[place] / self.temperature_
 
 
 def _option_lines() -> str:

@@ -13,7 +13,6 @@ from gcnsl.errors import InputError
 from gcnsl.estimator.given_graph import as_frame, num_rows
 from gcnsl.graph import read_labels
 from gcnsl.graph.labels import UNKNOWN
-from gcnsl.training.metrics import most_probable
 
 
 class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -64,9 +63,9 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, nodes: Any) -> NDArray[Any]:
         """Classes of these nodes (k)."""
-        best = most_probable(self.predict_proba(nodes))
-        labels: NDArray[Any] = self.classes_[best]
-        return labels
+        check_is_fitted(self)
+        everywhere: NDArray[Any] = self.classifier_.predict()
+        return everywhere[node_numbers(nodes, len(everywhere))]
 
     def predict_proba(self, nodes: Any) -> NDArray[Any]:
         """Probabilities of these nodes (k × C)."""

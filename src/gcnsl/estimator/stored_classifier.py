@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from gcnsl.graph.edges import check_edges, edge_parts
 from gcnsl.sparse import from_parts, stored_parts
 from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings
 from gcnsl.training import choose_device
+from gcnsl.training.decisions import Threshold
 
 if TYPE_CHECKING:
     from gcnsl.estimator.node_classifier import NodeClassifier
 
 PARTS = ("y", "train_mask", "val_mask")
-_KEPT_PARAMETERS = ("validation_fraction", "checkpoint_every")
+_KEPT_PARAMETERS = ("validation_fraction", "checkpoint_every", "threshold")
 """Parameters of a classifier that belong to the model; the device, for example, belongs to the place of training."""
 
 
@@ -43,12 +45,15 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
         "feature_names": graph.get("feature_names"),
         "weight_column": graph.get("weight_column"),
         "unknown": graph.get("unknown"),
+        "threshold": classifier.threshold_ and asdict(classifier.threshold_),
+        "temperature": classifier.temperature_,
         "encoder": encoder,
     }
     if table is not None:
         config |= {"leaderboard": table.to_dict("records"), "chosen_by": classifier.chosen_by_._asdict()}
     tensors = stored.tensors | stored_parts(graph.x, "x") | edge_parts(graph)
     tensors |= {name: torch.from_numpy(getattr(classifier, f"{name}_")) for name in PARTS}
+    tensors["test_mask"] = torch.from_numpy(classifier.test_mask_)
     tensors |= {f"encoder.{name}": value for name, value in learned.items()}
     if ids is not None:
         tensors["node_ids"], tensors["node_ids.ends"] = pack_strings([str(name) for name in ids])
@@ -69,10 +74,16 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
             table, chosen_by = pd.DataFrame(config["leaderboard"]), ChosenBy(**config["chosen_by"])
         elif "leaderboard" in config:  # before 0.3.0 its models may have learned from all labels
             train, val = train | val, torch.zeros_like(val)
-        parameters = {name: config["parameters"].pop(name) for name in _KEPT_PARAMETERS}
-        if config["parameters"]:
-            raise ValueError(f"it has parameters {', '.join(config['parameters'])}")
+        parameters = {"threshold": None} | config["parameters"]  # 0.2.0 had none
+        unknown = parameters.keys() - set(_KEPT_PARAMETERS)
+        if unknown:
+            raise ValueError(f"it has parameters {', '.join(unknown)}")
         classifier._keep(fitted, train, val)
+        if config.get("threshold") is not None:
+            classifier.threshold_ = Threshold(**config["threshold"])
+        classifier.temperature_ = config.get("temperature", 1.0)
+        if "test_mask" in tensors:
+            classifier.test_mask_ = tensors["test_mask"].numpy()
     except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
         raise InputError(
             f"{os.fspath(path)} holds no classifier that this version understands ({error}): train and save it again"

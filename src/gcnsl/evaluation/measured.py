@@ -16,24 +16,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import confusion_matrix
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gcnsl.auto import Blend
 from gcnsl.auto.ensemble import same_edges
 from gcnsl.checks import UNLABELLED
-from gcnsl.errors import InputError
 from gcnsl.estimator import NodeClassifier
+from gcnsl.estimator.deciding import held_out, is_held_out, positive_of
 from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.evaluation.intervals import CalibrationVerdict, Interval, judge_calibration, metric_intervals, wilson
 from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.sparse import Matrix
-from gcnsl.training.metrics import Floats, Ints, calibration_bins, measure, most_probable
+from gcnsl.training.decisions import Curve, Threshold, decide
+from gcnsl.training.metrics import Floats, Ints, calibration_bins, measure
 
 SURE = 0.9
 """Predictions of this probability or more are called sure."""
-FREQUENT = 2 / 3
-"""A class with at least this share of the labelled nodes: always to predict it gets as many right."""
+COVERAGES = (0.8, 0.9, 0.95)
+"""Promises of prediction sets that are checked on test nodes."""
+LIKELIEST = (10, 20, 50, 100, 200, 500, 1000)
+"""So many of the likeliest nodes are looked at."""
 CROWDED = 0.1
 """A learned graph that joins a larger share of all pairs than this tells little."""
 ROWS = 256
@@ -48,6 +51,31 @@ class Share(NamedTuple):
     nodes: int
     right: float | None
 
+    @property
+    def interval(self) -> Interval | None:
+        """The interval of the share."""
+        return None if self.right is None else wilson(self.right * self.nodes, self.nodes)
+
+
+class Coverage(NamedTuple):
+    """Prediction sets on some nodes: the promised and the measured share that hold the true class, and their size."""
+
+    promised: float
+    measured: float
+    interval: Interval | None
+    mean_size: float
+    alone: float
+    """Share of the sets with a single class."""
+
+
+class AtTop(NamedTuple):
+    """The likeliest nodes of a class: their number, and those that are of it; precision and recall."""
+
+    alerts: int
+    found: int
+    precision: float
+    recall: float
+
 
 class Confusion(NamedTuple):
     """A number of nodes of one class that are taken for another, both by name."""
@@ -61,7 +89,8 @@ class Confusion(NamedTuple):
 class ClassScores:
     """A class: its number of nodes, and how well it is found.
 
-    All shares are ``None`` for a class without nodes, and so is the precision of one that is never predicted.
+    All shares are ``None`` for a class without nodes, and so is the precision of one that is never predicted. Intervals
+    are of 95 %, see :mod:`gcnsl.evaluation.intervals`.
     """
 
     name: str
@@ -69,6 +98,9 @@ class ClassScores:
     precision: float | None
     recall: float | None
     f1: float | None
+    predicted: int = 0
+    precision_interval: Interval | None = None
+    recall_interval: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +124,9 @@ class Measured:
         seconds: How long that took.
         classes_everywhere: The class numbers of these as far as they are known now (n), else -1.
         learned: By ``"train"`` and ``"val"``, what the nodes that the model was trained with come to.
+        threshold: That of the classifier, if it has one.
+        positive: The number of the class that is looked for: that of the threshold, or the rarer of two.
+        coverage: What prediction sets reach on test nodes; empty if there are none.
     """
 
     probabilities: Floats
@@ -107,6 +142,9 @@ class Measured:
     seconds: float = 0.0
     classes_everywhere: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     learned: dict[str, Share] = field(default_factory=dict)
+    threshold: Threshold | None = None
+    positive: int | None = None
+    coverage: tuple[Coverage, ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -122,13 +160,50 @@ class Measured:
 
     @cached_property
     def predicted(self) -> Ints:
-        """The numbers of the predicted classes (m)."""
-        return most_probable(self.probabilities)
+        """The numbers of the predicted classes (m): the likeliest ones, but for the class of a threshold."""
+        return decide(self.probabilities, self.threshold)
+
+    @cached_property
+    def confidence(self) -> Floats:
+        """The probabilities of the predicted classes (m)."""
+        return self.probabilities[np.arange(self.nodes), self.predicted]
 
     @cached_property
     def metrics(self) -> dict[str, float]:
         """All metrics by name, see :data:`gcnsl.training.METRICS`."""
-        return measure(self.probabilities, self.truth)
+        return measure(self.probabilities, self.truth, self.predicted)
+
+    @cached_property
+    def intervals(self) -> dict[str, Interval]:
+        """Intervals of 95 % by metric, see :mod:`gcnsl.evaluation.intervals`."""
+        return metric_intervals(self.metrics, self.probabilities, self.truth, self.predicted)
+
+    @cached_property
+    def believed(self) -> CalibrationVerdict | None:
+        """Whether its probabilities can be believed; ``None`` of no nodes."""
+        return judge_calibration(self.probabilities, self.truth)
+
+    @property
+    def never_predicted(self) -> list[ClassScores]:
+        """Classes of which there are nodes, and that are predicted for none."""
+        return [each for each in self.classes if each.nodes and not each.predicted]
+
+    @cached_property
+    def curve(self) -> Curve | None:
+        """What every threshold would find of the class that is looked for, if there is one."""
+        if self.positive is None:
+            return None
+        return Curve.of(self.probabilities[:, self.positive], self.truth == self.positive)
+
+    @property
+    def likeliest(self) -> list[AtTop]:
+        """How many of the likeliest nodes are of the class that is looked for: precision and recall at k."""
+        if self.positive is None or not (self.truth == self.positive).any():
+            return []
+        order = np.argsort(-self.probabilities[:, self.positive], kind="stable")
+        found = np.cumsum(self.truth[order] == self.positive)
+        counted = [(k, int(found[k - 1])) for k in LIKELIEST if k <= self.nodes]
+        return [AtTop(k, hits, hits / k, hits / int(found[-1])) for k, hits in counted]
 
     @cached_property
     def confusion(self) -> list[list[int]]:
@@ -140,13 +215,9 @@ class Measured:
     @cached_property
     def classes(self) -> list[ClassScores]:
         """How well each class is found."""
-        numbers = np.arange(len(self.class_names))
-        parts = precision_recall_fscore_support(self.truth, self.predicted, labels=numbers, zero_division=np.nan)
-        rows = zip(self.class_names, *(part.tolist() for part in parts), strict=True)
-        return [
-            ClassScores(name, nodes, *(None if not nodes or math.isnan(share) else share for share in shares))
-            for name, *shares, nodes in rows
-        ]
+        counts = np.array(self.confusion)
+        rows = zip(self.class_names, counts.sum(axis=1), counts.sum(axis=0), counts.diagonal(), strict=True)
+        return [_class_scores(name, *map(int, numbers)) for name, *numbers in rows]
 
     @cached_property
     def calibration(self) -> dict[str, list[float]]:
@@ -158,12 +229,12 @@ class Measured:
     def mistakes(self) -> Ints:
         """Which of the nodes are classified wrongly, the most confident mistakes first."""
         wrong: Ints = np.flatnonzero(self.predicted != self.truth)
-        return wrong[np.argsort(-self.probabilities[wrong].max(axis=1), kind="stable")]
+        return wrong[np.argsort(-self.confidence[wrong], kind="stable")]
 
     @property
     def sure(self) -> Share | None:
         """The nodes that the classifier is sure of, if there are any."""
-        sure = self.probabilities.max(axis=1) >= SURE
+        sure = self.confidence >= SURE
         return _share(self.predicted == self.truth, sure) if sure.any() else None
 
     @property
@@ -180,10 +251,21 @@ class Measured:
         return {
             "nodes": self.nodes,
             "metrics": self.metrics,
+            "intervals": self.intervals,
             "classes": [asdict(each) for each in self.classes],
             "confusion": self.confusion,
-            "calibration": self.calibration,
+            "calibration": self.calibration | ({} if self.believed is None else {"verdict": self.believed._asdict()}),
+            "coverage": [each._asdict() for each in self.coverage],
+            "threshold": self.threshold and self.threshold.to_dict(),
+            "likeliest": [each._asdict() for each in self.likeliest],
         }
+
+
+def _class_scores(name: str, nodes: int, predicted: int, hits: int) -> ClassScores:
+    if not nodes:
+        return ClassScores(name, 0, None, None, None, predicted)
+    shares = hits / predicted if predicted else None, hits / nodes, 2 * hits / (nodes + predicted)
+    return ClassScores(name, nodes, *shares, predicted, wilson(hits, predicted), wilson(hits, nodes))
 
 
 def _share(right: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> Share:
@@ -229,9 +311,11 @@ def measure_classifier(
         else:
             probabilities = (classifier.predict_proba_graph(data) if predicted is None else predicted)[order[places]]
     else:
-        kind, places, probabilities = _held_back(classifier, everywhere)
+        places, probabilities, kind = held_out(classifier, everywhere)
     frequent = int(np.bincount(classifier.y_[masks["train"]]).argmax())
-    right = None if everywhere is None else most_probable(everywhere) == classifier.y_
+    right = None if everywhere is None else classifier.decide(everywhere) == classifier.y_
+    is_calibrated = kind == "test" and is_held_out(classifier)
+    coverage = [_coverage(classifier, probabilities, truth[places], share) for share in COVERAGES if is_calibrated]
     return Measured(
         probabilities=probabilities,
         truth=truth[places],
@@ -246,7 +330,18 @@ def measure_classifier(
         seconds=seconds,
         classes_everywhere=truth[:known],
         learned={} if right is None else {name: _share(right, mask) for name, mask in masks.items()},
+        threshold=classifier.threshold_,
+        positive=positive_of(classifier),
+        coverage=tuple(coverage),
     )
+
+
+def _coverage(classifier: NodeClassifier, probabilities: Floats, y: Ints, promised: float) -> Coverage:
+    """What prediction sets reach on nodes with these probabilities (m × C) and classes (m)."""
+    sets = classifier.sets_of(probabilities, promised)
+    hits, sizes = sets[np.arange(len(y)), y], sets.sum(axis=1)
+    interval = wilson(int(hits.sum()), len(y))
+    return Coverage(promised, float(hits.mean()), interval, float(sizes.mean()), float((sizes == 1).mean()))
 
 
 def measure_split(classifier: NodeClassifier, data: Data, run: int) -> Measured:
@@ -266,39 +361,6 @@ def _labels(data: Data, class_names: list[str]) -> tuple[Ints, NDArray[np.bool_]
     y, given = data.y.numpy(), [str(c) for c in data.get("class_names") or ()]
     number = np.array([class_names.index(name) if name in class_names else UNLABELLED for name in (*given, None)])
     return number[y], y != UNLABELLED  # -1 selects the last entry
-
-
-def _held_back(classifier: NodeClassifier, everywhere: Floats | None) -> tuple[str, Ints, Floats]:
-    """The training graph's nodes (v) to measure on without others: their kind, numbers and probabilities (v × C)."""
-    judged = classifier.fitted_.out_of_fold if isinstance(classifier.fitted_, Blend) else None
-    validation = np.flatnonzero(classifier.val_mask_)
-    if judged is None and not len(validation):
-        raise InputError("there is no node to measure on, since all labels were learned from: label other nodes")
-    if judged is None:
-        known = classifier.predict_proba() if everywhere is None else everywhere
-        return "validation", validation, known[validation]
-    return "validation" if len(validation) else "out-of-fold", judged.nodes.numpy(), judged.probabilities.numpy()
-
-
-class Imbalance(NamedTuple):
-    """What is uneven, in a few words, and the metric to look at instead of accuracy."""
-
-    reason: str
-    metric: str
-
-
-def find_imbalance(y: Tensor, class_names: Sequence[Any]) -> Imbalance | None:
-    """Look at the class numbers of all nodes (n), -1 for unknown; ``None`` if accuracy tells enough.
-
-    With two classes the metric is the average precision of the rarer one, otherwise the balanced accuracy.
-    """
-    counts = torch.bincount(y[y != UNLABELLED], minlength=len(class_names))
-    occurring = int((counts > 0).sum())
-    if occurring < 2 or counts.max() < FREQUENT * counts.sum():
-        return None
-    share, name = counts.max() / counts.sum(), class_names[int(counts.argmax())]
-    metric = "average-precision" if occurring == 2 else "balanced-accuracy"
-    return Imbalance(f"{share:.0%} of the labelled nodes are {name!r}", metric)
 
 
 class Agreement(NamedTuple):

@@ -17,14 +17,14 @@ from gcnsl.auto import AUTO, Blend
 from gcnsl.auto.leaderboard import shown_scores
 from gcnsl.estimator import NodeClassifier
 from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain, node_name
-from gcnsl.evaluation.measured import SURE, Measured, find_imbalance, measure_classifier
+from gcnsl.evaluation.measured import SURE, Measured, measure_classifier
 from gcnsl.files import atomic_write
 from gcnsl.graph import summarize
 from gcnsl.graph.edges import report_edges
 from gcnsl.graph.summary import class_compatibility
 from gcnsl.pictures import find_template
 from gcnsl.training import METRICS
-from gcnsl.training.metrics import Floats, Ints
+from gcnsl.training.metrics import Floats, Ints, choose_metric
 
 MISTAKES = 200
 """Number of mistakes that are listed, the most confident first."""
@@ -95,7 +95,7 @@ def write_model_page(
         "name": name or graph.get("name") or "Your graph",
         "method": AUTO if isinstance(classifier.fitted_, Blend) else classifier.fitted_.prepared.method.name,
         "summary": summarize(graph),
-        "imbalance": find_imbalance(graph.y, graph.class_names) if is_labelled else None,
+        "choice": choose_metric(classifier.y_, classifier.classes_),
         "compatibility": _compatibility(graph) if is_labelled else None,
         "measured": measured,
         "metrics": METRICS,

@@ -275,20 +275,29 @@ def check_table(path: str | os.PathLike[str]) -> Path:
 def write_table(table: pa.Table, path: str | os.PathLike[str], *, for_spreadsheet: bool = False) -> None:
     """Write a table in the format that the ending of the path names; an existing file is replaced as a whole.
 
-    ``for_spreadsheet`` puts an apostrophe before text that begins with one of :data:`FORMULA_STARTS`: a spreadsheet
-    would take it for a formula and compute it.
+    Lists are written as text with ``|`` between their parts, except into Parquet. ``for_spreadsheet`` puts an
+    apostrophe before text that begins with one of :data:`FORMULA_STARTS`: a spreadsheet would take it for a formula and
+    compute it.
     """
     path = check_table(path)
+    kind = path.suffix.lower()
+    if kind in SEPARATORS:
+        table = pa.table([_joined(column) for column in table.columns], names=table.column_names)
     if for_spreadsheet:
         names = [_no_formula(name) for name in table.column_names]
         table = pa.table([_no_formulas(column) for column in table.columns], names=names)
-    kind = path.suffix.lower()
     if kind in SEPARATORS:
         atomic_write(path, table.to_pandas().to_csv(sep=SEPARATORS[kind], index=False, lineterminator="\n"))
     else:
         content = io.BytesIO()
         pa.parquet.write_table(table, content)
         atomic_write(path, content.getvalue())
+
+
+def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    if not pa.types.is_list(column.type):
+        return column
+    return pa.array(["|".join(map(str, parts)) for parts in column.to_pylist()], pa.string())
 
 
 def _no_formulas(column: pa.ChunkedArray) -> pa.Array:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from gcnsl.training.epoch import predict_logits
     from gcnsl.training.history import Epoch, History
     from gcnsl.training.loop import Enough, train
-    from gcnsl.training.metrics import METRICS, measure
+    from gcnsl.training.metrics import METRICS, choose_metric, measure
     from gcnsl.training.settings import StageSettings, TrainingSettings
     from gcnsl.training.state import Checkpoint
 else:
@@ -24,6 +24,7 @@ __all__ = [
     "StageSettings",
     "TrainingSettings",
     "choose_device",
+    "choose_metric",
     "measure",
     "predict_logits",
     "seeded",

@@ -17,7 +17,12 @@ Ints = NDArray[np.int64]
 MetricName = Literal[
     "accuracy", "balanced-accuracy", "macro-f1", "roc-auc", "average-precision", "log-loss", "calibration-error"
 ]
+COUNTING = ("accuracy", "balanced-accuracy", "macro-f1")
+"""Metrics that count decisions; the others look at the probabilities."""
 BINS = 15
+RARE, FREQUENT = 1 / 5, 3 / 5
+"""Accuracy says little if the rarer of two classes has at most so many of the nodes, or the largest of several so many.
+"""
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,48 @@ def class_shares(y: Ints, num_classes: int, nodes: int) -> Floats:
     return np.tile(counts / counts.sum(), (nodes, 1))
 
 
-def measure(probabilities: Floats, y: Ints) -> dict[str, float]:
-    """All metrics by name, of nodes with these probabilities (n × C) and class numbers (n)."""
-    return {name: metric(probabilities, y) for name, metric in METRICS.items()}
+def measure(probabilities: Floats, y: Ints, predicted: Ints | None = None) -> dict[str, float]:
+    """All metrics by name, of nodes with these probabilities (n × C) and class numbers (n).
+
+    Those that count decisions count ``predicted`` (n), by default the likeliest classes.
+    """
+    decided = probabilities if predicted is None else np.eye(probabilities.shape[1])[predicted]
+    return {name: metric(decided if name in COUNTING else probabilities, y) for name, metric in METRICS.items()}
+
+
+class MetricChoice(NamedTuple):
+    """The metric that suits a graph's classes, and why.
+
+    Attributes:
+        metric: Its name.
+        reason: In words; "since" can stand before them.
+        rare: The number of the rare class of two, if there is one.
+    """
+
+    metric: str
+    reason: str
+    rare: int | None = None
+
+
+def choose_metric(y: Any, class_names: Any) -> MetricChoice:
+    """The metric for nodes of these classes (n), -1 for unlabelled ones; the names are those of all classes (C).
+
+    All commands follow this one rule:
+
+    - ``average-precision`` of the rarer of two classes, if at most 20 % of the labelled nodes are of it;
+    - ``macro-f1``, if there are more classes and one of them has at least 60 % of the labelled nodes;
+    - ``accuracy`` otherwise. A rare class among many does not matter: accuracy says enough of all together.
+    """
+    given = np.asarray(y)
+    counts = np.bincount(given[given >= 0], minlength=len(class_names))
+    occurring, labelled = np.flatnonzero(counts), int(counts.sum())
+    if len(occurring) < 2:
+        return MetricChoice("accuracy", "there are not two classes to tell apart")
+    rarest, largest = int(occurring[counts[occurring].argmin()]), int(counts.argmax())
+    if len(occurring) == 2 and counts[rarest] <= RARE * labelled:
+        reason = f"only {100 * counts[rarest] / labelled:.2g}% of the labelled nodes are {str(class_names[rarest])!r}"
+        return MetricChoice("average-precision", reason, rarest)
+    reason = f"{counts[largest] / labelled:.0%} of the labelled nodes are {str(class_names[largest])!r}"
+    if len(occurring) > 2 and counts[largest] >= FREQUENT * labelled:
+        return MetricChoice("macro-f1", f"{reason}, one of {len(occurring)} classes")
+    return MetricChoice("accuracy", f"no class dominates: {reason}")

@@ -1,13 +1,14 @@
-"""From probabilities to decisions: thresholds for one class, and sets of classes with a guaranteed coverage.
+"""From probabilities to decisions: a threshold for one class, and sets of classes with a coverage.
 
-Both are chosen on nodes whose labels the model has not learned from: validation nodes, or all nodes of folds (out of
-fold). What holds for these nodes holds for others as far as they are exchangeable with them, that is, as far as it does
-not matter which nodes were labelled.
+Both are chosen on labelled nodes whose labels the model has not learned from: validation nodes, or out of fold. What
+holds for these nodes holds for others as far as they are exchangeable with them, that is, as far as it does not matter
+which nodes were labelled.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,9 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcnsl.errors import ArgumentError
+from gcnsl.training.metrics import Floats, Ints, most_probable
 
-Floats = NDArray[np.floating[Any]]
-RULES = "f1, precision=SHARE, recall=SHARE, top=NUMBER or cost=fn:NUMBER,fp:NUMBER"
+RULES = "f1, precision=SHARE, recall=SHARE, top=NUMBER, cost=fn:NUMBER,fp:NUMBER, a probability, or none"
+BINS = 200
+"""The most points of a curve that are shown."""
+ARGMAX = ("none", "argmax")
+"""Rules for no threshold, as they are written in text."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +35,9 @@ class ThresholdRule:
     alarm: float = 1.0
 
     @classmethod
-    def read(cls, text: str) -> ThresholdRule:
+    def read(cls, text: object) -> ThresholdRule:
         """Read a rule; an ArgumentError says what can be written."""
-        kind, _, value = text.strip().lower().partition("=")
+        kind, _, value = str(text).strip().lower().replace(" ", "").partition("=")
         try:
             if kind == "f1" and not value:
                 return cls(kind)
@@ -44,6 +49,8 @@ class ThresholdRule:
                 costs = {name: float(cost) for name, cost in (part.split(":") for part in value.split(","))}
                 if costs.keys() == {"fn", "fp"} and min(costs.values()) > 0 and math.isfinite(sum(costs.values())):
                     return cls(kind, 0.0, costs["fn"], costs["fp"])
+            if not value and 0 <= float(kind) <= 1:
+                return cls("probability", float(kind))
         except ValueError:
             pass
         raise ArgumentError("threshold", text, f"is no rule: write {RULES}")
@@ -51,7 +58,18 @@ class ThresholdRule:
     def __str__(self) -> str:
         if self.kind == "cost":
             return f"cost=fn:{self.miss:g},fp:{self.alarm:g}"
+        if self.kind == "probability":
+            return f"{self.value:g}"
         return self.kind if self.kind == "f1" else f"{self.kind}={self.value:g}"
+
+
+def check_rule(rule: object, classes: Sequence[Any] | None = None) -> None:
+    """Refuse what is no rule for a threshold, or needs the name of one of more than two classes."""
+    if rule is not None and rule != "auto" and rule not in ARGMAX:
+        ThresholdRule.read(rule)
+        if classes is not None and len(classes) != 2:
+            told = f"is for one class against the rest: name it as positive, one of {', '.join(map(str, classes))}"
+            raise ArgumentError("threshold", rule, told)
 
 
 @dataclass(frozen=True)
@@ -67,8 +85,8 @@ class Curve:
     """
 
     thresholds: Floats
-    alerts: NDArray[np.int64]
-    found: NDArray[np.int64]
+    alerts: Ints
+    found: Ints
     positives: int
     nodes: int
 
@@ -95,6 +113,19 @@ class Curve:
     def f1(self) -> Floats:
         """2 found / (alerts + positives) (k)."""
         return 2 * self.found / (self.alerts + self.positives)
+
+    def at(self, threshold: float) -> tuple[int, int]:
+        """The numbers of alerts and of those that are of the class, of nodes with at least this probability."""
+        place = int(np.searchsorted(-self.thresholds, -threshold, side="right")) - 1
+        return (0, 0) if place < 0 else (int(self.alerts[place]), int(self.found[place]))
+
+    def points(self, most: int = BINS) -> list[tuple[float, int, int]]:
+        """At most so many thresholds with their alerts and those of the class, closer together where alerts are few."""
+        places = np.arange(len(self.thresholds))
+        if len(places) > most:
+            places = np.unique(np.append(np.geomspace(1, len(places), most).astype(int) - 1, len(places) - 1))
+        parts = (self.thresholds[places], self.alerts[places], self.found[places])
+        return list(zip(*(part.tolist() for part in parts), strict=True))
 
 
 @dataclass(frozen=True)
@@ -134,18 +165,32 @@ class Threshold:
 
 
 def choose_threshold(
-    rule: ThresholdRule, probability: Floats, is_positive: NDArray[np.bool_], *, positive: int = 1
+    rule: ThresholdRule,
+    probability: Floats,
+    is_positive: NDArray[np.bool_],
+    *,
+    positive: int = 1,
+    unknown: Floats | None = None,
 ) -> Threshold:
     """Choose the threshold for a class by a rule, on nodes with these probabilities of it (v).
 
     - ``f1``: the largest F1.
     - ``precision=p``: the most alerts of which a share of at least p is right.
     - ``recall=r``: the fewest alerts that find a share of at least r.
-    - ``top=k``: at most k alerts, as many as ties allow.
+    - ``top=k``: at most k alerts, as many as ties allow, among nodes whose class is ``unknown``.
     - ``cost=fn:a,fp:b``: the smallest a · (missed) + b · (false alarms); no alert at all may be the cheapest.
+    - a number: this probability.
+
+    Args:
+        rule: What is wanted.
+        probability: Of the class, for nodes whose class is known (v).
+        is_positive: Which of them are of the class (v).
+        positive: Its number.
+        unknown: Probabilities of the nodes that are to be decided on (u); by default those of the known ones.
     """
     curve, met = Curve.of(probability, is_positive), True
     cost = rule.miss * (curve.positives - curve.found) + rule.alarm * (curve.alerts - curve.found)
+    decided = curve
     if rule.kind == "precision":
         fits = np.flatnonzero((curve.precision >= rule.value) & (curve.found > 0))
         met = len(fits) > 0
@@ -154,34 +199,54 @@ def choose_threshold(
         fits = np.flatnonzero(curve.found >= rule.value * curve.positives - 1e-9)
         place, met = int(fits[0]) if len(fits) else -1, curve.positives > 0
     elif rule.kind == "top":
-        place = int(np.searchsorted(curve.alerts, rule.value, side="right")) - 1
+        decided = curve if unknown is None else Curve.of(unknown, np.zeros(len(unknown), dtype=bool))
+        place = int(np.searchsorted(decided.alerts, rule.value, side="right")) - 1
     elif rule.kind == "cost":
         place = int(np.argmin(cost)) if len(cost) and cost.min() < rule.miss * curve.positives else -1
     else:
         place, met = int(np.argmax(curve.f1)) if len(curve.f1) else -1, curve.positives > 0
-    if place < 0:
-        nothing = float(np.nextafter(curve.thresholds[0], np.inf)) if len(curve.thresholds) else math.inf
-        return Threshold(str(rule), positive, nothing, 0, 0, curve.positives, curve.nodes, met)
-    counts = int(curve.alerts[place]), int(curve.found[place])
-    return Threshold(str(rule), positive, float(curve.thresholds[place]), *counts, curve.positives, curve.nodes, met)
+    if rule.kind == "probability":
+        value, met = rule.value, True
+    elif place < 0:
+        value = float(np.nextafter(decided.thresholds[0], np.inf)) if len(decided.thresholds) else math.inf
+    else:  # midway to the next node that is no alert, as trees split
+        value = float(decided.thresholds[place : place + 2].astype(np.float64).mean())
+    return Threshold(str(rule), positive, value, *curve.at(value), curve.positives, curve.nodes, met)
 
 
-def decide(probabilities: Floats, threshold: Threshold) -> NDArray[np.int64]:
-    """The classes (n) of nodes with these probabilities (n × C): the class of the threshold, or else the likeliest."""
+def decide(probabilities: Floats, threshold: Threshold | None) -> Ints:
+    """The classes (n) of nodes with these probabilities (n × C): the class of the threshold, or else the likeliest.
+
+    Without a threshold it is the likeliest class.
+    """
+    if threshold is None:
+        return most_probable(probabilities)
     others = probabilities.copy()
     others[:, threshold.positive] = -np.inf
     alert = probabilities[:, threshold.positive] >= threshold.value
-    return np.where(alert, threshold.positive, others.argmax(axis=1)).astype(np.int64)
+    return np.where(alert, threshold.positive, most_probable(others)).astype(np.int64)
+
+
+def check_coverage(coverage: float) -> None:
+    """Refuse what is no share of cases."""
+    if not isinstance(coverage, (float, np.floating)) or not 0 < coverage < 1:
+        raise ArgumentError("coverage", coverage, "is no share between 0 and 1, both excluded")
 
 
 def prediction_sets(
-    known: Floats, y: NDArray[np.int64], probabilities: Floats, coverage: float, *, by_class: bool = False
+    known: Floats,
+    y: Ints,
+    probabilities: Floats,
+    coverage: float,
+    *,
+    by_class: bool = False,
+    predicted: Ints | None = None,
 ) -> NDArray[np.bool_]:
     r"""Sets of classes of which the true one is in so many cases: split-conformal prediction (n × C, boolean).
 
     With the scores :math:`s_i = 1 - p_i(y_i)` of m nodes whose class is known, a class c is in the set of a node if
     :math:`1 - p(c) \le q`, q being the :math:`\lceil (m + 1) \cdot coverage \rceil`-th smallest score. If the node is
-    exchangeable with the m nodes, its class is in the set with at least this probability. The likeliest class is always
+    exchangeable with the m nodes, its class is in the set with at least this probability. The predicted class is always
     in the set. With too few nodes for the coverage, sets hold all classes.
 
     Args:
@@ -190,15 +255,15 @@ def prediction_sets(
         probabilities: Those of the nodes that get a set (n × C).
         coverage: The wanted share, between 0 and 1.
         by_class: Whether it is to hold for the nodes of each class by themselves; needs more labels.
+        predicted: The class numbers of the nodes that get a set (n); by default the likeliest.
     """
-    if not 0 < coverage < 1:
-        raise ArgumentError("coverage", coverage, "is no share between 0 and 1, both excluded")
+    check_coverage(coverage)
     scores = 1 - known[np.arange(len(y)), y]
     classes = probabilities.shape[1]
     groups = [scores[y == c] for c in range(classes)] if by_class else [scores] * classes
     limits = np.array([_quantile(group, coverage) for group in groups])
     sets: NDArray[np.bool_] = 1 - probabilities <= limits
-    sets[np.arange(len(sets)), probabilities.argmax(axis=1)] = True
+    sets[np.arange(len(sets)), most_probable(probabilities) if predicted is None else predicted] = True
     return sets
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnsl import InputError
-from gcnsl.evaluation.decisions import ThresholdRule, choose_threshold, decide, prediction_sets
+from gcnsl.training.decisions import ThresholdRule, choose_threshold, decide, prediction_sets
 
 scored = st.lists(st.tuples(st.integers(0, 8).map(lambda k: k / 8), st.booleans()), min_size=1, max_size=14)
 
@@ -53,7 +53,7 @@ def test_rules_that_are_none(text) -> None:
 def test_the_likeliest_other_class_stays_where_there_is_no_alert() -> None:
     p = np.array([[0.5, 0.2, 0.3], [0.1, 0.4, 0.5], [0.45, 0.5, 0.05]])
     threshold = choose_threshold(ThresholdRule.read("recall=1"), p[:, 1], np.array([False, True, False]), positive=1)
-    assert threshold.value == 0.4
+    assert 0.2 < threshold.value <= 0.4
     assert decide(p, threshold).tolist() == [0, 1, 1]
 
 
