@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from gcnsl.sparse import (
     SparseMatrix,
     adjacency_matrix,
-    edges_sorted,
     fastest_form,
     from_scipy,
     slice_rows,
@@ -72,7 +71,6 @@ def test_edges_and_adjacency_matrix(self_loops, graph) -> None:
     matrix = adjacency_matrix(edges, n, self_loops=self_loops)
     np.testing.assert_array_equal(matrix.toarray(), expected)
     assert matrix.has_canonical_format
-    np.testing.assert_array_equal(edges_sorted(edges, n, self_loops=self_loops).T, np.argwhere(expected))
 
 
 @pytest.mark.parametrize("self_loops", [True, False])

@@ -3,8 +3,6 @@
 Everything that keeps results for a later command uses it, so that changed input never meets old results.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Packages that load what they export when it is first used (PEP 562): torch and its like take seconds to load."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import sys

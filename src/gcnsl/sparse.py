@@ -93,19 +93,13 @@ def from_parts(parts: dict[str, Tensor], name: str, shape: tuple[int, int]) -> T
         return csr_tensor(parts[f"{name}.start"], parts[f"{name}.column"], parts[f"{name}.value"], shape)
 
 
-def edges_sorted(edge_index: Tensor, num_nodes: int, *, self_loops: bool) -> Tensor:
-    """The edges without duplicates, sorted by source, then target (2 × E); with loops at all nodes or at none."""
-    edges, _ = (
-        add_remaining_self_loops(edge_index, num_nodes=num_nodes) if self_loops else remove_self_loops(edge_index)
-    )
-    ordered: Tensor = coalesce(edges, num_nodes=num_nodes)
-    return ordered
-
-
 def weighted_edges_sorted(
     edge_index: Tensor, weight: Tensor, num_nodes: int, *, self_loops: bool
 ) -> tuple[Tensor, Tensor]:
-    """Like :func:`edges_sorted`, with weights (E): of duplicates the largest is kept, and added loops have weight 1."""
+    """Distinct edges (2 × E), sorted by source, then target, and weights (E); with loops at all nodes or at none.
+
+    Of duplicates the largest weight is kept, and added loops have weight 1.
+    """
     if self_loops:
         edges, weights = add_remaining_self_loops(edge_index, weight, fill_value=1.0, num_nodes=num_nodes)
     else:
@@ -116,7 +110,8 @@ def weighted_edges_sorted(
 
 def adjacency_matrix(edge_index: Tensor, num_nodes: int, *, self_loops: bool) -> sp.csr_array:
     """A (n × n, entries 1) as a SciPy matrix with sorted rows; with loops at all nodes or at none."""
-    source, target = edges_sorted(edge_index.cpu(), num_nodes, self_loops=self_loops).numpy()
+    edges, weight = edge_index.cpu(), torch.ones(edge_index.shape[1])
+    source, target = weighted_edges_sorted(edges, weight, num_nodes, self_loops=self_loops)[0].numpy()
     ones = np.ones(len(source), dtype=np.float32)
     start = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=num_nodes))])
     return sp.csr_array((ones, target, start), shape=(num_nodes, num_nodes))

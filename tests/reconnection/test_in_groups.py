@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from gcnsl.reconnection import PairMemory, in_groups, numba_kernels, reconnect
+from gcnsl.reconnection import PairMemory, in_groups, numba_backend, reconnect
 from gcnsl.reconnection.in_groups import (
     GroupSize,
     draw_groups,
@@ -154,7 +154,7 @@ def test_rows_that_are_all_equal_or_zero() -> None:
 
 
 def test_groups_are_made_of_whole_tiles_of_the_search() -> None:
-    assert in_groups.WIDTH == numba_kernels.WIDTH
+    assert in_groups.WIDTH == numba_backend.WIDTH
 
 
 @pytest.mark.parametrize("most", [1024, 4096])

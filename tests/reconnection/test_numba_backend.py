@@ -16,8 +16,7 @@ from torch.nn.functional import normalize
 
 from gcnsl.reconnection import numba_backend
 from gcnsl.reconnection import problem as limits
-from gcnsl.reconnection.numba_backend import Search
-from gcnsl.reconnection.numba_kernels import UNLIMITED, WIDTH, find_rows, mirrored
+from gcnsl.reconnection.numba_backend import UNLIMITED, WIDTH, Search, find_rows, mirrored
 
 from .cases import Case, assert_close, cases, make_case
 

@@ -84,7 +84,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 def test_the_documented_example():
-    assert doctest.testmod(gcnsl.spectral.transformer) == (0, 2)
+    assert doctest.testmod(gcnsl.spectral.transformer) == (0, 4)
 
 
 @pytest.mark.parametrize(

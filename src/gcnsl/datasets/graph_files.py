@@ -12,8 +12,6 @@ ending     what may be in it
 Unpickling can run code, so only names that build arrays, matrices, tensors and graphs are let through.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import pickle

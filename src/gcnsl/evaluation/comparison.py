@@ -1,7 +1,5 @@
 """Which method suits a graph: several methods on the same splits, and whether their differences are more than noise."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys

@@ -10,8 +10,6 @@ counts as shown only if that interval reaches zero and excludes a loss of more t
 to see a difference are no proof that there is none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """Tables as figures: SVG that takes its text colour from the page around it, so that it suits light and dark mode."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """All results on one page: it needs no network, suits light and dark mode, and shows the runs behind every number."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

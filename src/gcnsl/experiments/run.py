@@ -3,8 +3,6 @@
 Only this process writes the results, each as soon as it arrives, so only runs under way are lost when it ends early.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import platform

@@ -1,7 +1,5 @@
 """Fit a method to a split. Every command, estimator and experiment trains in this way."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -7,7 +7,10 @@ megabytes is cheaper than any cleverness.
 import torch
 from torch import Tensor
 
+from gcnsl.reconnection import tiled
 from gcnsl.reconnection.problem import Averages, Problem
+
+backward, find = tiled.backward, tiled.find
 
 
 def reconnect(z: Tensor, keys: Tensor, h: Tensor, threshold: float, *, loops: bool = True) -> Tensor:

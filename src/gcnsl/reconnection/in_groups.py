@@ -94,8 +94,7 @@ def _average_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops: boo
     """Average h over the similar rows in each group of ``width`` consecutive rows."""
     if z.device.type != "cpu":
         return average_dense_groups(z, h, epsilon, loops=loops, width=width)
-    from gcnsl.reconnection.numba_backend import Search  # here, because numba takes long to load
-    from gcnsl.reconnection.numba_kernels import UNLIMITED
+    from gcnsl.reconnection.numba_backend import UNLIMITED, Search  # here, because numba takes long to load
 
     threshold, memory = threshold_of(float(epsilon), z.dtype), PairMemory()
     searched = z.detach().to(computed_in(z.dtype))

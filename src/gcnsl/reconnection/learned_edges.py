@@ -9,7 +9,7 @@ from gcnsl.checks import check_flag, check_number
 from gcnsl.errors import ArgumentError
 from gcnsl.execution import torch_threads_for
 from gcnsl.reconnection import problem as arguments
-from gcnsl.reconnection.operator import BACKENDS, choose_backend
+from gcnsl.reconnection.operator import choose_backend, module_of
 from gcnsl.reconnection.problem import Problem
 
 CHECKED_ROWS = 64
@@ -53,7 +53,7 @@ def reconnected_edges(
     problem = Problem.of(rows, None if keys is None else key_rows, key_rows, threshold, loops=loops)
     with torch_threads_for(len(rows) * key_rows.numel()):
         _check_size(problem.z, problem.keys, threshold, epsilon)
-        edge_index = BACKENDS[choose_backend(z, problem.keys, z.shape[1])].find(problem)
+        edge_index: Tensor = module_of(choose_backend(z, problem.keys, z.shape[1])).find(problem)
     source, target = edge_index
     weight = (rows[source] * key_rows[target]).sum(dim=1)
     if normalize:

@@ -4,8 +4,6 @@ This file checks the arguments, calls a back end and tells autograd of the deriv
 """
 
 import os
-from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, get_args
@@ -17,11 +15,9 @@ from torch.autograd.function import once_differentiable
 from gcnsl.checks import check_choice, check_flag
 from gcnsl.errors import ArgumentError
 from gcnsl.execution import is_recorded, torch_threads_for
-from gcnsl.reconnection import dense, tiled
 from gcnsl.reconnection.problem import (
     UNIT_TOLERANCE,
     Averages,
-    Gradients,
     PairMemory,
     Problem,
     Threshold,
@@ -39,62 +35,45 @@ TRITON_WIDTH = 256
 """The widest rows of z and h that fit the on-chip memory of a GPU."""
 
 
-class Backend(NamedTuple):
-    """The functions of a back end and what the operator has to know about it."""
-
-    forward: Callable[[Problem], Averages]
-    backward: Callable[[Problem, Averages, Tensor], Gradients]
-    """Return the gradients, given ∂L/∂o."""
-    find: Callable[[Problem], Tensor]
-    """Return the kept pairs (2 × E, int64), sorted by row, then column."""
-    unmet: Callable[[Tensor, int], str] = lambda _, __: ""
-    """Return what is missing to run with this z and rows of at most this width, or an empty string."""
-    remembers_pairs: bool = False
-    """Whether ``Problem.known`` saves a search."""
+MODULES = {"numba": "numba_backend", "triton": "triton_backend", "tiled": "tiled", "dense": "dense"}
+"""Where each back end is. ``"auto"`` takes dense for tiny graphs on a CPU, else the first one that can run."""
 
 
-def _needs_cpu(z: Tensor, _: int) -> str:
-    return "" if z.device.type == "cpu" else f"needs tensors on the CPU (z is on {z.device})"
+def module_of(backend: str) -> Any:
+    """The functions of a back end, imported when they are needed, since numba and triton take long to load.
+
+    - ``forward(problem)`` returns :class:`Averages`;
+    - ``backward(problem, averages, grad)`` returns :class:`Gradients`, given ∂L/∂o;
+    - ``find(problem)`` returns the kept pairs (2 × E, int64), sorted by row, then column.
+    """
+    return import_module(f"gcnsl.reconnection.{MODULES[backend]}")
 
 
-def _needs_gpu(z: Tensor, width: int) -> str:
-    runs_here = z.device.type == "cuda" or (z.device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1")
-    if HAS_TRITON and runs_here and computed_in(z.dtype) == torch.float32 and width <= TRITON_WIDTH:
-        return ""
-    return (
-        f"needs a GPU (z is on {z.device}), float32 or half precision (z has {z.dtype}), "
-        f"rows of at most {TRITON_WIDTH} entries (there are {width}), and the package triton"
-    )
-
-
-def _imported_later(module: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """Return the three functions of a module that is imported on the first call: numba and triton take long to load."""
-
-    def call(function: str, *arguments: Any) -> Any:
-        return getattr(import_module(f"gcnsl.reconnection.{module}"), function)(*arguments)
-
-    return partial(call, "forward"), partial(call, "backward"), partial(call, "find")
-
-
-BACKENDS = {
-    "dense": Backend(dense.forward, tiled.backward, tiled.find),
-    "numba": Backend(*_imported_later("numba_backend"), unmet=_needs_cpu, remembers_pairs=True),
-    "triton": Backend(*_imported_later("triton_backend"), unmet=_needs_gpu),
-    "tiled": Backend(tiled.forward, tiled.backward, tiled.find),
-}
-"""All back ends by name. ``"auto"`` takes dense for tiny graphs on a CPU, else the first other one that can run."""
+def _unmet(backend: str, z: Tensor, width: int) -> str:
+    """What is missing to run a back end with this z and rows of at most this width, or an empty string."""
+    on_cpu = z.device.type == "cpu"
+    if backend == "numba" and not on_cpu:
+        return f"needs tensors on the CPU (z is on {z.device})"
+    runs_here = z.device.type == "cuda" or (on_cpu and os.environ.get("TRITON_INTERPRET") == "1")
+    is_able = HAS_TRITON and runs_here and computed_in(z.dtype) == torch.float32 and width <= TRITON_WIDTH
+    if backend == "triton" and not is_able:
+        return (
+            f"needs a GPU (z is on {z.device}), float32 or half precision (z has {z.dtype}), "
+            f"rows of at most {TRITON_WIDTH} entries (there are {width}), and the package triton"
+        )
+    return ""
 
 
 def choose_backend(z: Tensor, keys: Tensor, width: int, wanted: BackendName = "auto") -> str:
     """Return the name of the back end to use, for rows of at most ``width`` entries."""
     check_choice("backend", wanted, get_args(BackendName))
     if wanted != "auto":
-        if unmet := BACKENDS[wanted].unmet(z, width):
+        if unmet := _unmet(wanted, z, width):
             raise ArgumentError("backend", wanted, unmet)
         return wanted
     if z.device.type == "cpu" and z.shape[0] * keys.shape[0] <= DENSE_PAIRS:
         return "dense"
-    return next(name for name, backend in BACKENDS.items() if name != "dense" and not backend.unmet(z, width))
+    return next(name for name in MODULES if not _unmet(name, z, width))
 
 
 def reconnect(
@@ -167,14 +146,13 @@ class _Call(NamedTuple):
 class _Reconnect(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, z: Tensor, keys: Tensor | None, h: Tensor, call: _Call) -> Tensor:
-        problem, backend = call.problem(z, keys, h), BACKENDS[call.backend]
-        memory = call.memory if backend.remembers_pairs else None
+        problem, memory = call.problem(z, keys, h), call.memory if call.backend == "numba" else None
         if memory is not None:
             problem = problem._replace(known=memory.recall(problem.z, float(call.threshold), loops=call.loops))
         if not is_recorded():
             check_values(problem)
         with torch_threads_for(problem.work):
-            averages = backend.forward(problem)
+            averages: Averages = module_of(call.backend).forward(problem)
             if is_recorded():  # values can't be checked, but one that is not finite must not go unnoticed
                 averages.out.add_(0 * problem.z.sum())
         if memory is not None and problem.known is None:
@@ -193,5 +171,5 @@ class _Reconnect(torch.autograd.Function):
         problem = ctx.call.problem(z, keys, h)
         with torch_threads_for(problem.work):
             averages = Averages(out.detach(), *ctx.rest)
-            gradients = BACKENDS[ctx.call.backend].backward(problem, averages, grads[0].contiguous())
+            gradients = module_of(ctx.call.backend).backward(problem, averages, grads[0].contiguous())
         return gradients.z, None if keys is None else gradients.keys, gradients.h, None

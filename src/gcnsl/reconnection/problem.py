@@ -1,7 +1,7 @@
 """What every back end is asked and what it returns, one form for all of them; and the checks of the arguments."""
 
 import math
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -79,20 +79,11 @@ class Problem(NamedTuple):
     known: Pairs | None = None
 
     @classmethod
-    def of(
-        cls,
-        z: Tensor,
-        keys: Tensor | None,
-        h: Tensor,
-        threshold: Threshold,
-        *,
-        tolerance: float = 1e-4,
-        loops: bool = True,
-    ) -> "Problem":
+    def of(cls, z: Tensor, keys: Tensor | None, h: Tensor, threshold: Threshold, **options: Any) -> "Problem":
         """Return the problem with contiguous tensors, where None stands for keys that are z."""
         z, h = z.detach().contiguous(), h.detach().contiguous()
         # Detaching makes a new object: keys that a caller gives have a gradient of their own, even if they are z.
-        return cls(z, z if keys is None else keys.detach().contiguous(), h, threshold, tolerance, loops)
+        return cls(z, z if keys is None else keys.detach().contiguous(), h, threshold, **options)
 
     @property
     def work(self) -> int:
@@ -131,11 +122,7 @@ def computed_in(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
 
-@overload
-def threshold_of(epsilon: float, dtype: torch.dtype) -> float: ...
-@overload
-def threshold_of(epsilon: float | Tensor, dtype: torch.dtype) -> Threshold: ...
-def threshold_of(epsilon: float | Tensor, dtype: torch.dtype) -> Threshold:
+def threshold_of(epsilon: float | Tensor, dtype: torch.dtype) -> Any:
     """Check ε and return the smallest similarity that is kept, given the dtype of the input z.
 
     An ε on a GPU stays there, and is not checked, since that would make the host wait.

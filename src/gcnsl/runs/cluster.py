@@ -4,8 +4,6 @@ Dask carries out a run again, on another worker, if the one that was at it disap
 the run, which might be what kills them.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator

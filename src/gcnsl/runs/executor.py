@@ -1,7 +1,5 @@
 """What carries out many runs: this process, others of this machine, or a cluster, all behind one interface."""
 
-from __future__ import annotations
-
 import math
 import time
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """A job: one method, trained on one split of a graph. Any process can do it; it gives a result, or says why not."""
 
-from __future__ import annotations
-
 import math
 import time
 import traceback

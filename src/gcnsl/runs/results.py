@@ -5,8 +5,6 @@ most a cut last line, which readers ignore and the next one that appends removes
 reads such a file, and files are merged by ``cat``.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

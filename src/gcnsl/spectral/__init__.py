@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 from gcnsl.lazy import lazy
 
 if TYPE_CHECKING:
-    from gcnsl.spectral.add_features import AddSpectralFeatures
-    from gcnsl.spectral.transformer import SpectralFeatures, esc, esc_anch, sc
+    from gcnsl.spectral.transformer import AddSpectralFeatures, SpectralFeatures, esc, esc_anch, sc
 else:
     __getattr__, __dir__ = lazy(__name__)
 

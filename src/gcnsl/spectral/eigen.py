@@ -1,7 +1,5 @@
 """The leading eigenpairs of a symmetric positive semi-definite matrix, and the signs of the eigenvectors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -21,8 +21,6 @@ V and Σ come from the smaller of PᵀP and PPᵀ, which is formed if it is not 
 array or CSR matrix (n × d), and F has unit columns.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any

@@ -1,7 +1,5 @@
 """Features of the nodes of a graph that has none: their degrees, and where they lie in the graph."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

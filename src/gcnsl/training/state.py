@@ -71,11 +71,7 @@ class RunState:
         if self.optimizer is not None:
             self._check_finite(values)
         if self.history.append(values, self.monitor):
-            for name, value in self.model.state_dict().items():
-                if value.shape == self.best[name].shape:
-                    self.best[name].copy_(value)
-                else:
-                    self.best[name] = value.clone()
+            self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
         if self.scheduler is not None:
             self.scheduler.step(values[f"val_{self.monitor}"])
         self.history.seconds += time.perf_counter() - began
@@ -106,8 +102,7 @@ class RunState:
     def restore(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
         """Restore the state from what :meth:`tensors` and :meth:`plain` returned."""
         self.model.load_state_dict(below("model", tensors))
-        for name, value in below("best", tensors).items():
-            self.best[name].copy_(value)
+        self.best = {name: value.to(self.device) for name, value in below("best", tensors).items()}
         state: dict[int, dict[str, Tensor]] = defaultdict(dict)
         for key, value in below("optimizer", tensors).items():
             number, name = key.split(".", 1)
