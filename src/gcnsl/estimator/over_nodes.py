@@ -65,7 +65,7 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Classes of these nodes (k)."""
         check_is_fitted(self)
         everywhere: NDArray[Any] = self.classifier_.predict()
-        return everywhere[node_numbers(nodes, len(everywhere))]
+        return everywhere[self._numbers(nodes, len(everywhere))]
 
     def predict_proba(self, nodes: Any) -> NDArray[Any]:
         """Probabilities of these nodes (k × C)."""
