@@ -79,6 +79,7 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         if unknown:
             raise ValueError(f"it has parameters {', '.join(unknown)}")
         classifier._keep(fitted, train, val)
+        _ = classifier.history_.best  # there is such an epoch
         if config.get("threshold") is not None:
             classifier.threshold_ = Threshold(**config["threshold"])
         classifier.temperature_ = config.get("temperature", 1.0)

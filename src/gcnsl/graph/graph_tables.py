@@ -95,8 +95,9 @@ def from_tables(
     if table.arrow.num_rows == 0:
         raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
     id_column, label = table.find_column(id, "id", 0), table.find_optional(label, "label")
-    splits = [table.find_optional(split, "split")] if isinstance(split, str | None) else list(split)
-    splits = [table.check_column(column, "split") for column in splits if column is not None]
+    several = np.iterable(split) and not isinstance(split, str)
+    named: Any = split if several else [table.find_optional(split, "split")]  # type: ignore[arg-type]
+    splits = [table.check_column(column, "split") for column in named if column is not None]
     ids = as_ids(table, id_column)
     fields: dict[str, Any] = {}
     told: dict[str, Any] = {"notes": []}
