@@ -187,7 +187,7 @@ def _print_importance(importance: "Importance", top: int) -> None:
     for sentence in importance.sentences():
         out.print(escape(sentence), highlight=False)
     rows = (
-        (escape(each.column), importance.text(each.shuffled), f"{each.importance:+.3f} ± {each.std:.3f}")
+        (escape(each.column), importance.text(each.shuffled), importance.worse(each))
         for each in importance.columns[:top]
     )
     more = len(importance.columns) - top

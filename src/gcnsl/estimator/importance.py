@@ -88,11 +88,25 @@ class Importance:
         """A value of the metric."""
         return METRICS[self.metric].text(value)
 
+    def worse(self, column: ColumnImportance) -> str:
+        """By how much the metric is worse without a column: in points if it is a share."""
+        if METRICS[self.metric].is_share:
+            return f"{100 * column.importance:+.1f} ± {100 * column.std:.1f} points"
+        return f"{column.importance:+.3f} ± {column.std:.3f}"
+
     @property
     def on_nodes(self) -> str:
         """The nodes in words."""
         what = "labelled nodes, each predicted by models that had not learned from it"
         return f"{self.nodes:,} {what if self.kind == 'out-of-fold' else f'{self.kind} nodes'}"
+
+    @property
+    def leak(self) -> str:
+        """What to ask about a column that does it alone; empty if there is none."""
+        if self.alone is None:
+            return ""
+        told = f"Column {self.alone[0]!r} does it alone: {self.text(self.alone[1])} with all else shuffled."
+        return f"{told} Is its value known before the class is? If not, leave it out (--drop)."
 
     def sentences(self) -> list[str]:
         """What people should know, in a few sentences."""
@@ -100,12 +114,7 @@ class Importance:
         parts = parts if self.without_columns is not None else parts[:1]
         parts += [f"without both {self.text(self.without_both)}"] if len(parts) > 1 else []
         told = [f"{self.metric.capitalize()} {self.text(self.both)} on {self.on_nodes}; {', '.join(parts)}."]
-        if self.alone is not None:
-            name, value = self.alone
-            told.append(
-                f"Column {name!r} does it alone: {self.text(value)} with all else shuffled. "
-                "Is its value known before the class is? If not, leave it out (--drop)."
-            )
+        told += [self.leak] if self.leak else []
         if self.of_columns > len(self.columns) > 0:
             told.append(f"{len(self.columns)} of {self.of_columns:,} columns were shuffled, one at a time.")
         return told
