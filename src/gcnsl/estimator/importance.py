@@ -27,6 +27,7 @@ from torch import Tensor
 from gcnsl.auto import Blend
 from gcnsl.auto.ensemble import Member, tempered
 from gcnsl.errors import InputError
+from gcnsl.estimator.deciding import nodes_in_words
 from gcnsl.estimator.user_columns import columns_of
 from gcnsl.methods import Fitted, Prepared
 from gcnsl.nn.gcn_sl import SpectralColumns
@@ -34,7 +35,7 @@ from gcnsl.plain.neighbour_columns import Place
 from gcnsl.sparse import adjacency_matrix, from_scipy, to_scipy
 from gcnsl.structure.neighbourhood import StructuralNeighbourhood
 from gcnsl.training.epoch import predict_logits
-from gcnsl.training.metrics import METRICS, Floats, Ints
+from gcnsl.training.metrics import METRICS, Floats, Ints, choose_metric
 
 if TYPE_CHECKING:
     from gcnsl.estimator.node_classifier import NodeClassifier
@@ -97,8 +98,7 @@ class Importance:
     @property
     def on_nodes(self) -> str:
         """The nodes in words."""
-        what = "labelled nodes, each predicted by models that had not learned from it"
-        return f"{self.nodes:,} {what if self.kind == 'out-of-fold' else f'{self.kind} nodes'}"
+        return nodes_in_words(self.nodes, self.kind)
 
     @property
     def leak(self) -> str:
@@ -153,14 +153,17 @@ def measure_importance(
         nodes: Numbers of nodes of the training graph to measure on (m), and ``truth``, their classes' numbers (m); by
             default those that ``fit_graph`` was given to hold back, or else those that training held back.
         kind: What these nodes are.
-        metric: A name of :data:`gcnsl.training.METRICS`; by default that of ``"auto"``, or accuracy.
+        metric: A name of :data:`gcnsl.training.METRICS`; by default that which chose the model of
+            ``"auto"``, or the one that suits the classes (:func:`gcnsl.training.metrics.choose_metric`).
         seconds: Time after which no further column is shuffled. Each is shuffled up to three times.
         seed: Seed of the shuffling.
     """
     if nodes is None or truth is None:
         kind, nodes, truth = held_out_nodes(classifier)
     table = getattr(classifier, "leaderboard_", None)
-    metric = metric or ("accuracy" if table is None else str(table["metric"].iloc[0]))
+    if table is not None:
+        metric = metric or str(table["metric"].iloc[0])
+    metric = metric or choose_metric(classifier.y_, classifier.classes_).metric
     shuffled, generator = _Shuffled(classifier, nodes, kind == "out-of-fold"), np.random.default_rng(seed)
     began, n, owners = time.monotonic(), len(classifier.y_), np.array(columns_of(classifier.graph_), dtype=object)
     measure, everything = METRICS[metric], np.ones(len(owners), dtype=bool)

@@ -24,6 +24,7 @@ from gcnsl.evaluation.intervals import interval_text
 from gcnsl.evaluation.measured import SURE, Measured, measure_classifier
 from gcnsl.files import atomic_write
 from gcnsl.graph import summarize
+from gcnsl.graph.checked_graph import node_titles
 from gcnsl.graph.column_report import summarize_columns
 from gcnsl.graph.edges import report_edges
 from gcnsl.graph.summary import class_compatibility
@@ -137,7 +138,7 @@ def write_node_page(
     """
     explored = ExploredNodes(classifier, classifier.y_)
     explored.explain([node], seconds=seconds)
-    name, first = str(node_name(classifier, node)), explored.place(node)
+    name, first = str(node_titles(classifier.graph_, np.array([node]))[0]), explored.place(node)
     _write(path, "node.html.j2", classifier, explored, explained=[], first=first, name=name)
 
 
@@ -179,7 +180,7 @@ def _columns(graph: Data, classifier: NodeClassifier) -> list[dict[str, Any]]:
     encoder = classifier.encoder_
     count = Counter(() if encoder is None else encoder.feature_columns)
     return [] if encoder is None else [
-        {"column": name, "kind": kind, "features": count[name]} for name, kind in encoder.kinds.items()
+        {"column": name, "kind": kind, "features": count[name], "remark": None} for name, kind in encoder.kinds.items()
     ]  # fmt: skip
 
 
@@ -313,7 +314,7 @@ class ExploredNodes:
         if number not in self._places:
             self._places[number] = len(self.nodes)
             classes = (self._classes.get(node.label, -1), int(self._truth[number]), self._classes[node.predicted])
-            self.nodes.append([str(node.id), *classes, round(node.probability, 3), _USES.index(node.used_for)])
+            self.nodes.append([node.title, *classes, round(node.probability, 3), _USES.index(node.used_for)])
         return self._places[number]
 
     def _view(self, told: Explanation) -> dict[str, Any]:
