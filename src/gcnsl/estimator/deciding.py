@@ -34,7 +34,7 @@ _NOT_ABOUT_DECISIONS = (None, "average-precision")
 
 
 class HeldOut(NamedTuple):
-    """Numbers of labelled nodes (v), their probabilities from models that have not learned from them (v × C), and kind.
+    """Numbers of labelled nodes (v), and their probabilities by models that had not learned from them (v × C).
 
     The kind is ``"validation"`` or ``"out-of-fold"``.
     """
@@ -114,8 +114,7 @@ class Deciding:
     def held_out(self) -> HeldOut:
         """Labelled nodes of the training graph, and their probabilities from models that had not learned from them.
 
-        These are validation nodes, which have only decided when to stop; or those of an ensemble's folds, each
-        predicted by the models that had not learned from it.
+        These are validation nodes, or those of an ensemble's folds.
         """
         check_is_fitted(self)
         if self._judged is None:

@@ -107,13 +107,11 @@ class NodeClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[
         node_ids_: The caller's names for the nodes, if they were given, else ``None``.
         encoder_: How the columns of a table become features, a :class:`gcnsl.graph.ColumnEncoder`; ``None`` if the
             graph is not from a table.
-        leaderboard_: With ``"auto"`` all that was tried, a ``pandas.DataFrame``, best first. The first row is what is
-            kept: the ensemble, or the model that stands alone. ``validation`` is the ``metric`` on the nodes of
-            ``chosen_by_``, each predicted by a model that has not learned from it, and by weights of the ensemble that
-            were chosen without it; NaN for those that have not completed all of these folds, or have learned from these
-            nodes. ``first_fold`` is the same on the first fold, which all that are finished have completed, and
-            ``test`` on the graph's test nodes. ``train_seconds`` and ``predict_seconds`` are of all folds, ``weight``
-            is the share in what is kept, and ``verdict`` says what became of it.
+        leaderboard_: With ``"auto"`` all that was tried, a ``pandas.DataFrame``; the first row is what is kept.
+            ``validation`` is the ``metric`` on the nodes of ``chosen_by_``, each predicted by a model that has not
+            learned from it, NaN for those that have not completed all folds; ``first_fold`` is the same on the first
+            fold, and ``test`` on the graph's test nodes. Seconds are of all folds, ``weight`` is the share in what is
+            kept, and ``verdict`` says what became of it.
         chosen_by_: With ``"auto"``, the metric and the nodes by which that was chosen; as a string, in words.
     """
 

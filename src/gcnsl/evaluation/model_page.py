@@ -236,10 +236,6 @@ def _leaderboard(classifier: NodeClassifier) -> dict[str, Any] | None:
     }
 
 
-def _short(value: float | str | None) -> str | None:
-    return value if value is None or isinstance(value, str) else f"{value:.4g}"
-
-
 class ExploredNodes:
     """Explained nodes and all neighbours that are shown with them, as plain values for JSON.
 
@@ -324,7 +320,7 @@ class ExploredNodes:
             "likely": [[self._classes[c], round(p, 3)] for c, p in list(told.probabilities.items())[:3]],
             "evidence": [[name, round(value, 2)] for name, value in told.evidence.items()],
             "rival": self._classes[told.rival],
-            "contributions": [[each.name, _short(each.value), round(each.log_odds, 2)] for each in shares[:SHARES]],
+            "contributions": [[each.name, each.value_text, round(each.log_odds, 2)] for each in shares[:SHARES]],
             "alone": told.alone and [self._classes[told.alone.predicted], round(told.alone.probability, 3)],
             "given": self._side(told, told.original),
             "learned": None if told.reconnected is None else self._side(told, told.reconnected),
