@@ -367,7 +367,7 @@ class _Run:
         if text["predicted"].tolist() != [str(p) for p in predicted] or typed["predicted"].tolist() != predicted:
             found = f"{_few(typed['predicted'])} in Parquet, {_few(text['predicted'])} in CSV"
             self.fail("predict", f"predictions are {found}, and {_few(predicted)} in Python")
-        self._check_same("predict", typed.iloc[:, 3:].to_numpy(), "the file has")
+        self._check_same("predict", _probabilities(typed), "the file has")
         if self.graph.kinds["container"] not in MEMORY and "NA" not in self.classes:  # which pandas reads as a gap
             path = next(path for path in self.folder.iterdir() if path.name.startswith("nodes."))
             output = self.folder / ("out.csv" if self.is_text else "out.parquet")
@@ -401,7 +401,7 @@ class _Run:
             found, ids = pd.read_parquet(path), [str(i) for i in grown.ids] if self.is_text else grown.ids
             if found["id"].tolist() != ids:
                 self.fail(step, f"ids are {_few(found['id'])}, truly {_few(ids)}")
-            proba = found.iloc[:, 3:].to_numpy()
+            proba = _probabilities(found)
             self._check_probabilities(step, proba, len(ids))
             if step == "shuffle":
                 place = {node: row for row, node in enumerate(ids)}
@@ -550,6 +550,11 @@ def predict_grown(chain: Chain) -> Any:
 
 
 # --- small things ------------------------------------------------------------------------------------------------
+
+
+def _probabilities(predictions: pd.DataFrame) -> np.ndarray:
+    """The probabilities of the classes (n × C) in a file of predictions."""
+    return predictions[[name for name in predictions if name.startswith("probability_")]].to_numpy()
 
 
 def _few(values: Any) -> str:

@@ -38,6 +38,15 @@ def test_a_rare_class_is_found_by_the_f1_threshold(found) -> None:
     assert classifier.score(None, truth, nodes=test) == (classifier.predict() == truth)[test].mean()
 
 
+def test_a_class_that_only_test_nodes_have_is_no_obstacle() -> None:
+    data, _ = rare()
+    data.class_names, data.y = [*data.class_names, "unseen"], data.y.clone()
+    data.y[data.test_mask[:, 0].nonzero()[0]] = 2
+    chosen = NodeClassifier("logistic").fit_graph(data).threshold_
+    assert chosen is not None
+    assert data.class_names[chosen.positive] == "fraud"
+
+
 def test_rules_can_be_changed_without_training(found, tmp_path) -> None:
     classifier, truth, _ = found
     unknown = classifier.y_ == -1
