@@ -8,12 +8,12 @@ from scipy.sparse.csgraph import shortest_path
 from torch.nn.functional import layer_norm
 
 from gcnsl import InputError, synthetic
+from gcnsl.datasets.neighbourhoods import structural_neighbourhood
 from gcnsl.nn import ACMGCN, H2GCN, LINKX, NLGNN, DirGCN, GeomGCN, h2gcn, normalized_adjacency
 from gcnsl.nn.config import ACMGCNConfig, DirGCNConfig, H2GCNConfig, LINKXConfig
 from gcnsl.nn.geom_gcn import divided_adjacency
 from gcnsl.nn.h2gcn import two_hop_adjacency
 from gcnsl.sparse import SparseMatrix
-from gcnsl.structure import structural_neighbourhood
 
 from .cases import (
     CLASSES,

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from gcnsl.datasets.neighbourhoods import SPACES_AND_RELATIONS, StructuralNeighbourhood, structural_neighbourhood
 from gcnsl.nn.config import Folder, GeomGCNConfig, Precomputed
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
-from gcnsl.structure import SPACES_AND_RELATIONS, StructuralNeighbourhood, structural_neighbourhood
 
 DIVISIONS = SPACES_AND_RELATIONS + 1
 """The last division holds the node itself."""
