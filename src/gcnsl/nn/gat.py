@@ -72,7 +72,7 @@ class GAT(GraphModel):
         \alpha_{ij} = \mathrm{softmax}_j\,\mathrm{LeakyReLU}\big(a_s \cdot h_j W + a_t \cdot h_i W\big)
 
     There is an ELU between the layers. With ``blocks``, it is that many :class:`gcnsl.nn.residual.ResidualBlocks` of
-    all heads' width instead. The forward pass returns the logits.
+    all heads' width instead.
 
     Shapes:
         x (n × d), dense or sparse; source and target of the edges (E each), loops included → n × C.

@@ -50,7 +50,6 @@ class GCN(GraphModel):
 
     The GCN of Kipf and Welling has neither the normalisation ν nor the skips V. With both and 4 to 15 layers, it is the
     tuned GCN of Luo et al. (2024). With ``blocks``, it is that many :class:`gcnsl.nn.residual.ResidualBlocks` instead.
-    The forward pass returns the logits, Z before the softmax.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.

@@ -59,8 +59,7 @@ class GeomGCN(GraphModel):
         Z = \mathrm{softmax}\Big(\tfrac19 \sum_r \hat A_r H W'_r\Big)
 
     Neighbours in the graph and neighbours in a latent space are each divided by the quadrant of that space in which
-    they lie, seen from the node; the ninth division is the node itself. The forward pass returns the logits, Z before
-    the softmax.
+    they lie, seen from the node; the ninth division is the node itself.
 
     Shapes:
         x (n × d), dense or sparse; adjacency, see :func:`divided_adjacency` (9n × 9n) → n × C.

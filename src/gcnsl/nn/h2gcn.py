@@ -93,7 +93,7 @@ class H2GCN(GraphModel):
         Z &= \mathrm{softmax}\big((R^{(0)} \| R^{(1)} \| \dots \| R^{(K)})\, W_c\big)
 
     Â₁ joins neighbours, Â₂ nodes at distance exactly 2, both without loops and symmetrically normalised; σ is ReLU or
-    nothing. The forward pass returns the logits, Z before the softmax.
+    nothing.
 
     Shapes:
         x (n × d), one_hop Â₁ (n × n) and two_hop Â₂ (n × n), each dense or sparse → n × C.

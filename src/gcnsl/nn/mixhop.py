@@ -57,7 +57,7 @@ class MixHop(GraphModel):
             \big(\hat A^j H^{(L-1)} W^{(L)}_j + b^{(L)}_j\big)\Big)
 
     A hidden layer has ``|P|`` times ``power_channels`` columns: what H2GCN's experiments give is this total over three
-    powers, 64 (here 21) or 192 (here 64). The forward pass returns the logits, Z before the softmax.
+    powers, 64 (here 21) or 192 (here 64).
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.

@@ -44,7 +44,7 @@ class SAGE(GraphModel):
 
     All neighbours are used, not a sample of them. V is a linear skip already, so that with a normalisation ν and more
     layers this is the tuned GraphSAGE of Luo et al. (2024). With ``blocks``, it is that many
-    :class:`gcnsl.nn.residual.ResidualBlocks` instead. The forward pass returns the logits, Z before the softmax.
+    :class:`gcnsl.nn.residual.ResidualBlocks` instead.
 
     Shapes:
         x (n × d), dense or sparse; mean D⁻¹A (n × n) → n × C.
