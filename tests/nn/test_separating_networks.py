@@ -156,16 +156,6 @@ def test_too_many_pairs_are_refused_before_any_is_formed() -> None:
         two_hop_adjacency(star(100_000), 100_001)
 
 
-MEMORY_PROBE = """
-import resource, torch
-from gcnsl.nn.h2gcn import two_hop_adjacency
-from tests.nn.test_separating_networks import star
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-assert two_hop_adjacency(star(4_000), 4_001).shape == (4_001, 4_001)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-"""
-
-
 def test_full_neighbourhoods_are_kept_dense() -> None:
     data = small_graph()
     data.x, data.edge_index = torch.ones(41, 2), star(40)
