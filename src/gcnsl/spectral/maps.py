@@ -21,6 +21,8 @@ V and Σ come from the smaller of PᵀP and PPᵀ, which is formed if it is not 
 array or CSR matrix (n × d), and F has unit columns.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -116,6 +118,7 @@ class LinearMap:
         total: u (d).
         eigenvalues: The eigenvalues of G (c), descending; zero beyond the rank.
         signed: Whether a training row has a negative entry.
+        anchors: The row numbers of the anchors (m); None for ESC.
         basis: B (d × m), dense or sparse; None for ESC.
     """
 
@@ -123,7 +126,13 @@ class LinearMap:
     total: Floats
     eigenvalues: Floats
     signed: bool
+    anchors: Ints | None
     basis: Any
+
+    @classmethod
+    def of(cls, x: Any, *, anchors: Ints | None = None, **learned: Any) -> LinearMap:
+        """The map with these anchors among the rows of X."""
+        return cls(anchors=anchors, basis=None if anchors is None else unit_columns(x[anchors]), **learned)
 
     def __call__(self, x: Any) -> Floats:
         """Features (n × c) of any rows."""
@@ -143,7 +152,7 @@ def fit_esc(x: Any, count: int, *, anchors: Ints | None, factor: float) -> tuple
     features = (x @ weight) * row_scale[:, None]
     signs = column_signs(features) * factor
     features *= signs
-    return features, LinearMap(np.ascontiguousarray(weight * signs), total, eigenvalues, signed, basis)
+    return features, LinearMap(np.ascontiguousarray(weight * signs), total, eigenvalues, signed, anchors, basis)
 
 
 def unit_columns(anchors: Any) -> Any:
