@@ -26,8 +26,7 @@ class ChannelMixing(nn.Module):
     and 3 without it.
 
     Shapes:
-        x (n × in_channels), dense or sparse; adjacency Â (n × n); links A (n × N), for H_S
-        → n × out_channels.
+        x (n × in_channels), dense or sparse; adjacency Â (n × n); links A (n × N), for H_S → n × out_channels.
     """
 
     def __init__(

@@ -23,8 +23,7 @@ class DirectedConvolution(nn.Module):
     whose share is 0 has no weights.
 
     Shapes:
-        x (n × in_channels), dense or sparse; outwards Â_out and inwards Â_in (n × n)
-        → n × out_channels.
+        x (n × in_channels), dense or sparse; outwards Â_out and inwards Â_in (n × n) → n × out_channels.
     """
 
     def __init__(self, in_channels: int, out_channels: int, alpha: float) -> None:

@@ -1,5 +1,6 @@
 """The graph attention network of Veličković et al. (2018)."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -83,12 +84,9 @@ class GAT(GraphModel):
         config = self.config
         heads, rate = config.heads, config.dropout
         if config.blocks:
-            width, size = heads * hidden_channels, {"count": config.blocks, "rate": rate}
-
-            def attention() -> GraphAttention:
-                return GraphAttention(width, hidden_channels, heads=heads, dropout=0.0)
-
-            self.blocks = ResidualBlocks(attention, in_channels, width, out_channels, **size)
+            width = heads * hidden_channels
+            conv = partial(GraphAttention, width, hidden_channels, heads=heads, dropout=0.0)
+            self.blocks = ResidualBlocks(conv, in_channels, width, out_channels, config, skip=True)
             return
         self.first = GraphAttention(in_channels, hidden_channels, heads=heads, dropout=rate)
         self.second = GraphAttention(heads * hidden_channels, out_channels, heads=1, dropout=rate)

@@ -35,8 +35,7 @@ class GeomConvolution(nn.Module):
     r"""One layer, :math:`\hat A_r X W_r` for every division r.
 
     Shapes:
-        x (n × in_channels), dense or sparse; adjacency, see :func:`divided_adjacency` (9n × 9n)
-        → n × 9 × out_channels.
+        x (n × in_channels), dense or sparse; adjacency, see :func:`divided_adjacency` (9n × 9n) → n × 9 × out_channels.
     """
 
     def __init__(self, in_channels: int, out_channels: int) -> None:

@@ -21,7 +21,7 @@ from torch_geometric.utils import to_edge_index
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
 from gcnsl.graph.edges import arcs_and_weights, check_edges, simple_undirected
-from gcnsl.nn.config import Folder, HiddenNorm, ModelConfig, Precomputed
+from gcnsl.nn.config import Folder, ModelConfig, Precomputed
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
 Model = TypeVar("Model", bound=type[nn.Module])
@@ -247,12 +247,6 @@ class FeatureLinear(nn.Linear):
             return super().forward(x)
         product = x @ self.weight.T
         return product if self.bias is None else product + self.bias
-
-
-def hidden_norm(kind: HiddenNorm, channels: int) -> nn.Module:
-    """The layer that normalises hidden features (n × channels): columns (``batch``), rows (``layer``) or nothing."""
-    kinds: dict[str, type[nn.Module]] = {"none": nn.Identity, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
-    return kinds[kind](channels)
 
 
 def dropout(values: Tensor, rate: float, *, training: bool, in_place: bool = False) -> Tensor:

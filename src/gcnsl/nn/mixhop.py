@@ -20,8 +20,7 @@ class MixHopConvolution(nn.Module):
     multiplied by fewer columns, and X may be sparse.
 
     Shapes:
-        x (n × in_channels), dense or sparse; adjacency Â (n × n)
-        → n × (powers · out_channels).
+        x (n × in_channels), dense or sparse; adjacency Â (n × n) → n × (powers · out_channels).
     """
 
     def __init__(self, in_channels: int, out_channels: int, powers: tuple[int, ...]) -> None:
