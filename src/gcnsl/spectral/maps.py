@@ -49,14 +49,7 @@ _MEDIAN_ROWS = 1000
 
 @dataclass(frozen=True)
 class GaussianMap:
-    """SC: x ↦ f = d^-1/2 s W.
-
-    Attributes:
-        weight: W (n × c), times the scale of F.
-        eigenvalues: The eigenvalues of G (c), descending; zero beyond the rank.
-        sigma: σ.
-        training: The training rows.
-    """
+    """SC: x ↦ f = d^-1/2 s W, with W (n × c) times the scale of F and the eigenvalues of G (c)."""
 
     weight: Floats
     eigenvalues: Floats
@@ -111,15 +104,9 @@ def median_distance(x: Any) -> float:
 
 @dataclass(frozen=True)
 class LinearMap:
-    """ESC and ESC-ANCH: x ↦ f = d^-1/2 x̂ W, d = x̂ · u.
+    """ESC and ESC-ANCH: x ↦ f = d^-1/2 x̂ W, d = x̂ · u, with W (d × c) times the scale of F and u (d), the ``total``.
 
-    Attributes:
-        weight: W (d × c), times the scale of F.
-        total: u (d).
-        eigenvalues: The eigenvalues of G (c), descending; zero beyond the rank.
-        signed: Whether a training row has a negative entry.
-        anchors: The row numbers of the anchors (m); None for ESC.
-        basis: B (d × m), dense or sparse; None for ESC.
+    ``signed`` says whether a training row has a negative entry. ESC has no anchors (m) and no basis B (d × m).
     """
 
     weight: Floats
