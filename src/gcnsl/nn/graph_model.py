@@ -105,8 +105,12 @@ class GraphModel(nn.Module):
         n, wanted = len(x), getattr(self, "num_nodes", len(x))
         if n != wanted:
             raise InputError(f"x has {n} rows, but the model was built for num_nodes={wanted}")
+        if not (edge_weight is None or isinstance(edge_weight, Tensor)):
+            raise InputError(f"edge_weight is a {type(edge_weight).__name__}: give a torch.Tensor, a number per edge")
         x = as_matrix(x)
         if edge_index.layout != torch.strided:
+            if edge_index.shape != (n, n):
+                raise InputError(f"edge_index has shape {tuple(edge_index.shape)}: give an adj_t of shape {(n, n)}")
             edges, edge_weight = to_edge_index(edge_index)
             edge_index = edges.flip(0)
         given = edge_index.cpu(), torch.empty(0) if edge_weight is None else edge_weight.detach().cpu()
