@@ -184,6 +184,9 @@ def test_what_a_user_changes_is_what_is_learned_from() -> None:
     assert NodeClassifier("mlp", epochs=1).fit_graph(more).graph_.x.equal(more.x)
     fewer = RemoveIsolatedNodes()(LargestConnectedComponents()(whole.clone()))
     assert NodeClassifier("mlp", epochs=1).fit_graph(fewer).predict().shape == (fewer.num_nodes,)
+    one_hot = gcnsl.from_tables(nodes[["id", "label"]].join(pd.DataFrame(np.eye(N)).add_prefix("f")), edges[:4])
+    assert len(one_hot.feature_names) == N, "as many as nodes"
+    assert RemoveIsolatedNodes()(one_hot).x.shape[1] == N
     changed = whole.clone()
     changed.edge_index, changed.edge_weight = changed.edge_index[:, ::2], changed.edge_weight[::2]
     with pytest.warns(GraphWarning, match="edge_index was changed, but not arc_index: the directions are left out"):
