@@ -21,7 +21,6 @@ ROOMS = (
     "datasets",
     "spectral",
     "reconnection",
-    "structure",
     "nn",
     "plain",
     "training",

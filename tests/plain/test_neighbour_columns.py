@@ -5,7 +5,7 @@ import torch
 from gcnsl.graph import from_arrays
 from gcnsl.plain.neighbour_columns import PLACE_COLUMNS, Place, neighbour_blocks
 from gcnsl.plain.plain_config import NeighbourColumnsConfig as Config
-from gcnsl.structure import StructuralFeatures
+from gcnsl.spectral.structural_features import StructuralFeatures
 
 from .cases import N, dense, graph, means
 

@@ -26,13 +26,13 @@ from torch import Tensor
 
 from gcnsl.auto import Blend
 from gcnsl.auto.ensemble import Member, tempered
+from gcnsl.datasets.neighbourhoods import StructuralNeighbourhood
 from gcnsl.errors import InputError
 from gcnsl.estimator.user_columns import columns_of
 from gcnsl.methods import Fitted, Prepared
 from gcnsl.nn.gcn_sl import SpectralColumns
 from gcnsl.plain.neighbour_columns import Place
 from gcnsl.sparse import adjacency_matrix, from_scipy, to_scipy
-from gcnsl.structure.neighbourhood import StructuralNeighbourhood
 from gcnsl.training.epoch import predict_logits
 from gcnsl.training.metrics import METRICS, Floats, Ints
 
