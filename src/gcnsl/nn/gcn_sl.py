@@ -18,7 +18,7 @@ from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries, dropo
 from gcnsl.nn.preprocessing import graph_adjacency, shift_features
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
-from gcnsl.sparse import Matrix, fastest_form, slice_rows
+from gcnsl.sparse import Matrix, fastest_form, take_rows
 from gcnsl.spectral import SpectralFeatures
 
 _NEW_ROWS = 1024
@@ -37,7 +37,8 @@ class SpectralColumns:
         known, n = len(self.values), graph.num_nodes
         if n == known:
             return self
-        return replace(self, values=torch.cat([self.values, self.transformer.transform(slice_rows(graph.x, known, n))]))
+        new = self.transformer.transform(take_rows(graph.x, slice(known, n)))
+        return replace(self, values=torch.cat([self.values, new]))
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """The state of the transformer, and F."""

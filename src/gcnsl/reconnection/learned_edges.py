@@ -1,6 +1,7 @@
 """The learned graph itself: its edges and their weights, and the ε at which it has a given number of them."""
 
 import os
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -8,9 +9,15 @@ from torch import Tensor
 from gcnsl.checks import check_flag, check_number
 from gcnsl.errors import ArgumentError
 from gcnsl.execution import torch_threads_for
-from gcnsl.reconnection import problem as arguments
 from gcnsl.reconnection.operator import choose_backend, module_of
-from gcnsl.reconnection.problem import Problem
+from gcnsl.reconnection.problem import (
+    UNIT_TOLERANCE,
+    Problem,
+    check_arguments,
+    check_values,
+    computed_in,
+    threshold_of,
+)
 
 CHECKED_ROWS = 64
 """The rows from which the number of edges is estimated."""
@@ -42,17 +49,14 @@ def reconnected_edges(
     """
     check_flag("loops", loops)
     check_flag("normalize", normalize)
-    arguments.check_arguments(z, z if keys is None else keys, keys)
-    threshold = arguments.threshold_of(epsilon, z.dtype)
-    computed, tolerance = arguments.computed_in(z.dtype), arguments.UNIT_TOLERANCE[z.dtype]
-    rows = z.to(computed)
-    key_rows = rows if keys is None else keys.to(computed)
-    arguments.check_unit_rows("z", rows, tolerance)
-    if keys is not None:
-        arguments.check_unit_rows("keys", key_rows, tolerance)
-    problem = Problem.of(rows, None if keys is None else key_rows, key_rows, threshold, loops=loops)
+    check_arguments(z, z if keys is None else keys, keys)
+    rows = z.to(computed_in(z.dtype))
+    key_rows = rows if keys is None else keys.to(rows.dtype)
+    how: dict[str, Any] = {"tolerance": UNIT_TOLERANCE[z.dtype], "loops": loops}
+    problem = Problem.of(rows, None if keys is None else key_rows, key_rows, threshold_of(epsilon, z.dtype), **how)
+    check_values(problem)
     with torch_threads_for(len(rows) * key_rows.numel()):
-        _check_size(problem.z, problem.keys, threshold, epsilon)
+        _check_size(problem, epsilon)
         edge_index: Tensor = module_of(choose_backend(z, problem.keys, z.shape[1])).find(problem)
     source, target = edge_index
     weight = (rows[source] * key_rows[target]).sum(dim=1)
@@ -61,11 +65,16 @@ def reconnected_edges(
     return edge_index, weight.to(z.dtype)
 
 
-def _check_size(z: Tensor, keys: Tensor, threshold: float, epsilon: float) -> None:
+def _check_size(problem: Problem, epsilon: float) -> None:
     """Estimate the number of edges from a few rows, before all of them are looked for."""
+    z = problem.z
     sample = z[:: -(-len(z) // CHECKED_ROWS)]
-    edges = int(len(z) / len(sample) * int((sample @ keys.T >= threshold).sum()))
-    needed, there = edges * (16 + (2 * z.shape[1] + 1) * z.element_size()), _memory(z.device)
+    edges = int(len(z) / len(sample) * int((sample @ problem.keys.T >= problem.threshold).sum()))
+    if z.is_cuda:
+        there = int(torch.cuda.mem_get_info(z.device)[0])
+    else:
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needed = edges * (16 + (2 * z.shape[1] + 1) * z.element_size())
     if needed > there:
         raise ArgumentError(
             "epsilon",
@@ -73,13 +82,6 @@ def _check_size(z: Tensor, keys: Tensor, threshold: float, epsilon: float) -> No
             f"gives about {edges:.1g} edges, which need {needed / 2**30:.0f} GiB of {there / 2**30:.0f}: "
             "raise it, or use reconnect, which lists no edges",
         )
-
-
-def _memory(device: torch.device) -> int:
-    """The memory in bytes: all of the machine's, or what is free on a GPU."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @torch.no_grad()
@@ -96,14 +98,12 @@ def epsilon_for_degree(z: Tensor, mean_degree: float) -> Tensor:
     """
     check_number("mean_degree", mean_degree, above=0)
     n = len(z)
-    rows = _sample(n, SAMPLED_ROWS, z.device)
-    keys = _sample(n, SAMPLED_KEYS, z.device)
+    rows, keys = (
+        torch.arange(n, device=z.device) if n <= most else torch.randint(n, (most,), device=z.device)
+        for most in (SAMPLED_ROWS, SAMPLED_KEYS)
+    )
     similarity = z[rows] @ z[keys].T
     similarity.masked_fill_(rows[:, None] == keys, -1.0)
     wanted = min(max(round(mean_degree * similarity.numel() / n), 1), similarity.numel())
     reached = similarity.flatten().topk(wanted, sorted=False).values.min()
     return reached.clamp(LEAST_EPSILON, 1.0)
-
-
-def _sample(n: int, most: int, device: torch.device) -> Tensor:
-    return torch.arange(n, device=device) if n <= most else torch.randint(n, (most,), device=device)

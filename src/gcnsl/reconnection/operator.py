@@ -4,9 +4,11 @@ This file checks the arguments, calls a back end and tells autograd of the deriv
 """
 
 import os
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -20,7 +22,6 @@ from gcnsl.reconnection.problem import (
     Averages,
     PairMemory,
     Problem,
-    Threshold,
     check_arguments,
     check_values,
     computed_in,
@@ -33,8 +34,6 @@ DENSE_PAIRS = 256**2
 """Up to this many pairs, ``"auto"`` takes the dense matrix on a CPU."""
 TRITON_WIDTH = 256
 """The widest rows of z and h that fit the on-chip memory of a GPU."""
-
-
 MODULES = {"numba": "numba_backend", "triton": "triton_backend", "tiled": "tiled", "dense": "dense"}
 """Where each back end is. ``"auto"`` takes dense for tiny graphs on a CPU, else the first one that can run."""
 
@@ -120,45 +119,41 @@ def reconnect(
     check_flag("loops", loops)
     threshold = threshold_of(epsilon, z.dtype)
     chosen = choose_backend(z, z if keys is None else keys, max(z.shape[1], h.shape[1]), backend)
-    call = _Call(chosen, threshold, UNIT_TOLERANCE[z.dtype], loops, memory if keys is None else None)
+    problem_of = partial(Problem.of, threshold=threshold, tolerance=UNIT_TOLERANCE[z.dtype], loops=loops)
     computed = computed_in(z.dtype)
     key_rows = None if keys is None else keys.to(computed)
+    memory = memory if keys is None and chosen == "numba" else None
     apply: Any = _Reconnect.apply
     if torch.compiler.is_compiling():  # its tracer would follow the work into numba
         apply = torch.compiler.disable(apply)  # type: ignore[no-untyped-call]
-    averages: Tensor = apply(z.to(computed), key_rows, h.to(computed), call)
+    averages: Tensor = apply(z.to(computed), key_rows, h.to(computed), problem_of, module_of(chosen), memory)
     return averages.to(h.dtype)
-
-
-class _Call(NamedTuple):
-    """All of a call that is not a tensor with a gradient."""
-
-    backend: str
-    threshold: Threshold
-    tolerance: float
-    loops: bool
-    memory: PairMemory | None
-
-    def problem(self, z: Tensor, keys: Tensor | None, h: Tensor) -> Problem:
-        return Problem.of(z, keys, h, self.threshold, tolerance=self.tolerance, loops=self.loops)
 
 
 class _Reconnect(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, z: Tensor, keys: Tensor | None, h: Tensor, call: _Call) -> Tensor:
-        problem, memory = call.problem(z, keys, h), call.memory if call.backend == "numba" else None
+    def forward(  # noqa: PLR0917 - autograd passes arguments by position
+        ctx: Any,
+        z: Tensor,
+        keys: Tensor | None,
+        h: Tensor,
+        problem_of: Callable[..., Problem],
+        backend: Any,
+        memory: PairMemory | None,
+    ) -> Tensor:
+        problem = problem_of(z, keys, h)
         if memory is not None:
-            problem = problem._replace(known=memory.recall(problem.z, float(call.threshold), loops=call.loops))
+            problem = problem._replace(known=memory.recall(problem))
         if not is_recorded():
             check_values(problem)
         with torch_threads_for(problem.work):
-            averages: Averages = module_of(call.backend).forward(problem)
+            averages: Averages = backend.forward(problem)
             if is_recorded():  # values can't be checked, but one that is not finite must not go unnoticed
                 averages.out.add_(0 * problem.z.sum())
         if memory is not None and problem.known is None:
-            memory.keep(problem.z, float(call.threshold), averages.pairs, loops=call.loops)
+            memory.keep(problem, averages.pairs)
         ctx.save_for_backward(z, keys, h, averages.out)
-        ctx.call, ctx.rest = call, averages[1:]
+        ctx.problem_of, ctx.backend, ctx.rest = problem_of, backend, averages[1:]
         ctx.set_materialize_grads(False)
         return averages.out
 
@@ -166,10 +161,10 @@ class _Reconnect(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         if grads[0] is None:
-            return (None,) * 4
+            return (None,) * 6
         z, keys, h, out = ctx.saved_tensors
-        problem = ctx.call.problem(z, keys, h)
+        problem = ctx.problem_of(z, keys, h)
         with torch_threads_for(problem.work):
             averages = Averages(out.detach(), *ctx.rest)
-            gradients = module_of(ctx.call.backend).backward(problem, averages, grads[0].contiguous())
-        return gradients.z, None if keys is None else gradients.keys, gradients.h, None
+            gradients = ctx.backend.backward(problem, averages, grads[0].contiguous())
+        return gradients.z, None if keys is None else gradients.keys, gradients.h, None, None, None
