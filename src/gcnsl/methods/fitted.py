@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.methods.prepared import Prepared
-from gcnsl.training import Checkpoint, History, TrainingSettings, measure, predict_logits, seeded, train
+from gcnsl.training import History, measure, predict_logits, seeded, train
 from gcnsl.training.metrics import most_probable
 
 
@@ -63,18 +63,15 @@ def _usable(logits: Tensor) -> Tensor:
     return logits
 
 
-def fit(prepared: Prepared, *, seed: int, checkpoint: Checkpoint | None = None, **options: Any) -> Fitted:
+def fit(prepared: Prepared, *, seed: int, **options: Any) -> Fitted:
     """Train a method on a prepared graph with labels, which several runs can share.
 
     The seed is that of the weights and of dropout. The options are ``train_mask``, ``val_mask`` and others that
     :func:`gcnsl.training.train` explains. If it is interrupted, the ``so_far`` of the exception is what would have been
     returned, with the best epoch so far. Models that are fitted in stages have no checkpoint.
     """
-    settings, graph = prepared.method.training, prepared.graph
-    if checkpoint is not None and not isinstance(settings, TrainingSettings):
-        checkpoint.refuse_existing()
-        checkpoint = None
-    options |= {"settings": settings, "seed": seed, "class_names": graph.class_names, "checkpoint": checkpoint}
+    graph = prepared.graph
+    options |= {"settings": prepared.method.training, "seed": seed, "class_names": graph.class_names}
     with prepared.threads():
         model = initial_model(prepared, seed)
         try:

@@ -44,7 +44,7 @@ class Method:
     """A model with its hyper-parameters and those of training.
 
     With :class:`TrainingSettings` the model is a network, trained by gradient descent; otherwise it is fitted in
-    stages, see :class:`gcnsl.training.epoch.StagedModel`.
+    stages, see :class:`gcnsl.training.loop.StagedModel`.
 
     Attributes:
         search: Search ranges of the method's own for options of training.
