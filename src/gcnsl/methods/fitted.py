@@ -37,11 +37,11 @@ class Fitted:
 
     def measure(self, mask: Tensor) -> dict[str, float]:
         """All metrics on the nodes of a mask, by name (:data:`gcnsl.training.METRICS`)."""
-        return measure(self.logits()[mask].softmax(dim=1).numpy(), self.prepared.graph.y[mask].numpy())
+        return measure(self.logits()[mask].softmax(dim=1).numpy(), self.graph.y[mask].numpy())
 
     def accuracy(self, masks: Mapping[str, Tensor]) -> dict[str, float]:
         """Accuracy on the nodes of each mask, by name."""
-        correct = most_probable(self.logits().softmax(dim=1).numpy()) == self.prepared.graph.y.numpy()
+        correct = most_probable(self.logits().softmax(dim=1).numpy()) == self.graph.y.numpy()
         return {name: float(correct[mask.numpy()].mean()) for name, mask in masks.items()}
 
 
@@ -68,14 +68,14 @@ def fit(prepared: Prepared, *, seed: int, **options: Any) -> Fitted:
 
     The seed is that of the weights and of dropout. The options are ``train_mask``, ``val_mask`` and others that
     :func:`gcnsl.training.train` explains. If it is interrupted, the ``so_far`` of the exception is what would have been
-    returned, with the best epoch so far. Models that are fitted in stages have no checkpoint.
+    returned, with the best epoch so far.
     """
-    graph = prepared.graph
-    options |= {"settings": prepared.method.training, "seed": seed, "class_names": graph.class_names}
+    settings, graph = prepared.method.training, prepared.graph
+    options |= {"settings": settings, "seed": seed, "class_names": graph.class_names, "record": True}
     with prepared.threads():
         model = initial_model(prepared, seed)
         try:
-            history = train(model, prepared.inputs, graph.y, record=True, **options)
+            history = train(model, prepared.inputs, graph.y, **options)
         except Interrupted as interruption:
             so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
             raise Interrupted(str(interruption), so_far) from None
