@@ -161,17 +161,14 @@ def test_a_missing_lightgbm_is_said_in_a_sentence(monkeypatch) -> None:
         boosted_trees._lightgbm.cache_clear()
 
 
-def test_trees_are_saved_as_text_and_damage_to_it_is_noticed() -> None:
+def test_trees_are_saved_as_text() -> None:
     data = graph()
     (model, inputs), (again, _) = (setup(BoostedTreesConfig(**SMALL), data) for _ in range(2))
     fit(model, inputs, trained_on(data.y), stages=2)
     state = model.state_dict()
-    assert bytes(state["_extra_state"][32:].numpy()).decode().startswith("tree\nversion=")
+    assert bytes(state["_extra_state"].numpy()).decode().startswith("tree\nversion=")
     again.load_state_dict(state)
     assert again(*inputs).equal(model(*inputs))
-    state["_extra_state"][-9] = 120
-    with pytest.raises(ValueError, match="not those that were saved"):
-        again.load_state_dict(state)
 
 
 def test_trees_of_version_0_2_0_are_refused_with_a_remedy(monkeypatch, tmp_path) -> None:
