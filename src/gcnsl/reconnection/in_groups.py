@@ -165,7 +165,11 @@ def split_groups(z: Tensor, most: int, splits: float, generator: torch.Generator
         drawn = _integers(cells.shape[1], (2, len(cells), 1), generator)
         one, other = padded[cells.expand(2, -1, -1).gather(2, drawn)[:, :, 0]]
         along = (padded[cells] @ (one - other)[:, :, None])[:, :, 0]
-        cells = cells.gather(1, _halved(along)).view(-1, cells.shape[1] // 2)
+        if along.device.type == "cpu":
+            halved = torch.from_numpy(np.argpartition(along.numpy(), along.shape[1] // 2, axis=1))
+        else:
+            halved = along.argsort(dim=1)
+        cells = cells.gather(1, halved).view(-1, cells.shape[1] // 2)
     return cells
 
 
@@ -185,13 +189,6 @@ def _thinned(groups: Tensor, z: Tensor, threshold: Threshold, enough: int, gener
 
 def _integers(end: int, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     return torch.randint(end, shape, generator=generator, device=generator.device)
-
-
-def _halved(values: Tensor) -> Tensor:
-    """For each row the columns of the smaller half of its values, then those of the larger half."""
-    if values.device.type != "cpu":
-        return values.argsort(dim=1)
-    return torch.from_numpy(np.argpartition(values.numpy(), values.shape[1] // 2, axis=1))
 
 
 class _Taken(torch.autograd.Function):
