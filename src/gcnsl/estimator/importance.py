@@ -33,8 +33,8 @@ from gcnsl.methods import Fitted, Prepared
 from gcnsl.nn.gcn_sl import SpectralColumns
 from gcnsl.plain.neighbour_columns import Place
 from gcnsl.sparse import adjacency_matrix, from_scipy, to_scipy
-from gcnsl.training.epoch import predict_logits
 from gcnsl.training.metrics import METRICS, Floats, Ints
+from gcnsl.training.objective import predict_logits
 
 if TYPE_CHECKING:
     from gcnsl.estimator.node_classifier import NodeClassifier
