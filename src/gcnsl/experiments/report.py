@@ -15,7 +15,7 @@ from gcnsl.experiments.claims import METHOD, Claim, by_origin, judge, not_run, t
 from gcnsl.experiments.figures import draw
 from gcnsl.experiments.plan import MERGES, OF_PAPER, Scope, plan, specs_of, splits_of
 from gcnsl.experiments.records import RunResult, RunSpec, by_error, by_spec
-from gcnsl.experiments.tables import Cell, Table, column_label, fill, number_text, split_label
+from gcnsl.experiments.tables import SPLITS, Cell, Table, column_label, fill, number_text
 from gcnsl.methods import METHODS
 from gcnsl.pictures import find_template
 
@@ -128,7 +128,7 @@ class _Runs:
     def add(self, table: Table, cell: Cell) -> int:
         """Store a cell's runs and return the cell's number."""
         spec = cell.specs[-1]
-        where = ", ".join(filter(None, (column_label(cell.column), split_label(spec.split))))
+        where = ", ".join(filter(None, (column_label(cell.column), SPLITS[spec.split])))
         self.data["cells"].append(
             {
                 "title": f"{table.row_label(cell.row)} on {where}",
@@ -207,7 +207,7 @@ def _cards(findings: Findings) -> Iterator[tuple[str, str]]:
             known = [cell.reached for cell in cells if cell.reached is not None]
             missing = len(MERGES) * len(paper.DATASETS) - len(known)
             if known:
-                text = f"GCN-SL accuracies reach the paper's, {split_label(table.split)}"
+                text = f"GCN-SL accuracies reach the paper's, {SPLITS[table.split]}"
                 yield f"{sum(known)} of {len(known)}", text + (f"; {missing} not run" if missing else "")
         if WHOLE in table.rows:
             means = {
