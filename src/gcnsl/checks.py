@@ -59,9 +59,9 @@ def check_whole(name: str, value: Any, *, least: int = 0, most: int | None = Non
     if most is None and is_whole and int(value) > LARGEST:
         most = LARGEST
     bounds = f">= {least}" if most is None else f"from {least} to {most}"
-    if not is_whole:
-        raise ArgumentError(name, value, f"must be a whole number {bounds}")
-    raise ArgumentError(name, value, f"must be {bounds}{why and f': {why}'}")
+    raise ArgumentError(
+        name, value, f"must be {bounds}{why and f': {why}'}" if is_whole else f"must be a whole number {bounds}"
+    )
 
 
 def check_seed(value: Any, name: str = "seed") -> int:

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, TypeVar, cast
 
 import torch
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController
 from typing_extensions import Self
 
 from gcnsl.checks import check_device
@@ -77,11 +77,7 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
 
 
 def is_recorded() -> bool:
-    """Whether this work is captured as a CUDA graph, or a rehearsal of it: no value on the device may be looked at.
-
-    In an epoch of a small graph the host starts hundreds of operations on a GPU, which takes some microseconds for
-    each. A captured sequence of operations is started by one call and runs without the host.
-    """
+    """Whether this work is captured as a CUDA graph, or a rehearsal of it: no value on the device may be looked at."""
     return _recorded.get()
 
 
@@ -123,13 +119,12 @@ def threads_for(work: int) -> Iterator[None]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let one thread do all the work in this block, however much it is."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    token = _allowed.set(1)
     try:
-        with threadpool_limits(1):
+        with threads_for(0):
             yield
     finally:
-        torch.set_num_threads(threads)
+        _allowed.reset(token)
 
 
 @lru_cache(maxsize=1)
