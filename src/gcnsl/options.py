@@ -45,7 +45,7 @@ class OneOf:
         self.values: tuple[Any, ...] | None = values
 
     def __call__(self, trial: BaseTrial, name: str) -> Any:
-        """What a trial of Optuna suggests for the option of this name."""
+        """The value that a trial of Optuna suggests for the option of this name."""
         return trial.suggest_categorical(name, self.values or ())
 
     def __str__(self) -> str:
@@ -101,10 +101,10 @@ def option(
     search: Search | None = None,
     of_inputs: bool = False,
 ) -> Any:
-    """Declare a field of :class:`Options`: its default, a sentence about it, the bounds of a number, and search range.
+    """Declare a field of :class:`Options`: its default, its meaning, the bounds of a number, and its search range.
 
-    Without a search range, a search leaves the option as it is. One ``of_inputs`` says how a model's inputs are made,
-    so that its constructor does not take it.
+    Without a search range, searches do not vary it. One ``of_inputs`` is no argument of the model's constructor: it
+    says how inputs are made.
     """
     bounds = {"least": least, "above": above, "most": most, "below": below}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
@@ -113,7 +113,7 @@ def option(
 
 
 def redeclared(owner: type[Options], name: str, default: Any, **changes: Any) -> Any:
-    """The same option as in a parent class, with another default and, if it is given, another search range."""
+    """The option of a parent class with another default and, if given, another search range."""
     inherited = next(each for each in fields(owner) if each.name == name)
     return field(default=default, metadata={**inherited.metadata, **changes})
 

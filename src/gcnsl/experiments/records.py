@@ -1,4 +1,4 @@
-"""What is recorded of a run: all that must be known to repeat it, and its result, as a line of a file of results."""
+"""The specification and the result of a run, and the file of results."""
 
 from __future__ import annotations
 
