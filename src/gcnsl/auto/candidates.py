@@ -132,13 +132,11 @@ class FoldJob(Job):
     """Train a candidate on a fold; the candidate's key is the job's name.
 
     Attributes:
-        limit: Seconds after which it is given up.
         share: Seconds after which it only goes on if a learning curve promises to reach the goal.
         goals: The metric and the log loss of the best contender, with the sign that makes more better.
     """
 
     candidate: Candidate
-    limit: float
     share: float = math.inf
     goals: tuple[float, float] = (-math.inf, -math.inf)
 

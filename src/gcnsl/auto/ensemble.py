@@ -25,15 +25,13 @@ from gcnsl.graph.edges import edge_parts
 from gcnsl.methods import Fitted, Prepared
 from gcnsl.methods.fitted import grown_logits
 from gcnsl.training import History
-from gcnsl.training.metrics import BINS, COUNTING, METRICS, Floats, Ints
+from gcnsl.training.metrics import COUNTING, METRICS, Floats, Ints
 
 FEW = 300
 """On fewer nodes, metrics that only count predictions are led by chance, and the log loss compares better."""
 SMALLEST = 1e-4
 """A wrong prediction costs no more than one with this probability: a few should not decide by themselves."""
 BAGS, ROUNDS, LARGEST_BAG = 10, 15, 1000
-RANKING = ("roc-auc", "average-precision")
-"""Metrics that take long to compute; models are added by the log loss instead, which they follow."""
 ENOUGH_FOR_TEMPERATURE = 10_000
 LEAST_WEIGHT = 0.02
 """Models with less are left out: they cost time and change nothing."""
@@ -92,7 +90,8 @@ def weigh_models(probabilities: Floats, y: Ints, judge: Judge, *, seed: int) -> 
     if models == 1 or nodes < 4:
         return alone
     leading = judge.leading(nodes)
-    guide = "log-loss" if leading in RANKING or nodes // 2 < FEW else leading
+    # metrics that look at the probabilities take long to compute, and follow the log loss
+    guide = leading if leading in COUNTING and nodes // 2 >= FEW else "log-loss"
     total, unseen, bags, gains = np.zeros(models), np.zeros((nodes, models)), np.zeros((nodes, 1)), []
     for bag, others in _halves(y, generator):
         some = np.ascontiguousarray(probabilities[:, bag].transpose(2, 0, 1))
@@ -134,10 +133,10 @@ def _spread(nodes: Ints, y: Ints) -> Ints:
 
 def _gain(metric: str, together: Floats, single: Floats, y: Ints) -> float:
     """How much better the first probabilities (b × C) are than the second; NaN if that is not defined."""
-    if metric in RANKING:
-        return METRICS[metric](together, y) - METRICS[metric](single, y)
-    found: Floats = gains_of(metric, np.stack([together.T, single.T], axis=1), y)
-    return float(found[0] - found[1])
+    if metric in (*COUNTING, "log-loss"):
+        found = gains_of(metric, np.stack([together.T, single.T], axis=1), y)
+        return float(found[0] - found[1])
+    return METRICS[metric].gain(METRICS[metric](together, y)) - METRICS[metric].gain(METRICS[metric](single, y))
 
 
 def _greedy(probabilities: Floats, y: Ints, guide: str) -> Floats:
@@ -167,10 +166,10 @@ def _best(probabilities: Floats, y: Ints, guide: str, size: int = 1) -> int:
 
 
 def gains_of(metric: str, probabilities: Floats, y: Ints, size: int = 1) -> Floats:
-    """The metric of several models (M), with the sign that makes more better; arguments as in :func:`_best`.
+    """A metric that counts decisions, or the negative log loss of :class:`Judge`, of several models (M).
 
-    The log loss is that of :class:`Judge`; others are as in :data:`gcnsl.training.METRICS`.
-    Models are the second axis, because many short rows take NumPy much longer than a few long ones.
+    Arguments as in :func:`_best`. Models are the second axis, because many short rows take NumPy much longer than a few
+    long ones.
     """
     classes, models, nodes = probabilities.shape
     gains: Floats
@@ -185,20 +184,15 @@ def gains_of(metric: str, probabilities: Floats, y: Ints, size: int = 1) -> Floa
     right = predicted == y
     if metric == "accuracy":
         gains = right.mean(axis=1)
-    elif metric == "calibration-error":
-        sure /= size
-        bins = np.minimum((sure * BINS).astype(int), BINS - 1) + BINS * np.arange(models)[:, None]
-        apart = np.bincount(bins.ravel(), weights=(right - sure).ravel(), minlength=models * BINS)
-        gains = -np.abs(apart).reshape(models, BINS).sum(axis=1) / nodes
+        return gains
+    own, of_class = predicted + classes * np.arange(models)[:, None], np.bincount(y, minlength=classes)
+    called = np.bincount(own.ravel(), minlength=models * classes).reshape(models, classes)
+    found = np.bincount(own[right], minlength=models * classes).reshape(models, classes)
+    if metric == "balanced-accuracy":
+        gains = (found[:, of_class > 0] / of_class[of_class > 0]).mean(axis=1)
     else:
-        own, of_class = predicted + classes * np.arange(models)[:, None], np.bincount(y, minlength=classes)
-        called = np.bincount(own.ravel(), minlength=models * classes).reshape(models, classes)
-        found = np.bincount(own[right], minlength=models * classes).reshape(models, classes)
-        if metric == "balanced-accuracy":
-            gains = (found[:, of_class > 0] / of_class[of_class > 0]).mean(axis=1)
-        else:
-            assert metric == "macro-f1", metric
-            gains = (2 * found / (called + of_class).clip(min=1)).sum(axis=1) / (called + of_class > 0).sum(axis=1)
+        assert metric == "macro-f1", metric
+        gains = (2 * found / (called + of_class).clip(min=1)).sum(axis=1) / (called + of_class > 0).sum(axis=1)
     return gains
 
 

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
@@ -21,20 +21,19 @@ from torch_geometric.data import Data
 from gcnsl.auto.auto_settings import AutoSettings
 from gcnsl.auto.candidates import FoldJob, Problem, portfolio
 from gcnsl.auto.ensemble import Blend, Member, OutOfFold, best_temperature, log_probabilities, tempered
-from gcnsl.auto.journal import Fit, Journal, SavedModel, SavedModels, fold_trainer
+from gcnsl.auto.journal import Journal, SavedModels, fold_trainer
 from gcnsl.auto.leaderboard import ENSEMBLE, MAJORITY, leaderboard, majority_probabilities
 from gcnsl.auto.race import Contender, TimedRace
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.execution import Interruption
-from gcnsl.runs.executor import HERE, Crew, Executor, TooSlow, WorkerLost
-from gcnsl.runs.jobs import Failed, reason
+from gcnsl.runs.executor import HERE, Executor
+from gcnsl.runs.jobs import reason
 from gcnsl.runs.processes import Processes
 from gcnsl.training import History, choose_device
 from gcnsl.training.metrics import Floats
 
 STARTING_PAYS = 15.0
 """With fewer seconds in all, this process trains by itself: others would have hardly started."""
-POLL_SECONDS = 0.5
 _LOGGER = logging.getLogger("gcnsl")
 
 
@@ -131,23 +130,35 @@ def select(
     """
     seconds = 60 * (settings.effort.minutes if minutes is None else minutes)
     journal = Journal(None if checkpoint is None else Path(checkpoint), problem.identity)
+    fits = journal.read()
+    began = monotonic() - max((fit.elapsed for fit in fits), default=0.0)
     with ExitStack() as opened:
         interruption = opened.enter_context(Interruption())
         executor = executor or opened.enter_context(_own_executor(problem, settings, seconds))
-        selection = _Selection(problem, settings, journal, seconds=seconds, executor=executor, on_progress=on_progress)
+        how: dict[str, Any] = {"trials": settings.effort.trials, "seconds": seconds, "processes": executor.slots}
+        race = TimedRace(problem, portfolio(problem.graph), **how, fits=fits, journal=journal)
+
+        def tell(elapsed: float, running: list[FoldJob]) -> None:
+            if on_progress is None:
+                return
+            ranking, now = race.ranking(), [job.candidate.name for job in running]
+            best = ranking[0].candidate.name if ranking else None
+            score = race.value(ranking[0], 1) if ranking else math.nan
+            left = max(0.0, race.seconds - elapsed)
+            on_progress(Progress(elapsed, left, race.fits, now, best, score, problem.metric))
 
         def chosen(stopped: str) -> Selected:
-            history = History(seconds=selection.elapsed, stopped=stopped)
-            return choose(selection.race, journal, graph, history, single=settings.single)
+            history = History(seconds=monotonic() - began, stopped=stopped)
+            return choose(race, journal, graph, history, single=settings.single)
 
         try:
-            stopped = selection.run()
+            stopped = race.run(executor, fold_trainer(problem), lambda: monotonic() - began, tell)
             with interruption.whole():
                 return chosen(stopped)
         except KeyboardInterrupt:
             interruption.ignore_further()
-            so_far = chosen("interrupted") if selection.race.ranking() else None
-            when = f"after {selection.fits} models" if selection.fits else "before a model was finished"
+            so_far = chosen("interrupted") if race.fits else None
+            when = f"after {race.fits} models" if race.fits else "before a model was finished"
             raise Interrupted(f"interrupted {when}", so_far) from None
 
 
@@ -157,89 +168,6 @@ def _own_executor(problem: Problem, settings: AutoSettings, seconds: float) -> E
         return HERE
     on_cpu = choose_device(problem.device).type == "cpu"
     return Processes(settings.processes or (cpu_count() if on_cpu else 1))
-
-
-class _Selection:
-    def __init__(
-        self,
-        problem: Problem,
-        settings: AutoSettings,
-        journal: Journal,
-        *,
-        seconds: float,
-        executor: Executor,
-        on_progress: Callable[[Progress], None] | None,
-    ) -> None:
-        self._problem, self._journal, self._executor, self._tell = problem, journal, executor, on_progress
-        finished = journal.read()
-        self._began = monotonic() - max((fit.elapsed for fit in finished), default=0.0)
-        how: dict[str, Any] = {"trials": settings.effort.trials, "seconds": seconds, "processes": executor.slots}
-        self.race = TimedRace(problem, portfolio(problem.graph), **how, fits=finished)
-        self.fits = len(finished)
-
-    @property
-    def elapsed(self) -> float:
-        return monotonic() - self._began
-
-    @property
-    def _left(self) -> float:
-        return self.race.seconds - self.elapsed
-
-    def run(self) -> str:
-        """Train until the time is over or nothing is left to do, and return which of them it was.
-
-        As long as no worker has started, this process trains what is quick; that also tells how fast the machine is.
-        """
-        trainer = fold_trainer(self._problem)
-        with Crew(self._executor, trainer) as crew:
-            while self._left > 0 or not self.fits:
-                if not self._executor.ready and (job := self.race.quick_job(self.elapsed)) is not None:
-                    self._report([job])
-                    self._count(job, trainer(job))
-                    continue
-                while crew.has_room and (job := self.race.next_job(self.elapsed)) is not None:
-                    # One model is waited for, however long it takes, and it is no use to give one up that goes on.
-                    waits = not self._executor.gives_up_at_once or (not self.fits and not crew.running)
-                    crew.submit(job, seconds=math.inf if waits else job.limit)
-                if not crew.running and crew.has_room:
-                    return "complete"
-                self._report(crew.running)
-                patience = min(POLL_SECONDS, max(0.0, self._left)) if self.fits else POLL_SECONDS
-                for job, result in crew.wait(patience):
-                    self._count(job, result)
-        return "minutes"
-
-    def _count(self, job: FoldJob, result: tuple[Fit, SavedModel] | Failed | WorkerLost) -> None:
-        """Count a model, or give its contender up: what happens to one of them does not end the selection."""
-        name, fold = job.candidate.name, job.run + 1
-        if isinstance(result, TooSlow):
-            what = f"stopped: fold {fold} was" if self.race.contenders[job.candidate].fits else "skipped:"
-            why = f"{what} not finished within {job.limit:.0f} s"
-        elif isinstance(result, WorkerLost):
-            why = f"failed: {result}"
-        elif isinstance(result, Failed):
-            _LOGGER.debug("%s, fold %d, has failed\n%s", name, fold, result.traceback)
-            why = f"failed: {result.why}"
-        else:
-            try:
-                fit = replace(result[0], elapsed=self.elapsed)
-                self._journal.write(fit, result[1])
-                self.race.add(fit)
-                self.fits += 1
-                return
-            except Exception as error:
-                _LOGGER.debug("%s, fold %d, can't be used", name, fold, exc_info=True)
-                why = f"failed: {reason(error)}"
-        self.race.fail(job.candidate, why)
-
-    def _report(self, running: list[FoldJob]) -> None:
-        if self._tell is None:
-            return
-        ranking, left = self.race.ranking(), max(0.0, self._left)
-        best = ranking[0].candidate.name if ranking else None
-        score = self.race.value(ranking[0], 1) if ranking else math.nan
-        now = [job.candidate.name for job in running]
-        self._tell(Progress(self.elapsed, left, self.fits, now, best, score, self._problem.metric))
 
 
 def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, single: bool) -> Selected:
@@ -302,12 +230,6 @@ def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, 
         chosen_by(race),
         together(lambda contender: contender.fits[0].probabilities),
     )
-
-
-def _chosen_by(race: TimedRace, level: int) -> ChosenBy:
-    learned, validated = (int(nodes.sum()) for nodes in (race.problem.learned, race.problem.validated(level)))
-    first_fold = int(race.problem.validated(1).sum())
-    return ChosenBy(race.judge.leading(validated), validated, learned, first_fold, race.problem.folds == 1)
 
 
 def chosen_by(race: TimedRace) -> ChosenBy:

@@ -34,6 +34,7 @@ class Job:
         split: Number of the split.
         seed: Of the weights and of dropout.
         seconds: Time for it, preparation included: training ends with the last epoch that fits.
+        limit: Seconds after which it is given up, by executors that can.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Job:
     split: int
     seed: int
     seconds: float = math.inf
+    limit: float = math.inf
 
     def goes_on(self, curves: tuple[Sequence[float], Sequence[float]], seconds: float) -> bool:
         """Whether training goes on after so many seconds.
