@@ -149,8 +149,7 @@ class Trainer(Generic[Found]):
         try:
             return self._result(self._done(job))
         except Exception as error:
-            told = error if isinstance(error, GcnslError) else GcnslError(_named(error))
-            return Failed(told, traceback.format_exc())
+            return Failed(_told(error), traceback.format_exc())
 
     def _done(self, job: Job) -> Finished:
         began = time.perf_counter()
@@ -158,14 +157,17 @@ class Trainer(Generic[Found]):
         prepared = time.perf_counter()
         masks = split_masks(self.data, job.split) if self._masks is None else self._masks(job.split)
         left = max(0.0, job.seconds - (prepared - began))
-        fitted = fit(
-            inputs,
-            train_mask=masks["train"],
-            val_mask=masks["val"],
-            seed=job.seed,
-            minutes=None if left == math.inf else left / 60,
-            on_epoch=_watch(job, began),
-        )
+        gains, losses = list[float](), list[float]()
+
+        def look(epoch: Epoch) -> None:
+            check_wanted(epoch)
+            gains.append(METRICS[epoch.metric].gain(epoch.score))
+            losses.append(-epoch.val_loss)
+            if not job.goes_on((gains, losses), time.perf_counter() - began):
+                raise Enough
+
+        how: dict[str, Any] = {"train_mask": masks["train"], "val_mask": masks["val"], "seed": job.seed}
+        fitted = fit(inputs, **how, minutes=None if left == math.inf else left / 60, on_epoch=look)
         return Finished(job, fitted, masks, began, prepared, time.perf_counter())
 
     def _preparations(self, job: Job) -> Preparations:
@@ -180,28 +182,16 @@ class Trainer(Generic[Found]):
         return self.__dict__ | {"_prepared": {}}
 
 
-def _watch(job: Job, began: float) -> Callable[[Epoch], None]:
-    """What is looked at after each epoch: whether anybody waits for the job, and whether it goes on."""
-    curves: tuple[list[float], list[float]] = ([], [])
-
-    def look(epoch: Epoch) -> None:
-        check_wanted(epoch)
-        curves[0].append(METRICS[epoch.metric].gain(epoch.score))
-        curves[1].append(-epoch.val_loss)
-        if not job.goes_on(curves, time.perf_counter() - began):
-            raise Enough
-
-    return look
-
-
 def reason(error: Exception) -> str:
     """What has failed, in a few words."""
     if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
         return "not enough memory"
     if isinstance(error, TrainingDiverged):
         return "training diverged"
-    return one_line(str(error) if isinstance(error, GcnslError) else _named(error), 160)
+    return one_line(str(_told(error)), 160)
 
 
-def _named(error: Exception) -> str:
-    return ": ".join(filter(None, (type(error).__name__, str(error))))
+def _told(error: Exception) -> GcnslError:
+    """An error of ours that names another's kind."""
+    named = ": ".join(filter(None, (type(error).__name__, str(error))))
+    return error if isinstance(error, GcnslError) else GcnslError(named)

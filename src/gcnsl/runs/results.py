@@ -52,7 +52,7 @@ class Results(Generic[Item]):
         Raises:
             WriteError: If the file can't be written, or another process keeps it locked.
         """
-        lines = "".join(f"{to_json(record)}\n" for record in records)
+        lines = "".join(json.dumps(record, separators=(",", ":"), allow_nan=False) + "\n" for record in records)
         target = Path(os.path.realpath(self.path))
         with writing(self.path):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -82,17 +82,14 @@ class Results(Generic[Item]):
         except OSError as error:
             raise InputError(f"{self.path} can't be read ({error.strerror}): give a file of results") from error
         if not self._position and content.startswith(_SQLITE):
-            raise InputError(
-                f"{self.path} is a store of gcnsl 0.2.0: give another file or, if it holds results, install that "
-                f"version and write them with `gcnsl report --store {self.path} --export results.jsonl`"
-            )
-        if not self._position and content and not content.startswith(b"{"):
-            raise InputError(f"{self.path} is not a file of results: give one of JSON lines")
+            export = f"`gcnsl report --store {self.path} --export results.jsonl`"
+            other = "give another file or, if it holds results, install that version and write them with"
+            raise InputError(f"{self.path} is a store of gcnsl 0.2.0: {other} {export}")
         content = content[: _end_of_whole_lines(content)]
         items, damaged = [], []
         for number, line in enumerate(content.split(b"\n"), start=self._lines + 1):
             try:
-                items += [self._parse(from_json(line))] if line.strip() else []
+                items += [self._parse(_read(line))] if line.strip() else []
             except DAMAGED as error:  # noqa: PERF203 - one line says nothing of the others
                 damaged.append(f"line {number} ({type(error).__name__}: {error})")
         if damaged and not items and not self._position:
@@ -105,14 +102,9 @@ class Results(Generic[Item]):
         return items
 
 
-def to_json(record: Mapping[str, Any]) -> str:
-    """A record as one line of JSON, without spaces."""
-    return json.dumps(record, separators=(",", ":"), allow_nan=False)
-
-
-def from_json(line: str | bytes) -> Record:
-    """The record of a line, or a ``ValueError`` if it could not be written as one."""
-    text = line.decode() if isinstance(line, bytes) else line
+def _read(line: bytes) -> Record:
+    """The record of a line, or an error of :data:`DAMAGED` if it could not be written as one."""
+    text = line.decode()
     record = json.loads(text, parse_float=_finite, parse_constant=_finite)
     if not isinstance(record, dict):
         raise ValueError(f"it must be an object, not {type(record).__name__}")
@@ -132,7 +124,7 @@ def _end_of_whole_lines(content: bytes) -> int:
     """Where the last line ends that is whole: with a line feed, or an object without one, as an editor may leave it."""
     end = content.rfind(b"\n") + 1
     try:
-        from_json(content[end:])
+        _read(content[end:])
     except DAMAGED:
         return end
     return len(content)
@@ -140,11 +132,9 @@ def _end_of_whole_lines(content: bytes) -> int:
 
 def _end_last_line(file: IO[bytes]) -> None:
     """Remove a last line that was cut when a process was killed, or end one that is whole."""
-    size = file.seek(0, os.SEEK_END)
-    if not size:
-        return
-    file.seek(size - 1)
-    if file.read() == b"\n":
+    if size := file.tell():
+        file.seek(size - 1)
+    if not size or file.read() == b"\n":
         return
     file.seek(0)
     content = file.read()
