@@ -173,15 +173,8 @@ def _own_executor(problem: Problem, settings: AutoSettings, seconds: float) -> E
 def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, single: bool) -> Selected:
     """The best ensemble of what is finished; contenders whose models can't be restored are left out.
 
-    Args:
-        race: The contenders.
-        journal: Where their models are.
-        graph: The graph of the ensemble.
-        history: How long the race took, and why it ended.
-        single: Whether to choose one model of one contender.
-
-    Raises:
-        InputError: If there is none.
+    With ``single``, it is one model of one contender. ``journal`` has the models, and ``history`` says how long the
+    race took and why it ended.
     """
     if not race.ranking():
         failures = {c.candidate.name: c.failure for c in race.contenders.values() if c.failure}
@@ -219,10 +212,8 @@ def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, 
     if single:
         probabilities[pool[0].candidate.name] = pool[0].fits[0].probabilities  # of the model that is kept
     probabilities[ENSEMBLE] = tempered(together(Contender.probabilities), temperature)
-    known = None if single else log_probabilities(probabilities[ENSEMBLE])
-    validated = problem.validated(level)
-    fold = problem.fold[validated]
-    judged = OutOfFold(validated.nonzero().flatten(), torch.from_numpy(held_out).float(), fold)
+    known, nodes = None if single else log_probabilities(probabilities[ENSEMBLE]), problem.validated(level)
+    judged = OutOfFold(nodes.nonzero().flatten(), torch.from_numpy(held_out).float(), problem.fold[nodes])
     return Selected(
         Blend(tuple(members), history, graph, temperature, known, judged),
         leaderboard(race, level, chosen, held_out),
