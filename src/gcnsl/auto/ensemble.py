@@ -38,39 +38,23 @@ LEAST_WEIGHT = 0.02
 TINY = 1e-7
 
 
-class Merit(NamedTuple):
-    """What is compared: more is better, and the second value decides between equal first ones."""
-
-    first: float
-    second: float
+def leading(metric: str, nodes: int) -> str:
+    """The metric that compares on so many nodes."""
+    return "log-loss" if nodes < FEW and metric in COUNTING else metric
 
 
-class Judge(NamedTuple):
-    """Compares by a metric, a name of :data:`gcnsl.training.METRICS`."""
+def merit(metric: str, probabilities: Floats, y: Ints) -> tuple[float, float]:
+    """How good probabilities (v × C) are on nodes of these classes (v), more being better.
 
-    metric: str
-
-    def value(self, probabilities: Floats, y: Ints) -> float:
-        """The metric of nodes with these probabilities (v × C) and class numbers (v)."""
-        return METRICS[self.metric](probabilities, y)
-
-    def leading(self, nodes: int) -> str:
-        """The name of the metric that compares on so many nodes."""
-        return "log-loss" if nodes < FEW and self.metric in COUNTING else self.metric
-
-    def merit(self, probabilities: Floats, y: Ints) -> Merit:
-        """The metric and then the log loss, or the reverse where there are few nodes."""
-        sharpness = -_bounded_log_loss(probabilities, y)
-        if self.metric == "log-loss":
-            return Merit(sharpness, 0.0)
-        gain = METRICS[self.metric].gain(self.value(probabilities, y))
-        gain = -math.inf if math.isnan(gain) else gain
-        return Merit(gain, sharpness) if self.leading(len(y)) == self.metric else Merit(sharpness, gain)
-
-
-def _bounded_log_loss(probabilities: Floats, y: Ints) -> float:
+    It is the metric and then the log loss, which decides between equal ones, or the reverse where there are few nodes.
+    """
     own = probabilities[np.arange(len(y)), y].astype(np.float64)
-    return float(-np.log(own.clip(min=SMALLEST)).mean()) if np.isfinite(own).all() else math.inf
+    sharpness = float(np.log(own.clip(min=SMALLEST)).mean()) if np.isfinite(own).all() else -math.inf
+    if metric == "log-loss":
+        return sharpness, 0.0
+    gain = METRICS[metric].gain(METRICS[metric](probabilities, y))
+    gain = -math.inf if math.isnan(gain) else gain
+    return (gain, sharpness) if leading(metric, len(y)) == metric else (sharpness, gain)
 
 
 class Weighted(NamedTuple):
@@ -83,29 +67,28 @@ class Weighted(NamedTuple):
     held_out: Floats
 
 
-def weigh_models(probabilities: Floats, y: Ints, judge: Judge, *, seed: int) -> Weighted:
+def weigh_models(probabilities: Floats, y: Ints, metric: str, *, seed: int) -> Weighted:
     """The ensemble of models with these probabilities (M × v × C) of nodes with these classes (v), the best first."""
     generator, models, nodes = np.random.default_rng(seed), len(probabilities), len(y)
     alone = Weighted(np.eye(models)[0], probabilities[0])
     if models == 1 or nodes < 4:
         return alone
-    leading = judge.leading(nodes)
+    judged_by = leading(metric, nodes)
     # metrics that look at the probabilities take long to compute, and follow the log loss
-    guide = leading if leading in COUNTING and nodes // 2 >= FEW else "log-loss"
+    guide = judged_by if judged_by in COUNTING and nodes // 2 >= FEW else "log-loss"
     total, unseen, bags, gains = np.zeros(models), np.zeros((nodes, models)), np.zeros((nodes, 1)), []
     for bag, others in _halves(y, generator):
         some = np.ascontiguousarray(probabilities[:, bag].transpose(2, 0, 1))
         weights, best = _greedy(some, y[bag], guide), _best(some, y[bag], guide)
         together, single = np.tensordot(weights, probabilities[:, others], 1), probabilities[best, others]
-        gains.append([_gain(metric, together, single, y[others]) for metric in (leading, "log-loss")])
+        gains.append([_gain(each, together, single, y[others]) for each in (judged_by, "log-loss")])
         total += weights
         is_unseen = np.ones((nodes, 1), dtype=bool)
         is_unseen[bag] = False
         unseen += is_unseen * weights
         bags += is_unseen
-    by_metric, by_log_loss = np.array(gains).T
-    defined = by_metric[~np.isnan(by_metric)]  # on nodes that are all of one class, some metrics are not
-    if (float(defined.sum()), by_log_loss.mean()) <= (0, 0):
+    by_metric, by_log_loss = np.array(gains).T  # on nodes that are all of one class, some metrics are not defined
+    if (float(np.nansum(by_metric)), by_log_loss.mean()) <= (0, 0):
         return alone
     kept: Floats = np.where(total < LEAST_WEIGHT * total.sum(), 0.0, total)
     if np.count_nonzero(kept) == 1:
@@ -153,20 +136,16 @@ def _greedy(probabilities: Floats, y: Ints, guide: str) -> Floats:
 
 
 def _best(probabilities: Floats, y: Ints, guide: str, size: int = 1) -> int:
-    """The number of the best of several models by themselves (M); of equal ones, the log loss decides.
+    """The number of the best of several models by a metric (M); of equal ones, the log loss decides.
 
-    Args:
-        probabilities: Of the classes, so many times (C × M × b).
-        y: The class numbers of the nodes (b).
-        guide: The name of the metric.
-        size: How many models each sum has.
+    The probabilities (C × M × b) are sums over so many models (``size``), of nodes with these classes (b).
     """
     gains = gains_of(guide, probabilities, y, size), gains_of("log-loss", probabilities, y, size)
     return int(np.lexsort((-np.arange(probabilities.shape[1]), gains[1], gains[0]))[-1])
 
 
 def gains_of(metric: str, probabilities: Floats, y: Ints, size: int = 1) -> Floats:
-    """A metric that counts decisions, or the negative log loss of :class:`Judge`, of several models (M).
+    """A metric that counts decisions, or the negative log loss of :func:`merit`, of several models (M).
 
     Arguments as in :func:`_best`. Models are the second axis, because many short rows take NumPy much longer than a few
     long ones.
@@ -226,31 +205,18 @@ class BlendWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Member:
-    """One candidate of an ensemble: a model for each fold, all with the same inputs.
-
-    Attributes:
-        name: What it is called in the leaderboard.
-        weight: Its share in the ensemble.
-        temperature: Makes its probabilities more even (> 1) or more certain (< 1).
-        fits: The models.
-    """
+    """One candidate of an ensemble: a model for each fold, all with the same inputs."""
 
     name: str
     weight: float
     temperature: float
+    """Makes its probabilities more even (> 1) or more certain (< 1)."""
     fits: Sequence[Fitted]
 
     def probabilities(self, logits: Iterable[Tensor] | None = None) -> Floats:
         """The mean over the models (n × C) with these logits, by default those of the training graph."""
         given = (fitted.logits() for fitted in self.fits) if logits is None else logits
         return tempered(np.mean([each.softmax(dim=1).numpy() for each in given], axis=0), self.temperature)
-
-    def grown_probabilities(self, graph: Data) -> Floats | InputError:
-        """Those of a graph whose first nodes are those of the training graph, or why they can't be computed."""
-        try:
-            return self.probabilities(grown_logits(self.fits, graph))
-        except InputError as error:
-            return error
 
 
 class OutOfFold(NamedTuple):
@@ -305,13 +271,15 @@ class Blend:
         """
         if self.known is not None and same_edges(graph, self.graph):
             return self.known
-        predicted = [(member, member.grown_probabilities(graph)) for member in self.members]
-        able = [(member, part) for member, part in predicted if not isinstance(part, InputError)]
-        unable = {member: part for member, part in predicted if isinstance(part, InputError)}
+        able, unable, why = list[tuple[Member, Floats]](), list[Member](), InputError()
+        for member in self.members:
+            try:
+                able.append((member, member.probabilities(grown_logits(member.fits, graph))))
+            except InputError as error:  # noqa: PERF203 - one member says nothing of the others
+                unable, why = [*unable, member], error
+        if not able:
+            raise why
         if unable:
-            why = next(iter(unable.values()))
-            if not able:
-                raise why
             share, names = sum(member.weight for member in unable), ", ".join(member.name for member in unable)
             are = f"{'is' if len(unable) == 1 else 'are'} left out of the ensemble, {share:.0%} of its weight"
             warnings.warn(f"{names} can't predict this graph and {are}: {why}", BlendWarning, stacklevel=4)

@@ -131,26 +131,21 @@ def restored_blend(saved: SavedModel, graph: Data, device: torch.device) -> Blen
 
 @dataclass(frozen=True)
 class Fit:
-    """What came of training a candidate on a fold.
-
-    Attributes:
-        candidate, fold: What was trained.
-        seconds: Time to train, preparation included.
-        predict_seconds: Time to predict all nodes.
-        probabilities: Of all nodes (n × C).
-        elapsed: Time that the whole selection had taken by then.
-        is_cut: Whether its time was over before training had ended.
-        least_seconds: Time for preparation, an epoch of the usual length, and prediction.
-    """
+    """What came of training a candidate on a fold."""
 
     candidate: Candidate
     fold: int
     seconds: float
+    """Time to train, preparation included."""
     predict_seconds: float
     probabilities: NDArray[np.float32]
+    """Of all nodes (n × C)."""
     elapsed: float = 0.0
+    """Time that the whole selection had taken by then."""
     is_cut: bool = False
+    """Whether its time was over before training had ended."""
     least_seconds: float = 0.0
+    """Time for preparation, an epoch of the usual length, and prediction."""
 
 
 def fold_trainer(problem: Problem) -> Callable[[FoldJob], tuple[Fit, SavedModel] | Failed]:

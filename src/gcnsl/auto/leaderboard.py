@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from gcnsl.auto.candidates import Problem
-from gcnsl.auto.ensemble import Judge
 from gcnsl.auto.race import Contender, TimedRace
 from gcnsl.methods import Fitted
 from gcnsl.training.metrics import METRICS, Floats, Ints, class_shares
@@ -38,8 +37,8 @@ def leaderboard(race: TimedRace, level: int, weights: Mapping[Contender, float],
     in_first = (problem.fold[problem.validated(level)] == 0).numpy()
 
     def values(probabilities: Floats) -> dict[str, float]:
-        first_fold = race.judge.value(probabilities[in_first], y[in_first])
-        return {"validation": race.judge.value(probabilities, y), "first_fold": first_fold}
+        metric = METRICS[problem.metric]
+        return {"validation": metric(probabilities, y), "first_fold": metric(probabilities[in_first], y[in_first])}
 
     rows: list[dict[str, Any]] = [
         {
@@ -78,7 +77,7 @@ def with_distilled(table: pd.DataFrame, problem: Problem, student: Fitted) -> tu
     began, first_fold, method = perf_counter(), problem.validated(1), student.prepared.method
     name = f"{method.title}, distilled"
     probabilities = student.logits().softmax(dim=1).numpy()
-    score = Judge(problem.metric).value(probabilities[first_fold.numpy()], problem.graph.y[first_fold].numpy())
+    score = METRICS[problem.metric](probabilities[first_fold.numpy()], problem.graph.y[first_fold].numpy())
     row = {
         "model": name,
         "method": method.name,
@@ -108,8 +107,8 @@ def _is_first_fold_alone(table: pd.DataFrame) -> bool:
 
 def with_test(table: pd.DataFrame, probabilities: Mapping[str, Floats], y: Ints) -> pd.DataFrame:
     """The leaderboard with the metric on test nodes, by their probabilities by model (t × C) and classes (t)."""
-    judge = Judge(table["metric"].iloc[0])
-    tested = [judge.value(probabilities[name], y) if name in probabilities else np.nan for name in table["model"]]
+    metric = METRICS[table["metric"].iloc[0]]
+    tested = [metric(probabilities[name], y) if name in probabilities else np.nan for name in table["model"]]
     return table.assign(test=tested)
 
 

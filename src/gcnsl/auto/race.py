@@ -22,7 +22,7 @@ import numpy as np
 import optuna
 
 from gcnsl.auto.candidates import Candidate, FoldJob, Problem
-from gcnsl.auto.ensemble import Judge, Merit, Weighted, best_temperature, tempered, weigh_models
+from gcnsl.auto.ensemble import Weighted, best_temperature, merit, tempered, weigh_models
 from gcnsl.auto.journal import Fit, Journal, SavedModel
 from gcnsl.auto.proposals import Proposals, Tried
 from gcnsl.runs.executor import Crew, Executor, TooSlow, WorkerLost
@@ -55,23 +55,19 @@ _LOGGER = logging.getLogger("gcnsl")
 
 @dataclass(eq=False)
 class Contender:
-    """What is trained on one fold after the other.
-
-    Attributes:
-        candidate: What it is: in a search, the options that are searched for.
-        trial: That of the study which has proposed it, until it is told how good it is.
-        fits: What came of its first folds, in their order.
-        is_running: Whether its next fold is being fitted.
-        failure: Why it was given up; empty if it was not.
-        same_as: The name of another contender with the same predictions, which is enough.
-    """
+    """What is trained on one fold after the other."""
 
     candidate: Any
+    """What it is: in a search, the options that are searched for."""
     trial: optuna.Trial | None = None
+    """That of the study which has proposed it, until it is told how good it is."""
     fits: list[Any] = field(default_factory=list)
+    """What came of its first folds, in their order."""
     is_running: bool = False
     failure: str = ""
+    """Why it was given up; empty if it was not."""
     same_as: str = ""
+    """The name of another contender with the same predictions, which is enough."""
 
     @property
     def level(self) -> int:
@@ -210,12 +206,11 @@ class TimedRace(Race):
         journal: Journal | None = None,
     ) -> None:
         super().__init__(problem.compared)
-        self.problem, self.judge = problem, Judge(problem.metric)
-        self._journal = journal or Journal(None, problem.identity)
+        self.problem, self._journal = problem, journal or Journal(None, problem.identity)
         self._total, self._processes = seconds, processes
         self._millions: float = (stored_entries(problem.graph.x) + problem.graph.num_edges) / 1e6
         self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
-        self._judged = dict[tuple[Candidate, int], tuple[Merit, float]]()
+        self._judged = dict[tuple[Candidate, int], tuple[tuple[float, float], float]]()
         self._weighed: tuple[list[Contender], Weighted] | None = None
         self._repeated: list[str] = []  # the methods of proposals that were contenders already
         for fit in fits:
@@ -226,7 +221,7 @@ class TimedRace(Race):
                     self.fail(fit.candidate, f"failed: {reason(error)}")
         proposed = [c for c in self.contenders.values() if c.fits and c.candidate not in portfolio]
         self._proposals = Proposals(
-            trials, seed=problem.seed, tried=[(c.candidate, self.merit(c, 1).first) for c in proposed]
+            trials, seed=problem.seed, tried=[(c.candidate, self.merit(c, 1)[0]) for c in proposed]
         )
 
     @property
@@ -281,14 +276,14 @@ class TimedRace(Race):
         before, contender.is_running = contender.fits, False
         contender.fits = [*before, fit]
         try:
-            merit = self.merit(contender, contender.level)
+            gain = self.merit(contender, contender.level)[0]
         except Exception:
             contender.fits = before
             raise
         if not before:
             others = (each for each in self.contenders.values() if each is not contender and each.fits)
             contender.same_as = next((o.candidate.name for o in others if not o.same_as and _same(o, fit)), "")
-        contender.tell(merit.first)
+        contender.tell(gain)
         if fit.fold < self.folds:
             self._weighed = None
 
@@ -305,7 +300,7 @@ class TimedRace(Race):
         for each in self.contenders.values():
             each.same_as = "" if each.same_as == contender.candidate.name else each.same_as
 
-    def merit(self, contender: Contender, level: int) -> Merit:
+    def merit(self, contender: Contender, level: int) -> tuple[float, float]:
         """How good a contender is on the nodes of its first folds."""
         return self._judge(contender, level)[0]
 
@@ -313,12 +308,12 @@ class TimedRace(Race):
         """The best one on the nodes of its first folds, so that the log loss does not punish one that is too sure."""
         return self._judge(contender, level)[1]
 
-    def _judge(self, contender: Contender, level: int) -> tuple[Merit, float]:
+    def _judge(self, contender: Contender, level: int) -> tuple[tuple[float, float], float]:
         known = (contender.candidate, level)
         if known not in self._judged:
             y, given = self.truth(level), self._held_out(contender, level)
             temperature = best_temperature(given, y)
-            self._judged[known] = self.judge.merit(tempered(given, temperature), y), temperature
+            self._judged[known] = merit(self.problem.metric, tempered(given, temperature), y), temperature
         return self._judged[known]
 
     def truth(self, level: int) -> Any:
@@ -341,7 +336,7 @@ class TimedRace(Race):
 
     def value(self, contender: Contender, level: int) -> float:
         """The metric of a contender on the nodes of its first folds."""
-        return self.judge.value(self.out_of_fold(contender, level), self.truth(level))
+        return METRICS[self.problem.metric](self.out_of_fold(contender, level), self.truth(level))
 
     @property
     def level(self) -> int:
@@ -359,7 +354,7 @@ class TimedRace(Race):
             level = self.level
             pool = [each for each in self.ranking(level) if not each.same_as][:LARGEST_POOL]
             given = np.stack([self.out_of_fold(contender, level) for contender in pool])
-            self._weighed = pool, weigh_models(given, self.truth(level), self.judge, seed=self.problem.seed)
+            self._weighed = pool, weigh_models(given, self.truth(level), self.problem.metric, seed=self.problem.seed)
         return self._weighed
 
     @property
@@ -407,8 +402,8 @@ class TimedRace(Race):
         ranking = self.ranking()
         if not ranking:
             return -math.inf, -math.inf
-        found, y = self.out_of_fold(ranking[0], 1), self.truth(1)
-        return METRICS[self.problem.metric].gain(self.judge.value(found, y)), -METRICS["log-loss"](found, y)
+        log_loss = METRICS["log-loss"](self.out_of_fold(ranking[0], 1), self.truth(1))
+        return METRICS[self.problem.metric].gain(self.value(ranking[0], 1)), -log_loss
 
     def _skip(self, left: float) -> None:
         """Give up the candidates that would take too much of the time left, however briefly they trained."""
@@ -434,7 +429,7 @@ class TimedRace(Race):
             if known is new:
                 return new
             self._repeated.append(new.candidate.method)
-            new.tell(self.merit(known, 1).first if known.fits else None)
+            new.tell(self.merit(known, 1)[0] if known.fits else None)
         return None
 
     def _tried(self, left: float) -> dict[str, Tried]:
@@ -445,7 +440,7 @@ class TimedRace(Race):
         tried = {}
         for method, some in of.items():
             new = sum(not each.same_as for each in some) / (len(some) + self._repeated.count(method))
-            gains = [self.merit(each, 1).first for each in some]
+            gains = [self.merit(each, 1)[0] for each in some]
             tried[method] = Tried(gains, statistics.fmean(each.seconds for each in some), new)
         return {method: each for method, each in tried.items() if 2 * each.seconds < left}
 

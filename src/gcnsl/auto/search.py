@@ -140,33 +140,27 @@ class Search:
 
 
 class Trial(NamedTuple):
-    """A trial that is finished.
-
-    Attributes:
-        options: What was searched for.
-        gains: After each run, the mean of the metric until then, with the sign that makes more better.
-        is_complete: Whether it has all runs; otherwise it fell behind.
-    """
+    """A trial that is finished."""
 
     options: dict[str, Any]
+    """What was searched for."""
     gains: list[float]
+    """After each run, the mean of the metric until then, with the sign that makes more better."""
     is_complete: bool
+    """Whether it has all runs; otherwise it fell behind."""
 
 
 class SearchResult(NamedTuple):
-    """The best of a search.
-
-    Attributes:
-        options: What was searched for.
-        score: Mean of the metric on validation nodes.
-        start: The same of the method as it was given; ``None`` if there is no complete trial of it.
-        trials: Number of trials so far.
-    """
+    """The best of a search."""
 
     options: dict[str, Any]
+    """What was searched for."""
     score: float
+    """Mean of the metric on validation nodes."""
     start: float | None
+    """The same of the method as it was given; ``None`` if there is no complete trial of it."""
     trials: int
+    """Number of trials so far."""
 
 
 def search(

@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 
 from gcnsl.auto.auto_settings import AutoSettings
 from gcnsl.auto.candidates import FoldJob, Problem, portfolio
-from gcnsl.auto.ensemble import Blend, Member, OutOfFold, best_temperature, log_probabilities, tempered
+from gcnsl.auto.ensemble import Blend, Member, OutOfFold, best_temperature, leading, log_probabilities, tempered
 from gcnsl.auto.journal import Journal, SavedModels, fold_trainer
 from gcnsl.auto.leaderboard import ENSEMBLE, MAJORITY, leaderboard, majority_probabilities
 from gcnsl.auto.race import Contender, TimedRace
@@ -39,42 +39,32 @@ _LOGGER = logging.getLogger("gcnsl")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a selection is.
-
-    Attributes:
-        seconds, seconds_left: Since its beginning, and until its end.
-        fits: Number of finished models.
-        now: Names of what is being trained.
-        best: The best contender so far; ``None`` before the first.
-        score: Its value of the metric on the validation nodes of the first fold.
-        metric: What contenders are compared by.
-    """
+    """How far a selection is."""
 
     seconds: float
     seconds_left: float
     fits: int
+    """Number of finished models."""
     now: list[str]
+    """Names of what is being trained."""
     best: str | None
+    """The best contender so far; ``None`` before the first."""
     score: float
+    """Its value of the metric on the validation nodes of the first fold."""
     metric: str
 
 
 class ChosenBy(NamedTuple):
-    """What contenders are compared by in the end; as a string, in words.
-
-    Attributes:
-        metric: The one that decides.
-        nodes: The number of nodes.
-        of: The number of all that are learned from.
-        first_fold: The number of nodes of the first fold, which are among them.
-        kept: Whether these are validation nodes that no model learns from.
-    """
+    """What contenders are compared by in the end; as a string, in words."""
 
     metric: str
     nodes: int
     of: int
+    """The number of all nodes that are learned from."""
     first_fold: int
+    """The number of nodes of the first fold, which are among those that decide."""
     kept: bool
+    """Whether these are validation nodes that no model learns from."""
 
     def __str__(self) -> str:
         if self.kept:
@@ -86,22 +76,17 @@ class ChosenBy(NamedTuple):
 
 @dataclass(frozen=True)
 class Selected:
-    """What came of a selection.
-
-    Attributes:
-        blend: The ensemble, possibly of a single member.
-        leaderboard: All that was tried, without test scores.
-        probabilities: Of all nodes (n × C), by the names in the leaderboard.
-        chosen_by: What they were compared by.
-        of_first_fold: The ensemble of the members' models of the first fold alone, which have not learned from its
-            nodes: probabilities of all nodes (n × C).
-    """
+    """What came of a selection."""
 
     blend: Blend
+    """The ensemble, possibly of a single member."""
     leaderboard: pd.DataFrame
+    """All that was tried, without test scores."""
     probabilities: dict[str, Floats]
+    """Of all nodes (n × C), by the names in the leaderboard."""
     chosen_by: ChosenBy
     of_first_fold: Floats
+    """The ensemble of the members' models of the first fold alone, which have not learned from its nodes (n × C)."""
 
 
 def select(
@@ -227,4 +212,4 @@ def chosen_by(race: TimedRace) -> ChosenBy:
     """By what the contenders of a race are compared."""
     learned, validated = (int(nodes.sum()) for nodes in (race.problem.learned, race.problem.validated(race.level)))
     first_fold = int(race.problem.validated(1).sum())
-    return ChosenBy(race.judge.leading(validated), validated, learned, first_fold, race.problem.folds == 1)
+    return ChosenBy(leading(race.problem.metric, validated), validated, learned, first_fold, race.problem.folds == 1)

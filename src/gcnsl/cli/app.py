@@ -135,13 +135,6 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any) 
         say("Warning", text, "yellow")
 
 
-class _Lines(logging.Handler):
-    """What --debug tells of failures that end nothing, with their tracebacks."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        say("Debug", self.format(record))
-
-
 def _show_version(wanted: bool) -> None:
     if wanted:
         out.print(f"gcnsl {__version__}", highlight=False)
@@ -156,6 +149,7 @@ def _root(
     ] = False,
 ) -> None:
     _settings["debug"] = debug
-    logger = logging.getLogger("gcnsl")
-    logger.handlers = [_Lines()] if debug else []
+    logger, handler = logging.getLogger("gcnsl"), logging.Handler()
+    handler.emit = lambda record: say("Debug", handler.format(record))  # type: ignore[method-assign]
+    logger.handlers = [handler] if debug else []  # it tells of failures that end nothing, with their tracebacks
     logger.setLevel(logging.DEBUG if debug else logging.NOTSET)

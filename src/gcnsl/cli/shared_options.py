@@ -149,10 +149,10 @@ def read_options(given: Iterable[str] | None) -> dict[str, Any]:
 
     options = {}
     for text in given or ():
-        key, equals, value = text.partition("=")
-        if not key.strip() or not equals:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not key or not equals:
             raise InputError(f"--set {text!r} is not a setting: write KEY=VALUE, for example --set epochs=200")
-        options[key.strip()] = value.strip()
+        options[key] = value
     return read_assignments(options)
 
 
@@ -172,12 +172,12 @@ def workers(
     cluster: str | None, jobs: int = 1, *, quiet: bool, on_epoch: Callable[[Any, Any], None] | None = None
 ) -> Iterator["Executor"]:
     """The workers of the cluster at an address, or several processes, or this one, which tells its epochs."""
-    check_workers(cluster, jobs)
+    executor: Executor
     if cluster is not None:
         with busy("Asking the cluster", quiet=quiet):
             from gcnsl.runs.cluster import Cluster
 
-            executor: Executor = Cluster(cluster)
+            executor = Cluster(cluster)
     elif jobs > 1:
         from gcnsl.runs.processes import Processes
 

@@ -25,54 +25,41 @@ _NO_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "MemoryError")
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Train a method on a split. Within a graph and its splits, the name and the run tell jobs apart.
-
-    Attributes:
-        name: What it is done for: the same for all runs of a method with its hyper-parameters, and for no other.
-        run: Number of the run.
-        method: The method with its hyper-parameters.
-        split: Number of the split.
-        seed: Of the weights and of dropout.
-        seconds: Time for it, preparation included: training ends with the last epoch that fits.
-        limit: Seconds after which it is given up, by executors that can.
-    """
+    """Train a method on a split. Within a graph and its splits, the name and the run tell jobs apart."""
 
     name: str
+    """What it is done for: the same for all runs of a method with its hyper-parameters, and for no other."""
     run: int
     method: Method
     split: int
     seed: int
+    """Of the weights and of dropout."""
     seconds: float = math.inf
+    """Time for it, preparation included: training ends with the last epoch that fits."""
     limit: float = math.inf
+    """Seconds after which it is given up, by executors that can."""
 
     def goes_on(self, curves: tuple[Sequence[float], Sequence[float]], seconds: float) -> bool:
         """Whether training goes on after so many seconds.
 
-        Args:
-            curves: The metric and the loss on validation nodes after each epoch, with the sign that makes more better.
-            seconds: Time spent.
+        The curves are the metric and the loss on validation nodes after each epoch, with the sign that makes more
+        better.
         """
         return True
 
 
 class Finished(NamedTuple):
-    """A job that is done.
-
-    Attributes:
-        job: What was asked for.
-        fitted: The trained model.
-        masks: The split's nodes by what they are for (n each).
-        began: When it was begun, by :func:`time.perf_counter`.
-        prepared: When the inputs were ready.
-        trained: When training had ended.
-    """
+    """A job that is done, with three times by :func:`time.perf_counter`."""
 
     job: Job
     fitted: Fitted
     masks: Mapping[str, Tensor]
+    """The split's nodes by what they are for (n each)."""
     began: float
     prepared: float
+    """When the inputs were ready."""
     trained: float
+    """When training had ended."""
 
 
 class Failed(NamedTuple):

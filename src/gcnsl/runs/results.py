@@ -6,7 +6,6 @@ reads such a file, and files are merged by ``cat``.
 """
 
 import json
-import math
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -21,7 +20,7 @@ from gcnsl.files import sync, writing
 Record = dict[str, Any]
 Item = TypeVar("Item")
 
-DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a damaged record raises."""
 _LOCK_SECONDS = 60.0
 """How long a process waits for another one that appends."""
@@ -90,7 +89,7 @@ class Results(Generic[Item]):
         for number, line in enumerate(content.split(b"\n"), start=self._lines + 1):
             try:
                 items += [self._parse(_read(line))] if line.strip() else []
-            except DAMAGED as error:  # noqa: PERF203 - one line says nothing of the others
+            except _DAMAGED as error:  # noqa: PERF203 - one line says nothing of the others
                 damaged.append(f"line {number} ({type(error).__name__}: {error})")
         if damaged and not items and not self._position:
             raise InputError(f"{self.path} is not a file of results, see {damaged[0]}: give one of JSON lines")
@@ -103,21 +102,11 @@ class Results(Generic[Item]):
 
 
 def _read(line: bytes) -> Record:
-    """The record of a line, or an error of :data:`DAMAGED` if it could not be written as one."""
-    text = line.decode()
-    record = json.loads(text, parse_float=_finite, parse_constant=_finite)
+    """The record of a line, or an error of :data:`_DAMAGED`."""
+    record = json.loads(line)
     if not isinstance(record, dict):
         raise ValueError(f"it must be an object, not {type(record).__name__}")
-    if "\\u" in text:
-        json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair has no bytes
     return record
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is not finite")
-    return number
 
 
 def _end_of_whole_lines(content: bytes) -> int:
@@ -125,7 +114,7 @@ def _end_of_whole_lines(content: bytes) -> int:
     end = content.rfind(b"\n") + 1
     try:
         _read(content[end:])
-    except DAMAGED:
+    except _DAMAGED:
         return end
     return len(content)
 
