@@ -197,8 +197,9 @@ def threshold_of(
         check_choice("positive", str(positive), classes)
         number = classes.index(str(positive))
     if rule == "auto":
-        is_rare = choose_metric(classifier.y_, classes).rare is not None
-        is_rare &= classifier.options.get("metric") in _NOT_ABOUT_DECISIONS
+        rare = choose_metric(classifier.y_, classes).rare
+        number = rare if number is None else number
+        is_rare = rare is not None and classifier.options.get("metric") in _NOT_ABOUT_DECISIONS
         rule = "f1" if is_rare or positive is not None else None
     if rule is None or rule in ARGMAX:
         return None

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from gcnsl.auto import Blend
 from gcnsl.auto.ensemble import Member, tempered
+from gcnsl.datasets.neighbourhoods import StructuralNeighbourhood
 from gcnsl.errors import InputError
 from gcnsl.estimator.deciding import nodes_in_words
 from gcnsl.estimator.user_columns import columns_of
@@ -33,9 +34,8 @@ from gcnsl.methods import Fitted, Prepared
 from gcnsl.nn.gcn_sl import SpectralColumns
 from gcnsl.plain.neighbour_columns import Place
 from gcnsl.sparse import adjacency_matrix, from_scipy, to_scipy
-from gcnsl.structure.neighbourhood import StructuralNeighbourhood
-from gcnsl.training.epoch import predict_logits
 from gcnsl.training.metrics import METRICS, Floats, Ints, choose_metric
+from gcnsl.training.objective import predict_logits
 
 if TYPE_CHECKING:
     from gcnsl.estimator.node_classifier import NodeClassifier

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.data.storage import GlobalStorage
 
 from gcnsl.graph.columns import Columns
 from gcnsl.graph.edges import EDGE_FACTS, EdgeReport, report_edges
@@ -20,6 +21,18 @@ from gcnsl.sparse import take_rows
 OF_THE_WHOLE = ("benchmark", "notes", "provenance", "counted_unknown")
 """Attributes that are true of a graph as it was read, but not of a part of it or after a change."""
 _FEW, _WIDTH = 5, 60
+
+
+class _Storage(GlobalStorage):  # type: ignore[misc]
+    """Attributes, of which only tensors belong to nodes or edges, even if there are as many names as nodes."""
+
+    def is_node_attr(self, key: str) -> bool:
+        """Whether there is a row for each node."""
+        return isinstance(self[key], Tensor) and bool(super().is_node_attr(key))
+
+    def is_edge_attr(self, key: str) -> bool:
+        """Whether there is a row for each edge."""
+        return isinstance(self[key], Tensor) and bool(super().is_edge_attr(key))
 
 
 class Graph(Data):  # type: ignore[misc]
@@ -38,6 +51,10 @@ class Graph(Data):  # type: ignore[misc]
         columns, encoder: The table that ``x`` was encoded from, and how; see :mod:`gcnsl.graph.column_encoder`.
         edge_report: What was found in the list of edges, a :class:`gcnsl.graph.EdgeReport`.
     """
+
+    def __init__(self, *tensors: Any, **attributes: Any) -> None:
+        super().__init__(*tensors, **attributes)
+        object.__setattr__(self._store, "__class__", _Storage)
 
     @property
     def num_classes(self) -> int:
