@@ -147,9 +147,8 @@ class Deciding:
 
     def sets_of(self, probabilities: NDArray[Any], coverage: float, *, by_class: bool = False) -> NDArray[np.bool_]:
         """The same for nodes with these probabilities (n × C)."""
-        how: dict[str, Any]
-        known, how = self.held_out(), {"by_class": by_class, "predicted": self.decide(probabilities)}
-        return prediction_sets(known.probabilities, self.y_[known.nodes], probabilities, coverage, **how)
+        known = self.held_out()
+        return prediction_sets(known.probabilities, self.y_[known.nodes], probabilities, coverage, by_class=by_class)
 
     def used_for(self, data: Data | None = None) -> NDArray[Any]:
         """What each node was for (n): ``training``, ``validation``, ``test``, ``unlabelled`` or ``new``.
