@@ -164,11 +164,11 @@ def _print_neighbours(
         return
     shown, name = neighbours[:top], escape(explanation.node.title)
     columns: dict[str, list[str]] = {
-        "node": [escape(other.title) for other in shown],
+        "node": [other.title for other in shown],
         "edge in A": [other.arrows for other in shown],
-        "known class": ["" if other.label is None else escape(str(other.label)) for other in shown],
+        "known class": ["" if other.label is None else str(other.label) for other in shown],
         "used for": [other.used_for or "" for other in shown],
-        "predicted": [escape(f"{other.predicted} ({other.probability:.2f})") for other in shown],
+        "predicted": [f"{other.predicted} ({other.probability:.2f})" for other in shown],
         "similarity": ["" if other.similarity is None else f"{other.similarity:.2f}" for other in shown],
         "edge adds": ["" if other.effect is None else f"{other.effect:+.2f}" for other in shown],
         too: ["yes" if other.original and other.reconnected else "" for other in shown],
@@ -178,7 +178,7 @@ def _print_neighbours(
     if "edge adds" in columns:
         remarks += [f"edge adds: to the log-odds for {explanation.node.predicted} against {explanation.rival}"]
     remarks += [f"and {len(neighbours) - top:,} more: --top shows more"] if len(neighbours) > top else []
-    rows = ([cell or "–" for cell in row] for row in zip(*columns.values(), strict=True))
+    rows = ([escape(cell) or "–" for cell in row] for row in zip(*columns.values(), strict=True))
     print_table(tuple(columns), rows, caption="; ".join(remarks) or None, right=("similarity", "edge adds"))
 
 

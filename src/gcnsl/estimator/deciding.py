@@ -134,8 +134,7 @@ class Deciding:
 
         Split-conformal prediction on the nodes of :meth:`held_out`, see
         :func:`gcnsl.training.decisions.prediction_sets`. The share is guaranteed for nodes that are exchangeable with
-        these, if these had not also decided when training ends; for an ensemble of folds, it holds as far as its
-        probabilities are like those out of fold.
+        these, as far as these had no say in when training ends or, for an ensemble, in its weights.
 
         Args:
             X: As in :meth:`predict`, with ``edge_index`` and ``edge_weight``.

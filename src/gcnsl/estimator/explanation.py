@@ -49,12 +49,13 @@ ARROWS = {"edge": "", "out": "→", "in": "←"}
 
 @dataclass(frozen=True)
 class Node:
-    """A node, named as the caller does or by its number, as the classifier sees it.
+    """A node as the classifier sees it, with its id, or its number if nodes have no ids.
 
     ``title`` has its name in the table, if it has one, and its id. ``label`` is its class if training knew it, and
     ``used_for`` says what for: ``"training"`` or ``"validation"``.
     """
 
+    number: int
     id: Any
     title: str
     label: Any
@@ -384,6 +385,7 @@ def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) ->
     best = int(classifier.decide(probabilities[node : node + 1])[0])
     uses = {"training": classifier.train_mask_, "validation": classifier.val_mask_}
     return Node(
+        number=node,
         id=node_name(classifier, node),
         title=str(node_titles(classifier.graph_, np.array([node]))[0]),
         label=None if number == UNLABELLED else classes[number],

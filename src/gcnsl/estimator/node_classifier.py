@@ -91,15 +91,14 @@ class NodeClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[
     Attributes:
         classes_: The classes, sorted, of the type that the labels had.
         n_features_in_: Number of features per node.
-        fitted_: The trained model with the graph as it reads it, a :class:`gcnsl.methods.Fitted`; with ``"auto"`` the
-            ensemble, a :class:`gcnsl.auto.Blend`.
-        model_: The trained model, a ``torch.nn.Module``; with ``"auto"`` that of the ensemble's heaviest member.
+        fitted_, model_: The trained model with the graph as it reads it, a :class:`gcnsl.methods.Fitted`, and the
+            ``torch.nn.Module`` in it; with ``"auto"`` a :class:`gcnsl.auto.Blend`, and its heaviest member's.
         history_: Losses and accuracies of every epoch, a :class:`gcnsl.training.History`.
         graph_: The training graph, a checked ``Data``.
         y_: Class numbers of its nodes, -1 for unlabelled ones (n).
-        train_mask_, val_mask_: The nodes whose labels were learned from, and those that only decided when to stop (n).
-            In an ensemble of several folds the former are all, as each is learned from in some of the folds.
-        test_mask_: The nodes whose labels were held back from both (n).
+        train_mask_, val_mask_, test_mask_: The nodes whose labels were learned from, those that only decided when to
+            stop, and those that were held back from both (n). In an ensemble of several folds the first are all, as
+            each is learned from in some of the folds.
         threshold_: A node whose class has at least this probability is predicted to be of it, whatever else is more
             likely, a :class:`gcnsl.training.decisions.Threshold`; ``None`` if the likeliest class is predicted.
         temperature_: What logits are divided by, so that probabilities can be believed: chosen on the validation nodes
