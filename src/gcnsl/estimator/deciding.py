@@ -15,7 +15,7 @@ from gcnsl.auto import Blend
 from gcnsl.auto.ensemble import best_temperature, tempered
 from gcnsl.checks import UNLABELLED, check_choice
 from gcnsl.errors import InputError
-from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.estimator.given_graph import in_training_order
 from gcnsl.methods import Fitted
 from gcnsl.training.decisions import (
     ARGMAX,

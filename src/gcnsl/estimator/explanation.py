@@ -20,9 +20,8 @@ from gcnsl.auto import AUTO, Blend
 from gcnsl.auto.ensemble import BlendWarning
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError, InputError
-from gcnsl.estimator.contributions import contributions
+from gcnsl.estimator.contributions import UserColumns, contributions
 from gcnsl.estimator.node_classifier import NodeClassifier
-from gcnsl.estimator.user_columns import UserColumns
 from gcnsl.graph.checked_graph import node_titles
 from gcnsl.nn.gated_branches import ComparedRows
 from gcnsl.plain.neighbour_columns import Source

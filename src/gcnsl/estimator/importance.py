@@ -28,8 +28,8 @@ from gcnsl.auto import Blend
 from gcnsl.auto.ensemble import Member, tempered
 from gcnsl.datasets.neighbourhoods import StructuralNeighbourhood
 from gcnsl.errors import InputError
+from gcnsl.estimator.contributions import columns_of
 from gcnsl.estimator.deciding import nodes_in_words
-from gcnsl.estimator.user_columns import columns_of
 from gcnsl.methods import Fitted, Prepared
 from gcnsl.nn.gcn_sl import SpectralColumns
 from gcnsl.plain.neighbour_columns import Place

@@ -29,8 +29,7 @@ from gcnsl.errors import InputError, Interrupted
 from gcnsl.estimator import stored_classifier
 from gcnsl.estimator.best_for_graph import fit_best
 from gcnsl.estimator.deciding import Deciding
-from gcnsl.estimator.given_graph import given_graph, num_rows
-from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.estimator.given_graph import given_graph, in_training_order, num_rows
 from gcnsl.estimator.over_nodes import ClassifierOverNodes, labelled_nodes
 from gcnsl.estimator.progress import progress
 from gcnsl.graph import (

@@ -1,7 +1,4 @@
-"""How good a model is, and on which nodes: measured once, for the terminal, JSON, pictures and the page.
-
-Also what the given and the learned graph are like: edges, and how often they join nodes of the same class.
-"""
+"""How good a model is, and on which nodes, and what its graphs are like: measured once, for all who show it."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from gcnsl.auto.ensemble import same_edges
 from gcnsl.checks import UNLABELLED
 from gcnsl.estimator import NodeClassifier
 from gcnsl.estimator.deciding import held_out, is_held_out, nodes_in_words, positive_of
-from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.estimator.given_graph import in_training_order
 from gcnsl.evaluation.intervals import CalibrationVerdict, Interval, judge_calibration, metric_intervals, wilson
 from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.graph.checked_graph import node_titles
@@ -346,12 +343,10 @@ def _labels(data: Data, class_names: list[str]) -> tuple[Ints, NDArray[np.bool_]
 
 
 class Agreement(NamedTuple):
-    """Of a learned graph, loops not counted."""
+    """Share of a learned graph's edges whose ends are of one class, as far as it is known, and the mean degree."""
 
     homophily: float | None
-    """Share of the edges between labelled nodes whose ends are of one class; None if there are no such edges."""
     degree: float
-    """Mean number of neighbours."""
 
 
 def learned_agreement(
@@ -386,10 +381,7 @@ def learned_agreement(
 
 @dataclass(frozen=True)
 class GraphFacts:
-    """Number of undirected edges, edge homophily as far as labels are known, and share of all pairs that are joined.
-
-    ``chance`` is the homophily of random pairs: that two nodes are of one class.
-    """
+    """Undirected edges, their homophily as far as labels are known, the share of all pairs, homophily by chance."""
 
     edges: int
     homophily: float | None

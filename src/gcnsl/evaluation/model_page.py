@@ -79,7 +79,9 @@ def write_model_page(
     Returns:
         What the page shows: how good it is, and on which nodes.
     """
-    graph, known = _with_report(classifier.graph_ if data is None else data), len(classifier.y_)
+    graph, known = copy.copy(classifier.graph_ if data is None else data), len(classifier.y_)
+    if "edge_report" not in graph:  # a model on disk does not keep it
+        graph.edge_report = report_edges(graph)
     measured = measure_classifier(classifier, graph) if measured is None else measured
     listed = measured.mistakes[:MISTAKES]
     places = measured.places[listed]
@@ -150,15 +152,6 @@ def _write(
 def class_colour(number: int) -> str:
     """A CSS colour for a class that can be seen on light and on dark ground."""
     return _COLOURS[number] if number < len(_COLOURS) else f"hsl({number * 137.5 % 360:.0f} 45% 55%)"
-
-
-def _with_report(graph: Data) -> Data:
-    """The graph with the counts of its edges, which a model on disk does not keep."""
-    if "edge_report" in graph:
-        return graph
-    reported = copy.copy(graph)
-    reported.edge_report = report_edges(graph)
-    return reported
 
 
 def _compatibility(graph: Data) -> dict[str, list[float]] | None:
