@@ -33,7 +33,7 @@ from gcnsl.nn.config import Folder
 from gcnsl.options import Search as SearchRange
 from gcnsl.runs.executor import HERE, Executor, WorkerLost
 from gcnsl.runs.jobs import Failed, Finished, Job, Trainer
-from gcnsl.runs.results import Record, Results
+from gcnsl.runs.results import Record, append_records, read_records
 from gcnsl.training import METRICS, choose_device
 
 _STARTUP_TRIALS = 10
@@ -109,7 +109,7 @@ class Search:
 
     def finished(self) -> list[Trial]:
         """The trials that earlier searches for the same have finished."""
-        return [trial for search, trial in Results(self.storage, _parse).new() if search == self.identity]
+        return [trial for search, trial in read_records(self.storage, _parse) if search == self.identity]
 
     @cached_property
     def identity(self) -> str:
@@ -194,9 +194,8 @@ class _Trials(Race):
     ) -> None:
         super().__init__(wanted.runs)
         self._wanted, self._until, self._most, self._tell = wanted, until, min(trials, wanted.combinations), on_trial
-        self._results, self._failed = Results(wanted.storage, _parse), list[str]()
-        self._done = wanted.finished()
-        self._results.append()  # it is better to know now whether that is possible
+        self._done, self._failed = wanted.finished(), list[str]()
+        append_records(wanted.storage)  # it is better to know now whether that is possible
         self._study = new_study(wanted.space, wanted.first, seed=wanted.seed, known=self._done, startup=_STARTUP_TRIALS)
         self._tell(len(self._done), self._best)
 
@@ -256,7 +255,7 @@ class _Trials(Race):
                 return
         contender.tell(means[-1] if is_complete else None, otherwise=optuna.trial.TrialState.PRUNED)
         self._done.append(Trial(contender.candidate, means, is_complete))
-        self._results.append({"search": self._wanted.identity} | self._done[-1]._asdict())
+        append_records(self._wanted.storage, {"search": self._wanted.identity} | self._done[-1]._asdict())
         del self.contenders[int(job.name)]
         self._tell(len(self._done), self._best)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from gcnsl.errors import InputError
 from gcnsl.methods import METHODS
-from gcnsl.runs.results import Record, Results
+from gcnsl.runs.results import Record, read_records
 
 Task = Literal["train", "features", "search"]
 Status = Literal["ok", "failed"]
@@ -102,16 +102,11 @@ class RunResult:
         return asdict(self.spec) | {"options": dict(self.spec.options)} | own
 
 
-def result_file(path: str | os.PathLike[str]) -> Results[list[RunResult]]:
-    """The file of results at a path, whether it exists or not."""
-    return Results(path, results_of)
-
-
 def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
     """All results in a file, in its order."""
     if not Path(path).exists():
         raise InputError(f"store({str(path)!r}) is no file: `gcnsl reproduce` makes one")
-    return [*chain(*result_file(path).new())]
+    return [*chain(*read_records(path, results_of))]
 
 
 def results_of(record: Record) -> list[RunResult]:

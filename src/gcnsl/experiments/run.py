@@ -30,12 +30,13 @@ from gcnsl.execution import one_thread
 from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import runs_after, searched_method
 from gcnsl.experiments.plan import CURVE_STEP
-from gcnsl.experiments.records import RunResult, RunSpec, result_file
+from gcnsl.experiments.records import RunResult, RunSpec
 from gcnsl.files import check_writable, digest
 from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.methods import Fitted, Prepared, find_method, fit, initial_model, resolve
 from gcnsl.runs.executor import HERE, Executor, WorkerLost, check_wanted
 from gcnsl.runs.jobs import Preparations
+from gcnsl.runs.results import append_records
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.training import Epoch, choose_device
 from gcnsl.version import __version__
@@ -212,13 +213,13 @@ def execute(
     of_searches = (dict(spec.options).get("search_splits", 0) for spec in specs)
     splits = max([runs_after_search, *(spec.run + 1 for spec in specs), *of_searches])
     runner = Runner(device, None if root is None else Path(root), splits, end, None if trials is None else Path(trials))
-    file, timed = result_file(store), [spec for spec in specs if spec.task == "features"]
+    timed = [spec for spec in specs if spec.task == "features"]
     others = sorted((spec for spec in specs if spec.task != "features"), key=cost, reverse=True)
     for queue, workers in ((deque(others), executor), (deque(timed), HERE)):
         for spec, found in workers.each(runner, queue):
             result = failed_run(spec, str(found)) if isinstance(found, WorkerLost) else found
             if result is not None:
-                file.append(result.to_record())
+                append_records(store, result.to_record())
                 on_result(result)
                 if spec.task == "search":
                     queue.extend(runs_after(result, runs_after_search))
