@@ -9,7 +9,7 @@ from gcnsl.cli.graph_source import GraphSource
 from gcnsl.graph.masks import by_run
 
 OPTIONS = [
-    *("--nodes", "--edges", "--id", "--label", "--drop", "--categorical", "--numeric", "--unknown"),
+    *("--nodes", "--edges", "--id", "--label", "--name", "--drop", "--categorical", "--numeric", "--unknown"),
     *("--directed", "--weight", "--no-weight", "--split-columns", "--fold-column", "--folds"),
 ]
 LEFT_OUT = {"--drop", "--categorical", "--numeric", "--directed", "--split-columns", "--fold-column", "--folds"}
@@ -63,7 +63,7 @@ def test_a_command_is_given_all_of_them(gcnsl, asked) -> None:
     gcnsl("inspect", *tables, *kinds)
     gcnsl("inspect", *tables, "--directed", "--weight", "w")
     gcnsl("inspect", *tables, "--no-weight")
-    named = GraphSource(None, Path("n.csv"), Path("e.csv"), "i", "l", ["a", "b"])
+    named = GraphSource(None, Path("n.csv"), Path("e.csv"), "i", "l", drop=["a", "b"])
     assert [source for source, _ in asked] == [
         GraphSource("debian"),
         named,
