@@ -104,14 +104,10 @@ def _end_of_whole_lines(content: bytes) -> int:
 
 def _end_last_line(file: IO[bytes]) -> None:
     """Remove a last line that was cut when a process was killed, or end one that is whole."""
-    if size := file.tell():
-        file.seek(size - 1)
-    if not size or file.read() == b"\n":
-        return
     file.seek(0)
     content = file.read()
     end = _end_of_whole_lines(content)
     if content[end:].startswith(b"{"):
         file.truncate(end)
-    else:
+    elif content and not content.endswith(b"\n"):
         file.write(b"\n")
