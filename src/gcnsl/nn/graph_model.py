@@ -7,7 +7,7 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -47,7 +47,6 @@ class GraphModel(nn.Module):
     in_channels: int
     out_channels: int
     reads_edges = True
-    __call__: Callable[..., Tensor]
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
@@ -90,6 +89,9 @@ class GraphModel(nn.Module):
         if torch.compiler.is_compiling():  # its tracer would follow the work into SciPy
             prepare = torch.compiler.disable(prepare)  # type: ignore[no-untyped-call]
         return self.logits(*prepare(x, edge_index, edge_weight), **options)
+
+    if TYPE_CHECKING:
+        __call__ = forward  # for editors and type checkers
 
     def logits(self, *inputs: Any, **options: Any) -> Tensor:
         """Logits of every node (n × C), from prepared inputs."""
