@@ -74,14 +74,9 @@ class GeomGCN(GraphModel):
         cls, config: GeomGCNConfig, graph: Data, *, seed: int, root: Folder = None
     ) -> StructuralNeighbourhood:
         """The neighbourhoods, read or computed; the same graph always gets the same ones, whatever the seed."""
-        return structural_neighbourhood(
-            graph.edge_index,
-            graph.num_nodes,
-            embedding=config.embedding,
-            source=config.source,
-            benchmark=graph.get("benchmark"),
-            root=root,
-        )
+        options: dict[str, Any] = {"embedding": config.embedding, "source": config.source, "root": root}
+        benchmark = graph.get("benchmark")
+        return structural_neighbourhood(graph.edge_index, graph.num_nodes, benchmark=benchmark, **options)
 
     @classmethod
     def from_state(
