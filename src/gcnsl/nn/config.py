@@ -193,7 +193,9 @@ class GeomGCNConfig(ModelConfig, model="gcnsl.nn.geom_gcn:GeomGCN"):
     hidden_channels: int = option(16, "Width of the hidden layer for each of the nine divisions (p).", **_WIDTH)
     dropout: float = option(0.5, "Dropout before each layer.", **_DROPOUT)
     embedding: Literal["isomap", "poincare", "struc2vec"] = option("isomap", "The latent space.", search=ALL)
-    source: Literal["computed", "published"] = option("computed", "Compute neighbourhoods, or read the authors'.", of_inputs=True)
+    source: Literal["computed", "published"] = option(
+        "computed", "The authors' neighbourhoods, or ours.", of_inputs=True
+    )
 
 
 @dataclass(frozen=True)
