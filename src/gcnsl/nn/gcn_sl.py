@@ -18,7 +18,7 @@ from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries, dropo
 from gcnsl.nn.preprocessing import graph_adjacency, shift_features
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
-from gcnsl.sparse import Matrix, fastest_form, slice_rows
+from gcnsl.sparse import Matrix, fastest_form, take_rows
 from gcnsl.spectral import SpectralFeatures
 
 _NEW_ROWS = 1024
@@ -35,7 +35,7 @@ class SpectralColumns:
     def grown(self, graph: Data) -> SpectralColumns:
         """F of the known nodes, unchanged, followed by F of the new nodes."""
         known, n = len(self.values), graph.num_nodes
-        new = [self.transformer.transform(slice_rows(graph.x, known, n))] if n > known else []
+        new = [self.transformer.transform(take_rows(graph.x, slice(known, n)))] if n > known else []
         return replace(self, values=torch.cat([self.values, *new]))
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:

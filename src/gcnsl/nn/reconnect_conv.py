@@ -12,7 +12,7 @@ from gcnsl.nn.gated_branches import edges_of_rows, unit_rows
 from gcnsl.nn.graph_model import FeatureLinear, as_matrix, check_features
 from gcnsl.reconnection import PairMemory, reconnect
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
-from gcnsl.reconnection.learned_edges import epsilon_for_degree
+from gcnsl.reconnection.operator import epsilon_for_degree
 from gcnsl.sparse import Matrix
 
 MOST_SHARE = 0.1
