@@ -95,11 +95,9 @@ class ModelConfig(Options):
         """What has to be computed from the training graph once; ``root`` is a folder to search for files first."""
         return self._model.precompute(self, graph, seed=seed, root=root)
 
-    def from_state(
-        self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
-    ) -> Precomputed | None:
+    def from_state(self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data) -> Precomputed | None:
         """The inverse of :meth:`Precomputed.state`, for the graph that it was computed from."""
-        return self._model.from_state(self, plain, tensors, graph, seed=seed)
+        return self._model.from_state(self, plain, tensors, graph)
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """What the model reads, on the CPU; the features of the graph are already normalised."""

@@ -131,7 +131,7 @@ class GraphModel(nn.Module):
         raise NotImplementedError(f"{cls.__name__} does not say what it reads of a graph")
 
     @classmethod
-    def inputs(cls, config: Any, graph: Data, *, precomputed: Precomputed | None, seed: int) -> tuple[Matrix, ...]:
+    def inputs(cls, config: Any, graph: Data, *, precomputed: Any, seed: int) -> tuple[Matrix, ...]:
         """X and the matrices."""
         return fastest_form(graph.x), *cls.matrices(config, graph)
 
@@ -140,9 +140,7 @@ class GraphModel(nn.Module):
         """Nothing."""
 
     @classmethod
-    def from_state(
-        cls, config: Any, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
-    ) -> Precomputed | None:
+    def from_state(cls, config: Any, plain: Any, tensors: dict[str, Tensor], graph: Data) -> Precomputed | None:
         """Nothing."""
 
     def reset_parameters(self) -> None:
