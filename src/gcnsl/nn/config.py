@@ -29,7 +29,6 @@ Standardize = Literal["auto", "always", "never"]
 AdjacencyNorm = Literal["symmetric", "row"]
 Direction = Literal["undirected", "out", "in"]
 """The neighbours that a node aggregates: all, those it points to, or those that point to it."""
-Directions = Literal["auto", "undirected", "out", "in", "both"]
 HiddenNorm = Literal["none", "batch", "layer"]
 
 _WEIGHTS = frozenset({"weights"})
@@ -339,7 +338,7 @@ class GCNSLPlusConfig(ModelConfig, model="gcnsl.nn.gcn_sl_plus:GCNSLPlus"):
 
     tells_new_nodes: ClassVar[bool] = True
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2", search=OneOf("none", "l2"))
-    direction: Directions = option(
+    direction: Literal["auto", "undirected", "out", "in", "both"] = option(
         "auto",
         "Neighbours to aggregate: out, in, both (separate weights) or undirected; auto is out.",
         search=OneOf("auto", "undirected", "both"),
