@@ -247,7 +247,7 @@ def prepare(
             precomputed = config.precompute(features.applied(graph), seed=seed, root=root)
         else:
             features = FeaturePreparation.from_state(config, state[2])
-            precomputed = config.from_state(*state[:2], features.applied(graph), seed=seed)
+            precomputed = config.from_state(*state[:2], features.applied(graph))
         prepared = Prepared(method, graph, features, precomputed, seed, device)
         assert prepared.inputs, "making them is a part of the preparation"
     return prepared

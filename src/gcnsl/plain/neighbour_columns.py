@@ -110,15 +110,7 @@ class NeighbourColumns(GraphModel):
         return Place.fit(graph)
 
     @classmethod
-    def from_state(
-        cls,
-        config: NeighbourColumnsConfig,
-        plain: dict[str, Any],
-        tensors: dict[str, Tensor],
-        graph: Data,
-        *,
-        seed: int,
-    ) -> Precomputed | None:
+    def from_state(cls, config: Any, plain: Any, tensors: dict[str, Tensor], graph: Data) -> Precomputed | None:
         """The same from what was saved."""
         structure = StructuralFeatures.from_state(tensors)
         return Place(structure, structure.of(graph.edge_index, graph.num_nodes), tensors.get("basis"))
