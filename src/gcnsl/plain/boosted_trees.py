@@ -137,10 +137,8 @@ class BoostedTrees(NeighbourColumns):
         rows = (y != UNLABELLED).nonzero().flatten()
         classes, target = torch.unique(y[rows], return_inverse=True)
         self._saved, self._sums = b"", None
-        self.seen.zero_()
-        self.seen[classes] = True
-        self.known.zero_()
-        self.known[rows, y[rows]] = 1
+        self.seen.zero_()[classes] = True
+        self.known.zero_()[rows, y[rows]] = 1
         if len(classes) == 1:
             yield
             return
