@@ -34,8 +34,6 @@ DENSE_PAIRS = 256**2
 """Up to this many pairs, ``"auto"`` takes the dense matrix on a CPU."""
 TRITON_WIDTH = 256
 """The widest rows of z and h that fit the on-chip memory of a GPU."""
-CHECKED_ROWS = 64
-"""The rows from which the number of edges is estimated."""
 SAMPLED_ROWS, SAMPLED_KEYS = 128, 1 << 14
 """The most rows and keys from which an ε is estimated."""
 LEAST_EPSILON = 1e-3
@@ -217,8 +215,7 @@ def reconnected_edges(
 def _check_size(problem: Problem, epsilon: float) -> None:
     """Estimate the number of edges from a few rows, before all of them are looked for."""
     z = problem.z
-    sample = z[:: -(-len(z) // CHECKED_ROWS)]
-    edges = int(len(z) / len(sample) * int((sample @ problem.keys.T >= problem.threshold).sum()))
+    edges = int(len(z) * problem.degree)
     if z.is_cuda:
         there = int(torch.cuda.mem_get_info(z.device)[0])
     else:

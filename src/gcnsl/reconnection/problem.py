@@ -15,6 +15,10 @@ Threshold: TypeAlias = float | Tensor
 
 PAIRS_PER_ROW = {"cpu": 512, "cuda": 128}
 """The most pairs that are listed by device, per row on average, so that memory stays O(n) whatever ε is."""
+SAMPLED_ROWS = 64
+"""The rows from which the number of kept pairs is estimated."""
+WIDTH = 128
+"""The number of keys with which the compiled search compares a row at a time."""
 ROUNDING = {torch.bfloat16: 8e-3, torch.float16: 1e-3, torch.float32: 1e-6, torch.float64: 1e-14}
 """By dtype, how far below 1 rounding can leave the similarity of a normalised row with itself."""
 UNIT_TOLERANCE = {torch.bfloat16: 2e-2, torch.float16: 2e-3, torch.float32: 1e-4, torch.float64: 1e-4}
@@ -67,6 +71,12 @@ class Problem(NamedTuple):
     def square(self) -> bool:
         """Whether the rows of z are compared with each other, which makes the kept pairs symmetric."""
         return self.keys is self.z
+
+    @property
+    def degree(self) -> float:
+        """An estimate of the number of pairs per row, from some rows, the same each time."""
+        sample = self.z[:: max(1, len(self.z) // SAMPLED_ROWS)]
+        return int((sample @ self.keys.T >= self.threshold).sum()) / len(sample)
 
     @property
     def room(self) -> int:
