@@ -11,7 +11,7 @@ from gcnsl.methods import METHODS, prepare
 from gcnsl.methods import fit as fit_method
 from gcnsl.plain.neighbour_columns import PLACE_COLUMNS, VIEWS, Place, known_links, label_columns, neighbour_blocks
 from gcnsl.plain.plain_config import NeighbourColumnsConfig as Config
-from gcnsl.structure import StructuralFeatures
+from gcnsl.spectral.structural_features import StructuralFeatures
 
 from .cases import CLASSES, N, dense, graph, means
 

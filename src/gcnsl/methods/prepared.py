@@ -19,7 +19,7 @@ from gcnsl.methods.registry import Method
 from gcnsl.nn.config import Folder, ModelConfig, Precomputed
 from gcnsl.nn.preprocessing import mean_weight, normalize_features
 from gcnsl.sparse import Matrix, stored_entries
-from gcnsl.structure import StructuralFeatures
+from gcnsl.spectral.structural_features import StructuralFeatures
 
 Inputs = tuple[Matrix, ...]
 State = tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]

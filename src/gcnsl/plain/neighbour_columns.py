@@ -28,8 +28,7 @@ from gcnsl.nn.graph_model import GraphModel
 from gcnsl.nn.preprocessing import graph_adjacency, links_to_known, oriented_edges
 from gcnsl.plain.plain_config import NeighbourColumnsConfig
 from gcnsl.sparse import Matrix, SparseMatrix, adjacency_matrix, fastest_form
-from gcnsl.structure import StructuralFeatures
-from gcnsl.structure.structural_features import FEATURE_NAMES
+from gcnsl.spectral.structural_features import FEATURE_NAMES, StructuralFeatures
 
 VIEWS: tuple[Direction, ...] = ("undirected", "out", "in")
 PLACE_COLUMNS = len(FEATURE_NAMES) + 2
