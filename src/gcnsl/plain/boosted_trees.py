@@ -70,8 +70,6 @@ class BoostedTrees(NeighbourColumns):
         columns (N × m); links, none, two or four of N × n → N × C.
     """
 
-    is_step_function = True
-    """There are no gradients that could tell what a feature adds."""
     seen: Tensor
     """The classes that have training nodes (C)."""
     known: Tensor
