@@ -66,7 +66,7 @@ LONGEST_SHARE = 1 << 32
 def forward(problem: Problem) -> Averages:
     """Return o, d and the kept pairs, listed if they are few."""
     z, keys, h = problem[:3]
-    pairs = problem.known or _listed_if_few(problem)
+    pairs = problem.pairs or _listed_if_few(problem)
     if pairs is None:
         return tiled.forward(problem)
     out, degree = h.new_empty(len(z), h.shape[1]), z.new_empty(len(z))

@@ -147,14 +147,14 @@ class _Reconnect(torch.autograd.Function):
     ) -> Tensor:
         problem = problem_of(z, keys, h)
         if memory is not None:
-            problem = problem._replace(known=memory.recall(problem))
+            problem = problem._replace(pairs=memory.recall(problem))
         if not is_recorded():
             check_values(problem)
         with torch_threads_for(problem.work):
             averages: Averages = backend.forward(problem)
             if is_recorded():  # values can't be checked, but one that is not finite must not go unnoticed
                 averages.out.add_(0 * problem.z.sum())
-        if memory is not None and problem.known is None:
+        if memory is not None and problem.pairs is None:
             memory.keep(problem, averages.pairs)
         ctx.save_for_backward(z, keys, h, averages.out)
         ctx.problem_of, ctx.backend, ctx.rest = problem_of, backend, averages[1:]

@@ -39,7 +39,7 @@ class Problem(NamedTuple):
     """Average h (m × p) over the pairs of rows of z (n × q) and ``keys`` (m × q) that reach the threshold.
 
     Rows of z and ``keys`` have norm 1 or 0; ``tolerance`` is how far from that a squared norm may be. All tensors have
-    one dtype, float32 or float64, and one device. ``known`` are the pairs of this z, if an earlier call listed them and
+    one dtype, float32 or float64, and one device. ``pairs`` are those of this z, if an earlier call listed them and
     hence also checked z.
 
     If the rows of z are compared with each other, ``keys`` is z, the same Python object, and the pair (i, i) is a loop.
@@ -53,7 +53,7 @@ class Problem(NamedTuple):
     threshold: Threshold
     tolerance: float = 1e-4
     loops: bool = True
-    known: Pairs | None = None
+    pairs: Pairs | None = None
 
     @classmethod
     def of(cls, z: Tensor, keys: Tensor | None, h: Tensor, threshold: Threshold, **options: Any) -> "Problem":
@@ -174,7 +174,7 @@ def check_arguments(z: Tensor, h: Tensor, keys: Tensor | None) -> None:
 
 def check_values(problem: Problem) -> None:
     """Check that the rows of z and keys have norm 1 or are zero, and that h is finite."""
-    if problem.known is None:
+    if problem.pairs is None:
         _check_unit_rows("z", problem.z, problem.tolerance)
     if not problem.square:
         _check_unit_rows("keys", problem.keys, problem.tolerance)
