@@ -22,7 +22,6 @@ ROOMS = (
     "datasets",
     "spectral",
     "reconnection",
-    "structure",
     "nn",
     "plain",
     "training",

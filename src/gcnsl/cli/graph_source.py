@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 KEEP = "--unknown ''"
 """The option by which no label but an empty cell means that the class is unknown."""
 _SPLITS = {"split_columns": "--split-columns", "fold_column": "--fold-column", "folds": "--folds"}
-_COLUMNS = ("id_column", "label", "drop", "categorical", "numeric")
+_COLUMNS = ("id_column", "label", "name_column", "drop", "categorical", "numeric")
 IN_A_MODEL = ("drop", "categorical", "numeric", "directed", "split_columns", "fold_column", "folds")
 """What a model knows of its columns and edges, or does not need any more."""
 
@@ -46,6 +46,9 @@ class GraphSource:
         str | None, typer.Option("--id", help="The column of --nodes with the ids. \\[default: id, or the first]")
     ] = None
     label: Annotated[str | None, typer.Option(help="The column of --nodes with the classes. \\[default: label]")] = None
+    name_column: Annotated[
+        str | None, typer.Option("--name", help="The column of --nodes that says what to call them; no feature.")
+    ] = None
     drop: Annotated[
         list[str] | None, typer.Option(help="Columns of --nodes to leave out: `--drop a,b` or `--drop a --drop b`.")
     ] = None
@@ -152,7 +155,7 @@ class GraphSource:
         if not node_table.arrow.num_rows:
             raise InputError(f"{nodes} has no rows: the graph is empty; give at least one node")
         edge_table.find_column(None, "target", 1)
-        for name in ("id_column", "label", "fold_column"):
+        for name in ("id_column", "label", "name_column", "fold_column"):
             if getattr(self, name) is not None:
                 node_table.check_column(getattr(self, name), name)
         for name in ("split_columns", "drop", "categorical", "numeric"):
@@ -200,6 +203,7 @@ class GraphSource:
                 self.edges,
                 id=self.id_column,
                 label=self.label,
+                name=self.name_column,
                 split=None if self.split_columns is None else names_in(self.split_columns),
                 fold=self.fold_column,
                 drop=names_in(self.drop),
@@ -220,7 +224,9 @@ class GraphSource:
         unknown = self.unknown
         if unknown is None and self.nodes is not None and "unknown" in graph:
             unknown = [listed(graph.unknown)]
-        return replace(self, directed="arc_index" in graph, weight=weight, no_weight=without, unknown=unknown)
+        name = self.name_column or (graph.get("name_column") if self.nodes is not None else None)
+        how: dict[str, Any] = {"weight": weight, "no_weight": without, "unknown": unknown, "name_column": name}
+        return replace(self, directed="arc_index" in graph, **how)
 
     def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
         """The graph with labels and masks; an error if it has no labels. Says which columns are not used."""
@@ -242,7 +248,7 @@ class GraphSource:
 
 
 def _option(field: str) -> str:
-    return "--id" if field == "id_column" else f"--{field.replace('_', '-')}"
+    return {"id_column": "--id", "name_column": "--name"}.get(field, f"--{field.replace('_', '-')}")
 
 
 def names_in(values: list[str] | str | None) -> list[str]:

@@ -44,6 +44,12 @@ class HeldOut(NamedTuple):
     kind: str
 
 
+def nodes_in_words(nodes: int, kind: str) -> str:
+    """A number of nodes of a kind: ``"test"``, ``"validation"`` or ``"out-of-fold"``."""
+    out_of_fold = "labelled nodes, each predicted by models that had not learned from it"
+    return f"{nodes:,} {out_of_fold if kind == 'out-of-fold' else f'{kind} nodes'}"
+
+
 def is_held_out(classifier: Deciding) -> bool:
     """Whether there are such nodes; an ensemble that an older version has saved does not know them."""
     return bool(classifier.val_mask_.any()) or getattr(classifier.fitted_, "out_of_fold", None) is not None

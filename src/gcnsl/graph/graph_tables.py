@@ -40,6 +40,7 @@ def from_tables(
     *,
     id: str | None = None,  # noqa: A002 - the usual name of the column
     label: str | None = None,
+    name: str | None = None,
     split: str | Sequence[str] | None = None,
     fold: str | None = None,
     features: Sequence[str] | None = None,
@@ -60,6 +61,7 @@ def from_tables(
         edges: One row per edge, with the ids of its two ends and, if edges have weights, its weight.
         id: Column of ``nodes`` with the ids; by default ``id`` if there is one, else the first column.
         label: Column of ``nodes`` with the classes, names or integers; by default ``label`` if there is one.
+        name: Column of ``nodes`` that says what to call them where people read of them; it is no feature.
         split: Column of ``nodes`` with ``train``, ``val``, ``test`` or nothing; by default ``split`` if there is one.
             Several columns are the splits of as many runs.
         fold: Column of ``nodes`` with the number of each node's fold, empty for a node that is never tested; it
@@ -95,8 +97,9 @@ def from_tables(
     if table.arrow.num_rows == 0:
         raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
     id_column, label = table.find_column(id, "id", 0), table.find_optional(label, "label")
-    splits = [table.find_optional(split, "split")] if isinstance(split, str | None) else list(split)
-    splits = [table.check_column(column, "split") for column in splits if column is not None]
+    several = np.iterable(split) and not isinstance(split, str)
+    named: Any = split if several else [table.find_optional(split, "split")]  # type: ignore[arg-type]
+    splits = [table.check_column(column, "split") for column in named if column is not None]
     ids = as_ids(table, id_column)
     fields: dict[str, Any] = {}
     told: dict[str, Any] = {"notes": []}
@@ -110,11 +113,13 @@ def from_tables(
                 warnings.warn(sentence, UnknownLabelsWarning, stacklevel=2)
             if str(UNLABELLED) not in labels.unknown:
                 told["notes"].append(f"The labels of {table.name} are 1 and -1: both are classes")
+    if name is not None:
+        told |= {"node_names": pd.Index(table.as_text(table.check_column(name, "name"))), "name_column": name}
     fields |= _masks(table, splits, fields.get("y"))
     if fold is not None:
         told["fold"] = _folds(table, fold)
     if encoder is None:
-        used = {id_column, label, fold, *splits} | ({"split"} & table.columns.keys())
+        used = {id_column, label, name, fold, *splits} | ({"split"} & table.columns.keys())
         kinds = {"categorical": categorical, "numeric": numeric}
         names = _feature_columns(table, used, features=features, drop=drop, **kinds)
         x = None if categorical else _plain_features(table, names)
