@@ -6,10 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal, get_args
 
-from gcnsl.errors import InputError
 from gcnsl.methods import METHODS
 from gcnsl.runs.results import Record, Results
 
@@ -106,9 +104,7 @@ def result_file(path: str | os.PathLike[str]) -> Results[list[RunResult]]:
 
 
 def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
-    """All results in a file, in its order."""
-    if not Path(path).exists():
-        raise InputError(f"store({str(path)!r}) is no file: `gcnsl reproduce` makes one")
+    """All results in a file, in its order; none if there is no file."""
     return [*chain(*result_file(path).new())]
 
 
