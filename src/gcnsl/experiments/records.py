@@ -6,10 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal, get_args
 
-from gcnsl.errors import InputError
 from gcnsl.methods import METHODS
 from gcnsl.runs.results import Record, read_records
 
@@ -101,9 +99,7 @@ class RunResult:
 
 
 def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
-    """All results in a file, in its order."""
-    if not Path(path).exists():
-        raise InputError(f"store({str(path)!r}) is no file: `gcnsl reproduce` makes one")
+    """All results in a file, in its order; none if there is no file."""
     return [*chain(*read_records(path, results_of))]
 
 

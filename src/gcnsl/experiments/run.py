@@ -105,7 +105,7 @@ def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResu
     """
     options: dict[str, Any] = {"method": spec.method, "random_state": spec.train_seed}
     warm_up, x = torch.ones(64, 2, device=device), data.x.to(device)
-    wait: Callable[[], Any] = partial(torch.cuda.synchronize, device) if device.type == "cuda" else tuple
+    wait: Callable[[], Any] = partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
     with one_thread():
         SpectralFeatures(**options, n_components=2, n_anchors=2).fit_transform(warm_up)
         wait()
