@@ -110,10 +110,9 @@ def _distilled(
 
 
 def distil(problem: Problem, graph: Data, said: Tensor, method: str, *, minutes: float) -> Fitted:
-    """Train a method on all nodes but those of the first fold, which decide when to stop.
+    """Train a method on what the ensemble has ``said`` (n) of nodes without a known label, and on all labels.
 
-    Nodes of the ensemble's graph without a known label are taught to be of the classes that it has said (n), as far as
-    it can without the labels of the first fold.
+    The first fold decides when to stop: its labels are not learned from, and ``said`` does without them if it can.
     """
     began, val_mask = time.perf_counter(), problem.masks(0)["val"]
     taught = copy.copy(graph)
