@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 
 from gcnsl.auto import AutoSettings, Blend, Selected, select
 from gcnsl.auto.candidates import Candidate, Problem, make_problem
-from gcnsl.auto.leaderboard import with_distilled, with_test
+from gcnsl.auto.selection import with_distilled, with_test
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import Interrupted
 from gcnsl.graph import encode_columns

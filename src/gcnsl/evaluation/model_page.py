@@ -15,7 +15,7 @@ import numpy as np
 from torch_geometric.data import Data
 
 from gcnsl.auto import AUTO, Blend
-from gcnsl.auto.leaderboard import shown_scores
+from gcnsl.auto.selection import shown_scores
 from gcnsl.errors import InputError
 from gcnsl.estimator import NodeClassifier
 from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain
