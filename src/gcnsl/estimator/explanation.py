@@ -308,7 +308,7 @@ def learning_member(classifier: NodeClassifier) -> tuple[NodeClassifier, str]:
     member = next((each for each in members if getattr(each.fits[0].model, "learns_graph", False)), members[0])
     alone = copy.copy(classifier)
     alone.fitted_ = member.fits[0]
-    return alone, f"{member.name}, {member.weight:.0%} of the ensemble" if len(members) > 1 else member.name
+    return alone, f"{member.name}{f', {member.weight:.0%} of the ensemble' if len(members) > 1 else ''}"
 
 
 def _named(classifier: NodeClassifier, node: int, found: dict[Source, float]) -> list[Contribution]:
@@ -316,12 +316,8 @@ def _named(classifier: NodeClassifier, node: int, found: dict[Source, float]) ->
     columns, total = UserColumns(classifier, node), defaultdict[Source, float](float)
     nodes_of = Counter(source.text for source in found)
     for source, value in found.items():
-        is_crowd = nodes_of[source.text] > NAMED_NODES
-        total[columns.summary_of(source, is_crowd=is_crowd)] += value
-    told = [
-        Contribution(*columns.told(source), log_odds=value, column=columns.column(source))
-        for source, value in total.items()
-    ]
+        total[columns.summary_of(source, is_crowd=nodes_of[source.text] > NAMED_NODES)] += value
+    told = (Contribution(*columns.told(each), value, columns.column(each)) for each, value in total.items())
     return sorted(told, key=lambda each: -abs(each.log_odds))
 
 
