@@ -425,7 +425,8 @@ def _reasons(classifier: NodeClassifier, compared: Compared, node: int, other: i
             # with both directions, A has two columns for each node
             parts = torch.where(shared.cpu(), parts, 0.0).view(-1, len(classifier.y_)).sum(dim=0)
         order = parts.argsort(descending=True, stable=True)[: int((parts > 0).sum())].tolist()
-        features = UserColumns(classifier).features
-        named = {node_name(classifier, k) if by_links else features[k]: float(parts[k]) for k in order[:SHOWN]}
+        best, features = order[:SHOWN], UserColumns(classifier).features
+        called = node_titles(classifier.graph_, np.array(best, dtype=int)).tolist() if by_links else None
+        named = dict(zip(called or [features[k] for k in best], parts[best].tolist(), strict=True))
         reasons.append(Reason(each.name, float(cosines[other]), each.measure, named, max(0, len(order) - SHOWN)))
     return reasons
