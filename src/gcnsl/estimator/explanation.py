@@ -161,11 +161,9 @@ class Explanation:
         rival: The class that is argued with: the true one if training knew it and the prediction is wrong, else the
             second most probable one.
         contributions: What adds to the log-odds of the predicted class against the rival, the largest first; for an
-            ensemble the weighted sum of its members' contributions. ``None`` if they were left out.
-        evidence: By branch, what it adds to the difference of the two logits, which is the sum. Empty for ensembles and
-            models without branches.
-        alone: What would be predicted without any of the node's edges: the class, its probability, and what the edges
-            add to the log-odds. ``None`` if this was left out, or the model can't tell.
+            ensemble the weighted sum of its members'. ``None`` if they were left out.
+        evidence: What each branch adds to the difference of the two logits; empty for models without branches.
+        alone: What would be predicted without any of the node's edges; ``None`` if the model can't tell.
         learned_by: The model whose learned graph is shown, with its weight in an ensemble; empty if none is.
         nodes: Number of nodes of the graph.
     """
