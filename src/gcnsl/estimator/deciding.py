@@ -108,7 +108,30 @@ class Deciding:
                 graph.
         """
         check_is_fitted(self)
-        self.threshold_ = threshold_of(self, rule, positive, among)
+        classes, number = [str(c) for c in self.classes_], positive_of(self)
+        if positive is not None:
+            check_choice("positive", str(positive), classes)
+            number = classes.index(str(positive))
+        if rule == "auto":
+            rare = choose_metric(self.y_, classes).rare
+            number = rare if number is None else number
+            is_rare = rare is not None and self.options.get("metric") in _NOT_ABOUT_DECISIONS
+            rule = "f1" if is_rare or positive is not None else None
+        if rule is None or rule in ARGMAX:
+            self.threshold_ = None
+            return None
+        if number is None:
+            check_rule(rule, classes)
+        assert number is not None
+        known, wanted_rule = self.held_out(), ThresholdRule.read(rule)
+        is_positive = self.y_[known.nodes] == number
+        if wanted_rule.kind == "top" and among is None:
+            among = self.predict_proba()[self.y_ == UNLABELLED]
+        unknown = among[:, number] if among is not None and len(among) else None
+        probability = known.probabilities[:, number]
+        self.threshold_ = None
+        if rule != "f1" or is_positive.any():
+            self.threshold_ = choose_threshold(wanted_rule, probability, is_positive, positive=number, unknown=unknown)
         return self.threshold_
 
     def held_out(self) -> HeldOut:
@@ -169,7 +192,7 @@ class Deciding:
             logits, nodes = self.fitted_.logits(), np.flatnonzero(self.val_mask_)
             self.temperature_ = chosen_temperature(logits.softmax(dim=1).numpy()[nodes], self.y_[nodes])
             self._judged = held_out(self, (logits / self.temperature_).softmax(dim=1).numpy())
-        self.threshold_ = threshold_of(self, self.threshold)
+        self.set_threshold(self.threshold)
 
 
 def positive_of(classifier: Deciding) -> int | None:
@@ -179,40 +202,6 @@ def positive_of(classifier: Deciding) -> int | None:
     if len(classifier.classes_) != 2:
         return None
     return int(np.bincount(classifier.y_[classifier.y_ != UNLABELLED], minlength=2).argmin())
-
-
-def threshold_of(
-    classifier: Deciding, rule: str | float | None, positive: Any = None, among: Floats | None = None
-) -> Threshold | None:
-    """The threshold of a classifier by a rule; ``None`` to predict the likeliest class.
-
-    Args:
-        classifier: A fitted one.
-        rule, positive, among: See :meth:`gcnsl.NodeClassifier.set_threshold`.
-    """
-    classes, number = [str(c) for c in classifier.classes_], positive_of(classifier)
-    if positive is not None:
-        check_choice("positive", str(positive), classes)
-        number = classes.index(str(positive))
-    if rule == "auto":
-        rare = choose_metric(classifier.y_, classes).rare
-        number = rare if number is None else number
-        is_rare = rare is not None and classifier.options.get("metric") in _NOT_ABOUT_DECISIONS
-        rule = "f1" if is_rare or positive is not None else None
-    if rule is None or rule in ARGMAX:
-        return None
-    if number is None:
-        check_rule(rule, classes)
-    assert number is not None
-    known, wanted_rule = classifier.held_out(), ThresholdRule.read(rule)
-    is_positive = classifier.y_[known.nodes] == number
-    if wanted_rule.kind == "top" and among is None:
-        among = classifier.predict_proba()[classifier.y_ == UNLABELLED]
-    unknown = among[:, number] if among is not None and len(among) else None
-    probability = known.probabilities[:, number]
-    if rule == "f1" and not is_positive.any():
-        return None
-    return choose_threshold(wanted_rule, probability, is_positive, positive=number, unknown=unknown)
 
 
 def chosen_temperature(probabilities: Floats, y: Ints, *, folds: int = 5) -> float:
