@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsl import InputError, NodeClassifier, from_arrays, synthetic
+from gcnsl import NodeClassifier, from_arrays, synthetic
 from gcnsl.auto import Blend, journal, race
 from gcnsl.auto.ensemble import Weighted
 from gcnsl.datasets import with_random_split
@@ -10,7 +10,6 @@ from gcnsl.errors import Interrupted
 from gcnsl.estimator import best_for_graph
 from gcnsl.evaluation import measure_classifier
 from gcnsl.methods import Fitted, Prepared, prepare
-from gcnsl.storage import load_folder, save_folder
 
 from ..auto.cases import QUICK, make_quick
 
@@ -95,29 +94,6 @@ def test_what_is_known_is_not_prepared_again(data, monkeypatch, tmp_path) -> Non
     again.predict_proba_graph(more)
     assert len(prepared) == len(members), "once each, for all folds"
     assert len(grown) == 2 * len(members)
-
-
-def as_saved_before(path) -> None:
-    """A model as version 0.2.0 has saved it."""
-    config, tensors = load_folder(path)
-    del config["chosen_by"]
-    for row in config["leaderboard"]:
-        del row["first_fold"]
-    save_folder(path, config, {name: part for name, part in tensors.items() if not name.startswith("out_of_fold.")})
-
-
-@pytest.mark.parametrize("options", [{}, {"single": True}])
-def test_older_models_predict_but_are_measured_on_no_learned_labels(data, options, tmp_path) -> None:
-    classifier = NodeClassifier("auto", **OPTIONS, **options).fit_graph(data)
-    classifier.save(tmp_path / "model")
-    as_saved_before(tmp_path / "model")
-    older = NodeClassifier.load(tmp_path / "model")
-    assert (older.predict_proba() == classifier.predict_proba()).all()
-    assert not hasattr(older, "leaderboard_")
-    assert not older.val_mask_.any()
-    assert measure_classifier(older, data).kind == "test"
-    with pytest.raises(InputError, match="there is no node to measure on"):
-        measure_classifier(older, older.graph_)
 
 
 @pytest.mark.parametrize("options", [{"single": True}, {"distil": "mlp"}])

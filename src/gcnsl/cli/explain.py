@@ -111,7 +111,7 @@ def _print_explanation(explanation: "Explanation", top: int) -> None:
     _print_edges(explanation)
     out.print()
     _print_contributions(explanation, against)
-    own = "Given graph A" if explanation.reconnected is not None else "Its neighbours"
+    own = "Given graph A" if explanation.reconnected is not None else "Given graph"
     if explanation.is_crowded:
         summary = explanation.summary(explanation.reconnected or [])
         out.print(f"Learned graph A*: {escape(summary)}; so many that they say nothing about this node", style="bold")
@@ -147,10 +147,9 @@ def _print_contributions(explanation: "Explanation", against: str) -> None:
     found = explanation.contributions
     if not found:
         return
-    others = found[SHOWN_CONTRIBUTIONS:]
-    rows = (
-        (escape(each.name), escape(each.value_text), f"{each.log_odds:+.2f}") for each in found[:SHOWN_CONTRIBUTIONS]
-    )
+    shown = [each for each in found if round(each.log_odds, 2)][:SHOWN_CONTRIBUTIONS]
+    others = found[len(shown) :]
+    rows = ((escape(each.name), escape(each.value_text), f"{each.log_odds:+.2f}") for each in shown)
     caption = f"and {len(others):,} more, together {sum(each.log_odds for each in others):+.2f}" if others else None
     out.print(f"What speaks {against}, compared with the training nodes", style="bold")
     print_table(("what", "value", "log-odds"), rows, caption=caption, right=("value", "log-odds"))
@@ -170,7 +169,7 @@ def _print_neighbours(
         "used for": [other.used_for or "" for other in shown],
         "predicted": [f"{other.predicted} ({other.probability:.2f})" for other in shown],
         "similarity": ["" if other.similarity is None else f"{other.similarity:.2f}" for other in shown],
-        "edge adds": ["" if other.effect is None else f"{other.effect:+.2f}" for other in shown],
+        "edge adds": ["" if other.effect is None else f"{round(other.effect, 2) + 0.0:+.2f}" for other in shown],
         too: ["yes" if other.original and other.reconnected else "" for other in shown],
     }
     columns = {heading: cells for heading, cells in columns.items() if any(cells)}

@@ -34,6 +34,7 @@ from torch_geometric.data import Data
 
 from gcnsl.auto import Blend
 from gcnsl.checks import UNLABELLED
+from gcnsl.graph.checked_graph import node_titles
 from gcnsl.graph.columns import is_number, sort_of
 from gcnsl.methods import Fitted
 from gcnsl.nn.gcn_sl import SpectralColumns
@@ -263,8 +264,7 @@ class UserColumns:
         elif "{label}" in text:
             names["label"] = self._classifier.classes_[number]
         else:
-            ids = self._classifier.node_ids_
-            names["node"] = number if ids is None else ids[number]
+            names["node"] = node_titles(self._graph, np.array([number]))[0]
         value: float | str | None = None
         if text == OWN:
             value = self._value(self._columns[number])

@@ -161,11 +161,9 @@ class Explanation:
         rival: The class that is argued with: the true one if training knew it and the prediction is wrong, else the
             second most probable one.
         contributions: What adds to the log-odds of the predicted class against the rival, the largest first; for an
-            ensemble the weighted sum of its members' contributions. ``None`` if they were left out.
-        evidence: By branch, what it adds to the difference of the two logits, which is the sum. Empty for ensembles and
-            models without branches.
-        alone: What would be predicted without any of the node's edges: the class, its probability, and what the edges
-            add to the log-odds. ``None`` if this was left out, or the model can't tell.
+            ensemble the weighted sum of its members'. ``None`` if they were left out.
+        evidence: What each branch adds to the difference of the two logits; empty for models without branches.
+        alone: What would be predicted without any of the node's edges; ``None`` if the model can't tell.
         learned_by: The model whose learned graph is shown, with its weight in an ensemble; empty if none is.
         nodes: Number of nodes of the graph.
     """
@@ -308,7 +306,7 @@ def learning_member(classifier: NodeClassifier) -> tuple[NodeClassifier, str]:
     member = next((each for each in members if getattr(each.fits[0].model, "learns_graph", False)), members[0])
     alone = copy.copy(classifier)
     alone.fitted_ = member.fits[0]
-    return alone, f"{member.name}, {member.weight:.0%} of the ensemble" if len(members) > 1 else member.name
+    return alone, f"{member.name}{f', {member.weight:.0%} of the ensemble' if len(members) > 1 else ''}"
 
 
 def _named(classifier: NodeClassifier, node: int, found: dict[Source, float]) -> list[Contribution]:
@@ -316,12 +314,8 @@ def _named(classifier: NodeClassifier, node: int, found: dict[Source, float]) ->
     columns, total = UserColumns(classifier, node), defaultdict[Source, float](float)
     nodes_of = Counter(source.text for source in found)
     for source, value in found.items():
-        is_crowd = nodes_of[source.text] > NAMED_NODES
-        total[columns.summary_of(source, is_crowd=is_crowd)] += value
-    told = [
-        Contribution(*columns.told(source), log_odds=value, column=columns.column(source))
-        for source, value in total.items()
-    ]
+        total[columns.summary_of(source, is_crowd=nodes_of[source.text] > NAMED_NODES)] += value
+    told = (Contribution(*columns.told(each), value, columns.column(each)) for each, value in total.items())
     return sorted(told, key=lambda each: -abs(each.log_odds))
 
 
@@ -429,7 +423,8 @@ def _reasons(classifier: NodeClassifier, compared: Compared, node: int, other: i
             # with both directions, A has two columns for each node
             parts = torch.where(shared.cpu(), parts, 0.0).view(-1, len(classifier.y_)).sum(dim=0)
         order = parts.argsort(descending=True, stable=True)[: int((parts > 0).sum())].tolist()
-        features = UserColumns(classifier).features
-        named = {node_name(classifier, k) if by_links else features[k]: float(parts[k]) for k in order[:SHOWN]}
+        best, features = order[:SHOWN], UserColumns(classifier).features
+        called = node_titles(classifier.graph_, np.array(best, dtype=int)).tolist() if by_links else None
+        named = dict(zip(called or [features[k] for k in best], parts[best].tolist(), strict=True))
         reasons.append(Reason(each.name, float(cosines[other]), each.measure, named, max(0, len(order) - SHOWN)))
     return reasons

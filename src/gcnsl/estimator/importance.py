@@ -61,17 +61,11 @@ class ColumnImportance:
 
 @dataclass(frozen=True)
 class Importance:
-    """How good a model is on held-out nodes, and how good with something shuffled.
+    """How good a model is on held-out nodes by a metric, and how good with something shuffled.
 
-    Attributes:
-        metric: A name of :data:`gcnsl.training.METRICS`.
-        nodes, kind: The number and the kind of the nodes that it is measured on: ``"test"``, ``"validation"``, or
-            ``"out-of-fold"``, each predicted by models that had not learned from it.
-        both: Of the model as it is.
-        without_edges, without_columns, without_both: With these shuffled; ``None`` if there are no columns.
-        columns: The columns that were tried, the most important first.
-        of_columns: The number of all columns.
-        alone: The most important column, and the metric with all else shuffled, if it does it alone.
+    ``kind`` is that of the nodes: ``"test"``, ``"validation"``, or ``"out-of-fold"``, each predicted by models that had
+    not learned from it. ``both`` is of the model as it is. ``columns`` are those that were tried of ``of_columns``, the
+    most important first; ``alone`` is the first of them, and the metric with all else shuffled, if it does it alone.
     """
 
     metric: str

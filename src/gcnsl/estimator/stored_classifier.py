@@ -26,7 +26,7 @@ from gcnsl.training.decisions import Threshold
 if TYPE_CHECKING:
     from gcnsl.estimator.node_classifier import NodeClassifier
 
-PARTS = ("y", "train_mask", "val_mask")
+PARTS = ("y", "train_mask", "val_mask", "test_mask")
 _KEPT_PARAMETERS = ("validation_fraction", "checkpoint_every", "threshold")
 """Parameters of a classifier that belong to the model; the device, for example, belongs to the place of training."""
 
@@ -54,7 +54,6 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
         config |= {"leaderboard": table.to_dict("records"), "chosen_by": classifier.chosen_by_._asdict()}
     tensors = stored.tensors | stored_parts(graph.x, "x") | edge_parts(graph)
     tensors |= {name: torch.from_numpy(getattr(classifier, f"{name}_")) for name in PARTS}
-    tensors["test_mask"] = torch.from_numpy(classifier.test_mask_)
     tensors |= {f"encoder.{name}": value for name, value in learned.items()}
     for key in ("node_ids", "node_names"):
         if graph.get(key) is not None:
@@ -70,31 +69,22 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         graph, stored = _graph(config, tensors), SavedModel(config, tensors)
         is_blend = config["method"] == AUTO
         fitted = restored_blend(stored, graph, chosen) if is_blend else restored_models([stored], graph, chosen)[0]
-        train, val = tensors["train_mask"], tensors["val_mask"]
-        table = chosen_by = None
-        if "chosen_by" in config:
-            table, chosen_by = pd.DataFrame(config["leaderboard"]), ChosenBy(**config["chosen_by"])
-        elif "leaderboard" in config:  # before 0.3.0 its models may have learned from all labels
-            train, val = train | val, torch.zeros_like(val)
-        parameters = {"threshold": None} | config["parameters"]  # 0.2.0 had none
-        unknown = parameters.keys() - set(_KEPT_PARAMETERS)
-        if unknown:
+        parameters = config["parameters"]
+        if unknown := parameters.keys() - set(_KEPT_PARAMETERS):
             raise ValueError(f"it has parameters {', '.join(unknown)}")
-        classifier._keep(fitted, train, val)
+        classifier._keep(fitted, tensors["train_mask"], tensors["val_mask"])
         _ = classifier.history_.best  # there is such an epoch
-        if config.get("threshold") is not None:
-            classifier.threshold_ = Threshold(**config["threshold"])
-        classifier.temperature_ = config.get("temperature", 1.0)
-        if "test_mask" in tensors:
-            classifier.test_mask_ = tensors["test_mask"].numpy()
+        classifier.threshold_ = config["threshold"] and Threshold(**config["threshold"])
+        classifier.temperature_, classifier.test_mask_ = config["temperature"], tensors["test_mask"].numpy()
+        if "chosen_by" in config:
+            classifier.leaderboard_ = pd.DataFrame(config["leaderboard"])
+            classifier.chosen_by_ = ChosenBy(**config["chosen_by"])
     except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
         raise InputError(
             f"{os.fspath(path)} holds no classifier that this version understands ({error}): train and save it again"
         ) from error
     classifier.method, classifier.options = config["method"], config["options"]
     classifier.set_params(**parameters, random_state=config["seed"], device=device)
-    if table is not None and chosen_by is not None:
-        classifier.leaderboard_, classifier.chosen_by_ = table, chosen_by
 
 
 def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Graph:
@@ -112,8 +102,6 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Graph:
         raise ValueError("y has other classes")
     graph = Graph(x=from_parts(tensors, "x", tuple(config["shape"])), y=y, **parts)
     graph.class_names = list(config["classes"])
-    if config.get("unknown") is not None:
-        graph.unknown = [str(label) for label in config["unknown"]]
     if config["node_ids"] is not None:
         ids = np.array(unpack_strings(tensors["node_ids"], tensors["node_ids.ends"]))
         graph.node_ids = pd.Index(ids.astype(np.int64) if config["node_ids"] == "integers" else ids)
@@ -121,8 +109,8 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Graph:
         graph.node_names = pd.Index(unpack_strings(tensors["node_names"], tensors["node_names.ends"]))
     if any(key in graph and len(graph[key]) != n for key in ("node_ids", "node_names")):
         raise ValueError("there are not as many ids or names as nodes")
-    kept = ("feature_names", "weight_column", "name_column")
-    graph.update({key: config[key] for key in kept if config.get(key) is not None})
+    kept = ("feature_names", "weight_column", "name_column", "unknown")
+    graph.update({key: config[key] for key in kept if config[key] is not None})
     if config["encoder"] is not None:
         graph.encoder = ColumnEncoder.from_state(config["encoder"], below("encoder", tensors))
     return graph

@@ -121,10 +121,7 @@ class Comparison:
                 {
                     "better": better,
                     "worse": worse,
-                    "mean": found.mean,
-                    "half_width": found.half_width,
-                    "p": found.p,
-                    "verdict": found.verdict,
+                    **{name: getattr(found, name) for name in ("mean", "half_width", "p", "verdict")},
                     "runs_needed": found.runs_needed(self.test_share) if found.verdict == "undecided" else None,
                 }
                 for (better, worse), found in self.differences.items()

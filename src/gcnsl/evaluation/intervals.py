@@ -44,13 +44,7 @@ def wilson(hits: float, nodes: float) -> Interval | None:
 
 
 def metric_intervals(values: dict[str, float], probabilities: Floats, y: Ints, predicted: Ints) -> dict[str, Interval]:
-    """An interval for each metric that is defined.
-
-    Args:
-        values: The metrics by name, as :func:`gcnsl.training.measure` returns them.
-        probabilities: Of the nodes (m × C).
-        y, predicted: Their classes and what is predicted (m).
-    """
+    """An interval for each defined metric of ``values``, of nodes with these probabilities (m × C) and classes (m)."""
     nodes = len(y)
     if not nodes:
         return {}
@@ -121,13 +115,7 @@ def _ranking(probabilities: Floats, y: Ints, weights: Floats) -> dict[str, Float
 
 
 class CalibrationVerdict(NamedTuple):
-    """Whether probabilities can be believed.
-
-    Attributes:
-        believable: Whether they can.
-        words: A sentence that says so.
-        remedy: What to do; empty if nothing has to be done.
-    """
+    """Whether probabilities can be believed, a sentence that says so, and what to do; empty if nothing has to be."""
 
     believable: bool
     words: str

@@ -156,8 +156,9 @@ function tellWhy(node) {
     likely.append(line);
   }
   boxes.append(likely);
-  if (view.contributions.length) {
-    const lines = view.contributions.map(([name, value, share]) => [value ? `${name}: ${value}` : name, share]);
+  const telling = view.contributions.filter(([, , share]) => share !== 0);
+  if (telling.length) {
+    const lines = telling.map(([name, value, share]) => [value ? `${name}: ${value}` : name, share]);
     boxes.append(signedBars(`What speaks ${against}, in log-odds`, lines));
   }
   if (view.evidence.length) boxes.append(signedBars(`By branch of the network, ${against}`, view.evidence));
