@@ -28,7 +28,7 @@ def check_small_graph(data) -> None:
 def test_gzipped_tab_separated_and_in_any_order(write) -> None:
     nodes = "__index_level_0__,name,age,label,height\n0,ann,1,red,1.5\n1,bob,2,blue,2.5\n2,007,3,,3.5\n3,7,4,red,4.5\n"
     edges = "weight,target,source\n1,bob,ann\n2,ann,bob\n3,007,7\n".replace(",", "\t")
-    check_small_graph(from_tables(write("n.csv.gz", nodes), write("e.tsv", edges)))
+    check_small_graph(from_tables(write("n.csv.gz", nodes), write("e.tsv", edges), weight=False))
 
 
 def test_parquet_frames_and_arrow(write, tmp_path) -> None:
@@ -45,7 +45,7 @@ def test_parquet_frames_and_arrow(write, tmp_path) -> None:
 
 
 def test_several_splits_are_several_runs(write) -> None:
-    nodes = write("n.csv", "id,f,label,split,b\n1,0,a,train,test\n2,0,b,train,train\n3,0,a,val,train\n4,0,b,test,\n")
+    nodes = write("n.csv", "id,f,label,split,b\n1,0,a,train,test\n2,1,b,train,train\n3,0,a,val,train\n4,0,b,test,\n")
     edges = write("e.csv", GOOD_EDGES)
     data = from_tables(nodes, edges, split=["b", "split"])
     assert data.train_mask.T.tolist() == [[False, True, True, False], [True, True, False, False]]
@@ -59,7 +59,7 @@ def test_several_splits_are_several_runs(write) -> None:
 
 @pytest.mark.parametrize("missing", ["", "-"])
 def test_folds_are_kept_with_the_graph(write, missing) -> None:
-    nodes = write("n.csv", f"id,f,label,part\n1,0,a,0\n2,0,b,2\n3,0,a,{missing}\n4,0,b,1\n")
+    nodes = write("n.csv", f"id,f,label,part\n1,0,a,0\n2,1,b,2\n3,0,a,{missing}\n4,0,b,1\n")
     edges = write("e.csv", GOOD_EDGES)
     if missing:
         with pytest.raises(InputError, match=r"row 3, column 'part' is '-': the number of a fold is 0, 1, 2, ... or"):
