@@ -32,7 +32,6 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 import gcnsl
-from gcnsl.spectral import esc, esc_anch
 
 RESULTS = Path(__file__).parent / "results" / "busy.json"
 GRAPHS = ("texas", "cora")
@@ -67,8 +66,8 @@ def calls_on(data: Data) -> dict[str, Callable[[], Any]]:
     labels[~data.train_mask[:, 0].numpy()] = -1
     classifier = gcnsl.NodeClassifier("gcn-sl", epochs=EPOCHS, patience=EPOCHS, device="cpu")
     return {
-        "ESC": lambda: esc(data.x, 32),
-        "ESC-ANCH": lambda: esc_anch(data.x, 32, min(500, n), random_state=0),
+        "ESC": lambda: gcnsl.SpectralFeatures("esc").fit_transform(data.x),
+        "ESC-ANCH": lambda: gcnsl.SpectralFeatures(random_state=0).fit_transform(data.x),
         "reconnect": lambda: gcnsl.reconnect(z, h, 0.95).sum().backward(),
         f"GCN-SL, {EPOCHS} epochs": lambda: classifier.fit(data.x, labels, edge_index=data.edge_index),
         f"PyG's GCN, {EPOCHS} epochs": lambda: train_pyg(data),

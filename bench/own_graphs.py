@@ -1,6 +1,6 @@
 """``auto`` beside what a person would otherwise try, on graphs as people have them.
 
-    python bench/own_graphs.py [--graphs texas,german] [--split 0] [--jobs 8] [--until 570]
+    python bench/own_graphs.py [--graphs texas,german] [--minutes 5] [--split 0] [--jobs 8] [--until 570]
 
 Each *cell* is one way on one split of a graph: ``auto`` with quality ``good`` or ``fast``, or a reference:
 
@@ -11,6 +11,8 @@ Each *cell* is one way on one split of a graph: ``auto`` with quality ``good`` o
   with 7 or 31 leaves: the best of these four on validation nodes;
 - deep residual GAT and GCN of PyTorch Geometric's layers, twelve settings each or as many as fit into the minutes of
   ``good``: the best on validation nodes.
+
+``--minutes`` are those of ``good`` and of the deep networks; ``fast`` has a fifth of them.
 
 A cell is a process of its own on ``--cores`` cores of its own, and ``--jobs`` run at a time. Each is written to
 ``--output`` when it is done, and not measured again. ``--until`` begins no cell that would end after so many seconds,
@@ -361,7 +363,7 @@ def run(cells: list[tuple[str, int, str]], options: argparse.Namespace, minutes:
                 if cell is None:
                     return
                 cells.remove(cell)
-            given = [f"--fast-minutes={minutes[FAST]}", f"--minutes={minutes[GOOD]}", "--cell", json.dumps(cell)]
+            given = [f"--minutes={minutes[GOOD]}", "--cell", json.dumps(cell)]
             try:
                 done = subprocess.run(
                     ["taskset", "-c", ",".join(map(str, own)), sys.executable, "-W", "ignore", __file__, *given],
@@ -418,12 +420,14 @@ def report(results: dict[str, Any], minutes: Mapping[str, float]) -> str:
             f"{100 * mean[w]['accuracy']:.1f} / {100 * mean[w]['roc-auc']:.1f}" if w in mean else "–" for w in WAYS
         ]
         plus = fmean(split[GOOD]["weights"].get("gcn-sl-plus", 0.0) for split in splits)
-        gap = f"{ahead[title][0]:+.1f} ± {ahead[title][1]:.1f} ({best})"
-        rows.append(
-            f"| {title} ({len(splits)}) | {' | '.join(cells)} | {gap} | {mean[GOOD]['log-loss']:.2f} | {plus:.0%} |"
-        )
-    head = f"| | {' | '.join(WAYS)} | good − best | log loss | GCN-SL+ |"
-    lines = [head, "| --- |" + " ---: |" * (len(WAYS) + 3), *rows, ""]
+        gap = f"{ahead[title][0]:+.1f} ± {ahead[title][1]:.1f} ({best})".replace(" ± nan", "")
+        losses = min(mean[way]["log-loss"] for way in known if way in REFERENCES)
+        end = f"{mean[GOOD]['log-loss']:.3f} ({losses:.3f}) | {mean[GOOD]['seconds']:.0f} s | {plus:.0%}"
+        rows.append(f"| {title} ({len(splits)}) | {' | '.join(cells)} | {gap} | {end} |")
+    head = (
+        f"| | {' | '.join(WAYS)} | good − best reference | log loss of good (best reference) | good's time | GCN-SL+ |"
+    )
+    lines = [head, "| --- |" + " ---: |" * (len(WAYS) + 4), *rows, ""]
     if not rows:
         return "nothing is complete yet\n"
     for what, gaps in (("good − best reference", ahead), ("fast − LightGBM", fast_ahead)):
@@ -456,15 +460,16 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--until", type=float, default=float("inf"))
-    parser.add_argument("--minutes", type=float, default=5.0, help="of good, and of deep networks")
-    parser.add_argument("--fast-minutes", type=float, default=1.0)
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--minutes", type=float, default=5.0, help="of good and of deep networks; fast has a fifth")
+    parser.add_argument("--output", type=Path, help="default: bench/results/own_graphs.json, or one for the minutes")
     parser.add_argument("--cell", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    minutes = {FAST: options.fast_minutes, GOOD: options.minutes}
+    minutes = {FAST: options.minutes / 5, GOOD: options.minutes}
     if options.cell:
         print(json.dumps(measure(*options.cell, minutes)))
         return
+    if options.output is None:
+        options.output = RESULTS if options.minutes == 5 else RESULTS.with_stem(f"own_graphs-{options.minutes:g}")
     results, numbers = read(options.output), range(options.splits) if options.split is None else [options.split]
     titles = options.graphs.split(",")
     if not (Path(os.environ.get("GCNSL_DATA", "")) / "strangers").is_dir():

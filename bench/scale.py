@@ -10,7 +10,8 @@ loop. An epoch is a training step and an evaluation pass, which graphs of more t
 epoch; the time of an epoch is the mean of these, from medians of both kinds. ``--train`` also runs ``gcnsl train`` and
 ``gcnsl predict`` with a method. Times are given by the clock and in seconds of all cores, which other work on the
 machine disturbs less; on a GPU epochs are compared by the clock. Prints tables and updates
-``bench/results/scale.json``, or ``scale-cuda.json`` for a GPU.
+``bench/results/scale.json``, or ``scale-cuda.json`` for a GPU. ``--model`` measures nothing: it draws straight lines
+through the sizes that were measured, and prints what they say of larger graphs.
 """
 
 from __future__ import annotations
@@ -198,6 +199,29 @@ def table_of_commands(sizes: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def table_of_model(sizes: dict[str, Any], method: str = "gcn-sl-plus") -> str:
+    """Memory and epochs of larger graphs, if both grow in proportion to the nodes, as a table in Markdown.
+
+    The lines go through the two largest graphs that were measured. The first row is a check: lines through the two
+    graphs before the largest one say what it should have taken.
+    """
+    known = [(int(n), row["methods"][method]) for n, row in sizes.items() if method in row["methods"]]
+    lines = ["| nodes | | GiB | an epoch, all cores |", "| ---: | --- | ---: | ---: |"]
+
+    def row(n: int, what: str, first: tuple[int, Any], second: tuple[int, Any]) -> str:
+        cells = []
+        for number in (lambda found: found["peak_gib"], lambda found: found["epoch"]["cores"]):
+            slope = (number(second[1]) - number(first[1])) / (second[0] - first[0])
+            cells.append(number(second[1]) + slope * (n - second[0]))
+        return f"| {n:,} | {what} | {cells[0]:,.1f} | {cells[1]:,.0f} s |"
+
+    largest, found = known[-1]
+    lines.append(f"| {largest:,} | measured | {found['peak_gib']:.1f} | {found['epoch']['cores']:.0f} s |")
+    lines.append(row(largest, "by the model of the smaller ones", *known[-3:-1]))
+    lines += [row(10**power, "by the model", *known[-2:]) for power in (7, 8, 9)]
+    return "\n".join(lines) + "\n"
+
+
 def seconds(value: float) -> str:
     """A time in words, such as 3.2 s or 15 ms."""
     return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
@@ -221,6 +245,7 @@ def main() -> None:
     parser.add_argument("--train", default="", help="run these from end to end, separated by commas")
     parser.add_argument("--epochs", type=int, default=5, help="number of epochs to measure, at least 2")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where to train and to predict")
+    parser.add_argument("--model", action="store_true", help="only print what was measured says of larger graphs")
     parser.add_argument("--child", nargs=2, metavar=("METHOD", "FOLDER"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -230,6 +255,9 @@ def main() -> None:
     device = arguments.device
     path = RESULTS / ("scale.json" if device == "cpu" else "scale-cuda.json")
     known = json.loads(path.read_text())["sizes"] if path.exists() else {}
+    if arguments.model:
+        print(table_of_model(known))
+        return
     for n in arguments.sizes:
         row = known.setdefault(str(n), {"methods": {}, "end_to_end": {}})
         known = dict(sorted(known.items(), key=lambda item: int(item[0])))

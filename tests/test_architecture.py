@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,7 +22,6 @@ ROOMS = (
     "datasets",
     "spectral",
     "reconnection",
-    "structure",
     "nn",
     "plain",
     "training",
@@ -66,6 +66,23 @@ def test_imports_go_one_way() -> None:
     for path in MODULES:
         allowed = ROOMS[: ROOMS.index(room(path)) + 1]
         assert imported(path) <= set(allowed), f"{path.relative_to(SRC)} imports from a later room"
+
+
+def test_the_walk_of_train_has_no_step_back() -> None:
+    text = (SRC.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    walk = [
+        SRC / name
+        for name in re.findall(r"`([a-z]+/\w+\.py)`", text.partition("## The walk of")[2].partition("\nWithout")[0])
+    ]
+    modules = [f"gcnsl.{'.'.join(path.relative_to(SRC).with_suffix('').parts)}" for path in walk]
+    assert len(walk) > 10
+    for number, path in enumerate(walk):
+        found = {
+            node.module
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.ImportFrom)
+        }
+        assert not found & set(modules[number + 1 :]), path.name
 
 
 def test_what_a_script_imports_exists() -> None:

@@ -184,6 +184,9 @@ def test_what_a_user_changes_is_what_is_learned_from() -> None:
     assert NodeClassifier("mlp", epochs=1).fit_graph(more).graph_.x.equal(more.x)
     fewer = RemoveIsolatedNodes()(LargestConnectedComponents()(whole.clone()))
     assert NodeClassifier("mlp", epochs=1).fit_graph(fewer).predict().shape == (fewer.num_nodes,)
+    one_hot = gcnsl.from_tables(nodes[["id", "label"]].join(pd.DataFrame(np.eye(N)).add_prefix("f")), edges[:4])
+    assert len(one_hot.feature_names) == N, "as many as nodes"
+    assert RemoveIsolatedNodes()(one_hot).x.shape[1] == N
     changed = whole.clone()
     changed.edge_index, changed.edge_weight = changed.edge_index[:, ::2], changed.edge_weight[::2]
     with pytest.warns(GraphWarning, match="edge_index was changed, but not arc_index: the directions are left out"):
@@ -281,7 +284,11 @@ def test_it_is_what_the_estimator_trains(name) -> None:
 def test_copies_and_pickles_hold_weights_only(name) -> None:
     data, net = plain_data(), model(name).eval()
     size = len(pickle.dumps(net))
+    with torch.inference_mode():
+        net(data.x, data.edge_index)
     out = net(data.x, data.edge_index)
+    out.sum().backward()  # what inference mode has kept serves in training
+    net.zero_grad()
     assert len(pickle.dumps(net)) <= size + 1000
     for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
         assert other(data.x, data.edge_index).equal(out)
@@ -364,6 +371,12 @@ EDGE = torch.tensor([[0], [1]])
         ((torch.ones(N, D), EDGE.float()), "edge_index has dtype float32: give integer node numbers"),
         ((torch.ones(N, D), torch.ones(3, 2, dtype=torch.long)), r"edge_index has shape \(3, 2\).*transpose it"),
         ((torch.ones(N, D), EDGE, torch.ones(2)), r"edge_weight has shape \(2,\)"),
+        ((torch.ones(N, D), EDGE, [1.0]), "edge_weight is a list: give a torch.Tensor"),
+        ((torch.ones(N, D), EDGE, None, EDGE), "takes x, edge_index and edge_weight, but 1 more"),
+        (
+            (torch.ones(N, D), torch.ones(N, 9).to_sparse()),
+            r"edge_index has shape \(40, 9\): give an adj_t of shape \(40, 40\)",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(arguments, message) -> None:

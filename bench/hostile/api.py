@@ -20,7 +20,7 @@ from bench.hostile.cases import Case, must_be_refused
 from torch_geometric.data import Data
 
 import gcnsl
-from gcnsl import nn, spectral
+from gcnsl import nn
 from gcnsl.auto.search import Search, search
 from gcnsl.evaluation import compare
 from gcnsl.methods import METHODS
@@ -107,10 +107,6 @@ def _targets() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], dict[s
         {},
         {"sigma": float | None},
     )
-    yield "esc", spectral.esc, {"X": x, "n_components": 2}, {"n_components": int, "scale": str}
-    anchored = {"X": x, "n_components": 2, "n_anchors": 4}
-    yield "esc_anch", spectral.esc_anch, anchored, {"n_components": int, "n_anchors": int, "scale": str}
-    yield "sc", spectral.sc, {"X": x, "n_components": 2}, {"n_components": int, "sigma": float | None, "scale": str}
     operator = {"epsilon": float, "loops": bool, "backend": str}
     yield "reconnect", gcnsl.reconnect, {"z": z, "h": torch.rand(N, 3), "epsilon": 0.5}, operator
     listed = {"epsilon": float, "loops": bool, "normalize": bool}

@@ -22,7 +22,6 @@ import torch
 from bench.hostile.cases import Case
 
 import gcnsl
-from gcnsl import spectral
 
 ENDLESS = False
 N, D, E = 24, 5, 60
@@ -69,10 +68,9 @@ def cases(rng: random.Random) -> Iterator[Case]:
             yield Case("fit, save and load", f"{argument} {name}", call, str)
     for name, odd in odd_arrays(X):
         yield Case("predict", f"X {name}", partial(predictions, X=odd, edge_index=EDGES), _fault)
-        for function in (spectral.esc, spectral.sc):
-            yield Case(f"spectral.{function.__name__}", f"X {name}", partial(function, odd, 2), _fault)
-        yield Case("spectral.esc_anch", f"X {name}", partial(spectral.esc_anch, odd, 2, 4), _fault)
-        yield Case("SpectralFeatures", f"X {name}", partial(gcnsl.SpectralFeatures(n_components=2).fit_transform, odd))
+        for method in ("sc", "esc", "esc-anch"):
+            transformer = gcnsl.SpectralFeatures(method, n_components=2)
+            yield Case(f"SpectralFeatures({method})", f"X {name}", partial(transformer.fit_transform, odd), _fault)
     for name, odd in odd_arrays(EDGES):
         yield Case("predict", f"edge_index {name}", partial(predictions, X=X, edge_index=odd), _fault)
     z = X / np.linalg.norm(X, axis=1, keepdims=True)

@@ -6,7 +6,6 @@ that is not finite. A folder that can be loaded is also used by one of the comma
 
 from __future__ import annotations
 
-import hashlib
 import json
 import pickle
 import random
@@ -26,7 +25,8 @@ from bench.hostile.damage import damaged_bytes, damaged_document
 import gcnsl
 from gcnsl.cli import app
 from gcnsl.datasets import with_random_split
-from gcnsl.storage import CONFIG, LOCK
+from gcnsl.files import tensor_bytes
+from gcnsl.storage import FILE, KEY, checksum
 
 ENDLESS = True
 METHODS = ("gcn-sl", "gcn-sl-plus", "mlp", "logistic", "boosted-trees", "twins", "auto")
@@ -92,7 +92,6 @@ def fault(expected: Any, result: tuple[Any, bool]) -> str:
 
 def _spoilt(files: dict[str, bytes], how: str, rng: random.Random, canary: str) -> dict[str, bytes]:
     files, name = dict(files), rng.choice(sorted(files))
-    (tensors,) = files.keys() - {CONFIG}
     if how == "bytes":
         if rng.random() < 0.1:
             del files[name]
@@ -103,21 +102,20 @@ def _spoilt(files: dict[str, bytes], how: str, rng: random.Random, canary: str) 
         if rng.random() < 0.5:
             files["pytorch_model.bin"] = files[name]
     else:
-        document = json.loads(files[CONFIG])
+        content = files[FILE]
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        document, tensors = json.loads(header["__metadata__"][KEY]), safetensors.torch.load(content)
         if how == "config":
             document["config"] = damaged_document(document["config"], rng)
         else:
-            files[tensors] = _spoilt_tensors(files[tensors], rng)
-            document["tensors"] = sorted(safetensors.torch.load(files[tensors]))
-            document["tensors_sha256"] = hashlib.sha256(files[tensors]).hexdigest()
+            _spoil(tensors, rng)
         del document["sha256"]
-        document["sha256"] = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
-        files[CONFIG] = json.dumps(document).encode()
+        signed = json.dumps(document | {"sha256": checksum(document, tensors)})
+        files[FILE] = tensor_bytes(tensors, {KEY: signed})
     return files
 
 
-def _spoilt_tensors(content: bytes, rng: random.Random) -> bytes:
-    tensors = safetensors.torch.load(content)
+def _spoil(tensors: dict[str, torch.Tensor], rng: random.Random) -> None:
     name, what = rng.choice(sorted(tensors)), rng.randrange(7)
     tensor = tensors[name]
     if what == 0:
@@ -136,7 +134,6 @@ def _spoilt_tensors(content: bytes, rng: random.Random) -> bytes:
             tensor.view(-1)[rng.randrange(tensor.numel())] = rng.choice([-1, 10**6, 2**62])
     else:
         tensors["unheard of"] = torch.zeros(3)
-    return safetensors.torch.save(tensors)
 
 
 def _use(folder: Path, command: str) -> None:
@@ -165,5 +162,5 @@ def _trained(method: str) -> tuple[dict[str, bytes], Any]:
     classifier.fit_graph(with_random_split(gcnsl.from_tables(*_tables())))
     with tempfile.TemporaryDirectory() as folder:
         classifier.save(Path(folder, "model"))
-        files = {path.name: path.read_bytes() for path in Path(folder, "model").iterdir() if path.name != LOCK}
+        files = {path.name: path.read_bytes() for path in Path(folder, "model").iterdir()}
     return files, classifier.predict_proba()

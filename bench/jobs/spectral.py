@@ -57,13 +57,10 @@ def gaussian(x: scipy.sparse.csr_array, sigma: float) -> np.ndarray:
 def job(method: str, x: scipy.sparse.csr_array, c: int, m: int, sigma: float) -> Callable[[], Any]:
     """What is timed: from the features as they are (or from P, for those that are given it) to F."""
     if method in {"sc", "esc", "esc-anch"}:
-        from gcnsl import spectral
+        from gcnsl import SpectralFeatures
 
-        return {
-            "sc": lambda: spectral.sc(x, c, sigma=sigma),
-            "esc": lambda: spectral.esc(x, c),
-            "esc-anch": lambda: spectral.esc_anch(x, c, m, random_state=42),
-        }[method]
+        features = SpectralFeatures(method, n_components=c, n_anchors=m, sigma=sigma, random_state=42)
+        return lambda: features.fit_transform(x)
     if method.startswith("embedding"):
         from sklearn.manifold import SpectralEmbedding
 
@@ -137,7 +134,7 @@ def angles(request: dict[str, Any]) -> dict[str, float]:
     """The largest principal angle to the subspace that LAPACK finds, of ESC and of TruncatedSVD."""
     from sklearn.decomposition import TruncatedSVD
 
-    from gcnsl.spectral import esc
+    from gcnsl import SpectralFeatures
 
     x, c = load(request["file"]), request["c"]
     p = normalised(x)
@@ -146,7 +143,8 @@ def angles(request: dict[str, Any]) -> dict[str, float]:
     size = len(gram)
     values, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - c, size - 1])
     exact = vectors if wide else p @ vectors / np.sqrt(values)
-    found = {"esc": esc(x, c), "truncated-svd": TruncatedSVD(c, random_state=0).fit_transform(p)}
+    esc = SpectralFeatures("esc", n_components=c).fit_transform(x)
+    found = {"esc": esc, "truncated-svd": TruncatedSVD(c, random_state=0).fit_transform(p)}
     return {name: principal_angle(f, exact) for name, f in found.items()}
 
 

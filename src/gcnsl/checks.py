@@ -1,4 +1,4 @@
-"""Checks of single arguments. A value that is refused gets one sentence with its name, the value and the bounds."""
+"""Checks of arguments; the error names the argument, its value and the bounds."""
 
 import difflib
 import math
@@ -59,9 +59,9 @@ def check_whole(name: str, value: Any, *, least: int = 0, most: int | None = Non
     if most is None and is_whole and int(value) > LARGEST:
         most = LARGEST
     bounds = f">= {least}" if most is None else f"from {least} to {most}"
-    if not is_whole:
-        raise ArgumentError(name, value, f"must be a whole number {bounds}")
-    raise ArgumentError(name, value, f"must be {bounds}{why and f': {why}'}")
+    raise ArgumentError(
+        name, value, f"must be {bounds}{why and f': {why}'}" if is_whole else f"must be a whole number {bounds}"
+    )
 
 
 def check_seed(value: Any, name: str = "seed") -> int:
@@ -70,7 +70,7 @@ def check_seed(value: Any, name: str = "seed") -> int:
 
 
 def check_device(value: Any) -> Any:
-    """Return the name of a device, or another value that torch may take for one; whether it is there, torch knows."""
+    """Return the name of a device, or another value that torch may take for one."""
     if isinstance(value, str) and not re.fullmatch(r"auto|(cpu|cuda)(:\d+)?", value):
         raise ArgumentError("device", value, "must be auto, cpu, cuda or cuda:N")
     return value
@@ -89,7 +89,7 @@ def check_generator(value: Any, name: str = "random_state") -> Any:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """Return a truth value; unlike Python, take nothing else for one: the string ``"false"`` would be true."""
+    """Return a truth value; unlike Python's, the string ``"false"`` is none."""
     if not isinstance(value, bool | np.bool_):
         raise ArgumentError(name, value, "must be true or false")
     return bool(value)

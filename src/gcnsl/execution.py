@@ -1,9 +1,8 @@
-"""How work is executed: device, random numbers, threads, compiled functions, CUDA graphs and signals.
+"""Device, random numbers, threads, compiled functions, CUDA graphs and signals.
 
-torch, NumPy and scikit-learn divide even small tasks among threads, which wait for each other in busy loops. While
-another process occupies one of the cores, such a wait can last until the scheduler interrupts that process. This takes
-some milliseconds, and makes calls 40 to 200 times slower. The package therefore works in one thread unless there is
-much to do. The number of threads depends on the size of the work alone, so that the same input gives the same bits.
+torch, NumPy and scikit-learn divide even small tasks among threads that wait for each other in busy loops. While
+another process occupies a core, this makes calls 40 to 200 times slower. The package therefore uses one thread unless
+there is much to do. It depends on the size of the work alone, so that the same input gives the same bits.
 """
 
 import signal
@@ -17,7 +16,7 @@ from types import FrameType
 from typing import Any, TypeVar, cast
 
 import torch
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController
 from typing_extensions import Self
 
 from gcnsl.checks import check_device
@@ -61,10 +60,7 @@ def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
 
 
 def compiled(**options: Any) -> Callable[[Function], Function]:
-    """A decorator: numba compiles the function when it is first called, and it runs without the interpreter's lock.
-
-    The compiled code is cached on disk, except where numba finds no folder that it can write to.
-    """
+    """A decorator: ``numba.njit`` without the interpreter's lock, cached on disk if there is a writable folder."""
     import numba  # here, because it takes long to load
 
     def decorate(function: Function) -> Function:
@@ -77,11 +73,7 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
 
 
 def is_recorded() -> bool:
-    """Whether this work is captured as a CUDA graph, or a rehearsal of it: no value on the device may be looked at.
-
-    In an epoch of a small graph the host starts hundreds of operations on a GPU, which takes some microseconds for
-    each. A captured sequence of operations is started by one call and runs without the host.
-    """
+    """Whether this work is captured as a CUDA graph, or a rehearsal of it: no value on the device may be looked at."""
     return _recorded.get()
 
 
@@ -102,7 +94,7 @@ def allowed_threads() -> int:
 
 @contextmanager
 def torch_threads_for(work: int) -> Iterator[None]:
-    """Let torch work in one thread in this block, or in all allowed ones for :data:`LARGE` multiply-adds or more."""
+    """Use one thread of torch in this block, or all allowed ones for :data:`LARGE` multiply-adds or more."""
     before, allowed = torch.get_num_threads(), allowed_threads()
     token = _allowed.set(allowed)
     torch.set_num_threads(allowed if work >= LARGE else 1)
@@ -122,28 +114,26 @@ def threads_for(work: int) -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let one thread do all the work in this block, however much it is."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    """Use one thread in this block, however much work there is."""
+    token = _allowed.set(1)
     try:
-        with threadpool_limits(1):
+        with threads_for(0):
             yield
     finally:
-        torch.set_num_threads(threads)
+        _allowed.reset(token)
 
 
 @lru_cache(maxsize=1)
 def _pools(modules: int) -> Any:
-    """The thread pools of all loaded libraries, looked for again when further modules have been imported."""
+    """The thread pools of all loaded libraries, searched again when further modules have been imported."""
     return ThreadpoolController()
 
 
 class Interruption:
-    """While this block runs, Ctrl-C and SIGTERM raise ``KeyboardInterrupt``; in a :meth:`whole` block, at its end.
+    """A context in which Ctrl-C and SIGTERM raise ``KeyboardInterrupt``; in a :meth:`whole` block, at its end.
 
-    If the program has handlers of its own for these signals, they are called instead, at the same moment. Nothing
-    changes outside the main thread, which alone receives signals. Python answers a signal between two of its
-    operations, so a single call of compiled code is never interrupted.
+    The program's own handlers of these signals are called instead, if there are any. Outside the main thread, which
+    alone receives signals, nothing changes.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and checksums."""
+"""Atomic writes, checksums, and the content of safetensors files."""
 
 import contextlib
 import glob
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 BAD_ZIP = (zipfile.BadZipFile, zlib.error)
 """What reading a damaged npz file raises, besides the errors of Python's own types."""
 PART, LEFT_AFTER = ".part", 3600.0
-"""How folders are named in which files are being written, and after how many seconds their processes must be dead."""
+"""Suffix of the folders in which files are being written; older ones than this (seconds) are of processes that died."""
 
 
 def atomic_write(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Write a file, and its folders, so that after a crash at any moment it has either the old content or the new one.
+    """Write a file, and its folders, atomically: after a crash it has either the old content or the new one.
 
-    Of several processes that write the same file, the last one wins. A device or a pipe is written to, not replaced,
-    and a link stays one. After a :class:`WriteError`, nothing is left behind.
+    Of several processes that write the same file, the last one wins. Devices and pipes are written to, links followed.
+    After a :class:`WriteError`, nothing is left behind.
     """
     path, content = Path(path), content.encode() if isinstance(content, str) else content
     target = Path(os.path.realpath(path))
@@ -47,7 +47,7 @@ def atomic_write(path: str | os.PathLike[str], content: bytes | str) -> None:
 
 
 def remove_leftovers(path: Path, *, seconds: float = 0.0) -> None:
-    """Remove what processes that were killed while they wrote a file have left, unless it is younger than so long."""
+    """Remove what killed processes have left of a file, if it is older than so many seconds."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*{PART}"):
         with contextlib.suppress(FileNotFoundError):  # another process was faster
             if left.stat().st_mtime <= time.time() - seconds:
@@ -56,7 +56,7 @@ def remove_leftovers(path: Path, *, seconds: float = 0.0) -> None:
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[None]:
-    """Make a folder and its parents for this block; those that were not there and are empty in the end are removed."""
+    """Make a folder and its parents for this block, and remove those of them that are empty in the end."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         if missing:
@@ -70,7 +70,7 @@ def new_folder(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Say which file or folder could not be written, and why, if an ``OSError`` is raised in this block."""
+    """Turn an ``OSError`` in this block into a :class:`WriteError` that names the path and the reason."""
     try:
         yield
     except OSError as error:
@@ -79,7 +79,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def check_writable(path: Path) -> None:
-    """Raise a WriteError if nothing can be written in a folder, which need not be there yet."""
+    """Raise a :class:`WriteError` if nothing can be written in a folder, which need not exist."""
     with writing(path):
         nearest = next(folder for folder in (path, *path.parents) if folder.exists())
         with tempfile.TemporaryFile(dir=nearest) as file:
@@ -101,7 +101,7 @@ def below(part: str, tensors: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
 
 
 def sync(path: Path) -> None:
-    """Wait until a file is on the disk, or the names in a folder; a power cut could lose them otherwise."""
+    """Flush a file, or the names in a folder, to the disk."""
     if os.name == "posix":  # other systems can't open a folder
         opened = os.open(path, os.O_RDONLY)
         try:

@@ -1,7 +1,4 @@
-"""What a run is a run of: the same identity means the same data, method and version, so that it may be resumed.
-
-Everything that keeps results for a later command uses it, so that changed input never meets old results.
-"""
+"""The identity of a run: a hash of data, method, options, split, seed and version. Only equal runs are resumed."""
 
 import json
 from collections.abc import Mapping
@@ -23,10 +20,7 @@ _NAMES = ("feature_names", "class_names", "benchmark")
 
 
 def graph_digest(data: Data, parts: Mapping[str, Tensor] | None = None) -> str:
-    """SHA-256 of a graph: its features, the table columns they are made of, all that is known of its edges, and names.
-
-    Labels and masks are not looked at, unless they are among the further ``parts``, by name.
-    """
+    """SHA-256 of a graph: features, the table columns they are made of, edges and names; labels only as ``parts``."""
     tensors = {**stored_parts(data.x, "x"), **edge_parts(data), **(parts or {})}
     names = {name: json.dumps(data[name]) for name in _NAMES if data.get(name) is not None}
     columns = data.get("columns")
@@ -40,13 +34,12 @@ def graph_digest(data: Data, parts: Mapping[str, Tensor] | None = None) -> str:
 
 
 def identity(data: Data, parts: Mapping[str, Tensor], **facts: Any) -> str:
-    """SHA-256 of all that decides what comes of a run.
+    """SHA-256 of all that decides the result of a run; the version of this package is part of it.
 
     Args:
         data: The graph.
-        parts: The labels that are looked at, and the masks or folds, by name.
-        facts: All else, as values for JSON: the method, all of its options with their values, the metric, the seed.
-            The version of this package is added.
+        parts: The labels, and the masks or folds, by name.
+        facts: All else, as values for JSON: the method, all of its options, the metric, the seed.
     """
     plain = json.dumps({**facts, "version": __version__}, sort_keys=True)
     return digest({}, {"graph": graph_digest(data, parts), "facts": plain})

@@ -1,4 +1,4 @@
-"""Packages that load what they export when it is first used (PEP 562): torch and its like take seconds to load."""
+"""Lazy imports of a package's exports (PEP 562): torch and its like take seconds to load."""
 
 import ast
 import importlib.util

@@ -45,7 +45,7 @@ class OneOf:
         self.values: tuple[Any, ...] | None = values
 
     def __call__(self, trial: BaseTrial, name: str) -> Any:
-        """What a trial of Optuna suggests for the option of this name."""
+        """The value that a trial of Optuna suggests for the option of this name."""
         return trial.suggest_categorical(name, self.values or ())
 
     def __str__(self) -> str:
@@ -101,10 +101,10 @@ def option(
     search: Search | None = None,
     of_inputs: bool = False,
 ) -> Any:
-    """Declare a field of :class:`Options`: its default, a sentence about it, the bounds of a number, and search range.
+    """Declare a field of :class:`Options`: its default, its meaning, the bounds of a number, and its search range.
 
-    Without a search range, a search leaves the option as it is. One ``of_inputs`` says how a model's inputs are made,
-    so that its constructor does not take it.
+    Without a search range, searches do not vary it. One ``of_inputs`` is no argument of the model's constructor: it
+    says how inputs are made.
     """
     bounds = {"least": least, "above": above, "most": most, "below": below}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
@@ -113,7 +113,7 @@ def option(
 
 
 def redeclared(owner: type[Options], name: str, default: Any, **changes: Any) -> Any:
-    """The same option as in a parent class, with another default and, if it is given, another search range."""
+    """The option of a parent class with another default and, if given, another search range."""
     inherited = next(each for each in fields(owner) if each.name == name)
     return field(default=default, metadata={**inherited.metadata, **changes})
 
@@ -151,11 +151,10 @@ class Options:
         """Every hyper-parameter, in the order of declaration."""
         described = []
         for each in fields(cls):
-            kinds, bounds = cls._declared()[each.name]
-            search = each.metadata["search"]
+            kinds, search = cls._kinds()[each.name], each.metadata["search"]
             if search is ALL:
                 search = OneOf(True, False) if kinds == (bool,) else OneOf(*get_args(kinds[0]))
-            words = _range_in_words(kinds, bounds)
+            words = _range_in_words(kinds, each.metadata["bounds"])
             described.append(Option(each.name, each.metadata["meaning"], words, each.default, search))
         return described
 
@@ -174,32 +173,31 @@ class Options:
 
     @classmethod
     def _checked(cls, name: str, value: Any) -> Any:
-        kinds, bounds = cls._declared()[name]
+        kinds, bounds = cls._kinds()[name], cls.__dataclass_fields__[name].metadata["bounds"]
         value = value.item() if isinstance(value, np.generic) else value
         if NoneType in kinds and (value is None or (isinstance(value, str) and value == NONE)):
             return None
-        kind = next(kind for kind in kinds if kind is not NoneType)
+        kind = kinds[0]
         if get_origin(kind) is Literal:
             return check_choice(name, value, get_args(kind))
         if get_origin(kind) is tuple:
-            return _whole_numbers(name, value, bounds)
-        if kind in (bool, str):
-            return check_flag(name, value) if kind is bool else _text(name, value)
+            if not isinstance(value, tuple | list):
+                raise ArgumentError(name, value, "must be a list of whole numbers, such as [0, 1, 2]")
+            return tuple(check_whole(name, each, **bounds) for each in value)
+        if kind is bool:
+            return check_flag(name, value)
+        if kind is str and not isinstance(value, str):
+            raise ArgumentError(name, value, "must be a string")
         if kind is float:
             return check_number(name, value, **bounds)
-        return check_whole(name, value, **bounds)
+        return value if kind is str else check_whole(name, value, **bounds)
 
     @classmethod
     @cache
-    def _declared(cls) -> dict[str, tuple[tuple[Any, ...], dict[str, Any]]]:
-        """For each field the types that it allows, and the bounds of a number."""
-        hints = get_type_hints(cls)
-        declared = {}
-        for each in fields(cls):
-            hint = hints[each.name]
-            kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-            declared[each.name] = kinds, each.metadata["bounds"]
-        return declared
+    def _kinds(cls) -> dict[str, tuple[Any, ...]]:
+        """The types that each field allows, ``None`` last."""
+        hints = ((each.name, get_type_hints(cls)[each.name]) for each in fields(cls))
+        return {name: get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,) for name, hint in hints}
 
 
 def described_lines(options: Iterable[Option]) -> str:
@@ -214,27 +212,15 @@ def described_lines(options: Iterable[Option]) -> str:
 
 def read_assignments(texts: Mapping[str, str]) -> dict[str, Any]:
     """Read values as TOML writes them: ``0.1``, ``true``, ``[0, 1, 2]``. Anything else is a string."""
-    return {name: _read(text) for name, text in texts.items()}
 
+    def read(text: str) -> Any:
+        try:
+            document = parse_toml(f"value = {text}")
+        except (ValueError, RecursionError):
+            return text
+        return document["value"] if len(document) == 1 else text
 
-def _read(text: str) -> Any:
-    try:
-        document = parse_toml(f"value = {text}")
-    except (ValueError, RecursionError):
-        return text
-    return document["value"] if len(document) == 1 else text
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise ArgumentError(name, value, "must be a string")
-    return value
-
-
-def _whole_numbers(name: str, value: Any, bounds: Mapping[str, Any]) -> tuple[int, ...]:
-    if not isinstance(value, tuple | list):
-        raise ArgumentError(name, value, "must be a list of whole numbers, such as [0, 1, 2]")
-    return tuple(check_whole(name, each, **bounds) for each in value)
+    return {name: read(text) for name, text in texts.items()}
 
 
 def in_words(value: Any) -> str:
@@ -247,13 +233,13 @@ def in_words(value: Any) -> str:
 def _range_in_words(kinds: tuple[Any, ...], bounds: Mapping[str, float]) -> str:
     signs = {"least": ">=", "above": ">", "most": "<=", "below": "<"}
     limits = " and ".join(f"{signs[which]} {bound:g}" for which, bound in bounds.items())
-    words = []
+    names = {int: f"whole number {limits}", float: f"number {limits}", bool: "true or false", str: "string"}
+    words: list[str] = []
     for kind in kinds:
         if get_origin(kind) is Literal:
-            words += list(get_args(kind))
+            words += get_args(kind)
         elif get_origin(kind) is tuple:
             words.append(f"list of whole numbers {limits}".strip())
         else:
-            text = {bool: "true or false", int: "whole number", float: "number", str: "string", NoneType: NONE}[kind]
-            words.append(f"{text} {limits}".strip() if kind in (int, float) else text)
+            words.append((names | {NoneType: NONE})[kind].strip())
     return ", ".join(words)

@@ -1,7 +1,4 @@
-"""Pictures and pages, which people look at; their endings can be checked before any work is done.
-
-A page is one file that needs no network. All share a style and a script for their tables.
-"""
+"""Pictures and HTML pages as files: formats, fonts and templates. A page is one file and needs no network."""
 
 from __future__ import annotations
 
@@ -26,14 +23,11 @@ FONTS = (
     "WenQuanYi Micro Hei", "Droid Sans Fallback", "Microsoft YaHei", "SimHei", "Yu Gothic", "MS Gothic",
     "Malgun Gothic", "PingFang SC", "Hiragino Sans", "Apple SD Gothic Neo", "Arial Unicode MS", "Segoe UI Symbol",
 )  # fmt: skip
-"""Where glyphs are looked for, as far as the machine has these fonts."""
+"""Fonts to look for glyphs in, where the machine has them."""
 
 
 def text_style() -> dict[str, Any]:
-    """For ``mpl.rc_context``: users' names are shown as they are, in whatever script.
-
-    Matplotlib would take dollar signs for formulas, and warn of every font that is not there.
-    """
+    """Settings for ``mpl.rc_context`` that show users' names as they are: no formulas in dollar signs, every script."""
     from matplotlib.font_manager import fontManager
 
     there = set(fontManager.get_font_names())
@@ -59,14 +53,14 @@ def save_picture(figure: Figure, path: str | os.PathLike[str]) -> Path:
 
 
 def check_page(path: str | os.PathLike[str]) -> Path:
-    """Return the path if browsers know by its ending that it is a page."""
+    """Return the path if it ends as HTML does."""
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise ArgumentError("page", os.fspath(path), "must end in .html")
     return Path(path)
 
 
 def find_template(package: str, name: str, **filters: Callable[..., Any]) -> Template:
-    """A template in the folder ``page`` of a package, which may include what is in the shared folder ``gcnsl/page``.
+    """A Jinja template in the folder ``page`` of a package, which may include files of the shared ``gcnsl/page``.
 
     Values are escaped, ``tojson`` writes ``<`` so that it can't end a script, and an unknown name is an error.
     """

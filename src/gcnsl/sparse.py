@@ -16,9 +16,6 @@ from torch_geometric.utils import add_remaining_self_loops, coalesce, degree, re
 SPARSE_SHARE = 0.15
 """Up to this share of nonzero entries, a sparse product is faster than a dense one."""
 
-_Pattern = tuple[Tensor, Tensor]
-"""Row pointers and column indices."""
-
 
 def csr_tensor(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The torch CSR tensor of this shape, from row pointers (n + 1) and a column and a value per stored entry."""
@@ -30,15 +27,6 @@ def csr_tensor(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", UserWarning)
     csr_tensor(torch.tensor([0, 0]), torch.tensor([], dtype=torch.int64), torch.tensor([]), (1, 1))
-
-
-def as_tensor(array: NDArray[Any]) -> Tensor:
-    """A view of an array as a tensor. Read-only arrays are accepted, because no caller writes to the tensor."""
-    if any(stride < 0 for stride in array.strides):
-        array = np.ascontiguousarray(array)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writ", category=UserWarning)
-        return torch.from_numpy(array)
 
 
 def to_scipy(x: Matrix) -> sp.csr_array:
@@ -53,24 +41,16 @@ def to_scipy(x: Matrix) -> sp.csr_array:
 
 def from_scipy(matrix: sp.csr_array) -> Tensor:
     """A SciPy CSR matrix as a torch CSR tensor with 64-bit indices."""
-    start, column = (as_tensor(part.astype(np.int64, copy=False)) for part in (matrix.indptr, matrix.indices))
-    return csr_tensor(start, column, as_tensor(matrix.data), matrix.shape)
+    parts = (matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int64, copy=False), matrix.data)
+    with warnings.catch_warnings():  # nobody writes to the tensor
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writ", category=UserWarning)
+        start, column, values = map(torch.from_numpy, parts)
+    return csr_tensor(start, column, values, matrix.shape)
 
 
-def slice_rows(x: Tensor, begin: int, end: int) -> Tensor:
-    """The rows ``begin`` to ``end`` (excluded) of a dense or CSR matrix."""
-    if x.layout != torch.sparse_csr:
-        return x[begin:end]
-    start = x.crow_indices()[begin : end + 1]
-    part = slice(int(start[0]), int(start[-1]))
-    return csr_tensor(start - start[0], x.col_indices()[part], x.values()[part], (end - begin, x.shape[1]))
-
-
-def take_rows(x: Tensor, rows: NDArray[np.int64]) -> Tensor:
-    """The given rows, in this order, of a dense or CSR matrix on the CPU."""
-    if x.layout != torch.sparse_csr:
-        return x[torch.from_numpy(rows)]
-    return from_scipy(to_scipy(x)[rows])
+def take_rows(x: Tensor, rows: NDArray[np.int64] | slice) -> Tensor:
+    """Some rows of a dense or CSR matrix on the CPU, in the order of ``rows``."""
+    return x[rows] if x.layout == torch.strided else from_scipy(to_scipy(x)[rows])
 
 
 def stored_parts(x: Tensor, name: str) -> dict[str, Tensor]:
@@ -112,9 +92,8 @@ def adjacency_matrix(edge_index: Tensor, num_nodes: int, *, self_loops: bool) ->
     """A (n × n, entries 1) as a SciPy matrix with sorted rows; with loops at all nodes or at none."""
     edges, weight = edge_index.cpu(), torch.ones(edge_index.shape[1])
     source, target = weighted_edges_sorted(edges, weight, num_nodes, self_loops=self_loops)[0].numpy()
-    ones = np.ones(len(source), dtype=np.float32)
     start = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=num_nodes))])
-    return sp.csr_array((ones, target, start), shape=(num_nodes, num_nodes))
+    return sp.csr_array((np.ones(len(source), dtype=np.float32), target, start), shape=(num_nodes, num_nodes))
 
 
 def pairs_in_two_steps(edge_index: Tensor, num_nodes: int) -> int:
@@ -135,16 +114,14 @@ class SparseMatrix:
     """
 
     def __init__(self, matrix: Tensor) -> None:
-        n, m = matrix.shape
         # MKL reads 32-bit indices: torch would convert others for every product
         start, column = matrix.crow_indices().int(), matrix.col_indices().int()
-        self.shape = n, m
+        self.shape: tuple[int, int] = (matrix.shape[0], matrix.shape[1])
         self.values = matrix.values().detach()  # not a view, which would keep the whole tensor
         number = np.arange(len(column), dtype=np.int32)
-        swapped = sp.csr_array((number, column.cpu().numpy(), start.cpu().numpy()), shape=(n, m)).tocsc()
+        swapped = sp.csr_array((number, column.cpu().numpy(), start.cpu().numpy()), shape=self.shape).tocsc()
         parts = (torch.from_numpy(part).int().to(matrix.device) for part in (swapped.indptr, swapped.indices))
-        self._pattern, self._transposed_pattern = (start, column), (next(parts), next(parts))
-        self._order = torch.from_numpy(swapped.data).to(matrix.device)
+        self._places: tuple[Tensor, ...] = start, column, *parts, torch.from_numpy(swapped.data).to(matrix.device)
 
     @classmethod
     def from_edges(cls, edge_index: Tensor, weight: Tensor, num_nodes: int) -> SparseMatrix:
@@ -166,15 +143,17 @@ class SparseMatrix:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def with_values(self, values: Tensor) -> SparseMatrix:
-        """A matrix with the same pattern and other values."""
-        return self._copy(values, self._pattern, self._transposed_pattern, self._order)
+    def with_values(self, values: Tensor, places: tuple[Tensor, ...] | None = None) -> SparseMatrix:
+        """A matrix with other values at the same places, by default in the same tensors."""
+        other = object.__new__(SparseMatrix)
+        other.shape, other.values, other._places = self.shape, values, places or self._places
+        return other
 
     def sharing_places(self, other: Matrix) -> SparseMatrix:
         """The same matrix; if another one has its entries at the same places, the memory of these is shared."""
         if not isinstance(other, SparseMatrix) or self.shape != other.shape:
             return self
-        same = all(map(torch.equal, self._pattern, other._pattern))
+        same = all(map(torch.equal, self._places[:2], other._places[:2]))
         return other.with_values(self.values) if same else self
 
     def to(self, device: torch.device | str) -> SparseMatrix:
@@ -182,10 +161,7 @@ class SparseMatrix:
         values = self.values.to(device)
         if values is self.values:
             return self
-        pattern, transposed_pattern = (
-            (start.to(device), column.to(device)) for start, column in (self._pattern, self._transposed_pattern)
-        )
-        return self._copy(values, pattern, transposed_pattern, self._order.to(device))
+        return self.with_values(values, tuple(part.to(device) for part in self._places))
 
     def to_dense(self) -> Tensor:
         """The matrix as a dense tensor (n × m)."""
@@ -193,7 +169,7 @@ class SparseMatrix:
 
     def row(self, number: int) -> Tensor:
         """One row as a dense tensor (m)."""
-        start, column = self._pattern
+        start, column = self._places[:2]
         part = slice(*start[number : number + 2].tolist())
         return self.values.new_zeros(self.shape[1]).index_add_(0, column[part], self.values[part])
 
@@ -205,17 +181,13 @@ class SparseMatrix:
     @cached_property
     def csr(self) -> Tensor:
         """The matrix as a torch CSR tensor."""
-        return csr_tensor(*self._pattern, self.values, self.shape)
+        start, column = self._places[:2]
+        return csr_tensor(start, column, self.values, self.shape)
 
     @cached_property
     def _transposed(self) -> Tensor:
-        return csr_tensor(*self._transposed_pattern, self.values.index_select(0, self._order), self.shape[::-1])
-
-    def _copy(self, values: Tensor, pattern: _Pattern, transposed_pattern: _Pattern, order: Tensor) -> SparseMatrix:
-        other = object.__new__(SparseMatrix)
-        other.shape, other.values = self.shape, values
-        other._pattern, other._transposed_pattern, other._order = pattern, transposed_pattern, order
-        return other
+        start, column, order = self._places[2:]
+        return csr_tensor(start, column, self.values.index_select(0, order), self.shape[::-1])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shape[0]} × {self.shape[1]}, {len(self.values)} entries)"
@@ -255,6 +227,4 @@ def fastest_form(matrix: Matrix) -> Matrix:
         return SparseMatrix(matrix)
     if int(matrix.count_nonzero()) > SPARSE_SHARE * matrix.numel():
         return matrix
-    row, column = matrix.nonzero(as_tuple=True)
-    start = torch.searchsorted(row, torch.arange(len(matrix) + 1, device=matrix.device))
-    return SparseMatrix(csr_tensor(start, column, matrix[row, column], matrix.shape))
+    return SparseMatrix(matrix.to_sparse_csr())

@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcnsl.auto import ensemble
-from gcnsl.auto.ensemble import FEW, Judge, best_temperature, tempered, weigh_models
+from gcnsl.auto.ensemble import FEW, best_temperature, merit, tempered, weigh_models
 from gcnsl.training import METRICS
-
-LOG_LOSS = Judge("log-loss")
+from gcnsl.training.metrics import COUNTING
 
 
 def guesses(y: np.ndarray, skill: float, seed: int) -> np.ndarray:
@@ -25,30 +24,26 @@ Y = np.random.default_rng(0).integers(3, size=900)
 @pytest.mark.parametrize("metric", ["accuracy", "roc-auc"])
 def test_independent_models_share_the_weight_and_beat_the_best(metric) -> None:
     models = np.stack([guesses(Y, 0.6, seed) for seed in (1, 2, 3)] + [guesses(Y, 0.0, 4)])
-    judge = Judge(metric)
-    weights, held_out = weigh_models(models, Y, judge, seed=0)
+    weights, held_out = weigh_models(models, Y, metric, seed=0)
     assert weights.sum() == pytest.approx(1)
     assert (weights[:3] > 0.15).all()
     assert weights[3] < 0.1, "one that knows nothing"
     for together in (np.tensordot(weights, models, 1), held_out):
-        assert judge.merit(together, Y) > max(judge.merit(model, Y) for model in models)
+        assert merit(metric, together, Y) > max(merit(metric, model, Y) for model in models)
 
 
 def test_a_model_stands_alone_if_no_other_helps() -> None:
     at_a_loss = np.full((len(Y), 3), 1 / 3)
     models = np.stack([guesses(Y, 0.95, 2), at_a_loss, at_a_loss])
-    weights, held_out = weigh_models(models, Y, Judge("accuracy"), seed=0)
+    weights, held_out = weigh_models(models, Y, "accuracy", seed=0)
     assert weights.tolist() == [1, 0, 0]
     assert (held_out == models[0]).all()
-    assert weigh_models(models[:1], Y, Judge("accuracy"), seed=0).weights.tolist() == [1]
-    assert weigh_models(models[:, :3], Y[:3], Judge("accuracy"), seed=0).weights.max() == 1, "too few to compare on"
-
-
-COUNTED = [name for name in METRICS if name not in (*ensemble.RANKING, "log-loss")]
+    assert weigh_models(models[:1], Y, "accuracy", seed=0).weights.tolist() == [1]
+    assert weigh_models(models[:, :3], Y[:3], "accuracy", seed=0).weights.max() == 1, "too few to compare on"
 
 
 @settings(max_examples=60)
-@given(st.integers(1, 4), st.integers(1, 30), st.integers(2, 5), st.integers(0, 99), st.sampled_from(COUNTED))
+@given(st.integers(1, 4), st.integers(1, 30), st.integers(2, 5), st.integers(0, 99), st.sampled_from(COUNTING))
 def test_all_models_at_once_have_the_metric_of_each(models, nodes, classes, seed, metric) -> None:
     generator = np.random.default_rng(seed)
     probabilities = generator.dirichlet(np.ones(classes), size=(models, nodes)).round(1)  # with ties
@@ -58,7 +53,7 @@ def test_all_models_at_once_have_the_metric_of_each(models, nodes, classes, seed
         found = ensemble.gains_of(metric, size * probabilities.transpose(2, 0, 1), y, size)
         assert found == pytest.approx(expected)
     losses = ensemble.gains_of("log-loss", probabilities.transpose(2, 0, 1), y)
-    assert losses == pytest.approx([LOG_LOSS.merit(each, y).first for each in probabilities])
+    assert losses == pytest.approx([merit("log-loss", each, y)[0] for each in probabilities])
 
 
 def slow_greedy(probabilities, y, metric: str) -> list[float]:
@@ -78,7 +73,7 @@ def slow_greedy(probabilities, y, metric: str) -> list[float]:
     return [chosen.count(model) / len(chosen) for model in range(len(probabilities))]
 
 
-@pytest.mark.parametrize("metric", [*COUNTED, "log-loss"])
+@pytest.mark.parametrize("metric", [*COUNTING, "log-loss"])
 def test_greedy_selection_is_that_of_a_slow_loop(metric) -> None:
     generator = np.random.default_rng(1)
     y = generator.integers(3, size=80)
@@ -98,7 +93,7 @@ def test_it_takes_less_than_a_second_whatever_the_metric() -> None:
     probabilities /= probabilities.sum(axis=2, keepdims=True)
     for metric in METRICS:
         began = time.process_time()
-        weigh_models(probabilities, y, Judge(metric), seed=0)
+        weigh_models(probabilities, y, metric, seed=0)
         assert time.process_time() - began < 1, metric
 
 
@@ -119,13 +114,13 @@ def test_halves_have_all_classes_and_their_shares() -> None:
 @pytest.mark.parametrize("positives", [1, 2, 3])
 def test_few_positives_do_not_forbid_an_ensemble(metric, positives) -> None:
     """Five equally good models: their mean is better than any of them."""
-    y, judge, kept = np.repeat([1, 0], [positives, 200 - positives]), Judge(metric), 0
+    y, kept = np.repeat([1, 0], [positives, 200 - positives]), 0
     for seed in range(20):
         noise = np.random.default_rng(seed).normal(size=(5, 200))
         p = 1 / (1 + np.exp(4 - 1.5 * y - noise))
         models = np.stack([1 - p, p], axis=2)
-        models = models[sorted(range(5), key=lambda m: judge.merit(models[m], y), reverse=True)]
-        weights, held_out = weigh_models(models, y, judge, seed=seed)
+        models = models[sorted(range(5), key=lambda m: merit(metric, models[m], y), reverse=True)]
+        weights, held_out = weigh_models(models, y, metric, seed=seed)
         kept += np.count_nonzero(weights) > 1
         assert np.isfinite(held_out).all()
     assert kept >= 12, "3 at most, if an undefined comparison forbids it"
@@ -145,7 +140,7 @@ def test_a_node_is_predicted_with_weights_that_were_chosen_without_it(monkeypatc
     monkeypatch.setattr(ensemble, "_greedy", by_number)
     monkeypatch.setattr(ensemble, "_gain", lambda *_: 1.0)
     models = np.random.default_rng(1).dirichlet(np.ones(3), size=(4, len(Y)))
-    held_out = weigh_models(models, Y, LOG_LOSS, seed=0).held_out
+    held_out = weigh_models(models, Y, "log-loss", seed=0).held_out
     for node in (0, 17, 899):
         chosen = [number % 4 for number, (bag, _) in enumerate(halves) if node not in bag]
         assert len(chosen) >= 5
@@ -171,6 +166,5 @@ def test_the_log_loss_leads_where_there_are_few_nodes(n, accuracy_leads) -> None
     y = np.arange(n) % 2
     often_right = sure(y, np.arange(n) % 10 > 0, 0.9999)  # and very sure when it is wrong
     modest = sure(y, np.arange(n) % 10 > 1, 0.8)
-    judge = Judge("accuracy")
-    assert (judge.merit(often_right, y) > judge.merit(modest, y)) == accuracy_leads
-    assert Judge("roc-auc").merit(often_right, y).first == Judge("roc-auc").value(often_right, y)
+    assert (merit("accuracy", often_right, y) > merit("accuracy", modest, y)) == accuracy_leads
+    assert merit("roc-auc", often_right, y)[0] == METRICS["roc-auc"](often_right, y)

@@ -10,7 +10,7 @@ import torch
 from gcnsl.auto import AutoSettings, selection
 from gcnsl.auto import race as race_module
 from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.ensemble import Judge, Weighted, tempered
+from gcnsl.auto.ensemble import Weighted, tempered
 from gcnsl.auto.journal import Journal, SavedModels
 from gcnsl.auto.leaderboard import leaderboard, majority_probabilities
 from gcnsl.auto.race import LARGEST_END, TimedRace
@@ -297,7 +297,7 @@ def test_the_ensemble_is_validated_with_the_temperature_that_it_predicts_with(ra
     def two(stacked, *_, **__):
         return Weighted(np.eye(len(stacked))[:2].mean(axis=0), stacked[:2].mean(axis=0))
 
-    monkeypatch.setattr(it, "judge", Judge("log-loss"))
+    monkeypatch.setattr(it, "problem", replace(it.problem, metric="log-loss"))
     monkeypatch.setattr(selection, "best_temperature", lambda *_: 2.0)
     monkeypatch.setattr(race_module, "weigh_models", two)
     selected = choose(it, journal, it.problem.graph, History(), single=False)

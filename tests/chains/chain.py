@@ -201,6 +201,7 @@ class _Run:
         ids, dice = self.model_ids, random.Random(self.chain.seed)
         calls: list[tuple[str, Call]] = [("load", (load,))]
         calls += [("predict", ["predict", "model", "--proba", "-o", f"out.{end}"]) for end in ("csv", "parquet", "tsv")]
+        calls += [("decide", ["predict", "model", *self._decisions(), "-o", "decided.parquet"])]
         calls += [("next", command) for command in _next_commands(said)] + [("advice", each) for each in advice]
         if for_model:
             calls += [("evaluate", ["predict", "model", *for_model, "--evaluate", "-o", "same.csv"])]
@@ -233,6 +234,7 @@ class _Run:
                     "load", np.load(self.record, allow_pickle=True)["proba"], "before it was saved, the model had"
                 )
             self._check_predictions()
+            self._check_decisions(shown.get("decide"))
             for node, step in nodes.items():
                 self._check_explanation(node, shown.get(step), shown.get(f"{step}: text"))
             self._check_report(shown.get("report"))
@@ -302,6 +304,8 @@ class _Run:
         if (homophily is None) != (graph.homophily is None) or abs((homophily or 0) - (graph.homophily or 0)) > 1e-4:
             self.fail("inspect", f"homophily is {homophily}, truly {graph.homophily} (without {loops} loops)")
         for column in found["columns"]:
+            if column["table"] != "nodes":
+                continue
             missing = int(graph.nodes[column["name"]].isna().sum()) if column["name"] in graph.nodes else -1
             if column["missing"] != missing:
                 self.fail(
@@ -367,7 +371,7 @@ class _Run:
         if text["predicted"].tolist() != [str(p) for p in predicted] or typed["predicted"].tolist() != predicted:
             found = f"{_few(typed['predicted'])} in Parquet, {_few(text['predicted'])} in CSV"
             self.fail("predict", f"predictions are {found}, and {_few(predicted)} in Python")
-        self._check_same("predict", typed.iloc[:, 3:].to_numpy(), "the file has")
+        self._check_same("predict", _probabilities(typed), "the file has")
         if self.graph.kinds["container"] not in MEMORY and "NA" not in self.classes:  # which pandas reads as a gap
             path = next(path for path in self.folder.iterdir() if path.name.startswith("nodes."))
             output = self.folder / ("out.csv" if self.is_text else "out.parquet")
@@ -378,6 +382,27 @@ class _Run:
                 self.fail(
                     "predict", f"(predicted == label).sum() is {agree}, truly {right}; classes are {_few(self.classes)}"
                 )
+
+    def _decisions(self) -> list[str]:
+        """Options that decide on a class against the rest, and ask for sets of classes."""
+        dice = random.Random(self.chain.seed)
+        rule = dice.choice(("f1", "precision=.9", "recall=.8", "top=5", "cost=fn:10,fp:1", "0.3"))
+        positive = f"--positive={dice.choice(self.classes)}"
+        return [f"--threshold={rule}", positive, f"--coverage={dice.choice(('.8', '.9', '.95'))}"]
+
+    def _check_decisions(self, ended: Ended | None) -> None:
+        """Sets have classes of the model, and what each node was for is said as the model knows it."""
+        if ended is None:
+            return
+        found = pd.read_parquet(self.folder / "decided.parquet")
+        texts = {str(c) for c in self.classes}
+        if not all(set(held) <= texts for held in found["set"]) or (found["set"].map(len) != found["set_size"]).any():
+            self.fail("decide", "a set holds what is no class, or has another size than is said")
+        learned = found["used_for"].isin(["training", "validation"]).tolist()
+        if learned != self.model["known"]:
+            self.fail(
+                "decide", f"{sum(learned)} nodes were for training or validation, truly {sum(self.model['known'])}"
+            )
 
     def _check_evaluation(self, ended: Ended | None, said: str) -> None:
         if ended is None:
@@ -401,7 +426,7 @@ class _Run:
             found, ids = pd.read_parquet(path), [str(i) for i in grown.ids] if self.is_text else grown.ids
             if found["id"].tolist() != ids:
                 self.fail(step, f"ids are {_few(found['id'])}, truly {_few(ids)}")
-            proba = found.iloc[:, 3:].to_numpy()
+            proba = _probabilities(found)
             self._check_probabilities(step, proba, len(ids))
             if step == "shuffle":
                 place = {node: row for row, node in enumerate(ids)}
@@ -440,7 +465,7 @@ class _Run:
 
     def _check_folder(self) -> None:
         """Nothing is left beside the model."""
-        known = r"(shuffle-|grow-)?(nodes|edges)\..*|model|(shuffle|grow|same|out|predictions)\.\w+"
+        known = r"(shuffle-|grow-)?(nodes|edges)\..*|model|(shuffle|grow|same|out|decided|predictions)\.\w+"
         known += r"|(page|page2)\.html|node\.html|(graph|quality)\.png"
         left = [path.name for path in self.folder.iterdir() if not re.fullmatch(known, path.name)]
         if left:
@@ -550,6 +575,11 @@ def predict_grown(chain: Chain) -> Any:
 
 
 # --- small things ------------------------------------------------------------------------------------------------
+
+
+def _probabilities(predictions: pd.DataFrame) -> np.ndarray:
+    """The probabilities of the classes (n × C) in a file of predictions."""
+    return predictions[[name for name in predictions if name.startswith("probability_")]].to_numpy()
 
 
 def _few(values: Any) -> str:

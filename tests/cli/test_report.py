@@ -39,3 +39,20 @@ def test_a_graph_that_has_grown(gcnsl, model, people, tmp_path, frames) -> None:
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<strong>91</strong>" in page
     assert "<strong>4</strong><span>classes</span>" in page
+
+
+def test_a_name_column_is_shown_wherever_a_node_is(gcnsl, people, tmp_path, frames) -> None:
+    nodes, _ = frames
+    nodes.assign(alias=[f"person {i}" for i in range(len(nodes))]).to_csv(tmp_path / "nodes.csv", index=False)
+    model, page, table = (tmp_path / name for name in ("named", "page.html", "out.csv"))
+    train = ("train", *people, "--name", "alias", "--method", "gcn", "--set", "epochs=2", "-o", model, "-q")
+    assert gcnsl(*train)[0] == 0
+    assert "alias" not in (NodeClassifier.load(model).graph_.feature_names or [])
+    assert gcnsl("predict", model, *people, "-o", table, "-q")[0] == 0, "the model knows the column"
+    written = pd.read_csv(table)
+    assert written["name"].tolist() == [f"person {i}" for i in range(len(nodes))]
+    assert written["id"].tolist() == nodes["id"].tolist()
+    out = gcnsl("explain", model, "p12")[1]
+    assert "person 12 (p12) is predicted" in out
+    assert gcnsl("report", model, "-o", page, "--seconds", 0)[0] == 0
+    assert "person " in page.read_text(encoding="utf-8").partition('id="data"')[2]

@@ -31,7 +31,7 @@ NOT_RUN = {
         *["Kubernetes"] * 3,
     ],
     "docs/debian.md": ["Debian's index"],
-    "docs/hostile.md": ["a checkout and much time"] * 3,
+    "docs/testing.md": ["a checkout and much time"] * 3,
     "docs/how-to/gpus.md": ["a GPU"] * 2,
     "docs/tutorials/reproducing-the-paper.md": ["a GPU"],
 }

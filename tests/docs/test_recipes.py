@@ -14,15 +14,17 @@ from .pages import ROOT, text_of
 _BLOCK = re.compile(r"^(?:\*\*`([^`]+)`\*\*\n\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _, *SECTIONS = text_of(ROOT / "CONTRIBUTING.md").split("\n## Add a ")
 RECIPES = dict(section.split("\n", 1) for section in SECTIONS)
-PRINTED = {"method": "test accuracy", "dataset": "60", "command": "44"}
+PRINTED = {"method": "test accuracy", "contender of `auto`": "SGC, four rounds", "dataset": "60", "command": "44"}
 """What the last command of a recipe prints, among other things."""
 
 
 @pytest.fixture
 def checkout(tmp_path) -> Path:
     """A copy of sources and tests, which recipes may change, and a command ``gcnsl`` that runs it."""
-    for part in ("src", "tests"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("src", "tests", "docs"):
+        shutil.copytree(
+            ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__", "_build", "generated")
+        )
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "data" / "heterophilous").mkdir(parents=True)
     program = tmp_path / "bin" / "gcnsl"
@@ -56,7 +58,7 @@ def follow(checkout: Path, path: str, language: str, code: str) -> str:
         change(checkout / path, code)
         return ""
     if language == "bash":
-        quick = " --set epochs=2" if "gcnsl train" in code else ""
+        quick = " --set epochs=2" if "--method" in code else ""
         return run(checkout, "bash", "-c", code.rstrip() + quick)
     if path.endswith(".py"):
         (checkout / path).write_text(code, encoding="utf-8")
@@ -68,7 +70,7 @@ def follow(checkout: Path, path: str, language: str, code: str) -> str:
 
 @pytest.mark.slow
 def test_recipes_lead_to_what_they_say(checkout) -> None:
-    tests = ["tests/test_architecture.py", "tests/methods/test_laws.py"]
+    tests = ["tests/test_architecture.py", "tests/methods/test_laws.py", "tests/auto/test_candidates.py"]
     assert RECIPES.keys() == PRINTED.keys()
     for what, recipe in RECIPES.items():
         *steps, last = _BLOCK.findall(recipe)

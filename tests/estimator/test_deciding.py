@@ -7,6 +7,7 @@ from sklearn.metrics import f1_score
 from gcnsl import InputError, NodeClassifier, from_arrays
 from gcnsl.datasets import with_random_split
 from gcnsl.estimator.deciding import chosen_temperature
+from gcnsl.graph import GraphWarning
 
 from ..auto.cases import make_quick
 
@@ -36,6 +37,16 @@ def test_a_rare_class_is_found_by_the_f1_threshold(found) -> None:
     score = [f1_score(truth[test], said[test], pos_label="fraud") for said in (likeliest, classifier.predict())]
     assert score[1] > score[0]
     assert classifier.score(None, truth, nodes=test) == (classifier.predict() == truth)[test].mean()
+
+
+def test_a_class_that_only_test_nodes_have_is_no_obstacle() -> None:
+    data, _ = rare()
+    data.class_names, data.y = [*data.class_names, "unseen"], data.y.clone()
+    data.y[data.test_mask[:, 0].nonzero()[0]] = 2
+    with pytest.warns(GraphWarning, match="unseen"):
+        chosen = NodeClassifier("logistic").fit_graph(data).threshold_
+    assert chosen is not None
+    assert data.class_names[chosen.positive] == "fraud"
 
 
 def test_rules_can_be_changed_without_training(found, tmp_path) -> None:

@@ -10,6 +10,7 @@ from gcnsl import NodeClassifier
 from gcnsl.auto import ChosenBy
 from gcnsl.estimator.explanation import explain
 from gcnsl.evaluation import model_page
+from gcnsl.evaluation.intervals import wilson
 from gcnsl.evaluation.model_page import ExploredNodes, write_model_page, write_node_page
 
 from .page_cases import HOSTILE, trained
@@ -34,7 +35,8 @@ def test_what_was_measured_is_said(tmp_path) -> None:
     page = page_of(classifier, tmp_path, data)
     assert "Measured on 10 nodes whose labels were used neither for training nor" in page
     right = (classifier.predict()[:10] == truth[:10].astype(str)).mean()
-    assert f"<b>{100 * right:.1f}%</b> of 10 test nodes right" in page
+    low, high = (100 * end for end in wilson(10 * right, 10))
+    assert f"<b>{100 * right:.1f}%</b> <small>({low:.0f}–{high:.0f})</small> of 10 test nodes right" in page
     assert "1 of 90 nodes can be explored" in page
     assert "Leaderboard" not in page
 
@@ -55,7 +57,7 @@ def test_hostile_names_are_data(tmp_path, method) -> None:
     data = embedded(page)
     assert data["classes"] == sorted(HOSTILE)
     assert {node[0] for node in data["nodes"]} <= set(ids)
-    assert page.count("</script>") == 2
+    assert page.count("</script>") == 3
     assert "<b>x" not in page
     assert "<!--<" not in page
 
@@ -104,7 +106,7 @@ def test_a_large_graph_is_sampled(tmp_path) -> None:
     assert time.monotonic() - began < 120, "the rest is reading the graph once, on a busy machine"
     assert len(page.encode()) < 3_000_000
     assert re.search(r"\d+ of 200,000 nodes can be explored", page)
-    assert "The 200 most confident of " in page
+    assert "The 1,000 most confident of " in page
 
 
 IDS = np.array([f"p{i}" for i in range(90)])
@@ -122,7 +124,7 @@ def explored(named):
 
 def test_a_view_says_what_the_explanation_says(named, explored) -> None:
     explored.explain([12], seconds=0)
-    told, (view,) = explain(named, 12, edges=0), explored.views.values()
+    told, (view,) = explain(named, 12, edges=model_page.DRAWN), explored.views.values()
     assert explored.nodes[explored.place(12)][0] == "p12"
     assert [named.classes_[c] for c, _ in view["likely"]] == list(told.probabilities)
     assert dict(view["evidence"]) == pytest.approx(told.evidence, abs=0.006)

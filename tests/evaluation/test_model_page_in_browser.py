@@ -5,10 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from gcnsl.evaluation.model_page import write_model_page
+from gcnsl.evaluation import model_page
 
 from .page_cases import HOSTILE, trained
 
+ROWS = 10
 IDS = np.array([*HOSTILE, *(f"p{i}" for i in range(4, 90))])
 
 
@@ -16,7 +17,9 @@ IDS = np.array([*HOSTILE, *(f"p{i}" for i in range(4, 90))])
 def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "page.html"
     classifier, _ = trained("gcn-sl-plus", ids=IDS, names=HOSTILE)
-    write_model_page(classifier, path, seconds=60)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_page, "SHOWN_ROWS", ROWS)
+        model_page.write_model_page(classifier, path, seconds=60)
     return path.as_uri()
 
 
@@ -27,6 +30,7 @@ def title(page) -> str:
 def find(page, name: str) -> None:
     page.locator("#find").fill(name)
     page.keyboard.press("Enter")
+    assert page.locator("#why .likely").count() > 0
 
 
 def test_a_node_is_found_by_keyboard(open_page) -> None:
@@ -107,6 +111,7 @@ def test_walking_by_keyboard(open_page) -> None:
 
 def test_mistakes_are_sorted_filtered_and_explored(open_page) -> None:
     page = open_page()
+    page.locator("#mistakes .show-all").click()
     rows = page.locator(".mistakes tbody tr")
     values = page.locator(".mistakes td.bar").evaluate_all("cells => cells.map(cell => Number(cell.dataset.value))")
     assert values == sorted(values, reverse=True)
@@ -117,13 +122,52 @@ def test_mistakes_are_sorted_filtered_and_explored(open_page) -> None:
     shown = page.locator(".mistakes tbody tr:visible")
     assert 0 < shown.count() < rows.count()
     assert set(shown.evaluate_all("rows => rows.map(row => row.dataset.truth)")) == {truth}
-    assert f"{shown.count()} of {rows.count()} are shown" in page.locator("#filtered").inner_text()
+    assert f"of {rows.count()} mistakes are such" in page.locator("#filtered").inner_text()
     name = shown.first.locator("button").inner_text()
     shown.first.locator("button").click()
     assert title(page).strip() == name.strip()
     assert "A mistake." in page.locator("#about").inner_text()
     page.locator("#next-mistake").click()
     assert title(page).strip() != name.strip()
+
+
+def test_long_tables_are_shown_in_full_on_request(open_page) -> None:
+    page = open_page()
+    rows, visible = (page.locator(f".mistakes tbody tr{which}") for which in ("", ":visible"))
+    assert visible.count() == ROWS < rows.count()
+    page.locator(".mistakes thead button").first.click()
+    names = rows.evaluate_all("rows => rows.map(row => row.cells[0].dataset.value)")
+    assert visible.evaluate_all("rows => rows.map(row => row.cells[0].dataset.value)") == names[:ROWS]
+    button = page.locator("#mistakes .show-all")
+    assert button.inner_text() == f"Show all {rows.count()} rows"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert visible.count() == rows.count()
+    assert button.is_hidden()
+
+
+def test_a_threshold_is_tried_by_keyboard(open_page) -> None:
+    page = open_page()
+    page.locator("#positive").select_option(index=1)
+    slider, cells = page.locator("#slider"), page.locator("#at-threshold td")
+
+    def counts() -> list[int]:
+        return [int(cell) for cell in cells.all_inner_texts()]
+
+    slider.focus()
+    page.keyboard.press("Home")  # the smallest probability: all nodes are alerts
+    hits, missed, false, _ = counts()
+    assert missed == 0
+    assert hits > 0 < false
+    assert page.locator("#curve circle").count() == 1
+    page.keyboard.press("End")
+    assert counts() == [0, hits, 0, hits + false - hits]
+    assert "–" in page.locator("#found-cards .card").nth(1).inner_text(), "no alert has no precision"
+    page.keyboard.press("ArrowLeft")
+    assert sum(counts()) == hits + false
+    value = page.locator("#threshold-value").inner_text()
+    command = page.locator("#threshold-command").inner_text()
+    assert command.startswith(f"gcnsl predict MODEL --threshold {value} --positive '")
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1200)])

@@ -18,9 +18,6 @@ def test_runs_of_earlier_versions_are_those_of_today() -> None:
     (read,) = results_of({name: value for name, value in record.items() if name not in ("directed", "metric")})
     assert dict(read.spec.options) == METHODS["gcn-sl-cc"].options() | {"lr": 0.01, "standardize": "auto"}
     assert (read.spec.directed, read.spec.metric) == (False, "accuracy")
-    (renamed,) = results_of(record | {"method": "mixhop", "options": {"hidden_channels": 7}})
-    assert dict(renamed.spec.options)["power_channels"] == 7
-    assert "hidden_channels" not in dict(renamed.spec.options)
     (features,) = results_of(record | {"method": "sc", "task": "features"})
     assert features.spec.options == (("lr", 0.01),)
 

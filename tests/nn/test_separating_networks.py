@@ -8,12 +8,12 @@ from scipy.sparse.csgraph import shortest_path
 from torch.nn.functional import layer_norm
 
 from gcnsl import InputError, synthetic
+from gcnsl.datasets.neighbourhoods import structural_neighbourhood
 from gcnsl.nn import ACMGCN, H2GCN, LINKX, NLGNN, DirGCN, GeomGCN, h2gcn, normalized_adjacency
 from gcnsl.nn.config import ACMGCNConfig, DirGCNConfig, H2GCNConfig, LINKXConfig
 from gcnsl.nn.geom_gcn import divided_adjacency
 from gcnsl.nn.h2gcn import two_hop_adjacency
 from gcnsl.sparse import SparseMatrix
-from gcnsl.structure import structural_neighbourhood
 
 from .cases import (
     CLASSES,
@@ -154,16 +154,6 @@ def test_too_many_pairs_are_refused_before_any_is_formed() -> None:
         match=r"H2GCN joins .* up to 10,000,100,000 pairs, which take 37 GiB, and at most 2 are allowed; use another",
     ):
         two_hop_adjacency(star(100_000), 100_001)
-
-
-MEMORY_PROBE = """
-import resource, torch
-from gcnsl.nn.h2gcn import two_hop_adjacency
-from tests.nn.test_separating_networks import star
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-assert two_hop_adjacency(star(4_000), 4_001).shape == (4_001, 4_001)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-"""
 
 
 def test_full_neighbourhoods_are_kept_dense() -> None:

@@ -1,4 +1,5 @@
 import itertools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import torch
 from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from gcnsl import NodeClassifier, synthetic
+from gcnsl import NodeClassifier
 from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
 from gcnsl.plain import boosted_trees
@@ -79,18 +80,25 @@ def test_the_columns_are_those_of_the_definition(directed, labels) -> None:
     np.testing.assert_allclose(model._columns(*inputs), expected, atol=2e-4)
 
 
-def test_labels_of_shuffled_classes_tell_nothing() -> None:
-    """A node's own label must not come back to it: trees on the shares of random labels guess at chance."""
-    draw = torch.Generator().manual_seed(1)
-    data = synthetic(n=1500, h=0.5, classes=2, degree=6, features=3, seed=0)
-    data.y = torch.randint(2, (1500,), generator=draw)
-    config = BoostedTreesConfig(trees=60)
-    inputs = config.inputs(data, config.precompute(data, seed=0), seed=0)
-    model = config.build(inputs[0].shape[1], 2, 1500)
-    fit(model, inputs, torch.where(torch.arange(1500) < 750, data.y, -1), stages=6)
-    right = (model(*inputs).argmax(dim=1) == data.y).float()
-    assert right[:750].mean() > 0.7, "it learns its training nodes by heart"
-    assert abs(float(right[750:].mean()) - 0.5) < 0.07
+def test_lightgbm_works_in_one_thread() -> None:
+    """Processes that fit several models at once would wait for each other's threads."""
+    fit = """if True:
+        import os
+        import numpy as np
+        from gcnsl.plain.boosted_trees import _grow_by_lightgbm, _lightgbm, _sums_of_trees
+        x, y = np.random.default_rng(0).random((5000, 20)), np.arange(5000) % 3
+        _lightgbm()
+        before = len(os.listdir("/proc/self/task"))
+        options = {"learning_rate": 0.1, "num_leaves": 8, "min_data_in_leaf": 5}
+        (saved, _), *_ = _grow_by_lightgbm(x, y, np.ones(5000), x, trees=10, options=options)
+        _sums_of_trees(saved, x)
+        print(len(os.listdir("/proc/self/task")) - before)
+    """
+    if not Path("/proc/self/task").exists():
+        pytest.skip("threads can't be counted here")
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    done = subprocess.run([sys.executable, "-c", fit], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == "0\n"
 
 
 def test_new_nodes_have_the_columns_of_a_graph_in_which_they_are_not_labelled() -> None:
@@ -161,17 +169,14 @@ def test_a_missing_lightgbm_is_said_in_a_sentence(monkeypatch) -> None:
         boosted_trees._lightgbm.cache_clear()
 
 
-def test_trees_are_saved_as_text_and_damage_to_it_is_noticed() -> None:
+def test_trees_are_saved_as_text() -> None:
     data = graph()
     (model, inputs), (again, _) = (setup(BoostedTreesConfig(**SMALL), data) for _ in range(2))
     fit(model, inputs, trained_on(data.y), stages=2)
     state = model.state_dict()
-    assert bytes(state["_extra_state"][32:].numpy()).decode().startswith("tree\nversion=")
+    assert bytes(state["_extra_state"].numpy()).decode().startswith("tree\nversion=")
     again.load_state_dict(state)
     assert again(*inputs).equal(model(*inputs))
-    state["_extra_state"][-9] = 120
-    with pytest.raises(ValueError, match="not those that were saved"):
-        again.load_state_dict(state)
 
 
 def test_trees_of_version_0_2_0_are_refused_with_a_remedy(monkeypatch, tmp_path) -> None:

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from torch.nn.functional import normalize
 
 from gcnsl.errors import ArgumentError
-from gcnsl.reconnection import learned_edges, reconnect, reconnected_edges, tiled
-from gcnsl.reconnection.learned_edges import epsilon_for_degree
+from gcnsl.reconnection import operator, reconnect, reconnected_edges, tiled
+from gcnsl.reconnection.operator import epsilon_for_degree
 
 from .cases import Case, cases, make_case
 
@@ -32,7 +32,7 @@ def test_edges_are_the_kept_pairs_in_order(case: Case) -> None:
 def test_every_backend_gives_the_same(m: int | None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = make_case(n=500, m=m, q=7, p=1, kind="few", seed=1, zero_rows=3, duplicates=3)
     by_numba = reconnected_edges(case.z, case.epsilon, keys=case.keys)
-    monkeypatch.setattr(learned_edges, "choose_backend", lambda *_: name)
+    monkeypatch.setattr(operator, "choose_backend", lambda *_: name)
     monkeypatch.setattr(tiled, "TILE_SIDE", {"cpu": 64})
     by_other = reconnected_edges(case.z, case.epsilon, keys=case.keys)
     assert torch.equal(by_numba[0], by_other[0])

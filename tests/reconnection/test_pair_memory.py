@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from gcnsl.reconnection import PairMemory, numba_backend, reconnect
+from gcnsl.reconnection.problem import Problem
 
 from .cases import assert_close, make_case
 
@@ -60,8 +61,9 @@ def test_pairs_with_loops_are_not_taken_for_pairs_without() -> None:
 def test_a_copy_does_not_carry_the_pairs(copied) -> None:
     memory = PairMemory()
     reconnect(CASE.z, CASE.h, 0.9, backend="numba", memory=memory)
-    assert memory.recall(CASE.z, 0.9) is not None
-    assert copied(memory).recall(CASE.z, 0.9) is None
+    problem = Problem.of(CASE.z, None, CASE.h, 0.9)
+    assert memory.recall(problem) is not None
+    assert copied(memory).recall(problem) is None
     assert len(pickle.dumps(memory)) < 200
 
 

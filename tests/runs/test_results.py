@@ -49,9 +49,7 @@ def test_a_file_cut_anywhere_loses_its_last_record_alone(file) -> None:
         assert Results(file, dict).new() == [*RECORDS[:whole], RECORDS[0]]
 
 
-@pytest.mark.parametrize(
-    "text", ["{", "[]", "\xff", '{"score": NaN}', '{"score": 1e999}', '{"key": "\\ud800"}', "[" * 100_000, '{"key": 1}']
-)
+@pytest.mark.parametrize("text", ["{", "[]", "\xff", "[" * 100_000, '{"key": 1}'])
 def test_damaged_lines_are_left_out_and_the_first_is_named(file, text) -> None:
     first, rest = file.read_bytes().split(b"\n", 1)
     file.write_bytes(b"\n".join([first, text.encode("latin-1"), rest]))

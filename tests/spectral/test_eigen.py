@@ -39,3 +39,17 @@ def test_leading_eigenpairs_with_repeated_and_vanishing_eigenvalues(form, head, 
     np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-8 * max(head))
     if head[-1] > 0:
         assert angle(vectors, q[:, :count]) < 1e-6
+
+
+def test_many_equal_eigenvalues_of_a_large_matrix_need_no_dense_one(monkeypatch):
+    """As of a graph of pairs: ARPACK does not converge, and the matrix may be too large to be decomposed."""
+    size, count = 600, 4
+    values = np.append(np.ones(size // 2), np.linspace(1 - 1e-9, 1 - 1e-6, size // 2))
+    monkeypatch.setattr("gcnsl.spectral.eigen._LARGEST_DECOMPOSED", 100)
+    monkeypatch.setattr("gcnsl.spectral.eigen._MOST_RESTARTS", 1)
+    monkeypatch.setattr("scipy.linalg.eigh", lambda *_, **__: pytest.fail("decomposed as a whole"))
+    matrix = aslinearoperator(np.diag(values))
+    found, vectors = leading_eigenpairs(matrix, count)
+    np.testing.assert_allclose(found, 1, atol=1e-6)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-12)
+    np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-6)

@@ -7,8 +7,9 @@ from gcnsl import synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.methods import METHODS, find_method, prepare
 from gcnsl.methods.fitted import fit
-from gcnsl.training import TrainingSettings, epoch
-from gcnsl.training.epoch import Passes, RecordedPasses, passes_of
+from gcnsl.training import TrainingSettings, cuda_graph, loop
+from gcnsl.training.cuda_graph import RecordedPasses
+from gcnsl.training.loop import Passes, passes_of
 from gcnsl.training.state import RunState
 
 from .cases import fit as fit_network
@@ -19,15 +20,15 @@ NETWORKS = [name for name, method in METHODS.items() if isinstance(method.traini
 
 
 def test_small_graphs_are_replayed_on_a_gpu_if_the_model_allows_it(monkeypatch) -> None:
-    monkeypatch.setattr(epoch, "_stream", lambda device: None)
+    monkeypatch.setattr(cuda_graph, "_stream", lambda device: None)
 
-    def kind(device="cuda", nodes=epoch.MOST_NODES, record=True, settings=TrainingSettings(evaluate_every=1)):  # noqa: B008
+    def kind(device="cuda", nodes=loop.MOST_NODES, record=True, settings=TrainingSettings(evaluate_every=1)):  # noqa: B008
         state, objective = RunState(net(), settings), SimpleNamespace(y=torch.empty(nodes))
         state.device = torch.device(device)
         return type(passes_of(state, [], objective, settings, record=record))
 
     assert kind() is RecordedPasses
-    assert kind(device="cpu") is kind(nodes=epoch.MOST_NODES + 1) is kind(record=False) is Passes
+    assert kind(device="cpu") is kind(nodes=loop.MOST_NODES + 1) is kind(record=False) is Passes
     assert kind(settings=TrainingSettings(evaluate_every=2)) is Passes
 
 
@@ -50,7 +51,7 @@ def test_every_network_learns_the_same_whether_recorded_or_not(name, options, mo
     ready = prepare(method, graph, seed=0, device=torch.device("cuda"))
     masks = {f"{part}_mask": graph[f"{part}_mask"][:, 0] for part in ("train", "val")}
     recorded = fit(ready, **masks, seed=3)
-    monkeypatch.setattr(epoch, "MOST_NODES", 0)
+    monkeypatch.setattr(loop, "MOST_NODES", 0)
     one_by_one = fit(ready, **masks, seed=3)
     for value in ("train_loss", "val_loss"):
         assert recorded.history[value] == pytest.approx(one_by_one.history[value], rel=2e-3, abs=2e-3)

@@ -4,7 +4,8 @@ from torch import nn
 
 from gcnsl.errors import Interrupted
 from gcnsl.training import METRICS, StageSettings, TrainingSettings, train
-from gcnsl.training.epoch import Objective, Passes
+from gcnsl.training.loop import Passes
+from gcnsl.training.objective import Objective
 from gcnsl.training.state import RunState
 
 from .cases import DATA, MASKS, TEST, TRAIN, VAL, fit, net, same_weights, send

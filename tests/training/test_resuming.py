@@ -196,7 +196,7 @@ def test_a_checkpoint_of_another_run_is_refused(path) -> None:
 def test_what_is_no_checkpoint_is_refused(path) -> None:
     checkpoint = Checkpoint(path)
     path.mkdir()
-    with pytest.raises(InputError, match=f"{path} is not a file"):
+    with pytest.raises(InputError, match=f"checkpoint {path} can't be read"):
         fit(net(), checkpoint=checkpoint)
     path.rmdir()
     for foreign in (b"", b"not a checkpoint at all", bytes(100)):

@@ -15,13 +15,7 @@ Quality = Literal["fast", "good", "best"]
 
 
 class Effort(NamedTuple):
-    """What a quality means.
-
-    Attributes:
-        minutes: Time budget, unless one is given.
-        folds: Number of folds of the labelled nodes.
-        trials: How many hyper-parameters are tried besides the methods' defaults.
-    """
+    """What a quality means: the time budget, the folds of the labelled nodes, and how many settings are proposed."""
 
     minutes: float
     folds: int

@@ -104,43 +104,32 @@ def portfolio(graph: Data) -> list[Candidate]:
         ("gat", "residual", {**blocks, "hidden_channels": 16}),
         ("gcn", "residual", blocks),
         ("twins", "", along),
-        ("mlp", "", {}),
+        *([("mlp", "", {})] if graph.num_features else []),
         ("fsgnn", "", along),
         ("gcn", "", {}),
         ("sage", "", {}),
         *((method, "undirected", undirected) for method in ("gcn-sl-plus", "linkx", "fsgnn") if directed),
         *([("sage", "out-edges", along)] if directed else []),
-        ("h2gcn-2", "", {}),
+        *([("h2gcn-2", "", {})] if pairs_in_two_steps(graph.edge_index, graph.num_nodes) <= MANY_PAIRS else []),
         ("sage", "residual", blocks),
         ("gcn", "deep", {**_DEEP, "residual": True}),
         ("gpr-gnn", "", {}),
         ("acm-gcn", "", {}),
         *([("dir-gcn", "", {})] if directed else []),
     ]
-    left_out = set() if graph.num_features else {"mlp"}
-    if pairs_in_two_steps(graph.edge_index, graph.num_nodes) > MANY_PAIRS:
-        left_out.add("h2gcn-2")
-    return [
-        Candidate(", ".join(filter(None, (find_method(method).title, variant))), method, options)
-        for method, variant, options in entries
-        if method not in left_out
-    ]
+    titles = (", ".join(filter(None, (find_method(method).title, variant))) for method, variant, _ in entries)
+    return [Candidate(title, method, options) for title, (method, _, options) in zip(titles, entries, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoldJob(Job):
-    """Train a candidate on a fold; the candidate's key is the job's name.
-
-    Attributes:
-        limit: Seconds after which it is given up.
-        share: Seconds after which it only goes on if a learning curve promises to reach the goal.
-        goals: The metric and the log loss of the best contender, with the sign that makes more better.
-    """
+    """Train a candidate on a fold; the candidate's key is the job's name."""
 
     candidate: Candidate
-    limit: float
     share: float = math.inf
+    """Seconds after which it only goes on if a learning curve promises to reach the goal."""
     goals: tuple[float, float] = (-math.inf, -math.inf)
+    """The metric and the log loss of the best contender, with the sign that makes more better."""
 
     def goes_on(self, curves: tuple[Sequence[float], Sequence[float]], seconds: float) -> bool:
         """Whether it has time, or promises much."""
@@ -160,21 +149,13 @@ def promises(curve: Sequence[float], goal: float, longer: float) -> bool:
 
 @dataclass(frozen=True)
 class Problem:
-    """A graph to learn from, the same for all candidates.
-
-    Attributes:
-        graph: A checked graph whose labels are those that may be learned from; others are -1.
-        fold: The fold in which a node is for validation (n); :data:`NOT_LEARNED_FROM` for a node without a known
-            label, and ``folds`` for one that is for training in all folds.
-        folds: Number of folds (K).
-        metric: What models are compared by.
-        class_weight: What each class weighs in the loss.
-        seed: Of preparation, weights and dropout.
-        device: Where to train.
-    """
+    """A graph to learn from, the same for all candidates."""
 
     graph: Data
+    """A checked graph whose labels are those that may be learned from; others are -1."""
     fold: Tensor
+    """The fold in which a node is for validation (n); :data:`NOT_LEARNED_FROM` for a node without a known label, and
+    ``folds`` for one that is for training in all folds."""
     folds: int
     metric: str
     class_weight: str | None

@@ -25,54 +25,36 @@ from gcnsl.graph.edges import edge_parts
 from gcnsl.methods import Fitted, Prepared
 from gcnsl.methods.fitted import grown_logits
 from gcnsl.training import History
-from gcnsl.training.metrics import BINS, COUNTING, METRICS, Floats, Ints
+from gcnsl.training.metrics import COUNTING, METRICS, Floats, Ints
 
 FEW = 300
 """On fewer nodes, metrics that only count predictions are led by chance, and the log loss compares better."""
 SMALLEST = 1e-4
 """A wrong prediction costs no more than one with this probability: a few should not decide by themselves."""
 BAGS, ROUNDS, LARGEST_BAG = 10, 15, 1000
-RANKING = ("roc-auc", "average-precision")
-"""Metrics that take long to compute; models are added by the log loss instead, which they follow."""
 ENOUGH_FOR_TEMPERATURE = 10_000
 LEAST_WEIGHT = 0.02
 """Models with less are left out: they cost time and change nothing."""
 TINY = 1e-7
 
 
-class Merit(NamedTuple):
-    """What is compared: more is better, and the second value decides between equal first ones."""
-
-    first: float
-    second: float
+def leading(metric: str, nodes: int) -> str:
+    """The metric that compares on so many nodes."""
+    return "log-loss" if nodes < FEW and metric in COUNTING else metric
 
 
-class Judge(NamedTuple):
-    """Compares by a metric, a name of :data:`gcnsl.training.METRICS`."""
+def merit(metric: str, probabilities: Floats, y: Ints) -> tuple[float, float]:
+    """How good probabilities (v × C) are on nodes of these classes (v), more being better.
 
-    metric: str
-
-    def value(self, probabilities: Floats, y: Ints) -> float:
-        """The metric of nodes with these probabilities (v × C) and class numbers (v)."""
-        return METRICS[self.metric](probabilities, y)
-
-    def leading(self, nodes: int) -> str:
-        """The name of the metric that compares on so many nodes."""
-        return "log-loss" if nodes < FEW and self.metric in COUNTING else self.metric
-
-    def merit(self, probabilities: Floats, y: Ints) -> Merit:
-        """The metric and then the log loss, or the reverse where there are few nodes."""
-        sharpness = -_bounded_log_loss(probabilities, y)
-        if self.metric == "log-loss":
-            return Merit(sharpness, 0.0)
-        gain = METRICS[self.metric].gain(self.value(probabilities, y))
-        gain = -math.inf if math.isnan(gain) else gain
-        return Merit(gain, sharpness) if self.leading(len(y)) == self.metric else Merit(sharpness, gain)
-
-
-def _bounded_log_loss(probabilities: Floats, y: Ints) -> float:
+    It is the metric and then the log loss, which decides between equal ones, or the reverse where there are few nodes.
+    """
     own = probabilities[np.arange(len(y)), y].astype(np.float64)
-    return float(-np.log(own.clip(min=SMALLEST)).mean()) if np.isfinite(own).all() else math.inf
+    sharpness = float(np.log(own.clip(min=SMALLEST)).mean()) if np.isfinite(own).all() else -math.inf
+    if metric == "log-loss":
+        return sharpness, 0.0
+    gain = METRICS[metric].gain(METRICS[metric](probabilities, y))
+    gain = -math.inf if math.isnan(gain) else gain
+    return (gain, sharpness) if leading(metric, len(y)) == metric else (sharpness, gain)
 
 
 class Weighted(NamedTuple):
@@ -85,28 +67,28 @@ class Weighted(NamedTuple):
     held_out: Floats
 
 
-def weigh_models(probabilities: Floats, y: Ints, judge: Judge, *, seed: int) -> Weighted:
+def weigh_models(probabilities: Floats, y: Ints, metric: str, *, seed: int) -> Weighted:
     """The ensemble of models with these probabilities (M × v × C) of nodes with these classes (v), the best first."""
     generator, models, nodes = np.random.default_rng(seed), len(probabilities), len(y)
     alone = Weighted(np.eye(models)[0], probabilities[0])
     if models == 1 or nodes < 4:
         return alone
-    leading = judge.leading(nodes)
-    guide = "log-loss" if leading in RANKING or nodes // 2 < FEW else leading
+    judged_by = leading(metric, nodes)
+    # metrics that look at the probabilities take long to compute, and follow the log loss
+    guide = judged_by if judged_by in COUNTING and nodes // 2 >= FEW else "log-loss"
     total, unseen, bags, gains = np.zeros(models), np.zeros((nodes, models)), np.zeros((nodes, 1)), []
     for bag, others in _halves(y, generator):
         some = np.ascontiguousarray(probabilities[:, bag].transpose(2, 0, 1))
         weights, best = _greedy(some, y[bag], guide), _best(some, y[bag], guide)
         together, single = np.tensordot(weights, probabilities[:, others], 1), probabilities[best, others]
-        gains.append([_gain(metric, together, single, y[others]) for metric in (leading, "log-loss")])
+        gains.append([_gain(each, together, single, y[others]) for each in (judged_by, "log-loss")])
         total += weights
         is_unseen = np.ones((nodes, 1), dtype=bool)
         is_unseen[bag] = False
         unseen += is_unseen * weights
         bags += is_unseen
-    by_metric, by_log_loss = np.array(gains).T
-    defined = by_metric[~np.isnan(by_metric)]  # on nodes that are all of one class, some metrics are not
-    if (float(defined.sum()), by_log_loss.mean()) <= (0, 0):
+    by_metric, by_log_loss = np.array(gains).T  # on nodes that are all of one class, some metrics are not defined
+    if (float(np.nansum(by_metric)), by_log_loss.mean()) <= (0, 0):
         return alone
     kept: Floats = np.where(total < LEAST_WEIGHT * total.sum(), 0.0, total)
     if np.count_nonzero(kept) == 1:
@@ -134,10 +116,10 @@ def _spread(nodes: Ints, y: Ints) -> Ints:
 
 def _gain(metric: str, together: Floats, single: Floats, y: Ints) -> float:
     """How much better the first probabilities (b × C) are than the second; NaN if that is not defined."""
-    if metric in RANKING:
-        return METRICS[metric](together, y) - METRICS[metric](single, y)
-    found: Floats = gains_of(metric, np.stack([together.T, single.T], axis=1), y)
-    return float(found[0] - found[1])
+    if metric in (*COUNTING, "log-loss"):
+        found = gains_of(metric, np.stack([together.T, single.T], axis=1), y)
+        return float(found[0] - found[1])
+    return METRICS[metric].gain(METRICS[metric](together, y)) - METRICS[metric].gain(METRICS[metric](single, y))
 
 
 def _greedy(probabilities: Floats, y: Ints, guide: str) -> Floats:
@@ -154,23 +136,19 @@ def _greedy(probabilities: Floats, y: Ints, guide: str) -> Floats:
 
 
 def _best(probabilities: Floats, y: Ints, guide: str, size: int = 1) -> int:
-    """The number of the best of several models by themselves (M); of equal ones, the log loss decides.
+    """The number of the best of several models by a metric (M); of equal ones, the log loss decides.
 
-    Args:
-        probabilities: Of the classes, so many times (C × M × b).
-        y: The class numbers of the nodes (b).
-        guide: The name of the metric.
-        size: How many models each sum has.
+    The probabilities (C × M × b) are sums over so many models (``size``), of nodes with these classes (b).
     """
     gains = gains_of(guide, probabilities, y, size), gains_of("log-loss", probabilities, y, size)
     return int(np.lexsort((-np.arange(probabilities.shape[1]), gains[1], gains[0]))[-1])
 
 
 def gains_of(metric: str, probabilities: Floats, y: Ints, size: int = 1) -> Floats:
-    """The metric of several models (M), with the sign that makes more better; arguments as in :func:`_best`.
+    """A metric that counts decisions, or the negative log loss of :func:`merit`, of several models (M).
 
-    The log loss is that of :class:`Judge`; others are as in :data:`gcnsl.training.METRICS`.
-    Models are the second axis, because many short rows take NumPy much longer than a few long ones.
+    Arguments as in :func:`_best`. Models are the second axis, because many short rows take NumPy much longer than a few
+    long ones.
     """
     classes, models, nodes = probabilities.shape
     gains: Floats
@@ -185,20 +163,15 @@ def gains_of(metric: str, probabilities: Floats, y: Ints, size: int = 1) -> Floa
     right = predicted == y
     if metric == "accuracy":
         gains = right.mean(axis=1)
-    elif metric == "calibration-error":
-        sure /= size
-        bins = np.minimum((sure * BINS).astype(int), BINS - 1) + BINS * np.arange(models)[:, None]
-        apart = np.bincount(bins.ravel(), weights=(right - sure).ravel(), minlength=models * BINS)
-        gains = -np.abs(apart).reshape(models, BINS).sum(axis=1) / nodes
+        return gains
+    own, of_class = predicted + classes * np.arange(models)[:, None], np.bincount(y, minlength=classes)
+    called = np.bincount(own.ravel(), minlength=models * classes).reshape(models, classes)
+    found = np.bincount(own[right], minlength=models * classes).reshape(models, classes)
+    if metric == "balanced-accuracy":
+        gains = (found[:, of_class > 0] / of_class[of_class > 0]).mean(axis=1)
     else:
-        own, of_class = predicted + classes * np.arange(models)[:, None], np.bincount(y, minlength=classes)
-        called = np.bincount(own.ravel(), minlength=models * classes).reshape(models, classes)
-        found = np.bincount(own[right], minlength=models * classes).reshape(models, classes)
-        if metric == "balanced-accuracy":
-            gains = (found[:, of_class > 0] / of_class[of_class > 0]).mean(axis=1)
-        else:
-            assert metric == "macro-f1", metric
-            gains = (2 * found / (called + of_class).clip(min=1)).sum(axis=1) / (called + of_class > 0).sum(axis=1)
+        assert metric == "macro-f1", metric
+        gains = (2 * found / (called + of_class).clip(min=1)).sum(axis=1) / (called + of_class > 0).sum(axis=1)
     return gains
 
 
@@ -232,31 +205,18 @@ class BlendWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Member:
-    """One candidate of an ensemble: a model for each fold, all with the same inputs.
-
-    Attributes:
-        name: What it is called in the leaderboard.
-        weight: Its share in the ensemble.
-        temperature: Makes its probabilities more even (> 1) or more certain (< 1).
-        fits: The models.
-    """
+    """One candidate of an ensemble: a model for each fold, all with the same inputs."""
 
     name: str
     weight: float
     temperature: float
+    """Makes its probabilities more even (> 1) or more certain (< 1)."""
     fits: Sequence[Fitted]
 
     def probabilities(self, logits: Iterable[Tensor] | None = None) -> Floats:
         """The mean over the models (n × C) with these logits, by default those of the training graph."""
         given = (fitted.logits() for fitted in self.fits) if logits is None else logits
         return tempered(np.mean([each.softmax(dim=1).numpy() for each in given], axis=0), self.temperature)
-
-    def grown_probabilities(self, graph: Data) -> Floats | InputError:
-        """Those of a graph whose first nodes are those of the training graph, or why they can't be computed."""
-        try:
-            return self.probabilities(grown_logits(self.fits, graph))
-        except InputError as error:
-            return error
 
 
 class OutOfFold(NamedTuple):
@@ -311,13 +271,15 @@ class Blend:
         """
         if self.known is not None and same_edges(graph, self.graph):
             return self.known
-        predicted = [(member, member.grown_probabilities(graph)) for member in self.members]
-        able = [(member, part) for member, part in predicted if not isinstance(part, InputError)]
-        unable = {member: part for member, part in predicted if isinstance(part, InputError)}
+        able, unable, why = list[tuple[Member, Floats]](), list[Member](), InputError()
+        for member in self.members:
+            try:
+                able.append((member, member.probabilities(grown_logits(member.fits, graph))))
+            except InputError as error:  # noqa: PERF203 - one member says nothing of the others
+                unable, why = [*unable, member], error
+        if not able:
+            raise why
         if unable:
-            why = next(iter(unable.values()))
-            if not able:
-                raise why
             share, names = sum(member.weight for member in unable), ", ".join(member.name for member in unable)
             are = f"{'is' if len(unable) == 1 else 'are'} left out of the ensemble, {share:.0%} of its weight"
             warnings.warn(f"{names} can't predict this graph and {are}: {why}", BlendWarning, stacklevel=4)

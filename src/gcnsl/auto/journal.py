@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import time
 import warnings
@@ -30,15 +29,10 @@ from gcnsl.auto.auto_settings import AUTO
 from gcnsl.auto.candidates import Candidate, FoldJob, Problem
 from gcnsl.auto.ensemble import Blend, Member, OutOfFold
 from gcnsl.errors import InputError
-from gcnsl.files import atomic_write, below, tensor_bytes
+from gcnsl.files import PART, atomic_write, below, tensor_bytes
 from gcnsl.methods import Fitted, find_method, prepare
 from gcnsl.runs.jobs import Failed, Finished, Trainer
 from gcnsl.training import History
-
-KIND = "gcnsl-fold-1"
-_FILE_NAME = re.compile(r"[0-9a-f]{16}-\d+\.safetensors")
-"""The key of a candidate and the number of a fold."""
-_LEFT_BY_A_KILLED_PROCESS = re.compile(rf"\.{_FILE_NAME.pattern}\..*\.part")
 
 
 class SavedModel(NamedTuple):
@@ -137,26 +131,21 @@ def restored_blend(saved: SavedModel, graph: Data, device: torch.device) -> Blen
 
 @dataclass(frozen=True)
 class Fit:
-    """What came of training a candidate on a fold.
-
-    Attributes:
-        candidate, fold: What was trained.
-        seconds: Time to train, preparation included.
-        predict_seconds: Time to predict all nodes.
-        probabilities: Of all nodes (n × C).
-        elapsed: Time that the whole selection had taken by then.
-        is_cut: Whether its time was over before training had ended.
-        least_seconds: Time for preparation, an epoch of the usual length, and prediction.
-    """
+    """What came of training a candidate on a fold."""
 
     candidate: Candidate
     fold: int
     seconds: float
+    """Time to train, preparation included."""
     predict_seconds: float
     probabilities: NDArray[np.float32]
+    """Of all nodes (n × C)."""
     elapsed: float = 0.0
+    """Time that the whole selection had taken by then."""
     is_cut: bool = False
+    """Whether its time was over before training had ended."""
     least_seconds: float = 0.0
+    """Time for preparation, an epoch of the usual length, and prediction."""
 
 
 def fold_trainer(problem: Problem) -> Callable[[FoldJob], tuple[Fit, SavedModel] | Failed]:
@@ -174,9 +163,9 @@ def _fit_and_model(done: Finished) -> tuple[Fit, SavedModel]:
     fit = Fit(
         job.candidate,
         job.run,
-        seconds=done.trained - done.began,
-        predict_seconds=predict_seconds,
-        probabilities=probabilities,
+        done.trained - done.began,
+        predict_seconds,
+        probabilities,
         is_cut=fitted.history.stopped == "minutes",
         least_seconds=done.prepared - done.began + epoch_seconds + predict_seconds,
     )
@@ -198,25 +187,23 @@ class Journal:
 
     path: Path | None
     identity: str
-    _in_memory: dict[str, SavedModel] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _in_memory: dict[tuple[str, int], SavedModel] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def write(self, fit: Fit, model: SavedModel) -> None:
         """Add a fit. If it can't be written, for example because the disk is full, there is one warning of it."""
-        name = _name(fit.candidate, fit.fold)
         if self.path is not None:
             plain = vars(fit) | {"candidate": [fit.candidate.name, fit.candidate.method, fit.candidate.options]}
             tensors = {f"model.{part}": value for part, value in model.tensors.items()}
             tensors["probabilities"] = torch.from_numpy(plain.pop("probabilities"))
-            metadata = {"kind": KIND, "problem": self.identity}
-            metadata |= {"fit": json.dumps(plain), "model": json.dumps(model.plain)}
+            metadata = {"problem": self.identity, "fit": json.dumps(plain), "model": json.dumps(model.plain)}
             try:
-                atomic_write(self._file(name), tensor_bytes(tensors, metadata))
+                atomic_write(self._file(fit.candidate, fit.fold), tensor_bytes(tensors, metadata))
                 return
             except OSError as error:
                 if not self._in_memory:
                     told = f"{error}; what is in {self.path} stays, but the rest can't be resumed if this is killed"
                     warnings.warn(told, JournalWarning, stacklevel=3)
-        self._in_memory[name] = model
+        self._in_memory[fit.candidate.key, fit.fold] = model
 
     def read(self) -> list[Fit]:
         """All fits, those of the first fold first, and of each fold the earliest.
@@ -229,52 +216,38 @@ class Journal:
         files = [] if self.path is None else self.path.glob("*.safetensors")
         return sorted((self._read(file) for file in files), key=lambda fit: (fit.fold, fit.elapsed))
 
-    def model(self, candidate: Candidate, fold: int) -> SavedModel:
-        """The trained model of a fit."""
-        name = _name(candidate, fold)
-        if name in self._in_memory:
-            return self._in_memory[name]
-        with safe_open(self._file(name), framework="pt") as file:
-            tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118 - it is no mapping
-            return SavedModel(json.loads(file.metadata()["model"]), below("model", tensors))
-
-    def _file(self, name: str) -> Path:
-        assert self.path is not None
-        return self.path / f"{name}.safetensors"
-
     def _read(self, path: Path) -> Fit:
-        """The fit in a file, if it is one of this problem, and its options have the defaults that they had then."""
         try:
             with safe_open(path, framework="np") as file:
                 metadata = file.metadata() or {}
-                if metadata.get("kind") != KIND:
-                    raise self._refusal(f"holds {path.name}, which is no trained model of a selection")
-                probabilities = file.get_tensor("probabilities")
+                if metadata.get("problem") != self.identity:
+                    differ = "the graph, its labels, the seed, options or the version of gcnsl differ"
+                    raise self._refusal(f"belongs to another selection: {differ}")
+                plain, probabilities = json.loads(metadata["fit"]), file.get_tensor("probabilities")
         except SafetensorError as error:
             raise self._refusal(f"holds {path.name}, which can't be read ({error})") from error
-        plain = json.loads(metadata["fit"])
-        if metadata["problem"] == self.identity:
-            candidate = Candidate(*plain["candidate"])
-            if path.stem == _name(candidate, plain["fold"]):
-                return Fit(**plain | {"candidate": candidate, "probabilities": probabilities})
-        raise self._refusal(
-            "belongs to another selection: the graph, its labels, the seed, options or the version of gcnsl differ"
-        )
+        return Fit(**plain | {"candidate": Candidate(*plain["candidate"]), "probabilities": probabilities})
 
     def _refusal(self, why: str) -> InputError:
         return InputError(f"checkpoint {self.path} {why}; delete it to start again, or give another path")
 
+    def model(self, candidate: Candidate, fold: int) -> SavedModel:
+        """The trained model of a fit."""
+        if (candidate.key, fold) in self._in_memory:
+            return self._in_memory[candidate.key, fold]
+        with safe_open(self._file(candidate, fold), framework="pt") as file:
+            tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118 - it is no mapping
+            return SavedModel(json.loads(file.metadata()["model"]), below("model", tensors))
 
-def _name(candidate: Candidate, fold: int) -> str:
-    return f"{candidate.key}-{fold}"
+    def _file(self, candidate: Candidate, fold: int) -> Path:
+        assert self.path is not None
+        return self.path / f"{candidate.key}-{fold}.safetensors"
 
 
 def remove_journal(path: str | os.PathLike[str]) -> None:
     """Delete a journal, if there is one, once the model is in a safe place. What else is in the folder stays."""
+    of_a_fit = f"{'[0-9a-f]' * 16}-*.safetensors"
     with suppress(OSError):  # if the folder is not empty, for example
-        for file in list(Path(path).iterdir()):
-            if _FILE_NAME.fullmatch(file.name):
-                file.unlink()
-            elif _LEFT_BY_A_KILLED_PROCESS.fullmatch(file.name):
-                shutil.rmtree(file)
+        for file in [*Path(path).glob(of_a_fit), *Path(path).glob(f".{of_a_fit}.*{PART}")]:
+            shutil.rmtree(file) if file.is_dir() else file.unlink()
         Path(path).rmdir()

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from gcnsl.auto.candidates import Problem
-from gcnsl.auto.ensemble import Judge
 from gcnsl.auto.race import Contender, TimedRace
 from gcnsl.methods import Fitted
 from gcnsl.training.metrics import METRICS, Floats, Ints, class_shares
@@ -38,16 +37,30 @@ def leaderboard(race: TimedRace, level: int, weights: Mapping[Contender, float],
     in_first = (problem.fold[problem.validated(level)] == 0).numpy()
 
     def values(probabilities: Floats) -> dict[str, float]:
-        first_fold = race.judge.value(probabilities[in_first], y[in_first])
-        return {"validation": race.judge.value(probabilities, y), "first_fold": first_fold}
+        metric = METRICS[problem.metric]
+        return {"validation": metric(probabilities, y), "first_fold": metric(probabilities[in_first], y[in_first])}
 
-    rows = [_row(race, level, contender, weights) for contender in race.contenders.values()]
+    rows: list[dict[str, Any]] = [
+        {
+            "model": each.candidate.name,
+            "method": each.candidate.method,
+            "options": each.candidate.options,
+            "validation": race.value(each, level) if each.level >= level else np.nan,
+            "first_fold": race.value(each, 1) if each.level else np.nan,
+            "train_seconds": float(sum(fit.seconds for fit in each.fits)),
+            "predict_seconds": float(sum(fit.predict_seconds for fit in each.fits)),
+            "weight": weights.get(each, 0.0),
+            "verdict": _verdict(race, each, weights),
+        }
+        for each in race.contenders.values()
+    ]
     guess = values(majority_probabilities(problem, len(y)))
     rows.append({"model": MAJORITY, "method": MAJORITY, "verdict": "for comparison", **guess})
     if len(weights) > 1:
-        seconds = {f"{what}_seconds": sum(_seconds(c, what) for c in weights) for what in ("train", "predict")}
-        members = f"{len(weights)} models by their weights"
-        rows.append({"model": ENSEMBLE, "method": "auto", "verdict": members, **values(ensemble), **seconds})
+        of_members = [row for row in rows if row.get("weight")]
+        spent = {name: sum(row[name] for row in of_members) for name in ("train_seconds", "predict_seconds")}
+        verdict = f"{len(weights)} models by their weights"
+        rows.append({"model": ENSEMBLE, "method": "auto", "verdict": verdict, **values(ensemble), **spent})
     blank = {"options": {}, "test": np.nan, "train_seconds": 0.0, "predict_seconds": 0.0, "weight": 0.0}
     table = pd.DataFrame([blank | row | {"metric": problem.metric} for row in rows], columns=list(COLUMNS))
     order = table[["validation", "first_fold"]].map(METRICS[problem.metric].gain)
@@ -64,7 +77,7 @@ def with_distilled(table: pd.DataFrame, problem: Problem, student: Fitted) -> tu
     began, first_fold, method = perf_counter(), problem.validated(1), student.prepared.method
     name = f"{method.title}, distilled"
     probabilities = student.logits().softmax(dim=1).numpy()
-    score = Judge(problem.metric).value(probabilities[first_fold.numpy()], problem.graph.y[first_fold].numpy())
+    score = METRICS[problem.metric](probabilities[first_fold.numpy()], problem.graph.y[first_fold].numpy())
     row = {
         "model": name,
         "method": method.name,
@@ -94,34 +107,14 @@ def _is_first_fold_alone(table: pd.DataFrame) -> bool:
 
 def with_test(table: pd.DataFrame, probabilities: Mapping[str, Floats], y: Ints) -> pd.DataFrame:
     """The leaderboard with the metric on test nodes, by their probabilities by model (t × C) and classes (t)."""
-    judge = Judge(table["metric"].iloc[0])
-    tested = [judge.value(probabilities[name], y) if name in probabilities else np.nan for name in table["model"]]
+    metric = METRICS[table["metric"].iloc[0]]
+    tested = [metric(probabilities[name], y) if name in probabilities else np.nan for name in table["model"]]
     return table.assign(test=tested)
 
 
 def majority_probabilities(problem: Problem, nodes: int) -> Floats:
     """The shares of the classes among the nodes that may be learned from, for so many nodes (k × C)."""
     return class_shares(problem.graph.y[problem.learned].numpy(), len(problem.graph.class_names), nodes)
-
-
-def _row(race: TimedRace, level: int, contender: Contender, weights: Mapping[Contender, float]) -> dict[str, Any]:
-    candidate = contender.candidate
-    return {
-        "model": candidate.name,
-        "method": candidate.method,
-        "options": candidate.options,
-        "validation": race.value(contender, level) if contender.level >= level else np.nan,
-        "first_fold": race.value(contender, 1) if contender.level else np.nan,
-        "train_seconds": _seconds(contender, "train"),
-        "predict_seconds": _seconds(contender, "predict"),
-        "weight": weights.get(contender, 0.0),
-        "verdict": _verdict(race, contender, weights),
-    }
-
-
-def _seconds(contender: Contender, what: str) -> float:
-    name = "seconds" if what == "train" else "predict_seconds"
-    return float(sum(getattr(fit, name) for fit in contender.fits))
 
 
 def _verdict(race: TimedRace, contender: Contender, weights: Mapping[Contender, float]) -> str:

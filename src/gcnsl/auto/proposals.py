@@ -33,17 +33,14 @@ LEAST_SECONDS = 0.5
 
 
 class Tried(NamedTuple):
-    """What is known of a method.
-
-    Attributes:
-        gains: How good each of its settings is, more being better.
-        seconds: Mean time of a fit.
-        new: The share of its settings that predict what no other does.
-    """
+    """What is known of a method."""
 
     gains: Sequence[float]
+    """How good each of its settings is, more being better."""
     seconds: float
+    """Mean time of a fit."""
     new: float = 1.0
+    """The share of its settings that predict what no other does."""
 
 
 def expected_gains(tried: Mapping[str, Tried]) -> dict[str, float]:
@@ -141,16 +138,11 @@ class Proposals:
         gains = expected_gains(tried)
         method = max(gains, key=lambda name: gains[name])
         self._count += 1
-        if method not in self._studies:
-            self._studies[method] = self._study(method)
-        trial = self._studies[method].ask()
-        options = suggested(trial, space_of(method))
-        return Candidate(f"{find_method(method).title} #{self._count}", method, options), trial
-
-    def _study(self, method: str) -> optuna.Study:
         space = space_of(method)
-        whole = (find_method(method).with_options(**start).options() for start in starts_of(method))
-        known = [(each.options, [gain], True) for each, gain in self._tried if each.method == method]
-        return new_study(
-            space, ({name: options[name] for name in space} for options in whole), seed=self._seed, known=known
-        )
+        if method not in self._studies:
+            starts = (find_method(method).with_options(**start).options() for start in starts_of(method))
+            known = [(each.options, [gain], True) for each, gain in self._tried if each.method == method]
+            first = [{name: options[name] for name in space} for options in starts]
+            self._studies[method] = new_study(space, first, seed=self._seed, known=known)
+        trial = self._studies[method].ask()
+        return Candidate(f"{find_method(method).title} #{self._count}", method, suggested(trial, space)), trial

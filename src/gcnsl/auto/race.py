@@ -10,21 +10,23 @@ contender. Towards the end there are no new candidates, and the members of the e
 
 from __future__ import annotations
 
+import logging
 import math
 import statistics
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import optuna
 
 from gcnsl.auto.candidates import Candidate, FoldJob, Problem
-from gcnsl.auto.ensemble import Judge, Merit, Weighted, best_temperature, tempered, weigh_models
-from gcnsl.auto.journal import Fit
+from gcnsl.auto.ensemble import Weighted, best_temperature, merit, tempered, weigh_models
+from gcnsl.auto.journal import Fit, Journal, SavedModel
 from gcnsl.auto.proposals import Proposals, Tried
-from gcnsl.runs.jobs import Job, reason
+from gcnsl.runs.executor import Crew, Executor, TooSlow, WorkerLost
+from gcnsl.runs.jobs import Failed, reason
 from gcnsl.sparse import stored_entries
 from gcnsl.training import TrainingSettings
 from gcnsl.training.metrics import METRICS, Floats
@@ -47,37 +49,30 @@ LEAST_POOL, LARGEST_POOL = 3, 15
 """At least three contenders should be compared; more than 15 are not looked at."""
 SAME, LOOKED_AT = 0.01, 2000
 """Predictions are the same if the probabilities of so many nodes differ by no more than this on average."""
+POLL_SECONDS = 0.5
+_LOGGER = logging.getLogger("gcnsl")
 
 
 @dataclass(eq=False)
 class Contender:
-    """What is trained on one fold after the other.
-
-    Attributes:
-        candidate: What it is: in a search, the options that are searched for.
-        trial: That of the study which has proposed it, until it is told how good it is.
-        fits: What came of its first folds, in their order.
-        is_running: Whether its next fold is being fitted.
-        failure: Why it was given up; empty if it was not.
-        same_as: The name of another contender with the same predictions, which is enough.
-    """
+    """What is trained on one fold after the other."""
 
     candidate: Any
+    """What it is: in a search, the options that are searched for."""
     trial: optuna.Trial | None = None
+    """That of the study which has proposed it, until it is told how good it is."""
     fits: list[Any] = field(default_factory=list)
+    """What came of its first folds, in their order."""
     is_running: bool = False
     failure: str = ""
+    """Why it was given up; empty if it was not."""
     same_as: str = ""
+    """The name of another contender with the same predictions, which is enough."""
 
     @property
     def level(self) -> int:
         """Number of completed folds."""
         return len(self.fits)
-
-    @property
-    def is_untried(self) -> bool:
-        """Whether it has not begun."""
-        return not (self.fits or self.is_running or self.failure)
 
     @property
     def is_waiting(self) -> bool:
@@ -87,19 +82,13 @@ class Contender:
     @property
     def seconds(self) -> float:
         """Mean time of a fit."""
-        return float(np.mean([fit.seconds + fit.predict_seconds for fit in self.fits]))
+        return statistics.fmean(fit.seconds + fit.predict_seconds for fit in self.fits)
 
     def tell(self, gain: float | None, *, otherwise: Any = optuna.trial.TrialState.FAIL) -> None:
         """Tell who has proposed it how good it is or, if there is no answer, what has become of it."""
         if self.trial is not None:
             self.trial.study.tell(self.trial, gain, state=otherwise if gain is None else None)
             self.trial = None
-
-    def falls_behind(self, gain: float) -> bool:
-        """Whether Optuna gives it up, now that it is so good on its first folds."""
-        assert self.trial is not None
-        self.trial.report(gain, self.level - 1)
-        return self.trial.should_prune()
 
     def probabilities(self) -> Floats:
         """Mean over the folds' models, for all nodes (n × C)."""
@@ -108,7 +97,7 @@ class Contender:
 
 
 class Race(ABC):
-    """Decides what to train next: contenders that go on to their next fold, and new ones.
+    """Decides what to train next, and has it trained: contenders that go on to their next fold, and new ones.
 
     Args:
         folds: Number of folds that contenders are compared on.
@@ -118,41 +107,76 @@ class Race(ABC):
         self.folds = folds
         self.contenders: dict[Any, Contender] = {}
 
+    @property
+    def seconds(self) -> float:
+        """Time for training; nothing is awaited after it, once there is a result."""
+        return math.inf
+
     @abstractmethod
     def merit(self, contender: Contender, level: int) -> Any:
         """How good a contender is on its first folds; more is better."""
 
     @abstractmethod
-    def _next(self, elapsed: float) -> Contender | None:
-        """Who is next."""
-
-    @abstractmethod
-    def _job(self, contender: Contender, elapsed: float) -> Job:
-        """Its next one."""
-
     def next_job(self, elapsed: float) -> Any:
         """What to begin now, after so many seconds; ``None`` if nothing is left that fits into the time."""
-        chosen = self._next(elapsed)
-        if chosen is None:
-            return None
-        chosen.is_running = True
-        return self._job(chosen, elapsed)
+
+    @abstractmethod
+    def count(self, job: Any, result: Any, elapsed: float) -> None:
+        """Take what came of a job, which may be a failure."""
+
+    def quick_job(self, elapsed: float) -> Any:
+        """A job that this process does itself as long as no worker has started; ``None`` for none."""
+        return None
+
+    def run(
+        self,
+        executor: Executor,
+        trainer: Callable[[Any], Any],
+        clock: Callable[[], float],
+        on_news: Callable[[float, list[Any]], None] = lambda *_: None,
+    ) -> str:
+        """Train until the time is over ("minutes") or nothing is left to do ("complete"), and return which it was.
+
+        Args:
+            executor: Who trains.
+            trainer: Does a job.
+            clock: The seconds since the beginning.
+            on_news: Called now and then, with the seconds and the jobs under way.
+        """
+        with Crew(executor, trainer) as crew:
+            while (elapsed := clock()) < self.seconds or not self.ranking():
+                if not executor.ready and (job := self.quick_job(elapsed)) is not None:
+                    on_news(clock(), [job])
+                    result = trainer(job)
+                    self.count(job, result, clock())
+                    continue
+                while crew.has_room and (job := self.next_job(clock())) is not None:
+                    # One model is waited for, however long it takes, and it is no use to give one up that goes on.
+                    waits = not executor.gives_up_at_once or not (self.ranking() or crew.running)
+                    crew.submit(job, seconds=math.inf if waits else job.limit)
+                if not crew.running and crew.has_room:
+                    return "complete"
+                on_news(clock(), crew.running)
+                left = self.seconds - clock() if self.ranking() else math.inf
+                for job, result in crew.wait(min(POLL_SECONDS, max(0.0, left))):
+                    self.count(job, result, clock())
+        return "minutes"
 
     def ranking(self, level: int = 1) -> list[Contender]:
         """The contenders that have come so far, the best first."""
         far = (contender for contender in self.contenders.values() if contender.level >= level)
         return sorted(far, key=lambda contender: self.merit(contender, level), reverse=True)
 
-    def _is_late(self, contender: Contender, left: float) -> bool:
-        """Whether its next fold would not end in time."""
-        return left < math.inf and contender.seconds > left
-
     def _promotable(self, share: float = 1.0, left: float = math.inf) -> Contender | None:
-        """One that waits, in the best part of those that have come as far; the farthest if there are several."""
+        """One that waits and has time, in the best part of those that have come as far; the farthest of several."""
         for level in range(self.folds - 1, 0, -1):
             ranking = self.ranking(level)
             for contender in ranking[: math.ceil(share * len(ranking))]:
-                if contender.level == level and contender.is_waiting and not self._is_late(contender, left):
+                if (
+                    contender.level == level
+                    and contender.is_waiting
+                    and (left == math.inf or contender.seconds <= left)
+                ):
                     return contender
         return None
 
@@ -167,6 +191,7 @@ class TimedRace(Race):
         seconds: Time for everything.
         processes: How many fits run at the same time.
         fits: Those that are finished already, those of earlier folds first.
+        journal: Where further fits are kept; by default in memory.
     """
 
     def __init__(
@@ -178,13 +203,14 @@ class TimedRace(Race):
         seconds: float,
         processes: int,
         fits: Iterable[Fit] = (),
+        journal: Journal | None = None,
     ) -> None:
         super().__init__(problem.compared)
-        self.problem, self.judge = problem, Judge(problem.metric)
+        self.problem, self._journal = problem, journal or Journal(None, problem.identity)
         self._total, self._processes = seconds, processes
         self._millions: float = (stored_entries(problem.graph.x) + problem.graph.num_edges) / 1e6
         self.contenders = {candidate: Contender(candidate) for candidate in portfolio}
-        self._judged = dict[tuple[Candidate, int], tuple[Merit, float]]()
+        self._judged = dict[tuple[Candidate, int], tuple[tuple[float, float], float]]()
         self._weighed: tuple[list[Contender], Weighted] | None = None
         self._repeated: list[str] = []  # the methods of proposals that were contenders already
         for fit in fits:
@@ -195,7 +221,7 @@ class TimedRace(Race):
                     self.fail(fit.candidate, f"failed: {reason(error)}")
         proposed = [c for c in self.contenders.values() if c.fits and c.candidate not in portfolio]
         self._proposals = Proposals(
-            trials, seed=problem.seed, tried=[(c.candidate, self.merit(c, 1).first) for c in proposed]
+            trials, seed=problem.seed, tried=[(c.candidate, self.merit(c, 1)[0]) for c in proposed]
         )
 
     @property
@@ -208,6 +234,11 @@ class TimedRace(Race):
         cheapest = min((fit.least_seconds for fit in self._first_fits()), default=0.0)
         return self._total - min(max(FOR_THE_END * self._total, 2 * cheapest), LARGEST_END * self._total)
 
+    def next_job(self, elapsed: float) -> FoldJob | None:
+        """What to begin now, after so many seconds; ``None`` if nothing is left that fits into the time."""
+        chosen = self._next(elapsed)
+        return None if chosen is None else self._job(chosen, elapsed)
+
     def quick_job(self, elapsed: float) -> FoldJob | None:
         """A new candidate that should take so little time that it need not be given up; ``None`` if there is none.
 
@@ -215,10 +246,29 @@ class TimedRace(Race):
         """
         most = QUICK * (self.seconds - elapsed)
         quick = [c for c in self._untried() if not _by_epochs(c) and self._least_seconds(c.candidate) <= most]
-        if not quick or elapsed >= PORTFOLIO_UNTIL * self.seconds:
-            return None
-        quick[0].is_running = True
-        return self._job(quick[0], elapsed)
+        return self._job(quick[0], elapsed) if quick and elapsed < PORTFOLIO_UNTIL * self.seconds else None
+
+    def count(self, job: FoldJob, result: tuple[Fit, SavedModel] | Failed | WorkerLost, elapsed: float) -> None:
+        """Keep a model, or give its contender up: what happens to one of them does not end the race."""
+        name, fold = job.candidate.name, job.run + 1
+        if isinstance(result, TooSlow):
+            what = f"stopped: fold {fold} was" if self.contenders[job.candidate].fits else "skipped:"
+            why = f"{what} not finished within {job.limit:.0f} s"
+        elif isinstance(result, WorkerLost):
+            why = f"failed: {result}"
+        elif isinstance(result, Failed):
+            _LOGGER.debug("%s, fold %d, has failed\n%s", name, fold, result.traceback)
+            why = f"failed: {result.why}"
+        else:
+            try:
+                fit = replace(result[0], elapsed=elapsed)
+                self._journal.write(fit, result[1])
+                self.add(fit)
+                return
+            except Exception as error:
+                _LOGGER.debug("%s, fold %d, can't be used", name, fold, exc_info=True)
+                why = f"failed: {reason(error)}"
+        self.fail(job.candidate, why)
 
     def add(self, fit: Fit) -> None:
         """Count a finished fit."""
@@ -226,14 +276,14 @@ class TimedRace(Race):
         before, contender.is_running = contender.fits, False
         contender.fits = [*before, fit]
         try:
-            merit = self.merit(contender, contender.level)
+            gain = self.merit(contender, contender.level)[0]
         except Exception:
             contender.fits = before
             raise
         if not before:
             others = (each for each in self.contenders.values() if each is not contender and each.fits)
             contender.same_as = next((o.candidate.name for o in others if not o.same_as and _same(o, fit)), "")
-        contender.tell(merit.first)
+        contender.tell(gain)
         if fit.fold < self.folds:
             self._weighed = None
 
@@ -250,7 +300,7 @@ class TimedRace(Race):
         for each in self.contenders.values():
             each.same_as = "" if each.same_as == contender.candidate.name else each.same_as
 
-    def merit(self, contender: Contender, level: int) -> Merit:
+    def merit(self, contender: Contender, level: int) -> tuple[float, float]:
         """How good a contender is on the nodes of its first folds."""
         return self._judge(contender, level)[0]
 
@@ -258,12 +308,12 @@ class TimedRace(Race):
         """The best one on the nodes of its first folds, so that the log loss does not punish one that is too sure."""
         return self._judge(contender, level)[1]
 
-    def _judge(self, contender: Contender, level: int) -> tuple[Merit, float]:
+    def _judge(self, contender: Contender, level: int) -> tuple[tuple[float, float], float]:
         known = (contender.candidate, level)
         if known not in self._judged:
             y, given = self.truth(level), self._held_out(contender, level)
             temperature = best_temperature(given, y)
-            self._judged[known] = self.judge.merit(tempered(given, temperature), y), temperature
+            self._judged[known] = merit(self.problem.metric, tempered(given, temperature), y), temperature
         return self._judged[known]
 
     def truth(self, level: int) -> Any:
@@ -286,7 +336,7 @@ class TimedRace(Race):
 
     def value(self, contender: Contender, level: int) -> float:
         """The metric of a contender on the nodes of its first folds."""
-        return self.judge.value(self.out_of_fold(contender, level), self.truth(level))
+        return METRICS[self.problem.metric](self.out_of_fold(contender, level), self.truth(level))
 
     @property
     def level(self) -> int:
@@ -296,8 +346,7 @@ class TimedRace(Race):
         """
         ranking = self.ranking()
         better = ranking[: max(LEAST_POOL, len(ranking) // 2)]
-        completed = sorted((contender.level for contender in better), reverse=True)[:LEAST_POOL]
-        return min(self.folds, completed[-1])
+        return min(self.folds, sorted((contender.level for contender in better), reverse=True)[:LEAST_POOL][-1])
 
     def weighed(self) -> tuple[list[Contender], Weighted]:
         """The best contenders, each with predictions of its own, and the ensemble of them."""
@@ -305,11 +354,16 @@ class TimedRace(Race):
             level = self.level
             pool = [each for each in self.ranking(level) if not each.same_as][:LARGEST_POOL]
             given = np.stack([self.out_of_fold(contender, level) for contender in pool])
-            self._weighed = pool, weigh_models(given, self.truth(level), self.judge, seed=self.problem.seed)
+            self._weighed = pool, weigh_models(given, self.truth(level), self.problem.metric, seed=self.problem.seed)
         return self._weighed
 
+    @property
+    def fits(self) -> int:
+        """The number of finished fits."""
+        return sum(contender.level for contender in self.contenders.values())
+
     def _untried(self) -> list[Contender]:
-        return [contender for contender in self.contenders.values() if contender.is_untried]
+        return [each for each in self.contenders.values() if not (each.fits or each.is_running or each.failure)]
 
     def _first_fits(self) -> list[Fit]:
         return [contender.fits[0] for contender in self.contenders.values() if contender.fits]
@@ -332,11 +386,13 @@ class TimedRace(Race):
 
         If its learning curve promises enough, the first fold may take most of the time left.
         """
-        left, candidate = max(0.0, self.seconds - elapsed), contender.candidate
+        left, candidate, contender.is_running = max(0.0, self.seconds - elapsed), contender.candidate, True
         if contender.fits:
             seconds = min(2 * contender.seconds + 1, 0.95 * left)
             return self.problem.job(candidate, contender.level, seconds=seconds, limit=min(left, GRACE * seconds + 1))
-        share = min(max(self._share(elapsed), 2 * self._least_seconds(candidate)), 0.95 * left)
+        for_portfolio = max(0.0, PORTFOLIO_UNTIL * self.seconds - elapsed) * self._processes
+        share = max(for_portfolio / (1 + len(self._untried())), LEAST_SHARE * self.seconds)
+        share = min(max(share, 2 * self._least_seconds(candidate)), 0.95 * left)
         seconds = max(share, MOST_SHARE * left)
         limit = left if _by_epochs(contender) else min(left, max(GRACE * share + 1, LEAST_LIMIT * left))
         return self.problem.job(candidate, 0, seconds=seconds, limit=limit, share=share, goals=self._goals())
@@ -346,15 +402,15 @@ class TimedRace(Race):
         ranking = self.ranking()
         if not ranking:
             return -math.inf, -math.inf
-        found, y = self.out_of_fold(ranking[0], 1), self.truth(1)
-        return METRICS[self.problem.metric].gain(self.judge.value(found, y)), -METRICS["log-loss"](found, y)
+        log_loss = METRICS["log-loss"](self.out_of_fold(ranking[0], 1), self.truth(1))
+        return METRICS[self.problem.metric].gain(self.value(ranking[0], 1)), -log_loss
 
     def _skip(self, left: float) -> None:
         """Give up the candidates that would take too much of the time left, however briefly they trained."""
         for contender in self._untried():
             seconds = self._least_seconds(contender.candidate)
             if seconds > WORTHWHILE * left > 0:
-                needed = f"needs about {_seconds(seconds)}, more than half of the {_seconds(left)} left"
+                needed = f"needs about {seconds:.0f} s, more than half of the {left:.0f} s left"
                 contender.failure = f"skipped: {needed if left >= 1 else 'no time left'}"
 
     def _least_seconds(self, candidate: Candidate) -> float:
@@ -365,10 +421,6 @@ class TimedRace(Race):
         ratios = [fit.least_seconds / fit.candidate.usual_seconds(self._millions) for fit in self._first_fits()]
         return statistics.median(ratios) * candidate.usual_seconds(self._millions) if ratios else 0.0
 
-    def _share(self, elapsed: float) -> float:
-        left = max(0.0, PORTFOLIO_UNTIL * self.seconds - elapsed) * self._processes
-        return max(left / (1 + len(self._untried())), LEAST_SHARE * self.seconds)
-
     def _new(self, left: float) -> Contender | None:
         """The next proposal that has not been tried; of one that has, the proposals are told how good it was."""
         while (proposal := self._proposals.ask(self._tried(left))) is not None:
@@ -377,7 +429,7 @@ class TimedRace(Race):
             if known is new:
                 return new
             self._repeated.append(new.candidate.method)
-            new.tell(self.merit(known, 1).first if known.fits else None)
+            new.tell(self.merit(known, 1)[0] if known.fits else None)
         return None
 
     def _tried(self, left: float) -> dict[str, Tried]:
@@ -388,7 +440,7 @@ class TimedRace(Race):
         tried = {}
         for method, some in of.items():
             new = sum(not each.same_as for each in some) / (len(some) + self._repeated.count(method))
-            gains = [self.merit(each, 1).first for each in some]
+            gains = [self.merit(each, 1)[0] for each in some]
             tried[method] = Tried(gains, statistics.fmean(each.seconds for each in some), new)
         return {method: each for method, each in tried.items() if 2 * each.seconds < left}
 
@@ -412,7 +464,3 @@ def _same(contender: Contender, fit: Fit) -> bool:
     step = max(1, len(fit.probabilities) // LOOKED_AT)
     apart = np.abs(contender.fits[0].probabilities[::step] - fit.probabilities[::step]).sum(axis=1)
     return bool(apart.mean() / 2 <= SAME)
-
-
-def _seconds(number: float) -> str:
-    return f"{number:.0f} s" if number >= 10 else f"{number:.1f} s"

@@ -31,7 +31,7 @@ from gcnsl.methods import Method, find_method
 from gcnsl.methods.registry import combinations, space_of, starts_of
 from gcnsl.nn.config import Folder
 from gcnsl.options import Search as SearchRange
-from gcnsl.runs.executor import HERE, Crew, Executor, WorkerLost
+from gcnsl.runs.executor import HERE, Executor, WorkerLost
 from gcnsl.runs.jobs import Failed, Finished, Job, Trainer
 from gcnsl.runs.results import Record, Results
 from gcnsl.training import METRICS, choose_device
@@ -140,33 +140,27 @@ class Search:
 
 
 class Trial(NamedTuple):
-    """A trial that is finished.
-
-    Attributes:
-        options: What was searched for.
-        gains: After each run, the mean of the metric until then, with the sign that makes more better.
-        is_complete: Whether it has all runs; otherwise it fell behind.
-    """
+    """A trial that is finished."""
 
     options: dict[str, Any]
+    """What was searched for."""
     gains: list[float]
+    """After each run, the mean of the metric until then, with the sign that makes more better."""
     is_complete: bool
+    """Whether it has all runs; otherwise it fell behind."""
 
 
 class SearchResult(NamedTuple):
-    """The best of a search.
-
-    Attributes:
-        options: What was searched for.
-        score: Mean of the metric on validation nodes.
-        start: The same of the method as it was given; ``None`` if there is no complete trial of it.
-        trials: Number of trials so far.
-    """
+    """The best of a search."""
 
     options: dict[str, Any]
+    """What was searched for."""
     score: float
+    """Mean of the metric on validation nodes."""
     start: float | None
+    """The same of the method as it was given; ``None`` if there is no complete trial of it."""
     trials: int
+    """Number of trials so far."""
 
 
 def search(
@@ -175,7 +169,7 @@ def search(
     trials: int,
     seconds: float | None = None,
     executor: Executor = HERE,
-    on_trial: Callable[[int, float | None], None] | None = None,
+    on_trial: Callable[[int, float | None], None] = lambda *_: None,
 ) -> SearchResult:
     """Search until there are so many trials, those of earlier calls and those given up counted, and return the best.
 
@@ -187,22 +181,12 @@ def search(
         on_trial: Called at once, and after each trial, with the number of trials and the best value of the metric.
     """
     check_whole("trials", trials, least=1)
-    began = time.monotonic()
-    race = _Trials(wanted, trials, math.inf if seconds is None else check_number("seconds", seconds, above=0))
-    trainer = Trainer(
-        wanted.data, partial(_gain, wanted.metric), seed=wanted.seed, device=wanted.device, root=wanted.root
-    )
-    if on_trial is not None:
-        on_trial(len(race.done), race.best)
-    with Crew(executor, trainer) as crew:
-        while True:
-            while crew.has_room and (job := race.next_job(time.monotonic() - began)) is not None:
-                crew.submit(job)
-            if crew.has_room and not crew.running:
-                return race.found()
-            for job, result in crew.wait():
-                if race.count(job, result) and on_trial is not None:
-                    on_trial(len(race.done), race.best)
+    began, until = time.monotonic(), math.inf if seconds is None else check_number("seconds", seconds, above=0)
+    race = _Trials(wanted, trials, until, on_trial)
+    where: dict[str, Any] = {"seed": wanted.seed, "device": wanted.device, "root": wanted.root}
+    trainer = Trainer(wanted.data, partial(_gain, wanted.metric), **where)
+    race.run(executor, trainer, lambda: time.monotonic() - began)
+    return race.found()
 
 
 def _gain(metric: str, done: Finished) -> float:
@@ -215,20 +199,23 @@ class _Trials(Race):
     A trial goes on unless Optuna says that it has fallen behind the median of those before it.
     """
 
-    def __init__(self, wanted: Search, trials: int, seconds: float) -> None:
+    def __init__(
+        self, wanted: Search, trials: int, until: float, on_trial: Callable[[int, float | None], None]
+    ) -> None:
         super().__init__(wanted.runs)
-        self._wanted, self._seconds, self._most = wanted, seconds, int(min(trials, wanted.combinations))
+        self._wanted, self._until, self._most, self._tell = wanted, until, min(trials, wanted.combinations), on_trial
         self._results, self._failed = Results(wanted.storage, _parse), list[str]()
-        self.done = wanted.finished()
+        self._done = wanted.finished()
         self._results.append()  # it is better to know now whether that is possible
-        self._study = new_study(wanted.space, wanted.first, seed=wanted.seed, known=self.done, startup=_STARTUP_TRIALS)
+        self._study = new_study(wanted.space, wanted.first, seed=wanted.seed, known=self._done, startup=_STARTUP_TRIALS)
+        self._tell(len(self._done), self._best)
 
     @property
     def _complete(self) -> list[Trial]:
-        return [trial for trial in self.done if trial.is_complete]
+        return [trial for trial in self._done if trial.is_complete]
 
     @property
-    def best(self) -> float | None:
+    def _best(self) -> float | None:
         """The best value of the metric so far."""
         gain = METRICS[self._wanted.metric].gain
         return gain(max(trial.gains[-1] for trial in self._complete)) if self._complete else None
@@ -237,56 +224,61 @@ class _Trials(Race):
         """The mean of the gains of its first runs."""
         return fmean(contender.fits[:level])
 
-    def _next(self, elapsed: float) -> Contender | None:
-        return self._promotable() or self._new(elapsed)
+    def next_job(self, elapsed: float) -> Job | None:
+        """The next run of a trial or, before the time is over, the first of a new one."""
+        wanted, contender = self._wanted, self._promotable() or self._new(elapsed)
+        if contender is None:
+            return None
+        run, contender.is_running = contender.level, True
+        method, split = wanted.method.with_options(**contender.candidate), run % split_count(wanted.data)
+        assert contender.trial is not None
+        return Job(name=str(contender.trial.number), run=run, method=method, split=split, seed=wanted.seed + run)
 
     def _new(self, elapsed: float) -> Contender | None:
-        begun, failed = len(self.done) + len(self.contenders), len(self._failed)
+        begun, failed = len(self._done) + len(self.contenders), len(self._failed)
         most = min(self._most, self._wanted.combinations - failed) if failed < self._most else 0
-        if begun >= most or elapsed >= self._seconds:
+        if begun >= most or elapsed >= self._until:
             return None
         trial = self._study.ask()
         return self.contenders.setdefault(trial.number, Contender(suggested(trial, self._wanted.space), trial))
 
-    def _job(self, contender: Contender, elapsed: float) -> Job:
-        wanted, run, number = self._wanted, contender.level, contender.trial.number if contender.trial else 0
-        split, method = run % split_count(wanted.data), wanted.method.with_options(**contender.candidate)
-        return Job(name=str(number), run=run, method=method, split=split, seed=wanted.seed + run)
-
-    def count(self, job: Job, result: float | Failed | WorkerLost) -> bool:
-        """Count a run, and say whether its trial is finished."""
+    def count(self, job: Job, result: float | Failed | WorkerLost, elapsed: float) -> None:
+        """Count a run; its trial goes on, is complete, or is given up."""
         contender, metric = self.contenders[int(job.name)], METRICS[self._wanted.metric]
         contender.is_running = False
         if isinstance(result, Failed) and isinstance(result.error, TrainingDiverged):
             result = math.nan
-        if isinstance(result, Failed) and result.why != "not enough memory" and not self.done:
+        if isinstance(result, Failed) and result.why != "not enough memory" and not self._done:
             raise result.error  # it would happen to all
         if isinstance(result, Failed | WorkerLost):
             self._failed.append(result.why if isinstance(result, Failed) else str(result))
-            del self.contenders[int(job.name)]
             contender.tell(None)
-            return False
-        worst = 0.0 if metric.greater_is_better else _WORST_LOSS
+            del self.contenders[int(job.name)]
+            return
+        worst, trial = 0.0 if metric.greater_is_better else _WORST_LOSS, contender.trial
         contender.fits.append(worst if math.isnan(result) else result)
         means = [self.merit(contender, level) for level in range(1, contender.level + 1)]
         is_complete = contender.level == self.folds
-        if not is_complete and not contender.falls_behind(means[-1]):
-            return False
+        if not is_complete:
+            assert trial is not None
+            trial.report(means[-1], contender.level - 1)
+            if not trial.should_prune():
+                return
         contender.tell(means[-1] if is_complete else None, otherwise=optuna.trial.TrialState.PRUNED)
-        self.done.append(Trial(contender.candidate, means, is_complete))
-        self._results.append({"search": self._wanted.identity} | self.done[-1]._asdict())
+        self._done.append(Trial(contender.candidate, means, is_complete))
+        self._results.append({"search": self._wanted.identity} | self._done[-1]._asdict())
         del self.contenders[int(job.name)]
-        return True
+        self._tell(len(self._done), self._best)
 
     def found(self) -> SearchResult:
         """The best so far."""
-        if self.best is None:
+        if self._best is None:
             why = f" ({self._failed[-1]})" if self._failed else ""
             raise InputError(f"no trial was finished{why}: allow more time, or a device with more memory")
-        wanted, gain = self._wanted, METRICS[self._wanted.metric].gain
-        best, own = max(self._complete, key=lambda trial: trial.gains[-1]), wanted.searched(wanted.method)
-        start = next((gain(trial.gains[-1]) for trial in self._complete if trial.options == own), None)
-        return SearchResult(best.options, self.best, start, len(self.done))
+        best, own = max(self._complete, key=lambda trial: trial.gains[-1]), self._wanted.searched(self._wanted.method)
+        start = next((trial.gains[-1] for trial in self._complete if trial.options == own), None)
+        gain = METRICS[self._wanted.metric].gain
+        return SearchResult(best.options, self._best, None if start is None else gain(start), len(self._done))
 
 
 def _parse(record: Record) -> tuple[str, Trial]:

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
@@ -20,62 +20,51 @@ from torch_geometric.data import Data
 
 from gcnsl.auto.auto_settings import AutoSettings
 from gcnsl.auto.candidates import FoldJob, Problem, portfolio
-from gcnsl.auto.ensemble import Blend, Member, OutOfFold, best_temperature, log_probabilities, tempered
-from gcnsl.auto.journal import Fit, Journal, SavedModel, SavedModels, fold_trainer
+from gcnsl.auto.ensemble import Blend, Member, OutOfFold, best_temperature, leading, log_probabilities, tempered
+from gcnsl.auto.journal import Journal, SavedModels, fold_trainer
 from gcnsl.auto.leaderboard import ENSEMBLE, MAJORITY, leaderboard, majority_probabilities
 from gcnsl.auto.race import Contender, TimedRace
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.execution import Interruption
-from gcnsl.runs.executor import HERE, Crew, Executor, TooSlow, WorkerLost
-from gcnsl.runs.jobs import Failed, reason
+from gcnsl.runs.executor import HERE, Executor
+from gcnsl.runs.jobs import reason
 from gcnsl.runs.processes import Processes
 from gcnsl.training import History, choose_device
 from gcnsl.training.metrics import Floats
 
 STARTING_PAYS = 15.0
 """With fewer seconds in all, this process trains by itself: others would have hardly started."""
-POLL_SECONDS = 0.5
 _LOGGER = logging.getLogger("gcnsl")
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a selection is.
-
-    Attributes:
-        seconds, seconds_left: Since its beginning, and until its end.
-        fits: Number of finished models.
-        now: Names of what is being trained.
-        best: The best contender so far; ``None`` before the first.
-        score: Its value of the metric on the validation nodes of the first fold.
-        metric: What contenders are compared by.
-    """
+    """How far a selection is."""
 
     seconds: float
     seconds_left: float
     fits: int
+    """Number of finished models."""
     now: list[str]
+    """Names of what is being trained."""
     best: str | None
+    """The best contender so far; ``None`` before the first."""
     score: float
+    """Its value of the metric on the validation nodes of the first fold."""
     metric: str
 
 
 class ChosenBy(NamedTuple):
-    """What contenders are compared by in the end; as a string, in words.
-
-    Attributes:
-        metric: The one that decides.
-        nodes: The number of nodes.
-        of: The number of all that are learned from.
-        first_fold: The number of nodes of the first fold, which are among them.
-        kept: Whether these are validation nodes that no model learns from.
-    """
+    """What contenders are compared by in the end; as a string, in words."""
 
     metric: str
     nodes: int
     of: int
+    """The number of all nodes that are learned from."""
     first_fold: int
+    """The number of nodes of the first fold, which are among those that decide."""
     kept: bool
+    """Whether these are validation nodes that no model learns from."""
 
     def __str__(self) -> str:
         if self.kept:
@@ -87,22 +76,17 @@ class ChosenBy(NamedTuple):
 
 @dataclass(frozen=True)
 class Selected:
-    """What came of a selection.
-
-    Attributes:
-        blend: The ensemble, possibly of a single member.
-        leaderboard: All that was tried, without test scores.
-        probabilities: Of all nodes (n × C), by the names in the leaderboard.
-        chosen_by: What they were compared by.
-        of_first_fold: The ensemble of the members' models of the first fold alone, which have not learned from its
-            nodes: probabilities of all nodes (n × C).
-    """
+    """What came of a selection."""
 
     blend: Blend
+    """The ensemble, possibly of a single member."""
     leaderboard: pd.DataFrame
+    """All that was tried, without test scores."""
     probabilities: dict[str, Floats]
+    """Of all nodes (n × C), by the names in the leaderboard."""
     chosen_by: ChosenBy
     of_first_fold: Floats
+    """The ensemble of the members' models of the first fold alone, which have not learned from its nodes (n × C)."""
 
 
 def select(
@@ -131,23 +115,35 @@ def select(
     """
     seconds = 60 * (settings.effort.minutes if minutes is None else minutes)
     journal = Journal(None if checkpoint is None else Path(checkpoint), problem.identity)
+    fits = journal.read()
+    began = monotonic() - max((fit.elapsed for fit in fits), default=0.0)
     with ExitStack() as opened:
         interruption = opened.enter_context(Interruption())
         executor = executor or opened.enter_context(_own_executor(problem, settings, seconds))
-        selection = _Selection(problem, settings, journal, seconds=seconds, executor=executor, on_progress=on_progress)
+        how: dict[str, Any] = {"trials": settings.effort.trials, "seconds": seconds, "processes": executor.slots}
+        race = TimedRace(problem, portfolio(problem.graph), **how, fits=fits, journal=journal)
+
+        def tell(elapsed: float, running: list[FoldJob]) -> None:
+            if on_progress is None:
+                return
+            ranking, now = race.ranking(), [job.candidate.name for job in running]
+            best = ranking[0].candidate.name if ranking else None
+            score = race.value(ranking[0], 1) if ranking else math.nan
+            left = max(0.0, race.seconds - elapsed)
+            on_progress(Progress(elapsed, left, race.fits, now, best, score, problem.metric))
 
         def chosen(stopped: str) -> Selected:
-            history = History(seconds=selection.elapsed, stopped=stopped)
-            return choose(selection.race, journal, graph, history, single=settings.single)
+            history = History(seconds=monotonic() - began, stopped=stopped)
+            return choose(race, journal, graph, history, single=settings.single)
 
         try:
-            stopped = selection.run()
+            stopped = race.run(executor, fold_trainer(problem), lambda: monotonic() - began, tell)
             with interruption.whole():
                 return chosen(stopped)
         except KeyboardInterrupt:
             interruption.ignore_further()
-            so_far = chosen("interrupted") if selection.race.ranking() else None
-            when = f"after {selection.fits} models" if selection.fits else "before a model was finished"
+            so_far = chosen("interrupted") if race.fits else None
+            when = f"after {race.fits} models" if race.fits else "before a model was finished"
             raise Interrupted(f"interrupted {when}", so_far) from None
 
 
@@ -159,101 +155,11 @@ def _own_executor(problem: Problem, settings: AutoSettings, seconds: float) -> E
     return Processes(settings.processes or (cpu_count() if on_cpu else 1))
 
 
-class _Selection:
-    def __init__(
-        self,
-        problem: Problem,
-        settings: AutoSettings,
-        journal: Journal,
-        *,
-        seconds: float,
-        executor: Executor,
-        on_progress: Callable[[Progress], None] | None,
-    ) -> None:
-        self._problem, self._journal, self._executor, self._tell = problem, journal, executor, on_progress
-        finished = journal.read()
-        self._began = monotonic() - max((fit.elapsed for fit in finished), default=0.0)
-        how: dict[str, Any] = {"trials": settings.effort.trials, "seconds": seconds, "processes": executor.slots}
-        self.race = TimedRace(problem, portfolio(problem.graph), **how, fits=finished)
-        self.fits = len(finished)
-
-    @property
-    def elapsed(self) -> float:
-        return monotonic() - self._began
-
-    @property
-    def _left(self) -> float:
-        return self.race.seconds - self.elapsed
-
-    def run(self) -> str:
-        """Train until the time is over or nothing is left to do, and return which of them it was.
-
-        As long as no worker has started, this process trains what is quick; that also tells how fast the machine is.
-        """
-        trainer = fold_trainer(self._problem)
-        with Crew(self._executor, trainer) as crew:
-            while self._left > 0 or not self.fits:
-                if not self._executor.ready and (job := self.race.quick_job(self.elapsed)) is not None:
-                    self._report([job])
-                    self._count(job, trainer(job))
-                    continue
-                while crew.has_room and (job := self.race.next_job(self.elapsed)) is not None:
-                    # One model is waited for, however long it takes, and it is no use to give one up that goes on.
-                    waits = not self._executor.gives_up_at_once or (not self.fits and not crew.running)
-                    crew.submit(job, seconds=math.inf if waits else job.limit)
-                if not crew.running and crew.has_room:
-                    return "complete"
-                self._report(crew.running)
-                patience = min(POLL_SECONDS, max(0.0, self._left)) if self.fits else POLL_SECONDS
-                for job, result in crew.wait(patience):
-                    self._count(job, result)
-        return "minutes"
-
-    def _count(self, job: FoldJob, result: tuple[Fit, SavedModel] | Failed | WorkerLost) -> None:
-        """Count a model, or give its contender up: what happens to one of them does not end the selection."""
-        name, fold = job.candidate.name, job.run + 1
-        if isinstance(result, TooSlow):
-            what = f"stopped: fold {fold} was" if self.race.contenders[job.candidate].fits else "skipped:"
-            why = f"{what} not finished within {job.limit:.0f} s"
-        elif isinstance(result, WorkerLost):
-            why = f"failed: {result}"
-        elif isinstance(result, Failed):
-            _LOGGER.debug("%s, fold %d, has failed\n%s", name, fold, result.traceback)
-            why = f"failed: {result.why}"
-        else:
-            try:
-                fit = replace(result[0], elapsed=self.elapsed)
-                self._journal.write(fit, result[1])
-                self.race.add(fit)
-                self.fits += 1
-                return
-            except Exception as error:
-                _LOGGER.debug("%s, fold %d, can't be used", name, fold, exc_info=True)
-                why = f"failed: {reason(error)}"
-        self.race.fail(job.candidate, why)
-
-    def _report(self, running: list[FoldJob]) -> None:
-        if self._tell is None:
-            return
-        ranking, left = self.race.ranking(), max(0.0, self._left)
-        best = ranking[0].candidate.name if ranking else None
-        score = self.race.value(ranking[0], 1) if ranking else math.nan
-        now = [job.candidate.name for job in running]
-        self._tell(Progress(self.elapsed, left, self.fits, now, best, score, self._problem.metric))
-
-
 def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, single: bool) -> Selected:
     """The best ensemble of what is finished; contenders whose models can't be restored are left out.
 
-    Args:
-        race: The contenders.
-        journal: Where their models are.
-        graph: The graph of the ensemble.
-        history: How long the race took, and why it ended.
-        single: Whether to choose one model of one contender.
-
-    Raises:
-        InputError: If there is none.
+    With ``single``, it is one model of one contender. ``journal`` has the models, and ``history`` says how long the
+    race took and why it ended.
     """
     if not race.ranking():
         failures = {c.candidate.name: c.failure for c in race.contenders.values() if c.failure}
@@ -291,10 +197,8 @@ def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, 
     if single:
         probabilities[pool[0].candidate.name] = pool[0].fits[0].probabilities  # of the model that is kept
     probabilities[ENSEMBLE] = tempered(together(Contender.probabilities), temperature)
-    known = None if single else log_probabilities(probabilities[ENSEMBLE])
-    validated = problem.validated(level)
-    fold = problem.fold[validated]
-    judged = OutOfFold(validated.nonzero().flatten(), torch.from_numpy(held_out).float(), fold)
+    known, nodes = None if single else log_probabilities(probabilities[ENSEMBLE]), problem.validated(level)
+    judged = OutOfFold(nodes.nonzero().flatten(), torch.from_numpy(held_out).float(), problem.fold[nodes])
     return Selected(
         Blend(tuple(members), history, graph, temperature, known, judged),
         leaderboard(race, level, chosen, held_out),
@@ -304,14 +208,8 @@ def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, 
     )
 
 
-def _chosen_by(race: TimedRace, level: int) -> ChosenBy:
-    learned, validated = (int(nodes.sum()) for nodes in (race.problem.learned, race.problem.validated(level)))
-    first_fold = int(race.problem.validated(1).sum())
-    return ChosenBy(race.judge.leading(validated), validated, learned, first_fold, race.problem.folds == 1)
-
-
 def chosen_by(race: TimedRace) -> ChosenBy:
     """By what the contenders of a race are compared."""
     learned, validated = (int(nodes.sum()) for nodes in (race.problem.learned, race.problem.validated(race.level)))
     first_fold = int(race.problem.validated(1).sum())
-    return ChosenBy(race.judge.leading(validated), validated, learned, first_fold, race.problem.folds == 1)
+    return ChosenBy(leading(race.problem.metric, validated), validated, learned, first_fold, race.problem.folds == 1)

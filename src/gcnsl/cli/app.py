@@ -11,6 +11,7 @@ import typer
 import typer.core
 
 from gcnsl.cli.console import in_shell, listed, out, say
+from gcnsl.cli.shared_options import PANELS
 from gcnsl.errors import ArgumentError, ColumnError, GcnslError
 from gcnsl.version import __version__
 
@@ -42,6 +43,15 @@ class _Program(typer.core.TyperGroup):
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         with _one_line_if_interrupted():
             return super().make_context(*arguments, **options)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command whose ``--help`` has headings, and no type for what is a flag."""
+        headings = {name: heading for heading, names in PANELS.items() for name in names.split()}
+        command: Any = super().get_command(ctx, cmd_name)
+        for parameter in () if command is None else [*command.params, command.get_help_option(ctx)]:
+            parameter.rich_help_panel = headings.get(parameter.name)
+            parameter.metavar = "" if getattr(parameter, "is_flag", False) else parameter.metavar
+        return command
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -125,13 +135,6 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any) 
         say("Warning", text, "yellow")
 
 
-class _Lines(logging.Handler):
-    """What --debug tells of failures that end nothing, with their tracebacks."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        say("Debug", self.format(record))
-
-
 def _show_version(wanted: bool) -> None:
     if wanted:
         out.print(f"gcnsl {__version__}", highlight=False)
@@ -146,6 +149,7 @@ def _root(
     ] = False,
 ) -> None:
     _settings["debug"] = debug
-    logger = logging.getLogger("gcnsl")
-    logger.handlers = [_Lines()] if debug else []
+    logger, handler = logging.getLogger("gcnsl"), logging.Handler()
+    handler.emit = lambda record: say("Debug", handler.format(record))  # type: ignore[method-assign]
+    logger.handlers = [handler] if debug else []  # it tells of failures that end nothing, with their tracebacks
     logger.setLevel(logging.DEBUG if debug else logging.NOTSET)

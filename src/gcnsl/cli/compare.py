@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gcnsl.runs.jobs import Job
     from gcnsl.training import Epoch
 
-USUAL_MODELS = ("mlp", "gcn", "h2gcn-2", "gcn-sl-plus")
+USUAL_MODELS = "mlp,gcn,h2gcn-2,gcn-sl-plus"
 """What is compared by default: without the graph, with it, made for disagreeing neighbours, and ours."""
 USUAL_RUNS = 10
 
@@ -30,15 +30,13 @@ USUAL_RUNS = 10
 @takes_graph
 def compare(
     source: GraphSource,
-    models: Annotated[
-        str, typer.Option(help="The methods to compare, separated by commas; `gcnsl options` lists them.")
-    ] = ",".join(USUAL_MODELS),
+    models: Annotated[str, typer.Option(help="Methods of `gcnsl options`, separated by commas.")] = USUAL_MODELS,
     runs: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="How often to train each. Every run has its own split and seed; after the last given split the "
-            f"first follows again. \\[default: one for each given split, {USUAL_RUNS} if there is one or none]",
+            help="How often to train each, with a split and a seed of its own; after the last split the first follows "
+            f"again. \\[default: one for each given split, {USUAL_RUNS} if there is one or none]",
         ),
     ] = None,
     split: shared.SplitOption = "random",
@@ -67,8 +65,6 @@ def compare(
     Example: [bold]gcnsl compare debian --models mlp,gcn,gcn-sl --plot comparison.png[/]
 
     Example: [bold]gcnsl compare --nodes nodes.csv --edges edges.csv --folds 5 --metric macro-f1 --set epochs=200[/]
-
-    Example: [bold]gcnsl compare squirrel --cluster tcp://10.0.0.1:8786[/]
     """
     chosen = with_class_weight(read_options(options), class_weight)
     with busy("Reading the graph", quiet=quiet):
@@ -98,23 +94,14 @@ def compare(
         text = f"{done + 1}/{total}  {job.name}, run {job.run}  {epoch.validation}"
         bar.update(completed=done + epoch.seconds / (epoch.seconds + epoch.seconds_left), text=text)
 
+    how: dict[str, Any] = {"metric": suited or "accuracy", "seed": seed, "device": device, "root": root}
     try:
         with (
             progress("Comparing", total, unit=unit, quiet=quiet) as bar,
             workers(cluster, quiet=quiet, on_epoch=show) as executor,
         ):
             bar.update(completed=0, text=f"0/{total}")
-            comparison = compare_methods(
-                data,
-                methods,
-                runs=runs,
-                metric=suited or "accuracy",
-                seed=seed,
-                device=device,
-                root=root,
-                executor=executor,
-                on_run=tell,
-            )
+            comparison = compare_methods(data, methods, runs=runs, executor=executor, on_run=tell, **how)
     except ComparisonInterrupted as interruption:
         comparison, stopped = interruption.finished, interruption
     named = {"--split": split if split != "random" else None, "--metric": metric, "--class-weight": class_weight}
@@ -165,14 +152,9 @@ def _resolve_all(
     having = set(names) if settings is None else set(names) & read_settings(settings).keys()
     if not having:
         raise InputError(f"{settings} has settings for none of {', '.join(names)}: give another file, or leave it out")
+    files = {name: settings if name in having else None for name in names}
     return {
-        name: resolve(
-            name,
-            benchmark=benchmark,
-            settings=settings if name in having else None,
-            options=options[name],
-            metric=metric,
-        )
+        name: resolve(name, benchmark=benchmark, settings=files[name], options=options[name], metric=metric)
         for name in names
     }
 

@@ -76,13 +76,8 @@ def progress(
     ``total`` is how much there is to do, in any unit; ``None`` until it is known. ``unit`` is the word for a step, the
     first of which gives an estimate.
     """
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=16 if err.width >= 100 else 4),
-        TextColumn("{task.fields[text]}"),
-        TextColumn("{task.fields[left]}", style="cyan"),
-    )
+    doing, text, left = (TextColumn(f"{{task.{name}}}") for name in ("description", "fields[text]", "fields[left]"))
+    columns = (SpinnerColumn(), doing, BarColumn(bar_width=16 if err.width >= 100 else 4), text, left)
     with Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal) as bar:
         yield ProgressBar(bar, description, total, unit=unit, quiet=quiet)
 
@@ -172,16 +167,20 @@ def metric_facts(measured: Measured | None, metric: str | None) -> dict[str, str
         return {"test accuracy": "–  [dim]no node was held back[/]"}
     facts = {}
     for name, value in measured.metrics.items():
-        title, text = f"test {name}", METRICS[name].text(value)
-        text += f" {interval_text(measured.intervals.get(name), is_share=METRICS[name].is_share)}"
-        facts[f"[bold]{title}[/]" if name == (metric or "accuracy") else title] = text
+        interval = interval_text(measured.intervals.get(name), is_share=METRICS[name].is_share)
+        title = f"[bold]test {name}[/]" if name == (metric or "accuracy") else f"test {name}"
+        facts[title] = f"{METRICS[name].text(value)} {interval}"
     return facts | {"test nodes": f"{measured.nodes:,} [dim](95 % intervals in brackets)[/]"}
+
+
+def _with_interval(share: float | None, interval: tuple[float, float] | None = None) -> str:
+    from gcnsl.evaluation.intervals import interval_text
+
+    return f"{percent(share)} {interval_text(interval)}".rstrip()
 
 
 def decision_facts(measured: Measured) -> dict[str, str]:
     """The threshold and what it finds, the coverage of prediction sets, and whether probabilities can be believed."""
-    from gcnsl.evaluation.intervals import interval_text
-
     facts, threshold, kind = {}, measured.threshold, measured.kind
     if threshold is not None:
         name, each = escape(measured.class_names[threshold.positive]), measured.classes[threshold.positive]
@@ -189,20 +188,19 @@ def decision_facts(measured: Measured) -> dict[str, str]:
         known = f"{threshold.nodes:,} labelled nodes with {threshold.positives:,} {name}"
         known += f", where {threshold.found:,} of {threshold.alerts:,} alerts are right" if threshold.alerts else ""
         facts[f"threshold for {name}"] = f"{threshold.value:.4g} [dim]({rule}; chosen on {known})[/]"
-        shares = {"precision": (each.precision, each.precision_interval), "recall": (each.recall, each.recall_interval)}
-        told = ", ".join(
-            f"{what} {percent(share)} {interval_text(span)}".rstrip() for what, (share, span) in shares.items()
-        )
+        precision, recall = each.precision, each.recall
+        told = f"precision {_with_interval(precision, each.precision_interval)}"
+        told += f", recall {_with_interval(recall, each.recall_interval)}"
         facts["its alerts"] = f"{each.predicted:,} of {measured.nodes:,} {kind} nodes: {told}"
     if measured.likeliest:
         some = measured.likeliest[:4]
         facts[f"likeliest {', '.join(str(each.alerts) for each in some)}"] = (
             f"{', '.join(str(each.found) for each in some)} are {escape(measured.class_names[measured.positive or 0])}"
         )
-    for each_of in measured.coverage[1:2]:
-        share = f"{percent(each_of.measured)} {interval_text(each_of.interval)}"
-        sizes = f"{each_of.mean_size:.2f} classes on average, {percent(each_of.alone)} with one"
-        facts[f"sets for {each_of.promised:.0%}"] = f"hold the class of {share} of the {kind} nodes [dim]({sizes})[/]"
+    for sets in measured.coverage[1:2]:
+        sizes = f"{sets.mean_size:.2f} classes on average, {percent(sets.alone)} with one"
+        share = _with_interval(sets.measured, sets.interval)
+        facts[f"sets for {sets.promised:.0%}"] = f"hold the class of {share} of the {kind} nodes [dim]({sizes})[/]"
     if measured.believed is not None:
         remedy = f" [yellow]Remedy: {measured.believed.remedy}.[/]" if measured.believed.remedy else ""
         facts["probabilities"] = f"{measured.believed.words}{remedy}"
@@ -214,33 +212,24 @@ def print_never_predicted(measured: Measured) -> None:
     if never := measured.never_predicted:
         names = ", ".join(f"{each.name} ({each.nodes:,})" for each in never)
         told = f"of the {measured.nodes:,} {measured.kind} nodes, none is predicted to be {names}"
-        say(
-            "Never predicted",
-            f"{told}; --threshold with --positive CLASS, or --class-weight, finds some",
-            "yellow",
-            where=out,
-        )
+        remedy = "--threshold with --positive CLASS, or --class-weight, finds some"
+        say("Never predicted", f"{told}; {remedy}", "yellow", where=out)
 
 
 def print_classes(measured: Measured) -> None:
     """Print a table with one row per class."""
-    from gcnsl.evaluation.intervals import interval_text
-
-    def cell(share: float | None, interval: tuple[float, float] | None = None) -> str:
-        return f"{percent(share)} {interval_text(interval)}".rstrip()
-
     rows = (
         (
             escape(each.name),
             f"{each.nodes:,}",
-            cell(each.precision, each.precision_interval),
-            cell(each.recall, each.recall_interval),
-            cell(each.f1),
+            _with_interval(each.precision, each.precision_interval),
+            _with_interval(each.recall, each.recall_interval),
+            percent(each.f1),
         )
         for each in measured.classes
     )
-    shares = ("precision", "recall", "F1")
-    print_table(("class", "test nodes", *shares), rows, right=("test nodes", *shares))
+    numbers = ("test nodes", "precision", "recall", "F1")
+    print_table(("class", *numbers), rows, right=numbers)
 
 
 def print_in_parts(part: Callable[[Sequence[str]], Table], columns: Sequence[str]) -> None:

@@ -13,17 +13,9 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import INTERRUPTED, app
 from gcnsl.cli.console import busy, err, out, print_in_parts, progress
-from gcnsl.cli.shared_options import (
-    ClusterOption,
-    DeviceOption,
-    JsonOption,
-    QuietOption,
-    RootOption,
-    check_workers,
-    workers,
-)
 
 if TYPE_CHECKING:
     from gcnsl.experiments.records import RunResult, RunSpec
@@ -64,8 +56,8 @@ def reproduce(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="The number of processes. \\[default: one per core, at most 16 on a GPU]")
     ] = None,
-    cluster: ClusterOption = None,
-    device: DeviceOption = "auto",
+    cluster: shared.ClusterOption = None,
+    device: shared.DeviceOption = "auto",
     store: Annotated[
         Path, typer.Option(help="The file of the results, JSON lines; runs that it has are not repeated.")
     ] = Path("results.jsonl"),
@@ -74,9 +66,9 @@ def reproduce(
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="The seed of splits, anchors, weights and dropout.")] = 42,
     retry: Annotated[bool, typer.Option("--retry", help="Retry runs that have failed.")] = False,
-    root: RootOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    root: shared.RootOption = None,
+    as_json: shared.JsonOption = False,
+    quiet: shared.QuietOption = False,
 ) -> None:
     """Run the paper's experiments, or some of them, and show our numbers above the paper's.
 
@@ -92,19 +84,19 @@ def reproduce(
     from gcnsl.experiments.records import by_error, by_spec, read_results
     from gcnsl.experiments.tables import fill
 
-    check_workers(cluster, (jobs or 1) if cluster else 1)
+    shared.check_workers(cluster, (jobs or 1) if cluster else 1)
     parts: dict[str, Any] = {"methods": _names(methods), "datasets": _names(datasets), "splits": _names(splits)}
     scope = Scope(**parts, runs=runs, seed=seed, paper_hparams=paper_hparams, trials=trials)
     usual = OF_PAPER if datasets is None else ON_ANY_GRAPH
     names = EXPERIMENTS if "all" in (experiments or ()) else experiments or usual
 
-    def planned() -> "tuple[list[Table], dict[RunSpec, RunResult]]":
-        """The tables and what is stored; searches that are stored are followed by runs."""
+    def planned() -> "tuple[list[Table], list[RunSpec], dict[RunSpec, RunResult]]":
+        """The tables, all their runs and what is stored; searches that are stored are followed by runs."""
         results = by_spec(read_results(store)) if store.exists() else {}
-        return [table for name in names for table in plan(name, replace(scope, results=results))], results
+        tables = [table for name in names for table in plan(name, replace(scope, results=results))]
+        return tables, specs_of(tables), results
 
-    tables, results = planned()
-    specs = specs_of(tables)
+    tables, specs, results = planned()
     from gcnsl.experiments.run import cost, default_jobs, execute, missing_runs
     from gcnsl.runs.processes import Processes
 
@@ -123,28 +115,25 @@ def reproduce(
                 bar.update(completed=1 - sum(left.values()) / total, text=text)
 
         how: dict[str, Any] = {"device": device, "root": root, "runs_after_search": runs, "minutes": minutes}
-        how["trials"] = None if cluster else store.with_suffix(f".trials-{trials}.jsonl")  # others can not reach it
+        how["trials"] = None if cluster else store.with_suffix(f".trials-{trials}.jsonl")  # others can't reach it
         try:
             # Other processes even for a single job: a run may need more memory than there is, and this one goes on.
-            executor = workers(cluster, quiet=quiet) if cluster else Processes(jobs or default_jobs(device))
+            executor = shared.workers(cluster, quiet=quiet) if cluster else Processes(jobs or default_jobs(device))
             with executor as several, progress("Running", 1.0, unit="run", quiet=quiet) as bar:
                 bar.update(completed=0, text=f"0/{len(missing)} runs")
                 execute(missing, store, several, **how, on_result=tell)
         except KeyboardInterrupt:
-            err.print(
-                f"Interrupted. The finished runs are in {store}; the same command continues from there.", markup=False
-            )
+            told = f"Interrupted. The finished runs are in {store}; the same command continues from there."
+            err.print(told, markup=False)
             raise typer.Exit(INTERRUPTED) from None
-        tables, results = planned()
-        specs = specs_of(tables)
+        tables, specs, results = planned()
     _show_tables(fill(tables, results), as_json=as_json)
     if unfinished := missing_runs(specs, results):
         err.print(f"{len(unfinished)} of {len(specs)} runs are left; the same command continues.", highlight=False)
     errors = by_error(results[spec] for spec in specs if spec in results)
     for error, failed in errors.items():
         more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-        err.print(f"[red]failed:[/] {escape(str(failed[0]))}{more}:", end=" ", highlight=False)
-        err.print(error, markup=False, highlight=False, soft_wrap=True)
+        err.print(f"[red]failed:[/] {escape(f'{failed[0]}{more}: {error}')}", highlight=False, soft_wrap=True)
     if errors:
         err.print("Use --retry to run them again.")
         raise typer.Exit(SOME_FAILED)
@@ -184,7 +173,6 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def _show_tables(tables: "Sequence[Table]", *, as_json: bool) -> None:
-    """Ours above the paper's: the best of a column in bold, green if the paper's number is reached, red if not."""
     from gcnsl.experiments.tables import to_dicts
 
     if as_json:
@@ -198,7 +186,7 @@ def _show_tables(tables: "Sequence[Table]", *, as_json: bool) -> None:
 
 
 def _part(table: "Table", columns: Sequence[str]) -> RichTable:
-    """Some columns of a table of results."""
+    """Some columns: ours above the paper's, the best in bold, green if the paper's number is reached, red if not."""
     from gcnsl.experiments.tables import column_label
 
     printed = any(cell.paper for cell in table.cells.values())

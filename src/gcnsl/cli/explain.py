@@ -102,7 +102,7 @@ def _print_explanation(explanation: "Explanation", top: int) -> None:
     known = "its class was not known to training"
     if node.label is not None:
         known = f"its class, {escape(str(node.label))}, was known: it was for {node.used_for}"
-    out.print(f"[bold]{escape(str(node.id))}[/] is predicted to be [bold]{predicted}[/] [dim]({known})[/]")
+    out.print(f"[bold]{escape(node.title)}[/] is predicted to be [bold]{predicted}[/] [dim]({known})[/]")
     out.print(f"Probabilities: {likely}", highlight=False)
     against = f"for {predicted} against {escape(str(explanation.rival))}"
     if explanation.evidence:
@@ -111,6 +111,7 @@ def _print_explanation(explanation: "Explanation", top: int) -> None:
     _print_edges(explanation)
     out.print()
     _print_contributions(explanation, against)
+    own = "Given graph A" if explanation.reconnected is not None else "Its neighbours"
     if explanation.is_crowded:
         summary = explanation.summary(explanation.reconnected or [])
         out.print(f"Learned graph A*: {escape(summary)}; so many that they say nothing about this node", style="bold")
@@ -119,8 +120,8 @@ def _print_explanation(explanation: "Explanation", top: int) -> None:
         _print_neighbours(by, "in A too", explanation, explanation.reconnected, top)
         for other in explanation.reconnected[:SHOWN_REASONS]:
             for reason in other.reasons:
-                out.print(escape(f"{reason.graph} joins {other.id}: {reason}"), highlight=False)
-    _print_neighbours("Given graph A", "in A* too", explanation, explanation.original, top)
+                out.print(escape(f"{reason.graph} joins {other.title}: {reason}"), highlight=False)
+    _print_neighbours(own, "in A* too", explanation, explanation.original, top)
 
 
 def _print_edges(explanation: "Explanation") -> None:
@@ -135,7 +136,7 @@ def _print_edges(explanation: "Explanation") -> None:
     turning = [other for other in explanation.original if other.becomes is not None]
     if count > 1 and turning:
         one, more = turning[0], f", and so it would without {len(turning) - 1} others" if len(turning) > 1 else ""
-        told += f". Without the edge to {one.id} alone it would be {one.becomes}{more}"
+        told += f". Without the edge to {one.title} alone it would be {one.becomes}{more}"
     elif count > 1:
         tried = sum(other.effect is not None for other in explanation.original)
         told += f". No single edge{'' if tried == count else f' of the {tried} that were tried'} changes its class"
@@ -163,9 +164,9 @@ def _print_neighbours(
     out.print(f"{title}: {escape(explanation.summary(neighbours))}", style="bold", highlight=False)
     if not neighbours:
         return
-    shown, name = neighbours[:top], escape(str(explanation.node.id))
+    shown, name = neighbours[:top], escape(explanation.node.title)
     columns: dict[str, list[str]] = {
-        "node": [escape(str(other.id)) for other in shown],
+        "node": [escape(other.title) for other in shown],
         "edge in A": [other.arrows for other in shown],
         "known class": ["" if other.label is None else escape(str(other.label)) for other in shown],
         "used for": [other.used_for or "" for other in shown],
@@ -187,7 +188,7 @@ def _print_importance(importance: "Importance", top: int) -> None:
     for sentence in importance.sentences():
         out.print(escape(sentence), highlight=False)
     rows = (
-        (escape(each.column), importance.text(each.shuffled), f"{each.importance:+.3f} ± {each.std:.3f}")
+        (escape(each.column), importance.text(each.shuffled), importance.worse(each))
         for each in importance.columns[:top]
     )
     more = len(importance.columns) - top

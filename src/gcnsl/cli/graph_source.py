@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 KEEP = "--unknown ''"
 """The option by which no label but an empty cell means that the class is unknown."""
 _SPLITS = {"split_columns": "--split-columns", "fold_column": "--fold-column", "folds": "--folds"}
-_COLUMNS = ("id_column", "label", "drop", "categorical", "numeric", "unknown")
+_COLUMNS = ("id_column", "label", "name_column", "drop", "categorical", "numeric", "unknown")
 _EDGE_COLUMNS = ("weight", "source_column", "target_column", "edge_type")
 _OTHER_OPTIONS = {"id_column": "--id", "source_column": "--source", "target_column": "--target"}
-_OTHER_OPTIONS |= {"wide": "--features", "separator": "--sep"}
+_OTHER_OPTIONS |= {"wide": "--features", "separator": "--sep", "name_column": "--name"}
 IN_A_MODEL = ("drop", "categorical", "numeric", "directed", "edge_type", "split_columns", "fold_column", "folds")
 """What a model knows of its columns and edges, or does not need any more."""
 
@@ -56,14 +56,6 @@ class GraphSource:
         list[Path] | None,
         typer.Option(help="Your own graph: the table of edges. Several are several kinds of edges."),
     ] = None
-    wide: Annotated[
-        Path | None,
-        typer.Option(
-            "--features",
-            help="Further features, mostly 0: a matrix (.npz, .npy) with a row for each of --nodes, or a table "
-            "with the columns node, feature and perhaps value.",
-        ),
-    ] = None
     id_column: Annotated[
         str | None, typer.Option("--id", help="The column of --nodes with the ids. \\[default: id, or the first]")
     ] = None
@@ -78,6 +70,9 @@ class GraphSource:
         typer.Option("--target", help="The other end. \\[default: target, to, dst, v, ..., or the second]"),
     ] = None
     label: Annotated[str | None, typer.Option(help="The column of --nodes with the classes. \\[default: label]")] = None
+    name_column: Annotated[
+        str | None, typer.Option("--name", help="The column of --nodes that says what to call them; no feature.")
+    ] = None
     drop: Annotated[
         list[str] | None, typer.Option(help="Columns of both tables to leave out: `--drop a,b` or `--drop a --drop b`.")
     ] = None
@@ -103,6 +98,14 @@ class GraphSource:
     no_weight: Annotated[bool, typer.Option("--no-weight", help="Ignore a column `weight` of --edges.")] = False
     edge_type: Annotated[
         str | None, typer.Option(help="The column of --edges with their kinds, whatever it looks like.")
+    ] = None
+    wide: Annotated[
+        Path | None,
+        typer.Option(
+            "--features",
+            help="Further features, mostly 0: a matrix (.npz, .npy) with a row for each of --nodes, or a table "
+            "with the columns node, feature and perhaps value.",
+        ),
     ] = None
     separator: Annotated[
         str | None,
@@ -203,7 +206,7 @@ class GraphSource:
         for table in edge_tables:
             check_ends(table, self.source_column, self.target_column)
         all_nodes, both = _beside(node_tables), _beside([*node_tables, *edge_tables])
-        for name in ("id_column", "fold_column"):
+        for name in ("id_column", "name_column", "fold_column"):
             if getattr(self, name) is not None:
                 all_nodes.check_column(getattr(self, name), name)
         all_nodes.find_label(self.label)
@@ -260,6 +263,7 @@ class GraphSource:
                 self.edges,
                 id=self.id_column,
                 label=self.label,
+                name=self.name_column,
                 split=None if self.split_columns is None else names_in(self.split_columns),
                 fold=self.fold_column,
                 drop=names_in(self.drop),
@@ -285,7 +289,9 @@ class GraphSource:
         unknown = self.unknown
         if unknown is None and self.nodes is not None and "unknown" in graph:
             unknown = [listed(graph.unknown)]
-        return replace(self, directed="arc_index" in graph, weight=weight, no_weight=without, unknown=unknown)
+        name = self.name_column or (graph.get("name_column") if self.nodes is not None else None)
+        how: dict[str, Any] = {"weight": weight, "no_weight": without, "unknown": unknown, "name_column": name}
+        return replace(self, directed="arc_index" in graph, **how)
 
     def read_labelled(self, *, split: str, root: Path | None, seed: int = 0, runs: int = 10) -> "Data":
         """The graph with labels and masks; an error if it has no labels. Says which columns are not used."""

@@ -168,9 +168,11 @@ def _table(
     import numpy as np
     import pyarrow as pa
 
-    best, ids = classifier.decide(probabilities), classifier.node_ids_ if data is None else data.get("node_ids")
+    best, graph = classifier.decide(probabilities), classifier.graph_ if data is None else data
+    ids, names = graph.get("node_ids"), graph.get("node_names")
     columns: dict[str, Any] = {
         "id": np.arange(len(best)) if ids is None else ids,
+        **({} if names is None else {"name": names}),
         "predicted": classifier.classes_[best],
         "probability": probabilities[np.arange(len(best)), best],
         "used_for": classifier.used_for(data),
@@ -240,7 +242,13 @@ def _print_predictions(table: "pa.Table", *, rows: bool) -> None:
     out.print(f"{sure:,} of the {table.num_rows:,} have a probability of 0.9 or more.", highlight=False)
     if rows:
         first = table.select(
-            ["id", "predicted", "probability", "used_for", *(["set"] if "set" in table.column_names else [])]
+            [
+                *(name for name in ("id", "name") if name in table.column_names),
+                "predicted",
+                "probability",
+                "used_for",
+                *(["set"] if "set" in table.column_names else []),
+            ]
         ).slice(0, _SHOWN)
         texts = (row | {"probability": f"{row['probability']:.2f}"} for row in first.to_pylist())
         cells = ([escape("|".join(v) if isinstance(v, list) else str(v)) for v in row.values()] for row in texts)

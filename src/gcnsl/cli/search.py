@@ -1,6 +1,5 @@
 """``gcnsl search`` and ``gcnsl options``: hyper-parameters, chosen on validation nodes, and listed."""
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,11 +57,9 @@ def search(
 ) -> None:
     """Search for hyper-parameters on the validation nodes; test nodes are not looked at.
 
-    Trials are judged by --metric, the mean over all runs, and in the end it says by how much they beat the settings
-    without a search.
-
-    The search begins with the settings that are known for the graph and with those in the output file, and gives up
-    early on trials that fall behind. If it is interrupted or killed, the same command continues where it was.
+    Trials are judged by the mean of --metric over all runs. The search begins with the settings that are known for the
+    graph and with those in the output file, and gives up early on trials that fall behind. If it is interrupted or
+    killed, the same command continues where it was.
 
     Example: [bold]gcnsl search texas --trials 100 --jobs 2[/]
 
@@ -100,23 +97,24 @@ def search(
             root=root,
         )
     remark(data, [base])
-    score = METRICS[wanted.metric].text
+    score, finished = METRICS[wanted.metric].text, 0
+
+    def tell(done: int, best: float | None) -> None:
+        nonlocal finished
+        finished = done
+        news = f"{done}/{trials} trials" + (f", best {score(best)}" if best is not None else "")
+        bar.update(completed=done, text=news)
+
+    def show(job: "Job", epoch: "Epoch") -> None:
+        part = epoch.number / (epoch.number + epoch.remaining)
+        bar.update(completed=finished + (job.run + part) / runs)
+
     try:
         unit = "epoch" if jobs == 1 and cluster is None else "trial"
-        with ExitStack() as opened:
-            bar, finished = opened.enter_context(progress("Searching", trials, unit=unit, quiet=quiet)), 0
-
-            def tell(done: int, best: float | None) -> None:
-                nonlocal finished
-                finished = done
-                news = f"{done}/{trials} trials" + (f", best {score(best)}" if best is not None else "")
-                bar.update(completed=done, text=news)
-
-            def show(job: "Job", epoch: "Epoch") -> None:
-                part = epoch.number / (epoch.number + epoch.remaining)
-                bar.update(completed=finished + (job.run + part) / runs)
-
-            executor = opened.enter_context(workers(cluster, jobs, quiet=quiet, on_epoch=show))
+        with (
+            progress("Searching", trials, unit=unit, quiet=quiet) as bar,
+            workers(cluster, jobs, quiet=quiet, on_epoch=show) as executor,
+        ):
             seconds = None if minutes is None else 60 * minutes
             found = run_search(wanted, trials=trials, seconds=seconds, executor=executor, on_trial=tell)
     except KeyboardInterrupt:

@@ -29,6 +29,16 @@ def refused_by(check: str) -> Callable[[Any], Any]:
     return checked
 
 
+PANELS = {
+    "Your own graph": "id_column source_column target_column drop categorical numeric unknown directed weight no_weight "
+    "edge_type wide separator no_header encoding",
+    "With auto": "quality single distil keep_validation",
+    "Hyper-parameters": "options settings class_weight",
+    "Decisions": "threshold positive",
+    "Splits": "split split_columns fold_column folds run runs all_labels seed",
+    "Output and resources": "plot checkpoint_every cluster jobs device root as_json quiet",
+}
+"""The parameters below each heading of ``--help``; others come first."""
 _IS_MODEL = refused_by("gcnsl.storage:check_model")
 MethodOption = Annotated[
     str, typer.Option(help="The method to use; `gcnsl options` lists them. Example: --method h2gcn-2.")
@@ -37,17 +47,16 @@ SplitOption = Annotated[
     str,
     typer.Option(
         help="How nodes are split: random, geom-gcn (graphs of the literature), public (citation graphs) or stored "
-        "(npz files). A table with a column `split` brings its own, and then runs differ in the seeds of the weights; "
-        "--split-columns, --fold-column and --folds go before."
+        "(npz files). A table with a column `split` brings its own; --split-columns, --fold-column and --folds go "
+        "before."
     ),
 ]
 MetricOption = Annotated[
     str | None,
     typer.Option(
-        help="What chooses epochs, settings and methods: accuracy, balanced-accuracy, macro-f1, roc-auc, "
-        "average-precision, log-loss or calibration-error; `gcnsl options` explains them. By default the data decide: "
-        "average-precision if at most 20 % of the labelled nodes are of the rarer of two classes, macro-f1 if at least "
-        "60 % are of one of more classes, else accuracy, and epochs are chosen as the method's option `monitor` says.",
+        help="What chooses epochs, settings and methods; `gcnsl options` lists all. By default average-precision if "
+        "at most 20 % of the labelled nodes are of the rarer of two classes, macro-f1 if at least 60 % are of one of "
+        "more classes, else accuracy.",
         show_default=False,
     ),
 ]
@@ -55,9 +64,9 @@ ThresholdOption = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="From which probability on a node is of a class, chosen on labelled nodes that were not learned from: f1, "
+        help="From which probability on a node is of a class, chosen on nodes that were not learned from: f1, "
         "precision=.9, recall=.8, top=100 (alerts), cost=fn:10,fp:1, a probability, or none for the likeliest class. "
-        "\\[default: f1 if average-precision decides because one of two classes is rare]",
+        "\\[default: f1 if average-precision decides]",
         show_default=False,
         callback=refused_by("gcnsl.training.decisions:check_rule"),
     ),
@@ -69,27 +78,22 @@ PositiveOption = Annotated[
 ClassWeightOption = Annotated[
     str | None,
     typer.Option(
-        help="Weights of the classes in the loss: balanced, so that rare classes count as much as others, or a table "
-        "such as yes=5,no=1."
+        help="Weights of the classes in the loss: balanced, so that rare ones count as much, or a table: yes=5,no=1."
     ),
 ]
 SeedOption = Annotated[
     int,
     typer.Option(
         min=0,
-        help="Seed of the random splits, and of training if there is any.",
+        help="Seed of random splits and of training.",
         callback=refused_by("gcnsl.checks:check_seed"),
     ),
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Set a hyper-parameter; may be repeated. `gcnsl options METHOD` lists them."
-    ),
+    typer.Option("--set", metavar="KEY=VALUE", help="Set one; may be repeated. `gcnsl options METHOD` lists them."),
 ]
-SettingsOption = Annotated[
-    Path | None, typer.Option(help="Take hyper-parameters from this TOML file, which `gcnsl search` wrote.")
-]
+SettingsOption = Annotated[Path | None, typer.Option(help="Take them from this TOML file, which `gcnsl search` wrote.")]
 DeviceOption = Annotated[
     str,
     typer.Option(help="Where to train: auto, cpu, cuda or cuda:N.", callback=refused_by("gcnsl.checks:check_device")),
@@ -105,7 +109,7 @@ PageOption = Annotated[
     Path | None,
     typer.Option(
         "--report",
-        help="Write a page (.html) about the graph and the model: how good it is, its mistakes, and reasons for them.",
+        help="Write a page (.html): how good the model is, its mistakes, and reasons for them.",
         callback=refused_by("gcnsl.pictures:check_page"),
     ),
 ]
@@ -132,8 +136,8 @@ ClusterOption = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Let the workers of a Dask scheduler do the work, such as tcp://10.0.0.1:8786; local:4 starts four "
-        "workers on this machine. It needs gcnsl\\[cluster].",
+        help="Let the workers of a Dask scheduler do the work, tcp://10.0.0.1:8786, or local:4 for four workers here. "
+        "It needs gcnsl\\[cluster].",
         show_default=False,
     ),
 ]
@@ -146,10 +150,10 @@ def read_options(given: Iterable[str] | None) -> dict[str, Any]:
 
     options = {}
     for text in given or ():
-        key, equals, value = text.partition("=")
-        if not key.strip() or not equals:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not key or not equals:
             raise InputError(f"--set {text!r} is not a setting: write KEY=VALUE, for example --set epochs=200")
-        options[key.strip()] = value.strip()
+        options[key] = value
     return read_assignments(options)
 
 
@@ -169,12 +173,12 @@ def workers(
     cluster: str | None, jobs: int = 1, *, quiet: bool, on_epoch: Callable[[Any, Any], None] | None = None
 ) -> Iterator["Executor"]:
     """The workers of the cluster at an address, or several processes, or this one, which tells its epochs."""
-    check_workers(cluster, jobs)
+    executor: Executor
     if cluster is not None:
         with busy("Asking the cluster", quiet=quiet):
             from gcnsl.runs.cluster import Cluster
 
-            executor: Executor = Cluster(cluster)
+            executor = Cluster(cluster)
     elif jobs > 1:
         from gcnsl.runs.processes import Processes
 

@@ -55,93 +55,71 @@ def train(
     source: GraphSource,
     method: Annotated[
         str,
-        typer.Option(
-            help="The method to use, which `gcnsl options` lists; auto tries many and keeps an ensemble of the best."
-        ),
+        typer.Option(help="A method of `gcnsl options`; auto tries many and keeps an ensemble of the best."),
     ] = "auto",
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="End training after so many minutes. With auto, 1, 5 or 30 by --quality."),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Save the model in this folder; an older model is replaced.")
     ] = None,
+    metric: shared.MetricOption = None,
+    page: shared.PageOption = None,
+    quality: Annotated[
+        str | None, typer.Option(help="How much is tried: fast, good or best. \\[default: good]", show_default=False)
+    ] = None,
+    single: Annotated[bool, typer.Option("--single", help="Keep the best model instead of an ensemble.")] = False,
+    distil: Annotated[
+        str | None, typer.Option(help="Keep one model of this method that has learned what the ensemble predicts.")
+    ] = None,
+    keep_validation: Annotated[
+        bool, typer.Option("--keep-validation", help="Choose by the validation nodes and never learn from them.")
+    ] = False,
+    options: shared.SetOption = None,
+    settings: shared.SettingsOption = None,
+    class_weight: shared.ClassWeightOption = None,
+    threshold: shared.ThresholdOption = None,
+    positive: shared.PositiveOption = None,
     split: shared.SplitOption = "random",
     run: Annotated[
         int,
-        typer.Option(
-            min=0,
-            help="Which of the splits to train on, counted from 0; after the last of them the first follows again. The "
-            "number is added to the seed of the weights.",
-        ),
+        typer.Option(min=0, help="Which of the splits, from 0; after the last the first follows again, reseeded."),
     ] = 0,
     all_labels: Annotated[
-        bool,
-        typer.Option("--all-labels", help="Learn from test nodes too, and hold nothing back: the model for later use."),
+        bool, typer.Option("--all-labels", help="Learn from test nodes too, and hold nothing back: for later use.")
     ] = False,
-    metric: shared.MetricOption = None,
-    threshold: shared.ThresholdOption = None,
-    positive: shared.PositiveOption = None,
-    class_weight: shared.ClassWeightOption = None,
-    options: shared.SetOption = None,
-    settings: shared.SettingsOption = None,
     seed: shared.SeedOption = 0,
-    device: shared.DeviceOption = "auto",
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            help="End training after so many minutes, with the best until then. With auto, 1, 5 or 30 by --quality."
-        ),
-    ] = None,
-    quality: Annotated[
-        str | None,
-        typer.Option(help="With auto, how much is tried: fast, good or best. \\[default: good]", show_default=False),
-    ] = None,
-    single: Annotated[
-        bool, typer.Option("--single", help="With auto, keep the best single model instead of an ensemble.")
-    ] = False,
-    distil: Annotated[
-        str | None,
-        typer.Option(help="With auto, keep one model of this method that has learned what the ensemble predicts."),
-    ] = None,
-    keep_validation: Annotated[
-        bool,
-        typer.Option("--keep-validation", help="With auto, choose by the validation nodes and never learn from them."),
-    ] = False,
+    plot: shared.PlotOption = None,
     checkpoint_every: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Save the run beside the model every so many epochs: if it is killed, it continues from there."
-        ),
+        typer.Option(min=1, help="With --method, save the run every so many epochs, to continue if it is killed."),
     ] = None,
     cluster: shared.ClusterOption = None,
-    plot: shared.PlotOption = None,
-    page: shared.PageOption = None,
+    device: shared.DeviceOption = "auto",
     root: shared.RootOption = None,
     as_json: shared.JsonOption = False,
     quiet: shared.QuietOption = False,
 ) -> None:
-    """Train the best model for a graph on its labelled nodes, test it on nodes that are held back, and save it.
+    """Train the best model for a graph, test it on nodes that are held back, and save it.
 
-    By default, many methods are tried for five minutes, and an ensemble of the best is kept; a leaderboard shows all of
-    them. With --method, only this one is trained.
-
-    Hyper-parameters are those of --set, then of --settings, then those published for a graph of the literature, then
-    the method's defaults. Ctrl-C ends training with the best model so far; the same command continues it. All metrics
-    on the test nodes are printed, and each class; --plot draws which classes are taken for which, and whether
-    probabilities can be believed. --report writes a page with all of this, the mistakes and the reasons for them.
+    By default, many methods are tried for five minutes, and an ensemble of the best is kept; with --method, only this
+    one is trained. Its hyper-parameters are those of --set, then of --settings, then those published for a graph of the
+    literature, then the defaults. Ctrl-C keeps the best model so far; the same command continues.
 
     Example: [bold]gcnsl train debian --minutes 2 -o model[/]
 
     Example: [bold]gcnsl train debian --method h2gcn-2 -o model[/]
 
     Example: [bold]gcnsl train --nodes nodes.csv --edges edges.csv -o model --metric average-precision[/]
-
-    Example: [bold]gcnsl train squirrel -o model --cluster tcp://10.0.0.1:8786[/]
     """
     is_auto, checkpoint = method == "auto", None
     for_auto = {"quality": quality, "single": single, "distil": distil, "keep_validation": keep_validation}
-    _refuse(
-        method,
-        for_auto | {"cluster": cluster},
-        {"set": options, "settings": settings, "checkpoint_every": checkpoint_every},
-    )
+    for_one = {"set": options, "settings": settings, "checkpoint_every": checkpoint_every}
+    unfit, whose = (for_one, "one method: name it with --method") if is_auto else (for_auto, "auto: leave out --method")
+    for name, value in (unfit if is_auto else unfit | {"cluster": cluster}).items():
+        if value:
+            raise InputError(f"--{name.replace('_', '-')} is for {whose}, or leave out --{name.replace('_', '-')}")
     if output is not None:
         checkpoint = reserve(context, output)
     elif checkpoint_every is not None:
@@ -201,24 +179,8 @@ def train(
         _tell(classifier, data, number, suited or "accuracy", files, as_json=as_json, quiet=quiet)
 
 
-def _refuse(method: str, for_auto: Mapping[str, object], for_one: Mapping[str, object]) -> None:
-    """Raise an error if an option was given that means nothing for the method."""
-    unfit, whose = for_auto, "auto: leave out --method"
-    if method == "auto":
-        unfit, whose = for_one, "one method: name it with --method"
-    for name, value in unfit.items():
-        if value:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option} is for {whose}, or leave out {option}")
-
-
 def _resolved(
-    method: str,
-    metric: str | None,
-    *,
-    for_auto: Mapping[str, object],
-    for_one: Mapping[str, Any],
-    **where: Any,
+    method: str, metric: str | None, *, for_auto: Mapping[str, object], for_one: Mapping[str, Any], **where: Any
 ) -> "tuple[list[Method], dict[str, Any]]":
     """The method with its hyper-parameters, none for auto, and the classifier's options; an error if one is wrong."""
     if method == "auto":
@@ -260,24 +222,18 @@ def _tell(
         write_page(classifier, files["page"], data, measured=measured, quiet=quiet)
     if as_json:
         places = {name: files[name] and str(files[name]) for name in ("saved", "page")}
-        print_json(
-            {"metric": metric}
-            | _as_json(classifier, data, measured, run)
-            | places
-            | (_auto_json(classifier) if is_auto else {})
-        )
+        print_json({"metric": metric} | _as_json(classifier, data, measured, run) | places)
         return
     console.print_never_predicted(measured)
     choice = choose_metric(classifier.y_, classifier.classes_)
-    why = {
-        "metric": f"{metric} [dim]({f'since {escape(choice.reason)}' if choice.metric == metric else 'as asked'})[/]"
-    }
+    reason = f"since {escape(choice.reason)}" if choice.metric == metric else "as asked"
     if is_auto:
         _print_leaderboard(classifier.leaderboard_, classifier.chosen_by_)
     facts = _auto_facts(classifier, measured, metric) if is_auto else _facts(classifier, data, measured)
     saved = files["saved"]
     facts["saved in"] = "nowhere [dim](-o FOLDER saves it)[/]" if saved is None else escape(str(saved))
-    print_facts(title, why | console.metric_facts(test, metric) | console.decision_facts(measured) | facts)
+    scores = console.metric_facts(test, metric) | console.decision_facts(measured)
+    print_facts(title, {"metric": f"{metric} [dim]({reason})[/]"} | scores | facts)
     if test is not None:
         console.print_classes(test)
     for name in ("picture", "page"):
@@ -353,15 +309,14 @@ def _auto_facts(classifier: "NodeClassifier", measured: "Measured", metric: str)
 
 def _as_json(classifier: "NodeClassifier", data: "Data", measured: "Measured", run: int) -> dict[str, Any]:
     """What came of training as plain values; ``test`` is ``None`` if no node was held back."""
-    from gcnsl.auto import Blend
     from gcnsl.evaluation.measured import graph_facts
 
     prepared, history, is_test = classifier.fitted_.prepared, classifier.history_, measured.kind == "test"
-    given, learned = graph_facts(classifier, data)
+    (given, learned), method = graph_facts(classifier, data), _method_name(classifier)
     shares = {name: (share.nodes, share.right) for name, share in measured.learned.items()}
     shares["test"] = (measured.nodes, measured.metrics["accuracy"]) if is_test else (0, None)
-    return {
-        "method": _method_name(classifier),
+    found = {
+        "method": method,
         "graph": data.get("name") or "graph",
         "run": run,
         "device": str(prepared.device),
@@ -375,12 +330,11 @@ def _as_json(classifier: "NodeClassifier", data: "Data", measured: "Measured", r
         "seconds": history.seconds,
         "original": asdict(given),
         "reconnected": learned and asdict(learned),
-        "options": classifier.options if isinstance(classifier.fitted_, Blend) else prepared.method.options(),
+        "options": classifier.options if method == "auto" else prepared.method.options(),
     }
-
-
-def _auto_json(classifier: "NodeClassifier") -> dict[str, Any]:
-    return {"leaderboard": classifier.leaderboard_.to_dict("records"), "chosen_by": str(classifier.chosen_by_)}
+    if hasattr(classifier, "leaderboard_"):
+        found |= {"leaderboard": classifier.leaderboard_.to_dict("records"), "chosen_by": str(classifier.chosen_by_)}
+    return found
 
 
 def _method_name(classifier: "NodeClassifier") -> str:

@@ -44,6 +44,12 @@ class HeldOut(NamedTuple):
     kind: str
 
 
+def nodes_in_words(nodes: int, kind: str) -> str:
+    """A number of nodes of a kind: ``"test"``, ``"validation"`` or ``"out-of-fold"``."""
+    out_of_fold = "labelled nodes, each predicted by models that had not learned from it"
+    return f"{nodes:,} {out_of_fold if kind == 'out-of-fold' else f'{kind} nodes'}"
+
+
 def is_held_out(classifier: Deciding) -> bool:
     """Whether there are such nodes; an ensemble that an older version has saved does not know them."""
     return bool(classifier.val_mask_.any()) or getattr(classifier.fitted_, "out_of_fold", None) is not None
@@ -192,8 +198,9 @@ def threshold_of(
         check_choice("positive", str(positive), classes)
         number = classes.index(str(positive))
     if rule == "auto":
-        is_rare = choose_metric(classifier.y_, classes).rare is not None
-        is_rare &= classifier.options.get("metric") in _NOT_ABOUT_DECISIONS
+        rare = choose_metric(classifier.y_, classes).rare
+        number = rare if number is None else number
+        is_rare = rare is not None and classifier.options.get("metric") in _NOT_ABOUT_DECISIONS
         rule = "f1" if is_rare or positive is not None else None
     if rule is None or rule in ARGMAX:
         return None

@@ -23,6 +23,7 @@ from gcnsl.errors import ArgumentError, InputError
 from gcnsl.estimator.contributions import contributions
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.estimator.user_columns import UserColumns
+from gcnsl.graph.checked_graph import node_titles
 from gcnsl.nn.gated_branches import ComparedRows
 from gcnsl.plain.neighbour_columns import Source
 from gcnsl.sparse import stored_entries
@@ -50,10 +51,12 @@ ARROWS = {"edge": "", "out": "→", "in": "←"}
 class Node:
     """A node, named as the caller does or by its number, as the classifier sees it.
 
-    ``label`` is its class if training knew it, and ``used_for`` says what for: ``"training"`` or ``"validation"``.
+    ``title`` has its name in the table, if it has one, and its id. ``label`` is its class if training knew it, and
+    ``used_for`` says what for: ``"training"`` or ``"validation"``.
     """
 
     id: Any
+    title: str
     label: Any
     used_for: str | None
     predicted: Any
@@ -383,6 +386,7 @@ def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) ->
     uses = {"training": classifier.train_mask_, "validation": classifier.val_mask_}
     return Node(
         id=node_name(classifier, node),
+        title=str(node_titles(classifier.graph_, np.array([node]))[0]),
         label=None if number == UNLABELLED else classes[number],
         used_for=next((use for use, mask in uses.items() if mask[node]), None),
         predicted=classes[best],

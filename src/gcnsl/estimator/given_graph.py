@@ -86,9 +86,11 @@ def is_networkx(graph: Any) -> bool:
 
 def num_rows(values: Any) -> int:
     """The number of nodes that an array-like is about."""
-    if values is None:
-        raise InputError("X is None, which does not say how many nodes there are: give an array of shape (n, 0)")
-    return int(values.shape[0]) if hasattr(values, "shape") else len(np.asarray(values, dtype=object))
+    shape = values.shape if hasattr(values, "shape") else np.asarray(values, dtype=object).shape
+    if not shape:
+        what = "None" if values is None else f"a {type(values).__name__}"
+        raise InputError(f"X is {what}, which does not say how many nodes there are: give an array of shape (n, 0)")
+    return int(shape[0])
 
 
 def edge_ends(edges: Any, n: int, node_ids: Any = None) -> tuple[Any, NDArray[np.float64] | None]:

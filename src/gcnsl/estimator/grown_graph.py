@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.graph.column_encoder import with_encoder
-from gcnsl.sparse import slice_rows, to_scipy
+from gcnsl.sparse import to_scipy
 
 Ints = NDArray[np.int64]
 
@@ -55,7 +55,7 @@ def in_training_order(trained: Data, data: Data) -> tuple[Data, Ints]:
 
 def first_change(trained: Data, data: Data) -> tuple[int, int] | None:
     """Node and feature of the first value that differs from the training graph; ``None`` if all are the same."""
-    now = to_scipy(slice_rows(data.x, 0, trained.num_nodes))
+    now = to_scipy(data.x)[: trained.num_nodes]
     nodes, columns = (to_scipy(trained.x) != now).nonzero()
     return (int(nodes[0]), int(columns[0])) if len(nodes) else None
 

@@ -26,15 +26,16 @@ from torch import Tensor
 
 from gcnsl.auto import Blend
 from gcnsl.auto.ensemble import Member, tempered
+from gcnsl.datasets.neighbourhoods import StructuralNeighbourhood
 from gcnsl.errors import InputError
+from gcnsl.estimator.deciding import nodes_in_words
 from gcnsl.estimator.user_columns import columns_of
 from gcnsl.methods import Fitted, Prepared
 from gcnsl.nn.gcn_sl import SpectralColumns
 from gcnsl.plain.neighbour_columns import Place
 from gcnsl.sparse import adjacency_matrix, from_scipy, to_scipy
-from gcnsl.structure.neighbourhood import StructuralNeighbourhood
-from gcnsl.training.epoch import predict_logits
-from gcnsl.training.metrics import METRICS, Floats, Ints
+from gcnsl.training.metrics import METRICS, Floats, Ints, choose_metric
+from gcnsl.training.objective import predict_logits
 
 if TYPE_CHECKING:
     from gcnsl.estimator.node_classifier import NodeClassifier
@@ -88,11 +89,24 @@ class Importance:
         """A value of the metric."""
         return METRICS[self.metric].text(value)
 
+    def worse(self, column: ColumnImportance) -> str:
+        """By how much the metric is worse without a column: in points if it is a share."""
+        if METRICS[self.metric].is_share:
+            return f"{100 * column.importance:+.1f} ± {100 * column.std:.1f} points"
+        return f"{column.importance:+.3f} ± {column.std:.3f}"
+
     @property
     def on_nodes(self) -> str:
         """The nodes in words."""
-        what = "labelled nodes, each predicted by models that had not learned from it"
-        return f"{self.nodes:,} {what if self.kind == 'out-of-fold' else f'{self.kind} nodes'}"
+        return nodes_in_words(self.nodes, self.kind)
+
+    @property
+    def leak(self) -> str:
+        """What to ask about a column that does it alone; empty if there is none."""
+        if self.alone is None:
+            return ""
+        told = f"Column {self.alone[0]!r} does it alone: {self.text(self.alone[1])} with all else shuffled."
+        return f"{told} Is its value known before the class is? If not, leave it out (--drop)."
 
     def sentences(self) -> list[str]:
         """What people should know, in a few sentences."""
@@ -100,12 +114,7 @@ class Importance:
         parts = parts if self.without_columns is not None else parts[:1]
         parts += [f"without both {self.text(self.without_both)}"] if len(parts) > 1 else []
         told = [f"{self.metric.capitalize()} {self.text(self.both)} on {self.on_nodes}; {', '.join(parts)}."]
-        if self.alone is not None:
-            name, value = self.alone
-            told.append(
-                f"Column {name!r} does it alone: {self.text(value)} with all else shuffled. "
-                "Is its value known before the class is? If not, leave it out (--drop)."
-            )
+        told += [self.leak] if self.leak else []
         if self.of_columns > len(self.columns) > 0:
             told.append(f"{len(self.columns)} of {self.of_columns:,} columns were shuffled, one at a time.")
         return told
@@ -144,14 +153,17 @@ def measure_importance(
         nodes: Numbers of nodes of the training graph to measure on (m), and ``truth``, their classes' numbers (m); by
             default those that ``fit_graph`` was given to hold back, or else those that training held back.
         kind: What these nodes are.
-        metric: A name of :data:`gcnsl.training.METRICS`; by default that of ``"auto"``, or accuracy.
+        metric: A name of :data:`gcnsl.training.METRICS`; by default that which chose the model of
+            ``"auto"``, or the one that suits the classes (:func:`gcnsl.training.metrics.choose_metric`).
         seconds: Time after which no further column is shuffled. Each is shuffled up to three times.
         seed: Seed of the shuffling.
     """
     if nodes is None or truth is None:
         kind, nodes, truth = held_out_nodes(classifier)
     table = getattr(classifier, "leaderboard_", None)
-    metric = metric or ("accuracy" if table is None else str(table["metric"].iloc[0]))
+    if table is not None:
+        metric = metric or str(table["metric"].iloc[0])
+    metric = metric or choose_metric(classifier.y_, classifier.classes_).metric
     shuffled, generator = _Shuffled(classifier, nodes, kind == "out-of-fold"), np.random.default_rng(seed)
     began, n, owners = time.monotonic(), len(classifier.y_), np.array(columns_of(classifier.graph_), dtype=object)
     measure, everything = METRICS[metric], np.ones(len(owners), dtype=bool)

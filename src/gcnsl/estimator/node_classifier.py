@@ -429,7 +429,7 @@ class NodeClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[
         return ClassifierOverNodes(self, X, edge_index, **edges)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-        """Write the fitted classifier to a folder: ``config.json`` and ``tensors-….safetensors``, nothing pickled.
+        """Write the fitted classifier to a folder with one safetensors file, nothing pickled.
 
         The training graph is saved with it. An older model there is replaced once the new one is complete; of several
         processes that save in one folder, the last one wins. Then the checkpoint is removed, unless training was

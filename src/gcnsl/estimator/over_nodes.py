@@ -48,8 +48,6 @@ class ClassifierOverNodes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, nodes: Any, y: Any) -> Self:
         """Train with the labels ``y`` (k) of these nodes (numbers, k or k × 1) only."""
-        if self.X is None:
-            raise InputError("X is None, which does not say how many nodes there are: give an array of shape (n, 0)")
         n, labels = num_rows(self.X), np.asarray(y)
         numbers = self._numbers(nodes, n)
         if labels.shape != numbers.shape:

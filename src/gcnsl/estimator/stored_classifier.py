@@ -44,6 +44,7 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
         "node_ids": None if ids is None else "integers" if ids.dtype.kind in "iu" else "strings",
         "feature_names": graph.get("feature_names"),
         "weight_column": graph.get("weight_column"),
+        "name_column": graph.get("name_column"),
         "unknown": graph.get("unknown"),
         "threshold": classifier.threshold_ and asdict(classifier.threshold_),
         "temperature": classifier.temperature_,
@@ -55,8 +56,9 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
     tensors |= {name: torch.from_numpy(getattr(classifier, f"{name}_")) for name in PARTS}
     tensors["test_mask"] = torch.from_numpy(classifier.test_mask_)
     tensors |= {f"encoder.{name}": value for name, value in learned.items()}
-    if ids is not None:
-        tensors["node_ids"], tensors["node_ids.ends"] = pack_strings([str(name) for name in ids])
+    for key in ("node_ids", "node_names"):
+        if graph.get(key) is not None:
+            tensors[key], tensors[f"{key}.ends"] = pack_strings([str(name) for name in graph[key]])
     save_folder(path, config, tensors, overwrite=overwrite)
 
 
@@ -79,6 +81,7 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         if unknown:
             raise ValueError(f"it has parameters {', '.join(unknown)}")
         classifier._keep(fitted, train, val)
+        _ = classifier.history_.best  # there is such an epoch
         if config.get("threshold") is not None:
             classifier.threshold_ = Threshold(**config["threshold"])
         classifier.temperature_ = config.get("temperature", 1.0)
@@ -111,7 +114,10 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Graph:
     if config["node_ids"] is not None:
         ids = np.array(unpack_strings(tensors["node_ids"], tensors["node_ids.ends"]))
         graph.node_ids = pd.Index(ids.astype(np.int64) if config["node_ids"] == "integers" else ids)
-    graph.update({key: config[key] for key in ("feature_names", "weight_column") if config[key] is not None})
+    if "node_names" in tensors:
+        graph.node_names = pd.Index(unpack_strings(tensors["node_names"], tensors["node_names.ends"]))
+    kept = ("feature_names", "weight_column", "name_column")
+    graph.update({key: config[key] for key in kept if config.get(key) is not None})
     if config["encoder"] is not None:
         graph.encoder = ColumnEncoder.from_state(config["encoder"], below("encoder", tensors))
     return graph

@@ -13,7 +13,7 @@ from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.graph.columns import is_number, sort_of
 from gcnsl.plain.neighbour_columns import DEGREE, NEAR, NEAR_KNOWN, OWN, SELF_KNOWN, TWIN, Source
 from gcnsl.sparse import adjacency_matrix, to_scipy
-from gcnsl.structure.structural_features import FEATURE_NAMES
+from gcnsl.spectral.structural_features import FEATURE_NAMES
 
 TWINS_KNOWN, NEAR_UNKNOWN = "{label}: the class of those linked most alike", "neighbours of unknown class"
 

@@ -23,12 +23,13 @@ from torch_geometric.data import Data
 from gcnsl.auto.ensemble import same_edges
 from gcnsl.checks import UNLABELLED
 from gcnsl.estimator import NodeClassifier
-from gcnsl.estimator.deciding import held_out, is_held_out, positive_of
+from gcnsl.estimator.deciding import held_out, is_held_out, nodes_in_words, positive_of
 from gcnsl.estimator.grown_graph import in_training_order
 from gcnsl.evaluation.intervals import CalibrationVerdict, Interval, judge_calibration, metric_intervals, wilson
 from gcnsl.graph import edge_homophily, split_masks
+from gcnsl.graph.checked_graph import node_titles
 from gcnsl.sparse import Matrix
-from gcnsl.training.decisions import Curve, Threshold, decide
+from gcnsl.training.decisions import Threshold, decide
 from gcnsl.training.metrics import Floats, Ints, calibration_bins, measure
 
 SURE = 0.9
@@ -58,14 +59,13 @@ class Share(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """Prediction sets on some nodes: the promised and the measured share that hold the true class, and their size."""
+    """Prediction sets: the promised and the measured share that hold the true class, their size, and single classes."""
 
     promised: float
     measured: float
     interval: Interval | None
     mean_size: float
     alone: float
-    """Share of the sets with a single class."""
 
 
 class AtTop(NamedTuple):
@@ -87,20 +87,27 @@ class Confusion(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassScores:
-    """A class: its number of nodes, and how well it is found.
+    """A class: its number of nodes, how well it is found, and for how many nodes it is predicted.
 
-    All shares are ``None`` for a class without nodes, and so is the precision of one that is never predicted. Intervals
-    are of 95 %, see :mod:`gcnsl.evaluation.intervals`.
+    Shares are ``None`` for a class without nodes, and so is the precision of one that is never predicted.
     """
 
     name: str
     nodes: int
+    predicted: int
     precision: float | None
     recall: float | None
     f1: float | None
-    predicted: int = 0
-    precision_interval: Interval | None = None
-    recall_interval: Interval | None = None
+    precision_interval: Interval | None
+    recall_interval: Interval | None
+
+    @classmethod
+    def of(cls, name: str, nodes: int, predicted: int, hits: int) -> ClassScores:
+        """From counts."""
+        if not nodes:
+            return cls(name, 0, predicted, None, None, None, None, None)
+        shares = hits / predicted if predicted else None, hits / nodes, 2 * hits / (nodes + predicted)
+        return cls(name, nodes, predicted, *shares, wilson(hits, predicted), wilson(hits, nodes))
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,7 @@ class Measured:
             ``"validation"``: they were not learned from, but decided when to stop or which model to keep; or, where all
             labels were learned from, ``"out-of-fold"``: the predictions of each are those of the ensemble's models that
             had not learned from it.
-        names: Their ids or numbers (m).
+        names: What they are called (m): by name and id, or by number.
         places: Their numbers in the training graph (m); those of new nodes follow.
         baseline: The class that is most frequent in training, and the share of the nodes that are of it.
         trained_on, unknown: Numbers of labelled nodes that are not among them: those for training or validation, and
@@ -154,9 +161,7 @@ class Measured:
     @property
     def in_words(self) -> str:
         """Their number and kind."""
-        if self.kind != "out-of-fold":
-            return f"{self.nodes:,} {self.kind} nodes"
-        return f"{self.nodes:,} labelled nodes, each predicted by models that had not learned from it"
+        return nodes_in_words(self.nodes, self.kind)
 
     @cached_property
     def predicted(self) -> Ints:
@@ -188,13 +193,6 @@ class Measured:
         """Classes of which there are nodes, and that are predicted for none."""
         return [each for each in self.classes if each.nodes and not each.predicted]
 
-    @cached_property
-    def curve(self) -> Curve | None:
-        """What every threshold would find of the class that is looked for, if there is one."""
-        if self.positive is None:
-            return None
-        return Curve.of(self.probabilities[:, self.positive], self.truth == self.positive)
-
     @property
     def likeliest(self) -> list[AtTop]:
         """How many of the likeliest nodes are of the class that is looked for: precision and recall at k."""
@@ -216,8 +214,8 @@ class Measured:
     def classes(self) -> list[ClassScores]:
         """How well each class is found."""
         counts = np.array(self.confusion)
-        rows = zip(self.class_names, counts.sum(axis=1), counts.sum(axis=0), counts.diagonal(), strict=True)
-        return [_class_scores(name, *map(int, numbers)) for name, *numbers in rows]
+        numbers = zip(counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist(), counts.diagonal().tolist(), strict=True)
+        return [ClassScores.of(name, *own) for name, own in zip(self.class_names, numbers, strict=True)]
 
     @cached_property
     def calibration(self) -> dict[str, list[float]]:
@@ -259,13 +257,6 @@ class Measured:
             "threshold": self.threshold and self.threshold.to_dict(),
             "likeliest": [each._asdict() for each in self.likeliest],
         }
-
-
-def _class_scores(name: str, nodes: int, predicted: int, hits: int) -> ClassScores:
-    if not nodes:
-        return ClassScores(name, 0, None, None, None, predicted)
-    shares = hits / predicted if predicted else None, hits / nodes, 2 * hits / (nodes + predicted)
-    return ClassScores(name, nodes, *shares, predicted, wilson(hits, predicted), wilson(hits, nodes))
 
 
 def _share(right: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> Share:
@@ -312,18 +303,22 @@ def measure_classifier(
             probabilities = (classifier.predict_proba_graph(data) if predicted is None else predicted)[order[places]]
     else:
         places, probabilities, kind = held_out(classifier, everywhere)
+    y, coverage = truth[places], list[Coverage]()
+    for promised in COVERAGES if kind == "test" and is_held_out(classifier) else ():
+        sets = classifier.sets_of(probabilities, promised)
+        hits, sizes = int(sets[np.arange(len(y)), y].sum()), sets.sum(axis=1)
+        spread = (float(sizes.mean()), float((sizes == 1).mean()))
+        coverage.append(Coverage(promised, hits / len(y), wilson(hits, len(y)), *spread))
     frequent = int(np.bincount(classifier.y_[masks["train"]]).argmax())
     right = None if everywhere is None else classifier.decide(everywhere) == classifier.y_
-    is_calibrated = kind == "test" and is_held_out(classifier)
-    coverage = [_coverage(classifier, probabilities, truth[places], share) for share in COVERAGES if is_calibrated]
     return Measured(
         probabilities=probabilities,
-        truth=truth[places],
+        truth=y,
         class_names=class_names,
         kind=kind,
-        names=np.asarray(data.get("node_ids", np.arange(len(order))))[order[places]],
+        names=node_titles(data, order[places]),
         places=places,
-        baseline=(class_names[frequent], float((truth[places] == frequent).mean())),
+        baseline=(class_names[frequent], float((y == frequent).mean())),
         trained_on=int((left_out & used).sum()),
         unknown=int((left_out & ~used).sum()),
         everywhere=everywhere,
@@ -334,14 +329,6 @@ def measure_classifier(
         positive=positive_of(classifier),
         coverage=tuple(coverage),
     )
-
-
-def _coverage(classifier: NodeClassifier, probabilities: Floats, y: Ints, promised: float) -> Coverage:
-    """What prediction sets reach on nodes with these probabilities (m × C) and classes (m)."""
-    sets = classifier.sets_of(probabilities, promised)
-    hits, sizes = sets[np.arange(len(y)), y], sets.sum(axis=1)
-    interval = wilson(int(hits.sum()), len(y))
-    return Coverage(promised, float(hits.mean()), interval, float(sizes.mean()), float((sizes == 1).mean()))
 
 
 def measure_split(classifier: NodeClassifier, data: Data, run: int) -> Measured:
@@ -378,13 +365,8 @@ def learned_agreement(
     """Measure the graph that a model has learned, or return ``None`` if it learns none.
 
     Of a large graph (more than 32,768 nodes), the edges of 512 nodes are measured, since listing all takes too long.
-
-    Args:
-        model: If its attribute ``learns_graph`` is true, ``learned_graph(*inputs, rows=...)`` gives some rows' edges
-            (2 × E) and weights (E).
-        inputs: What the model reads, on its device.
-        y: Classes (n), -1 for unknown.
-        among: Measure the part of the graph that joins these nodes (n, boolean); ``None`` for all.
+    Where ``model.learns_graph`` is true, ``model.learned_graph(*inputs, rows=...)`` gives some rows' edges (2 × E) and
+    weights (E). ``y`` are classes (n), -1 for unknown; only the part ``among`` some nodes (n, boolean) is measured.
     """
     if not getattr(model, "learns_graph", False):
         return None

@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
@@ -15,25 +16,33 @@ from torch_geometric.data import Data
 
 from gcnsl.auto import AUTO, Blend
 from gcnsl.auto.leaderboard import shown_scores
+from gcnsl.errors import InputError
 from gcnsl.estimator import NodeClassifier
 from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain, node_name
+from gcnsl.estimator.importance import Importance, measure_importance
+from gcnsl.evaluation.intervals import interval_text
 from gcnsl.evaluation.measured import SURE, Measured, measure_classifier
 from gcnsl.files import atomic_write
 from gcnsl.graph import summarize
+from gcnsl.graph.checked_graph import node_titles
+from gcnsl.graph.column_report import summarize_columns
 from gcnsl.graph.edges import report_edges
 from gcnsl.graph.summary import class_compatibility
 from gcnsl.pictures import find_template
 from gcnsl.training import METRICS
+from gcnsl.training.decisions import Curve
 from gcnsl.training.metrics import Floats, Ints, choose_metric
 
-MISTAKES = 200
-"""Number of mistakes that are listed, the most confident first."""
+MISTAKES, SHOWN_ROWS = 1000, 20
+"""So many mistakes are listed, the most confident first; of longer tables, so many rows are shown at first."""
+CURVES = 40
+"""With more classes than this, thresholds are shown for the class that is looked for only, or for none."""
 MATRIX_NUMBERS = 12
 """With more classes than this, the cells of a matrix are too small for numbers."""
 DRAWN = 12
 """Number of neighbours that are shown of each graph, the most similar first."""
 SHARES, FEATURED = 8, 24
-"""So many contributions are shown, and only of so many nodes, the first ones: finding them takes long."""
+"""So many contributions are shown, and only of so many nodes: of the first one, and others if time allows."""
 FORWARD_PASSES = 100
 """Finding a node's contributions, and what its edges add, takes about as long as predicting so many times."""
 MOST_BYTES = 2_000_000
@@ -84,25 +93,32 @@ def write_model_page(
             "name": str(measured.names[node]),
             "truth": int(measured.truth[node]),
             "predicted": int(measured.predicted[node]),
-            "probability": float(measured.probabilities[node].max()),
+            "probability": float(measured.confidence[node]),
             "explored": explored.place(int(measured.places[node])),
         }
         for node in listed.tolist()
     ]
     explained = [each["explored"] for each in mistakes if each["explored"] is not None]
     is_labelled = graph.y is not None and bool((graph.y >= 0).any())
+    importance = _importance(classifier, measured, seconds)
     facts = {
         "name": name or graph.get("name") or "Your graph",
         "method": AUTO if isinstance(classifier.fitted_, Blend) else classifier.fitted_.prepared.method.name,
         "summary": summarize(graph),
         "choice": choose_metric(classifier.y_, classifier.classes_),
+        "notes": graph.get("notes") or [],
+        "columns": _columns(graph, classifier),
         "compatibility": _compatibility(graph) if is_labelled else None,
         "measured": measured,
+        "importance": importance,
+        "curves": _curves(measured),
+        "positive": _looked_for(measured),
         "metrics": METRICS,
         "leaderboard": _leaderboard(classifier),
         "mistakes": mistakes,
         "sure": SURE,
         "matrix_numbers": MATRIX_NUMBERS,
+        "shown_rows": SHOWN_ROWS,
     }
     first = explained[0] if explained else min(explored.views)
     _write(path, "model.html.j2", classifier, explored, explained=explained, first=first, **facts)
@@ -122,7 +138,7 @@ def write_node_page(
     """
     explored = ExploredNodes(classifier, classifier.y_)
     explored.explain([node], seconds=seconds)
-    name, first = str(node_name(classifier, node)), explored.place(node)
+    name, first = str(node_titles(classifier.graph_, np.array([node]))[0]), explored.place(node)
     _write(path, "node.html.j2", classifier, explored, explained=[], first=first, name=name)
 
 
@@ -132,7 +148,8 @@ def _write(
     classes = [str(c) for c in classifier.classes_]
     facts |= {"classes": classes, "colours": [class_colour(number) for number in range(len(classes))]}
     facts |= {"explored": explored, "num_nodes": len(classifier.y_)}
-    atomic_write(path, find_template("gcnsl.evaluation", template).render(facts))
+    page = find_template("gcnsl.evaluation", template, interval=interval_text)
+    atomic_write(path, page.render(facts))
 
 
 def class_colour(number: int) -> str:
@@ -153,6 +170,52 @@ def _compatibility(graph: Data) -> dict[str, list[float]] | None:
     """By class, the shares of the classes among its neighbours; ``None`` if no edge joins labelled nodes."""
     shares = class_compatibility(graph.edge_index, graph.y, len(graph.class_names))
     return dict(zip(map(str, graph.class_names), shares.tolist(), strict=True)) if shares.any() else None
+
+
+def _columns(graph: Data, classifier: NodeClassifier) -> list[dict[str, Any]]:
+    """The columns of the table, as far as the graph or the model knows them."""
+    names = ("kind", "distinct", "missing", "features", "treatment", "remark")
+    if found := summarize_columns(graph):
+        return [{"column": each.name} | {name: getattr(each, name) for name in names} for each in found]
+    encoder = classifier.encoder_
+    count = Counter(() if encoder is None else encoder.feature_columns)
+    return [] if encoder is None else [
+        {"column": name, "kind": kind, "features": count[name], "remark": None} for name, kind in encoder.kinds.items()
+    ]  # fmt: skip
+
+
+def _importance(classifier: NodeClassifier, measured: Measured, seconds: float) -> Importance | None:
+    """What matters over all on the measured nodes, as far as they are of the training graph."""
+    chosen: dict[str, Any] = {}
+    known = measured.places < len(classifier.y_)
+    if measured.kind == "test" and known.any():
+        chosen = {"nodes": measured.places[known], "truth": measured.truth[known]}
+    try:
+        return measure_importance(classifier, **chosen, seconds=seconds / 3)
+    except InputError:  # of an ensemble without out-of-fold models
+        return None
+
+
+def _looked_for(measured: Measured) -> int:
+    """The class whose threshold is shown first: that which is looked for, or the rarest."""
+    counts = np.bincount(measured.truth, minlength=len(measured.class_names))
+    return int(counts.argmin()) if measured.positive is None else measured.positive
+
+
+def _curves(measured: Measured) -> list[dict[str, Any]]:
+    """What every threshold would find of each class: ``[threshold, alerts, found]``, the highest threshold first."""
+    if len(measured.class_names) > CURVES or len(measured.class_names) < 2:
+        return []
+    curves = (
+        Curve.of(measured.probabilities[:, number], measured.truth == number)
+        for number in range(len(measured.class_names))
+    )
+    none = [1.0, 0, 0]  # a threshold that nothing reaches
+    return [{"points": [none, *map(_rounded, curve.points())], "positives": curve.positives} for curve in curves]
+
+
+def _rounded(point: tuple[float, int, int]) -> list[float]:
+    return [float(f"{point[0]:.4g}"), *point[1:]]
 
 
 def _leaderboard(classifier: NodeClassifier) -> dict[str, Any] | None:
@@ -222,7 +285,8 @@ class ExploredNodes:
                 break
             if self.place(number) is not None:
                 continue
-            in_full = len(self.views) < FEATURED and spent + self._features_seconds < seconds / 3
+            in_time = len(self.views) < FEATURED and spent + self._features_seconds < seconds / 3
+            in_full = in_time or not self.views
             told = explain(
                 self._classifier,
                 number,
@@ -250,7 +314,7 @@ class ExploredNodes:
         if number not in self._places:
             self._places[number] = len(self.nodes)
             classes = (self._classes.get(node.label, -1), int(self._truth[number]), self._classes[node.predicted])
-            self.nodes.append([str(node.id), *classes, round(node.probability, 3), _USES.index(node.used_for)])
+            self.nodes.append([node.title, *classes, round(node.probability, 3), _USES.index(node.used_for)])
         return self._places[number]
 
     def _view(self, told: Explanation) -> dict[str, Any]:

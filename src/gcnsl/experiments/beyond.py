@@ -91,18 +91,11 @@ def search_spec(name: str, place: Place, *, seed: int, trials: int, **fixed: Any
 
     A method that uses no directions is searched and run without them, so that it is run once for both columns.
     """
-    metric = None if place.metric == "accuracy" else place.metric
-    method = resolve(name, options=fixed, metric=metric)
+    method = resolve(name, options=fixed, metric=None if place.metric == "accuracy" else place.metric)
+    options = as_options(method.options() | {"search_trials": trials, "search_splits": SEARCH_SPLITS})
+    directed = place.directed and "directions" in method.config.uses
     return RunSpec(
-        method.name,
-        place.dataset,
-        place.split,
-        run=0,
-        seed=seed,
-        options=as_options(method.options() | {"search_trials": trials, "search_splits": SEARCH_SPLITS}),
-        task="search",
-        directed=place.directed and "directions" in method.config.uses,
-        metric=place.metric,
+        method.name, place.dataset, place.split, 0, seed, options, "search", directed=directed, metric=place.metric
     )
 
 

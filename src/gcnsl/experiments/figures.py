@@ -98,12 +98,11 @@ def _beside_the_paper(table: Table, figure: Figure) -> None:
     axes = figure.add_subplot()
     axes.use_sticky_edges = False
     axes.axhline(0, color="#8a8f98", linewidth=1.5)
-    label: str | None = "the paper's mean ± deviation"
-    for row, place in zip(rows, _places(axes, columns, len(rows), 0.3), strict=True):
+    labels = ["the paper's mean ± deviation", None]
+    for row, place, label in zip(rows, _places(axes, columns, len(rows), 0.3), labels, strict=False):
         cells = [table.cells[row, column] for column in columns]
         theirs = _array(cell.paper and (cell.paper.std or 0.0) for cell in cells)
         axes.bar(place, 2 * theirs, 0.24, bottom=-theirs, color="#8a8f98", alpha=0.35, label=label)
-        label = None
         ours, stds = _array(cell.difference for cell in cells), [cell.std or 0.0 for cell in cells]
         axes.errorbar(place, ours, stds, fmt="o", color=COLOURS[row], label=_label(table, row), capsize=3, ms=5)
     axes.set_ylabel("test accuracy less the paper's, points")

@@ -1,4 +1,4 @@
-"""What is recorded of a run: all that must be known to repeat it, and its result, as a line of a file of results."""
+"""The specification and the result of a run, and the file of results."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ LATER_OPTIONS = {
 }
 """Options that were introduced after runs had been committed, and what these did. All other options that a stored run
 does not name have their default."""
-EARLIER_NAMES = {("mixhop", "hidden_channels"): "power_channels"}
-"""Options that had another name when runs were committed."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +118,19 @@ def results_of(record: Record) -> list[RunResult]:
     return [_result_of({**common, **run}) for run in common.pop("runs", [{}])]
 
 
+def _result_of(plain: Record) -> RunResult:
+    own = {each.name: plain.pop(each.name) for each in fields(RunResult) if each.name in plain}
+    name, options = plain["method"], plain["options"]
+    if name in METHODS and plain.get("task") != "features":
+        defaults = METHODS[name].options()
+        options = defaults | {each: LATER_OPTIONS[each] for each in LATER_OPTIONS.keys() & defaults} | options
+    result = RunResult(spec=RunSpec(**{**plain, "options": as_options(options)}), **own)
+    if result.status not in get_args(Status) or result.spec.task not in get_args(Task):
+        raise ValueError(f"status is {result.status!r}, task is {result.spec.task!r}")
+    hash(result.spec)  # options within options have none
+    return result
+
+
 def by_spec(results: Iterable[RunResult]) -> dict[RunSpec, RunResult]:
     """Results by their specification: the first good one or, if there is none, the last failure."""
     found: dict[RunSpec, RunResult] = {}
@@ -138,23 +149,3 @@ def by_error(results: Iterable[RunResult]) -> dict[str, list[str]]:
             which = "search" if spec.task == "search" else f"run {spec.run}"
             found.setdefault(result.error, []).append(f"{spec.method} on {spec.dataset} ({spec.split}, {which})")
     return found
-
-
-def _result_of(plain: Record) -> RunResult:
-    own = {each.name: plain.pop(each.name) for each in fields(RunResult) if each.name in plain}
-    result = RunResult(spec=_spec_of(plain), **own)
-    if result.status not in get_args(Status) or result.spec.task not in get_args(Task):
-        raise ValueError(f"status is {result.status!r}, task is {result.spec.task!r}")
-    return result
-
-
-def _spec_of(plain: Record) -> RunSpec:
-    """A specification with all options that its method has in this version."""
-    name = plain["method"]
-    options = {EARLIER_NAMES.get((name, option), option): value for option, value in plain["options"].items()}
-    if name in METHODS and plain.get("task") != "features":
-        defaults = METHODS[name].options()
-        options = defaults | {option: LATER_OPTIONS[option] for option in LATER_OPTIONS.keys() & defaults} | options
-    spec = RunSpec(**{**plain, "options": as_options(options)})
-    hash(spec)  # options within options have none
-    return spec

@@ -15,7 +15,7 @@ from gcnsl.experiments.claims import METHOD, Claim, by_origin, judge, not_run, t
 from gcnsl.experiments.figures import draw
 from gcnsl.experiments.plan import MERGES, OF_PAPER, Scope, plan, specs_of, splits_of
 from gcnsl.experiments.records import RunResult, RunSpec, by_error, by_spec
-from gcnsl.experiments.tables import Cell, Table, column_label, fill, number_text, split_label
+from gcnsl.experiments.tables import SPLITS, Cell, Table, column_label, fill, number_text
 from gcnsl.methods import METHODS
 from gcnsl.pictures import find_template
 
@@ -39,8 +39,7 @@ def collect(results: Sequence[RunResult], *, seed: int = paper.SEED) -> Findings
     beyond = _beyond(found, seed=seed)
     others = found.keys() - set(specs_of(beyond))
     planned = [*_of_paper(found.keys(), _scopes(others, seed=seed)), *beyond]
-    tables = fill(planned, found)
-    used = set(specs_of(planned))
+    tables, used = fill(planned, found), set(specs_of(planned))
     unused = tuple(result for spec, result in found.items() if spec not in used)
     return Findings(tuple(results), tuple(tables), tuple(judge(tables)), unused)
 
@@ -97,7 +96,7 @@ def _beyond(results: Mapping[RunSpec, RunResult], *, seed: int) -> list[Table]:
 def render(findings: Findings) -> str:
     """The page as HTML."""
     filters: dict[str, Any] = {"subscripts": _subscripts, "difference": _difference, "closeness": _closeness}
-    filters["graph_of"] = lambda column: column.partition(",")[0]  # whatever is made of it
+    filters["graph_of"] = lambda column: column.partition(",")[0]
     return find_template("gcnsl.experiments", "report.html.j2", **filters).render(
         findings=findings,
         cards=list(_cards(findings)),
@@ -128,7 +127,7 @@ class _Runs:
     def add(self, table: Table, cell: Cell) -> int:
         """Store a cell's runs and return the cell's number."""
         spec = cell.specs[-1]
-        where = ", ".join(filter(None, (column_label(cell.column), split_label(spec.split))))
+        where = ", ".join(filter(None, (column_label(cell.column), SPLITS[spec.split])))
         self.data["cells"].append(
             {
                 "title": f"{table.row_label(cell.row)} on {where}",
@@ -186,16 +185,13 @@ def _difference(cell: Cell) -> str:
 
 
 def _sentence(cell: Cell) -> str:
-    """A cell's number in words."""
     ours = f"{cell.text} over {len(cell.good)} of {len(cell.runs)} runs"
     if cell.trials is not None:
         return f"{ours}, with the best hyper-parameters of {cell.trials} trials."
     if not cell.paper_text:
         return f"{ours}. The paper prints no number here."
-    delta = ""
-    if cell.difference is not None:
-        text = _difference(cell)
-        delta = f", ours is {text} as fast" if cell.unit == "s" else f", a difference of {text}"
+    words = "ours is {} as fast" if cell.unit == "s" else "a difference of {}"
+    delta = "" if cell.difference is None else ", " + words.format(_difference(cell))
     return f"{ours}; the paper prints {cell.paper_text}{delta}."
 
 
@@ -207,13 +203,13 @@ def _cards(findings: Findings) -> Iterator[tuple[str, str]]:
             known = [cell.reached for cell in cells if cell.reached is not None]
             missing = len(MERGES) * len(paper.DATASETS) - len(known)
             if known:
-                text = f"GCN-SL accuracies reach the paper's, {split_label(table.split)}"
+                text = f"GCN-SL accuracies reach the paper's, {SPLITS[table.split]}"
                 yield f"{sum(known)} of {len(known)}", text + (f"; {missing} not run" if missing else "")
         if WHOLE in table.rows:
             means = {
-                key: cell.mean for key, cell in table.cells.items() if key[0] not in PARTS and cell.mean is not None
+                key: each.mean for key, each in table.cells.items() if key[0] not in PARTS and each.mean is not None
             }
-            compared = [column for column in table.columns if (WHOLE, column) in means]
-            best = [max((key for key in means if key[1] == column), key=lambda key: means[key]) for column in compared]
+            ours = {column: mean for (row, column), mean in means.items() if row == WHOLE}
+            best = sum(mean == max(means[key] for key in means if key[1] == column) for column, mean in ours.items())
             text = "graphs, with and without directions, on which GCN-SL+ has the best mean of all methods run there"
-            yield f"{sum(row == WHOLE for row, _ in best)} of {len(compared)}", text
+            yield f"{best} of {len(ours)}", text

@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 from joblib import cpu_count
-from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.auto.search import Search, search
@@ -43,14 +42,6 @@ from gcnsl.version import __version__
 GPU_JOBS = 16
 """The default number of processes that share a GPU, if there are as many cores: a single one leaves it idle most of the
 time. NVIDIA's multi-process service lets them use it at once (8 processes on an H200: 12 s with it, 17 s without)."""
-_START_COST = 5000
-_OTHER_COST = 100_000
-"""The cost of a graph that is not the paper's: that of a graph with some thousand nodes."""
-_NODE_COST = 70
-"""A node costs as much time as this many edges: in results/two-cores.jsonl a run takes 168 s on Pubmed and 65 s on
-Squirrel."""
-_WARM_UP_ROWS = 64
-_CPU = torch.device("cpu")
 
 
 def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], None] | None = None) -> RunResult:
@@ -63,22 +54,17 @@ def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], 
     watch = {"test": masks["test"]} if spec.curves else None
     training: dict[str, Any] = {"train_mask": masks["train"], "val_mask": masks["val"], "watch": watch}
     fitted = fit(prepared, **training, seed=spec.train_seed, on_epoch=on_epoch)
-    accuracy = fitted.accuracy(masks)
+    metrics: dict[str, Any] = {**fitted.accuracy(masks)}
     seconds = time.perf_counter() - began
-    history = fitted.history
-    curves = {part: history[f"{part}_accuracy"][::CURVE_STEP] for part in ("train", "val", "test") if spec.curves}
-    metrics = {
-        **accuracy,
-        **({} if spec.metric == "accuracy" else {spec.test_score: fitted.measure(masks["test"])[spec.metric]}),
-        **{f"{part}_nodes": int(masks[part].sum()) for part in ("train", "test")},
-        "epochs": len(history),
-        "best_epoch": history.best_epoch,
-        **_homophily(spec, fitted),
-    }
+    if spec.metric != "accuracy":
+        metrics[spec.test_score] = fitted.measure(masks["test"])[spec.metric]
+    metrics |= {f"{part}_nodes": int(masks[part].sum()) for part in ("train", "test")}
+    metrics |= {"epochs": len(fitted.history), "best_epoch": fitted.history.best_epoch, **_homophily(spec, fitted)}
+    curves = {part: fitted.history[f"{part}_accuracy"][::CURVE_STEP] for part in masks if spec.curves}
     return RunResult(
         spec,
         "ok",
-        {name: _rounded(value) for name, value in metrics.items()},
+        {name: None if value is None or math.isnan(value) else round(value, 6) for name, value in metrics.items()},
         seconds=round(seconds, 3),
         split_hash=digest(masks)[:16],
         history={part: [round(value, 4) for value in curve] for part, curve in curves.items()},
@@ -86,38 +72,29 @@ def train_run(spec: RunSpec, prepared: Prepared, *, on_epoch: Callable[[Epoch], 
     )
 
 
-def _rounded(value: float | None) -> float | None:
-    """A metric as it is stored; ``None`` where it is not defined."""
-    return None if value is None or math.isnan(value) else round(value, 6)
-
-
 def _homophily(spec: RunSpec, fitted: Fitted) -> dict[str, float | None]:
-    """What is known of the given graph and of the learned one before and after training; empty if none is learned.
+    """Homophily and degree of the given graph and of the learned one before and after training, if one is learned.
 
-    Metrics that end in ``_featured`` are of the graphs among the nodes with features. GCN-SL's shift makes all rows
-    without features equal, so that A* joins their nodes whatever it has learned.
+    A metric is ``None`` where there are no edges. Those that end in ``_featured`` are of the graphs among the nodes
+    with features: GCN-SL's shift makes all rows without features equal, so that A* joins their nodes whatever it has
+    learned.
     """
     prepared, model = fitted.prepared, fitted.model
     if not getattr(model, "learns_graph", False):
         return {}
-    x, initial = prepared.graph.x, initial_model(prepared, spec.train_seed).eval()
+    x, edges, y = prepared.graph.x, prepared.graph.edge_index, prepared.graph.y
+    initial = initial_model(prepared, spec.train_seed).eval()
     featured = x.abs() @ torch.ones(x.shape[1], dtype=x.dtype) > 0
-    everywhere = _graph_metrics(prepared, model, initial, torch.ones_like(featured))
-    among = _graph_metrics(prepared, model, initial, featured)
-    return everywhere | {f"{name}_featured": value for name, value in among.items()}
-
-
-def _graph_metrics(prepared: Prepared, model: Any, initial: Any, nodes: Tensor) -> dict[str, float | None]:
-    """Homophily and degree of the graphs among some nodes (n, boolean); ``None`` where there are no edges."""
-    graph = prepared.graph
-    learned, before = (learned_agreement(each, prepared.inputs, graph.y, among=nodes) for each in (model, initial))
-    original = edge_homophily(graph.edge_index[:, nodes[graph.edge_index].all(dim=0)], graph.y, loops=True)
-    return {
-        "homophily": learned and learned.homophily,
-        "degree": learned and learned.degree,
-        "homophily_initial": before and before.homophily,
-        "homophily_original": original,
-    }
+    metrics: dict[str, float | None] = {}
+    for suffix, nodes in (("", torch.ones_like(featured)), ("_featured", featured)):
+        learned, before = (learned_agreement(each, prepared.inputs, y, among=nodes) for each in (model, initial))
+        metrics |= {
+            f"homophily{suffix}": learned and learned.homophily,
+            f"degree{suffix}": learned and learned.degree,
+            f"homophily_initial{suffix}": before and before.homophily,
+            f"homophily_original{suffix}": edge_homophily(edges[:, nodes[edges].all(dim=0)], y, loops=True),
+        }
+    return metrics
 
 
 def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResult:
@@ -125,23 +102,21 @@ def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResu
 
     It runs in one thread: the gain from several depends more on the machine than on the method.
     """
-    x = data.x.to(device)
     options: dict[str, Any] = {"method": spec.method, "random_state": spec.train_seed}
-    warm_up = torch.ones(_WARM_UP_ROWS, 2, device=device)
+    warm_up, x = torch.ones(64, 2, device=device), data.x.to(device)
+    wait: Callable[[], Any] = partial(torch.cuda.synchronize, device) if device.type == "cuda" else tuple
     with one_thread():
         SpectralFeatures(**options, n_components=2, n_anchors=2).fit_transform(warm_up)
-        _synchronize(device)
+        wait()
         began = time.perf_counter()
         SpectralFeatures(**options, **dict(spec.options)).fit_transform(x)
-        _synchronize(device)
+        wait()
         seconds = round(time.perf_counter() - began, 6)
     return RunResult(spec=spec, status="ok", metrics={"seconds": seconds}, seconds=seconds, **_provenance(device))
 
 
-def failed_run(spec: RunSpec, error: BaseException | str, device: torch.device = _CPU) -> RunResult:
-    """The result of a run that failed."""
-    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    return RunResult(spec=spec, status="failed", error=" ".join(text.split())[:500], **_provenance(device))
+def _failed(spec: RunSpec, error: str, device: torch.device) -> RunResult:
+    return RunResult(spec=spec, status="failed", error=" ".join(error.split())[:500], **_provenance(device))
 
 
 def _provenance(device: torch.device) -> dict[str, Any]:
@@ -150,12 +125,6 @@ def _provenance(device: torch.device) -> dict[str, Any]:
     name = torch.cuda.get_device_name(device) if gpu else f"CPU ({platform.machine()}, {os.cpu_count()} cores)"
     finished = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     return {"device": name, "version": __version__, "finished": finished}
-
-
-def _synchronize(device: torch.device) -> None:
-    """Wait until a GPU has finished."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 def missing_runs(
@@ -173,11 +142,14 @@ def default_jobs(device: str) -> int:
 
 
 def cost(spec: RunSpec) -> float:
-    """A rough estimate of the time that a run takes, in an arbitrary unit; it decides which runs start first."""
-    size = paper.DATASETS.get(spec.dataset)
-    options = dict(spec.options)
+    """A rough estimate of the time that a run takes, in an arbitrary unit; it decides which runs start first.
+
+    A node costs as much as 70 edges: in results/two-cores.jsonl a run takes 168 s on Pubmed and 65 s on Squirrel. A
+    graph that is not the paper's counts as one of some thousand nodes.
+    """
+    size, options = paper.DATASETS.get(spec.dataset), dict(spec.options)
     trainings = options["search_trials"] * options["search_splits"] if spec.task == "search" else 1
-    return trainings * (_START_COST + (_NODE_COST * size.nodes + size.edges if size else _OTHER_COST))
+    return trainings * (5000 + (70 * size.nodes + size.edges if size else 100_000))
 
 
 def execute(
@@ -202,8 +174,8 @@ def execute(
         root: A folder with dataset files, searched first.
         runs_after_search: How many runs follow a search.
         minutes: Begin no run, and no trial of a search, after so many minutes.
-        trials: A file for the trials of searches, so that one that is interrupted goes on later; all workers must have
-            access to it. By default a search that is interrupted begins again.
+        trials: A file for the trials of searches, which all workers can reach, so that one that is interrupted goes on
+            later. By default it begins again.
         on_result: Called with each result that is stored.
     """
     end = math.inf if minutes is None else time.time() + 60 * check_number("minutes", minutes, above=0)
@@ -211,12 +183,13 @@ def execute(
     check_writable(Path(store).parent)
     of_searches = (dict(spec.options).get("search_splits", 0) for spec in specs)
     splits = max([runs_after_search, *(spec.run + 1 for spec in specs), *of_searches])
-    runner = Runner(device, None if root is None else Path(root), splits, end, None if trials is None else Path(trials))
+    folder, searches = (None if path is None else Path(path) for path in (root, trials))
+    runner = Runner(device, folder, splits, end, searches)
     file, timed = result_file(store), [spec for spec in specs if spec.task == "features"]
     others = sorted((spec for spec in specs if spec.task != "features"), key=cost, reverse=True)
     for queue, workers in ((deque(others), executor), (deque(timed), HERE)):
         for spec, found in workers.each(runner, queue):
-            result = failed_run(spec, str(found)) if isinstance(found, WorkerLost) else found
+            result = _failed(spec, str(found), torch.device("cpu")) if isinstance(found, WorkerLost) else found
             if result is not None:
                 file.append(result.to_record())
                 on_result(result)
@@ -245,7 +218,7 @@ class Runner:
 
     def __call__(self, spec: RunSpec) -> RunResult | None:
         """The result of a run, which may be a failure; ``None`` if there is no time left for it."""
-        if self.is_late:
+        if time.time() >= self.end:
             return None
         device = choose_device(self.device)
         try:
@@ -253,12 +226,7 @@ class Runner:
                 self._ready = spec.group, self._prepared(spec, device)
             return self._ready[1](spec)
         except Exception as error:
-            return failed_run(spec, error, device)
-
-    @property
-    def is_late(self) -> bool:
-        """Whether there is no time left to begin anything."""
-        return time.time() >= self.end
+            return _failed(spec, f"{type(error).__name__}: {error}", device)
 
     def _prepared(self, first: RunSpec, device: torch.device) -> Callable[[RunSpec], RunResult | None]:
         """The function that carries out runs that differ from the first in their number."""
@@ -292,10 +260,10 @@ class Runner:
             try:
                 found = search(wanted, trials=trials, seconds=None if self.end == math.inf else self.end - time.time())
             except InputError:  # no trial was finished
-                if self.is_late:
-                    return None
-                raise
-        if found.trials < trials and self.is_late:
+                if time.time() < self.end:
+                    raise
+                return None
+        if found.trials < trials and time.time() >= self.end:
             return None
         metrics = {"validation": round(found.score, 6), "trials": found.trials, "options": found.options}
         return RunResult(spec, "ok", metrics, round(time.perf_counter() - began, 3), **_provenance(device))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from statistics import fmean, median, stdev
 from typing import Any, Literal
 
@@ -30,13 +31,16 @@ _GRAPHS = {
     "chameleon-filtered": "Filtered Chameleon",
     "squirrel-filtered": "Filtered Squirrel",
 }
-_SPLITS = {
+SPLITS = {
     "random": "random splits",
     "geom-gcn": "Geom-GCN's splits",
     "stored": "the graph's own splits",
     "usual": "each graph's usual splits",
     "none": "",
 }
+"""Names of the kinds of split."""
+TWINS, PLAIN = "twins", "gcn"
+"""The method that uses nothing but duplicates, and the one that leads are measured from."""
 
 
 def row_label(row: str, experiment: str = "accuracy") -> str:
@@ -54,16 +58,10 @@ def row_label(row: str, experiment: str = "accuracy") -> str:
 
 def column_label(column: str) -> str:
     """The name of a graph; a comma is followed by what is made of it, as in ``"squirrel, directed"``."""
-    h = synthetic_homophily(column)
-    if h is not None:
+    if (h := synthetic_homophily(column)) is not None:
         return f"h = {h:.1f}" if h == round(h, 1) else f"h = {h:g}"
     graph, _, more = column.partition(", ")
     return _GRAPHS.get(graph, graph.capitalize()) + (f" ({more})" if more else "")
-
-
-def split_label(split: str) -> str:
-    """The name of a kind of split."""
-    return _SPLITS.get(split, split)
 
 
 @dataclass(frozen=True)
@@ -89,17 +87,15 @@ class Cell:
     @property
     def specs(self) -> tuple[RunSpec, ...]:
         """The search, if there is one, and the runs."""
-        return (*([self.search] if self.search else []), *self.runs)
+        return (self.search, *self.runs) if self.search else self.runs
 
     def filled(self, results: Mapping[RunSpec, RunResult]) -> Cell:
         """The cell with those of the results that have its number, and those of runs that failed."""
         found = [results[spec] for spec in self.specs if spec in results]
-        return replace(
-            self,
-            good=tuple(result for result in found if result.metrics.get(self.metric) is not None),
-            failed=tuple(result for result in found if result.status == "failed"),
-            trials=next((result.metrics.get("trials") for result in found if result.spec.task == "search"), None),
-        )
+        good = tuple(result for result in found if result.metrics.get(self.metric) is not None)
+        failed = tuple(result for result in found if result.status == "failed")
+        trials = next((result.metrics.get("trials") for result in found if result.spec.task == "search"), None)
+        return replace(self, good=good, failed=failed, trials=trials)
 
     @property
     def values(self) -> dict[int, float]:
@@ -110,9 +106,8 @@ class Cell:
     @property
     def mean(self) -> float | None:
         """The mean over the runs; for times the median, which one slow run does not change; ``None`` without runs."""
-        if not self.good:
-            return None
-        return (median if self.unit == "s" else fmean)(self.values.values())
+        average = median if self.unit == "s" else fmean
+        return average(self.values.values()) if self.good else None
 
     @property
     def std(self) -> float | None:
@@ -127,9 +122,8 @@ class Cell:
     @property
     def reached(self) -> bool | None:
         """Whether our mean is at least the paper's minus one of the paper's standard deviations."""
-        if self.difference is None or self.paper is None or self.paper.std is None:
-            return None
-        return self.difference >= -self.paper.std
+        std = self.paper and self.paper.std
+        return None if self.difference is None or std is None else self.difference >= -std
 
     @property
     def is_complete(self) -> bool:
@@ -160,16 +154,14 @@ class Table:
     @cached_property
     def rows(self) -> tuple[str, ...]:
         """The rows that have results."""
-        return self._shown(0)
+        shown = {row for (row, _), cell in self.cells.items() if cell.good or cell.failed}
+        return tuple(dict.fromkeys(row for row, _ in self.cells if row in shown))
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns that have results."""
-        return self._shown(1)
-
-    def _shown(self, axis: int) -> tuple[str, ...]:
-        shown = {key[axis] for key, cell in self.cells.items() if cell.good or cell.failed}
-        return tuple(dict.fromkeys(key[axis] for key in self.cells if key[axis] in shown))
+        shown = {column for (_, column), cell in self.cells.items() if cell.good or cell.failed}
+        return tuple(dict.fromkeys(column for _, column in self.cells if column in shown))
 
     @property
     def unit(self) -> Unit:
@@ -190,11 +182,11 @@ class Table:
     def variant(self) -> str:
         """What distinguishes the table from others of the same experiment."""
         hparams = "the paper's own hyper-parameters" if self.paper_hparams else ""
-        return ", ".join(filter(None, (split_label(self.split), hparams)))
+        return ", ".join(filter(None, (SPLITS[self.split], hparams)))
 
     @property
     def remarks(self) -> list[str]:
-        """What is to be said of the numbers, in sentences."""
+        """Sentences about the numbers."""
         return [*on_runs(self.cells), *on_duplicates(self.cells)] if self.experiment == "beyond" else []
 
     def row_label(self, row: str) -> str:
@@ -213,9 +205,7 @@ class Table:
 
 def fill(tables: Iterable[Table], results: Mapping[RunSpec, RunResult]) -> list[Table]:
     """The planned tables with these results, without those that have none."""
-    filled = (
-        replace(table, cells={key: cell.filled(results) for key, cell in table.cells.items()}) for table in tables
-    )
+    filled = (replace(each, cells={key: cell.filled(results) for key, cell in each.cells.items()}) for each in tables)
     return [table for table in filled if table.rows]
 
 
@@ -241,8 +231,7 @@ def to_markdown(table: Table) -> str:
 
 
 def _markdown_cell(table: Table, row: str, column: str) -> str:
-    cell = table.cells.get((row, column))
-    if cell is None:
+    if not (cell := table.cells.get((row, column))):
         return ""
     ours = f"**{cell.text}**" if row in table.best(column) else cell.text
     ours += f" (n = {len(cell.good)})" if cell.good and not cell.is_complete else ""
@@ -252,6 +241,10 @@ def _markdown_cell(table: Table, row: str, column: str) -> str:
 
 def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
     """The cells of the tables as plain values for JSON, without rows and columns that have no results."""
+
+    def rounded(value: float | None) -> float | None:
+        return None if value is None else round(value, 4)
+
     return [
         {
             "experiment": table.experiment,
@@ -262,15 +255,15 @@ def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
             "metric": cell.metric,
             "unit": cell.unit,
             "statistic": "median" if cell.unit == "s" else "mean",
-            "mean": _rounded(cell.mean),
-            "std": _rounded(cell.std),
+            "mean": rounded(cell.mean),
+            "std": rounded(cell.std),
             "runs": len(cell.good),
             "planned": len(cell.runs),
             "failed": len(cell.failed),
             "trials": cell.trials,
             "paper_mean": cell.paper and cell.paper.mean,
             "paper_std": cell.paper and cell.paper.std,
-            "difference": _rounded(cell.difference),
+            "difference": rounded(cell.difference),
             "within_one_std_or_above": cell.reached,
         }
         for table in tables
@@ -279,16 +272,8 @@ def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
     ]
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
-
-
-TWINS, PLAIN = "twins", "gcn"
-"""The method that uses nothing but duplicates, and the one that leads are measured from."""
-
-
 def on_runs(cells: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
-    """How many trials each method had, which runs count twice, and how much is not run yet."""
+    """The trials of each method, which runs count twice, and how much is not run yet."""
     trials = {key: cell.trials for key, cell in cells.items() if cell.trials is not None}
     most = max(trials.values(), default=0)
     fewer = {row_label(row): count for (row, _), count in trials.items() if count < most}
@@ -300,35 +285,27 @@ def on_runs(cells: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
     )
     if {place.column for place in WIKIPEDIA} & {column for _, column in cells}:
         yield "Methods that do not use directions have the same runs with and without them."
-    missing = sum(not cell.good for cell in cells.values())
-    if missing:
+    if missing := sum(not cell.good for cell in cells.values()):
         yield f"{missing} of {len(cells)} cells are not run yet."
 
 
 def on_duplicates(cells: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
     """How much of the best method's lead over a GCN is gone when duplicates are removed from the graph."""
     means = {key: cell.mean for key, cell in cells.items() if cell.mean is not None}
-    for full, filtered in zip((place.column for place in WIKIPEDIA), (place.column for place in FILTERED), strict=True):
-        if not {full, filtered} <= {column for _, column in cells}:
-            continue
+    for full, filtered in ((a.column, b.column) for a, b in zip(WIKIPEDIA, FILTERED, strict=True)):
         others = {row: mean for (row, column), mean in means.items() if column == full and row not in (TWINS, *PARTS)}
         best = max(others, key=lambda row: others[row], default=PLAIN)
-        name, graph = row_label(best), column_label(full)
-        needed = ((row, column) for column in (full, filtered) for row in (best, TWINS, PLAIN))
-        missing = [f"{row_label(key[0])} on {column_label(key[1])}" for key in needed if key not in means]
-        if missing:
-            yield f"What duplicates explain on {graph} can't be said: {missing[0]} is not run yet."
+        if not {*product((best, TWINS, PLAIN), (full, filtered))} <= means.keys():
             continue
         lead, left = (means[best, column] - means[PLAIN, column] for column in (full, filtered))
         told = (
-            f"{graph}: {name} is best with {means[best, full]:.1f}. {row_label(TWINS)}, which only copies the class of "
-            f"the training node with the most similar neighbours, reaches {means[TWINS, full]:.1f}, and "
-            f"{means[TWINS, filtered]:.1f} without duplicates."
+            f"{column_label(full)}: {row_label(best)} is best with {means[best, full]:.1f}. {row_label(TWINS)}, which "
+            "only copies the class of the training node with the most similar neighbours, reaches "
+            f"{means[TWINS, full]:.1f}, and {means[TWINS, filtered]:.1f} without duplicates."
         )
         if lead > 0:
-            without, share = f"{left:.1f}".replace("-", "−"), min(1.0, max(0.0, 1 - left / lead))
             told += (
-                f" The lead over {row_label(PLAIN)} is {lead:.1f} points, and {without} without duplicates: these "
-                f"explain about {share:.0%} of it."
+                f" The lead over {row_label(PLAIN)} is {lead:.1f} points, and {left:.1f}".replace("-", "−")
+                + f" without duplicates: these explain about {min(1.0, max(0.0, 1 - left / lead)):.0%} of it."
             )
         yield told

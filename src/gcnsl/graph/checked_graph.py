@@ -5,10 +5,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.data.storage import GlobalStorage
 
 from gcnsl.graph.edges import EDGE_FACTS, EdgeReport, report_edges
 from gcnsl.sparse import take_rows
@@ -16,6 +19,18 @@ from gcnsl.sparse import take_rows
 OF_THE_WHOLE = ("benchmark", "notes", "provenance", "counted_unknown", "edge_columns")
 """Attributes that are true of a graph as it was read, but not of a part of it or after a change."""
 _FEW, _WIDTH = 5, 60
+
+
+class _Storage(GlobalStorage):  # type: ignore[misc]
+    """Attributes, of which only tensors belong to nodes or edges, even if there are as many names as nodes."""
+
+    def is_node_attr(self, key: str) -> bool:
+        """Whether there is a row for each node."""
+        return isinstance(self[key], Tensor) and bool(super().is_node_attr(key))
+
+    def is_edge_attr(self, key: str) -> bool:
+        """Whether there is a row for each edge."""
+        return isinstance(self[key], Tensor) and bool(super().is_edge_attr(key))
 
 
 class Graph(Data):  # type: ignore[misc]
@@ -29,10 +44,15 @@ class Graph(Data):  # type: ignore[misc]
         y: Class numbers (n), -1 for an unlabelled node; ``class_names`` are the classes, in the type of the labels.
         train_mask, val_mask, test_mask: The split (n), or several (n × splits).
         node_ids: The caller's names for the nodes, a ``pandas.Index`` (n): ``get_loc(name)`` is the number of a node.
+        node_names: What to call the nodes where people read of them, a ``pandas.Index`` (n); ``name_column`` is whence.
         feature_names: Names of the columns of ``x`` (d).
         columns, encoder: The table that ``x`` was encoded from, and how; see :mod:`gcnsl.graph.column_encoder`.
         edge_report: What was found in the list of edges, a :class:`gcnsl.graph.EdgeReport`.
     """
+
+    def __init__(self, *tensors: Any, **attributes: Any) -> None:
+        super().__init__(*tensors, **attributes)
+        object.__setattr__(self._store, "__class__", _Storage)
 
     @property
     def num_classes(self) -> int:
@@ -57,8 +77,9 @@ class Graph(Data):  # type: ignore[misc]
                 part[index] = ends[:, order].to(self[index].device)
                 if weight in self:
                     part[weight] = self[weight][order]
-        if "node_ids" in self:
-            part.node_ids = self.node_ids[kept.numpy()]
+        for key in ("node_ids", "node_names"):
+            if self.get(key) is not None:
+                part[key] = self[key][kept.numpy()]
         if "columns" in self:
             part.columns = self.columns.take(kept.numpy())
         part.edge_report = report_edges(part)
@@ -75,6 +96,16 @@ class Graph(Data):  # type: ignore[misc]
         title = ", ".join(f"{count:,} {what}" for what, count in counts.items())
         parts = (f"\n  {key:<13} {_in_short(value)}" for key, value in self.to_dict().items() if _is_told(value))
         return f"{self.get('name') or type(self).__name__}: {title}{''.join(parts)}"
+
+
+def node_titles(graph: Data, nodes: NDArray[np.int64]) -> NDArray[Any]:
+    """What some nodes are called where people read of them, by their numbers: ``name (id)``, the id, or the number."""
+    ids, names = graph.get("node_ids"), graph.get("node_names")
+    own: NDArray[Any] = nodes if ids is None else ids.to_numpy()[nodes]
+    if names is None:
+        return own
+    pairs = zip(names[nodes], own, strict=True)
+    return np.array([f"{name} ({of})" if name else str(of) for name, of in pairs], dtype=object)
 
 
 def _is_told(value: Any) -> bool:

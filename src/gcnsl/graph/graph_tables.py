@@ -45,6 +45,7 @@ def from_tables(
     *,
     id: str | None = None,  # noqa: A002 - the usual name of the column
     label: str | None = None,
+    name: str | None = None,
     split: str | Sequence[str] | None = None,
     fold: str | None = None,
     features: Sequence[str] | None = None,
@@ -72,6 +73,7 @@ def from_tables(
         id: Column of ``nodes`` with the ids; by default ``id``, ``~id``, ``node_id`` or the like, else the first
             column. If that can't be, rows are counted from 0.
         label: Column of ``nodes`` with the classes, names or integers; by default ``label`` if there is one.
+        name: Column of ``nodes`` that says what to call them where people read of them; it is no feature.
         split: Column of ``nodes`` with ``train``, ``val``, ``test`` or nothing; by default ``split`` if there is one.
             Several columns are the splits of as many runs.
         fold: Column of ``nodes`` with the number of each node's fold, empty for a node that is never tested; it
@@ -109,29 +111,31 @@ def from_tables(
     """
     written = Written(separator, encoding, no_header)
     texts = [label or "label", *(categorical if encoder is None else encoder.categories)]
-    named = [split] if isinstance(split, str | None) else list(split)
+    several = np.iterable(split) and not isinstance(split, str)
+    named: list[Any] = list(split) if several else [split]  # type: ignore[arg-type]
     table, id_column, ids, edge_table, ends, notes = read_tables(
         *(list(each) if isinstance(each, list | tuple) else [each] for each in (nodes, edges)),
         id_column=id,
         texts=texts,
-        others={label or "label", "split", fold, *named},
+        others={label or "label", "split", name, fold, *named},
         ends=(source, target),
         written=written,
     )
     label = table.find_label(label)
-    found = [table.find_optional(split, "split")] if isinstance(split, str | None) else named
+    found = named if several else [table.find_optional(named[0], "split")]
     splits = [table.check_column(column, "split") for column in found if column is not None]
     fields, told = ({}, {}) if label is None else _labels(table, label, unknown, notes)
+    if name is not None:
+        told |= {"node_names": pd.Index(table.as_text(table.check_column(name, "name"))), "name_column": name}
     fields |= _masks(table, splits, fields.get("y"))
     told["notes"] = notes
     if fold is not None:
         told["fold"] = _folds(table, fold)
     edge_table, ends, values, weights = read_weights(edge_table, ends, weight, notes)
-    if weights is not None:
-        fields["edge_weight"], told["weight_column"] = values, weights
+    fields["edge_weight"], told["weight_column"] = values, weights
     more = None if wide is None else read_wide(wide, ids, table.name, written)
     if encoder is None:
-        used = {id_column, label, fold, *splits} | ({"split"} & table.columns.keys())
+        used = {id_column, label, name, fold, *splits} | ({"split"} & table.columns.keys())
         hidden = {*drop} | ({"weight"} if weight is False else set())
         rows = fields["train_mask"][:, 0] if splits else None
         facts = _edge_facts(table, edge_table, hidden, edge_type, drop=drop, categorical=categorical, numeric=numeric)
@@ -160,7 +164,7 @@ def from_tables(
     del table, edge_table, ids
     pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the tables for later ones
     data = from_arrays(told.pop("x"), ends, directed=directed, **fields)
-    data.update({**told, "node_ids": node_ids})
+    data.update({key: value for key, value in told.items() if value is not None} | {"node_ids": node_ids})
     return data
 
 

@@ -207,6 +207,8 @@ def from_data(data: Data, *, directed: bool = False, weight: str | Literal[False
 def _keep_what_fits(data: Graph, graph: Graph) -> None:
     """Give a graph that was checked again the other attributes that it had before, as far as they are still true."""
     graph.update({key: data[key] for key in ("name", "fold", "unknown", "weight_column", "table") if key in data})
+    if len(data.get("node_names", ())) == len(graph.x):
+        graph.update({key: data[key] for key in ("node_names", "name_column")})
     if "columns" in data and len(data.columns) == len(graph.x):
         encoded = data.encoder.transform(data.columns)
         if encoded.shape == graph.x.shape and (sparse.to_scipy(encoded) != sparse.to_scipy(graph.x)).nnz == 0:

@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError, Interrupted
 from gcnsl.methods.prepared import Prepared
-from gcnsl.training import Checkpoint, History, TrainingSettings, measure, predict_logits, seeded, train
+from gcnsl.training import History, measure, predict_logits, seeded, train
 from gcnsl.training.metrics import most_probable
 
 
@@ -37,11 +37,11 @@ class Fitted:
 
     def measure(self, mask: Tensor) -> dict[str, float]:
         """All metrics on the nodes of a mask, by name (:data:`gcnsl.training.METRICS`)."""
-        return measure(self.logits()[mask].softmax(dim=1).numpy(), self.prepared.graph.y[mask].numpy())
+        return measure(self.logits()[mask].softmax(dim=1).numpy(), self.graph.y[mask].numpy())
 
     def accuracy(self, masks: Mapping[str, Tensor]) -> dict[str, float]:
         """Accuracy on the nodes of each mask, by name."""
-        correct = most_probable(self.logits().softmax(dim=1).numpy()) == self.prepared.graph.y.numpy()
+        correct = most_probable(self.logits().softmax(dim=1).numpy()) == self.graph.y.numpy()
         return {name: float(correct[mask.numpy()].mean()) for name, mask in masks.items()}
 
 
@@ -63,22 +63,19 @@ def _usable(logits: Tensor) -> Tensor:
     return logits
 
 
-def fit(prepared: Prepared, *, seed: int, checkpoint: Checkpoint | None = None, **options: Any) -> Fitted:
+def fit(prepared: Prepared, *, seed: int, **options: Any) -> Fitted:
     """Train a method on a prepared graph with labels, which several runs can share.
 
     The seed is that of the weights and of dropout. The options are ``train_mask``, ``val_mask`` and others that
     :func:`gcnsl.training.train` explains. If it is interrupted, the ``so_far`` of the exception is what would have been
-    returned, with the best epoch so far. Models that are fitted in stages have no checkpoint.
+    returned, with the best epoch so far.
     """
     settings, graph = prepared.method.training, prepared.graph
-    if checkpoint is not None and not isinstance(settings, TrainingSettings):
-        checkpoint.refuse_existing()
-        checkpoint = None
-    options |= {"settings": settings, "seed": seed, "class_names": graph.class_names, "checkpoint": checkpoint}
+    options |= {"settings": settings, "seed": seed, "class_names": graph.class_names, "record": True}
     with prepared.threads():
         model = initial_model(prepared, seed)
         try:
-            history = train(model, prepared.inputs, graph.y, record=True, **options)
+            history = train(model, prepared.inputs, graph.y, **options)
         except Interrupted as interruption:
             so_far = interruption.so_far and Fitted(prepared, model, interruption.so_far)
             raise Interrupted(str(interruption), so_far) from None

@@ -19,7 +19,7 @@ from gcnsl.methods.registry import Method
 from gcnsl.nn.config import Folder, ModelConfig, Precomputed
 from gcnsl.nn.preprocessing import mean_weight, normalize_features
 from gcnsl.sparse import Matrix, stored_entries
-from gcnsl.structure import StructuralFeatures
+from gcnsl.spectral.structural_features import StructuralFeatures
 
 Inputs = tuple[Matrix, ...]
 State = tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]
@@ -42,13 +42,12 @@ class FeaturePreparation:
     Attributes:
         config: The model's options.
         structure: Structural features, if the graph has no features, or the method's option asks for them.
-        mean, scale: Of the columns (d), if they are standardised.
+        scaling: Mean and scale of the columns (d each), if they are standardised.
     """
 
     config: ModelConfig
     structure: StructuralFeatures | None = None
-    mean: Tensor | None = None
-    scale: Tensor | None = None
+    scaling: tuple[Tensor, Tensor] | None = None
 
     @classmethod
     def fit(cls, config: ModelConfig, graph: Data, rows: Tensor | None) -> FeaturePreparation:
@@ -59,17 +58,23 @@ class FeaturePreparation:
         if not standardizes(config, x):
             return unscaled
         known = (x if rows is None else x[rows]).double()
-        binary = _is_binary(x)
-        scale = known.std(dim=0, correction=0)
-        scale = torch.where(binary | (scale <= 1e-6 * known.abs().amax(dim=0)), 1.0, scale)
-        return replace(unscaled, mean=torch.where(binary, 0.0, known.mean(dim=0)), scale=scale)
+        binary, std = _is_binary(x), known.std(dim=0, correction=0)
+        scale = torch.where(binary | (std <= 1e-6 * known.abs().amax(dim=0)), 1.0, std)
+        return replace(unscaled, scaling=(torch.where(binary, 0.0, known.mean(dim=0)), scale))
 
     def of(self, graph: Data) -> Tensor:
         """The features of the training graph, or of a graph whose first nodes are those of the training graph."""
         x = self._unscaled(graph)
-        if self.mean is None or self.scale is None:
+        if self.scaling is None:
             return normalize_features(x, self.config.feature_norm)
-        return ((x.double() - self.mean) / self.scale).float()
+        mean, scale = self.scaling
+        return ((x.double() - mean) / scale).float()
+
+    def applied(self, graph: Data) -> Data:
+        """The graph with the features that the model reads."""
+        graph = copy.copy(graph)
+        graph.x = self.of(graph)
+        return graph
 
     def _unscaled(self, graph: Data) -> Tensor:
         x: Tensor = graph.x
@@ -81,36 +86,35 @@ class FeaturePreparation:
     def in_words(self, graph: Data) -> str:
         """What is made of the graph's features."""
         columns, own = self._unscaled(graph).shape[1], graph.num_features
-        of_structure = f"{columns - own} structural ones"
-        made = f"{own:,} and {of_structure}" if own else f"{of_structure}, as the nodes have none"
-        made = f"{columns:,}" if self.structure is None else made
-        if self.mean is None:
+        made = f"{own:,}" if self.structure is None else f"{columns - own} structural ones"
+        if self.structure is not None:
+            made = f"{own:,} and {made}" if own else f"{made}, as the nodes have none"
+        if self.scaling is None:
             rows = {"none": "as they are", "row": "rows sum to 1", "l2": "rows have length 1"}
             return f"{made}, {rows[self.config.feature_norm]}"
-        changed = int(((self.mean != 0) | (self.scale != 1)).sum())
+        mean, scale = self.scaling
+        changed = int(((mean != 0) | (scale != 1)).sum())
         return f"{made}, {'' if changed == columns else f'{changed:,} of them '}standardised"
 
     def state(self) -> dict[str, Tensor]:
         """What was learned, as tensors by name."""
         tensors = {} if self.structure is None else self.structure.state()
-        scaling = {} if self.mean is None or self.scale is None else {"mean": self.mean, "scale": self.scale}
-        return tensors | scaling
+        return tensors | dict(zip(("mean", "scale"), self.scaling or (), strict=False))
 
     @classmethod
-    def from_state(cls, config: ModelConfig, tensors: dict[str, Tensor], graph: Data) -> FeaturePreparation:
+    def from_state(cls, config: ModelConfig, tensors: dict[str, Tensor]) -> FeaturePreparation:
         """The preparation with this state."""
         structure = StructuralFeatures.from_state(tensors) if "log_degree" in tensors else None
-        return cls(config, structure, tensors.get("mean"), tensors.get("scale"))
+        return cls(config, structure, (tensors["mean"], tensors["scale"]) if "mean" in tensors else None)
 
 
 def standardizes(config: ModelConfig, x: Tensor) -> bool:
     """Whether a model's columns are standardised, so that its inputs depend on the training nodes."""
     if config.standardize == "never" or x.layout != torch.strided:
         return False
-    if config.standardize == "always":
-        return True
     others = x[:, ~_is_binary(x)]
-    return others.numel() > 0 and float((others != 0).float().mean()) >= FULL_SHARE
+    is_full = others.numel() > 0 and float((others != 0).float().mean()) >= FULL_SHARE
+    return config.standardize == "always" or is_full
 
 
 def _is_binary(x: Tensor) -> Tensor:
@@ -149,7 +153,7 @@ class Prepared:
     @cached_property
     def inputs(self) -> tuple[Matrix, ...]:
         """What the model reads, on the device."""
-        return self._made_of(_with_features(self.graph, self.features), self.precomputed)
+        return self._made_of(self.features.applied(self.graph), self.precomputed)
 
     def threads(self) -> AbstractContextManager[None]:
         """A block for passes through the model, in as many threads as the size of its inputs justifies."""
@@ -175,7 +179,7 @@ class Prepared:
         if graph.num_nodes == self.graph.num_nodes and same_edges:
             return self.inputs, {}
         config = self.method.config
-        normalised = _with_features(graph, self.features)
+        normalised = self.features.applied(graph)
         try:
             precomputed = self.precomputed and self.precomputed.grown(normalised)
         except InputError as error:
@@ -185,24 +189,23 @@ class Prepared:
 
     def changed_inputs(self, graph: Data, features: FeaturePreparation, precomputed: Precomputed | None) -> Inputs:
         """The inputs for the same nodes with other features or edges, and with these preparations."""
-        return self._made_of(_with_features(self._with_known_facts(graph), features), precomputed)
+        return self._made_of(features.applied(self._with_known_facts(graph)), precomputed)
 
     def _made_of(self, ready: Data, precomputed: Precomputed | None) -> tuple[Matrix, ...]:
         return tuple(each.to(self.device) for each in self.method.config.inputs(ready, precomputed, seed=self.seed))
 
     def _with_known_facts(self, graph: Data) -> Data:
-        """A grown graph with those weights and directions of edges that the method used in training, and no others.
-
-        It also says how many of its nodes were known in training, and the unit of its weights.
-        """
+        """A grown graph with the weights and directions of edges that training used, and what was known in training."""
         graph = copy.copy(graph)
         graph.known_nodes = self.graph.num_nodes
         for name, facts in EDGE_FACTS.items():
             known = name in self.graph and facts <= self.method.config.uses
             if known and name not in graph:
                 missing = " and ".join(facts)
-                was = f"{self.method.name} was trained with the edges' {missing}"
-                raise InputError(f"{was}, which the grown graph does not have: give it {missing} too")
+                raise InputError(
+                    f"{self.method.name} was trained with the edges' {missing}, which the grown graph does not have: "
+                    f"give it {missing} too"
+                )
             if not known and name in graph:
                 del graph[name]
         if "edge_weight" in graph:
@@ -238,20 +241,13 @@ def prepare(
     """
     config = method.config
     with threads_for(_WIDTH * (stored_entries(graph.x) + graph.num_edges)):
+        # No name keeps the graph with the features, or there would be two of it when the inputs are made.
         if state is None:
             features = FeaturePreparation.fit(config, graph, rows)
-            precomputed = config.precompute(_with_features(graph, features), seed=seed, root=root)
+            precomputed = config.precompute(features.applied(graph), seed=seed, root=root)
         else:
-            features = FeaturePreparation.from_state(config, state[2], graph)
-            precomputed = config.from_state(*state[:2], _with_features(graph, features), seed=seed)
-        # No name keeps the graph with these features, or there would be two of it when the inputs are made.
+            features = FeaturePreparation.from_state(config, state[2])
+            precomputed = config.from_state(*state[:2], features.applied(graph), seed=seed)
         prepared = Prepared(method, graph, features, precomputed, seed, device)
         assert prepared.inputs, "making them is a part of the preparation"
     return prepared
-
-
-def _with_features(graph: Data, features: FeaturePreparation) -> Data:
-    """The graph with the features that the model reads."""
-    graph = copy.copy(graph)
-    graph.x = features.of(graph)
-    return graph

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from gcnsl.checks import check_choice, did_you_mean
@@ -31,7 +33,7 @@ from gcnsl.nn.config import (
     NLGNNConfig,
     SAGEConfig,
 )
-from gcnsl.options import Log, OneOf, Option, Search
+from gcnsl.options import Log, OneOf, Option, Search, parse_toml
 from gcnsl.plain.plain_config import BoostedTreesConfig, LabelPropagationConfig, LogisticConfig, TwinsConfig
 from gcnsl.training.settings import StageSettings, TrainingSettings
 
@@ -44,13 +46,11 @@ class Method:
     """A model with its hyper-parameters and those of training.
 
     With :class:`TrainingSettings` the model is a network, trained by gradient descent; otherwise it is fitted in
-    stages, see :class:`gcnsl.training.epoch.StagedModel`.
+    stages, see :class:`gcnsl.training.loop.StagedModel`.
 
     Attributes:
         search: Search ranges of the method's own for options of training.
         grid: The values that H2GCN's experiments and the method's own paper choose from for each graph, by option.
-        starts: What a search tries right after the defaults: settings far from them, each good on graphs of another
-            kind.
         title: What people call the method, by default its name in capitals; ``_`` begins a subscript.
     """
 
@@ -59,7 +59,6 @@ class Method:
     training: StageSettings
     search: Mapping[str, Search] = field(default_factory=dict, compare=False)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, compare=False)
-    starts: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     title: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -91,92 +90,17 @@ class Method:
             if name not in known:
                 hint = did_you_mean(name, known)
                 raise InputError(f"{name}: {self.name} has no such option; there are {', '.join(known)}{hint}")
-        own = self.config.names()
-        return replace(
-            self,
-            config=self.config.changed(**{name: value for name, value in options.items() if name in own}),
-            training=self.training.changed(**{name: value for name, value in options.items() if name not in own}),
-        )
+        own = {name: options.pop(name) for name in self.config.names() if name in options}
+        return replace(self, config=self.config.changed(**own), training=self.training.changed(**options))
 
 
-_DEEP_START = {
-    "num_layers": 12,
-    "norm": "batch",
-    "drop_features": False,
-    "dropout": 0.2,
-    "lr": 0.01,
-    "weight_decay": 1e-6,
-}
-"""A tuned deep network (Luo et al., 2024)."""
-_BY_LINKS = {"feature_norm": "none", "monitor": "accuracy"}
-_BY_FEATURES = {"neighbours_heads": 0, "structure_branch": False, "monitor": "accuracy"}
-_PLUS_STARTS: tuple[Mapping[str, Any], ...] = (
-    {**_BY_LINKS, "mean_degree": 100.0},
-    {
-        **_BY_LINKS,
-        "mean_degree": 3.0,
-        "similarity_channels": 32,
-        "rounds": 3,
-        "self_loops": True,
-        "lr": 0.004,
-        "weight_decay": 3e-4,
-        "link_decay": 7e-4,
-        "dropout": 0.3,
-        "input_dropout": 0.8,
-    },
-    {
-        **_BY_FEATURES,
-        "features_heads": 1,
-        "normalize_branches": True,
-        "rounds": 1,
-        "lr": 0.015,
-        "weight_decay": 5e-4,
-        "input_dropout": 0.3,
-    },
-    {
-        **_BY_FEATURES,
-        "rounds": 6,
-        "adjacency_norm": "symmetric",
-        "hidden_channels": 128,
-        "lr": 0.008,
-        "weight_decay": 5e-3,
-        "dropout": 0.6,
-    },
-    {
-        **_BY_FEATURES,
-        "rounds": 4,
-        "adjacency_norm": "symmetric",
-        "hidden_channels": 128,
-        "lr": 0.002,
-        "dropout": 0.6,
-        "input_dropout": 0.0,
-    },
-    {
-        **_BY_LINKS,
-        "neighbours_heads": 0,
-        "link_dropout": 0.5,
-        "lr": 0.02,
-        "weight_decay": 3e-4,
-        "link_decay": 3e-3,
-        "input_dropout": 0.0,
-    },
-)
-"""Chosen on validation nodes: for nodes that are alike in whom they link to, with many and with few neighbours in A*;
-for few nodes with telling features; and for neighbours that agree, with many features, with few, and with links that
-tell more."""
 _H2GCN_GRID = {"dropout": (0.0, 0.5), "weight_decay": (1e-5, 5e-4), "relu": (True, False)}
 
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method("mlp", MLPConfig(), TrainingSettings(epochs=2000, patience=100)),
-        Method(
-            "gcn",
-            GCNConfig(),
-            TrainingSettings(epochs=2000, patience=100),
-            grid={"patience": (40, 100, 200)},
-            starts=({**_DEEP_START, "residual": True},),
-        ),
+        Method("gcn", GCNConfig(), TrainingSettings(epochs=2000, patience=100), grid={"patience": (40, 100, 200)}),
         Method("gat", GATConfig(), TrainingSettings(lr=0.005, epochs=1500, patience=100)),
         Method(
             "mixhop",
@@ -202,13 +126,7 @@ METHODS: dict[str, Method] = {
             search={"weight_decay": OneOf(0.0, 5e-6, 5e-5, 5e-4)},  # none at all on the Wikipedia graphs
             grid={"embedding": ("mlp", "gcn"), "kernel_size": (3, 5)},
         ),
-        Method(
-            "sage",
-            SAGEConfig(),
-            TrainingSettings(epochs=2000, patience=100),
-            starts=({**_DEEP_START, "num_layers": 15},),
-            title="GraphSAGE",
-        ),
+        Method("sage", SAGEConfig(), TrainingSettings(epochs=2000, patience=100), title="GraphSAGE"),
         Method("linkx", LINKXConfig(), TrainingSettings(weight_decay=1e-3, epochs=500, monitor="accuracy")),
         Method(
             "dir-gcn",
@@ -232,7 +150,6 @@ METHODS: dict[str, Method] = {
             GCNSLPlusConfig(),
             TrainingSettings(lr=0.005, weight_decay=1e-3, patience=100),
             search={"lr": Log(0.001, 0.03), "weight_decay": Log(1e-4, 1e-2), "monitor": OneOf("loss", "accuracy")},
-            starts=_PLUS_STARTS,
             title="GCN-SL+",
         ),
         Method(
@@ -264,9 +181,15 @@ def find_method(name: str) -> Method:
     return METHODS[ALIASES.get(name, name)]
 
 
+@cache
+def _starts() -> dict[str, tuple[Mapping[str, Any], ...]]:
+    text = (resources.files("gcnsl.methods") / "starts.toml").read_text(encoding="utf-8")
+    return {name: tuple(starts) for name, starts in parse_toml(text).items()}
+
+
 def starts_of(method: str) -> tuple[Mapping[str, Any], ...]:
-    """Options that a search tries right after the defaults."""
-    return find_method(method).starts
+    """Options that a search tries right after the defaults: ``starts.toml`` in this package."""
+    return _starts().get(find_method(method).name, ())
 
 
 def space_of(method: str, *, grid: bool = False) -> dict[str, Search]:

@@ -56,18 +56,16 @@ def resolve(
     method = find_method(name)
     if benchmark is not None:
         method = _with_file(method, published_path(benchmark))
-    if settings is not None and Path(settings).is_dir():
-        if benchmark is None:
+    if settings is not None:
+        path = Path(settings)
+        if path.is_dir() and benchmark is None:
             raise InputError(f"{settings} is a folder, which has settings for benchmarks only: give a settings file")
-        method = _with_file(method, Path(settings) / f"{benchmark}.toml")
-    elif settings is not None:
-        tables = read_settings(settings)
-        if method.name not in tables:
+        if not path.is_dir() and method.name not in (tables := read_settings(path)):
             raise InputError(
                 f"{settings} has no settings for {method.name}, only for {', '.join(tables) or 'no method'}: "
                 f"`gcnsl search --method {method.name}` finds some"
             )
-        method = _with_file(method, Path(settings))
+        method = _with_file(method, path / f"{benchmark}.toml" if path.is_dir() else path)
     if metric is not None:
         method = method.with_options(monitor=check_choice("metric", metric, METRICS))
     return method.with_options(**(options or {}))
@@ -117,7 +115,11 @@ def write_settings(path: PathLike, method: str, options: Mapping[str, Any], sear
     lines = [f"# Hyper-parameters on {Path(path).stem}, chosen on validation nodes by `gcnsl search`.", ""]
     for name in sorted(tables):
         for part, values in tables[name].items():
-            lines += [f"[{name}.{part}]", *(f"{key} = {_toml(value)}" for key, value in values.items()), ""]
+            # plain values are written as in JSON, except for None, which TOML does not have
+            texts = {
+                key: json.dumps(NONE if value is None else value, ensure_ascii=False) for key, value in values.items()
+            }
+            lines += [f"[{name}.{part}]", *(f"{key} = {text}" for key, text in texts.items()), ""]
     atomic_write(path, "\n".join(lines))
 
 
@@ -128,8 +130,3 @@ def _with_file(method: Method, path: Path) -> Method:
         return method.with_options(**tables.get(method.name, {}).get("options", {}))
     except InputError as error:
         raise InputError(f"{path}, table [{method.name}.options]: {error}") from error
-
-
-def _toml(value: Any) -> str:
-    """A value in TOML. Plain values are written as in JSON, except for ``None``, which TOML does not have."""
-    return json.dumps(NONE if value is None else value, ensure_ascii=False)

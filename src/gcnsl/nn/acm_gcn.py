@@ -26,8 +26,7 @@ class ChannelMixing(nn.Module):
     and 3 without it.
 
     Shapes:
-        x (n × in_channels), dense or sparse; adjacency Â (n × n); links A (n × N), for H_S
-        → n × out_channels.
+        x (n × in_channels), dense or sparse; adjacency Â (n × n); links A (n × N), for H_S → n × out_channels.
     """
 
     def __init__(
@@ -65,8 +64,7 @@ class ACMGCN(GraphModel):
     .. math::
         Z = \mathrm{softmax}\,f_2\big(\mathrm{ReLU}\,f_1(X) + \mathrm{ReLU}(X W + b)\big)
 
-    Only ACM-GCN++ has the second term. Without ``num_nodes``, there is no channel of ``structure``. The forward pass
-    returns the logits, Z before the softmax.
+    Only ACM-GCN++ has the second term. Without ``num_nodes``, there is no channel of ``structure``.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n); links A (n × N), with ``structure`` → n × C.

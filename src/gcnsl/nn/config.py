@@ -31,17 +31,17 @@ Direction = Literal["undirected", "out", "in"]
 """The neighbours that a node aggregates: all, those it points to, or those that point to it."""
 Directions = Literal["auto", "undirected", "out", "in", "both"]
 HiddenNorm = Literal["none", "batch", "layer"]
-Jump = Literal["max", "cat"]
-Merge = Literal["concat", "average"]
-SpectralMethod = Literal["esc-anch", "esc", "sc"]
-SpectralScale = Literal["unit", "sqrt-n"]
 
+_WEIGHTS = frozenset({"weights"})
+_SHARE: dict[str, Any] = {"least": 0, "most": 1}
 _DROPOUT: dict[str, Any] = {"least": 0, "below": 1, "search": Steps(0.0, 0.8, 0.1)}
+_HIGH_DROPOUT: dict[str, Any] = {**_DROPOUT, "search": Steps(0.0, 0.9, 0.1)}
 _WIDTH: dict[str, Any] = {"least": 1, "search": OneOf(16, 32, 48, 64, 128)}
 _WIDE: dict[str, Any] = {"least": 1, "search": OneOf(64, 128, 256)}
 """For methods whose literature finds wider networks better."""
 _LAYERS: dict[str, Any] = {"least": 1, "most": 64}
 _DEEP: dict[str, Any] = {**_LAYERS, "search": OneOf(2, 3, 4, 6, 8, 10, 12, 15)}
+_HEADS: dict[str, Any] = {"least": 0, "most": 16, "search": OneOf(0, 1)}
 _NORMALISED: dict[str, Any] = {"meaning": "How Â is normalised: D^-1/2 A D^-1/2 or D^-1 A.", "search": ALL}
 _LOOPS: dict[str, Any] = {"meaning": "Whether Â has a loop at every node.", "search": ALL}
 _HIDDEN_NORM = "Normalisation before each ReLU: of columns (batch), of rows (layer) or none."
@@ -49,10 +49,7 @@ _DROP_FEATURES = "Whether there is dropout before the first convolution, too."
 
 
 class Precomputed(Protocol):
-    """What is computed from the training graph once and can't be recomputed from a larger graph.
-
-    Examples are GCN-SL's spectral features and Geom-GCN's neighbourhoods. It is saved with the model.
-    """
+    """What is computed from the training graph once and saved with the model, such as spectral features."""
 
     def grown(self, graph: Data) -> Precomputed:
         """The same for a graph whose first nodes are these and whose other nodes are new, or an InputError."""
@@ -77,7 +74,7 @@ class ModelConfig(Options):
 
     feature_norm: FeatureNorm = option(
         "row",
-        "Divide each row of X by its sum of magnitudes (row) or its length (l2), or keep X as it is (none).",
+        "What each row of X is divided by: its sum of magnitudes (row), its length (l2) or nothing (none).",
         search=ALL,
         of_inputs=True,
     )
@@ -90,23 +87,17 @@ class ModelConfig(Options):
 
     @property
     def uses(self) -> frozenset[str]:
-        """What the model reads of the edges besides ``edge_index``: ``"weights"``, ``"directions"``, both or none.
-
-        One that has an option ``direction`` uses both, unless it is to see the graph as undirected.
-        """
+        """What the model reads of the edges besides ``edge_index``: ``"weights"``, ``"directions"``, both or none."""
         direction = getattr(self, "direction", None)
         if direction is None:
             return frozenset()
-        return frozenset({"weights"} if direction == "undirected" else {"weights", "directions"})
+        return _WEIGHTS if direction == "undirected" else _WEIGHTS | {"directions"}
 
     def __init_subclass__(cls, model: str | None = None) -> None:
         cls.model = model or cls.model
 
     def precompute(self, graph: Data, *, seed: int, root: Folder = None) -> Precomputed | None:
-        """What has to be computed from the training graph once and kept; ``None`` for most models.
-
-        ``root`` is a folder to search for dataset files first, which only Geom-GCN's published neighbourhoods need.
-        """
+        """What has to be computed from the training graph once; ``root`` is a folder to search for files first."""
         return self._model.precompute(self, graph, seed=seed, root=root)
 
     def from_state(
@@ -120,10 +111,7 @@ class ModelConfig(Options):
         return self._model.inputs(self, graph, precomputed=precomputed, seed=seed)
 
     def build(self, in_channels: int, out_channels: int, num_nodes: int) -> nn.Module:
-        """The model for this number of features, classes and nodes of the training graph.
-
-        Its weights are drawn from torch's generator.
-        """
+        """The model for these numbers of features, classes and nodes, with weights from torch's generator."""
         channels = {"in_channels": in_channels, "out_channels": out_channels, "num_nodes": num_nodes}
         names = signature(self._model).parameters
         return self._model(**{name: channels[name] if name in channels else getattr(self, name) for name in names})
@@ -150,18 +138,10 @@ class BlocksConfig(ModelConfig):
     """The hyper-parameters of a network whose convolutions may be in :class:`gcnsl.nn.residual.ResidualBlocks`."""
 
     blocks: int = option(
-        0,
-        "Number of residual blocks around convolutions, each with LayerNorm, which replace the layers of the paper; 0 "
-        "for these layers.",
-        least=0,
-        most=64,
-        search=OneOf(0, 2, 3, 4, 5),
+        0, "Number of residual blocks in place of the paper's layers.", least=0, most=64, search=OneOf(0, 2, 3, 4, 5)
     )
     structural_features: bool = option(
-        False,
-        "Whether degrees and singular vectors of the adjacency are further features, as in graphs without features.",
-        search=ALL,
-        of_inputs=True,
+        False, "Whether degrees and eigenvectors of the graph are further features.", search=ALL, of_inputs=True
     )
 
 
@@ -178,8 +158,7 @@ class MLPConfig(ModelConfig, model="gcnsl.nn.mlp:MLP"):
 class GCNConfig(BlocksConfig, model="gcnsl.nn.gcn:GCN"):
     """Hyper-parameters of :class:`GCN`."""
 
-    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
-
+    uses: ClassVar[frozenset[str]] = _WEIGHTS
     hidden_channels: int = option(64, "Width of the hidden layers.", **_WIDE)
     num_layers: int = option(2, "Number of convolutions (L).", **_DEEP)
     dropout: float = option(0.5, "Dropout before each convolution.", **_DROPOUT)
@@ -203,21 +182,15 @@ class GATConfig(BlocksConfig, model="gcnsl.nn.gat:GAT"):
 class MixHopConfig(ModelConfig, model="gcnsl.nn.mixhop:MixHop"):
     """Hyper-parameters of :class:`MixHop`."""
 
-    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
-
+    uses: ClassVar[frozenset[str]] = _WEIGHTS
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2")
     power_channels: int = option(
-        64,
-        "Width of the hidden layers for each power; their width is the sum.",
-        least=1,
-        search=OneOf(16, 21, 32, 48, 64, 128, 192),
+        64, "Width of the hidden layers for each power.", least=1, search=OneOf(16, 21, 32, 48, 64, 128, 192)
     )
     powers: tuple[int, ...] = option((0, 1, 2), "The powers of Â (P); all different.", least=0, most=64)
     num_layers: int = option(2, "Number of layers (L).", **_LAYERS)
     input_dropout: float = option(0.7, "Dropout on X.", **_DROPOUT)
-    dropout: float = option(
-        0.9, "Dropout before each layer but the first.", least=0, below=1, search=Steps(0.0, 0.9, 0.1)
-    )
+    dropout: float = option(0.9, "Dropout before each layer but the first.", **_HIGH_DROPOUT)
     self_loops: bool = option(True, **_LOOPS)
 
     def __post_init__(self) -> None:
@@ -265,9 +238,7 @@ class NLGNNConfig(ModelConfig, model="gcnsl.nn.nlgnn:NLGNN"):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.kernel_size % 2 == 0:
-            raise ArgumentError(
-                "kernel_size", self.kernel_size, "must be odd: each node is in the middle of its window"
-            )
+            raise ArgumentError("kernel_size", self.kernel_size, "must be odd: a node is in the middle of its window")
 
 
 @dataclass(frozen=True)
@@ -298,19 +269,14 @@ class LINKXConfig(DirectedConfig, model="gcnsl.nn.linkx:LINKX"):
 class DirGCNConfig(ModelConfig, model="gcnsl.nn.dir_gcn:DirGCN"):
     """Hyper-parameters of :class:`DirGCN`."""
 
-    uses: ClassVar[frozenset[str]] = frozenset({"weights", "directions"})
-
+    uses: ClassVar[frozenset[str]] = _WEIGHTS | {"directions"}
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "none")
     hidden_channels: int = option(128, "Width of each layer.", **_WIDE)
     num_layers: int = option(4, "Number of layers (L).", **_LAYERS, search=Steps(2, 6))
     alpha: float = option(
-        0.5,
-        "Share of those a node points to (α); the others are those that point to it.",
-        least=0,
-        most=1,
-        search=OneOf(0.0, 0.5, 1.0),
+        0.5, "Share of out-neighbours (α); the rest is that of in-neighbours.", **_SHARE, search=OneOf(0.0, 0.5, 1.0)
     )
-    jump: Jump = option("max", "How the layers are combined: entry by entry (max) or side by side (cat).", search=ALL)
+    jump: Literal["max", "cat"] = option("max", "How layers are combined: entry by entry or side by side.", search=ALL)
     unit_rows: bool = option(True, "Whether the rows of each layer are divided by their length.", search=ALL)
     dropout: float = option(0.0, "Dropout after each layer.", **_DROPOUT)
 
@@ -319,16 +285,11 @@ class DirGCNConfig(ModelConfig, model="gcnsl.nn.dir_gcn:DirGCN"):
 class GPRGNNConfig(ModelConfig, model="gcnsl.nn.gpr_gnn:GPRGNN"):
     """Hyper-parameters of :class:`GPRGNN`."""
 
-    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
-
+    uses: ClassVar[frozenset[str]] = _WEIGHTS
     hidden_channels: int = option(64, "Width of the hidden layer.", **_WIDTH)
-    hops: int = option(10, "Largest power of Â (K).", least=1, most=64)
+    hops: int = option(10, "Largest power of Â (K).", **_LAYERS)
     restart: float = option(
-        0.1,
-        "Probability of a restart (α) in the PageRank that γ starts from.",
-        least=0,
-        most=1,
-        search=OneOf(0.1, 0.2, 0.5, 0.9),
+        0.1, "Restart probability (α) of the PageRank that γ starts from.", **_SHARE, search=OneOf(0.1, 0.2, 0.5, 0.9)
     )
     dropout: float = option(0.5, "Dropout before each linear map.", **_DROPOUT)
     propagation_dropout: float = option(0.5, "Dropout before the powers of Â.", **_DROPOUT)
@@ -342,9 +303,7 @@ class FSGNNConfig(DirectedConfig, model="gcnsl.nn.fsgnn:FSGNN"):
     hidden_channels: int = option(64, "Width for each kind of features (p).", **_WIDTH)
     hops: int = option(3, "Largest power of the adjacency matrices (K).", **_LAYERS, search=Steps(1, 8))
     dropout: float = option(0.5, "Dropout before the last linear map.", **_DROPOUT)
-    selection_lr: float = option(
-        0.01, "Learning rate of the scores a, which select among the features.", above=0, search=Log(0.002, 0.05)
-    )
+    selection_lr: float = option(0.01, "Learning rate of the scores a of the kinds.", above=0, search=Log(0.002, 0.05))
     selection_weight_decay: float = option(1e-3, "L2 penalty on these scores.", least=0, search=Log(1e-5, 0.1))
 
 
@@ -354,12 +313,10 @@ class ACMGCNConfig(DirectedConfig, model="gcnsl.nn.acm_gcn:ACMGCN"):
 
     feature_norm: FeatureNorm = redeclared(DirectedConfig, "feature_norm", "none")
     hidden_channels: int = option(64, "Width of the hidden layer.", **_WIDTH)
-    structure: bool = option(
-        True, "Whether there is a channel A·W, which knows nodes by whom they link to.", search=ALL
-    )
+    structure: bool = option(True, "Whether there is a channel A·W, which knows nodes by their links.", search=ALL)
     residual: bool = option(False, "Whether to add ReLU(X W + b) to the hidden layer.", search=ALL)
     relu_first: bool = option(False, "Whether ReLU comes before the filters (ACMII) instead of after them.", search=ALL)
-    dropout: float = option(0.5, "Dropout before each layer.", least=0, below=1, search=Steps(0.0, 0.9, 0.1))
+    dropout: float = option(0.5, "Dropout before each layer.", **_HIGH_DROPOUT)
 
 
 @dataclass(frozen=True)
@@ -371,25 +328,17 @@ class GCNSLConfig(ModelConfig, model="gcnsl.nn.gcn_sl:GCNSL"):
     switches of the ablation are not searched for: without A* it would be another method.
     """
 
-    uses: ClassVar[frozenset[str]] = frozenset({"weights"})
+    uses: ClassVar[frozenset[str]] = _WEIGHTS
     tells_new_nodes: ClassVar[bool] = True
-
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2")
     hidden_channels: int = option(32, "Number of columns of W⁰_X and of W⁰_F (p).", **_WIDTH)
-    similarity_channels: int = option(
-        16, "Number of columns of Q, which maps X to the space of similarities (q).", least=1, search=OneOf(8, 16, 32)
-    )
+    similarity_channels: int = option(16, "Number of columns of Q (q).", least=1, search=OneOf(8, 16, 32))
     rounds: int = option(2, "Number of rounds of aggregation over Â (K).", **_LAYERS, search=Steps(1, 5))
     epsilon: float = option(
-        0.95,
-        "Smallest cosine similarity that joins two nodes in A* (ε).",
-        **EPSILON_BOUNDS,
-        search=Steps(0.5, 0.99, 0.01),
+        0.95, "Smallest cosine similarity in A* (ε).", **EPSILON_BOUNDS, search=Steps(0.5, 0.99, 0.01)
     )
-    merge: Merge = option("concat", "How X W⁰_X and F W⁰_F are merged: concat is GCN-SL_cc, average is GCN-SL_av.")
-    dropout: float = option(
-        0.5, "Dropout on X and F, and before the last layer; similarities are computed without.", **_DROPOUT
-    )
+    merge: Literal["concat", "average"] = option("concat", "How X W⁰_X and F W⁰_F are merged (GCN-SL_cc, GCN-SL_av).")
+    dropout: float = option(0.5, "Dropout on X and F, but not in similarities, and before the last layer.", **_DROPOUT)
     use_adjacency: bool = option(True, "Whether to use the branches over the given graph Â.")
     use_reconnected: bool = option(True, "Whether to use the branch over the learned graph A*.")
     use_spectral: bool = option(True, "Whether to use the spectral features F.", of_inputs=True)
@@ -397,18 +346,11 @@ class GCNSLConfig(ModelConfig, model="gcnsl.nn.gcn_sl:GCNSL"):
         25, "Number of spectral features per node (c); 0 for none.", least=0, search=Steps(5, 100), of_inputs=True
     )
     n_anchors: int = option(
-        500,
-        "Number of anchors of ESC-ANCH (m); if there are fewer nodes, all are anchors.",
-        least=1,
-        search=Steps(100, 700, 100),
-        of_inputs=True,
+        500, "Number of anchors of ESC-ANCH (m), at most n.", least=1, search=Steps(100, 700, 100), of_inputs=True
     )
-    spectral_method: SpectralMethod = option("esc-anch", "How the spectral features F are computed.", of_inputs=True)
-    spectral_scale: SpectralScale = option(
-        "sqrt-n",
-        "Length of the columns of F: 1 (unit), or √n (sqrt-n), for entries around 1.",
-        search=ALL,
-        of_inputs=True,
+    spectral_method: Literal["esc-anch", "esc", "sc"] = option("esc-anch", "How F is computed.", of_inputs=True)
+    spectral_scale: Literal["unit", "sqrt-n"] = option(
+        "sqrt-n", "Length of the columns of F: 1 (unit), or √n for entries around 1.", search=ALL, of_inputs=True
     )
     feature_shift: float = option(
         0.5, "Added to one random feature of every node, after F is computed.", least=0, of_inputs=True
@@ -427,26 +369,18 @@ class GCNSLPlusConfig(ModelConfig, model="gcnsl.nn.gcn_sl_plus:GCNSLPlus"):
     """Hyper-parameters of :class:`GCNSLPlus`. A search may do without its parts, where validation nodes say so."""
 
     tells_new_nodes: ClassVar[bool] = True
-
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2", search=OneOf("none", "l2"))
     direction: Directions = option(
         "auto",
-        "Neighbours to aggregate: those a node points to (out), those that point to it (in), both (with separate "
-        "weights) or undirected; auto is out.",
+        "Neighbours to aggregate: out, in, both (with separate weights) or undirected; auto is out.",
         search=OneOf("auto", "undirected", "both"),
     )
     hidden_channels: int = option(
         64, "Number of columns of W_X and of W_A (p).", least=1, search=OneOf(16, 64, 128, 256)
     )
-    rounds: int = option(
-        2, "Number of rounds of aggregation over Â (K).", least=0, most=64, search=OneOf(1, 2, 3, 4, 6)
-    )
-    neighbours_heads: int = option(
-        1, "Number of heads of A* that compare whom nodes link to.", least=0, most=16, search=OneOf(0, 1)
-    )
-    features_heads: int = option(
-        0, "Number of heads of A* that compare features.", least=0, most=16, search=OneOf(0, 1)
-    )
+    rounds: int = option(2, "Rounds of aggregation over Â (K).", least=0, most=64, search=OneOf(1, 2, 3, 4, 6))
+    neighbours_heads: int = option(1, "Number of heads of A* that compare whom nodes link to.", **_HEADS)
+    features_heads: int = option(0, "Number of heads of A* that compare features.", **_HEADS)
     similarity_channels: int = option(16, "Number of columns of Q in each head (q).", least=1, search=OneOf(16, 32, 64))
     mean_degree: float | None = option(
         30.0,
@@ -460,15 +394,9 @@ class GCNSLPlusConfig(ModelConfig, model="gcnsl.nn.gcn_sl_plus:GCNSLPlus"):
     structure_branch: bool = option(True, "Whether to use the branch ReLU(A W_A).", search=ALL)
     dropout: float = option(0.5, "Dropout before the last layer.", least=0, below=1, search=Steps(0.3, 0.8, 0.1))
     input_dropout: float = option(0.5, "Dropout on X.", least=0, below=1, search=OneOf(0.0, 0.3, 0.5, 0.8))
-    link_dropout: float = option(
-        0.0, "Dropout on A in the branch ReLU(A W_A).", least=0, below=1, search=OneOf(0.0, 0.5)
-    )
-    normalize_branches: bool = option(
-        False, "Whether the rows of every branch are divided by their length.", search=ALL
-    )
-    link_decay: float = option(
-        1e-3, "Weight decay of the Q and of W_A, most with a row for every node.", least=0, search=Log(1e-4, 3e-3)
-    )
+    link_dropout: float = option(0.0, "Dropout on A in ReLU(A W_A).", least=0, below=1, search=OneOf(0.0, 0.5))
+    normalize_branches: bool = option(False, "Whether rows of every branch are divided by their length.", search=ALL)
+    link_decay: float = option(1e-3, "Weight decay of the Q and of W_A.", least=0, search=Log(1e-4, 3e-3))
     link_lr: float | None = option(None, "Learning rate of the Q and of W_A; none for that of the others.", above=0)
     self_loops: bool = option(False, **_LOOPS)
     adjacency_norm: AdjacencyNorm = option("row", **_NORMALISED)

@@ -23,8 +23,7 @@ class DirectedConvolution(nn.Module):
     whose share is 0 has no weights.
 
     Shapes:
-        x (n × in_channels), dense or sparse; outwards Â_out and inwards Â_in (n × n)
-        → n × out_channels.
+        x (n × in_channels), dense or sparse; outwards Â_out and inwards Â_in (n × n) → n × out_channels.
     """
 
     def __init__(self, in_channels: int, out_channels: int, alpha: float) -> None:
@@ -50,8 +49,7 @@ class DirGCN(GraphModel):
         Z &= \mathrm{softmax}\big(\max(H^{(1)}, \dots, H^{(L)})\, W_c + b_c\big)
 
     Â_out = D_out^-1/2 A D_in^-1/2 without loops, where A_ij = 1 for an arc from i to j, and Â_in is its transpose; norm
-    divides each row by its length or does nothing. Instead of the maximum, the layers may stand side by side. The
-    forward pass returns the logits, Z before the softmax.
+    divides each row by its length or does nothing. Instead of the maximum, the layers may stand side by side.
 
     Shapes:
         x (n × d), dense or sparse; outwards Â_out and inwards Â_in (n × n) → n × C.

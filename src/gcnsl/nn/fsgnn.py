@@ -25,8 +25,7 @@ class FSGNN(GraphModel):
 
     Â and Ã are D^-1/2 A D^-1/2 with the sums of A's rows in D, even if A is not symmetric, as in the authors' code.
     norm divides each row by its length. The authors compute S beforehand; here Âᵏ is multiplied by X W_m, which gives
-    the same, is faster if there are many features, and needs no dense S. The forward pass returns the logits, Z before
-    the softmax.
+    the same, is faster if there are many features, and needs no dense S.
 
     Shapes:
         x (n × d), dense or sparse; plain Â and looped Ã (n × n) → n × C. H has (2K + 1) p columns.

@@ -1,5 +1,6 @@
 """The graph attention network of Veličković et al. (2018)."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -72,7 +73,7 @@ class GAT(GraphModel):
         \alpha_{ij} = \mathrm{softmax}_j\,\mathrm{LeakyReLU}\big(a_s \cdot h_j W + a_t \cdot h_i W\big)
 
     There is an ELU between the layers. With ``blocks``, it is that many :class:`gcnsl.nn.residual.ResidualBlocks` of
-    all heads' width instead. The forward pass returns the logits.
+    all heads' width instead.
 
     Shapes:
         x (n × d), dense or sparse; source and target of the edges (E each), loops included → n × C.
@@ -83,12 +84,9 @@ class GAT(GraphModel):
         config = self.config
         heads, rate = config.heads, config.dropout
         if config.blocks:
-            width, size = heads * hidden_channels, {"count": config.blocks, "rate": rate}
-
-            def attention() -> GraphAttention:
-                return GraphAttention(width, hidden_channels, heads=heads, dropout=0.0)
-
-            self.blocks = ResidualBlocks(attention, in_channels, width, out_channels, **size)
+            width = heads * hidden_channels
+            conv = partial(GraphAttention, width, hidden_channels, heads=heads, dropout=0.0)
+            self.blocks = ResidualBlocks(conv, in_channels, width, out_channels, config, skip=True)
             return
         self.first = GraphAttention(in_channels, hidden_channels, heads=heads, dropout=rate)
         self.second = GraphAttention(heads * hidden_channels, out_channels, heads=1, dropout=rate)

@@ -23,7 +23,6 @@ class GatedBranches(GraphModel):
     gate: nn.Parameter
     lin_out: FeatureLinear
     branch_names: list[str]
-    """The names of the branches of H^cb, in order."""
 
     def reset_parameters(self) -> None:
         """Draw new weights (Glorot's uniform distribution); the gate starts at 1."""
@@ -45,11 +44,7 @@ class GatedBranches(GraphModel):
 
     @torch.no_grad()
     def evidence(self, *inputs: Any, node: int, one: int, other: int) -> dict[str, float]:
-        """What each branch contributes to the logit of class ``one`` minus the logit of class ``other``, at one node.
-
-        A logit is a sum over the entries of ReLU(w ⊙ H^cb), each multiplied by a weight of W. The contributions of the
-        branches therefore add up to the difference of the two logits.
-        """
+        """What each branch adds to the difference of the logits of two classes at a node; a logit is their sum."""
         was_training = self.training
         self.eval()
         rows = [branch[[node]] for branch in self.each_branch(*inputs)]
@@ -67,18 +62,11 @@ def gated(branches: Sequence[Tensor], gate: Tensor) -> Tensor:
 
 
 def gated_logits(branches: Iterable[Tensor], gate: Tensor, weight: Tensor, *, rate: float, training: bool) -> Tensor:
-    """Logits ReLU(w ⊙ H^cb) W (n × C), with dropout before W.
+    """Logits ReLU(w ⊙ H^cb) W (n × C), with dropout before W, for b branches (n × p), w (b·p) and Wᵀ (C × b·p).
 
     In a large graph, the branches are gated and multiplied one after the other, and the backward pass does this again.
     Otherwise every step between the branches and the logits would be kept until then, each as large as all branches.
     If the branches are made one after the other, too, the backward pass is done with one before it comes to the next.
-
-    Args:
-        branches: The blocks of H^cb (b of them, n × p each), which may be made when they are asked for.
-        gate: w (b·p).
-        weight: W, transposed (C × b·p).
-        rate: Rate of dropout.
-        training: Whether to drop entries.
     """
     branches, rate = iter(branches), rate if training else 0.0
     first = next(branches)

@@ -1,16 +1,13 @@
 """The graph convolutional network of Kipf and Welling (2017), of any depth, plain or tuned."""
 
-from itertools import pairwise
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.nn.config import GCNConfig
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout, hidden_norm
+from gcnsl.nn.graph_model import FeatureLinear, declared_by
 from gcnsl.nn.preprocessing import graph_adjacency
-from gcnsl.nn.residual import ResidualBlocks
+from gcnsl.nn.residual import Convolutions
 from gcnsl.sparse import Matrix, SparseMatrix
 
 
@@ -21,8 +18,7 @@ class GraphConvolution(nn.Module):
     stored transpose, and X may be sparse.
 
     Shapes:
-        x (n × in_channels), dense or sparse; adjacency Â (n × n)
-        → n × out_channels.
+        x (n × in_channels), dense or sparse; adjacency Â (n × n) → n × out_channels.
     """
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
@@ -41,7 +37,7 @@ class GraphConvolution(nn.Module):
 
 
 @declared_by(GCNConfig)
-class GCN(GraphModel):
+class GCN(Convolutions):
     r"""Graph convolutions with ReLU between them, and what makes deep ones trainable: linear skips and normalisation.
 
     .. math::
@@ -50,42 +46,14 @@ class GCN(GraphModel):
 
     The GCN of Kipf and Welling has neither the normalisation ν nor the skips V. With both and 4 to 15 layers, it is the
     tuned GCN of Luo et al. (2024). With ``blocks``, it is that many :class:`gcnsl.nn.residual.ResidualBlocks` instead.
-    The forward pass returns the logits, Z before the softmax.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.
     """
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__(hidden_channels=hidden_channels, **options)
-        config, width = self.config, hidden_channels
-        if config.blocks:
-            size: dict[str, Any] = {"count": config.blocks, "rate": config.dropout}
-            self.blocks = ResidualBlocks(
-                lambda: GraphConvolution(width, width), in_channels, width, out_channels, **size
-            )
-            return
-        widths = [in_channels, *[hidden_channels] * (config.num_layers - 1), out_channels]
-        self.convs = nn.ModuleList(GraphConvolution(*pair) for pair in pairwise(widths))
-        self.skips = nn.ModuleList(FeatureLinear(*pair, bias=False) for pair in pairwise(widths) if config.residual)
-        self.norms = nn.ModuleList(hidden_norm(config.norm, width) for width in widths[1:-1])
+    convolution = GraphConvolution
 
     @classmethod
     def matrices(cls, config: GCNConfig, graph: Data) -> tuple[Matrix, ...]:
         """Â."""
         return (graph_adjacency(graph, self_loops=config.self_loops, norm=config.adjacency_norm),)
-
-    def logits(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
-        """Logits of every node (n × C)."""
-        if self.config.blocks:
-            return self.blocks(x, adjacency)
-        rate = self.config.dropout
-        h = self._layer(0, drop_entries(x, rate, training=self.training and self.config.drop_features), adjacency)
-        for layer, norm in enumerate(self.norms, start=1):
-            h = self._layer(layer, dropout(norm(h).relu(), rate, training=self.training), adjacency)
-        return h
-
-    def _layer(self, layer: int, x: Matrix, adjacency: SparseMatrix) -> Tensor:
-        """Â X W + b + X V, for one layer."""
-        h: Tensor = self.convs[layer](x, adjacency)
-        return h + self.skips[layer](x) if self.skips else h

@@ -18,7 +18,7 @@ from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries, dropo
 from gcnsl.nn.preprocessing import graph_adjacency, shift_features
 from gcnsl.reconnection import PairMemory, reconnect, reconnected_edges
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
-from gcnsl.sparse import Matrix, fastest_form, slice_rows
+from gcnsl.sparse import Matrix, fastest_form, take_rows
 from gcnsl.spectral import SpectralFeatures
 
 _NEW_ROWS = 1024
@@ -35,9 +35,8 @@ class SpectralColumns:
     def grown(self, graph: Data) -> SpectralColumns:
         """F of the known nodes, unchanged, followed by F of the new nodes."""
         known, n = len(self.values), graph.num_nodes
-        if n == known:
-            return self
-        return replace(self, values=torch.cat([self.values, self.transformer.transform(slice_rows(graph.x, known, n))]))
+        new = [self.transformer.transform(take_rows(graph.x, slice(known, n)))] if n > known else []
+        return replace(self, values=torch.cat([self.values, *new]))
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """The state of the transformer, and F."""
@@ -58,9 +57,9 @@ class GCNSL(GatedBranches):
         H^{cb} &= H \,\|\, H^{(K-1)}_A \,\|\, H^{(K)}_A \,\|\, H_{A_*} \\
         Z &= \mathrm{softmax}\big(\mathrm{ReLU}(w \odot H^{cb})\, W^1\big)
 
-    The forward pass returns the logits, Z before the softmax. For K = 1, H^cb contains H twice, as in the formula. In
-    a large graph :math:`\hat A_* H` is estimated (:func:`gcnsl.reconnection.in_groups.reconnect_at_any_size`).
-    Without spectral features, F W⁰_F is left out and the ½ of the average stays, so that F alone makes the difference.
+    For K = 1, H^cb contains H twice, as in the formula. In a large graph :math:`\hat A_* H` is estimated
+    (:func:`gcnsl.reconnection.in_groups.reconnect_at_any_size`). Without spectral features, F W⁰_F is left out, but the
+    ½ of the average stays, so that F alone makes the difference.
 
     Args:
         spectral_channels: Number of spectral features per node (c); 0 for none.
@@ -80,9 +79,8 @@ class GCNSL(GatedBranches):
         self.learns_graph, self.reads_edges = config.use_reconnected, config.use_adjacency
         self.lin_x = FeatureLinear(in_channels, hidden_channels, bias=False)
         self.lin_spectral = FeatureLinear(spectral_channels, hidden_channels, bias=False) if spectral_channels else None
-        self.similarity = (
-            FeatureLinear(in_channels, config.similarity_channels, bias=False) if config.use_reconnected else None
-        )
+        q = config.similarity_channels
+        self.similarity = FeatureLinear(in_channels, q, bias=False) if config.use_reconnected else None
         parts = 2 if config.merge == "concat" and spectral_channels else 1
         self.gate = nn.Parameter(torch.ones(len(self.branch_names) * parts * hidden_channels))
         self.lin_out = FeatureLinear(len(self.gate), out_channels, bias=False)
@@ -94,13 +92,9 @@ class GCNSL(GatedBranches):
         """The spectral features of the normalised X."""
         if not config.spectral_channels:
             return None
-        transformer = SpectralFeatures(
-            config.spectral_method,
-            n_components=config.n_components,
-            n_anchors=max(config.n_anchors, config.n_components),
-            scale=config.spectral_scale,
-            random_state=seed,
-        )
+        c, m = config.n_components, max(config.n_anchors, config.n_components)
+        sizes: dict[str, Any] = {"n_components": c, "n_anchors": m, "scale": config.spectral_scale}
+        transformer = SpectralFeatures(config.spectral_method, random_state=seed, **sizes)
         return SpectralColumns(transformer.fit_transform(graph.x).contiguous(), transformer)
 
     @classmethod
@@ -138,13 +132,9 @@ class GCNSL(GatedBranches):
     ) -> list[Tensor]:
         """The blocks of H^cb that are in use: H, H_A^(K-1), H_A^(K) and H_A*, all of the same shape.
 
-        Args:
-            x: X (n × d).
-            adjacency: Â (n × n); not needed without the branches over Â.
-            spectral: F (n × c); not needed without spectral features.
-            known: Number of known nodes; the nodes after them are new. A* joins a new node to known nodes and to
-                itself, but not to other new nodes, which thus influence its prediction only through the given graph.
-            compared: Learn A* from these rows (n × d) instead of from X.
+        The nodes after the first ``known`` ones are new: A* joins them to known nodes and to themselves, so that other
+        new nodes influence them only through the given graph. With ``compared`` (n × d), A* is learned from these rows
+        instead of X.
         """
         from_x, to_directions = self._first_products(x)
         h = self._merged(from_x, spectral)
@@ -194,10 +184,9 @@ class GCNSL(GatedBranches):
             found = "is None" if spectral is None else f"has shape {tuple(spectral.shape)}"
             raise InputError(f"spectral {found}: give F ({len(from_x)} × {self.spectral_channels})")
         from_spectral = self.lin_spectral(dropout(spectral, self.config.dropout, training=self.training))
-        merged = (
-            torch.cat([from_x, from_spectral], dim=1) if self.config.merge == "concat" else (from_x + from_spectral) / 2
-        )
-        return functional.relu(merged)
+        if self.config.merge == "concat":
+            return functional.relu(torch.cat([from_x, from_spectral], dim=1))
+        return functional.relu((from_x + from_spectral) / 2)
 
     def _reconnect(self, z: Tensor, h: Tensor, known: int | None) -> Tensor:
         """Â* H. In the row of a new node i, A* has s_ij for known nodes j, and s_ii = 1."""

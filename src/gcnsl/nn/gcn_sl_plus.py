@@ -44,19 +44,17 @@ def contrastive_loss(z: Tensor, y: Tensor, *, classes: int, temperature: float) 
         L = -\,\mathrm{mean}_i \log \frac{\sum_{j \ne i,\, y_j = y_i} \exp(z_i \cdot z_j / \tau)}
             {\sum_{j \ne i} \exp(z_i \cdot z_j / \tau)}
 
-    Rows whose class has no other row are left out of the mean. Of more than 4,096 rows i or 16,384 rows j, as many are
-    drawn at random.
-
-    Args:
-        z: Unit rows of labelled nodes (m × q).
-        y: Their classes (m).
-        classes: Number of classes.
-        temperature: τ.
+    z (m × q) are unit rows of labelled nodes, y (m) their classes, and τ is the temperature. Rows whose class has no
+    other row are left out of the mean. Of more than 4,096 rows i or 16,384 rows j, as many are drawn at random.
     """
     anchors, others = _some(z, MOST_ANCHORS), _some(z, MOST_OTHERS)
     # (s - 1) / τ instead of s / τ, which cancels in the quotient, so that no term of the sums exceeds 1
     exponents = torch.addmm(z.new_full((1,), -1 / temperature), z[anchors] / temperature, z[others].T)
-    _leave_itself_out(exponents, anchors, others, len(z))
+    place = torch.full((len(z),), -1, device=z.device)  # i = j is left out without waiting for a GPU
+    place[others] = torch.arange(len(others), device=z.device)
+    column = place[anchors][:, None]
+    itself = exponents.new_zeros(column.shape).masked_fill(column >= 0, -torch.inf)
+    exponents.scatter_add_(1, column.clamp(min=0), itself)
     by_class = exponents.exp() @ functional.one_hot(y[others], classes).to(z.dtype)
     alike = by_class.gather(1, y[anchors][:, None])[:, 0]
     counted = alike > 0
@@ -67,15 +65,6 @@ def contrastive_loss(z: Tensor, y: Tensor, *, classes: int, temperature: float) 
 def _some(z: Tensor, most: int) -> Tensor:
     n = len(z)
     return torch.arange(n, device=z.device) if n <= most else torch.randperm(n, device=z.device)[:most]
-
-
-def _leave_itself_out(exponents: Tensor, anchors: Tensor, others: Tensor, n: int) -> None:
-    """Set the exponents (i, j) with ``anchors[i] == others[j]`` to -∞; a GPU is not waited for."""
-    place = torch.full((n,), -1, device=others.device)
-    place[others] = torch.arange(len(others), device=others.device)
-    column = place[anchors][:, None]
-    added = exponents.new_zeros(column.shape).masked_fill(column >= 0, -torch.inf)
-    exponents.scatter_add_(1, column.clamp(min=0), added)
 
 
 @declared_by(GCNSLPlusConfig)
@@ -92,12 +81,9 @@ class GCNSLPlus(GatedBranches):
 
     A head h of the learned graph (:class:`SimilarityHead`) compares whom two nodes link to,
     r_i = row i of A, or their features, r_i = row i of X. In directed graphs A has the arcs of one direction, or of
-    both side by side; then there is also an H^(k) for each direction. The forward pass returns the logits, Z before the
-    softmax. In training, a contrastive term for the similarities of each head is added to the loss
-    (:meth:`extra_loss`).
-
-    Compared with :class:`gcnsl.nn.GCNSL`, the links take the place of the spectral features, A* has no loops, and ε
-    follows from a mean degree.
+    both side by side; then there is also an H^(k) for each direction. In training, a contrastive term for the
+    similarities of each head is added to the loss (:meth:`extra_loss`). Compared with :class:`gcnsl.nn.GCNSL`, links
+    take the place of the spectral features, A* has no loops, and ε follows from a mean degree.
 
     Shapes:
         x (n × d), links A (n × n, or n × 2n for both directions), each dense or sparse; one Â (n × n) per direction
@@ -149,38 +135,30 @@ class GCNSLPlus(GatedBranches):
 
         With ``compared`` (n × d), heads compare these features instead of X.
         """
-        made = self._unscaled_branches(
-            x, links, *adjacencies, known=known, compared=x if compared is None else compared
-        )
-        if not self.config.normalize_branches:
-            return made
-        # What rounding leaves of a row of zeros must not become a row of length 1.
-        return (functional.normalize(branch, dim=1, eps=SHORTEST) for branch in made)
-
-    def _unscaled_branches(
-        self, x: Matrix, links: Matrix, *adjacencies: Matrix, known: int | None, compared: Matrix
-    ) -> Iterator[Tensor]:
         h = self.lin_x(drop_entries(x, self.config.input_dropout, training=self.training)).relu()
-        yield h
+        yield self._scaled(h)
         for a_hat in adjacencies:
             step = h
             for _ in range(self.config.rounds):
                 step = a_hat @ step
-                yield step
-        for _, head, rows in self._heads(compared, links):
-            yield head(rows, h, known=known)
+                yield self._scaled(step)
+        for _, head, rows in self._heads(x if compared is None else compared, links):
+            yield self._scaled(head(rows, h, known=known))
         if self.lin_links is not None:
-            yield self.lin_links(drop_entries(links, self.config.link_dropout, training=self.training)).relu()
+            dropped = drop_entries(links, self.config.link_dropout, training=self.training)
+            yield self._scaled(self.lin_links(dropped).relu())
+
+    def _scaled(self, branch: Tensor) -> Tensor:
+        """Unit rows, if they are wanted; what rounding leaves of a row of zeros does not become one."""
+        return functional.normalize(branch, dim=1, eps=SHORTEST) if self.config.normalize_branches else branch
 
     def extra_loss(self, x: Matrix, links: Matrix, *_: Any, y: Tensor, nodes: Tensor) -> Tensor:
         """The contrastive term of all heads on the training nodes (m, with classes y (n)), times its weight."""
         if self.config.contrast == 0:
             return self.gate.new_zeros(())
         options: dict[str, Any] = {"classes": self.lin_out.out_features, "temperature": self.config.temperature}
-        terms = (
-            contrastive_loss(head.directions(rows)[nodes], y[nodes], **options)
-            for _, head, rows in self._heads(x, links)
-        )
+        directions = (head.directions(rows)[nodes] for _, head, rows in self._heads(x, links))
+        terms = (contrastive_loss(z, y[nodes], **options) for z in directions)
         total: Tensor = self.config.contrast * sum(terms, self.gate.new_zeros(()))
         return total
 
@@ -197,10 +175,9 @@ class GCNSLPlus(GatedBranches):
 
     def comparisons(self, x: Matrix, links: Matrix, *_: Any) -> list[ComparedRows]:
         """What each head of the learned graph compares."""
+        measure: Any = {True: "links", False: "features"}
         return [
-            ComparedRows(
-                name, "links" if rows is links else "features", rows, head.similarity.weight, float(head.epsilon)
-            )
+            ComparedRows(name, measure[rows is links], rows, head.similarity.weight, float(head.epsilon))
             for name, head, rows in self._heads(x, links)
         ]
 

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from gcnsl.datasets.neighbourhoods import SPACES_AND_RELATIONS, StructuralNeighbourhood, structural_neighbourhood
 from gcnsl.nn.config import Folder, GeomGCNConfig, Precomputed
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
-from gcnsl.structure import SPACES_AND_RELATIONS, StructuralNeighbourhood, structural_neighbourhood
 
 DIVISIONS = SPACES_AND_RELATIONS + 1
 """The last division holds the node itself."""
@@ -35,8 +35,7 @@ class GeomConvolution(nn.Module):
     r"""One layer, :math:`\hat A_r X W_r` for every division r.
 
     Shapes:
-        x (n × in_channels), dense or sparse; adjacency, see :func:`divided_adjacency` (9n × 9n)
-        → n × 9 × out_channels.
+        x (n × in_channels), dense or sparse; adjacency, see :func:`divided_adjacency` (9n × 9n) → n × 9 × out_channels.
     """
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
@@ -59,8 +58,7 @@ class GeomGCN(GraphModel):
         Z = \mathrm{softmax}\Big(\tfrac19 \sum_r \hat A_r H W'_r\Big)
 
     Neighbours in the graph and neighbours in a latent space are each divided by the quadrant of that space in which
-    they lie, seen from the node; the ninth division is the node itself. The forward pass returns the logits, Z before
-    the softmax.
+    they lie, seen from the node; the ninth division is the node itself.
 
     Shapes:
         x (n × d), dense or sparse; adjacency, see :func:`divided_adjacency` (9n × 9n) → n × C.

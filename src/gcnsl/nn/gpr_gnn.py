@@ -20,9 +20,8 @@ class GPRGNN(GraphModel):
     .. math::
         Z = \mathrm{softmax}\Big(\sum_{k=0}^{K} \gamma_k \hat A^k\, \mathrm{MLP}(X)\Big)
 
-    The weights γ are learned and may be negative. They start as those of personalised PageRank,
-    γ_k = α (1 - α)^k for k < K and γ_K = (1 - α)^K, and have no weight decay. The forward pass returns the logits, Z
-    before the softmax.
+    The weights γ are learned and may be negative. They start as those of personalised PageRank, γ_k = α (1 - α)^k for k
+    < K and γ_K = (1 - α)^K, and have no weight decay.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar, TypeVar, get_type_hints
 from weakref import WeakKeyDictionary
@@ -21,7 +21,7 @@ from torch_geometric.utils import to_edge_index
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
 from gcnsl.graph.edges import arcs_and_weights, check_edges, simple_undirected
-from gcnsl.nn.config import Folder, HiddenNorm, ModelConfig, Precomputed
+from gcnsl.nn.config import Folder, ModelConfig, Precomputed
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
 Model = TypeVar("Model", bound=type[nn.Module])
@@ -38,7 +38,10 @@ _STEPS = 1 << 16
 
 
 class GraphModel(nn.Module):
-    """A model that is :func:`declared_by` a configuration, which calls its class methods and explains them."""
+    """A model that is :func:`declared_by` a configuration, which calls its class methods and explains them.
+
+    The forward pass returns logits: the Z of a model's equations before the softmax.
+    """
 
     declared: ClassVar[type[ModelConfig]] = ModelConfig
     in_channels: int
@@ -54,19 +57,18 @@ class GraphModel(nn.Module):
         self,
         x: Matrix,
         edge_index: Matrix | None = None,
-        *others: Any,
-        edge_weight: Tensor | None = None,
+        edge_weight: Matrix | None = None,
+        *others: Matrix,
         **options: Any,
     ) -> Tensor:
         """Logits of every node (n × C).
 
         Args:
             x: Features (n × d), dense or sparse.
-            edge_index: Node numbers of the edges (2 × E), where edge_weight may follow; or a sparse ``adj_t`` (n × n).
-                What the model makes of them is kept for the next call. To save time, give what :meth:`prepared` makes
-                of x and of them instead.
+            edge_index: Node numbers of the edges (2 × E), or a sparse ``adj_t`` (n × n). What the model makes of them
+                is kept for the next call. To save time, give what :meth:`prepared` makes of x and of them instead.
             edge_weight: A positive weight for each edge (E).
-            others, options: Further arguments of :meth:`logits`.
+            others, options: Further prepared inputs, and further arguments of :meth:`logits`.
         """
         weight = next(self.parameters(), None)
         if weight is not None:
@@ -77,21 +79,24 @@ class GraphModel(nn.Module):
                 raise InputError("edge_index is missing: give the edges (2 × E), or what prepared() makes of them")
         if not (edge_index is None or isinstance(edge_index, Tensor | SparseMatrix)):
             raise InputError(f"edge_index is a {type(edge_index).__name__}: give a torch.Tensor (2 × E)")
-        if isinstance(edge_index, Tensor) and not _is_prepared(edge_index, len(x)):
-            (edge_weight,) = others or (edge_weight,)
-            prepare = self.prepared
-            if torch.compiler.is_compiling():  # its tracer would follow the work into SciPy
-                prepare = torch.compiler.disable(prepare)  # type: ignore[no-untyped-call]
-            x, *matrices = prepare(x, edge_index, edge_weight)
-            return self.logits(x, *matrices, **options)
-        given = () if edge_index is None and not others else (edge_index, *others)
-        return self.logits(x, *given, **options)
+        if not isinstance(edge_index, Tensor) or _is_prepared(edge_index, len(x)):
+            given = [edge_index, edge_weight, *others]
+            while given and given[-1] is None:
+                given.pop()
+            return self.logits(x, *given, **options)
+        if others:
+            raise InputError(f"a model takes x, edge_index and edge_weight, but {len(others)} more were given")
+        prepare = self.prepared
+        if torch.compiler.is_compiling():  # its tracer would follow the work into SciPy
+            prepare = torch.compiler.disable(prepare)  # type: ignore[no-untyped-call]
+        return self.logits(*prepare(x, edge_index, edge_weight), **options)
 
     def logits(self, *inputs: Any, **options: Any) -> Tensor:
         """Logits of every node (n × C), from prepared inputs."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it computes logits")
 
-    def prepared(self, x: Matrix, edge_index: Tensor, edge_weight: Tensor | None = None) -> tuple[Matrix, ...]:
+    @torch.inference_mode(mode=False)  # whose tensors could not be used in training
+    def prepared(self, x: Matrix, edge_index: Tensor, edge_weight: Any = None) -> tuple[Matrix, ...]:
         """What ``model(*inputs)`` reads of a graph: x, sparse in the form with fast products, and what edges tell.
 
         As for :func:`gcnsl.from_arrays`, an edge leads from its first node to its second one. Instead of
@@ -100,8 +105,12 @@ class GraphModel(nn.Module):
         n, wanted = len(x), getattr(self, "num_nodes", len(x))
         if n != wanted:
             raise InputError(f"x has {n} rows, but the model was built for num_nodes={wanted}")
+        if not (edge_weight is None or isinstance(edge_weight, Tensor)):
+            raise InputError(f"edge_weight is a {type(edge_weight).__name__}: give a torch.Tensor, a number per edge")
         x = as_matrix(x)
         if edge_index.layout != torch.strided:
+            if edge_index.shape != (n, n):
+                raise InputError(f"edge_index has shape {tuple(edge_index.shape)}: give an adj_t of shape {(n, n)}")
             edges, edge_weight = to_edge_index(edge_index)
             edge_index = edges.flip(0)
         given = edge_index.cpu(), torch.empty(0) if edge_weight is None else edge_weight.detach().cpu()
@@ -127,14 +136,12 @@ class GraphModel(nn.Module):
     @classmethod
     def precompute(cls, config: Any, graph: Data, *, seed: int, root: Folder = None) -> Precomputed | None:
         """Nothing."""
-        return None
 
     @classmethod
     def from_state(
         cls, config: Any, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
     ) -> Precomputed | None:
         """Nothing."""
-        return None
 
     def reset_parameters(self) -> None:
         """Draw new weights."""
@@ -150,51 +157,36 @@ def declared_by(config: type[ModelConfig]) -> Callable[[Model], Model]:
 
     def declare(model: Model) -> Model:
         plain_init, own = model.__init__, inspect.signature(model.__init__, eval_str=True)
-        signature = own.replace(parameters=[*_expanded(own, config)])
-        names = own.parameters.keys() & config.names()
+        given = {name: each for name, each in own.parameters.items() if each.kind is not each.VAR_KEYWORD}
+        declared, kinds = given.copy(), get_type_hints(config)
+        for each in fields(config) if len(given) < len(own.parameters) else ():
+            if each.name not in given and not each.metadata["of_inputs"]:
+                kind = {"annotation": kinds[each.name], "default": each.default}
+                declared[each.name] = inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, **kind)
+        signature = own.replace(parameters=list(declared.values()))
 
         @functools.wraps(plain_init)
         def checked_init(self: nn.Module, *values: Any, **named: Any) -> None:
-            given = signature.bind(self, *values, **named).arguments
-            for name in CHANNELS.keys() & given.keys():
-                check_whole(name, given[name], least=1)
-            config.check(**{name: given[name] for name in names & given.keys()})
+            bound = signature.bind(self, *values, **named).arguments
+            channels = {name: check_whole(name, bound[name], least=1) for name in CHANNELS if name in bound}
+            config.check(**{name: bound[name] for name in config.names() if name in given and name in bound})
             plain_init(self, *values, **named)
-            for name in CHANNELS.keys() & given.keys():
-                setattr(self, name, given[name])
+            vars(self).update(channels)
 
         checked_init.__signature__ = signature  # type: ignore[attr-defined]
         model.__init__ = checked_init  # type: ignore[method-assign]
         model.declared = config  # type: ignore[attr-defined]
         meanings = CHANNELS | {option.name: option.meaning for option in config.described()}
-        known = [name for name in signature.parameters if name in meanings]
-        model.__doc__ = _with_arguments(model.__doc__ or "", {name: meanings[name] for name in known})
+        text, shapes, rest = inspect.cleandoc(model.__doc__ or "").partition("\nShapes:")
+        text, _, arguments = text.partition("\nArgs:\n")
+        lines = [line for line in arguments.splitlines() if line]
+        for name in filter(meanings.__contains__, declared):
+            lines += textwrap.wrap(f"{name}: {meanings[name]}", 110, initial_indent=" " * 4, subsequent_indent=" " * 8)
+        listed = "\n".join(lines)
+        model.__doc__ = f"{text.rstrip()}\n\nArgs:\n{listed}\n{shapes}{rest}"
         return model
 
     return declare
-
-
-def _expanded(own: inspect.Signature, config: type[ModelConfig]) -> Iterator[inspect.Parameter]:
-    """The parameters of a constructor, with those that its ``**options`` stands for."""
-    kinds = get_type_hints(config)
-    for parameter in own.parameters.values():
-        if parameter.kind is not parameter.VAR_KEYWORD:
-            yield parameter
-            continue
-        for option in fields(config):
-            if option.name not in own.parameters and not option.metadata["of_inputs"]:
-                kind = kinds[option.name]
-                yield inspect.Parameter(option.name, parameter.KEYWORD_ONLY, default=option.default, annotation=kind)
-
-
-def _with_arguments(docstring: str, meanings: dict[str, str]) -> str:
-    """A class's docstring with these arguments in its section ``Args``, which is made if it is missing."""
-    text, shapes, rest = inspect.cleandoc(docstring).partition("\nShapes:")
-    text, _, own = text.partition("\nArgs:\n")
-    lines = own.splitlines()
-    for name, meaning in meanings.items():
-        lines += textwrap.wrap(f"{name}: {meaning}", 110, initial_indent=" " * 4, subsequent_indent=" " * 8)
-    return f"{text.rstrip()}\n\nArgs:\n{chr(10).join(filter(str.strip, lines))}\n{shapes}{rest}"
 
 
 def _is_prepared(matrix: Tensor, n: int) -> bool:
@@ -261,29 +253,13 @@ class FeatureLinear(nn.Linear):
         return product if self.bias is None else product + self.bias
 
 
-def hidden_norm(kind: HiddenNorm, channels: int) -> nn.Module:
-    """The layer that normalises hidden features (n × channels): each column (``batch``), each row (``layer``) or none.
-
-    Columns are normalised by their mean and variance over all nodes, in evaluation by running means of both.
-    """
-    if kind == "none":
-        return nn.Identity()
-    return nn.BatchNorm1d(channels) if kind == "batch" else nn.LayerNorm(channels)
-
-
 def dropout(values: Tensor, rate: float, *, training: bool, in_place: bool = False) -> Tensor:
     """In training, set entries to zero with probability ``rate`` and scale the others to keep the expected value.
 
     On a CPU, torch draws a number from a Mersenne twister for every entry, which takes longer than all other work of a
-    small model. Here a faster generator draws 16 bits per entry. The rate is therefore rounded to a multiple of
-    1 / 65,536, and the entries that are kept are scaled according to the rounded rate. The draws are seeded by torch's
-    generator: the same seed gives the same bits.
-
-    Args:
-        values: A row for each node, or the entries of a sparse matrix.
-        rate: The rate of dropout.
-        training: Whether to drop entries.
-        in_place: Whether to change the values themselves, of which no derivative may be wanted then.
+    small model. Here a faster generator, seeded by torch's, draws 16 bits per entry. The rate is therefore rounded to a
+    multiple of 1 / 65,536, and the entries that are kept are scaled according to the rounded rate. Of values that are
+    changed ``in_place``, no derivative may be wanted.
     """
     if not training or rate == 0:
         return values

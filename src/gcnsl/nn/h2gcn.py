@@ -1,12 +1,11 @@
 """H2GCN (Zhu et al., 2020), which keeps a node, its neighbours, its second neighbours and all rounds separate."""
 
-import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
+from sklearn.utils import gen_even_slices
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -14,29 +13,18 @@ from gcnsl.errors import InputError
 from gcnsl.nn.config import H2GCNConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
 from gcnsl.nn.preprocessing import normalized_adjacency
-from gcnsl.sparse import (
-    SPARSE_SHARE,
-    Matrix,
-    SparseMatrix,
-    adjacency_matrix,
-    csr_tensor,
-    fastest_form,
-    pairs_in_two_steps,
-)
+from gcnsl.sparse import SPARSE_SHARE, Matrix, adjacency_matrix, fastest_form, from_scipy, pairs_in_two_steps
 
 MOST_BYTES = 2 << 30
 """The largest Â₂, in memory."""
 BYTES_PER_PAIR = 20
 """Of a sparse Â₂: place and value of an entry, also in the transpose, and where it is there."""
 BLOCK_ENTRIES = 1 << 22
-"""About so many entries of A² are computed at a time."""
+"""About so many entries of A² are computed at a time, so that memory is that of the result."""
 
 
 def two_hop_adjacency(edge_index: Tensor, num_nodes: int) -> Matrix:
     """Â₂ = D^-1/2 A₂ D^-1/2 (n × n), where A₂ joins the nodes at distance exactly 2; dense if it has many entries.
-
-    The rows of A² are computed a few at a time, once to count what remains of them and once to store it, so that memory
-    is that of the result.
 
     Raises:
         InputError: If the result might take more than :data:`MOST_BYTES`, which is known beforehand.
@@ -50,37 +38,28 @@ def two_hop_adjacency(edge_index: Tensor, num_nodes: int) -> Matrix:
             "leave out the nodes with the most neighbours"
         )
     near = adjacency_matrix(edge_index, n, self_loops=False).astype(bool)
-    degree = np.concatenate([np.diff(rows.indptr) for _, rows in _two_hop_rows(near)])
-    root = (torch.from_numpy(degree).clamp(min=1).to(torch.get_default_dtype()) ** -0.5).numpy()
-    start = np.concatenate([[0], np.cumsum(degree)])
-    if start[-1] > SPARSE_SHARE * n * n:
-        dense = np.empty((n, n), root.dtype)
-        for own, rows in _two_hop_rows(near):
-            np.multiply(rows.toarray(), root[own, None], out=dense[own])
-        return torch.from_numpy(np.multiply(dense, root, out=dense))
-    column, values = np.empty(start[-1], np.int32), np.empty(start[-1], root.dtype)
-    for own, rows in _two_hop_rows(near):
-        entries = slice(start[own.start], start[own.stop])
-        column[entries] = rows.indices
-        values[entries] = np.repeat(root[own], degree[own]) * root[rows.indices]
-    pattern = torch.from_numpy(start.astype(np.int32)), torch.from_numpy(column)
-    return SparseMatrix(csr_tensor(*pattern, torch.from_numpy(values), (n, n)))
-
-
-def _two_hop_rows(near: sp.csr_array) -> Iterator[tuple[slice, sp.csr_array]]:
-    """The rows of A₂ with sorted columns and entries 1, a few at a time, from A without loops."""
-    n = near.shape[0]
     nearer = (near + sp.eye_array(n, dtype=bool, format="csr")).astype(np.int8)
-    most = np.minimum(near @ np.diff(near.indptr).astype(np.float64), n)  # entries of the rows of A²
-    block = np.cumsum(most) // BLOCK_ENTRIES
-    bounds = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), n]
-    for first, last in itertools.pairwise(bounds):
-        walks = (near[first:last] @ near).astype(np.int8)
-        rows = (walks - nearer[first:last]).tocsr()  # 1 at distance 2, 0 or -1 nearer
-        rows.data[rows.data < 0] = 0
-        rows.eliminate_zeros()
-        rows.sort_indices()
-        yield slice(first, last), rows
+    kind = torch.empty(0).numpy().dtype
+    dense = np.empty((n, n), kind) if pairs > SPARSE_SHARE * n * n else None
+    parts = []
+    for rows in gen_even_slices(n, min(n, 1 + pairs // BLOCK_ENTRIES)):
+        part = (near[rows] @ near).astype(np.int8) - nearer[rows]  # 1 at distance 2, 0 or -1 nearer
+        part.data = np.maximum(part.data, 0)
+        part.eliminate_zeros()
+        part.sort_indices()
+        if dense is None:
+            parts.append(part)
+        else:
+            part.astype(kind).toarray(out=dense[rows])
+    far: Any = sp.vstack(parts, format="csr", dtype=kind) if dense is None else dense
+    degree = torch.from_numpy(far.sum(axis=1))
+    root = (degree.clamp(min=1) ** -0.5).numpy()
+    if dense is not None:
+        dense *= root[:, None]
+        dense *= root
+        return fastest_form(torch.from_numpy(dense))
+    far.data = np.repeat(root, np.diff(far.indptr)) * root[far.indices]
+    return fastest_form(from_scipy(far))
 
 
 @declared_by(H2GCNConfig)
@@ -93,7 +72,7 @@ class H2GCN(GraphModel):
         Z &= \mathrm{softmax}\big((R^{(0)} \| R^{(1)} \| \dots \| R^{(K)})\, W_c\big)
 
     Â₁ joins neighbours, Â₂ nodes at distance exactly 2, both without loops and symmetrically normalised; σ is ReLU or
-    nothing. The forward pass returns the logits, Z before the softmax.
+    nothing.
 
     Shapes:
         x (n × d), one_hop Â₁ (n × n) and two_hop Â₂ (n × n), each dense or sparse → n × C.

@@ -45,7 +45,7 @@ class LINKX(GraphModel):
         Z &= \mathrm{softmax}\,\mathrm{MLP}_f\big(\mathrm{ReLU}((H_A \,\|\, H_X)\, W + b + H_A + H_X)\big)
 
     It computes the same as torch_geometric's ``LINKX``, but X may be sparse, and nodes may be added later: they are
-    known by their links to the nodes of the training graph. The forward pass returns the logits, Z before the softmax.
+    known by their links to the nodes of the training graph.
 
     Shapes:
         x (n × d), dense or sparse; links A (n × N) → n × C. H_A and H_X have p columns.

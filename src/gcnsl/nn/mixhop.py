@@ -20,8 +20,7 @@ class MixHopConvolution(nn.Module):
     multiplied by fewer columns, and X may be sparse.
 
     Shapes:
-        x (n × in_channels), dense or sparse; adjacency Â (n × n)
-        → n × (powers · out_channels).
+        x (n × in_channels), dense or sparse; adjacency Â (n × n) → n × (powers · out_channels).
     """
 
     def __init__(self, in_channels: int, out_channels: int, powers: tuple[int, ...]) -> None:
@@ -57,7 +56,7 @@ class MixHop(GraphModel):
             \big(\hat A^j H^{(L-1)} W^{(L)}_j + b^{(L)}_j\big)\Big)
 
     A hidden layer has ``|P|`` times ``power_channels`` columns: what H2GCN's experiments give is this total over three
-    powers, 64 (here 21) or 192 (here 64). The forward pass returns the logits, Z before the softmax.
+    powers, 64 (here 21) or 192 (here 64).
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.

@@ -19,8 +19,6 @@ class MLP(GraphModel):
         H^{(l)} = \mathrm{ReLU}(H^{(l-1)} W^{(l)} + b^{(l)}), \quad H^{(0)} = X, \qquad
         Z = \mathrm{softmax}(H^{(L-1)} W^{(L)} + b^{(L)})
 
-    The forward pass returns the logits, Z before the softmax.
-
     Shapes:
         x (n × d), dense or sparse → n × C.
     """

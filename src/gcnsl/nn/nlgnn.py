@@ -27,7 +27,7 @@ class NLGNN(GraphModel):
         Z &= \mathrm{softmax}\big((B \,\|\, V)\, W + b\big)
 
     The convolution's input is multiplied by the score, so that gradients reach the score. The learned graph joins nodes
-    that are at most half a kernel apart in the order of s. The forward pass returns the logits, Z before the softmax.
+    that are at most half a kernel apart in the order of s.
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n), for ``"gcn"`` → n × C.

@@ -60,31 +60,26 @@ def normalized_adjacency(
     """Â = D^-1/2 A D^-1/2 (``symmetric``) or D^-1 A (``row``), where A has loops at all nodes or at none.
 
     ``edge_index`` (2 × E) holds the places of A's entries, each undirected edge in both directions, and ``weight``
-    (E, positive) the entries, which are 1 without it; an added loop always has weight 1. D is diagonal and holds the
-    sums of A's rows, or 1 for a sum of 0. If A is not symmetric, the second D^-1/2 of ``symmetric`` has the sums of its
-    columns; that of ``row-sums`` has those of its rows. Without loops, the row of a node without neighbours is zero.
+    (E, positive) the entries, which are 1 without it, as for added loops. D is diagonal and holds the sums of A's rows,
+    or 1 for a sum of 0. If A is not symmetric, the second D^-1/2 of ``symmetric`` has the sums of its columns; that of
+    ``row-sums`` has those of its rows.
 
     With ``known``, the nodes after the first ``known`` ones are new and seen by nobody but themselves, so that the rows
     of the others do not change when they are added.
     """
     check_choice("norm", norm, get_args(MatrixNorm))
     entries = torch.ones_like(edge_index[0]) if weight is None else weight
-    edges, entries = weighted_edges_sorted(
-        edge_index, entries.to(torch.get_default_dtype()), num_nodes, self_loops=self_loops
-    )
-    if known is not None:
-        seen = (edges[1] < known) | (edges[0] == edges[1])
-        edges, entries = edges[:, seen], entries[seen]
+    entries = entries.to(torch.get_default_dtype())
+    edges, entries = weighted_edges_sorted(edge_index, entries, num_nodes, self_loops=self_loops)
+    known = num_nodes if known is None else known
+    seen = (edges[1] < known) | (edges[0] == edges[1])
+    edges, entries = edges[:, seen], entries[seen]
     source, target = edges
     tiny = torch.finfo(entries.dtype).tiny  # so that inverses are finite
-    among = slice(None) if known is None else source < known
-    sums = [
-        scatter(entries, source, dim_size=num_nodes),
-        scatter(entries[among], target[among], dim_size=num_nodes),
-    ]
+    among = source < known
+    sums = scatter(entries, source, dim_size=num_nodes), scatter(entries[among], target[among], dim_size=num_nodes)
     rows, columns = (torch.where(total > 0, total.clamp(min=tiny), 1.0) for total in sums)
-    if known is not None:
-        columns[known:] = rows[known:]
+    columns[known:] = rows[known:]
     ends = rows if norm == "row-sums" else columns
     scale = rows[source] ** -1.0 if norm == "row" else rows[source] ** -0.5 * ends[target] ** -0.5
     return SparseMatrix.from_edges(edges, scale * entries, num_nodes)
@@ -118,8 +113,7 @@ def graph_adjacency(
 def links_to_known(graph: Data, *directions: Direction) -> SparseMatrix:
     """A without loops, as features: the links of each node to the nodes of the training graph (n × known).
 
-    With several directions, their matrices are side by side. A model with a weight for every node of the training graph
-    has none for nodes that are added later.
+    With several directions, their matrices are side by side.
     """
     n, known = graph.num_nodes, known_nodes(graph)
     links = []
@@ -138,15 +132,11 @@ def known_nodes(graph: Data) -> int:
 
 
 def relative_weights(graph: Data, of: str = "edge_weight") -> Tensor | None:
-    """The weights of a graph's edges (or arcs) in units of the edges' mean, in which a loop has weight 1.
+    """The weights of a graph's edges (or arcs), if they have some, in units of the edges' mean, the weight of a loop.
 
-    ``None`` if the edges have no weights. In a graph that has grown, ``weight_unit`` is the mean of the training graph,
-    so that new edges do not change what the others mean.
+    In a graph that has grown, ``weight_unit`` is the mean of the training graph.
     """
-    if of not in graph:
-        return None
-    relative: Tensor = graph[of] / graph.get("weight_unit", mean_weight(graph))
-    return relative
+    return graph[of] / graph.get("weight_unit", mean_weight(graph)) if of in graph else None
 
 
 def mean_weight(graph: Data) -> Tensor:

@@ -12,7 +12,7 @@ from gcnsl.nn.gated_branches import edges_of_rows, unit_rows
 from gcnsl.nn.graph_model import FeatureLinear, as_matrix, check_features
 from gcnsl.reconnection import PairMemory, reconnect
 from gcnsl.reconnection.in_groups import reconnect_at_any_size
-from gcnsl.reconnection.learned_edges import epsilon_for_degree
+from gcnsl.reconnection.operator import epsilon_for_degree
 from gcnsl.sparse import Matrix
 
 MOST_SHARE = 0.1
@@ -27,15 +27,9 @@ class SimilarityHead(nn.Module):
         (A_*)_{ij} = s_{ij}\,[s_{ij} \ge \epsilon \text{ and } i \ne j]
 
     The forward pass returns :math:`\hat A_* H`, the averages over each node's neighbours, or 0 for a node that has
-    none. With a wanted mean degree, every training step sets ε to meet it; the last ε is kept with the weights. The
-    averages of a large graph are estimated (:func:`gcnsl.reconnection.in_groups.reconnect_at_any_size`).
-
-    Args:
-        in_channels: Number of columns of R (r).
-        channels: Number of columns of Q (q).
-        mean_degree: The wanted number of neighbours per node, at most a tenth of all nodes; ``None`` for a fixed ε.
-        epsilon: The smallest similarity that joins two nodes; with a wanted degree only until the first training step.
-        loops: Whether a node is its own neighbour.
+    none. With a wanted mean degree, at most a tenth of all nodes, every training step sets ε to meet it; the last ε is
+    kept with the weights. The averages of a large graph are estimated
+    (:func:`gcnsl.reconnection.in_groups.reconnect_at_any_size`). With ``loops``, a node is its own neighbour.
 
     Shapes:
         described R (n × r), dense or sparse; h (n × p) → n × p.

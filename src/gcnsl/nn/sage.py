@@ -1,15 +1,12 @@
 """GraphSAGE (Hamilton et al., 2017) with the mean as aggregator, of any depth."""
 
-from itertools import pairwise
-from typing import Any
-
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.nn.config import SAGEConfig
-from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout, hidden_norm
+from gcnsl.nn.graph_model import FeatureLinear, declared_by
 from gcnsl.nn.preprocessing import graph_adjacency
-from gcnsl.nn.residual import ResidualBlocks
+from gcnsl.nn.residual import Convolutions
 from gcnsl.sparse import Matrix, SparseMatrix
 
 
@@ -20,8 +17,7 @@ class SAGEConvolution(nn.Module):
     multiplied by fewer columns, and X may be sparse.
 
     Shapes:
-        x (n × in_channels), dense or sparse; mean D⁻¹A (n × n)
-        → n × out_channels.
+        x (n × in_channels), dense or sparse; mean D⁻¹A (n × n) → n × out_channels.
     """
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
@@ -35,7 +31,7 @@ class SAGEConvolution(nn.Module):
 
 
 @declared_by(SAGEConfig)
-class SAGE(GraphModel):
+class SAGE(Convolutions):
     r"""Convolutions that keep a node apart from the mean of its neighbours, with ReLU between them.
 
     .. math::
@@ -44,36 +40,15 @@ class SAGE(GraphModel):
 
     All neighbours are used, not a sample of them. V is a linear skip already, so that with a normalisation ν and more
     layers this is the tuned GraphSAGE of Luo et al. (2024). With ``blocks``, it is that many
-    :class:`gcnsl.nn.residual.ResidualBlocks` instead. The forward pass returns the logits, Z before the softmax.
+    :class:`gcnsl.nn.residual.ResidualBlocks` instead.
 
     Shapes:
         x (n × d), dense or sparse; mean D⁻¹A (n × n) → n × C.
     """
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__(hidden_channels=hidden_channels, **options)
-        config, width = self.config, hidden_channels
-        if config.blocks:
-            size: dict[str, Any] = {"count": config.blocks, "rate": config.dropout, "skip": False}
-            self.blocks = ResidualBlocks(
-                lambda: SAGEConvolution(width, width), in_channels, width, out_channels, **size
-            )
-            return
-        widths = [in_channels, *[hidden_channels] * (config.num_layers - 1), out_channels]
-        self.convs = nn.ModuleList(SAGEConvolution(*pair) for pair in pairwise(widths))
-        self.norms = nn.ModuleList(hidden_norm(config.norm, width) for width in widths[1:-1])
+    convolution, keeps_itself = SAGEConvolution, True
 
     @classmethod
     def matrices(cls, config: SAGEConfig, graph: Data) -> tuple[Matrix, ...]:
         """D⁻¹A."""
         return (graph_adjacency(graph, self_loops=False, norm="row", direction=config.direction),)
-
-    def logits(self, x: Matrix, mean: SparseMatrix) -> Tensor:
-        """Logits of every node (n × C)."""
-        if self.config.blocks:
-            return self.blocks(x, mean)
-        (first, *others), rate = self.convs, self.config.dropout
-        h: Tensor = first(drop_entries(x, rate, training=self.training and self.config.drop_features), mean)
-        for norm, conv in zip(self.norms, others, strict=True):
-            h = conv(dropout(norm(h).relu(), rate, training=self.training), mean)
-        return h

@@ -7,7 +7,6 @@ import io
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -24,25 +23,14 @@ from gcnsl.nn.config import Folder, Precomputed
 from gcnsl.nn.graph_model import declared_by
 from gcnsl.plain.neighbour_columns import (
     ABSENT,
-    COUNTED,
-    FAR_COUNTED,
-    FAR_KNOWN,
-    NEAR,
-    NEAR_KNOWN,
-    PLACE_SOURCES,
-    POSITION,
     VIEWS,
     Contributions,
     NeighbourColumns,
     Place,
-    Source,
-    extremes,
+    all_columns,
+    all_sources,
     known_links,
     label_columns,
-    log_pagerank,
-    neighbour_blocks,
-    neighbour_sources,
-    sources_of,
     summed,
 )
 from gcnsl.plain.plain_config import BoostedTreesConfig, NeighbourColumnsConfig
@@ -108,16 +96,12 @@ class BoostedTrees(NeighbourColumns):
         self.register_buffer("known", torch.zeros(num_nodes, out_channels))
 
     def get_extra_state(self) -> Tensor:
-        """The trees as they are saved, after their SHA-256: LightGBM does not check what it reads."""
-        content = sha256(self._saved).digest() + self._saved
-        return torch.from_numpy(np.frombuffer(content, np.uint8).copy()).to(self.seen.device)
+        """The trees as they are saved."""
+        return torch.from_numpy(np.frombuffer(self._saved, np.uint8).copy()).to(self.seen.device)
 
     def set_extra_state(self, state: Tensor) -> None:
         """Take the trees that :meth:`get_extra_state` returned."""
-        content = state.cpu().numpy().tobytes()
-        digest, self._saved, self._sums = content[:32], content[32:], None
-        if sha256(self._saved).digest() != digest:
-            raise ValueError("its trees are not those that were saved")
+        self._saved, self._sums = state.cpu().numpy().tobytes(), None
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         if f"{prefix}walk.used" in state_dict:
@@ -144,12 +128,9 @@ class BoostedTrees(NeighbourColumns):
         assert isinstance(config, BoostedTreesConfig)
         x, place, *views = super().inputs(config, graph, precomputed=precomputed, seed=seed)
         x = x @ precomputed.basis if precomputed.basis is not None else x if isinstance(x, Tensor) else x.to_dense()
-        assert isinstance(x, Tensor)
-        further = [log_pagerank(graph.edge_index, graph.num_nodes)]
-        further += extremes(x.numpy(), graph.edge_index) if config.hops and x.shape[1] else []
-        blocks: list[Any] = [place, *neighbour_blocks(x, views, config.hops), *map(torch.from_numpy, further)]
         seen_along = VIEWS[: len(views)] if config.labels else ()
-        return torch.cat(blocks, dim=1), *(known_links(graph, view) for view in seen_along)
+        columns = all_columns(x, place, views, graph, config.hops)
+        return columns, *(known_links(graph, view) for view in seen_along)
 
     def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
         """Grow ten trees of each class at a time."""
@@ -197,13 +178,8 @@ class BoostedTrees(NeighbourColumns):
         shares = shares if len(shares) > 1 else np.concatenate([-shares, shares]) / 2  # they are of the second class
         of_class = np.zeros((len(self.seen), row.shape[1]))
         of_class[self.seen.cpu().numpy()] = shares[:, :-1]
-        views, hops = 3 if config.direction == "both" and "arc_index" in graph else 1, config.hops
-        features = (inputs[0].shape[1] - len(PLACE_SOURCES) - 1) // (1 + views * hops + 3 * (hops > 0))
-        sources = [*PLACE_SOURCES, *neighbour_sources(features, views, hops), Source(POSITION)]
-        sources += 3 * sources_of(NEAR, features) if hops else []
-        if config.labels:
-            sources += [*sources_of(NEAR_KNOWN, len(self.seen)), Source(COUNTED)] * views
-            sources += [*sources_of(FAR_KNOWN, len(self.seen)), Source(FAR_COUNTED)]
+        views = 3 if config.direction == "both" and "arc_index" in graph else 1
+        sources = all_sources(inputs[0].shape[1], views, config.hops, len(self.seen) if config.labels else 0)
         return summed(sources, of_class[one] - of_class[other])
 
     def __getstate__(self) -> dict[str, Any]:

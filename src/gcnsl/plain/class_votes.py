@@ -25,8 +25,6 @@ from gcnsl.sparse import Matrix, SparseMatrix, fastest_form, to_scipy
 
 PRIOR_SHARE = 0.01
 """How much of each probability comes from the frequencies of the classes, so that none is 0."""
-MOST_STEPS = 10_000
-"""Scores have settled long before."""
 BLOCK = 1 << 22
 """At most so many cosines are computed at a time."""
 TIE = 1e-9
@@ -120,15 +118,13 @@ class LabelPropagation(ClassVotes):
         """Take one step after the other."""
         self.remember(y, weight / weight[y != UNLABELLED].max())
         self.steps.zero_()
-        while self.steps < MOST_STEPS:
+        while True:
             self.steps += 1
             yield
 
     def logits(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
         """Log-probabilities of every node (n × C); nodes that are new have no label."""
-        return self.log_probabilities(
-            self._scores(adjacency, min(int(self.steps), MOST_STEPS))
-        )  # a file may be damaged
+        return self.log_probabilities(self._scores(adjacency, int(self.steps)))
 
     def _scores(self, adjacency: SparseMatrix, steps: int) -> Tensor:
         known = functional.pad(self.labels, (0, 0, 0, len(adjacency) - len(self.labels)))
@@ -142,7 +138,7 @@ class LabelPropagation(ClassVotes):
     ) -> Contributions:
         """What a node's own label and each neighbour add: their parts of its votes, which are the last step's."""
         adjacency = inputs[1]
-        before = self._scores(adjacency, min(int(self.steps), MOST_STEPS) - 1)
+        before = self._scores(adjacency, int(self.steps) - 1)
         row = adjacency.row(node)
         voters = row.nonzero().flatten()
         spread = self.alpha * row[voters, None] * before[voters]
@@ -233,16 +229,15 @@ def nearest_votes(links: sp.csr_array, labels: NDArray[Any]) -> NDArray[Any]:
 
 def _equal_rows(links: sp.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The number of each row's group of equal rows, and a row of each group: a hub can have many nodes of one link."""
-    parts = ((links.indices[a:b], links.data[a:b]) for a, b in itertools.pairwise(links.indptr))
+    parts = (slice(*ends) for ends in itertools.pairwise(links.indptr))
+    rows = [links.indices[part].tobytes() + links.data[part].tobytes() for part in parts]
     numbers: dict[bytes, int] = {}
-    group = np.array([numbers.setdefault(column.tobytes() + value.tobytes(), len(numbers)) for column, value in parts])
+    group = np.array([numbers.setdefault(row, len(numbers)) for row in rows])
     return group, np.unique(group, return_index=True)[1]
 
 
 def _nearest(cosine: sp.csr_array) -> sp.csr_array:
     """A 1 for the largest entries of each row, if they are positive."""
     best = np.repeat(cosine.max(axis=1).toarray(), np.diff(cosine.indptr))
-    return sp.csr_array(
-        (((cosine.data > 0) & (cosine.data >= best - TIE)).astype(np.float64), cosine.indices, cosine.indptr),
-        shape=cosine.shape,
-    )
+    is_best = (cosine.data > 0) & (cosine.data >= best - TIE)
+    return sp.csr_array((is_best.astype(np.float64), cosine.indices, cosine.indptr), shape=cosine.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +32,7 @@ from gcnsl.plain.plain_config import LogisticConfig
 from gcnsl.sparse import SPARSE_SHARE, Matrix, SparseMatrix, to_scipy
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 FIRST, FACTOR = 0.1, 10**0.5
 """The inverse penalty C of the first stage, and by how much it grows from stage to stage."""
 PLACE_LENGTH = 0.1
@@ -79,30 +80,28 @@ class Logistic(NeighbourColumns):
             self.bias[target[0]] = 0
             yield
             return
-        table = _scaled_columns(inputs, rows.cpu().numpy(), self.hops)
-        columns, back = _row_space(table.columns)
+        columns, scale, mean = _scaled_columns(inputs, rows.cpu().numpy(), self.hops)
+        columns, back = _row_space(columns)
         solver = LogisticRegression(C=FIRST, tol=1e-3, max_iter=200, warm_start=True)
         while True:
             with warnings.catch_warnings():  # an approximate solution is as good as the exact one
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 solver.fit(columns, target, sample_weight)
-            self._keep(solver, table, back)
+            self._keep(solver.classes_, back(solver.coef_), solver.intercept_, scale, mean)
             yield
             solver.C *= FACTOR
 
-    def _keep(self, solver: LogisticRegression, table: _Table, back: Callable[[Floats], Floats]) -> None:
+    def _keep(self, classes: Ints, coefficients: Floats, intercept: Floats, scale: Floats, mean: Floats) -> None:
         """Store a solution as it applies to the columns before scaling."""
-        coefficients, intercept = back(solver.coef_), solver.intercept_
-        if len(solver.classes_) == 2:  # scikit-learn has one row then, the log-odds of the second class
+        if len(classes) == 2:  # scikit-learn has one row then, the log-odds of the second class
             coefficients, intercept = (np.stack([-part[0], part[0]]) / 2 for part in (coefficients, intercept))
         coefficients, intercept = (part - part.mean(axis=0) for part in (coefficients, intercept))
-        coefficients = coefficients / table.scale
-        classes, place = torch.from_numpy(solver.classes_), self.weight.shape[1] - PLACE_COLUMNS
-        found = torch.from_numpy(coefficients).to(self.weight)
+        coefficients = coefficients / scale
+        found, place = torch.from_numpy(coefficients).to(self.weight), self.weight.shape[1] - PLACE_COLUMNS
         self.weight.zero_()
         self.weight[classes, place:] = found[:, -PLACE_COLUMNS:]
         self.weight[classes, : found.shape[1] - PLACE_COLUMNS] = found[:, :-PLACE_COLUMNS]
-        self.bias[classes] = torch.from_numpy(intercept - coefficients @ table.mean).to(self.bias)
+        self.bias[classes] = torch.from_numpy(intercept - coefficients @ mean).to(self.bias)
 
     def logits(self, x: Matrix, place: Tensor, *views: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
@@ -140,16 +139,11 @@ class Logistic(NeighbourColumns):
         return summed([*sources, *PLACE_SOURCES], weight * (columns[0] - columns[1]))
 
 
-class _Table(NamedTuple):
-    """Scaled columns of the training nodes (t × m), and the scale (m) and mean (m) that were taken off them."""
+def _scaled_columns(inputs: Sequence[Matrix], rows: Ints, hops: int) -> tuple[Any, Floats, Floats]:
+    """Scaled columns of the training nodes (t × m), and the scale (m) and mean (m) that were taken off them.
 
-    columns: Any
-    scale: Floats
-    mean: Floats
-
-
-def _scaled_columns(inputs: Sequence[Matrix], rows: NDArray[np.int64], hops: int) -> _Table:
-    """The columns of the training nodes; those of features may be sparse, so nothing is subtracted from them."""
+    Those of features may be sparse, so nothing is subtracted from them.
+    """
     x, views = _as_numpy(inputs[0]), [_as_numpy(view) for view in inputs[2:]]
     if sp.issparse(x):
         _check_size(x, views, hops, rows)
@@ -169,10 +163,10 @@ def _scaled_columns(inputs: Sequence[Matrix], rows: NDArray[np.int64], hops: int
     if sp.issparse(columns) and columns.nnz > SPARSE_SHARE * columns.shape[0] * columns.shape[1]:
         columns = columns.toarray()
     scale = np.concatenate([np.full(len(blocks) * x.shape[1], length), std])
-    return _Table(columns, scale, np.concatenate([np.zeros(len(scale) - PLACE_COLUMNS), mean]))
+    return columns, scale, np.concatenate([np.zeros(len(scale) - PLACE_COLUMNS), mean])
 
 
-def _check_size(x: sp.csr_array, views: Sequence[Any], hops: int, rows: NDArray[np.int64]) -> None:
+def _check_size(x: sp.csr_array, views: Sequence[Any], hops: int, rows: Ints) -> None:
     """Refuse means over neighbours that would fill a sparse X, before they are computed."""
     most, d = np.diff(x.indptr).astype(np.float64), x.shape[1]
     entries, blocks = most[rows].sum(), 1 + len(views) * hops

@@ -25,11 +25,10 @@ from torch_geometric.utils import degree
 
 from gcnsl.nn.config import Direction, Folder, Precomputed
 from gcnsl.nn.graph_model import GraphModel
-from gcnsl.nn.preprocessing import graph_adjacency, known_nodes, oriented_edges
+from gcnsl.nn.preprocessing import graph_adjacency, links_to_known, oriented_edges
 from gcnsl.plain.plain_config import NeighbourColumnsConfig
-from gcnsl.sparse import Matrix, SparseMatrix, adjacency_matrix, fastest_form, from_scipy
-from gcnsl.structure import StructuralFeatures
-from gcnsl.structure.structural_features import FEATURE_NAMES
+from gcnsl.sparse import Matrix, SparseMatrix, adjacency_matrix, fastest_form
+from gcnsl.spectral.structural_features import FEATURE_NAMES, StructuralFeatures
 
 VIEWS: tuple[Direction, ...] = ("undirected", "out", "in")
 PLACE_COLUMNS = len(FEATURE_NAMES) + 2
@@ -159,23 +158,39 @@ def neighbour_sources(features: int, views: int, hops: int) -> list[Source]:
     return [*sources_of(OWN, features), *(once + further * (hops - 1) if hops else []) * views]
 
 
-def extremes(x: NDArray[np.float32], edge_index: Tensor) -> list[NDArray[np.float32]]:
-    """The maximum, minimum and standard deviation of each column over a node's neighbours (n × d each), or NaN."""
+def all_columns(x: Any, place: Any, views: Sequence[Any], graph: Data, hops: int) -> Tensor:
+    """All columns but those of known labels (N × m), from the inputs of a model with a dense X (N × d)."""
+    around: Iterable[Any] = extremes(x.numpy(), graph.edge_index) if hops and x.shape[1] else []
+    further = [log_pagerank(graph.edge_index, graph.num_nodes), *around]
+    return torch.cat([place, *neighbour_blocks(x, views, hops), *map(torch.from_numpy, further)], dim=1)
+
+
+def all_sources(columns: int, views: int, hops: int, classes: int) -> list[Source]:
+    """The sources of :func:`all_columns`, and of :func:`label_columns` for so many classes, or none."""
+    features = (columns - len(PLACE_SOURCES) - 1) // (1 + views * hops + 3 * (hops > 0))
+    sources = [*PLACE_SOURCES, *neighbour_sources(features, views, hops), Source(POSITION)]
+    sources += 3 * sources_of(NEAR, features) if hops else []
+    if not classes:
+        return sources
+    sources += [*sources_of(NEAR_KNOWN, classes), Source(COUNTED)] * views
+    return [*sources, *sources_of(FAR_KNOWN, classes), Source(FAR_COUNTED)]
+
+
+def extremes(x: NDArray[np.float32], edge_index: Tensor) -> NDArray[np.float32]:
+    """The maximum, minimum and standard deviation of each column over a node's neighbours (3 × n × d), or NaN."""
     links = adjacency_matrix(edge_index, len(x), self_loops=False)
-    linked = np.flatnonzero(np.diff(links.indptr))
-    largest, least, spread = (np.full_like(x, np.nan) for _ in range(3))
+    linked, found = np.flatnonzero(np.diff(links.indptr)), np.full((3, *x.shape), np.nan, np.float32)
+    start, count = links.indptr[linked], np.diff(links.indptr)[linked][:, None]
     width = max(1, LARGEST_BLOCK // max(1, links.nnz))
     for left in range(0, x.shape[1] if len(linked) else 0, width):
         part = slice(left, left + width)
-        of_neighbours = x[:, part][links.indices]
-        count = np.diff(links.indptr)[linked][:, None]
-        start = links.indptr[linked]
-        largest[linked, part] = np.maximum.reduceat(of_neighbours, start)
-        least[linked, part] = np.minimum.reduceat(of_neighbours, start)
-        mean = np.add.reduceat(of_neighbours, start, dtype=np.float64) / count
-        square = np.add.reduceat(of_neighbours.astype(np.float64) ** 2, start) / count
-        spread[linked, part] = np.sqrt(np.maximum(square - mean**2, 0))
-    return [largest, least, spread]
+        seen = x[:, part][links.indices]
+        found[0, linked, part] = np.maximum.reduceat(seen, start)
+        found[1, linked, part] = np.minimum.reduceat(seen, start)
+        mean = np.add.reduceat(seen, start, dtype=np.float64) / count
+        square = np.add.reduceat(seen.astype(np.float64) ** 2, start) / count
+        found[2, linked, part] = np.sqrt(np.maximum(square - mean**2, 0))
+    return found
 
 
 def log_pagerank(edge_index: Tensor, num_nodes: int) -> NDArray[np.float32]:
@@ -193,11 +208,8 @@ def log_pagerank(edge_index: Tensor, num_nodes: int) -> NDArray[np.float32]:
 
 def known_links(graph: Data, direction: Direction) -> SparseMatrix:
     """A without loops and weights, of which the columns are the nodes of the training graph (n × known)."""
-    source, target = oriented_edges(graph, direction)[0].numpy()
-    kept = (source != target) & (target < known_nodes(graph))
-    ones = np.ones(int(kept.sum()), dtype=np.float32)
-    links = sp.csr_array((ones, (source[kept], target[kept])), shape=(graph.num_nodes, known_nodes(graph)))
-    return SparseMatrix(from_scipy(links))
+    links = links_to_known(graph, direction)
+    return links.with_values(torch.ones_like(links.values))
 
 
 def label_columns(labels: Tensor, *links: SparseMatrix) -> Tensor:

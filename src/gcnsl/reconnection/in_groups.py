@@ -21,7 +21,7 @@ from gcnsl.reconnection.operator import reconnect
 from gcnsl.reconnection.problem import PairMemory, Problem, Threshold, computed_in, threshold_of
 
 WIDTH = 128
-"""The size of a group is a multiple of this, since the compiled search compares a row with so many at a time."""
+"""The size of a group is a multiple of this: the compiled search compares a row with so many at a time."""
 SAMPLED_ROWS, SAMPLED_KEYS = 256, 1 << 13
 """The pairs of rows from which the share of similar pairs is estimated."""
 SAMPLED_GROUPS = 64
@@ -96,10 +96,9 @@ def _average_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops: boo
         return average_dense_groups(z, h, epsilon, loops=loops, width=width)
     from gcnsl.reconnection.numba_backend import UNLIMITED, Search  # here, because numba takes long to load
 
-    threshold, memory = threshold_of(float(epsilon), z.dtype), PairMemory()
-    searched = z.detach().to(computed_in(z.dtype))
-    pairs = Search.of(Problem.of(searched, None, searched, threshold, loops=loops)).listed(UNLIMITED, span=width)
-    memory.keep(searched, threshold, pairs, loops=loops)  # so that the call below does not search
+    searched, memory = z.detach().to(computed_in(z.dtype)), PairMemory()
+    problem = Problem.of(searched, None, searched, threshold_of(float(epsilon), z.dtype), loops=loops)
+    memory.keep(problem, Search.of(problem).listed(UNLIMITED, span=width))  # so that the call below does not search
     return reconnect(z, h, epsilon, loops=loops, backend="numba", memory=memory)
 
 
@@ -113,8 +112,7 @@ def average_dense_groups(z: Tensor, h: Tensor, epsilon: float | Tensor, *, loops
 
     def average(rows: Tensor, values: Tensor) -> Tensor:
         rows, averaged = (part.to(computed_in(part.dtype)) for part in (rows, values))
-        problem = Problem(rows, rows, averaged, threshold, loops=loops)
-        return dense.forward(problem).out.to(values.dtype)
+        return dense.forward(Problem(rows, rows, averaged, threshold, loops=loops)).out.to(values.dtype)
 
     at_a_time = max(1, DENSE_ENTRIES // width**2)
     parts = zip(*(torch.split(rows.view(-1, width, rows.shape[1]), at_a_time) for rows in (z, h)), strict=True)
@@ -167,7 +165,11 @@ def split_groups(z: Tensor, most: int, splits: float, generator: torch.Generator
         drawn = _integers(cells.shape[1], (2, len(cells), 1), generator)
         one, other = padded[cells.expand(2, -1, -1).gather(2, drawn)[:, :, 0]]
         along = (padded[cells] @ (one - other)[:, :, None])[:, :, 0]
-        cells = cells.gather(1, _halved(along)).view(-1, cells.shape[1] // 2)
+        if along.device.type == "cpu":
+            halved = torch.from_numpy(np.argpartition(along.numpy(), along.shape[1] // 2, axis=1))
+        else:
+            halved = along.argsort(dim=1)
+        cells = cells.gather(1, halved).view(-1, cells.shape[1] // 2)
     return cells
 
 
@@ -187,13 +189,6 @@ def _thinned(groups: Tensor, z: Tensor, threshold: Threshold, enough: int, gener
 
 def _integers(end: int, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     return torch.randint(end, shape, generator=generator, device=generator.device)
-
-
-def _halved(values: Tensor) -> Tensor:
-    """For each row the columns of the smaller half of its values, then those of the larger half."""
-    if values.device.type != "cpu":
-        return values.argsort(dim=1)
-    return torch.from_numpy(np.argpartition(values.numpy(), values.shape[1] // 2, axis=1))
 
 
 class _Taken(torch.autograd.Function):

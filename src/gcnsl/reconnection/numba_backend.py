@@ -72,7 +72,7 @@ def forward(problem: Problem) -> Averages:
     if pairs is None:
         return tiled.forward(problem)
     out, degree = h.new_empty(len(z), h.shape[1]), z.new_empty(len(z))
-    arrays = _arrays(*pairs, z, keys, h, out, degree)
+    arrays = [part.numpy() for part in (*pairs, z, keys, h, out, degree)]
     _for_pairs(pairs, lambda begin, end: forward_rows(begin, end, *arrays))
     return Averages(out, degree, pairs)
 
@@ -84,7 +84,7 @@ def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     if pairs is None or not problem.square:
         return tiled.backward(problem, averages, grad)
     grad_z, grad_h, (scaled, offset) = torch.empty_like(z), torch.empty_like(h), tiled.scaled_gradient(grad, averages)
-    arrays = _arrays(*pairs, z, h, scaled, offset, grad_z, grad_h)
+    arrays = [part.numpy() for part in (*pairs, z, h, scaled, offset, grad_z, grad_h)]
     _for_pairs(pairs, lambda begin, end: gradient_rows(begin, end, *arrays))
     return Gradients(grad_z, grad_z, grad_h)
 
@@ -111,11 +111,10 @@ class Search(NamedTuple):
     def of(cls, problem: Problem) -> "Search":
         """Lay out the rows and keys of a problem."""
         z, keys = problem[:2]
-        depth = -(-z.shape[1] // DEPTH) * DEPTH
-        n_tiles = -(-len(keys) // WIDTH)
-        rows, tiles = _padded(z, len(z), depth), _aligned(n_tiles, depth, WIDTH, like=keys)
-        tiles[:] = _padded(keys, n_tiles * WIDTH, depth).reshape(n_tiles, WIDTH, depth).transpose(0, 2, 1)
-        tiles = tiles.reshape(n_tiles, depth * WIDTH)
+        depth, n_tiles = DEPTH * -(-z.shape[1] // DEPTH), -(-len(keys) // WIDTH)
+        rows, padded = _padded(z, len(z), depth), _padded(keys, n_tiles * WIDTH, depth)
+        tiles = keys.new_empty(n_tiles, depth * WIDTH).numpy()
+        tiles.reshape(n_tiles, depth, WIDTH)[:] = padded.reshape(n_tiles, WIDTH, depth).transpose(0, 2, 1)
         return cls(rows, tiles, rows.dtype.type(float(problem.threshold)), problem.square, problem.loops)
 
     def listed(self, limit: int, span: int = UNLIMITED) -> Pairs | None:
@@ -140,8 +139,7 @@ class Search(NamedTuple):
             return None
         start = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([counts for counts, _ in results]))])
         columns = np.concatenate([columns for _, columns in results])
-        if self.square:
-            start, columns = mirrored(start, columns)
+        start, columns = mirrored(start, columns) if self.square else (start, columns)
         return Pairs(torch.from_numpy(start), torch.from_numpy(columns)) if len(columns) <= limit else None
 
 
@@ -197,20 +195,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def _padded(z: Tensor, n: int, q: int) -> Floats:
-    padded = _aligned(n, q, like=z)
-    padded[:, z.shape[1] :] = 0
-    padded[z.shape[0] :] = 0
+    """The rows as an array (n × q), in torch's memory: it is aligned for vector instructions, NumPy's is not."""
+    padded: Floats = z.new_zeros(n, q).numpy()
     padded[: z.shape[0], : z.shape[1]] = z.numpy()
     return padded
-
-
-def _aligned(*shape: int, like: Tensor) -> Floats:
-    """Return an array aligned for vector instructions: torch aligns its memory to 64 bytes, NumPy to 16."""
-    return like.new_empty(shape).numpy()
-
-
-def _arrays(*tensors: Tensor) -> list[Any]:
-    return [tensor.numpy() for tensor in tensors]
 
 
 @compiled(fastmath=IN_ORDER)

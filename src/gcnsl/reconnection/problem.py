@@ -31,33 +31,6 @@ class Pairs(NamedTuple):
     columns: Tensor
 
 
-class PairMemory:
-    """The listed pairs of the last z.
-
-    A training step is often followed by an evaluation pass, and the next training step has the same weights as that
-    pass. A model that keeps a memory searches once for both.
-    """
-
-    def __init__(self) -> None:
-        self._kept: tuple[Tensor, float, bool, Pairs] | None = None
-
-    def __reduce__(self) -> tuple[type["PairMemory"], tuple[()]]:
-        """Copy and pickle without the content, which can be searched for again and is larger than any weights."""
-        return PairMemory, ()
-
-    def recall(self, z: Tensor, threshold: float, *, loops: bool = True) -> Pairs | None:
-        """Return the pairs of z at this threshold, with or without loops, if they are the ones kept last."""
-        if self._kept is None:
-            return None
-        kept_z, *kept_for, pairs = self._kept
-        return pairs if kept_for == [threshold, loops] and torch.equal(kept_z, z) else None
-
-    def keep(self, z: Tensor, threshold: float, pairs: Pairs | None, *, loops: bool = True) -> None:
-        """Replace the content by these pairs, or by nothing if they are not listed."""
-        # a copy: z may change in place
-        self._kept = None if pairs is None else (z.detach().clone(), threshold, loops, pairs)
-
-
 class Problem(NamedTuple):
     """Average h (m × p) over the pairs of rows of z (n × q) and ``keys`` (m × q) that reach the threshold.
 
@@ -101,6 +74,34 @@ class Problem(NamedTuple):
         return len(self.z) * PAIRS_PER_ROW[self.z.device.type]
 
 
+class PairMemory:
+    """The listed pairs of the last z.
+
+    A training step is often followed by an evaluation pass, and the next training step has the same weights as that
+    pass. A model that keeps a memory searches once for both.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[Tensor, tuple[float, bool], Pairs] | None = None
+
+    def __reduce__(self) -> tuple[type["PairMemory"], tuple[()]]:
+        """Copy and pickle without the content, which can be searched for again and is larger than any weights."""
+        return PairMemory, ()
+
+    def recall(self, problem: Problem) -> Pairs | None:
+        """Return the pairs of a problem if they are the ones kept last."""
+        if self._kept is None:
+            return None
+        z, kept_for, pairs = self._kept
+        return pairs if kept_for == (problem.threshold, problem.loops) and torch.equal(z, problem.z) else None
+
+    def keep(self, problem: Problem, pairs: Pairs | None) -> None:
+        """Replace the content by these pairs, or by nothing if they are not listed."""
+        # a copy: z may change in place
+        kept_for = float(problem.threshold), problem.loops
+        self._kept = None if pairs is None else (problem.z.clone(), kept_for, pairs)
+
+
 class Averages(NamedTuple):
     """The result of a forward pass: o = Â* h (n × p), the degrees d_i = Σ_j a_ij (n) and the pairs, if listed."""
 
@@ -136,50 +137,49 @@ def threshold_of(epsilon: float | Tensor, dtype: torch.dtype) -> Any:
 
 def check_arguments(z: Tensor, h: Tensor, keys: Tensor | None) -> None:
     """Check all that does not depend on values, which costs nothing."""
-    check_matrix("z", z)
-    nodes, name = (z, "z") if keys is None else (keys, "keys")
-    if keys is not None:
-        check_matrix("keys", keys)
-        _check_compatible("keys", keys, z)
-        if keys.shape[1] != z.shape[1]:
+    for name, rows in ({"z": z, "h": h} if keys is None else {"z": z, "keys": keys, "h": h}).items():
+        if not isinstance(rows, Tensor):
+            raise InputError(f"{name}({type(rows).__name__}) must be a torch.Tensor: call torch.as_tensor({name})")
+        if rows.dim() != 2 or 0 in rows.shape:
             raise InputError(
-                f"keys has {keys.shape[1]} columns and z has {z.shape[1]}: both must have the same number of columns"
+                f"{name} has shape {tuple(rows.shape)}: it must be a non-empty matrix with one row per node"
             )
-    check_matrix("h", h)
-    _check_compatible("h", h, z)
-    if h.shape[0] != nodes.shape[0]:
-        raise InputError(f"h has {h.shape[0]} rows and {name} has {nodes.shape[0]}: both must have one row per node")
-
-
-def check_matrix(name: str, rows: Tensor) -> None:
-    """Check that an argument is a non-empty floating-point matrix."""
-    if not isinstance(rows, Tensor):
-        raise InputError(f"{name}({type(rows).__name__}) must be a torch.Tensor: call torch.as_tensor({name})")
-    if rows.dim() != 2 or 0 in rows.shape:
-        raise InputError(f"{name} has shape {tuple(rows.shape)}: it must be a non-empty matrix with one row per node")
-    if rows.dtype not in ROUNDING:
-        raise InputError(f"{name} has dtype {rows.dtype}: it must be floating-point, call {name}.float()")
+        if rows.dtype not in ROUNDING:
+            raise InputError(f"{name} has dtype {rows.dtype}: it must be floating-point, call {name}.float()")
+        if rows.device != z.device:
+            raise InputError(f"{name} is on {rows.device} and z on {z.device}: both must be on one device, call .to()")
+        if computed_in(rows.dtype) != computed_in(z.dtype):
+            raise InputError(
+                f"{name} has dtype {rows.dtype} and z has {z.dtype}: both must be float64 or neither, "
+                f"call {name}.to(z.dtype)"
+            )
+    nodes, name = (z, "z") if keys is None else (keys, "keys")
+    if nodes.shape[1] != z.shape[1]:
+        raise InputError(
+            f"keys has {nodes.shape[1]} columns and z has {z.shape[1]}: both must have the same number of columns"
+        )
+    if len(h) != len(nodes):
+        raise InputError(f"h has {len(h)} rows and {name} has {len(nodes)}: both must have one row per node")
 
 
 def check_values(problem: Problem) -> None:
     """Check that the rows of z and keys have norm 1 or are zero, and that h is finite."""
     if problem.known is None:
-        check_unit_rows("z", problem.z, problem.tolerance)
+        _check_unit_rows("z", problem.z, problem.tolerance)
     if not problem.square:
-        check_unit_rows("keys", problem.keys, problem.tolerance)
-    check_finite("h", problem.h)
+        _check_unit_rows("keys", problem.keys, problem.tolerance)
+    _check_finite("h", problem.h)
 
 
-def check_unit_rows(name: str, rows: Tensor, tolerance: float) -> None:
-    """Check that every row has norm 1 or is zero. On a GPU, this waits for the device."""
-    rows = rows.detach()
+def _check_unit_rows(name: str, rows: Tensor, tolerance: float) -> None:
+    """On a GPU, this waits for the device."""
     if rows.device.type == "cpu":  # waking torch's threads takes longer than this
         squared: Any = np.einsum("ij,ij->i", rows.numpy(), rows.numpy())
     else:
         squared = rows.square().sum(dim=1)
     bad = ~(abs(squared - 1) <= tolerance) & (squared != 0)
     if bool(bad.any()):
-        check_finite(name, rows)
+        _check_finite(name, rows)
         row = int(bad.nonzero()[0][0])
         raise InputError(
             f"{name}[{row}] has norm {float(rows[row].double().norm()):.6g}: rows must have norm 1 or be 0, "
@@ -187,21 +187,9 @@ def check_unit_rows(name: str, rows: Tensor, tolerance: float) -> None:
         )
 
 
-def check_finite(name: str, rows: Tensor) -> None:
-    """Check that no entry is NaN or infinite."""
-    rows = rows.detach()
+def _check_finite(name: str, rows: Tensor) -> None:
     with np.errstate(all="ignore"):  # the sum of finite entries may overflow, so the entries have the last word
         total = float(rows.numpy().sum()) if rows.device.type == "cpu" else float(rows.sum())
     if not math.isfinite(total) and not bool(rows.isfinite().all()):
         row, column = (~rows.isfinite()).nonzero()[0].tolist()
         raise InputError(f"{name}[{row}, {column}] is {float(rows[row, column])}: all entries must be finite")
-
-
-def _check_compatible(name: str, rows: Tensor, z: Tensor) -> None:
-    if rows.device != z.device:
-        raise InputError(f"{name} is on {rows.device} and z on {z.device}: both must be on one device, call .to()")
-    if computed_in(rows.dtype) != computed_in(z.dtype):
-        raise InputError(
-            f"{name} has dtype {rows.dtype} and z has {z.dtype}: both must be float64 or neither, "
-            f"call {name}.to(z.dtype)"
-        )

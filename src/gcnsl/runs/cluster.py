@@ -18,10 +18,8 @@ from gcnsl.version import __version__
 
 _LOCAL = "local:"
 """Addresses that begin with this ask for workers on this machine; their number follows."""
-_CONNECT_SECONDS = 10
-_WORKER_SECONDS = 60
-"""How long to wait for the first worker."""
-
+_CONNECT_SECONDS, _WORKER_SECONDS = 10, 60
+"""How long to wait for the scheduler, and for the first worker."""
 _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "1TB",  # ours are sent once
     "distributed.deploy.lost-worker-timeout": "1h",  # a local worker is given up only if it can't be started again
@@ -41,7 +39,7 @@ class Cluster(Executor):
     """
 
     def __init__(self, address: str) -> None:
-        self._address, self._open = address, ExitStack()
+        self._address = address
         try:
             import dask
             import distributed

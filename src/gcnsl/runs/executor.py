@@ -59,14 +59,10 @@ class Executor(AbstractContextManager["Executor"], ABC):
     def each(self, call: Callable[[Item], Result], items: deque[Item]) -> Iterator[tuple[Item, Result | WorkerLost]]:
         """Call a function on each item of a queue, and yield the item and the result as soon as it is there.
 
-        An item leaves the queue when a worker is free to begin with it. Until then the caller may remove it, and it may
-        add others, for example when a result asks for them. What the function raises is raised here. If the caller
-        stops, what is under way is given up.
-
-        Args:
-            call: Must be picklable. What it contains, such as a graph, is sent to each worker once. A worker may keep
-                in it what further items can use.
-            items: Each must be picklable. They and the results should be small: they travel for each run.
+        An item leaves the queue when a worker is free to begin with it; until then the caller may remove it, or add
+        others. What the function raises is raised here. If the caller stops, what is under way is given up. All must be
+        picklable: the function is sent to each worker once, with what it contains, such as a graph, and items and
+        results travel for each run.
         """
         with Crew(self, call) as crew:
             while items or crew.running:
@@ -124,21 +120,16 @@ class ThisProcess(Executor):
         on_epoch: Called with the item, and with the epoch, after each epoch of its training.
     """
 
+    slots = 1
+
     def __init__(self, on_epoch: Callable[[Any, Any], None] | None = None) -> None:
         self._on_epoch = on_epoch
-
-    @property
-    def slots(self) -> int:
-        """One run at a time."""
-        return 1
 
     def _starter(self, call: Callable[[Item], Result]) -> Callable[[Item], Any]:
         return lambda item: partial(self._carry_out, call, item)  # when its result is asked for
 
     def _carry_out(self, call: Callable[[Item], Result], item: Item) -> Result:
-        if self._on_epoch is None:
-            return call(item)
-        before = _check.set(partial(self._on_epoch, item))
+        before = _check.set(self._on_epoch and partial(self._on_epoch, item))
         try:
             return call(item)
         finally:

@@ -25,52 +25,41 @@ _NO_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "MemoryError")
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Train a method on a split. Within a graph and its splits, the name and the run tell jobs apart.
-
-    Attributes:
-        name: What it is done for: the same for all runs of a method with its hyper-parameters, and for no other.
-        run: Number of the run.
-        method: The method with its hyper-parameters.
-        split: Number of the split.
-        seed: Of the weights and of dropout.
-        seconds: Time for it, preparation included: training ends with the last epoch that fits.
-    """
+    """Train a method on a split. Within a graph and its splits, the name and the run tell jobs apart."""
 
     name: str
+    """What it is done for: the same for all runs of a method with its hyper-parameters, and for no other."""
     run: int
     method: Method
     split: int
     seed: int
+    """Of the weights and of dropout."""
     seconds: float = math.inf
+    """Time for it, preparation included: training ends with the last epoch that fits."""
+    limit: float = math.inf
+    """Seconds after which it is given up, by executors that can."""
 
     def goes_on(self, curves: tuple[Sequence[float], Sequence[float]], seconds: float) -> bool:
         """Whether training goes on after so many seconds.
 
-        Args:
-            curves: The metric and the loss on validation nodes after each epoch, with the sign that makes more better.
-            seconds: Time spent.
+        The curves are the metric and the loss on validation nodes after each epoch, with the sign that makes more
+        better.
         """
         return True
 
 
 class Finished(NamedTuple):
-    """A job that is done.
-
-    Attributes:
-        job: What was asked for.
-        fitted: The trained model.
-        masks: The split's nodes by what they are for (n each).
-        began: When it was begun, by :func:`time.perf_counter`.
-        prepared: When the inputs were ready.
-        trained: When training had ended.
-    """
+    """A job that is done, with three times by :func:`time.perf_counter`."""
 
     job: Job
     fitted: Fitted
     masks: Mapping[str, Tensor]
+    """The split's nodes by what they are for (n each)."""
     began: float
     prepared: float
+    """When the inputs were ready."""
     trained: float
+    """When training had ended."""
 
 
 class Failed(NamedTuple):
@@ -147,8 +136,7 @@ class Trainer(Generic[Found]):
         try:
             return self._result(self._done(job))
         except Exception as error:
-            told = error if isinstance(error, GcnslError) else GcnslError(_named(error))
-            return Failed(told, traceback.format_exc())
+            return Failed(_told(error), traceback.format_exc())
 
     def _done(self, job: Job) -> Finished:
         began = time.perf_counter()
@@ -156,14 +144,17 @@ class Trainer(Generic[Found]):
         prepared = time.perf_counter()
         masks = split_masks(self.data, job.split) if self._masks is None else self._masks(job.split)
         left = max(0.0, job.seconds - (prepared - began))
-        fitted = fit(
-            inputs,
-            train_mask=masks["train"],
-            val_mask=masks["val"],
-            seed=job.seed,
-            minutes=None if left == math.inf else left / 60,
-            on_epoch=_watch(job, began),
-        )
+        gains, losses = list[float](), list[float]()
+
+        def look(epoch: Epoch) -> None:
+            check_wanted(epoch)
+            gains.append(METRICS[epoch.metric].gain(epoch.score))
+            losses.append(-epoch.val_loss)
+            if not job.goes_on((gains, losses), time.perf_counter() - began):
+                raise Enough
+
+        how: dict[str, Any] = {"train_mask": masks["train"], "val_mask": masks["val"], "seed": job.seed}
+        fitted = fit(inputs, **how, minutes=None if left == math.inf else left / 60, on_epoch=look)
         return Finished(job, fitted, masks, began, prepared, time.perf_counter())
 
     def _preparations(self, job: Job) -> Preparations:
@@ -178,28 +169,16 @@ class Trainer(Generic[Found]):
         return self.__dict__ | {"_prepared": {}}
 
 
-def _watch(job: Job, began: float) -> Callable[[Epoch], None]:
-    """What is looked at after each epoch: whether anybody waits for the job, and whether it goes on."""
-    curves: tuple[list[float], list[float]] = ([], [])
-
-    def look(epoch: Epoch) -> None:
-        check_wanted(epoch)
-        curves[0].append(METRICS[epoch.metric].gain(epoch.score))
-        curves[1].append(-epoch.val_loss)
-        if not job.goes_on(curves, time.perf_counter() - began):
-            raise Enough
-
-    return look
-
-
 def reason(error: Exception) -> str:
     """What has failed, in a few words."""
     if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
         return "not enough memory"
     if isinstance(error, TrainingDiverged):
         return "training diverged"
-    return one_line(str(error) if isinstance(error, GcnslError) else _named(error), 160)
+    return one_line(str(_told(error)), 160)
 
 
-def _named(error: Exception) -> str:
-    return ": ".join(filter(None, (type(error).__name__, str(error))))
+def _told(error: Exception) -> GcnslError:
+    """An error of ours that names another's kind."""
+    named = ": ".join(filter(None, (type(error).__name__, str(error))))
+    return error if isinstance(error, GcnslError) else GcnslError(named)

@@ -99,13 +99,6 @@ class _Worker:
             return False
         return True
 
-    def receive(self) -> bytes | None:
-        """The next answer, or ``None`` if the process has died."""
-        try:
-            return self.pipe.recv_bytes()
-        except (EOFError, OSError):
-            return None
-
     @property
     def is_alive(self) -> bool:
         """Whether it has not died, or its answer is still to be read."""
@@ -137,8 +130,7 @@ class Processes(Executor):
         self._folder = ""  # for temporary files, which the processes remove if this one is killed
         self._call: Callable[[Any], Any]
         self._given = b""
-        self._workers: list[_Worker] = []
-        self._killed: list[_Worker] = []
+        self._workers, self._killed = list[_Worker](), list[_Worker]()
         self._waiting: deque[_Run] = deque()
         self._failed = 0
 
@@ -177,18 +169,20 @@ class Processes(Executor):
             time.sleep(min(seconds, _PAUSE))
         answering = wait([worker.pipe for worker in self._workers], seconds) if self._workers else []
         for worker in [worker for worker in self._workers if worker.pipe in answering]:
-            message = worker.receive()
-            if message is None:
+            try:
+                message = worker.pipe.recv_bytes()
+            except (EOFError, OSError):
                 self._replace(worker, _KILLED)
-            elif worker.has_started and worker.run is not None:
+                continue
+            if worker.has_started and worker.run is not None:
                 run, worker.run = worker.run, None
                 yield run, _opened(message)
-            else:
-                try:
-                    _opened(message)
-                    worker.has_started, self._failed = True, 0
-                except Exception as error:
-                    self._replace(worker, f"{type(error).__name__}: {error}")
+                continue
+            try:
+                _opened(message)
+                worker.has_started, self._failed = True, 0
+            except Exception as error:
+                self._replace(worker, f"{type(error).__name__}: {error}")
         self._renew()
         for run in list(futures):
             if run.killed == MOST_KILLED:
@@ -218,8 +212,7 @@ class Processes(Executor):
             self._fail(why)
         elif worker.run is not None:
             worker.run.killed += 1
-            if worker.run.killed < MOST_KILLED:
-                self._waiting.append(worker.run)
+            self._waiting.extend([worker.run] if worker.run.killed < MOST_KILLED else [])
 
     def _renew(self) -> None:
         """Start processes in place of those that have died, and give them the runs that wait."""
@@ -245,13 +238,11 @@ class Processes(Executor):
         warnings.warn(f"{MOST_FAILED} processes could not start ({one_line(why, 120)}): {others}", WorkerWarning, 2)
 
     def _assign(self) -> None:
-        """Give runs to idle processes."""
+        """Give runs to idle processes; one that is killed while it is idle is given none."""
         for worker in self._workers:
-            if self._waiting and worker.has_started and worker.run is None and worker.is_alive:
+            is_idle = worker.has_started and worker.run is None and worker.is_alive
+            if is_idle and self._waiting and worker.send(pickle.dumps(self._waiting[0].item)):
                 worker.run = self._waiting.popleft()
-                if not worker.send(pickle.dumps(worker.run.item)):  # it was killed while it was idle
-                    self._waiting.appendleft(worker.run)
-                    worker.run = None
 
     def _end(self) -> None:
         ended, self._workers, self._killed = [*self._workers, *self._killed], [], []
@@ -277,11 +268,11 @@ def serve(number: int, threads: int, folder: str) -> None:
         with suppress(EOFError, OSError):
             while True:
                 received.put(pipe.recv_bytes())
-        _leave(folder)
-
-    threading.Thread(target=listen, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))  # not to be answered by the training we are at
+        deadline = time.monotonic() + 1  # training goes on until then, and may write files while others are removed
+        while os.path.exists(folder) and time.monotonic() < deadline:
+            shutil.rmtree(folder, ignore_errors=True)
+            time.sleep(0.02)
+        os._exit(1)
 
     def begin() -> Callable[[Any], Any]:
         import torch
@@ -290,6 +281,9 @@ def serve(number: int, threads: int, folder: str) -> None:
         call: Callable[[Any], Any] = pickle.loads(received.get())
         return call
 
+    threading.Thread(target=listen, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))  # not to be answered by the training we are at
     given: list[Callable[[Any], Any]] = []
     with suppress(OSError):  # nobody listens any more
         pipe.send_bytes(_answer(lambda: given.append(begin())))
@@ -315,13 +309,3 @@ def _opened(message: bytes) -> Any:
     if not is_done:
         raise found
     return found
-
-
-def _leave(folder: str) -> None:
-    """End this process. Its training goes on until then, and may write files while others are removed."""
-    for _ in range(20):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not os.path.exists(folder):
-            break
-        time.sleep(0.05)
-    os._exit(1)

@@ -6,7 +6,6 @@ reads such a file, and files are merged by ``cat``.
 """
 
 import json
-import math
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -21,7 +20,7 @@ from gcnsl.files import sync, writing
 Record = dict[str, Any]
 Item = TypeVar("Item")
 
-DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a damaged record raises."""
 _LOCK_SECONDS = 60.0
 """How long a process waits for another one that appends."""
@@ -52,7 +51,7 @@ class Results(Generic[Item]):
         Raises:
             WriteError: If the file can't be written, or another process keeps it locked.
         """
-        lines = "".join(f"{to_json(record)}\n" for record in records)
+        lines = "".join(json.dumps(record, separators=(",", ":"), allow_nan=False) + "\n" for record in records)
         target = Path(os.path.realpath(self.path))
         with writing(self.path):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -82,18 +81,15 @@ class Results(Generic[Item]):
         except OSError as error:
             raise InputError(f"{self.path} can't be read ({error.strerror}): give a file of results") from error
         if not self._position and content.startswith(_SQLITE):
-            raise InputError(
-                f"{self.path} is a store of gcnsl 0.2.0: give another file or, if it holds results, install that "
-                f"version and write them with `gcnsl report --store {self.path} --export results.jsonl`"
-            )
-        if not self._position and content and not content.startswith(b"{"):
-            raise InputError(f"{self.path} is not a file of results: give one of JSON lines")
+            export = f"`gcnsl report --store {self.path} --export results.jsonl`"
+            other = "give another file or, if it holds results, install that version and write them with"
+            raise InputError(f"{self.path} is a store of gcnsl 0.2.0: {other} {export}")
         content = content[: _end_of_whole_lines(content)]
         items, damaged = [], []
         for number, line in enumerate(content.split(b"\n"), start=self._lines + 1):
             try:
-                items += [self._parse(from_json(line))] if line.strip() else []
-            except DAMAGED as error:  # noqa: PERF203 - one line says nothing of the others
+                items += [self._parse(_read(line))] if line.strip() else []
+            except _DAMAGED as error:  # noqa: PERF203 - one line says nothing of the others
                 damaged.append(f"line {number} ({type(error).__name__}: {error})")
         if damaged and not items and not self._position:
             raise InputError(f"{self.path} is not a file of results, see {damaged[0]}: give one of JSON lines")
@@ -105,46 +101,29 @@ class Results(Generic[Item]):
         return items
 
 
-def to_json(record: Mapping[str, Any]) -> str:
-    """A record as one line of JSON, without spaces."""
-    return json.dumps(record, separators=(",", ":"), allow_nan=False)
-
-
-def from_json(line: str | bytes) -> Record:
-    """The record of a line, or a ``ValueError`` if it could not be written as one."""
-    text = line.decode() if isinstance(line, bytes) else line
-    record = json.loads(text, parse_float=_finite, parse_constant=_finite)
+def _read(line: bytes) -> Record:
+    """The record of a line, or an error of :data:`_DAMAGED`."""
+    record = json.loads(line)
     if not isinstance(record, dict):
         raise ValueError(f"it must be an object, not {type(record).__name__}")
-    if "\\u" in text:
-        json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair has no bytes
     return record
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is not finite")
-    return number
 
 
 def _end_of_whole_lines(content: bytes) -> int:
     """Where the last line ends that is whole: with a line feed, or an object without one, as an editor may leave it."""
     end = content.rfind(b"\n") + 1
     try:
-        from_json(content[end:])
-    except DAMAGED:
+        _read(content[end:])
+    except _DAMAGED:
         return end
     return len(content)
 
 
 def _end_last_line(file: IO[bytes]) -> None:
     """Remove a last line that was cut when a process was killed, or end one that is whole."""
-    size = file.seek(0, os.SEEK_END)
-    if not size:
-        return
-    file.seek(size - 1)
-    if file.read() == b"\n":
+    if size := file.tell():
+        file.seek(size - 1)
+    if not size or file.read() == b"\n":
         return
     file.seek(0)
     content = file.read()

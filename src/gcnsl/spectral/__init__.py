@@ -11,9 +11,8 @@ ESC        X Xᵀ                                                    products wi
 ESC-ANCH   R Rᵀ, R the cosines of all rows to m anchor rows        products with X and with m of its rows
 =========  =====================================================  ================================================
 
-:func:`sc`, :func:`esc` and :func:`esc_anch` map a feature matrix to F. :class:`SpectralFeatures` does the same as a
-scikit-learn transformer, which also extends F to rows it was not fitted to, and :class:`AddSpectralFeatures` as a
-transform of PyTorch Geometric.
+:class:`SpectralFeatures` is a scikit-learn transformer, which also extends F to rows it was not fitted to, and
+:class:`AddSpectralFeatures` a transform of PyTorch Geometric.
 """
 
 from typing import TYPE_CHECKING
@@ -21,8 +20,8 @@ from typing import TYPE_CHECKING
 from gcnsl.lazy import lazy
 
 if TYPE_CHECKING:
-    from gcnsl.spectral.transformer import AddSpectralFeatures, SpectralFeatures, esc, esc_anch, sc
+    from gcnsl.spectral.transformer import AddSpectralFeatures, SpectralFeatures
 else:
     __getattr__, __dir__ = lazy(__name__)
 
-__all__ = ["AddSpectralFeatures", "SpectralFeatures", "esc", "esc_anch", "sc"]
+__all__ = ["AddSpectralFeatures", "SpectralFeatures"]

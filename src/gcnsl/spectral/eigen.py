@@ -15,6 +15,9 @@ RANK_TOLERANCE = 1e-10
 _TOLERANCE, _VALUE_TOLERANCE = 1e-10, 1e-3
 """The residuals of eigenpairs as shares of their eigenvalues, and those with which only the value is asked for: its
 error is about their square."""
+_MOST_RESTARTS, _LARGEST_DECOMPOSED = 400, 8192
+"""ARPACK is given up after so many restarts, and a larger matrix is never decomposed as a whole (0.5 GiB)."""
+_OVERSAMPLES, _POWERS = 10, 30
 _NEAR_LARGEST = 1 - 1e-6
 """Entries this close to the largest of their column count as equally large, so that rounding never decides a sign."""
 
@@ -27,7 +30,8 @@ def direct_size(count: int) -> int:
 def leading_eigenpairs(matrix: NDArray[Any] | LinearOperator, count: int) -> tuple[Floats, Floats]:
     """The ``count`` largest eigenvalues, descending, and their eigenvectors (size × count).
 
-    Small matrices are decomposed by LAPACK, larger ones by ARPACK from a start vector that is always the same.
+    Small matrices are decomposed by LAPACK, larger ones by ARPACK from a start vector that is always the same. Where it
+    does not converge, as most eigenvalues are nearly equal, LAPACK follows or, if large, subspace iteration.
     Eigenvalues beyond the rank are exactly zero, and so are those beyond the size, whose eigenvectors are zero, too.
     """
     size = matrix.shape[0]
@@ -43,9 +47,9 @@ def _iterated(matrix: Any, count: int) -> tuple[Floats, Floats]:
     if not start.any():
         return np.zeros(count), np.eye(size, count)
     try:
-        basis, restarts = max(20, count + count // 2), max(20, 2 * size // count)
+        basis, restarts = max(20, count + count // 2), min(max(20, 2 * size // count), _MOST_RESTARTS)
         values, vectors = eigsh(matrix, count, which="LA", v0=start, ncv=basis, maxiter=restarts, tol=_TOLERANCE)
-    except ArpackNoConvergence:  # most eigenvalues are nearly equal
+    except ArpackNoConvergence:
         return _decomposed(matrix, count)
     while True:  # ARPACK begins with one vector and can miss copies of an eigenvalue: is one left?
         order = np.argsort(-values, kind="stable")[:count]
@@ -69,10 +73,21 @@ def _without(matrix: Any, values: Floats, vectors: Floats) -> LinearOperator:
 
 
 def _decomposed(matrix: Any, count: int) -> tuple[Floats, Floats]:
+    if matrix.shape[0] > _LARGEST_DECOMPOSED:
+        return _approximated(matrix, count)
     if not isinstance(matrix, np.ndarray):
         matrix = np.column_stack([matrix @ unit for unit in np.eye(matrix.shape[0])])
     values, vectors = scipy.linalg.eigh((matrix + matrix.T) / 2, driver="evd")
     return values[::-1][:count], vectors[:, ::-1][:, :count]
+
+
+def _approximated(matrix: Any, count: int) -> tuple[Floats, Floats]:
+    """Subspace iteration; of nearly equal eigenvalues, it finds some mixture of their eigenvectors."""
+    vectors = np.random.default_rng(0).standard_normal((matrix.shape[0], count + _OVERSAMPLES))
+    for _ in range(_POWERS):
+        vectors = np.linalg.qr(matrix @ vectors)[0]
+    values, turn = np.linalg.eigh(vectors.T @ (matrix @ vectors))
+    return values[::-1][:count], (vectors @ turn)[:, ::-1][:, :count]
 
 
 def inverse_sqrt(values: Floats) -> Floats:

@@ -21,6 +21,8 @@ V and Σ come from the smaller of PᵀP and PPᵀ, which is formed if it is not 
 array or CSR matrix (n × d), and F has unit columns.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -47,14 +49,7 @@ _MEDIAN_ROWS = 1000
 
 @dataclass(frozen=True)
 class GaussianMap:
-    """SC: x ↦ f = d^-1/2 s W.
-
-    Attributes:
-        weight: W (n × c), times the scale of F.
-        eigenvalues: The eigenvalues of G (c), descending; zero beyond the rank.
-        sigma: σ.
-        training: The training rows.
-    """
+    """SC: x ↦ f = d^-1/2 s W, with W (n × c) times the scale of F and the eigenvalues of G (c)."""
 
     weight: Floats
     eigenvalues: Floats
@@ -109,21 +104,22 @@ def median_distance(x: Any) -> float:
 
 @dataclass(frozen=True)
 class LinearMap:
-    """ESC and ESC-ANCH: x ↦ f = d^-1/2 x̂ W, d = x̂ · u.
+    """ESC and ESC-ANCH: x ↦ f = d^-1/2 x̂ W, d = x̂ · u, with W (d × c) times the scale of F and u (d), the ``total``.
 
-    Attributes:
-        weight: W (d × c), times the scale of F.
-        total: u (d).
-        eigenvalues: The eigenvalues of G (c), descending; zero beyond the rank.
-        signed: Whether a training row has a negative entry.
-        basis: B (d × m), dense or sparse; None for ESC.
+    ``signed`` says whether a training row has a negative entry. ESC has no anchors (m) and no basis B (d × m).
     """
 
     weight: Floats
     total: Floats
     eigenvalues: Floats
     signed: bool
+    anchors: Ints | None
     basis: Any
+
+    @classmethod
+    def of(cls, x: Any, *, anchors: Ints | None = None, **learned: Any) -> LinearMap:
+        """The map with these anchors among the rows of X."""
+        return cls(anchors=anchors, basis=None if anchors is None else unit_columns(x[anchors]), **learned)
 
     def __call__(self, x: Any) -> Floats:
         """Features (n × c) of any rows."""
@@ -143,7 +139,7 @@ def fit_esc(x: Any, count: int, *, anchors: Ints | None, factor: float) -> tuple
     features = (x @ weight) * row_scale[:, None]
     signs = column_signs(features) * factor
     features *= signs
-    return features, LinearMap(np.ascontiguousarray(weight * signs), total, eigenvalues, signed, basis)
+    return features, LinearMap(np.ascontiguousarray(weight * signs), total, eigenvalues, signed, anchors, basis)
 
 
 def unit_columns(anchors: Any) -> Any:

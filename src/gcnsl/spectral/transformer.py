@@ -1,4 +1,4 @@
-"""Spectral features as a scikit-learn transformer, as functions, and as a transform of PyTorch Geometric."""
+"""Spectral features as a scikit-learn transformer and as a transform of PyTorch Geometric."""
 
 import math
 from collections.abc import Mapping
@@ -21,29 +21,15 @@ from gcnsl.checks import check_choice, check_generator, check_number, check_whol
 from gcnsl.errors import ArgumentError, InputError, InputTypeError
 from gcnsl.execution import threads_for, torch_threads_for
 from gcnsl.sparse import SPARSE_SHARE, to_scipy
-from gcnsl.spectral.maps import GaussianMap, Ints, LinearMap, fit_esc, fit_sc, unit_columns
+from gcnsl.spectral.maps import GaussianMap, Ints, LinearMap, fit_esc, fit_sc
 
 Method = Literal["sc", "esc", "esc-anch"]
 Scale = Literal["unit", "sqrt-n"]
 
+_ARRAYS, _STORED = ("weight", "eigenvalues", "total", "anchors"), {"sigma": "relative_sigma_", "signed": "signed_"}
+"""What a map is stored by, and the names of its plain values in files."""
 _ORDINARY = 1e-60, 1e60
 """Products of up to four entries within these bounds neither overflow nor vanish in float64."""
-
-
-def sc(X: Any, n_components: int, *, sigma: float | None = None, scale: Scale = "unit") -> Any:
-    """F (n × c) by spectral clustering with Gaussian similarities: :class:`SpectralFeatures` with ``method="sc"``."""
-    return SpectralFeatures("sc", n_components=n_components, sigma=sigma, scale=scale).fit_transform(X)
-
-
-def esc(X: Any, n_components: int, *, scale: Scale = "unit") -> Any:
-    """F (n × c) by efficient spectral clustering: :class:`SpectralFeatures` with ``method="esc"``."""
-    return SpectralFeatures("esc", n_components=n_components, scale=scale).fit_transform(X)
-
-
-def esc_anch(X: Any, n_components: int, n_anchors: int, *, scale: Scale = "unit", random_state: Any = None) -> Any:
-    """F (n × c) by ESC with anchors: :class:`SpectralFeatures` with ``method="esc-anch"``."""
-    options: dict[str, Any] = {"n_anchors": n_anchors, "scale": scale, "random_state": random_state}
-    return SpectralFeatures("esc-anch", n_components=n_components, **options).fit_transform(X)
 
 
 class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -126,7 +112,6 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         c, n = check_whole("n_components", self.n_components, least=1), x.shape[0]
         factor = math.sqrt(n) if check_choice("scale", self.scale, get_args(Scale)) == "sqrt-n" else 1.0
         extension: LinearMap | GaussianMap
-        anchors = None
         with threads_for(_work(x, c, self.method, n)):
             if check_choice("method", self.method, get_args(Method)) == "sc":
                 sigma = None if self.sigma is None else check_number("sigma", self.sigma, above=0)
@@ -134,7 +119,7 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             else:
                 anchors = self._draw_anchors(n) if self.method == "esc-anch" else None
                 features, extension = fit_esc(x, c, anchors=anchors, factor=factor)
-        self._set_extension(extension, anchors)
+        self._set_extension(extension)
         return _as_kind(features, kind)
 
     def transform(self, X: Any) -> Any:
@@ -152,35 +137,23 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         integer is stored as None.
         """
         check_is_fitted(self)
-        extension, names = self.extension_, getattr(self, "feature_names_in_", None)
-        parameters = {name: getattr(self, name) for name in self._get_param_names()}
-        if not isinstance(self.random_state, Integral):
-            parameters["random_state"] = None
-        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+        learned, names = vars(self.extension_), getattr(self, "feature_names_in_", None)
+        plain = {k: value.item() if isinstance(value, np.generic) else value for k, value in self.get_params().items()}
+        plain["random_state"] = plain["random_state"] if isinstance(self.random_state, Integral) else None
         plain["feature_names_in_"] = None if names is None else names.tolist()
-        arrays: dict[str, NDArray[Any]] = {"weight": extension.weight, "eigenvalues": extension.eigenvalues}
-        if isinstance(extension, GaussianMap):
-            plain["relative_sigma_"] = extension.sigma
-        else:
-            plain["signed_"], arrays["total"] = extension.signed, extension.total
-            arrays |= {"anchors": self.anchors_} if hasattr(self, "anchors_") else {}
-        return plain, {name: torch.from_numpy(array) for name, array in arrays.items()}
+        plain |= {stored: learned[name] for name, stored in _STORED.items() if name in learned}
+        arrays = {name: learned[name] for name in _ARRAYS if name in learned}
+        return plain, {name: torch.from_numpy(array) for name, array in arrays.items() if array is not None}
 
     @classmethod
     def from_state(cls, plain: Mapping[str, Any], tensors: Mapping[str, Tensor], X: Any) -> Self:
         """The transformer with this state, which was fitted to X (n × d); its ``transform`` gives the same bits."""
         transformer = cls(**{name: plain[name] for name in cls._get_param_names()})
         x, _ = transformer._read(X, reset=True)
-        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        weight, eigenvalues, anchors = arrays["weight"], arrays["eigenvalues"], None
-        extension: LinearMap | GaussianMap
-        if transformer.method == "sc":
-            extension = GaussianMap(weight, eigenvalues, plain["relative_sigma_"], x)
-        else:
-            anchors = arrays["anchors"] if transformer.method == "esc-anch" else None
-            basis = None if anchors is None else unit_columns(x[anchors])
-            extension = LinearMap(weight, arrays["total"], eigenvalues, plain["signed_"], basis)
-        transformer._set_extension(extension, anchors)
+        learned: dict[str, Any] = {name: tensors[name].numpy() for name in _ARRAYS if name in tensors}
+        learned |= {name: plain[stored] for name, stored in _STORED.items() if stored in plain}
+        extension = GaussianMap(training=x, **learned) if transformer.method == "sc" else LinearMap.of(x, **learned)
+        transformer._set_extension(extension)
         if plain["feature_names_in_"] is not None:
             transformer.feature_names_in_ = np.array(plain["feature_names_in_"], dtype=object)
         return transformer
@@ -194,7 +167,7 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         generator = check_generator(self.random_state)
         return np.arange(n) if m >= n else np.sort(generator.choice(n, m, replace=False))
 
-    def _set_extension(self, extension: LinearMap | GaussianMap, anchors: Ints | None) -> None:
+    def _set_extension(self, extension: LinearMap | GaussianMap) -> None:
         """Set the map and the attributes that are read from it."""
         self.extension_ = extension
         self.eigenvalues_ = extension.eigenvalues
@@ -204,8 +177,8 @@ class SpectralFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             self.__dict__.pop(name, None)
         if isinstance(extension, GaussianMap):
             self.sigma_ = extension.sigma
-        elif anchors is not None:
-            self.anchors_ = anchors
+        elif extension.anchors is not None:
+            self.anchors_ = extension.anchors
 
     def _read(self, X: Any, *, reset: bool) -> tuple[Any, Any]:
         """X as a float64 array or CSR matrix, and an empty array or tensor of the kind in which features are returned.

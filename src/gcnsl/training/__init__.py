@@ -6,10 +6,10 @@ from gcnsl.lazy import lazy
 
 if TYPE_CHECKING:
     from gcnsl.execution import choose_device, seeded
-    from gcnsl.training.epoch import predict_logits
     from gcnsl.training.history import Epoch, History
     from gcnsl.training.loop import Enough, train
     from gcnsl.training.metrics import METRICS, choose_metric, measure
+    from gcnsl.training.objective import predict_logits
     from gcnsl.training.settings import StageSettings, TrainingSettings
     from gcnsl.training.state import Checkpoint
 else:

@@ -169,16 +169,15 @@ class TimeBudget:
 
     def allows(self, epochs: int) -> bool:
         """Whether so many more epochs would end in time, if each takes as long as those so far."""
-        return self.epochs + epochs == 1 or self._elapsed + epochs * self._per_epoch <= self._seconds
+        elapsed, expected = self._expected(epochs)
+        return self.epochs + epochs == 1 or elapsed + expected <= self._seconds
 
     def seconds_left(self, epochs: int) -> float:
         """An estimate for so many more epochs."""
-        return max(0.0, min(epochs * self._per_epoch, self._seconds - self._elapsed))
+        elapsed, expected = self._expected(epochs)
+        return max(0.0, min(expected, self._seconds - elapsed))
 
-    @property
-    def _elapsed(self) -> float:
-        return time.perf_counter() - self._began
-
-    @property
-    def _per_epoch(self) -> float:
-        return self._elapsed / max(1, self.epochs)
+    def _expected(self, epochs: int) -> tuple[float, float]:
+        """The seconds so far, and those of so many more epochs."""
+        elapsed = time.perf_counter() - self._began
+        return elapsed, epochs * elapsed / max(1, self.epochs)

@@ -1,20 +1,29 @@
-"""The training loop."""
+"""The training loop, and what an epoch is."""
 
+from __future__ import annotations
+
+import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 
+from gcnsl.checks import UNLABELLED
 from gcnsl.errors import Interrupted
 from gcnsl.execution import Interruption, seeded
 from gcnsl.files import digest
 from gcnsl.sparse import Matrix
-from gcnsl.training.epoch import Objective, passes_of
 from gcnsl.training.history import Epoch, History, TimeBudget
-from gcnsl.training.settings import StageSettings
+from gcnsl.training.objective import Objective, predict_logits
+from gcnsl.training.settings import LARGE_GRAPH, StageSettings, TrainingSettings
 from gcnsl.training.state import Checkpoint, RunState
+
+MOST_NODES = 8_192
+"""In larger graphs the GPU works longer on an epoch than the host needs to start its operations. There it also pays
+that the host looks at the number of similar pairs, and lists them if they are few."""
 
 
 class Enough(Exception):  # noqa: N818 - it is no error
@@ -39,12 +48,11 @@ def train(
 ) -> History:
     """Train a model with full-batch cross entropy; afterwards it has the weights of the best epoch.
 
-    An epoch is a training step and an evaluation pass, which most epochs of large graphs leave out
-    (``settings.evaluate_every``); for a model that is no network, it is a stage of
-    :class:`gcnsl.training.epoch.StagedModel`. The run ends after ``settings.patience`` epochs without a better
-    validation loss (or metric), after ``settings.epochs``, when it has settled (``settings.tolerance``), or when its
-    time is over, with the model in evaluation mode. On a CPU, the same seed, weights, inputs and number of threads give
-    the same bits. The caller's random generators are not changed.
+    An epoch is a training step and an evaluation pass (:class:`Passes`), which most epochs of large graphs leave out
+    (``settings.evaluate_every``); for a model that is no network, it is a stage of :class:`StagedModel`. The run ends
+    after ``settings.patience`` epochs without a better validation loss (or metric), after ``settings.epochs``, when it
+    has settled (``settings.tolerance``), or when its time is over, with the model in evaluation mode. On a CPU, the
+    same seed, weights, inputs and number of threads give the same bits. The caller's random generators are not changed.
 
     Args:
         model: The model with its initial weights; ``model(*inputs)`` returns the logits of all nodes (n × C). It may
@@ -104,9 +112,12 @@ def train(
             return state.finish("minutes")
         except KeyboardInterrupt:
             interruption.ignore_further()
-            saved = checkpoint if checkpoint is not None and checkpoint.save(state, run) else None
+            when, what = f"after epoch {len(history)}" if len(history) else "in the first epoch", "nothing was saved"
+            what += ", because there is no checkpoint, or no place for it"
+            if checkpoint is not None and checkpoint.save(state, run):
+                what = f"the run is saved in {checkpoint.path}: the same call with this checkpoint continues"
             so_far = state.finish("interrupted") if len(history) else None
-            raise Interrupted(_how_to_continue(len(history), saved), so_far) from None
+            raise Interrupted(f"interrupted {when}; {what}", so_far) from None
     if history.remaining(settings) > 0:
         return state.finish("minutes")
     return state.finish("epochs" if len(history) >= settings.epochs else "patience")
@@ -125,8 +136,87 @@ def _fingerprint(
     }
 
 
-def _how_to_continue(epochs: int, checkpoint: Checkpoint | None) -> str:
-    when = f"after epoch {epochs}" if epochs else "in the first epoch"
-    if checkpoint is None:
-        return f"interrupted {when}; nothing was saved, because there is no checkpoint, or no place for it"
-    return f"interrupted {when}; the run is saved in {checkpoint.path}: the same call with this checkpoint continues"
+def passes_of(
+    state: RunState, inputs: Sequence[Matrix], objective: Objective, settings: StageSettings, *, record: bool
+) -> Passes:
+    """The passes of a run; replayed where that pays, if ``record`` says that the model allows it."""
+    if not isinstance(settings, TrainingSettings):
+        return StagePasses(state, inputs, objective)
+    is_small = state.device.type == "cuda" and len(objective.y) <= MOST_NODES
+    if record and is_small and settings.evaluate_every == 1:
+        from gcnsl.training.cuda_graph import RecordedPasses  # here, because it needs what is below
+
+        return RecordedPasses(state, inputs, objective)
+    return Passes(state, inputs, objective)
+
+
+class Passes:
+    """The two passes of each epoch: a training step, and an evaluation, which not every epoch has."""
+
+    def __init__(self, state: RunState, inputs: Sequence[Matrix], objective: Objective) -> None:
+        self.state, self.inputs, self.objective = state, inputs, objective
+
+    def epoch(self, *, evaluate: bool) -> dict[str, float] | None:
+        """Make an epoch, with an evaluation if so asked; return its values, or ``None`` if there are no more epochs."""
+        loss = self._differentiate()
+        self.state.optimizer.step()
+        if not len(self.state.history) and len(self.objective.y) > LARGE_GRAPH:
+            gc.collect()  # where numba has compiled, it leaves cycles that hold the arrays of its callers
+        if not evaluate:
+            return self.state.history.last | {"train_loss": float(loss)}
+        logits = predict_logits(self.state.model, self.inputs)
+        return self.objective.named(self.objective.on_device(loss, logits), logits)
+
+    def _differentiate(self) -> Tensor:
+        """Compute the gradients; return the cross entropy of the training nodes.
+
+        The gradients of what the model itself adds to the loss are computed after those of the cross entropy, when the
+        memory of the forward pass is free again.
+        """
+        model, objective = self.state.model, self.objective
+        self.state.optimizer.zero_grad()
+        loss = objective.loss(model.train()(*self.inputs), "train")
+        loss.backward()  # type: ignore[no-untyped-call]
+        term = getattr(model, "extra_loss", None)
+        if term is not None:
+            extra: Tensor = term(*self.inputs, y=objective.y, nodes=objective.nodes["train"])
+            if extra.requires_grad:
+                extra.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+
+class StagedModel(Protocol):
+    """A ``torch.nn.Module`` that is fitted in one or more stages, and can predict after each of them.
+
+    All it learns is in its ``state_dict``.
+    """
+
+    def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
+        """Fit the model, and yield after each stage.
+
+        Args:
+            inputs: What the model reads, on its device.
+            y: Class numbers of the training nodes, -1 for all others (n).
+            weight: What each training node weighs (n).
+        """
+        ...
+
+
+class StagePasses(Passes):
+    """A stage of a :class:`StagedModel` and an evaluation. The model sees the labels of training nodes only."""
+
+    def __init__(self, state: RunState, inputs: Sequence[Matrix], objective: Objective) -> None:
+        super().__init__(state, inputs, objective)
+        y, train = objective.y, objective.masks["train"]
+        weight = torch.ones_like(y, dtype=torch.get_default_dtype())
+        if objective.weights is not None:
+            weight[train] = objective.weights[y[train]]
+        model: Any = state.model.eval()
+        self._stages: Iterator[None] = model.stages(inputs, torch.where(train, y, UNLABELLED), weight)
+
+    def epoch(self, *, evaluate: bool = True) -> dict[str, float] | None:
+        """Fit the next stage, if there is one, and evaluate it."""
+        if next(self._stages, False) is not None:
+            return None
+        logits = predict_logits(self.state.model, self.inputs)
+        return self.objective.named(self.objective.on_device(self.objective.loss(logits, "train"), logits), logits)

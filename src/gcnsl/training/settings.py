@@ -87,11 +87,8 @@ class TrainingSettings(StageSettings):
     def for_nodes(self, number: int) -> TrainingSettings:
         """The same settings with the tolerance and the evaluations that they have in a graph of so many nodes."""
         tolerance, interval = (LARGE_TOLERANCE, LARGE_INTERVAL) if number > LARGE_GRAPH else (0.0, 1)
-        return replace(
-            self,
-            tolerance=tolerance if self.tolerance is None else self.tolerance,
-            evaluate_every=self.evaluate_every or interval,
-        )
+        tolerance = tolerance if self.tolerance is None else self.tolerance
+        return replace(self, tolerance=tolerance, evaluate_every=self.evaluate_every or interval)
 
     def evaluates(self, epoch: int) -> bool:
         """Whether the epoch of this number is evaluated: the first one, every so many, and the last one."""
@@ -129,9 +126,8 @@ def class_weights(option: str | None, y: Tensor, class_names: Sequence[Any]) -> 
         return None
     names, weights = [str(name) for name in class_names], torch.ones(len(class_names))
     if option == BALANCED:
-        counts = torch.bincount(y.cpu(), minlength=len(names))
-        present = counts > 0
-        weights[present] = len(y) / (int(present.sum()) * counts[present])
+        present, counts = torch.unique(y.cpu(), return_counts=True)
+        weights[present] = len(y) / (len(present) * counts)
         return weights
     for name, weight in json.loads(option).items():
         if name not in names:
@@ -145,7 +141,6 @@ def _read(text: str) -> Any:
     try:
         if text.lstrip().startswith("{"):
             return json.loads(text)
-        pairs = [part.rpartition("=") for part in text.split(",")]
-        return {name.strip(): float(weight) for name, _, weight in pairs} if all(sign for _, sign, _ in pairs) else None
+        return {name.strip(): float(weight) for name, weight in (part.rsplit("=", 1) for part in text.split(","))}
     except ValueError:
         return None

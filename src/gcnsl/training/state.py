@@ -68,8 +68,13 @@ class RunState:
         ``began`` is the value of ``time.perf_counter`` when it began. Raises a :class:`TrainingDiverged` if a loss of
         gradient descent is NaN or infinite.
         """
-        if self.optimizer is not None:
-            self._check_finite(values)
+        for name in ("train_loss", "val_loss"):
+            if self.optimizer is not None and not math.isfinite(values[name]):
+                lr = self.optimizer.param_groups[0]["lr"]
+                raise TrainingDiverged(
+                    f"training diverged: {name} is {values[name]} in epoch {len(self.history) + 1} with lr {lr:g}; "
+                    f"use a smaller lr, such as {lr / 10:g}, or scale the features down"
+                )
         if self.history.append(values, self.monitor):
             self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
         if self.scheduler is not None:
@@ -83,24 +88,22 @@ class RunState:
         self.history.stopped = why
         return self.history
 
-    def tensors(self) -> dict[str, Tensor]:
-        """The tensors of the state by name."""
+    def saved(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """The tensors of the state by name, and the rest of it for JSON."""
+        generators = {"cpu": torch.get_rng_state()}
+        if self.device.type == "cuda":
+            generators["cuda"] = torch.cuda.get_rng_state(self.device)
         parts: dict[str, dict[str, Tensor]] = {"model": self.model.state_dict(), "best": self.best}
-        for number, values in self.optimizer.state_dict()["state"].items():
-            parts[f"optimizer.{number}"] = values
-        parts["generator"] = self._generators()
-        return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
-
-    def plain(self) -> dict[str, Any]:
-        """The rest of the state, for JSON."""
-        return {
+        parts |= {f"optimizer.{number}": values for number, values in self.optimizer.state_dict()["state"].items()}
+        parts["generator"] = generators
+        return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}, {
             "history": self.history.to_dict(),
             "lr": [group["lr"] for group in self.optimizer.param_groups],
             "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
         }
 
     def restore(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
-        """Restore the state from what :meth:`tensors` and :meth:`plain` returned."""
+        """Restore the state from what :meth:`saved` returned."""
         self.model.load_state_dict(below("model", tensors))
         self.best = {name: value.to(self.device) for name, value in below("best", tensors).items()}
         state: dict[int, dict[str, Tensor]] = defaultdict(dict)
@@ -113,27 +116,9 @@ class RunState:
         if self.scheduler is not None:
             self.scheduler.load_state_dict(plain["scheduler"])
         self.history = History.from_dict(plain["history"])
-        self._set_generators(below("generator", tensors))
-
-    def _check_finite(self, values: Mapping[str, float]) -> None:
-        for name in ("train_loss", "val_loss"):
-            if not math.isfinite(values[name]):
-                lr = self.optimizer.param_groups[0]["lr"]
-                raise TrainingDiverged(
-                    f"training diverged: {name} is {values[name]} in epoch {len(self.history) + 1} with lr {lr:g}; "
-                    f"use a smaller lr, such as {lr / 10:g}, or scale the features down"
-                )
-
-    def _generators(self) -> dict[str, Tensor]:
-        states = {"cpu": torch.get_rng_state()}
+        torch.set_rng_state(tensors["generator.cpu"])
         if self.device.type == "cuda":
-            states["cuda"] = torch.cuda.get_rng_state(self.device)
-        return states
-
-    def _set_generators(self, states: dict[str, Tensor]) -> None:
-        torch.set_rng_state(states["cpu"])
-        if self.device.type == "cuda":
-            torch.cuda.set_rng_state(states["cuda"], self.device)
+            torch.cuda.set_rng_state(tensors["generator.cuda"], self.device)
 
 
 class CheckpointWarning(UserWarning):
@@ -163,13 +148,15 @@ class Checkpoint:
         check_whole("every", self.every, least=1, why="it is a number of epochs")
 
     def save(self, state: RunState, run: Mapping[str, Any]) -> bool:
-        """Write the state of the run that ``run`` describes, and return whether it could be written.
+        """Write the state of the run that ``run`` describes, and return whether it was written.
 
-        If not, for example because the disk is full, there is a :class:`CheckpointWarning`: what was learnt so far is
-        worth more than the file, and the next write may succeed.
+        If it can't be, for example because the disk is full, there is a :class:`CheckpointWarning`: what was learnt so
+        far is worth more than the file, and the next write may succeed. Models that are fitted in stages are not saved.
         """
-        tensors = state.tensors()
-        metadata = {"kind": KIND, "run": _json({**run, **self.identity}), "plain": _json(state.plain())}
+        if state.optimizer is None:
+            return False
+        tensors, plain = state.saved()
+        metadata = {"kind": KIND, "run": _json({**run, **self.identity}), "plain": _json(plain)}
         metadata["sha256"] = digest(tensors, metadata)
         try:
             atomic_write(self.path, tensor_bytes(tensors, metadata))
@@ -185,12 +172,10 @@ class Checkpoint:
         """
         if not Path(self.path).exists():
             return
-        if not Path(self.path).is_file():
-            raise self._refusal("is not a file")
         try:
             with safe_open(self.path, framework="pt") as file:
                 tensors, metadata = {name: file.get_tensor(name).clone() for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
-        except SafetensorError as error:
+        except (OSError, SafetensorError) as error:
             raise self._refusal(f"can't be read ({error})") from error
         if metadata.get("kind") != KIND:
             raise self._refusal("is not a checkpoint that this version can continue")
@@ -202,11 +187,6 @@ class Checkpoint:
             if there != wanted:
                 raise self._refusal(f"belongs to another run: {name} is {there!r} there and {wanted!r} here")
         state.restore(tensors, json.loads(metadata["plain"]))
-
-    def refuse_existing(self) -> None:
-        """Raise an InputError if the file exists: a method that can't be continued has none, so it is another's."""
-        if Path(self.path).exists():
-            raise self._refusal("belongs to a run of another method")
 
     def remove(self) -> None:
         """Delete the file, if there is one, and what killed processes have left of it."""

@@ -73,7 +73,7 @@ function neighbourOf(entry, side, { x, y, room }) {
 // Given neighbours are on the left and learned ones on the right; without a learned graph, given ones are on both sides.
 function sidesOf({ given, learned, crowded }) {
   const told = ({ count, nodes: shown }) => (count > shown.length ? `${shown.length} of ${count} shown` : count ? "" : "none");
-  const left = { side: -1, title: "Given graph A", words: told(given), kind: "given", entries: given.nodes };
+  const left = { side: -1, title: learned ? "Given graph A" : "Neighbours", words: told(given), kind: "given", entries: given.nodes };
   if (!learned) {
     const half = Math.ceil(given.nodes.length / 2);
     const right = { side: 1, title: "", words: "", kind: "given", entries: given.nodes.slice(half) };
@@ -145,8 +145,7 @@ function tell(node) {
 
 function tellWhy(node) {
   const { view } = node;
-  const [, rival] = view.likely;
-  const against = `for ${page.classes[node.predicted]}${rival ? ` against ${page.classes[rival[0]]}` : ""}`;
+  const against = `for ${page.classes[node.predicted]}${view.rival === node.predicted ? "" : ` against ${page.classes[view.rival]}`}`;
   const boxes = element("div", undefined, "boxes");
   const likely = element("div");
   likely.append(element("h3", "Likeliest classes"));
@@ -157,13 +156,23 @@ function tellWhy(node) {
     likely.append(line);
   }
   boxes.append(likely);
-  if (view.evidence.length) boxes.append(signedBars(`What speaks ${against}, in log-odds`, view.evidence));
-  if (view.features.length) {
-    const lines = view.features.map(([name, value, share]) => [`${name} = ${value}`, share]);
-    boxes.append(signedBars(`Its own features, ${against}, in log-odds`, lines));
+  if (view.contributions.length) {
+    const lines = view.contributions.map(([name, value, share]) => [value === null ? name : `${name}: ${value}`, share]);
+    boxes.append(signedBars(`What speaks ${against}, in log-odds`, lines));
+  }
+  if (view.evidence.length) boxes.append(signedBars(`By branch of the network, ${against}`, view.evidence));
+  const effects = view.given.nodes.filter((entry) => entry[5] !== null && entry[5] !== 0);
+  if (effects.length) {
+    const ranked = effects.toSorted((a, b) => Math.abs(b[5]) - Math.abs(a[5])).slice(0, 8);
+    boxes.append(signedBars(`What its edges add ${against}`, ranked.map((entry) => [nodes[entry[0]].name, entry[5]])));
   }
   const sentences = element("ul", undefined, "findings");
-  sentences.append(element("li", `Given graph A: ${view.given.summary}.`));
+  if (view.alone) {
+    const without = element("li", "Without its edges: ");
+    without.append(chip(view.alone[0]), ` (${percent(view.alone[1])}).`);
+    sentences.append(without);
+  }
+  sentences.append(element("li", `${view.learned ? "Given graph A: " : ""}${view.given.summary}.`));
   if (view.learned) sentences.append(element("li", `Learned graph A*: ${view.learned.summary}.`));
   const reasons = (view.learned?.nodes ?? []).filter((entry) => entry[4]);
   why.replaceChildren(boxes, element("h3", "Its neighbours"), sentences);

@@ -1,7 +1,8 @@
 """Features of the nodes of a graph that has none: their degrees, and where they lie in the graph."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,15 +11,14 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
-from typing_extensions import Self
 
 from gcnsl.spectral.eigen import column_signs, inverse, inverse_sqrt, leading_eigenpairs
 
 COMPONENTS = 32
 """Number of eigenvectors (c)."""
 EXACT_NODES, POWERS = 50_000, 7
-"""In graphs with more nodes, eigenvectors are approximate: so many power iterations find those that stand out, and the
-others, whose eigenvalues lie close together, would take thousands of products."""
+"""In graphs with more nodes, so many power iterations find the eigenvectors that stand out; the others, whose
+eigenvalues lie close together, would take thousands of products."""
 _FITTED = WeakIdKeyDictionary()
 """What was found for each edge_index in use: many methods read the same graph, and eigenvectors take long."""
 FEATURE_NAMES = ("log degree", "mean log degree of neighbours", *(f"eigenvector {k + 1}" for k in range(COMPONENTS)))
@@ -49,17 +49,11 @@ class StructuralFeatures:
     weight: Tensor
 
     @classmethod
-    def fit(cls, edge_index: Tensor, num_nodes: int) -> Self:
+    def fit(cls, edge_index: Tensor, num_nodes: int) -> StructuralFeatures:
         """The features of a graph's nodes; ``edge_index`` (2 × E) holds each edge in both directions."""
-        which = cls, num_nodes, edge_index._version
-        known: Any = _FITTED.get(edge_index, (None, None))  # type: ignore[no-untyped-call]
-        if known[0] != which:
-            known = _FITTED[edge_index] = which, cls._fit(edge_index, num_nodes)
-        found: Self = known[1]
-        return found
-
-    @classmethod
-    def _fit(cls, edge_index: Tensor, num_nodes: int) -> Self:
+        version, found = _FITTED.get(edge_index, (None, None))  # type: ignore[no-untyped-call]
+        if version == (num_nodes, edge_index._version):
+            return found  # type: ignore[no-any-return]
         links = _links(edge_index, num_nodes, num_nodes)
         degree = links.sum(axis=1)
         root = inverse_sqrt(degree)[:, None]
@@ -73,7 +67,9 @@ class StructuralFeatures:
         vectors = vectors * column_signs(vectors)
         weight = torch.from_numpy(root * (normalised @ vectors) * (num_nodes**0.5 * inverse(values)))
         log_degree = torch.from_numpy(np.log1p(degree))
-        return cls(_features(links, log_degree, weight), log_degree, weight)
+        found = cls(_features(links, log_degree, weight), log_degree, weight)
+        _FITTED[edge_index] = (num_nodes, edge_index._version), found
+        return found
 
     def of(self, edge_index: Tensor, num_nodes: int) -> Tensor:
         """The features of a graph whose first nodes are those of the training graph (num_nodes × (c + 2), float32)."""
@@ -83,10 +79,10 @@ class StructuralFeatures:
 
     def state(self) -> dict[str, Tensor]:
         """What was learned, as tensors by name."""
-        return {"features": self.features, "log_degree": self.log_degree, "weight": self.weight}
+        return dict(vars(self))
 
     @classmethod
-    def from_state(cls, tensors: dict[str, Tensor]) -> Self:
+    def from_state(cls, tensors: dict[str, Tensor]) -> StructuralFeatures:
         """The features with this state."""
         return cls(tensors["features"], tensors["log_degree"], tensors["weight"])
 

@@ -3,7 +3,8 @@ import torch
 
 from gcnsl import synthetic
 from gcnsl.graph import from_arrays
-from gcnsl.structure import StructuralFeatures, structural_features
+from gcnsl.spectral import structural_features
+from gcnsl.spectral.structural_features import StructuralFeatures
 
 GRAPH = synthetic(n=300, h=0.2, classes=3, degree=6, features=4, seed=3)
 

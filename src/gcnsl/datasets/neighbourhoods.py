@@ -1,8 +1,8 @@
-"""Neighbours in the graph and in a latent space, with their directions: computed and cached, or as published.
+"""Geom-GCN's structural neighbourhoods: neighbours in the graph and in a latent space, computed once or as published.
 
-The structural neighbourhoods that Geom-GCN's authors published are those of seven graphs of the paper and of Actor. A
-line ``u,v`` is an edge from u to v: node v aggregates its neighbour u. The direction matters for the Poincaré files,
-whose latent neighbourhoods are not symmetric (accuracy on Texas over ten splits: 66 %; with edges reversed: 59 %).
+The neighbourhoods that Geom-GCN's authors published are those of seven graphs of the paper and of Actor. A line ``u,v``
+is an edge from u to v: node v aggregates its neighbour u. The direction matters for the Poincaré files, whose latent
+neighbourhoods are not symmetric (accuracy on Texas over ten splits: 66 %; with edges reversed: 59 %).
 
 Two of the 24 files, those of Isomap for Citeseer and Pubmed, do not hold directions in the plane. If v lies to the
 upper right of u, then u must lie to the lower left of v. The other 22 files satisfy this for every edge; in these two,
@@ -17,7 +17,7 @@ import io
 import os
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -27,32 +27,25 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from torch import Tensor
 
-from gcnsl.checks import check_choice
+from gcnsl.datasets import benchmarks
+from gcnsl.datasets.latent_spaces import Floats, Ints, isomap, poincare, struc2vec
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.files import BAD_ZIP, atomic_write
 from gcnsl.graph import GraphWarning
 from gcnsl.sparse import adjacency_matrix
-from gcnsl.structure.embeddings import Positions, isomap, poincare
 
-Ints = NDArray[np.int64]
-Embedding = Literal["isomap", "poincare", "struc2vec"]
-Source = Literal["computed", "published"]
-
+Found = tuple[Ints, NDArray[np.uint8], str]
+"""Pairs (2 × E), their divisions (E), and how they were found."""
 RELATIONS = 4
 SPACES_AND_RELATIONS = 2 * RELATIONS
-
 CACHE_VERSION = 2
 """Increase it when an embedding changes, so that older files are ignored."""
-
 EXACT_NODES, LANDMARKS = 6_000, 500
 """Isomap stores the distances of all pairs several times: 0.3 GB each for 6,000 nodes."""
-
 EXACT_EDGES, DRAWN_EDGES = 200_000, 100_000
 """The Poincaré embedding processes about 20,000 directed edges per second, 50 times each."""
-
 FULL_NODES, FULL_LAYERS, FEW_LAYERS = 30_000, 5, 2
 """struc2vec visits all nodes within this many steps of every node, which are soon most of the graph."""
-
 FILE_NAMES = {"isomap": "MDS", "poincare": "poincare", "struc2vec": "struc2vec"}
 TELLING = {("citeseer", "isomap"), ("pubmed", "isomap")}
 """Files whose relations reveal classes."""
@@ -89,8 +82,8 @@ def structural_neighbourhood(
     edge_index: Tensor,
     num_nodes: int,
     *,
-    embedding: Embedding = "isomap",
-    source: Source = "computed",
+    embedding: str = "isomap",
+    source: str = "computed",
     benchmark: str | None = None,
     root: str | os.PathLike[str] | None = None,
 ) -> StructuralNeighbourhood:
@@ -99,17 +92,11 @@ def structural_neighbourhood(
     Args:
         edge_index: Edges of an undirected graph, each in both directions (2 × E). Loops are ignored.
         num_nodes: Number of nodes (n).
-        embedding: The latent space. The same graph always gets the same embedding.
-        source: ``"computed"``: computed by this package and stored in the user's cache folder. ``"published"``: read
-            from the files of Geom-GCN's authors.
+        embedding: ``"isomap"``, ``"poincare"`` or ``"struc2vec"``. The same graph always gets the same embedding.
+        source: ``"computed"``, and stored in the user's cache folder, or ``"published"`` by Geom-GCN's authors.
         benchmark: Name of the graph if it is one of the literature; needed for published neighbourhoods.
         root: A folder to search for published files first.
-
-    Returns:
-        The neighbourhood. Its ``how`` should be reported with every result that depends on it.
     """
-    check_choice("embedding", embedding, get_args(Embedding))
-    check_choice("source", source, get_args(Source))
     adjacency = adjacency_matrix(edge_index, num_nodes, self_loops=False)
     if source == "published":
         pairs, division, how = _published(benchmark, adjacency, embedding, root=root)
@@ -120,19 +107,16 @@ def structural_neighbourhood(
 
 def _published(
     name: str | None, adjacency: sp.csr_array, embedding: str, *, root: str | os.PathLike[str] | None
-) -> tuple[Ints, NDArray[np.uint8], str]:
+) -> Found:
     """The published pairs of a graph of the literature, whose edges (n × n, no loops) must be those given."""
-    from gcnsl.datasets.benchmarks import BENCHMARKS, checksums, fetch
-
-    stem = BENCHMARKS[name].split_stem if name in BENCHMARKS else name
+    stem = benchmarks.BENCHMARKS[name].split_stem if name in benchmarks.BENCHMARKS else name
     file = f"outf_nodes_space_relation_{stem}_{FILE_NAMES[embedding]}.txt"
     path = f"geom-gcn/structural_neighborhood/{file}"
-    if path not in checksums():
+    if path not in benchmarks.checksums():
         rule = f"is not possible: there is no published neighbourhood of {name or 'this graph'}; use 'computed'"
         raise ArgumentError("source", "published", rule)
-    text = fetch([path], root)[path].decode().replace("\t", ",")
+    text = benchmarks.fetch([path], root)[path].decode().replace("\t", ",")
     rows = pd.read_csv(io.StringIO(text), skiprows=1, names=["neighbour", "node", "space", "relation"])
-
     pairs = rows[["node", "neighbour"]].to_numpy(dtype=np.int64).T
     latent = (rows["space"] == "latent_space").to_numpy()
     given, own = pairs[:, ~latent], np.stack(adjacency.nonzero())
@@ -146,14 +130,12 @@ def _published(
     return pairs, (RELATIONS * latent + rows["relation"].to_numpy()).astype(np.uint8), how
 
 
-def _computed_once(adjacency: sp.csr_array, embedding: Embedding) -> tuple[Ints, NDArray[np.uint8], str]:
+def _computed_once(adjacency: sp.csr_array, embedding: str) -> Found:
     """The pairs of exactly this graph, from the cache or computed and written there."""
-    from gcnsl.datasets.benchmarks import cache_folder
-
     digest = hashlib.sha256(f"{CACHE_VERSION} {embedding} {adjacency.shape[0]}".encode())
     for part in (adjacency.indptr, adjacency.indices):
         digest.update(part.astype("<i8").tobytes())
-    file = cache_folder() / "structure" / f"{embedding}-{digest.hexdigest()[:32]}.npz"
+    file = benchmarks.cache_folder() / "structure" / f"{embedding}-{digest.hexdigest()[:32]}.npz"
     # A missing or damaged file is written again. If that fails, the neighbourhood is computed again next time.
     with contextlib.suppress(OSError, ValueError, KeyError, EOFError, *BAD_ZIP):
         stored = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
@@ -167,32 +149,28 @@ def _computed_once(adjacency: sp.csr_array, embedding: Embedding) -> tuple[Ints,
     return pairs, division, how
 
 
-def embed(adjacency: sp.csr_array, embedding: Embedding) -> tuple[Positions, str]:
-    """Positions of the nodes (n × 2), and how they were computed: exactly or, for large graphs, approximately.
-
-    The graph (n × n) is symmetric and without loops. A warning tells of an approximation.
-    """
+def embed(adjacency: sp.csr_array, embedding: str) -> tuple[Floats, str]:
+    """Positions of the nodes (n × 2), and how they were computed: exactly or, for large graphs, approximately."""
     n, edges = adjacency.shape[0], adjacency.nnz
-    exact, size, instead = {
-        "isomap": (n <= EXACT_NODES, f"{n} nodes", f"{LANDMARKS} of them as landmarks"),
-        "poincare": (edges <= EXACT_EDGES, f"{edges} directed edges", f"{DRAWN_EDGES} of them, drawn at random"),
-        "struc2vec": (n <= FULL_NODES, f"{n} nodes", f"distances up to {FEW_LAYERS}, not {FULL_LAYERS}"),
-    }[embedding]
-    how = embedding if exact else f"{embedding} with {instead}"
-    if not exact:
-        message = f"{size} are too many for the exact {embedding} embedding: using {instead}"
-        warnings.warn(message, GraphWarning, stacklevel=4)
     if embedding == "isomap":
-        return isomap(adjacency, landmarks=None if exact else LANDMARKS), how
-    if embedding == "poincare":
-        return poincare(adjacency, edges=None if exact else DRAWN_EDGES), how
-    from gcnsl.structure.struc2vec import struc2vec  # imports numba, which takes a while
-
-    return struc2vec(adjacency, layers=FULL_LAYERS if exact else FEW_LAYERS), how
+        exact, few = n <= EXACT_NODES, f"{LANDMARKS} of them as landmarks"
+        positions = isomap(adjacency, landmarks=None if exact else LANDMARKS)
+    elif embedding == "poincare":
+        exact, few = edges <= EXACT_EDGES, f"{DRAWN_EDGES} of them, drawn at random"
+        positions = poincare(adjacency, edges=None if exact else DRAWN_EDGES)
+    else:
+        exact, few = n <= FULL_NODES, f"distances up to {FEW_LAYERS}, not {FULL_LAYERS}"
+        positions = struc2vec(adjacency, layers=FULL_LAYERS if exact else FEW_LAYERS)
+    if exact:
+        return positions, embedding
+    size = f"{edges} directed edges" if embedding == "poincare" else f"{n} nodes"
+    message = f"{size} are too many for the exact {embedding} embedding: using {few}"
+    warnings.warn(message, GraphWarning, stacklevel=4)
+    return positions, f"{embedding} with {few}"
 
 
 def neighbourhood(
-    adjacency: sp.csr_array, positions: Positions, *, hyperbolic: bool = False
+    adjacency: sp.csr_array, positions: Floats, *, hyperbolic: bool = False
 ) -> tuple[Ints, NDArray[np.uint8]]:
     """Pairs (2 × E) and their divisions (E), see :class:`StructuralNeighbourhood`.
 
@@ -208,7 +186,7 @@ def neighbourhood(
     return pairs, (RELATIONS * space + 2 * right + above).astype(np.uint8)
 
 
-def _closest_pairs(positions: Positions, count: int, *, hyperbolic: bool) -> Ints:
+def _closest_pairs(positions: Floats, count: int, *, hyperbolic: bool) -> Ints:
     """The ordered pairs of nodes at most ρ apart (2 × E)."""
     nodes = np.flatnonzero(~np.isnan(positions).any(axis=1))
     points = positions[nodes]
@@ -242,7 +220,7 @@ def _closest_pairs(positions: Positions, count: int, *, hyperbolic: bool) -> Int
     return np.stack([nodes[source[apart]], nodes[target[apart]]])
 
 
-def _disc(points: Positions, radius: float) -> tuple[Positions, NDArray[np.float64]]:
+def _disc(points: Floats, radius: float) -> tuple[Floats, NDArray[np.float64]]:
     """The Euclidean centre and radius of the hyperbolic disc of this radius around each point v.
 
     With t = tanh(radius / 2), the centre is (1 - t²) / (1 - t²|v|²) v and the radius t (1 - |v|²) / (1 - t²|v|²).

@@ -4,9 +4,8 @@ import torch
 import gcnsl
 from gcnsl import InputError
 from gcnsl.datasets.benchmarks import fetch
+from gcnsl.datasets.neighbourhoods import FILE_NAMES, TELLING, structural_neighbourhood
 from gcnsl.graph import GraphWarning
-from gcnsl.structure import structural_neighbourhood
-from gcnsl.structure.neighbourhood import FILE_NAMES, TELLING
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 
 from gcnsl import synthetic
-from gcnsl.structure import StructuralNeighbourhood
+from gcnsl.datasets.neighbourhoods import StructuralNeighbourhood
 
 
 def edges(n: int = 50) -> torch.Tensor:

@@ -8,11 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsl.structure import neighbourhood as module
-from gcnsl.structure import structural_neighbourhood
-from gcnsl.structure.neighbourhood import neighbourhood
+from gcnsl.datasets import neighbourhoods as module
+from gcnsl.datasets.neighbourhoods import neighbourhood, structural_neighbourhood
 
-from .cases import csr, distances, edges, random_graph, same
+from .latent_cases import csr, distances, edges, random_graph, same
+
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def draw(n: int, seed: int, *, hyperbolic: bool) -> np.ndarray:

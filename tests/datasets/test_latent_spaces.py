@@ -9,10 +9,18 @@ import numpy as np
 import pytest
 from sklearn.manifold import Isomap
 
-from gcnsl.structure.embeddings import isomap, poincare
-from gcnsl.structure.struc2vec import STEPS, WALKS, candidates, pair_costs, random_walks, struc2vec
+from gcnsl.datasets.latent_spaces import (
+    STEPS,
+    WALKS,
+    candidates,
+    isomap,
+    pair_costs,
+    poincare,
+    random_walks,
+    struc2vec,
+)
 
-from .cases import csr, distances, random_graph
+from .latent_cases import csr, distances, random_graph
 
 
 def test_is_scikit_learns_on_a_connected_graph() -> None:
@@ -96,7 +104,7 @@ def test_costs_are_the_definition() -> None:
     graph = random_graph(40, degree=2.5)
     adjacency, layers = csr(graph), 3
     pairs = candidates(np.diff(adjacency.indptr))
-    costs = pair_costs(adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64), pairs, layers)
+    costs = pair_costs(adjacency, pairs, layers)
     assert costs.shape == (layers + 1, pairs.shape[1])
     for (u, v), cost in zip(pairs.T.tolist(), costs.T, strict=True):
         total = 0.0
