@@ -28,7 +28,7 @@ def check_small_graph(data) -> None:
 def test_gzipped_tab_separated_and_in_any_order(write) -> None:
     nodes = "__index_level_0__,name,age,label,height\n0,ann,1,red,1.5\n1,bob,2,blue,2.5\n2,007,3,,3.5\n3,7,4,red,4.5\n"
     edges = "weight,target,source\n1,bob,ann\n2,ann,bob\n3,007,7\n".replace(",", "\t")
-    check_small_graph(from_tables(write("n.csv.gz", nodes), write("e.tsv", edges), weight=False))
+    check_small_graph(from_tables(write("n.csv.gz", nodes), write("e.tsv", edges)))
 
 
 def test_parquet_frames_and_arrow(write, tmp_path) -> None:

@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
 from gcnsl.graph.column_encoder import with_encoder
+from gcnsl.graph.columns import is_of_edges
 from gcnsl.sparse import to_scipy
 
 Ints = NDArray[np.int64]
@@ -54,9 +55,16 @@ def in_training_order(trained: Data, data: Data) -> tuple[Data, Ints]:
 
 
 def first_change(trained: Data, data: Data) -> tuple[int, int] | None:
-    """Node and feature of the first value that differs from the training graph; ``None`` if all are the same."""
+    """Node and feature of the first value that differs from the training graph; ``None`` if all are the same.
+
+    Features that are made of edges may differ, as edges may.
+    """
     now = to_scipy(data.x)[: trained.num_nodes]
     nodes, columns = (to_scipy(trained.x) != now).nonzero()
+    encoder = trained.get("encoder")
+    if encoder is not None and encoder.edge_kinds:
+        fixed = ~np.array([is_of_edges(column) for column in encoder.feature_columns])[columns]
+        nodes, columns = nodes[fixed], columns[fixed]
     return (int(nodes[0]), int(columns[0])) if len(nodes) else None
 
 

@@ -293,7 +293,7 @@ class ColumnEncoder:
         topics = [
             (column, f"{column} like {words!r}") for column, e in self.texts.items() for words in _unlike(e.words)
         ]
-        wide = [(self.wide_column, name) for name in self.wide]
+        wide = [(self.wide_column, f"{self.wide_column}: {name}") for name in self.wide]
         return [(name, name) for name in self._numeric] + marks + levels + tokens + parts + topics + wide
 
     def _numbers(self, columns: Columns) -> NDArray[np.float32]:

@@ -174,14 +174,20 @@ class Columns:
 
     @classmethod
     def of_edges(
-        cls, table: Table, hidden: Collection[str], *, edge_type: str | None, categorical: Sequence[str], **named: Any
+        cls,
+        table: Table,
+        hidden: Collection[str | None],
+        *,
+        edge_type: str | None,
+        categorical: Sequence[str],
+        numeric: Sequence[str],
     ) -> Columns:
         """The columns of edges: lists are categories, and free text is not used."""
         if edge_type is not None:
             table.check_column(edge_type, "edge_type")
             categorical = [*categorical, edge_type]
         names = [name for name in table.columns if name not in hidden]
-        numeric = [name for name in named["numeric"] if name in names]
+        numeric = [name for name in numeric if name in names]
         columns = cls.read(table, names, categorical=[name for name in categorical if name in names], numeric=numeric)
         kinds = {"list": "category", "text": "id"}
         columns.kinds.update({name: kinds.get(sort_of(kind), kind) for name, kind in columns.kinds.items()})

@@ -98,7 +98,8 @@ def from_tables(
         separator, encoding: How text files are written; guessed by default.
         no_header: Which text files have no header: ``nodes``, ``edges``, ``both`` or ``none``; guessed by default.
 
-    All columns of the edges become columns of the nodes at their ends: see :mod:`gcnsl.graph.edge_columns`.
+    All columns of the edges but the weights become columns of the nodes at their ends: see
+    :mod:`gcnsl.graph.edge_columns`.
     Complete numeric columns are features as they are. If there are any others, ``x`` has all columns as the graph's
     ``encoder`` encodes them: see :mod:`gcnsl.graph.columns` for the kinds of columns, and
     :mod:`gcnsl.graph.column_encoder` for what becomes of each. It is fitted to the training rows, or to all rows if
@@ -136,7 +137,7 @@ def from_tables(
     more = None if wide is None else read_wide(wide, ids, table.name, written)
     if encoder is None:
         used = {id_column, label, name, fold, *splits} | ({"split"} & table.columns.keys())
-        hidden = {*drop} | ({"weight"} if weight is False else set())
+        hidden = {*drop, weights} | ({"weight"} if weight is False else set())
         rows = fields["train_mask"][:, 0] if splits else None
         facts = _edge_facts(table, edge_table, hidden, edge_type, drop=drop, categorical=categorical, numeric=numeric)
         made = edge_columns(facts, ends, len(ids), directed=directed) if facts.used else {}
@@ -184,7 +185,7 @@ def _labels(
 
 
 def _edge_facts(
-    table: Table, edge_table: Table, hidden: set[str], edge_type: str | None, **named: Sequence[str]
+    table: Table, edge_table: Table, hidden: set[str | None], edge_type: str | None, **named: Sequence[str]
 ) -> Columns:
     """The columns of edges; every column that an argument names must be in one of the tables."""
     for argument, names in named.items():

@@ -52,11 +52,12 @@ def read_tables(
         table, ids, of_nodes = _joined(tables, columns)
         edge_table, found, of_edges = read_edges(edges, ids, table.name, **options)
     except InputError as error:
-        rows, distinct = tables[0].arrow.num_rows, pc.count_distinct(tables[0].columns[column]).as_py()
+        rows, distinct = tables[0].arrow.num_rows, len(tables[0].columns[column].unique())
         if is_sure or rows / 2 < distinct < rows:  # ids, of which some are repeated
             raise
+        table = read_table(nodes[0], "nodes", text=lambda names: texts, written=written)
         for first in (0, 1):
-            ids, table = pa.chunked_array([np.arange(first, rows + first)]), tables[0]
+            ids = pa.chunked_array([np.arange(first, rows + first)])
             try:
                 edge_table, found, of_edges = read_edges(edges, ids, table.name, **options)
             except InputError:

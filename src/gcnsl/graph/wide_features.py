@@ -55,7 +55,7 @@ def read_wide(given: Any, ids: pa.ChunkedArray, nodes: str, written: Written) ->
                 f"the features are {shape} of type {matrix.dtype}: give numbers, a row for each of {len(ids)} nodes"
             )
         matrix = sp.csr_array(matrix).astype(np.float32)
-        names = [f"{column} {k}" for k in range(matrix.shape[1])]
+        names = [str(k) for k in range(matrix.shape[1])]
     else:
         matrix, names = _long(matrix, ids, nodes, written)
     matrix = sp.csr_array(matrix)
