@@ -212,6 +212,9 @@ def test_tables_are_joined_and_kinds_of_edges_kept_apart(write) -> None:
     assert any("has rows of 2 of the 3 nodes of" in note and "of 1 others" in note for note in data.notes)
     again = from_tables([people, jobs], [friends, calls], directed=True, encoder=data.encoder)
     assert again.x.equal(data.x)
+    fewer = from_tables([people, jobs], [friends, calls], drop=["age", "minutes"], categorical=["pay"])
+    assert {name for name in fewer.columns.kinds if "edges" not in name} == {"pay"}
+    assert not any("minutes" in name for name in fewer.feature_names)
 
 
 def test_rows_are_ids_where_no_column_is(write) -> None:

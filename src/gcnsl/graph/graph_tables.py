@@ -144,7 +144,7 @@ def from_tables(
         told["edge_columns"] = summarize_edge_columns(facts, made)
         given = {"categorical": categorical, "numeric": numeric}
         of_nodes = {argument: [c for c in columns if c in table.columns] for argument, columns in given.items()}
-        names = _feature_columns(table, used, features=features, drop=drop, **of_nodes)
+        names = _feature_columns(table, used | set(drop), features=features, **of_nodes)
         x = None if categorical or made or more else _plain_features(table, names)
         if x is not None:
             told |= {"x": x, "feature_names": names, "table": table.name}
@@ -199,13 +199,11 @@ def _edge_facts(
 
 
 def _feature_columns(
-    table: Table, used: set[str | None], *, features: Sequence[str] | None, drop: Sequence[str], **kinds: Sequence[str]
+    table: Table, used: set[str | None], *, features: Sequence[str] | None, **kinds: Sequence[str]
 ) -> list[str]:
-    """The names of the feature columns; every column that an argument names must be there."""
-    for argument, columns in {"features": features or (), "drop": drop, **kinds}.items():
-        for column in columns:
-            table.check_column(column, argument)
-    used |= set(drop)
+    """The names of the feature columns; those that the caller named must be there."""
+    for column in features or ():
+        table.check_column(column, "features")
     names = [name for name in table.columns if name not in used] if features is None else list(features)
     for name, count in Counter(features or ()).items():
         if name in used or count > 1:
