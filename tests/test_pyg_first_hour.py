@@ -258,6 +258,18 @@ def test_edges_and_prepared_inputs_give_the_same(name) -> None:
 
 
 @every_model
+def test_it_can_be_trained_under_autocast(name) -> None:
+    data, net = plain_data(), model(name).eval()
+    out = net(data.x, data.edge_index).detach()
+    near = {"rtol": 0.05, "atol": 0.2 * float(out.abs().max())}  # A* of GCN-SL differs in pairs with about ε
+    for x in (data.x, data.x.to_sparse_csr()):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            mixed = net(x, data.edge_index)
+        torch.testing.assert_close(mixed.float(), out, **near)
+        mixed.sum().backward()
+
+
+@every_model
 def test_other_edges_or_weights_are_noticed(name) -> None:
     data, net = plain_data(), drawn(model(name))
     reads, weighs = name != "MLP", "weights" in net.config.uses

@@ -15,6 +15,7 @@ from gcnsl.graph.edges import edge_parts
 from gcnsl.sparse import stored_parts
 from gcnsl.version import __version__
 
+_CSR = ("data", "indices", "indptr")
 _NAMES = ("feature_names", "class_names", "benchmark")
 
 
@@ -27,6 +28,8 @@ def graph_digest(data: Data, parts: Mapping[str, Tensor] | None = None) -> str:
         rows = pd.util.hash_pandas_object(columns.table.arrow.to_pandas(), index=False)
         tensors["columns"] = torch.from_numpy(rows.to_numpy().view(np.int64).copy())
         names["kinds"] = json.dumps(columns.kinds)
+        if columns.wide is not None:
+            tensors |= {f"wide.{part}": torch.from_numpy(getattr(columns.wide.matrix, part)) for part in _CSR}
     return digest(tensors, names)
 
 

@@ -175,6 +175,9 @@ class SparseMatrix:
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         """M·B: (m × k) → (n × k)."""
+        if torch.is_autocast_enabled(dense.device.type):
+            with torch.autocast(dense.device.type, enabled=False):  # it has no sparse products
+                return self @ dense.to(self.dtype)
         product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]
         return product
 

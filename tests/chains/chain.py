@@ -304,6 +304,8 @@ class _Run:
         if (homophily is None) != (graph.homophily is None) or abs((homophily or 0) - (graph.homophily or 0)) > 1e-4:
             self.fail("inspect", f"homophily is {homophily}, truly {graph.homophily} (without {loops} loops)")
         for column in found["columns"]:
+            if column["table"] != "nodes":
+                continue
             missing = int(graph.nodes[column["name"]].isna().sum()) if column["name"] in graph.nodes else -1
             if column["missing"] != missing:
                 self.fail(

@@ -9,11 +9,14 @@ from gcnsl.cli.graph_source import GraphSource
 from gcnsl.graph.masks import by_run
 
 OPTIONS = [
-    *("--nodes", "--edges", "--id", "--label", "--name", "--drop", "--categorical", "--numeric", "--unknown"),
-    *("--directed", "--weight", "--no-weight", "--split-columns", "--fold-column", "--folds"),
+    *("--nodes", "--edges", "--id", "--source", "--target", "--label", "--name", "--drop", "--categorical"),
+    *("--numeric", "--unknown", "--directed", "--weight", "--no-weight", "--edge-type", "--features", "--sep"),
+    *("--no-header", "--encoding", "--split-columns", "--fold-column", "--folds"),
 ]
-LEFT_OUT = {"--drop", "--categorical", "--numeric", "--directed", "--split-columns", "--fold-column", "--folds"}
+LEFT_OUT = {"--drop", "--categorical", "--numeric", "--directed", "--edge-type", "--split-columns", "--fold-column"}
+LEFT_OUT |= {"--folds"}
 """What has no effect in ``predict``, because the model decides it."""
+TABLES = {"nodes": [Path("n.csv")], "edges": [Path("e.csv")]}
 NAMED = {"id_column": "name", "label": "kind", "drop": ["chip"]}
 
 
@@ -24,6 +27,10 @@ def pets(tmp_path) -> dict[str, Path]:
     (tmp_path / "pets.csv").write_text("chip,name,age,kind\n" + rows)
     (tmp_path / "meetings.csv").write_text("source,target\n" + "".join(f"a{i},a{i + 1}\n" for i in range(19)))
     return {"nodes": tmp_path / "pets.csv", "edges": tmp_path / "meetings.csv"}
+
+
+def given(tables: dict[str, Path]) -> dict[str, list[Path]]:
+    return {name: [path] for name, path in tables.items()}
 
 
 @pytest.mark.parametrize("command", ["inspect", "train", "predict", "compare", "search"])
@@ -63,7 +70,7 @@ def test_a_command_is_given_all_of_them(gcnsl, asked) -> None:
     gcnsl("inspect", *tables, *kinds)
     gcnsl("inspect", *tables, "--directed", "--weight", "w")
     gcnsl("inspect", *tables, "--no-weight")
-    named = GraphSource(None, Path("n.csv"), Path("e.csv"), "i", "l", drop=["a", "b"])
+    named = GraphSource(None, **TABLES, id_column="i", label="l", drop=["a", "b"])
     assert [source for source, _ in asked] == [
         GraphSource("debian"),
         named,
@@ -74,11 +81,11 @@ def test_a_command_is_given_all_of_them(gcnsl, asked) -> None:
 
 
 def test_arguments_name_the_same_graph_again(gcnsl, asked) -> None:
-    tables = {"nodes": Path("n.csv"), "edges": Path("e.csv")}
+    more = {"wide": Path("w.npz"), "source_column": "a", "target_column": "b", "edge_type": "t", "separator": ";"}
     for source in (
         GraphSource("texas", directed=True),
-        GraphSource(**tables, **NAMED, directed=True, weight="w"),
-        GraphSource(**tables, no_weight=True),
+        GraphSource(**TABLES, **NAMED, directed=True, weight="w", **more, encoding="latin-1", no_header="both"),
+        GraphSource(None, [Path("n.csv"), Path("m.csv")], [Path("e.csv"), Path("f.csv")], no_weight=True),
     ):
         gcnsl("inspect", *source.arguments)
         again, _ = asked.pop()
@@ -90,7 +97,7 @@ def test_columns_by_name(pets) -> None:
     lines = [f'"a,b",year,mark,{lines[0]}', *(f"{i % 2},'{i % 3}',{i % 4},{line}" for i, line in enumerate(lines[1:]))]
     pets["nodes"].write_text("\n".join(line.replace("'", "") for line in lines))
     source = GraphSource(
-        **pets,
+        **given(pets),
         id_column="name",
         label="mark",
         drop=['"a,b"', "chip"],
@@ -113,7 +120,7 @@ def test_directions_and_weights(pets) -> None:
     rows = [f"{line},{number},{number}0" for number, line in enumerate(lines[1:], start=1)]
     pets["edges"].write_text("\n".join(["source,target,weight,hours", *rows]))
     read = {
-        name: GraphSource(**pets, **NAMED, **options).read(split=None, root=None)
+        name: GraphSource(**given(pets), **NAMED, **options).read(split=None, root=None)
         for name, options in {
             "plain": {},
             "hours": {"weight": "hours", "directed": True},
@@ -126,7 +133,7 @@ def test_directions_and_weights(pets) -> None:
     assert read["hours"].arc_index[:, :3].tolist() == [[0, 1, 2], [1, 2, 3]]
     assert "edge_weight" not in read["none"]
     for kept, names in {"hours": {"edge_weight", "arc_index"}, "plain": {"edge_weight"}, "none": set()}.items():
-        alike = GraphSource(**pets, **NAMED).like(read[kept]).read(split=None, root=None)
+        alike = GraphSource(**given(pets), **NAMED).like(read[kept]).read(split=None, root=None)
         assert {name for name in ("edge_weight", "arc_index") if name in alike} == names
 
 
@@ -150,7 +157,7 @@ def with_columns(pets) -> dict[str, Path]:
     ],
 )
 def test_given_splits_and_folds(with_columns, chosen, test_nodes) -> None:
-    source = GraphSource(**with_columns, **(NAMED | chosen))
+    source = GraphSource(**given(with_columns), **(NAMED | chosen))
     data = source.read_labelled(split="random", root=None)
     assert sorted(by_run(data.test_mask).sum(dim=0).tolist()) == sorted(test_nodes)
     assert data.val_mask.any(dim=0).all()

@@ -41,8 +41,8 @@ def test_inspect_shows_columns_and_the_options_that_change_them(gcnsl, pets) -> 
     code, out, _ = gcnsl("inspect", *pets)
     rows = [" ".join(re.sub("[│┃]", " ", line).split()) for line in out.splitlines()]
     assert code == 0
-    assert "dorm number 5 0 1 as it is" in rows
-    assert "colour category 1 30 2 0 or 1 for each value" in rows
+    assert "dorm number 0 5 1: as it is" in rows
+    assert "colour category red 1 30 2: one-hot" in rows
     remark = "? 'dorm', 'a, b': few whole numbers: codes rather than quantities?"
     assert f"""{remark} (--categorical 'dorm,"a, b"')""" in rows
     assert "(unlabelled) 15" in [row.rstrip(" █") for row in rows]
@@ -57,12 +57,14 @@ def test_inspect_gives_columns_as_json(gcnsl, pets) -> None:
     assert columns["dorm"] == {
         "name": "dorm",
         "kind": "number",
+        "example": "0",
         "distinct": 5,
         "missing": 0,
         "features": 1,
         "treatment": "as it is",
         "remark": "few whole numbers: codes rather than quantities?",
         "remedy": "categorical",
+        "table": "nodes",
     }
     assert (summary["classes"], summary["unlabelled"]) == ({"a": 15, "b": 15}, 30)
 
@@ -89,7 +91,7 @@ def test_inspect_directions_and_weights(gcnsl, tables) -> None:
     assert "arcs 3 reciprocity 66.7% of the arcs also lead in the other direction" in out
     assert "weights min 1 mean 2.5 max 4" in out
     assert "homophily of arcs arc 0.333 out 0.250 in 0.333" in out
-    assert f"! Columns of {tables[1]} that are not used: since" in out
+    assert re.search(r"edges: since number 1999 3 \d: sum, mean, max of a node's edges", out)
     summary = json.loads(gcnsl(*named, "--directed", "--json")[1])
     assert (summary["arcs"], summary["weights"]) == (3, {"min": 1, "mean": 2.5, "max": 4})
     assert summary["arc_homophily"] == {"arc": pytest.approx(1 / 3), "out": 0.25, "in": pytest.approx(1 / 3)}

@@ -40,9 +40,9 @@ def test_links_to_files_lead_somewhere() -> None:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorials/own-graph.md"])
 def test_bad_input_is_refused_as_the_page_says(page, gcnsl) -> None:
-    edges = pd.read_csv("edges.csv")
-    edges.loc[1, "target"] = "zoe"
-    edges.to_csv("edges.csv", index=False)
+    nodes = pd.read_csv("nodes.csv")
+    nodes.loc[2, ["id", "f0"]] = ["ann", 0.5]
+    nodes.to_csv("nodes.csv", index=False)
     code, _, err = gcnsl("inspect", "--nodes", "nodes.csv", "--edges", "edges.csv")
     promised = re.search(r"^    (Error: .*\n    .*)$", text_of(ROOT / page), flags=re.MULTILINE)
     assert (code, " ".join(err.split())) == (2, " ".join(promised.group(1).split()))

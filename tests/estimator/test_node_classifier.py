@@ -140,7 +140,7 @@ def test_new_rows_are_encoded_as_in_training(tmp_path) -> None:
     assert (first == second).all(), "whether or not it is said how to read the table"
     assert first[:N] == pytest.approx(model.predict_proba(), abs=1e-6)
     with pytest.raises(InputError, match=r"read tables with from_tables\(\.\.\., encoder=classifier\.encoder_\)"):
-        model.predict_proba_graph(from_tables(grown[["id"]].assign(age=1), FRIENDS))
+        model.predict_proba_graph(from_tables(grown[["id"]].assign(age=range(len(grown))), FRIENDS))
 
 
 def test_a_graph_without_features_is_learned_saved_and_grown(tmp_path) -> None:

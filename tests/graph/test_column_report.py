@@ -1,3 +1,4 @@
+import dataclasses
 import re
 
 import numpy as np
@@ -5,7 +6,8 @@ import pandas as pd
 import pytest
 
 from gcnsl import from_tables
-from gcnsl.graph.column_report import ColumnSummary, are_codes, summarize_columns
+from gcnsl.graph.column_report import ColumnSummary, are_codes, summarize_columns, telling_columns
+from gcnsl.graph.summary import harms
 
 N = 60
 EDGES = pd.DataFrame({"source": [1], "target": [2]})
@@ -23,12 +25,11 @@ REMARKS = {
     "negative": (CODES - 2, None, None),
     "fractions": (CODES / 2, None, None),
     "binary": (np.arange(N) % 2, None, None),
-    "nothing but 0": (np.zeros(N), "the same in every row", "drop"),
+    "nothing but 0": (np.zeros(N), None, None),
     "too many for codes": (np.arange(N) // 2, None, None),
     "numbers that differ": (np.arange(N) * 7, "whole numbers, different in every row: an id\\?", "drop"),
     "quantities": (np.sqrt(np.arange(N)), None, None),
-    "the same number": (np.ones(N) * 5, "the same in every row", "drop"),
-    "text that differs": ([f"p{i}" for i in range(N)], "text that is different in every row", "categorical"),
+    "text that differs": ([f"p{i}" for i in range(N)], "different in every row: an id", "categorical"),
     "numbers with a mistake": (
         ["?", *map(str, range(N - 1))],
         "mostly numbers, but '\\?' is none: leave such cells.*",
@@ -55,13 +56,18 @@ def test_what_is_done_with_each_column() -> None:
         city=["oslo"] * (N - 2) + ["rome", None],
         born=pd.date_range("2020-01-01", periods=N),
         note=None,
+        same=5,
+        user_id=np.arange(N) * 7,
     )
-    assert found["age"] == ColumnSummary("age", "number", N - 1, 1, 2, "as it is; the median where missing", None, None)
-    assert found["city"] == ColumnSummary(
-        "city", "category", 2, 1, 3, "0 or 1 for each value; rare values together", None, None
-    )
-    assert found["born"] == ColumnSummary("born", "date", N, 0, 3, "a number of days; month; weekday", None, None)
-    assert found["note"] == ColumnSummary("note", "empty", 0, N, 0, "left out", None, None)
+    told = {name: dataclasses.astuple(column)[1:7] for name, column in found.items()}
+    assert told == {
+        "age": ("number", "1.0", N - 1, 1, 2, "as it is, gaps the median and marked"),
+        "city": ("category", "oslo", 2, 1, 3, "one-hot, rare values together"),
+        "born": ("date", "2020-01-01 00:00:00", N, 0, 3, "days, month, weekday"),
+        "note": ("empty", "", 0, N, 0, "left out"),
+        "same": ("constant", "5", 1, 0, 0, "left out"),
+        "user_id": ("id", "0", N, 0, 0, "left out"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -123,3 +129,15 @@ def test_nodes_without_a_value_do_not_count(values, unknown) -> None:
     edges = joined(values, like_quantities)
     some = np.where(np.arange(NODES) % 3 == 0, unknown, values + 2000)
     assert are_codes(some, edges) is False
+
+
+def test_a_column_that_tells_the_label_is_named() -> None:
+    random = np.random.default_rng(0)
+    label = random.integers(0, 3, 300)
+    other = np.where(random.random(300) < 0.5, label, random.integers(0, 3, 300))
+    noise = {f"noise {k}": random.random(300) for k in range(3)}
+    table = {"id": range(300), "group": [f"g{c}" for c in label], "score": label * 10.5, "hint": other, **noise}
+    data = from_tables(pd.DataFrame({**table, "label": label}), EDGES)
+    assert telling_columns(data.columns, data.y.numpy()) == {"group": 1.0, "score": 1.0}
+    (sentence,) = harms(data)
+    assert sentence.startswith("Columns that tell the label by themselves (group 100%, score 100%)")

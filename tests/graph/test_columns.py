@@ -18,7 +18,7 @@ KINDS = {
     "fractions": ([0.5, 1.5, float("nan")], "number"),
     "decimals": ([Decimal("1.5"), Decimal(2), None], "number"),
     "half precision": (np.array([1, 2, 3], dtype=np.float16), "number"),
-    "the same number everywhere": ([5, 5, 5], "number"),
+    "the same number everywhere": ([5, 5, 5], "constant"),
     "booleans": ([True, False, None], "binary"),
     "0 and 1": ([0, 1, 1], "binary"),
     "0.0 and 1.0": ([0.0, 1.0, None], "binary"),

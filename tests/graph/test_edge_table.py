@@ -17,17 +17,19 @@ def test_small_integer_tables_load_exactly_when_they_should(ids, source, target)
     size = min(len(source), len(target))
     nodes = pd.DataFrame({"id": ids, "f": np.arange(len(ids))})
     edges = pd.DataFrame({"source": source[:size], "target": target[:size]})
-    good = len(set(ids)) == len(ids) and set(source[:size]) | set(target[:size]) <= set(ids)
-    if good:
+    number = {node: i for i, node in enumerate(ids)}
+    known = [(u, v) for u, v in zip(source, target, strict=False) if {u, v} <= set(ids)]
+    if len(set(ids)) == len(ids) and 2 * len(known) >= size:
         data = from_tables(nodes, edges)
-        number = {node: i for i, node in enumerate(ids)}
-        expected = {(number[u], number[v]) for u, v in zip(source, target, strict=False)}
+        assert [note.split(" ")[0] for note in data.notes] == [str(size - len(known))] * (len(known) < size)
+        expected = {(number[u], number[v]) for u, v in known}
         assert set(map(tuple, data.edge_index.T.tolist())) == expected | {(v, u) for u, v in expected}
     else:
         with pytest.raises(InputError):
             from_tables(nodes, edges)
 
 
+SIGNED = ("sum weight > 0", "share weight > 0")
 TABLE = "source,target,weight,strength,kind,since\n1,2,2,0.5,a,2001\n2,1,3,4,b,2002\n"
 
 
@@ -67,18 +69,27 @@ def test_a_column_weight_without_numbers_is_left_out_with_a_warning(graph, cells
 @pytest.mark.parametrize(
     ("edges", "weight", "message"),
     [
-        ("1,2,1\n2,1,0", None, r"e\.csv, row 2, column 'weight' is 0: weights must be finite .* > 0; change it, drop"),
-        ("1,2,-0.5\n2,1,1", None, r"e\.csv, row 1, column 'weight' is -0\.5"),
+        ("1,2,1\n2,1,1e60", None, r"row 2, column 'weight' is 1e\+60: weights must be finite .* > 0; change it, drop"),
         ("1,2,inf", None, r"e\.csv, row 1, column 'weight' is inf"),
         ("1,2,1\n2,1,", "weight", r"e\.csv, row 2, column 'weight' is empty: weights must be"),
         ("1,2,1\n1,2,much", "weight", r"e\.csv, row 2, column 'weight' is 'much', which is not a number: weights must"),
-        ("1,2,1", "strength", r"weight\('strength'\) is not a column of .*e\.csv, which has source, target, weight"),
-        ("1,2,1", "target", r"weight\('target'\) is the column of .*e\.csv with an end of the edges: name another"),
+        ("1,2,1", "strength", r"weight\('strength'\) is not a column of .*e\.csv, which has weight"),
+        ("1,2,1", "target", r"weight\('target'\) is not a column of .*e\.csv"),
     ],
 )
 def test_bad_weights_are_named(graph, edges, weight, message) -> None:
     with pytest.raises(InputError, match=message):
         graph(f"source,target,weight\n{edges}\n", weight=weight)
+
+
+def test_weights_may_be_0_and_signed_columns_are_features(graph) -> None:
+    data = graph("source,target,weight\n1,2,2.5\n2,1,0\n")
+    assert (data.edge_weight.tolist(), data.edge_report.repeated) == ([2.5, 2.5], 0)
+    assert data.notes == ["1 edges of weight 0 are left out"]
+    data = graph("source,target,weight\n1,2,-0.5\n1,1,2\n")
+    assert "edge_weight" not in data
+    assert data.x[0].tolist() == [0, 2, 0.75, 2, 2, 0.5]
+    assert data.feature_names == ["f", *(f"edges: {name}" for name in ("count", "mean weight", "max weight", *SIGNED))]
 
 
 def test_ids_of_different_types_meet_as_text() -> None:

@@ -45,7 +45,7 @@ def test_parquet_frames_and_arrow(write, tmp_path) -> None:
 
 
 def test_several_splits_are_several_runs(write) -> None:
-    nodes = write("n.csv", "id,f,label,split,b\n1,0,a,train,test\n2,0,b,train,train\n3,0,a,val,train\n4,0,b,test,\n")
+    nodes = write("n.csv", "id,f,label,split,b\n1,0,a,train,test\n2,1,b,train,train\n3,0,a,val,train\n4,0,b,test,\n")
     edges = write("e.csv", GOOD_EDGES)
     data = from_tables(nodes, edges, split=["b", "split"])
     assert data.train_mask.T.tolist() == [[False, True, True, False], [True, True, False, False]]
@@ -59,7 +59,7 @@ def test_several_splits_are_several_runs(write) -> None:
 
 @pytest.mark.parametrize("missing", ["", "-"])
 def test_folds_are_kept_with_the_graph(write, missing) -> None:
-    nodes = write("n.csv", f"id,f,label,part\n1,0,a,0\n2,0,b,2\n3,0,a,{missing}\n4,0,b,1\n")
+    nodes = write("n.csv", f"id,f,label,part\n1,0,a,0\n2,1,b,2\n3,0,a,{missing}\n4,0,b,1\n")
     edges = write("e.csv", GOOD_EDGES)
     if missing:
         with pytest.raises(InputError, match=r"row 3, column 'part' is '-': the number of a fold is 0, 1, 2, ... or"):

@@ -6,6 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, fields, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,13 +19,17 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from gcnsl.graph import ColumnEncoder
+    from gcnsl.graph.tables import Table
     from gcnsl.methods import Method
 
 KEEP = "--unknown ''"
 """The option by which no label but an empty cell means that the class is unknown."""
 _SPLITS = {"split_columns": "--split-columns", "fold_column": "--fold-column", "folds": "--folds"}
-_COLUMNS = ("id_column", "label", "name_column", "drop", "categorical", "numeric")
-IN_A_MODEL = ("drop", "categorical", "numeric", "directed", "split_columns", "fold_column", "folds")
+_COLUMNS = ("id_column", "label", "name_column", "drop", "categorical", "numeric", "unknown")
+_EDGE_COLUMNS = ("weight", "source_column", "target_column", "edge_type")
+_OTHER_OPTIONS = {"id_column": "--id", "source_column": "--source", "target_column": "--target"}
+_OTHER_OPTIONS |= {"wide": "--features", "separator": "--sep", "name_column": "--name"}
+IN_A_MODEL = ("drop", "categorical", "numeric", "directed", "edge_type", "split_columns", "fold_column", "folds")
 """What a model knows of its columns and edges, or does not need any more."""
 
 
@@ -40,25 +45,42 @@ class GraphSource:
             show_default=False,
         ),
     ] = None
-    nodes: Annotated[Path | None, typer.Option(help="Your own graph: the table of nodes (CSV, TSV or Parquet).")] = None
-    edges: Annotated[Path | None, typer.Option(help="Your own graph: the table of edges.")] = None
+    nodes: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Your own graph: the table of nodes (CSV, TSV or other text, Parquet, Feather, JSON lines; text also "
+            "gz, xz, zip). Several are joined by their ids."
+        ),
+    ] = None
+    edges: Annotated[
+        list[Path] | None,
+        typer.Option(help="Your own graph: the table of edges. Several are several kinds of edges."),
+    ] = None
     id_column: Annotated[
         str | None, typer.Option("--id", help="The column of --nodes with the ids. \\[default: id, or the first]")
+    ] = None
+    source_column: Annotated[
+        str | None,
+        typer.Option(
+            "--source", help="The column of --edges with one end. \\[default: source, from, src, u, ..., or the first]"
+        ),
+    ] = None
+    target_column: Annotated[
+        str | None,
+        typer.Option("--target", help="The other end. \\[default: target, to, dst, v, ..., or the second]"),
     ] = None
     label: Annotated[str | None, typer.Option(help="The column of --nodes with the classes. \\[default: label]")] = None
     name_column: Annotated[
         str | None, typer.Option("--name", help="The column of --nodes that says what to call them; no feature.")
     ] = None
     drop: Annotated[
-        list[str] | None, typer.Option(help="Columns of --nodes to leave out: `--drop a,b` or `--drop a --drop b`.")
+        list[str] | None, typer.Option(help="Columns of both tables to leave out: `--drop a,b` or `--drop a --drop b`.")
     ] = None
     categorical: Annotated[
         list[str] | None,
-        typer.Option(help="Columns of --nodes that are categories, such as codes: `--categorical a,b`."),
+        typer.Option(help="Columns that are categories, such as codes: `--categorical a,b`."),
     ] = None
-    numeric: Annotated[
-        list[str] | None, typer.Option(help="Columns of --nodes that are numbers, though written as text.")
-    ] = None
+    numeric: Annotated[list[str] | None, typer.Option(help="Columns that are numbers, though written as text.")] = None
     unknown: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,9 +93,31 @@ class GraphSource:
     ] = False
     weight: Annotated[
         str | None,
-        typer.Option(help="The column of --edges with positive weights. \\[default: weight, if it is there]"),
+        typer.Option(help="The column of --edges with weights. \\[default: weight, if it is there]"),
     ] = None
     no_weight: Annotated[bool, typer.Option("--no-weight", help="Ignore a column `weight` of --edges.")] = False
+    edge_type: Annotated[
+        str | None, typer.Option(help="The column of --edges with their kinds, whatever it looks like.")
+    ] = None
+    wide: Annotated[
+        Path | None,
+        typer.Option(
+            "--features",
+            help="Further features, mostly 0: a matrix (.npz, .npy) with a row for each of --nodes, or a table "
+            "with the columns node, feature and perhaps value.",
+        ),
+    ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option("--sep", help="What separates the cells of text files. \\[default: guessed from the first lines]"),
+    ] = None
+    no_header: Annotated[
+        str | None,
+        typer.Option(help="Which text files have no header: nodes, edges, both or none. \\[default: guessed]"),
+    ] = None
+    encoding: Annotated[
+        str | None, typer.Option(help="The encoding of text files, such as cp1252. \\[default: guessed]")
+    ] = None
     split_columns: Annotated[
         str | None,
         typer.Option(
@@ -130,6 +174,10 @@ class GraphSource:
         if self.weight is not None and (self.no_weight or self.graph is not None):
             column = f"--weight {self.weight} names a column of --edges"
             raise InputError(f"{column} and goes neither with GRAPH nor with --no-weight: leave one out")
+        if self.no_header is not None:
+            check_choice("no_header", self.no_header, ("nodes", "edges", "both", "none"))
+        if self.separator is not None and len(self.separator.replace("\\t", "\t")) != 1:
+            raise InputError(f"--sep {self.separator} is not one character: give it as `--sep ';'`")
         how = [option for name, option in _SPLITS.items() if getattr(self, name) is not None]
         if len(how) > 1:
             raise InputError(f"{' and '.join(how)} both say how nodes are split: give one of them")
@@ -141,28 +189,40 @@ class GraphSource:
         if how not in ([], ["--folds"]):
             unfit = f"{how[0]} names columns of --nodes, and {self.graph} has none"
             raise InputError(f"{unfit}: leave it out, or use --folds")
-        for name in (*_COLUMNS, "unknown"):
+        for name in (*_COLUMNS, *_EDGE_COLUMNS, "wide", "separator", "no_header", "encoding"):
             if getattr(self, name):
-                unfit = f"{_option(name)} is about the table --nodes, and {self.graph} has none"
+                unfit = f"{_option(name)} is about tables, and {self.graph} has none"
                 raise InputError(f"{unfit}: leave it out")
         check_graph(self.graph, split=None if self.folds else split, directed=self.directed)
 
-    def _check_columns(self, nodes: Path, edges: Path) -> None:
+    def _check_columns(self, nodes: list[Path], edges: list[Path]) -> None:
         """Columns that an option names must be there; only the first rows of the tables are read."""
-        from gcnsl.graph.tables import read_head
+        from gcnsl.graph.edge_table import ENDS, check_ends
+        from gcnsl.graph.tables import read_table
 
-        node_table, edge_table = read_head(nodes, "nodes"), read_head(edges, "edges", unnamed=("source", "target"))
-        if not node_table.arrow.num_rows:
-            raise InputError(f"{nodes} has no rows: the graph is empty; give at least one node")
-        edge_table.find_column(None, "target", 1)
-        for name in ("id_column", "label", "name_column", "fold_column"):
+        written: Any = {"written": self._written, "head": True}
+        node_tables = [read_table(path, "nodes", **written) for path in nodes]
+        edge_tables = [read_table(path, "edges", unnamed=ENDS[0], **written) for path in edges]
+        for table in edge_tables:
+            check_ends(table, self.source_column, self.target_column)
+        all_nodes, both = _beside(node_tables), _beside([*node_tables, *edge_tables])
+        for name in ("id_column", "name_column", "fold_column"):
             if getattr(self, name) is not None:
-                node_table.check_column(getattr(self, name), name)
+                all_nodes.check_column(getattr(self, name), name)
+        all_nodes.find_label(self.label)
         for name in ("split_columns", "drop", "categorical", "numeric"):
             for column in names_in(getattr(self, name)):
-                node_table.check_column(column, name)
-        if self.weight is not None:
-            edge_table.check_column(self.weight, "weight")
+                (all_nodes if name == "split_columns" else both).check_column(column, name)
+        for name in ("weight", "edge_type"):
+            if getattr(self, name) is not None:
+                _beside(edge_tables).check_column(getattr(self, name), name)
+
+    @property
+    def _written(self) -> Any:
+        from gcnsl.graph.tables import Written
+
+        separator = None if self.separator is None else self.separator.replace("\\t", "\t")
+        return Written(separator, self.encoding, self.no_header)
 
     def read(
         self,
@@ -213,8 +273,13 @@ class GraphSource:
                 encoder=encoder,
                 weight=False if self.no_weight else self.weight,
                 directed=self.directed,
+                wide=self.wide,
+                source=self.source_column,
+                target=self.target_column,
+                edge_type=self.edge_type,
+                **self._written._asdict(),
             )
-        data.name = None if self.nodes is None else _name_of(self.nodes)
+        data.name = None if self.nodes is None else _name_of(self.nodes[0])
         return data
 
     def like(self, graph: "Data") -> "GraphSource":
@@ -232,10 +297,13 @@ class GraphSource:
         """The graph with labels and masks; an error if it has no labels. Says which columns are not used."""
         from gcnsl.checks import UNLABELLED
         from gcnsl.graph.labels import is_often_unknown, unknown_in_words
+        from gcnsl.graph.summary import harms
 
         data = self.read(split=split, root=root, seed=seed, runs=runs)
         for note in data.get("notes") or ():
             say("Note", one_line(note), "cyan")
+        for sentence in islice(harms(data), 3):
+            say("Warning", one_line(sentence), "yellow")
         counts = data.get("counted_unknown") or {}
         if self.unknown is None and data.y is not None and is_often_unknown(counts, int((data.y != UNLABELLED).sum())):
             say("Warning", unknown_in_words(counts, KEEP), "yellow")
@@ -248,7 +316,17 @@ class GraphSource:
 
 
 def _option(field: str) -> str:
-    return {"id_column": "--id", "name_column": "--name"}.get(field, f"--{field.replace('_', '-')}")
+    return _OTHER_OPTIONS.get(field, f"--{field.replace('_', '-')}")
+
+
+def _beside(tables: "list[Table]") -> "Table":
+    """A table of no rows with the columns of several."""
+    import pyarrow as pa
+
+    from gcnsl.graph.tables import Table
+
+    names = dict.fromkeys(name for table in tables for name in table.columns)
+    return Table(pa.table({name: pa.nulls(0) for name in names}), " and ".join(table.name for table in tables))
 
 
 def names_in(values: list[str] | str | None) -> list[str]:

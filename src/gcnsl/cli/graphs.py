@@ -1,6 +1,6 @@
 """``gcnsl datasets`` and ``gcnsl inspect``: what a graph is, before anything is learned from it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,12 +12,13 @@ from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import app, column_option
 from gcnsl.cli.console import busy, out, print_facts, print_json, print_table, say
 from gcnsl.cli.graph_source import KEEP, GraphSource, takes_graph
+from gcnsl.errors import one_line
 
 if TYPE_CHECKING:
     from gcnsl.graph import ColumnSummary, GraphSummary
 
 _COLUMNS_SHOWN = 30
-_NAMES_SHOWN = 20
+_NAMES_SHOWN, _EXAMPLE = 20, 16
 FEW_EDGES = 100
 """Shares of fewer edges say of how many."""
 _NUMBERS = {"nodes": "{:,}", "edges": "{:,}", "features": "{:,}", "classes": "{:,}", "homophily": "{:.2f}"}
@@ -151,8 +152,10 @@ def _print_summary(summary: "GraphSummary") -> None:
     if summary.classes:
         largest = max(1, *summary.classes.values())
         sizes = summary.classes | ({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})
-        bars = ((escape(name), f"{size:,}", "█" * min(30, round(30 * size / largest))) for name, size in sizes.items())
-        print_table(("class", "nodes", ""), bars, title="Classes")
+        first = sizes if len(sizes) <= _COLUMNS_SHOWN else dict(Counter(sizes).most_common(_COLUMNS_SHOWN))
+        caption = f"{len(sizes) - len(first):,} smaller ones: --json lists all." if len(sizes) > len(first) else None
+        bars = ((escape(name), f"{size:,}", "█" * min(30, round(30 * size / largest))) for name, size in first.items())
+        print_table(("class", "nodes", ""), bars, title="Classes", caption=caption)
     if summary.counted_unknown:
         from gcnsl.graph.labels import unknown_in_words
 
@@ -162,16 +165,19 @@ def _print_summary(summary: "GraphSummary") -> None:
 
 
 def _print_columns(columns: "Sequence[ColumnSummary]") -> None:
-    """Print the columns of the table of nodes, those with a remark first if there are too many for a screen."""
+    """Print the columns of nodes and edges, those with a remark first if there are too many for a screen."""
     shown = columns if len(columns) <= _COLUMNS_SHOWN else sorted(columns, key=lambda column: column.remark is None)
     rows = []
     for column in shown[:_COLUMNS_SHOWN]:
-        numbers = (f"{number:,}" for number in (column.distinct, column.missing, column.features))
-        rows.append([escape(column.name), column.kind, *numbers, column.treatment])
+        name = column.name if column.table == "nodes" else f"{column.table}: {column.name}"
+        example = column.example if len(column.example) <= _EXAMPLE else f"{column.example[:_EXAMPLE]}…"
+        becomes = f"{column.features:,}: {column.treatment}" if column.features else column.treatment
+        gaps = f"{column.missing:,}" if column.missing else ""
+        rows.append([escape(name), column.kind, escape(one_line(example)), f"{column.distinct:,}", gaps, becomes])
     left = len(columns) - len(rows)
     caption = f"{left:,} more: --json lists all." if left else None
-    headings = ("column", "kind", "distinct", "missing", "features", "encoded")
-    print_table(headings, rows, title="Columns", caption=caption, right=headings[2:5])
+    headings = ("column", "kind", "example", "values", "gaps", "features")
+    print_table(headings, rows, title="Columns", caption=caption, right=headings[3:5])
     remarks: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     for column in columns:
         if column.remark is not None:

@@ -288,7 +288,7 @@ class UserColumns:
 
     def _kind(self, column: str) -> str:
         encoder = self._graph.get("encoder")
-        return "number" if encoder is None else str(encoder.kinds[column])
+        return "number" if encoder is None else str(encoder.kinds.get(column, "list"))  # as wide features are
 
     def _row(self, nodes: Any) -> dict[str, float]:
         """The mean of the features of some nodes by name, in the unit of the table."""

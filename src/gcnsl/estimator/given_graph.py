@@ -19,6 +19,7 @@ from gcnsl.errors import InputError
 from gcnsl.graph import ColumnEncoder, from_arrays, from_tables
 from gcnsl.graph.checked_graph import Graph
 from gcnsl.graph.column_encoder import with_encoder
+from gcnsl.graph.columns import is_of_edges
 from gcnsl.graph.edges import check_edges
 from gcnsl.graph.labels import check_labels
 from gcnsl.sparse import to_scipy
@@ -168,6 +169,9 @@ def in_training_order(trained: Data, data: Data) -> tuple[Data, NDArray[np.int64
         ordered, place = data.subgraph(torch.from_numpy(order)), np.argsort(order)
     now = to_scipy(ordered.x)[: trained.num_nodes]
     nodes, columns = (to_scipy(trained.x) != now).nonzero()
+    if encoder is not None and encoder.edge_kinds:  # features that are made of edges may differ, as edges may
+        fixed = ~np.array([is_of_edges(column) for column in encoder.feature_columns])[columns]
+        nodes, columns = nodes[fixed], columns[fixed]
     if len(nodes):
         raise _mismatch(_what_changed(int(nodes[0]), int(columns[0]), trained, ordered))
     return ordered, place

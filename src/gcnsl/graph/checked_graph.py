@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.data.storage import GlobalStorage
 
-from gcnsl.graph.columns import Columns
 from gcnsl.graph.edges import EDGE_FACTS, EdgeReport, report_edges
 from gcnsl.sparse import take_rows
 
-OF_THE_WHOLE = ("benchmark", "notes", "provenance", "counted_unknown")
+OF_THE_WHOLE = ("benchmark", "notes", "provenance", "counted_unknown", "edge_columns")
 """Attributes that are true of a graph as it was read, but not of a part of it or after a change."""
 _FEW, _WIDTH = 5, 60
 
@@ -83,8 +81,7 @@ class Graph(Data):  # type: ignore[misc]
             if self.get(key) is not None:
                 part[key] = self[key][kept.numpy()]
         if "columns" in self:
-            table = self.columns.table
-            part.columns = Columns(replace(table, arrow=table.arrow.take(kept.numpy())), self.columns.kinds)
+            part.columns = self.columns.take(kept.numpy())
         part.edge_report = report_edges(part)
         return part
 

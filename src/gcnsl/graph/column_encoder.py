@@ -33,13 +33,18 @@ from gcnsl.checks import LARGEST_FLOAT
 from gcnsl.errors import ColumnError
 from gcnsl.graph.columns import Columns, is_number, is_used, sort_of
 from gcnsl.graph.text_columns import TextEncoder
+from gcnsl.graph.wide_features import aligned
 from gcnsl.graph.written_values import tokens_of
 from gcnsl.sparse import SPARSE_SHARE, from_scipy
 
+_USUAL = {"year": (2000, 20), "month": (6.5, 3.5), "weekday": (3, 2), "hour": (11.5, 7)}
+"""The usual mean and deviation of parts of a date, for features that methods do not standardise."""
 MIN_FREQUENCY = 3
 """A level that fewer training rows have is rare: one or two rows can't tell what it means."""
 MOST_LEVELS = 255
 """Of more levels, the most frequent are kept and the others are rare, so that features stay few enough to be dense."""
+LARGEST_DENSE = 2**27
+"""So many entries of a matrix with quantities, most of them 0, are kept dense."""
 FINEST = 2.0**12
 """float32 must tell at least so many values apart between the smallest and the largest value of a column."""
 SMALLEST_SPREAD, LARGEST_VALUE = 1e-30, 1e30
@@ -127,6 +132,8 @@ class ColumnEncoder:
         parts: The names in :data:`CALENDAR` of the further features of each date.
         tokens: The tokens of each list that have a feature.
         texts: The encoder of each column of text.
+        edge_kinds: The kinds of the columns of edges that some columns are made of.
+        wide, wide_column: The names of the features that are mostly 0, and what they are together called.
     """
 
     kinds: dict[str, str]
@@ -138,6 +145,9 @@ class ColumnEncoder:
     parts: dict[str, list[str]] = field(default_factory=dict)
     tokens: dict[str, list[str]] = field(default_factory=dict)
     texts: dict[str, TextEncoder] = field(default_factory=dict)
+    edge_kinds: dict[str, str] = field(default_factory=dict)
+    wide: list[str] = field(default_factory=list)
+    wide_column: str = ""
 
     @classmethod
     def fit(cls, columns: Columns, rows: NDArray[np.bool_] | None = None) -> ColumnEncoder:
@@ -165,9 +175,10 @@ class ColumnEncoder:
                     counts = Counter(token for text in known for token in set(tokens_of(text, kind.partition(" ")[2])))
                     often = sorted((-count, token) for token, count in counts.items() if count >= MIN_FREQUENCY)
                     tokens[name] = sorted(token for _, token in often[:MOST_LEVELS])
-        scales = _scales(numbers, medians)
+        scales = _scales(numbers, medians) if columns.wide is None else _moments(numbers)
         gaps = np.asarray(np.isnan(numbers).any(axis=0))
-        return cls(kinds, medians, gaps, levels, *scales, parts, tokens, texts)
+        wide = ([], "") if columns.wide is None else (columns.wide.names, columns.wide.column)
+        return cls(kinds, medians, gaps, levels, *scales, parts, tokens, texts, columns.edge_kinds, *wide)
 
     @classmethod
     def for_numbers(cls, names: Sequence[str], x: NDArray[np.float32]) -> ColumnEncoder:
@@ -184,12 +195,21 @@ class ColumnEncoder:
             InputError: If a column is missing or has a value of another kind.
         """
         numbers, ones = self._numbers(columns), sp.hstack([self._one_hot(columns), *self._multi_hot(columns)])
-        quantities = any(sort_of(kind) in ("number", "date", "text") for kind in self.kinds.values())
-        is_wide = len(self.kinds) <= SPARSE_SHARE * len(self.feature_names)
-        if (self.levels or self.tokens) and is_wide and not quantities:
-            return from_scipy(sp.hstack([sp.csr_array(numbers), ones], format="csr"))
         texts = [encoder.transform(columns.texts(name)) for name, encoder in self.texts.items()]
-        return torch.from_numpy(np.hstack([numbers, ones.toarray(), *self._calendar(columns), *texts]))
+        others = [*self._calendar(columns), *texts]
+        has_quantities = any(sort_of(kind) in ("number", "date", "text") for kind in self.kinds.values())
+        size = len(columns) * len(self.feature_names)
+        if self.wide_column:
+            wide = aligned(columns.wide, self.wide_column, self.wide)
+            is_sparse = wide.nnz <= SPARSE_SHARE * size and not (has_quantities and size <= LARGEST_DENSE)
+            ones = sp.hstack([ones, *map(sp.csr_array, others), wide])
+            others = []
+        else:
+            few = len(self.kinds) <= SPARSE_SHARE * len(self.feature_names)
+            is_sparse = bool(self.levels or self.tokens) and few and not has_quantities
+        if is_sparse:
+            return from_scipy(sp.hstack([sp.csr_array(numbers), ones], format="csr"))
+        return torch.from_numpy(np.hstack([numbers, ones.toarray(), *others]))
 
     def attributes(self, columns: Columns) -> dict[str, Any]:
         """The attributes of a graph with these columns: ``x``, ``feature_names``, ``columns`` and ``encoder``."""
@@ -227,6 +247,7 @@ class ColumnEncoder:
             words[name] = encoder.words
             learned |= {f"weights {number}": encoder.weights, f"directions {number}": encoder.directions}
         plain = {"kinds": self.kinds, "levels": levels, "parts": self.parts, "tokens": self.tokens, "words": words}
+        plain |= {"edge_kinds": self.edge_kinds, "wide": self.wide, "wide_column": self.wide_column}
         return plain, {name: torch.from_numpy(values) for name, values in learned.items()}
 
     @classmethod
@@ -242,10 +263,21 @@ class ColumnEncoder:
             name: TextEncoder(tensors[f"weights {number}"].numpy(), tensors[f"directions {number}"].numpy(), words)
             for number, (name, words) in enumerate(plain.get("words", {}).items())
         }
-        further = plain.get("parts", {}), plain.get("tokens", {}), texts
+        later = {
+            name: plain[name] for name in ("parts", "tokens", "edge_kinds", "wide", "wide_column") if name in plain
+        }
         if not all(is_used(kind) for kind in plain["kinds"].values()):
             raise ValueError("it has a column of an unknown kind")
-        return cls(plain["kinds"], medians.numpy(), gaps, levels, origins.numpy(), units.numpy(), *further)
+        scales = origins.numpy(), units.numpy()
+        return cls(
+            plain["kinds"],
+            medians.numpy(),
+            gaps,
+            levels,
+            *scales,
+            texts=texts,
+            **{name: plain[name] for name in later if name in plain},
+        )
 
     @property
     def _numeric(self) -> list[str]:
@@ -261,7 +293,8 @@ class ColumnEncoder:
         topics = [
             (column, f"{column} like {words!r}") for column, e in self.texts.items() for words in _unlike(e.words)
         ]
-        return [(name, name) for name in self._numeric] + marks + levels + tokens + parts + topics
+        wide = [(self.wide_column, f"{self.wide_column}: {name}") for name in self.wide]
+        return [(name, name) for name in self._numeric] + marks + levels + tokens + parts + topics + wide
 
     def _numbers(self, columns: Columns) -> NDArray[np.float32]:
         """The features of the columns that are no categories, and after them the marks of missing values (n × d')."""
@@ -284,7 +317,10 @@ class ColumnEncoder:
         for name, parts in self.parts.items():
             days = columns.numbers(name, self.kinds[name])
             stamps = _stamps(np.where(np.isnan(days), self.medians[self._numeric.index(name)], days))
-            yield np.stack([CALENDAR[part](stamps) for part in parts], axis=1).astype(np.float32)
+            values = np.stack([CALENDAR[part](stamps) for part in parts], axis=1).astype(np.float32)
+            if self.wide_column:
+                values = (values - np.array([_USUAL[part][0] for part in parts])) / [_USUAL[part][1] for part in parts]
+            yield values.astype(np.float32)
 
     def _multi_hot(self, columns: Columns) -> Iterator[sp.csr_array]:
         """The features of each list (n × k): a 1 for each token that has a feature."""
@@ -348,6 +384,16 @@ def _scales(x: Floats, medians: Floats) -> tuple[Floats, Floats]:
     is_usual = (spread == 0) | ((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_VALUE))
     unit = np.where(np.isfinite(spread), spread, largest)
     return np.where(is_other, medians, 0.0), np.where(is_other & ~is_usual, unit, 1.0)
+
+
+def _moments(x: Floats) -> tuple[Floats, Floats]:
+    """The mean and the standard deviation of the columns (d each) of a matrix (n × d): 0 and 1 if there is no other.
+
+    Quantities beside features that are mostly 0 are standardised here, as methods leave such a matrix as it is.
+    """
+    known = np.where(np.isnan(x).all(axis=0), 0.0, x)
+    spread = np.nanstd(known, axis=0)
+    return np.nanmean(known, axis=0), np.where(spread > 0, spread, 1.0)
 
 
 def encode_columns(data: Data, train_mask: Tensor) -> Data:

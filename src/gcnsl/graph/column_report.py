@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.graph.column_encoder import ColumnEncoder
-from gcnsl.graph.columns import Columns, is_number, sort_of, written_number
+from gcnsl.graph.columns import LEAST_IDS, Columns, is_number, is_of_edges, sort_of, written_number
 from gcnsl.graph.tables import Table
 
 MOST_CODES, ROWS_PER_CODE = 100, 10
@@ -29,8 +30,6 @@ MOST_TESTED = 200
 """In a table with more columns, the edges are not looked at: it would take too long."""
 MOSTLY = 0.8
 """Text looks like numbers with a few mistakes if at least this share of the rows are numbers."""
-LEAST_IDS = 20
-"""Whole numbers look like ids if they are different in all rows, and there are at least this many rows."""
 LEAST_VALUES = 6
 """The edges do not tell codes from quantities if they join fewer distinct values."""
 MOST_EDGES = 20_000
@@ -38,16 +37,20 @@ MOST_EDGES = 20_000
 LEAST_DEVIATION = 5.0
 """More than chance is this many standard deviations: many, as edges are not independent."""
 
+MOST_BINS, TELLS = 64, 0.75
+"""Numbers are cut into so many ranges; a column tells the label if it makes so many of the errors of a guess right."""
+
 Advice = tuple[str | None, str | None]
 """A remark on a column, and the remedy."""
 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """One column of the table, in values that JSON can hold."""
+    """One column of a table of nodes or edges, in values that JSON can hold."""
 
     name: str
     kind: str
+    example: str
     distinct: int
     missing: int
     features: int
@@ -58,6 +61,7 @@ class ColumnSummary:
     """What looks wrong with that, if anything does."""
     remedy: str | None
     """The argument of :func:`gcnsl.from_tables` in which to name the column to change that."""
+    table: str = "nodes"
 
 
 def summarize_columns(data: Data) -> tuple[ColumnSummary, ...]:
@@ -71,33 +75,59 @@ def summarize_columns(data: Data) -> tuple[ColumnSummary, ...]:
         encoder = ColumnEncoder.fit(columns)
     features = Counter(encoder.feature_columns)
     ends = some_edges(data.edge_index if len(columns.kinds) <= MOST_TESTED else data.edge_index[:, :0])
-    return tuple(_summary(name, columns, encoder, features=features[name], ends=ends) for name in columns.kinds)
+    own = [name for name in columns.kinds if not (columns.edge_kinds and is_of_edges(name))]
+    found = [_summary(name, columns, encoder, features=features[name], ends=ends) for name in own]
+    if columns.wide is not None:
+        name, names, matrix = columns.wide
+        treatment = f"as they are; {matrix.nnz:,} are not 0"
+        found.append(
+            ColumnSummary(name, "numbers, mostly 0", names[0], len(names), 0, len(names), treatment, None, None)
+        )
+    return (*found, *(data.get("edge_columns") or ()))
+
+
+def summarize_edge_columns(columns: Columns, made: Iterable[str]) -> tuple[ColumnSummary, ...]:
+    """Summarize the columns of edges, of which these columns of the nodes are made."""
+    found = []
+    for name, kind in columns.kinds.items():
+        values = columns.table.columns[name]
+        count = sum(
+            what == name or what.startswith((f"{name}=", f"{name} "))
+            for what in (made_name.partition(": ")[2].partition(" ")[2] for made_name in made)
+        )
+        how = "sum, mean, max of a node's edges" if sort_of(kind) == "number" else "share of each value"
+        how = "mean, last of a node's edges" if sort_of(kind) == "date" else how
+        how = how if count else "left out"
+        missing, distinct = values.null_count, len(values.unique().drop_null())
+        example = columns.example(name)
+        found.append(ColumnSummary(name, kind, example, distinct, missing, count, how, None, None, "edges"))
+    return tuple(found)
 
 
 def _summary(
     name: str, columns: Columns, encoder: ColumnEncoder, *, features: int, ends: NDArray[np.int64]
 ) -> ColumnSummary:
-    kind = columns.kinds[name]
+    kind, example = columns.kinds[name], columns.example(name)
     if is_number(kind):
         values = columns.numbers(name, kind)
         known = values[~np.isnan(values)]
         distinct = len(np.unique(known))
         is_date = sort_of(kind) == "date"
         advice = (None, None) if is_date else _advice_on_numbers(values, distinct, ends)
-        treatment = "; ".join(["a number of days" if is_date else "as it is", *encoder.parts.get(name, ())])
+        treatment = ", ".join(["days" if is_date else "as it is", *encoder.parts.get(name, ())])
         if len(known) < len(values):
-            treatment += "; the median where missing"
-        return ColumnSummary(name, kind, distinct, len(values) - len(known), features, treatment, *advice)
+            treatment += ", gaps the median and marked"
+        return ColumnSummary(name, kind, example, distinct, len(values) - len(known), features, treatment, *advice)
     codes, texts = columns.levels(name)
     treatment = "left out"
     if kind == "category":
-        treatment = "0 or 1 for each value" + ("; rare values together" if encoder.levels[name].rare else "")
+        treatment = "one-hot" + (", rare values together" if encoder.levels[name].rare else "")
     elif sort_of(kind) == "list":
-        treatment = "0 or 1 for each frequent token"
+        treatment = "one-hot of frequent tokens"
     elif kind == "text":
-        treatment = "words and parts of words, reduced to a few numbers"
+        treatment = "TF-IDF of words and n-grams, SVD"
     advice = _advice_on_text(kind, codes[codes >= 0], texts)
-    return ColumnSummary(name, kind, len(texts), int((codes < 0).sum()), features, treatment, *advice)
+    return ColumnSummary(name, kind, example, len(texts), int((codes < 0).sum()), features, treatment, *advice)
 
 
 def _advice_on_text(kind: str, codes: NDArray[np.int64], texts: pa.Array) -> Advice:
@@ -106,14 +136,12 @@ def _advice_on_text(kind: str, codes: NDArray[np.int64], texts: pa.Array) -> Adv
     if len(codes) and MOSTLY <= is_number[codes].mean() < 1:
         other = texts.filter(pa.array(~is_number))[0].as_py()
         return f"mostly numbers, but {other!r} is none: leave such cells empty, and it is a number", None
-    return ("text that is different in every row", "categorical") if kind == "id" else (None, None)
+    return ("different in every row: an id", "categorical") if kind == "id" else (None, None)
 
 
 def _advice_on_numbers(values: NDArray[np.float64], distinct: int, ends: NDArray[np.int64]) -> Advice:
     """A remark on a column of numbers, and the remedy."""
     known, rows = values[~np.isnan(values)], len(values)
-    if distinct == 1 and len(known) == rows:
-        return "the same in every row", "drop"
     whole = bool((known == np.round(known)).all())
     if whole and distinct == rows >= LEAST_IDS:
         return "whole numbers, different in every row: an id?", "drop"
@@ -156,3 +184,40 @@ def are_codes(values: NDArray[np.floating[Any]], ends: NDArray[np.int64]) -> boo
         return False
     deviation = math.sqrt(equal * (1 - equal) / len(distance))
     return True if (distance == 0).mean() > equal + LEAST_DEVIATION * deviation else None
+
+
+def telling_columns(columns: Columns, y: NDArray[np.int64]) -> dict[str, float]:
+    """The columns that tell the label (n, -1 for none) by themselves, far better than others do, and their accuracy.
+
+    The accuracy is out of fold: a value stands for the class that most nodes with it have in the other of two folds.
+    """
+    rows = np.flatnonzero(y >= 0)
+    own = [
+        name
+        for name in columns.used
+        if not (columns.edge_kinds and is_of_edges(name)) and sort_of(columns.kinds[name]) != "text"
+    ]
+    if len(rows) < LEAST_IDS or len(own) > MOST_TESTED:
+        return {}
+    shuffled = np.random.default_rng(0).permutation(rows)
+    y, folds = y[shuffled], np.arange(len(rows)) % 2
+    most_frequent = float(np.bincount(y).max() / len(y))
+    found = {}
+    for name in own:
+        if is_number(columns.kinds[name]):
+            values = columns.numbers(name, columns.kinds[name])[shuffled]
+            cuts = np.unique(values[~np.isnan(values)])
+            cuts = cuts if len(cuts) <= MOST_BINS else np.quantile(cuts, np.linspace(0, 1, MOST_BINS))
+            codes = np.where(np.isnan(values), len(cuts) + 1, np.searchsorted(cuts, values))
+        else:
+            codes = columns.levels(name)[0][shuffled] + 1
+        right = 0
+        for fold in (0, 1):
+            table = np.zeros((int(codes.max()) + 1, int(y.max()) + 1), dtype=np.int64)
+            np.add.at(table, (codes[folds != fold], y[folds != fold]), 1)
+            here = codes[folds == fold]
+            right += int(((table.max(axis=1)[here] > 0) & (table.argmax(axis=1)[here] == y[folds == fold])).sum())
+        found[name] = right / len(y)
+    usual = float(np.median(list(found.values()))) if len(found) > 2 else 0.0
+    limit = max(1 - (1 - TELLS) * (1 - most_frequent), (1 + usual) / 2)
+    return {name: share for name, share in sorted(found.items(), key=lambda pair: -pair[1]) if share >= limit}

@@ -8,9 +8,10 @@ The kind of a column follows from its type and its values, or from its name in `
 - ``date``: dates, timestamps, times of day and durations, all of which become a number of days; ``date %d.%m.%Y`` and
   the like: text that is a date in this format.
 - ``list |`` and the like: text with several tokens, such as ``rock|pop`` or ``["rock", "pop"]``.
-- ``text``: sentences, or other text of several words that is mostly different from row to row.
+- ``text``: sentences, and names that are mostly different from row to row, but not always.
 - ``category``: other text, and the categories of pandas and Arrow.
-- ``id`` and ``constant``: text that is different in every row, or the same in every row. It is left out.
+- ``id`` and ``constant``: text that is different in every row, whole numbers that are and are called so, and values
+  that are the same in every row. They are left out.
 - ``empty``: no value at all. It is left out.
 
 A value is missing if it is ``None``, NaN, or one of the texts in :data:`gcnsl.graph.tables.MISSING`.
@@ -21,7 +22,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -32,14 +33,19 @@ from numpy.typing import NDArray
 
 from gcnsl.errors import ColumnError, InputError
 from gcnsl.graph.tables import MISSING, Table, is_plain_number
+from gcnsl.graph.wide_features import Wide
 from gcnsl.graph.written_values import date_format, dates, list_separator
 
 DECIMAL_COMMA = "number, decimal comma"
 FEW_LEVELS = 255
 """With more distinct texts, a column of several words is free text even if some of them come back."""
+LEAST_IDS = 20
+"""Whole numbers look like ids if they are different in all rows, and there are at least this many rows."""
 LEAST_WORDS = 3.0
 """Free text has at least so many words on average."""
 
+_ID = re.compile(r"(|.*(?:^|[\W_])(?:id|uid|uuid|guid|key|index|idx)|.*[a-z](?:Id|ID)|Unnamed: \d+)")
+"""The names of columns whose whole numbers are ids if all are different."""
 _PER_DAY = {"D": 1, "s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _WHOLE_AS_FRACTION = r"^(-?\d+)\.0+$"
 
@@ -67,6 +73,11 @@ def is_number(kind: str) -> bool:
 def is_used(kind: str) -> bool:
     """Whether columns of this kind become features."""
     return is_number(kind) or sort_of(kind) in ("category", "list", "text")
+
+
+def is_of_edges(name: str) -> bool:
+    """Whether a column of the nodes is made of the columns of edges."""
+    return name.startswith(("edges: ", "out-edges: ", "in-edges: "))
 
 
 CodedTexts = tuple[NDArray[np.int64], pa.Array]
@@ -129,10 +140,14 @@ class Columns:
     Attributes:
         table: The feature columns, and the name of their table for messages.
         kinds: The kind of each column, in the order of the table.
+        edge_kinds: The kinds of the columns of edges that some columns are made of.
+        wide: Features that are mostly 0, beside the columns.
     """
 
     table: Table
     kinds: dict[str, str]
+    edge_kinds: dict[str, str] = field(default_factory=dict)
+    wide: Wide | None = None
     _levels: dict[str, CodedTexts] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -156,6 +171,32 @@ class Columns:
         """The columns that a model was trained with, from another table; they are read as the kinds they had."""
         names = [name for name in kinds if name in table.columns]
         return cls(Table(table.arrow.select(names), table.name), kinds)
+
+    @classmethod
+    def of_edges(
+        cls,
+        table: Table,
+        hidden: Collection[str | None],
+        *,
+        edge_type: str | None,
+        categorical: Sequence[str],
+        numeric: Sequence[str],
+    ) -> Columns:
+        """The columns of edges: lists are categories, and free text is not used."""
+        if edge_type is not None:
+            table.check_column(edge_type, "edge_type")
+            categorical = [*categorical, edge_type]
+        names = [name for name in table.columns if name not in hidden]
+        numeric = [name for name in numeric if name in names]
+        columns = cls.read(table, names, categorical=[name for name in categorical if name in names], numeric=numeric)
+        kinds = {"list": "category", "text": "id"}
+        columns.kinds.update({name: kinds.get(sort_of(kind), kind) for name, kind in columns.kinds.items()})
+        return columns
+
+    def take(self, rows: NDArray[np.int64]) -> Columns:
+        """Some of the rows."""
+        wide = self.wide and self.wide._replace(matrix=self.wide.matrix[rows])
+        return Columns(replace(self.table, arrow=self.table.arrow.take(rows)), self.kinds, self.edge_kinds, wide)
 
     @property
     def used(self) -> dict[str, str]:
@@ -226,6 +267,11 @@ class Columns:
         found: list[str | None] = texts[codes].tolist()
         return found
 
+    def example(self, name: str) -> str:
+        """One of the first values of a column, as text."""
+        values = (str(value) for value in self._column(name)[:100].to_pylist() if value is not None)
+        return next((value for value in values if value.strip() not in MISSING), "")
+
     def is_on_calendar(self, name: str) -> bool:
         """Whether a column holds dates, and not times of day or durations."""
         kind = self._column(name).type
@@ -280,6 +326,8 @@ class Columns:
         missing = np.isnan(values)
         for kind, fits in {"binary": missing | (values == 0) | (values == 1), "empty": missing}.items():
             self.kinds.update({numbers[k]: kind for k in np.flatnonzero(fits.all(axis=0))})
+        for name, column in zip(numbers, values.T, strict=True):
+            self.kinds[name] = left_out_kind(name, column) or self.kinds[name]
         for name in texts:
             codes, distinct = self.levels(name)
             found, known = distinct.to_pylist(), int((codes >= 0).sum())
@@ -295,13 +343,15 @@ class Columns:
                 self.kinds[name] = f"date {form}"
             elif separator := list_separator(found):
                 self.kinds[name] = f"list {separator}"
-            elif _is_prose(found, known):
+            elif _is_prose(found, codes[codes >= 0]):
                 self.kinds[name] = "text"
             elif len(found) == known:
                 self.kinds[name] = "id"
 
     def _column(self, name: str) -> pa.ChunkedArray:
         """A column: categories as the values that they stand for, and one without any value as text."""
+        if name not in self.table.columns and self.edge_kinds and is_of_edges(name):
+            return pa.chunked_array([pa.nulls(len(self), pa.float64())])  # no edge has this level
         if name not in self.table.columns:
             raise InputError(f"{self.table.name} has no column {name!r}, which the model was trained with: add it")
         column = self.table.columns[name]
@@ -316,10 +366,23 @@ class Columns:
         return InputError(f"{place} is {value!r}, which is not a {kind}: correct it or leave it empty")
 
 
-def _is_prose(distinct: Sequence[str], known: int) -> bool:
-    """Whether the distinct texts of so many rows are sentences or the like, rather than names of levels."""
-    many = len(distinct) > FEW_LEVELS or 2 * len(distinct) >= known
-    return many and float(np.mean([len(text.split()) for text in distinct])) >= LEAST_WORDS
+def left_out_kind(name: str, values: NDArray[Any]) -> str | None:
+    """Whether a column of numbers says nothing, being ``constant`` or an ``id``."""
+    if len(values) < 2 or values.dtype.kind not in "iuf" or np.isnan(values[0]):
+        return None
+    if (values == values[0]).all():
+        return "constant"
+    is_id = _ID.fullmatch(name) and (values == np.round(values)).all() and len(np.unique(values)) == len(values)
+    return "id" if is_id and len(values) >= LEAST_IDS else None
+
+
+def _is_prose(distinct: Sequence[str], codes: NDArray[np.int64]) -> bool:
+    """Whether the distinct texts that rows have are sentences or mostly rare names, rather than names of levels."""
+    counts = np.bincount(codes)
+    many = len(distinct) > FEW_LEVELS or 2 * len(distinct) >= len(codes)
+    are_sentences = float(np.mean([len(text.split()) for text in distinct])) >= LEAST_WORDS
+    are_rare = FEW_LEVELS < len(distinct) < len(codes) and 2 * counts[counts > 2].sum() < len(codes)
+    return many and (are_sentences or bool(are_rare))
 
 
 def _sort(kind: pa.DataType) -> str | None:

@@ -1,8 +1,9 @@
-"""The table of edges: its ends as node numbers 0 … n - 1, found by the ids of the nodes, and its weights."""
+"""The tables of edges: their ends as node numbers 0 … n - 1, found by the ids of the nodes, and their other columns."""
 
-import os
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -11,54 +12,101 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gcnsl.errors import ArgumentError, InputError
+from gcnsl.errors import InputError
 from gcnsl.graph.edges import WEIGHT_RULE, unusable_weights
 from gcnsl.graph.masks import GraphWarning
-from gcnsl.graph.tables import Table, read_table
+from gcnsl.graph.tables import Table, Written, read_table
 
-ENDS = ("source", "target")
+ENDS = (
+    *(("source", "target"), ("from", "to"), ("src", "dst"), ("~from", "~to"), ("node1", "node2"), ("u", "v")),
+    *((":START_ID", ":END_ID"), ("source_id", "target_id"), ("from_id", "to_id")),
+)
+"""The names by which the columns with the ends of the edges are known; else they are the first two columns."""
+IDS = ("id", "~id", ":ID", "node_id", "nodeId", "node")
+"""The names by which the column with the ids of the nodes is known; else it is the first one."""
+KIND = "table"
+"""The column that tells edges of several tables apart."""
 _STRING = pa.large_string()
 """The string type that pandas writes; Arrow converts its shorter one to it without copying the characters."""
 
 
+def end_columns(names: Sequence[str], source: str | None, target: str | None) -> tuple[str, str] | None:
+    """The columns with the ends of the edges; ``None`` if there are too few."""
+    lower = {name.lower(): name for name in reversed(names)}
+    known = ((lower[u.lower()], lower[v.lower()]) for u, v in ENDS if {u.lower(), v.lower()} <= lower.keys())
+    first, second = next(known, (*names[:2], None, None)[:2])
+    first, second = source or first, target or second
+    return None if first is None or second is None else (first, second)
+
+
 def read_edges(
-    edges: str | os.PathLike[str] | Any,
+    tables: Sequence[Any],
     ids: pa.ChunkedArray,
     nodes: str,
     *,
     source: str | None,
     target: str | None,
-    weight: str | Literal[False] | None,
-) -> tuple[dict[str, Any], str | None, list[str]]:
-    """Read a table of edges between nodes with these ids, which are in order and from the table ``nodes``.
+    written: Written,
+) -> tuple[Table, NDArray[np.int64], list[str]]:
+    """Read tables of edges between nodes with these ids, which are in order and from the table ``nodes``.
 
     Returns:
-        The arguments of :func:`gcnsl.from_arrays` that come from it, the column of weights, and notes.
+        The other columns of the edges, the node numbers of their ends (2 × E), and notes. Edges of several tables have
+        a column :data:`KIND`; those to nodes that do not exist are left out, unless they are most.
     """
+    found, notes, known = [], list[str](), ids.cast(_STRING).combine_chunks()
 
     def are_ids(cells: Sequence[str]) -> bool:
-        known = pc.is_in(pa.array(cells, _STRING), value_set=ids.cast(_STRING).combine_chunks())
-        return source is None and target is None and pc.all(known).as_py()
+        return source is None and target is None and pc.all(pc.is_in(pa.array(cells, _STRING), value_set=known)).as_py()
 
-    first, second = ENDS
-    wanted = [(source or first, 0), (target or second, 1)]
-    table = read_table(edges, "edges", text=wanted, unnamed=ENDS, are_ids=are_ids)
-    ends = table.find_column(source, first, 0), table.find_column(target, second, 1)
-    if ends[0] == ends[1]:
-        raise InputError(f"{table.name}: source and target are both {ends[0]!r}; name two columns")
-    notes = []
-    if table.first_row:
-        cells = ", ".join(table.first_row[:5])
-        notes.append(f"{table.name} has no header: its first row, {cells}, is taken for an edge")
-    fields: dict[str, Any] = {"edge_index": _find_ids(ids, nodes, table, ends)}
-    weights = _weight_column(table, weight, ends)
-    if weights is not None:
-        fields["edge_weight"] = _weights(table, weights)
-    unused = [name for name in table.columns if name not in (*ends, weights, "weight" if weight is False else None)]
-    if unused:
-        shown = ", ".join(unused[:5]) + (f" and {len(unused) - 5} more" if len(unused) > 5 else "")
-        notes.append(f"Columns of {table.name} that are not used: {shown}")
-    return fields, weights, notes
+    for number, each in enumerate(tables):
+        table = read_table(
+            each,
+            "edges",
+            text=lambda names: end_columns(names, source, target) or (),
+            unnamed=ENDS[0],
+            are_ids=are_ids,
+            written=written,
+        )
+        columns = check_ends(table, source, target)
+        notes += table.notes
+        if source is None and target is None and columns != ENDS[0]:
+            notes.append(
+                f"{table.name}: the ends of the edges are {columns[0]!r} and {columns[1]!r} (--source, --target)"
+            )
+        ends, there = _find_ids(ids, nodes, table, columns)
+        if not there.all():
+            row = int(np.flatnonzero(~there)[0])
+            which = columns[int(ends[0, row] >= 0)]
+            lost = int((~there).sum())
+            notes.append(
+                f"{lost:,} of {len(there):,} edges of {table.name} are left out: their ends are not in {nodes}; the "
+                f"first is row {row + 1}, {which!r}: {table.columns[which][row].as_py()!r}"
+            )
+        arrow = table.arrow.drop_columns([*columns])
+        kind = Path(table.name).name.partition(".")[0] if isinstance(each, str | Path) else f"{table.name} {number + 1}"
+        if len(tables) > 1:
+            arrow = arrow.append_column(KIND, pa.array([kind], pa.string()).take(pa.array(np.zeros(len(there), int))))
+        found.append((arrow if there.all() else arrow.filter(pa.array(there)), ends[:, there], table))
+    arrows, all_ends, read = zip(*found, strict=True)
+    try:
+        arrow = arrows[0] if len(arrows) == 1 else pa.concat_tables(arrows, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise InputError(f"the tables of edges do not fit together ({error}): rename a column") from error
+    return replace(read[0], arrow=arrow, notes=()), np.concatenate(all_ends, axis=1), notes
+
+
+def check_ends(table: Table, source: str | None, target: str | None) -> tuple[str, str]:
+    """The columns with the ends of the edges of a table."""
+    for name, argument in ((source, "source"), (target, "target")):
+        if name is not None:
+            table.check_column(name, argument)
+    columns = end_columns(list(table.columns), source, target)
+    if columns is None:
+        raise InputError(f"{table.name} has {len(table.columns)} column(s), too few for target; add a column")
+    if columns[0] == columns[1]:
+        raise InputError(f"{table.name}: source and target are both {columns[0]!r}; name two columns")
+    return columns
 
 
 def as_ids(table: Table, column: str) -> pa.ChunkedArray:
@@ -82,69 +130,76 @@ def as_ids(table: Table, column: str) -> pa.ChunkedArray:
     return values
 
 
-def _find_ids(ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str, str]) -> NDArray[np.int32]:
-    """The node numbers of both ends of every edge (2 × E), which are in these columns."""
+def _find_ids(
+    ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str, str]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The node numbers of both ends of every edge (2 × E), -1 for none, and which edges have both ends (E)."""
     wanted = [as_ids(edges, column) for column in columns]
     if any(values.type != ids.type for values in wanted):
         ids, *wanted = (values.cast(_STRING) for values in (ids, *wanted))
     known = ids.combine_chunks()
-    if pc.count_distinct(known).as_py() < len(known):
-        row = int(np.flatnonzero(known.to_pandas().duplicated())[0])
+    ends = np.stack([positions(known, values) for values in wanted])
+    if (ends < 0).any() and known.type == _STRING:
+        ends = np.stack([positions(known, _as_whole(values)) for values in wanted]) if (ends < 0).all() else ends
+    there: NDArray[np.bool_] = np.asarray((ends >= 0).all(axis=0))
+    if len(there) and 2 * there.sum() < len(there):
+        row = int(np.flatnonzero(~there)[0])
+        which = int(ends[0, row] >= 0)
+        place, value = edges.place_in_row(row, columns[which]), wanted[which][row].as_py()
         raise InputError(
-            f"{nodes}, row {row + 1}: an earlier row has the id {known[row].as_py()!r} too; "
-            "remove one of the rows or change its id"
+            f"{place} is {value!r}, which is not an id in {nodes} ({int((~there).sum())} such row(s)): add the node, "
+            "drop the edge, or name the columns of the ids"
         )
-    ends = []
-    for column, values in zip(columns, wanted, strict=True):
-        found = _positions(known, values)
-        unknown = found < 0
-        if unknown.any():
-            value = values.filter(unknown)[0].as_py()
-            raise InputError(
-                f"{edges.place(unknown, column)} is {value!r}, which is not an id in {nodes} "
-                f"({int(unknown.sum())} such row(s)): add the node or drop the edge"
-            )
-        ends.append(found.astype(np.int32))
-    return np.stack(ends)
+    return ends, there
 
 
-def _positions(known: pa.Array, values: pa.ChunkedArray) -> Any:
+def _as_whole(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text such as ``1.000e+00`` as ``1``; all else as it is."""
+    try:
+        return values.cast(pa.float64()).cast(pa.int64()).cast(_STRING)
+    except pa.ArrowException:
+        return values
+
+
+def positions(known: pa.Array, values: pa.ChunkedArray) -> Any:
     """The place of each value among the known ones, -1 if it is none of them."""
     if pa.types.is_int64(known.type):  # of which Arrow's look-up takes four times as long; of text, pandas' does
         return pd.Index(known.to_numpy()).get_indexer(values.to_numpy())
     return pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy()
 
 
-def _weight_column(table: Table, name: str | Literal[False] | None, ends: Collection[str]) -> str | None:
-    """The column with the weights, or ``None`` if the edges have none.
+def read_weights(
+    table: Table, ends: NDArray[np.int64], name: str | Literal[False] | None, notes: list[str]
+) -> tuple[Table, NDArray[np.int64], NDArray[np.float64] | None, str | None]:
+    """The edges and their ends without those of weight 0, the weights, and the column that holds them, if there is one.
 
-    By default it is ``weight``, unless that is one of the ``ends`` or holds no numbers (a :class:`GraphWarning`).
+    A column with negative numbers holds no weights, nor does one that is called ``weight`` and holds no numbers.
     """
-    if name is False or (name is None and ("weight" not in table.columns or "weight" in ends)):
-        return None
+    none = table, ends, None, None
+    if name is False or (name is None and "weight" not in table.columns):
+        return none
     column = table.check_column("weight" if name is None else name, "weight")
-    if column in ends:
-        raise ArgumentError("weight", column, f"is the column of {table.name} with an end of the edges: name another")
-    kind = table.columns[column].type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or not table.arrow.num_rows:
-        return column
-    found = _first_text(table, column)
-    if name is not None:
-        raise InputError(f"{found}: {WEIGHT_RULE}")
-    warnings.warn(f"the edges have no weights, because {found}", GraphWarning, stacklevel=4)
-    return None
-
-
-def _weights(table: Table, name: str) -> NDArray[np.float64]:
-    """The weights, one for each row (E), all finite and positive."""
-    column = table.columns[name]
-    if column.null_count:
-        raise InputError(f"{table.place(column.is_null(), name)} is empty: {WEIGHT_RULE}")
-    values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
-    bad = unusable_weights(values)
+    values = table.columns[column]
+    numbers = pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)
+    if not numbers and len(values):
+        why = _first_text(table, column)
+        if name is not None:
+            raise InputError(f"{why}: {WEIGHT_RULE}")
+        warnings.warn(f"the edges have no weights, because {why}", GraphWarning, stacklevel=3)
+        return none
+    if values.null_count:
+        raise InputError(f"{table.place(values.is_null(), column)} is empty: {WEIGHT_RULE}")
+    weights: NDArray[np.float64] = values.cast(pa.float64(), safe=False).to_numpy()
+    if (weights < 0).any() and np.isfinite(weights).all():
+        notes.append(f"{column!r} has negative values: features are made of both signs, and methods see no weights")
+        return none
+    bad = unusable_weights(weights) & (weights != 0)
     if bad.any():
-        raise InputError(f"{table.place(bad, name)} is {column[int(bad.argmax())].as_py()}: {WEIGHT_RULE}")
-    return values
+        raise InputError(f"{table.place(bad, column)} is {values[int(bad.argmax())].as_py()}: {WEIGHT_RULE}")
+    if not weights.all():
+        notes.append(f"{int((weights == 0).sum()):,} edges of weight 0 are left out")
+        table, ends = replace(table, arrow=table.arrow.filter(pa.array(weights != 0))), ends[:, weights != 0]
+    return table, ends, weights[weights != 0], column
 
 
 def _first_text(table: Table, name: str) -> str:

@@ -1,4 +1,4 @@
-"""A checked graph from a table with one row per node and a table with one row per edge.
+"""A checked graph from tables of nodes, with one row per node, and tables of edges, with one row per edge.
 
 Columns stay in Arrow from the file to the last check, so that loading a table of millions of rows takes little longer
 than reading it. Messages name the table, the row and the column; the first row below the header is row 1.
@@ -8,6 +8,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,22 +22,26 @@ from torch_geometric.data import Data
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.graph.column_encoder import ColumnEncoder, fit_float32
-from gcnsl.graph.columns import Columns
-from gcnsl.graph.edge_table import as_ids, read_edges
+from gcnsl.graph.column_report import summarize_edge_columns
+from gcnsl.graph.columns import Columns, left_out_kind
+from gcnsl.graph.edge_columns import edge_columns
+from gcnsl.graph.edge_table import read_weights
 from gcnsl.graph.labels import UnknownLabelsWarning, is_often_unknown, read_label_column, unknown_in_words
 from gcnsl.graph.masks import PARTS
+from gcnsl.graph.node_table import read_tables
 from gcnsl.graph.sources import from_arrays
-from gcnsl.graph.tables import Table, read_table
+from gcnsl.graph.tables import Table, Written
+from gcnsl.graph.wide_features import read_wide
 
 Source = str | os.PathLike[str] | Any
-"""A path (CSV, TSV or Parquet; text files may end in ``.gz``), a pandas DataFrame or a pyarrow Table."""
+"""A path (see :mod:`gcnsl.graph.tables` for the formats), a pandas DataFrame or a pyarrow Table."""
 
 _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 
 
 def from_tables(
-    nodes: Source,
-    edges: Source,
+    nodes: Source | Sequence[Source],
+    edges: Source | Sequence[Source],
     *,
     id: str | None = None,  # noqa: A002 - the usual name of the column
     label: str | None = None,
@@ -44,6 +49,7 @@ def from_tables(
     split: str | Sequence[str] | None = None,
     fold: str | None = None,
     features: Sequence[str] | None = None,
+    wide: Any = None,
     drop: Sequence[str] = (),
     categorical: Sequence[str] = (),
     numeric: Sequence[str] = (),
@@ -52,14 +58,20 @@ def from_tables(
     source: str | None = None,
     target: str | None = None,
     weight: str | Literal[False] | None = None,
+    edge_type: str | None = None,
     directed: bool = False,
+    separator: str | None = None,
+    encoding: str | None = None,
+    no_header: str | None = None,
 ) -> Data:
-    """Read a graph from a table of nodes and a table of edges.
+    """Read a graph from a table of nodes and a table of edges, or several of each.
 
     Args:
-        nodes: One row per node, with an id, features of any kind and, where it is known, a class.
-        edges: One row per edge, with the ids of its two ends and, if edges have weights, its weight.
-        id: Column of ``nodes`` with the ids; by default ``id`` if there is one, else the first column.
+        nodes: One row per node, with an id, features of any kind and, where it is known, a class. Several tables are
+            joined by their ids.
+        edges: One row per edge, with the ids of its two ends. Several tables are several kinds of edges.
+        id: Column of ``nodes`` with the ids; by default ``id``, ``~id``, ``node_id`` or the like, else the first
+            column. If that can't be, rows are counted from 0.
         label: Column of ``nodes`` with the classes, names or integers; by default ``label`` if there is one.
         name: Column of ``nodes`` that says what to call them where people read of them; it is no feature.
         split: Column of ``nodes`` with ``train``, ``val``, ``test`` or nothing; by default ``split`` if there is one.
@@ -67,20 +79,27 @@ def from_tables(
         fold: Column of ``nodes`` with the number of each node's fold, empty for a node that is never tested; it
             becomes ``data.fold`` (n), for :func:`gcnsl.datasets.with_folds`.
         features: Columns of ``nodes`` with the features; by default all remaining columns.
-        drop: Columns of ``nodes`` that are not features.
-        categorical: Features that are categories even if they look like numbers, such as codes.
-        numeric: Features that are numbers even if they are text.
+        wide: Further features that are mostly 0: a matrix (n × d) or its file (``.npz``, ``.npy``), with one row for
+            each row of ``nodes``; or a table with the columns ``node``, ``feature`` and perhaps ``value``.
+        drop: Columns of ``nodes`` and ``edges`` that are not used.
+        categorical: Columns that are categories even if they look like numbers, such as codes.
+        numeric: Columns that are numbers even if they are text.
         unknown: Labels of nodes whose class is not known, besides those that are missing; by default -1, ``NA``,
             ``null`` and the like (:data:`gcnsl.graph.labels.UNKNOWN`), with a warning if many nodes have one.
         encoder: The encoder of a trained model, to read a table for it. The encoder knows the columns and their kinds,
             so that ``features``, ``drop``, ``categorical`` and ``numeric`` are ignored.
-        source: Column of ``edges`` with one end; by default ``source`` if there is one, else the first column.
-        target: Column of ``edges`` with the other end; by default ``target`` if there is one, else the second column.
-            A text file of edges may lack a header: if its first row holds two numbers or two ids, that is an edge.
-        weight: Column of ``edges`` with the weights, positive numbers; by default ``weight`` if there is one that holds
-            numbers. ``False`` for none.
+        source: Column of ``edges`` with one end; by default ``source``, ``from``, ``src``, ``u`` or the like, else
+            the first column.
+        target: Column of ``edges`` with the other end; likewise.
+        weight: Column of ``edges`` with weights; by default ``weight`` if there is one that holds numbers. ``False``
+            for none. An edge of weight 0 is none; a column with negative numbers is an edge column like any other.
+        edge_type: Column of ``edges`` with their kinds, which is a category whatever it looks like.
         directed: Whether edges lead from ``source`` to ``target``, and the directions are kept too.
+        separator, encoding: How text files are written; guessed by default.
+        no_header: Which text files have no header: ``nodes``, ``edges``, ``both`` or ``none``; guessed by default.
 
+    All columns of the edges but the weights become columns of the nodes at their ends: see
+    :mod:`gcnsl.graph.edge_columns`.
     Complete numeric columns are features as they are. If there are any others, ``x`` has all columns as the graph's
     ``encoder`` encodes them: see :mod:`gcnsl.graph.columns` for the kinds of columns, and
     :mod:`gcnsl.graph.column_encoder` for what becomes of each. It is fitted to the training rows, or to all rows if
@@ -91,65 +110,100 @@ def from_tables(
     Its ``class_names`` are the sorted classes in the type of the labels: integers stay integers. ``unknown`` are the
     labels that count as unknown, and ``counted_unknown`` says how many nodes have each of them.
     """
-    categories = categorical if encoder is None else encoder.categories
-    text = [(id or "id", 0), (label or "label", None)]
-    table = read_table(nodes, "nodes", text=text, categories=categories)
-    if table.arrow.num_rows == 0:
-        raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
-    id_column, label = table.find_column(id, "id", 0), table.find_optional(label, "label")
+    written = Written(separator, encoding, no_header)
+    texts = [label or "label", *(categorical if encoder is None else encoder.categories)]
     several = np.iterable(split) and not isinstance(split, str)
-    named: Any = split if several else [table.find_optional(split, "split")]  # type: ignore[arg-type]
-    splits = [table.check_column(column, "split") for column in named if column is not None]
-    ids = as_ids(table, id_column)
-    fields: dict[str, Any] = {}
-    told: dict[str, Any] = {"notes": []}
-    if label is not None:
-        labels = read_label_column(table, label, unknown)
-        fields |= {"y": labels.numbers, "class_names": labels.classes.tolist()}
-        told |= {"unknown": labels.unknown, "counted_unknown": labels.counted_unknown}
-        if unknown is None:
-            if is_often_unknown(labels.counted_unknown, int((labels.numbers != UNLABELLED).sum())):
-                sentence = unknown_in_words(labels.counted_unknown, "unknown=[]")
-                warnings.warn(sentence, UnknownLabelsWarning, stacklevel=2)
-            if str(UNLABELLED) not in labels.unknown:
-                told["notes"].append(f"The labels of {table.name} are 1 and -1: both are classes")
+    named: list[Any] = list(split) if several else [split]  # type: ignore[arg-type]
+    table, id_column, ids, edge_table, ends, notes = read_tables(
+        *(list(each) if isinstance(each, list | tuple) else [each] for each in (nodes, edges)),
+        id_column=id,
+        texts=texts,
+        others={label or "label", "split", name, fold, *named},
+        ends=(source, target),
+        written=written,
+    )
+    label = table.find_label(label)
+    found = named if several else [table.find_optional(named[0], "split")]
+    splits = [table.check_column(column, "split") for column in found if column is not None]
+    fields, told = ({}, {}) if label is None else _labels(table, label, unknown, notes)
     if name is not None:
         told |= {"node_names": pd.Index(table.as_text(table.check_column(name, "name"))), "name_column": name}
     fields |= _masks(table, splits, fields.get("y"))
+    told["notes"] = notes
     if fold is not None:
         told["fold"] = _folds(table, fold)
+    edge_table, ends, values, weights = read_weights(edge_table, ends, weight, notes)
+    fields["edge_weight"], told["weight_column"] = values, weights
+    more = None if wide is None else read_wide(wide, ids, table.name, written)
     if encoder is None:
         used = {id_column, label, name, fold, *splits} | ({"split"} & table.columns.keys())
-        kinds = {"categorical": categorical, "numeric": numeric}
-        names = _feature_columns(table, used, features=features, drop=drop, **kinds)
-        x = None if categorical else _plain_features(table, names)
+        hidden = {*drop, weights} | ({"weight"} if weight is False else set())
+        rows = fields["train_mask"][:, 0] if splits else None
+        facts = _edge_facts(table, edge_table, hidden, edge_type, drop=drop, categorical=categorical, numeric=numeric)
+        made = edge_columns(facts, ends, len(ids), directed=directed) if facts.used else {}
+        told["edge_columns"] = summarize_edge_columns(facts, made)
+        given = {"categorical": categorical, "numeric": numeric}
+        of_nodes = {argument: [c for c in columns if c in table.columns] for argument, columns in given.items()}
+        names = _feature_columns(table, used | set(drop), features=features, **of_nodes)
+        x = None if categorical or made or more else _plain_features(table, names)
         if x is not None:
-            made: dict[str, Any] = {"x": x, "feature_names": names, "table": table.name}
+            told |= {"x": x, "feature_names": names, "table": table.name}
         else:
-            columns = Columns.read(table, names, **kinds)
-            rows = fields["train_mask"][:, 0] if splits else None
-            made = ColumnEncoder.fit(columns, rows).attributes(columns)
+            of_nodes["numeric"] += made
+            columns = Columns.read(table.with_columns(made), [*names, *made], **of_nodes)
+            columns = replace(columns, edge_kinds=facts.used if made else {}, wide=more)
+            told |= ColumnEncoder.fit(columns, rows).attributes(columns)
     else:
-        made = encoder.attributes(Columns.for_kinds(table, encoder.kinds))
-    found, weights, notes = read_edges(edges, ids, table.name, source=source, target=target, weight=weight)
-    told["notes"] += notes
-    del table
-    pa.default_memory_pool().release_unused()  # Arrow would keep the memory of both tables for later ones
-    data = from_arrays(made.pop("x"), directed=directed, **fields, **found)
-    data.update({**made, **told, "node_ids": pd.Index(ids.to_numpy())})
-    if weights is not None:
-        data.weight_column = weights
+        made = {}
+        if encoder.edge_kinds:
+            facts = Columns.for_kinds(edge_table, encoder.edge_kinds)
+            made = edge_columns(facts, ends, len(ids), directed=directed, everything=True)
+        columns = Columns.for_kinds(table.with_columns(made), encoder.kinds)
+        columns = replace(columns, edge_kinds=encoder.edge_kinds, wide=more)
+        told |= encoder.attributes(columns)
+    node_ids = pd.Index(ids.to_numpy())
+    del table, edge_table, ids
+    pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the tables for later ones
+    data = from_arrays(told.pop("x"), ends, directed=directed, **fields)
+    data.update({key: value for key, value in told.items() if value is not None} | {"node_ids": node_ids})
     return data
 
 
+def _labels(
+    table: Table, label: str, unknown: Sequence[Any] | None, notes: list[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments of :func:`from_arrays` that come of a column of labels, and what else is told of them."""
+    labels = read_label_column(table, label, unknown)
+    if unknown is None:
+        if is_often_unknown(labels.counted_unknown, int((labels.numbers != UNLABELLED).sum())):
+            sentence = unknown_in_words(labels.counted_unknown, "unknown=[]")
+            warnings.warn(sentence, UnknownLabelsWarning, stacklevel=3)
+        if str(UNLABELLED) not in labels.unknown:
+            notes.append(f"The labels of {table.name} are 1 and -1: both are classes")
+    told = {"unknown": labels.unknown, "counted_unknown": labels.counted_unknown}
+    return {"y": labels.numbers, "class_names": labels.classes.tolist()}, told
+
+
+def _edge_facts(
+    table: Table, edge_table: Table, hidden: set[str | None], edge_type: str | None, **named: Sequence[str]
+) -> Columns:
+    """The columns of edges; every column that an argument names must be in one of the tables."""
+    for argument, names in named.items():
+        for name in names:
+            if name not in edge_table.columns:
+                table.check_column(name, argument)
+    kinds = {
+        argument: [name for name in named[argument] if name not in hidden] for argument in ("categorical", "numeric")
+    }
+    return Columns.of_edges(edge_table, hidden, edge_type=edge_type, **kinds)
+
+
 def _feature_columns(
-    table: Table, used: set[str | None], *, features: Sequence[str] | None, drop: Sequence[str], **kinds: Sequence[str]
+    table: Table, used: set[str | None], *, features: Sequence[str] | None, **kinds: Sequence[str]
 ) -> list[str]:
-    """The names of the feature columns; every column that an argument names must be there."""
-    for argument, columns in {"features": features or (), "drop": drop, **kinds}.items():
-        for column in columns:
-            table.check_column(column, argument)
-    used |= set(drop)
+    """The names of the feature columns; those that the caller named must be there."""
+    for column in features or ():
+        table.check_column(column, "features")
     names = [name for name in table.columns if name not in used] if features is None else list(features)
     for name, count in Counter(features or ()).items():
         if name in used or count > 1:
@@ -172,6 +226,8 @@ def _plain_features(table: Table, names: Sequence[str]) -> NDArray[np.float32] |
     low, high = (found.to_numpy(np.float64) for found in (frame.min(skipna=False), frame.max(skipna=False)))
     if not fit_float32(low, high).all():
         return None  # Columns finds out whether a value is missing, and gives others a unit that fits
+    if any(left_out_kind(name, frame[name].to_numpy()) for name in names):
+        return None
     x: NDArray[np.float32] = frame.to_numpy(np.float32, copy=True)
     return x
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gcnsl.checks import UNLABELLED
-from gcnsl.graph.column_report import ColumnSummary, summarize_columns
+from gcnsl.graph.column_report import ColumnSummary, summarize_columns, telling_columns
 from gcnsl.graph.masks import PARTS, by_run, split_count, untrained_classes
 from gcnsl.pictures import check_picture, save_picture, text_style
 from gcnsl.sparse import to_scipy
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LEAKAGE_LIMIT = 0.1
 """Largest share of test nodes with a twin among the training nodes for which there is no warning."""
+FEWEST = 5
+"""Of a class with fewer nodes, accuracies are mostly noise."""
 _INK, _FILL = "#1f3b57", "#4c8dae"
 
 
@@ -248,8 +250,25 @@ def _leakage(data: Data, twins: Tensor) -> float | None:
     return leaked / int(test.sum())
 
 
+def harms(data: Data) -> Iterator[str]:
+    """What in a graph with labels will hurt most: columns that tell the label, classes too rare to learn."""
+    if data.y is None or not data.get("class_names"):
+        return
+    if "columns" in data and (found := telling_columns(data.columns, data.y.numpy())):
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in list(found.items())[:5])
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        yield f"Columns that tell the label by themselves ({shares}{more}): is one the label under another name?"
+    sizes = torch.bincount(data.y[data.y != UNLABELLED], minlength=len(data.class_names)).tolist()
+    rare = [str(name) for name, size in zip(data.class_names, sizes, strict=True) if 0 < size < FEWEST]
+    if rare:
+        some = ", ".join(rare[:5]) + (f" and {len(rare) - 5} more" if len(rare) > 5 else "")
+        plural = "classes have" if len(rare) > 1 else "class has"
+        yield f"{len(rare)} {plural} fewer than {FEWEST} nodes ({some}): their accuracy will be mostly noise"
+
+
 def _warnings(facts: dict[str, Any], data: Data, y: Tensor, class_names: list[str]) -> Iterator[str]:
     yield from data.get("notes") or []
+    yield from harms(data)
     if facts["edges"] == 0:
         yield "The graph has no edges: only the learned graph can connect nodes"
     if facts["features"] == 0:
@@ -258,10 +277,6 @@ def _warnings(facts: dict[str, Any], data: Data, y: Tensor, class_names: list[st
         yield f"{facts['isolated_nodes']} node(s) have no neighbours"
     if facts["zero_feature_rows"]:
         yield f"All features of {facts['zero_feature_rows']} node(s) are zero"
-    sizes = [size for size in facts["classes"].values() if size]
-    if sizes and min(sizes) < 5:
-        rare = min(facts["classes"], key=lambda name: facts["classes"][name] or data.num_nodes)
-        yield f"Class {rare!r} has only {min(sizes)} node(s): its accuracy will be mostly noise"
     if facts["leakage"] is not None and facts["leakage"] > LEAKAGE_LIMIT:
         yield (
             f"{facts['leakage']:.0%} of the test nodes have a twin (same label, same neighbours) among the training "

@@ -76,15 +76,22 @@ class TextEncoder:
 
 
 def _hashed(texts: Sequence[str]) -> sp.csr_array:
-    """The counts of words and of runs of three characters (n × BUCKETS)."""
+    """The counts of words and of runs of three bytes in them (n × BUCKETS)."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     if not texts:
         return sp.csr_array((0, BUCKETS), dtype=np.float32)
     common: dict[str, Any] = {"n_features": BUCKETS, "norm": None, "alternate_sign": False, "dtype": np.float32}
     words = HashingVectorizer(token_pattern=r"(?u)\b\w+\b", **common).transform(texts)
-    runs = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 3), **common).transform(texts)
-    return sp.csr_array(words + runs)
+    plain = "\n".join(f" {' '.join(text.lower().split())} " for text in texts)
+    content = np.frombuffer(plain.encode(errors="replace"), dtype=np.uint8).astype(np.uint32)
+    is_end = content == ord("\n")
+    runs = content[:-2] << 16 | content[1:-1] << 8 | content[2:]
+    inside = ~(is_end[:-2] | is_end[1:-1] | is_end[2:])
+    bucket = (runs * np.uint32(2654435761) >> np.uint32(32 - BUCKETS.bit_length() + 1))[inside]
+    row = is_end.cumsum()[:-2][inside]
+    counts = sp.csr_array((np.ones(len(row), np.float32), (row, bucket)), shape=(len(texts), BUCKETS))
+    return sp.csr_array(words + counts)
 
 
 def _weighted(counts: sp.csr_array, weights: NDArray[np.float32]) -> sp.csr_array:

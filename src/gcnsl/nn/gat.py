@@ -56,7 +56,7 @@ class GraphAttention(nn.Module):
         of_source, of_target = (h * to_source).sum(dim=-1), (h * to_target).sum(dim=-1)
         scores = functional.leaky_relu(of_source[source] + of_target[target], negative_slope=0.2)
         shares = functional.dropout(softmax(scores, target, num_nodes=len(h)), self.dropout, self.training)
-        attended: Tensor = torch.zeros_like(h).index_add(0, target, shares.unsqueeze(-1) * h[source])
+        attended: Tensor = torch.zeros_like(h).index_add(0, target, shares.unsqueeze(-1).to(h.dtype) * h[source])
         out: Tensor = attended.flatten(1) + bias
         return out
 

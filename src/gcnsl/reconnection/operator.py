@@ -130,7 +130,8 @@ def reconnect(
     apply: Any = _Reconnect.apply
     if torch.compiler.is_compiling():  # its tracer would follow the work into numba
         apply = torch.compiler.disable(apply)  # type: ignore[no-untyped-call]
-    averages: Tensor = apply(z.to(computed), key_rows, h.to(computed), problem_of, module_of(chosen), memory)
+    with torch.autocast(z.device.type, enabled=False):
+        averages: Tensor = apply(z.to(computed), key_rows, h.to(computed), problem_of, module_of(chosen), memory)
     return averages.to(h.dtype)
 
 
