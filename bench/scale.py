@@ -216,7 +216,7 @@ def table_of_model(sizes: dict[str, Any], method: str = "gcn-sl-plus") -> str:
         return f"| {n:,} | {what} | {cells[0]:,.1f} | {cells[1]:,.0f} s |"
 
     largest, found = known[-1]
-    lines.append(f"| {largest:,} | measured | {found['peak_gib']:.1f} | {found['epoch']['cores']:.0f} s |")
+    lines.append(f"| {largest:,} | measured | {found['peak_gib']:.1f} | {found['epoch']['cores']:,.0f} s |")
     lines.append(row(largest, "by the model of the smaller ones", *known[-3:-1]))
     lines += [row(10**power, "by the model", *known[-2:]) for power in (7, 8, 9)]
     return "\n".join(lines) + "\n"

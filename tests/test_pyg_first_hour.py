@@ -3,6 +3,7 @@
 import copy
 import pickle
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -353,6 +354,39 @@ def test_it_can_be_compiled(name, caplog) -> None:
     torch.testing.assert_close(compiled(data.x, data.edge_index), out, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(compiled(*net.prepared(data.x, data.edge_index)), out, rtol=1e-4, atol=1e-4)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+PROGRAM = """
+from torch import Tensor, nn
+import gcnsl
+from gcnsl.nn import GCN, LINKX, ReconnectConv
+
+class Mine(nn.Module):
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.near = GCN(in_channels, 16, out_channels, num_layers=3)
+        self.alike = ReconnectConv(in_channels, out_channels, epsilon=0.9)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.near(x, edge_index) + self.alike(x)
+
+data = gcnsl.load("debian", runs=1)
+logits: Tensor = Mine(data.num_features, 8)(data.x, data.edge_index)
+logits = LINKX(data.num_features, 16, 8, num_nodes=data.num_nodes)(data.x, edge_index=data.edge_index)
+found: list[str] = gcnsl.NodeClassifier("gcn").fit_graph(data).predict().tolist()
+"""
+
+
+@pytest.mark.slow
+def test_types_reach_a_users_program(tmp_path, monkeypatch) -> None:
+    api, program, home = pytest.importorskip("mypy.api"), tmp_path / "program.py", Path(gcnsl.__file__).parents[1]
+    if home.name != "site-packages":
+        monkeypatch.setenv("MYPYPATH", str(home))
+    options = ["--config-file=", "--strict", "--follow-imports=silent", f"--cache-dir={tmp_path / 'cache'}"]
+    wrong = PROGRAM.replace("x, edge_index) +", "x, 'edges') +")
+    for text, told in ((PROGRAM, "Success"), (wrong, 'Argument 2 has incompatible type "str"; expected "Tensor |')):
+        program.write_text(text)
+        assert told in api.run([*options, str(program)])[0]
 
 
 EDGE = torch.tensor([[0], [1]])

@@ -91,24 +91,14 @@ ALL = OneOf()
 
 
 def option(
-    default: Any,
-    meaning: str,
-    *,
-    least: float | None = None,
-    most: float | None = None,
-    above: float | None = None,
-    below: float | None = None,
-    search: Search | None = None,
-    of_inputs: bool = False,
+    default: Any, meaning: str, *, search: Search | None = None, of_inputs: bool = False, **bounds: float
 ) -> Any:
-    """Declare a field of :class:`Options`: its default, its meaning, the bounds of a number, and its search range.
+    """Declare a field of :class:`Options`: its default, its meaning, and its search range, if any.
 
-    Without a search range, searches do not vary it. One ``of_inputs`` is no argument of the model's constructor: it
-    says how inputs are made.
+    Bounds of a number are ``least``, ``above``, ``most`` and ``below``. One ``of_inputs`` is no argument of the model's
+    constructor: it says how inputs are made.
     """
-    bounds = {"least": least, "above": above, "most": most, "below": below}
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
-    metadata = {"meaning": meaning, "bounds": given, "search": search, "of_inputs": of_inputs}
+    metadata = {"meaning": meaning, "bounds": bounds, "search": search, "of_inputs": of_inputs}
     return field(default=default, metadata=metadata)
 
 
@@ -232,7 +222,7 @@ def in_words(value: Any) -> str:
 
 def _range_in_words(kinds: tuple[Any, ...], bounds: Mapping[str, float]) -> str:
     signs = {"least": ">=", "above": ">", "most": "<=", "below": "<"}
-    limits = " and ".join(f"{signs[which]} {bound:g}" for which, bound in bounds.items())
+    limits = " and ".join(f"{sign} {bounds[which]:g}" for which, sign in signs.items() if which in bounds)
     names = {int: f"whole number {limits}", float: f"number {limits}", bool: "true or false", str: "string"}
     words: list[str] = []
     for kind in kinds:

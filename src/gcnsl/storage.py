@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _Load = Callable[[bytes], dict[str, "Tensor"]]
 FORMAT, FILE, KEY = 3, "classifier.safetensors", "gcnsl"
+_LONGEST_HEADER = 100_000_000
+"""In bytes; safetensors refuses longer ones."""
 CONFIG_OF_FORMAT_2, TENSORS_OF_FORMAT_2 = "config.json", "tensors.safetensors"
 """The files of a model that version 0.2.0 saved. Format 1, of version 0.1.0, could only store GCN-SL."""
 
@@ -89,9 +91,11 @@ def _read(path: str | os.PathLike[str], load: _Load | None = None) -> tuple[dict
     try:
         if not (path / FILE).exists() and _is_of_format_2(path):
             return _read_format_2(path, load)
-        content = (path / FILE).read_bytes()
-        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        document = json.loads(header["__metadata__"][KEY])
+        with (path / FILE).open("rb") as file:
+            length = min(int.from_bytes(file.read(8), "little"), _LONGEST_HEADER)
+            document = json.loads(json.loads(file.read(length))["__metadata__"][KEY])
+            file.seek(0)
+            content = file.read() if load else b""
         if document["format"] != FORMAT:
             raise InputError(
                 f"{path} was written by gcnsl {document['gcnsl']} in format {document['format']}, but gcnsl "

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gcnsl.auto.candidates import Candidate
-from gcnsl.auto.leaderboard import COLUMNS, leaderboard, with_test
 from gcnsl.auto.race import TimedRace
+from gcnsl.auto.selection import COLUMNS, leaderboard, with_test
 
 from .cases import fake_fit, small_problem
 

@@ -12,9 +12,8 @@ from gcnsl.auto import race as race_module
 from gcnsl.auto.candidates import Candidate
 from gcnsl.auto.ensemble import Weighted, tempered
 from gcnsl.auto.journal import Journal, SavedModels
-from gcnsl.auto.leaderboard import leaderboard, majority_probabilities
 from gcnsl.auto.race import LARGEST_END, TimedRace
-from gcnsl.auto.selection import choose, select
+from gcnsl.auto.selection import choose, leaderboard, majority_probabilities, select
 from gcnsl.errors import Interrupted
 from gcnsl.runs import jobs, processes
 from gcnsl.runs.jobs import Trainer

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from gcnsl import InputError, from_arrays
-from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.estimator.given_graph import in_training_order
 from gcnsl.graph.edges import edge_parts
 
 from .cases import EDGES, TRUTH, N, X, fitted

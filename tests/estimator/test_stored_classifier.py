@@ -85,6 +85,7 @@ FORGERIES = {
     "infinite features": forge_tensors(x__value=lambda t: t / 0),
     "number of classes": lambda config, tensors: config.update(classes=7),
     "unknown classes": forge_tensors(y=lambda t: t + 7),
+    "masks of numbers": forge_tensors(test_mask=lambda t: t.double()),
     "unknown parameter": lambda config, tensors: config["parameters"].update(lambada=1),
     "bad history": lambda config, tensors: config["history"].update(mood="good"),
     "best epoch": lambda config, tensors: config["history"].update(best_epoch=2),

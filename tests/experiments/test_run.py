@@ -129,7 +129,7 @@ def planned(name, scope) -> list[RunSpec]:
 
 
 def stored(store) -> dict:
-    return by_spec(read_results(store)) if store.exists() else {}
+    return by_spec(read_results(store))
 
 
 def run_missing(specs, store, executor=None, *, retry=False, **options) -> None:

@@ -62,11 +62,11 @@ def test_it_computes_its_equations(direction, normalized) -> None:
 
 def test_dropout_on_links_is_for_training_and_the_structure_branch_only() -> None:
     model, inputs = built(directed_graph(), link_dropout=0.5, input_dropout=0.0)
-    whole, dropped = model.branches(*inputs), model.train().branches(*inputs)
+    whole, dropped = list(model.each_branch(*inputs)), list(model.train().each_branch(*inputs))
     for kept, branch in zip(whole[:-1], dropped[:-1], strict=True):
         torch.testing.assert_close(branch, kept)
     weight = model.lin_links.weight.T
-    draws = torch.stack([model.branches(*inputs)[-1] for _ in range(200)])
+    draws = torch.stack([[*model.each_branch(*inputs)][-1] for _ in range(200)])
     assert len(draws.flatten(1).unique(dim=0)) > 100
     of_one_link = next(row for row in range(N) if inputs[1].csr.to_dense()[row].sum() == 1)
     neighbour = int(inputs[1].csr.to_dense()[of_one_link].argmax())

@@ -99,6 +99,6 @@ def test_places_of_known_nodes_stay_and_the_state_brings_them_back() -> None:
     grown = from_arrays(torch.cat([data.x, data.x[:1]]), torch.cat([data.edge_index, torch.tensor([[N], [3]])], dim=1))
     assert place.grown(grown).values[:N].equal(place.values)
     assert place.grown(grown).values.shape == (N + 1, PLACE_COLUMNS - 2)
-    again = config.from_state(*place.state(), data, seed=0)
+    again = config.from_state(*place.state(), data)
     assert again.values.equal(place.values)
     assert again.basis is None

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from gcnsl.reconnection import PairMemory, in_groups, numba_backend, reconnect
+from gcnsl.reconnection import PairMemory, in_groups, reconnect
 from gcnsl.reconnection.in_groups import (
     GroupSize,
     draw_groups,
@@ -151,10 +151,6 @@ def test_rows_that_are_all_equal_or_zero() -> None:
     assert draw_groups(same, 0.9, GroupSize(1024, 32), seed=0).shape[1] <= 256
     nothing = torch.zeros_like(same)
     assert draw_groups(nothing, 0.9, GroupSize(1024, 32), seed=0).shape[1] > 512
-
-
-def test_groups_are_made_of_whole_tiles_of_the_search() -> None:
-    assert in_groups.WIDTH == numba_backend.WIDTH
 
 
 @pytest.mark.parametrize("most", [1024, 4096])

@@ -72,7 +72,7 @@ def test_the_list_never_outgrows_its_room(m: int | None, monkeypatch: pytest.Mon
 
 def test_a_few_crowded_rows_do_not_mislead_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sampled rows keep one column each, all others thousands: the search must notice and give up."""
-    monkeypatch.setattr(numba_backend, "SAMPLED_ROWS", 4)
+    monkeypatch.setattr(limits, "SAMPLED_ROWS", 4)
     z = normalize(torch.ones(2000, 8) + 0.01 * torch.randn(2000, 8, generator=torch.Generator().manual_seed(0)))
     z[::500] = torch.eye(8)[:4]
     case = Case(z, torch.randn(2000, 2, generator=torch.Generator().manual_seed(1)), 0.9, None)

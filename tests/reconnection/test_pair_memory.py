@@ -40,21 +40,14 @@ def test_the_same_z_is_searched_once_and_gives_the_same(searches) -> None:
             assert value.equal(first)
 
 
-def test_another_z_or_threshold_is_searched_anew(searches) -> None:
+def test_another_z_or_threshold_is_searched_anew_and_pairs_without_loops_are_others(searches) -> None:
     memory = PairMemory()
     z, h = (leaf.detach() for leaf in CASE.leaves())
     turned = torch.nn.functional.normalize(z + 0.01)
-    for rows, epsilon in ((z, 0.9), (turned, 0.9), (turned, 0.8), (z, 0.8)):
-        remembered = reconnect(rows, h, epsilon, backend="numba", memory=memory)
-        assert remembered.equal(reconnect(rows, h, epsilon, backend="numba"))
+    for rows, epsilon, loops in ((z, 0.9, True), (turned, 0.9, True), (turned, 0.8, True), (turned, 0.8, False)):
+        remembered = reconnect(rows, h, epsilon, loops=loops, backend="numba", memory=memory)
+        assert remembered.equal(reconnect(rows, h, epsilon, loops=loops, backend="numba"))
     assert len(searches) == 8
-
-
-def test_pairs_with_loops_are_not_taken_for_pairs_without() -> None:
-    memory = PairMemory()
-    for loops in (True, False, True):
-        remembered = reconnect(CASE.z, CASE.h, 0.9, loops=loops, backend="numba", memory=memory)
-        assert remembered.equal(reconnect(CASE.z, CASE.h, 0.9, loops=loops, backend="numba"))
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda memory: pickle.loads(pickle.dumps(memory))])

@@ -137,16 +137,13 @@ class Race(ABC):
     ) -> str:
         """Train until the time is over ("minutes") or nothing is left to do ("complete"), and return which it was.
 
-        Args:
-            executor: Who trains.
-            trainer: Does a job.
-            clock: The seconds since the beginning.
-            on_news: Called now and then, with the seconds and the jobs under way.
+        The trainer does a job, the clock tells the seconds since the beginning, and ``on_news`` is called now and then
+        with these and the jobs under way.
         """
         with Crew(executor, trainer) as crew:
             while (elapsed := clock()) < self.seconds or not self.ranking():
                 if not executor.ready and (job := self.quick_job(elapsed)) is not None:
-                    on_news(clock(), [job])
+                    on_news(elapsed, [job])
                     result = trainer(job)
                     self.count(job, result, clock())
                     continue
@@ -171,27 +168,19 @@ class Race(ABC):
         """One that waits and has time, in the best part of those that have come as far; the farthest of several."""
         for level in range(self.folds - 1, 0, -1):
             ranking = self.ranking(level)
-            for contender in ranking[: math.ceil(share * len(ranking))]:
-                if (
-                    contender.level == level
-                    and contender.is_waiting
-                    and (left == math.inf or contender.seconds <= left)
-                ):
-                    return contender
+            waiting = (c for c in ranking[: math.ceil(share * len(ranking))] if c.level == level and c.is_waiting)
+            chosen = next((c for c in waiting if left == math.inf or c.seconds <= left), None)
+            if chosen is not None:
+                return chosen
         return None
 
 
 class TimedRace(Race):
     """The race of many methods within a time budget.
 
-    Args:
-        problem: What is to be learned.
-        portfolio: The first candidates, in the order in which they are tried.
-        trials: How many further candidates are proposed.
-        seconds: Time for everything.
-        processes: How many fits run at the same time.
-        fits: Those that are finished already, those of earlier folds first.
-        journal: Where further fits are kept; by default in memory.
+    Candidates of the portfolio are tried in its order, and so many further ones are proposed (``trials``). There are
+    so many seconds for everything, and processes that fit at the same time. Some fits may be finished already, those
+    of earlier folds first; further ones are kept in the journal.
     """
 
     def __init__(

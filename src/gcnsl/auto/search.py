@@ -33,7 +33,7 @@ from gcnsl.nn.config import Folder
 from gcnsl.options import Search as SearchRange
 from gcnsl.runs.executor import HERE, Executor, WorkerLost
 from gcnsl.runs.jobs import Failed, Finished, Job, Trainer
-from gcnsl.runs.results import Record, Results
+from gcnsl.runs.results import Record, append_records, read_records
 from gcnsl.training import METRICS, choose_device
 
 _STARTUP_TRIALS = 10
@@ -44,31 +44,25 @@ _WORST_LOSS = -100.0
 
 @dataclass(frozen=True)
 class Search:
-    """What to search for.
-
-    Args:
-        method: The method with the options to begin with; those that are not searched for stay as they are.
-        data: A graph with labels and masks (n × splits).
-        runs: Number of splits that a trial is judged by; if there are fewer, they are used again with other seeds.
-        metric: What a trial is judged by, a name of :data:`gcnsl.training.METRICS`.
-        seed: Of the search, of anchors and of weights.
-        storage: The file of trials, in which searches for other things may be, too.
-        candidates: Further options to try before others, by name.
-        grid: Whether to try all combinations of the few values in the method's literature, and no others.
-        fixed: Options that are not searched for.
-        root: A folder with dataset files, searched first.
-    """
+    """What to search for."""
 
     method: Method
+    """With the options to begin with; those that are not searched for stay as they are."""
     data: Data
+    """A graph with labels and masks (n × splits)."""
     runs: int = 5
+    """Number of splits that a trial is judged by; if there are fewer, they are used again with other seeds."""
     metric: str = "accuracy"
     seed: int = 42
     device: str = "auto"
     storage: str | os.PathLike[str] = "search.jsonl"
+    """The file of trials, in which searches for other things may be, too."""
     candidates: Sequence[Mapping[str, Any]] = ()
+    """Further options to try before others, by name."""
     grid: bool = False
+    """Whether to try all combinations of the few values in the method's literature, and no others."""
     fixed: Collection[str] = ()
+    """Options that are not searched for."""
     root: Folder = None
 
     def __post_init__(self) -> None:
@@ -115,7 +109,7 @@ class Search:
 
     def finished(self) -> list[Trial]:
         """The trials that earlier searches for the same have finished."""
-        return [trial for search, trial in Results(self.storage, _parse).new() if search == self.identity]
+        return [trial for search, trial in read_records(self.storage, _parse) if search == self.identity]
 
     @cached_property
     def identity(self) -> str:
@@ -173,12 +167,8 @@ def search(
 ) -> SearchResult:
     """Search until there are so many trials, those of earlier calls and those given up counted, and return the best.
 
-    Args:
-        wanted: What to search for.
-        trials: How many trials there should be in the end; at most all combinations, where there are few.
-        seconds: Start no trial after so many seconds.
-        executor: Who trains.
-        on_trial: Called at once, and after each trial, with the number of trials and the best value of the metric.
+    No trial is started after so many seconds, or if all combinations were tried. ``on_trial`` is called at once, and
+    after each trial, with the number of trials and the best value of the metric.
     """
     check_whole("trials", trials, least=1)
     began, until = time.monotonic(), math.inf if seconds is None else check_number("seconds", seconds, above=0)
@@ -204,9 +194,8 @@ class _Trials(Race):
     ) -> None:
         super().__init__(wanted.runs)
         self._wanted, self._until, self._most, self._tell = wanted, until, min(trials, wanted.combinations), on_trial
-        self._results, self._failed = Results(wanted.storage, _parse), list[str]()
-        self._done = wanted.finished()
-        self._results.append()  # it is better to know now whether that is possible
+        self._done, self._failed = wanted.finished(), list[str]()
+        append_records(wanted.storage)  # it is better to know now whether that is possible
         self._study = new_study(wanted.space, wanted.first, seed=wanted.seed, known=self._done, startup=_STARTUP_TRIALS)
         self._tell(len(self._done), self._best)
 
@@ -266,7 +255,7 @@ class _Trials(Race):
                 return
         contender.tell(means[-1] if is_complete else None, otherwise=optuna.trial.TrialState.PRUNED)
         self._done.append(Trial(contender.candidate, means, is_complete))
-        self._results.append({"search": self._wanted.identity} | self._done[-1]._asdict())
+        append_records(self._wanted.storage, {"search": self._wanted.identity} | self._done[-1]._asdict())
         del self.contenders[int(job.name)]
         self._tell(len(self._done), self._best)
 

@@ -92,7 +92,7 @@ def reproduce(
 
     def planned() -> "tuple[list[Table], list[RunSpec], dict[RunSpec, RunResult]]":
         """The tables, all their runs and what is stored; searches that are stored are followed by runs."""
-        results = by_spec(read_results(store)) if store.exists() else {}
+        results = by_spec(read_results(store))
         tables = [table for name in names for table in plan(name, replace(scope, results=results))]
         return tables, specs_of(tables), results
 

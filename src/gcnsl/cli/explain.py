@@ -134,11 +134,11 @@ def _print_edges(explanation: "Explanation") -> None:
     still = "still" if alone.predicted == predicted else "instead"
     told = f"Without {edges}: {still} {alone.predicted} ({percent(alone.probability)})"
     turning = [other for other in explanation.original if other.becomes is not None]
-    if count > 1 and turning:
-        one, more = turning[0], f", and so it would without {len(turning) - 1} others" if len(turning) > 1 else ""
-        told += f". Without the edge to {one.title} alone it would be {one.becomes}{more}"
+    tried = sum(other.effect is not None for other in explanation.original)
+    if turning and count > 1:
+        told += f". Without the edge to {turning[0].title} alone it would be {turning[0].becomes}"
+        told += f", and so it would without {len(turning) - 1} others" if len(turning) > 1 else ""
     elif count > 1:
-        tried = sum(other.effect is not None for other in explanation.original)
         told += f". No single edge{'' if tried == count else f' of the {tried} that were tried'} changes its class"
     out.print(escape(told), highlight=False)
 
@@ -147,15 +147,13 @@ def _print_contributions(explanation: "Explanation", against: str) -> None:
     found = explanation.contributions
     if not found:
         return
-    shown, others = found[:SHOWN_CONTRIBUTIONS], found[SHOWN_CONTRIBUTIONS:]
-    rows = ((escape(each.name), _value(each.value), f"{each.log_odds:+.2f}") for each in shown)
+    others = found[SHOWN_CONTRIBUTIONS:]
+    rows = (
+        (escape(each.name), escape(each.value_text), f"{each.log_odds:+.2f}") for each in found[:SHOWN_CONTRIBUTIONS]
+    )
     caption = f"and {len(others):,} more, together {sum(each.log_odds for each in others):+.2f}" if others else None
     out.print(f"What speaks {against}, compared with the training nodes", style="bold")
     print_table(("what", "value", "log-odds"), rows, caption=caption, right=("value", "log-odds"))
-
-
-def _value(value: float | str | None) -> str:
-    return "" if value is None else f"{value:g}" if isinstance(value, float) else escape(value)
 
 
 def _print_neighbours(
@@ -166,11 +164,11 @@ def _print_neighbours(
         return
     shown, name = neighbours[:top], escape(explanation.node.title)
     columns: dict[str, list[str]] = {
-        "node": [escape(other.title) for other in shown],
+        "node": [other.title for other in shown],
         "edge in A": [other.arrows for other in shown],
-        "known class": ["" if other.label is None else escape(str(other.label)) for other in shown],
+        "known class": ["" if other.label is None else str(other.label) for other in shown],
         "used for": [other.used_for or "" for other in shown],
-        "predicted": [escape(f"{other.predicted} ({other.probability:.2f})") for other in shown],
+        "predicted": [f"{other.predicted} ({other.probability:.2f})" for other in shown],
         "similarity": ["" if other.similarity is None else f"{other.similarity:.2f}" for other in shown],
         "edge adds": ["" if other.effect is None else f"{other.effect:+.2f}" for other in shown],
         too: ["yes" if other.original and other.reconnected else "" for other in shown],
@@ -180,7 +178,7 @@ def _print_neighbours(
     if "edge adds" in columns:
         remarks += [f"edge adds: to the log-odds for {explanation.node.predicted} against {explanation.rival}"]
     remarks += [f"and {len(neighbours) - top:,} more: --top shows more"] if len(neighbours) > top else []
-    rows = ([cell or "–" for cell in row] for row in zip(*columns.values(), strict=True))
+    rows = ([escape(cell) or "–" for cell in row] for row in zip(*columns.values(), strict=True))
     print_table(tuple(columns), rows, caption="; ".join(remarks) or None, right=("similarity", "edge adds"))
 
 

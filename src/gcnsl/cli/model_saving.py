@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -152,14 +152,7 @@ def open_model(
 
 
 def write_page(
-    classifier: NodeClassifier,
-    path: Path,
-    data: Data | None,
-    *,
-    measured: Measured | None = None,
-    name: str | None = None,
-    seconds: float = SECONDS,
-    quiet: bool = False,
+    classifier: NodeClassifier, path: Path, data: Data | None, *, seconds: float = SECONDS, quiet: bool, **facts: Any
 ) -> Measured:
     """Write the page as :func:`gcnsl.evaluation.model_page.write_model_page` does, and show what it is doing."""
     from gcnsl.evaluation.model_page import write_model_page
@@ -172,4 +165,4 @@ def write_page(
             left = max(0.0, min(seconds - spent, spent * (total - done) / done))
             bar.update(completed=spent, total=spent + left, text=f"{done:,} of {total:,}", seconds_left=left)
 
-        return write_model_page(classifier, path, data, measured=measured, name=name, seconds=seconds, on_progress=show)
+        return write_model_page(classifier, path, data, seconds=seconds, on_progress=show, **facts)

@@ -74,7 +74,7 @@ def predict(
             help="Say how good predictions are, by labels that neither training nor validation used.",
         ),
     ] = False,
-    metric: shared.MetricOption = None,
+    metric: Annotated[str | None, typer.Option(help="The metric of --evaluate that is printed in bold.")] = None,
     plot: shared.PlotOption = None,
     device: shared.DeviceOption = "auto",
     root: shared.RootOption = None,
@@ -98,9 +98,20 @@ def predict(
     """
     import numpy as np
 
+    from gcnsl.checks import check_choice
     from gcnsl.graph.tables import check_table, write_table
+    from gcnsl.training import METRICS
 
-    _refuse(source, metric, evaluate=evaluate, plot=plot, coverage=coverage, by_class=by_class)
+    if metric is not None:
+        check_choice("metric", metric, METRICS)
+    graph_wanted = "--evaluate needs labels that training did not have: name the graph, as for `gcnsl train`"
+    refused = {
+        graph_wanted: evaluate and not source.is_given,
+        "--plot draws what --evaluate finds: give --evaluate too": plot is not None and not evaluate,
+        "--by-class is about the sets of --coverage: give --coverage too": by_class and coverage is None,
+    }
+    for why in (why for why, is_so in refused.items() if is_so):
+        raise InputError(why)
     if output is not None:
         check_table(output)
     with busy("Predicting", quiet=quiet):
@@ -129,36 +140,12 @@ def predict(
     out.print(f"[bold]{table.num_rows:,} nodes[/]" + (f", {new:,} of them new" if new else ""), highlight=False)
     _print_predictions(table, rows=output is None)
     _print_threshold(classifier, table)
-    if coverage is not None:
-        _print_sets(classifier, table, coverage, by_class=by_class)
+    _print_sets(classifier, table, coverage, by_class=by_class)
     if measured is not None:
         _print_evaluation(measured, metric)
     for title, path in {"Predictions": output, "Picture": plot}.items():
         if path is not None:
             say(title, path, where=out)
-
-
-def _refuse(
-    source: GraphSource,
-    metric: str | None,
-    *,
-    evaluate: bool,
-    plot: Path | None,
-    coverage: float | None,
-    by_class: bool,
-) -> None:
-    """Refuse options that do not go together, before torch is loaded."""
-    from gcnsl.checks import check_choice
-    from gcnsl.training import METRICS
-
-    if metric is not None:
-        check_choice("metric", metric, METRICS)
-    if evaluate and not source.is_given:
-        raise InputError("--evaluate needs labels that training did not have: name the graph, as for `gcnsl train`")
-    if plot is not None and not evaluate:
-        raise InputError("--plot draws what --evaluate finds: give --evaluate too")
-    if by_class and coverage is None:
-        raise InputError("--by-class is about the sets of --coverage: give --coverage too")
 
 
 def _table(
@@ -215,41 +202,41 @@ def _print_threshold(classifier: "NodeClassifier", table: "pa.Table") -> None:
     chosen = classifier.threshold_
     if chosen is None:
         return
-    name, uses = classifier.classes_[chosen.positive], table["used_for"].to_pylist()
-    unknown = [use not in ("training", "validation") for use in uses]
-    pairs = zip(table["predicted"].to_pylist(), unknown, strict=True)
-    alerts = sum(predicted == name and is_unknown for predicted, is_unknown in pairs)
-    told = f"{name} from a probability of {chosen.value:.4g} on ({chosen.rule}"
-    told += f"): {alerts:,} of the {sum(unknown):,} nodes whose class training did not know"
-    known = f"of the {chosen.nodes:,} labelled nodes it is judged on, {chosen.alerts:,} would be alerts, "
-    say("Threshold", f"{told}; {known}{chosen.found:,} of them right, of {chosen.positives:,} {name}", where=out)
+    nodes = table.select(["predicted", "used_for"]).to_pandas()
+    unknown = nodes[~nodes["used_for"].isin(["training", "validation"])]
+    name = classifier.classes_[chosen.positive]
+    told = (
+        f"{name} from a probability of {chosen.value:.4g} on ({chosen.rule}): {(unknown['predicted'] == name).sum():,}"
+    )
+    told += f" of the {len(unknown):,} nodes whose class training did not know; of the {chosen.nodes:,} labelled nodes "
+    told += (
+        f"it is judged on, {chosen.alerts:,} would be alerts, {chosen.found:,} of them right, of {chosen.positives:,}"
+    )
+    say("Threshold", f"{told} {name}", where=out)
 
 
-def _print_sets(classifier: "NodeClassifier", table: "pa.Table", coverage: float, *, by_class: bool) -> None:
-    """Say how large the sets are, and what their coverage is based on."""
+def _print_sets(classifier: "NodeClassifier", table: "pa.Table", coverage: float | None, *, by_class: bool) -> None:
+    """Say how large the sets are, if there are any, and what their coverage is based on."""
+    if coverage is None:
+        return
     sizes, known = Counter(table["set_size"].to_pylist()), classifier.held_out()
     counts = ", ".join(f"{count:,} with {size}" for size, count in sorted(sizes.items()))
-    of_each = " of each class" if by_class else ""
-    promise = f"meant to hold the true class of {coverage:.0%} of the nodes{of_each}, as far as they are like"
-    say("Sets", f"{counts} of {len(classifier.classes_)} classes; {promise} the {len(known.nodes):,} labelled nodes "
-        f"that they are calibrated on ({known.kind})", where=out)  # fmt: skip
+    promise = f"meant to hold the true class of {coverage:.0%} of the nodes{' of each class' if by_class else ''}"
+    based = (
+        f"as far as they are like the {len(known.nodes):,} labelled nodes that they are calibrated on ({known.kind})"
+    )
+    say("Sets", f"{counts} of {len(classifier.classes_)} classes; {promise}, {based}", where=out)
 
 
 def _print_predictions(table: "pa.Table", *, rows: bool) -> None:
     counts = Counter(table["predicted"].to_pylist()).most_common()
-    print_table(("predicted", "nodes"), ((escape(str(name)), f"{count:,}") for name, count in counts))
+    numbers = ((escape(str(name)), f"{count:,}") for name, count in counts)
+    print_table(("predicted", "nodes"), numbers, right=["nodes"])
     sure = sum(probability >= 0.9 for probability in table["probability"].to_pylist())
     out.print(f"{sure:,} of the {table.num_rows:,} have a probability of 0.9 or more.", highlight=False)
     if rows:
-        first = table.select(
-            [
-                *(name for name in ("id", "name") if name in table.column_names),
-                "predicted",
-                "probability",
-                "used_for",
-                *(["set"] if "set" in table.column_names else []),
-            ]
-        ).slice(0, _SHOWN)
+        shown = {"id", "name", "predicted", "probability", "used_for", "set"}
+        first = table.select([name for name in table.column_names if name in shown]).slice(0, _SHOWN)
         texts = (row | {"probability": f"{row['probability']:.2f}"} for row in first.to_pylist())
         cells = ([escape("|".join(v) if isinstance(v, list) else str(v)) for v in row.values()] for row in texts)
         print_table(first.column_names, cells, title=f"The first {first.num_rows}")

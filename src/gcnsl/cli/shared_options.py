@@ -30,11 +30,11 @@ def refused_by(check: str) -> Callable[[Any], Any]:
 
 
 PANELS = {
-    "Your own graph": "id_column source_column target_column drop categorical numeric unknown directed weight "
-    "no_weight edge_type wide separator no_header encoding",
+    "Your own graph": "id_column name_column source_column target_column drop categorical numeric unknown directed "
+    "weight no_weight edge_type wide separator no_header encoding",
     "With auto": "quality single distil keep_validation",
     "Hyper-parameters": "options settings class_weight",
-    "Decisions": "threshold positive",
+    "Decisions": "threshold positive coverage by_class",
     "Splits": "split split_columns fold_column folds run runs all_labels seed",
     "Output and resources": "plot checkpoint_every cluster jobs device root as_json quiet",
 }

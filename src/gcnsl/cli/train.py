@@ -267,7 +267,7 @@ def _facts(classifier: "NodeClassifier", data: "Data", measured: "Measured") -> 
 
 
 def _print_leaderboard(table: "pd.DataFrame", chosen_by: "ChosenBy") -> None:
-    from gcnsl.auto.leaderboard import shown_scores
+    from gcnsl.auto.selection import shown_scores
     from gcnsl.training import METRICS
 
     text, scores = METRICS[table["metric"].iloc[0]].text, shown_scores(table)

@@ -87,27 +87,18 @@ def structural_neighbourhood(
     benchmark: str | None = None,
     root: str | os.PathLike[str] | None = None,
 ) -> StructuralNeighbourhood:
-    """The neighbours of every node in the graph and in a latent space, each with its direction in that space.
+    """The neighbours of every node in an undirected graph (2 × E) and in a latent space (a key of FILE_NAMES).
 
-    Args:
-        edge_index: Edges of an undirected graph, each in both directions (2 × E). Loops are ignored.
-        num_nodes: Number of nodes (n).
-        embedding: ``"isomap"``, ``"poincare"`` or ``"struc2vec"``. The same graph always gets the same embedding.
-        source: ``"computed"``, and stored in the user's cache folder, or ``"published"`` by Geom-GCN's authors.
-        benchmark: Name of the graph if it is one of the literature; needed for published neighbourhoods.
-        root: A folder to search for published files first.
+    They are computed and stored in the user's cache folder, or those that Geom-GCN's authors published of a benchmark,
+    whose files are searched for in the folder ``root`` first. The same graph always gets the same embedding.
     """
-    adjacency = adjacency_matrix(edge_index, num_nodes, self_loops=False)
-    if source == "published":
-        pairs, division, how = _published(benchmark, adjacency, embedding, root=root)
-    else:
-        pairs, division, how = _computed_once(adjacency, embedding)
+    adjacency, published = adjacency_matrix(edge_index, num_nodes, self_loops=False), source == "published"
+    found = _published(benchmark, adjacency, embedding, root) if published else _computed_once(adjacency, embedding)
+    pairs, division, how = found
     return StructuralNeighbourhood(torch.from_numpy(pairs.astype(np.int64)), torch.from_numpy(division), how)
 
 
-def _published(
-    name: str | None, adjacency: sp.csr_array, embedding: str, *, root: str | os.PathLike[str] | None
-) -> Found:
+def _published(name: str | None, adjacency: sp.csr_array, embedding: str, root: Any) -> Found:
     """The published pairs of a graph of the literature, whose edges (n × n, no loops) must be those given."""
     stem = benchmarks.BENCHMARKS[name].split_stem if name in benchmarks.BENCHMARKS else name
     file = f"outf_nodes_space_relation_{stem}_{FILE_NAMES[embedding]}.txt"

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 
 from gcnsl.auto import AutoSettings, Blend, Selected, select
 from gcnsl.auto.candidates import Candidate, Problem, make_problem
-from gcnsl.auto.leaderboard import with_distilled, with_test
+from gcnsl.auto.selection import with_distilled, with_test
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import Interrupted
 from gcnsl.graph import encode_columns
@@ -110,10 +110,9 @@ def _distilled(
 
 
 def distil(problem: Problem, graph: Data, said: Tensor, method: str, *, minutes: float) -> Fitted:
-    """Train a method on all nodes but those of the first fold, which decide when to stop.
+    """Train a method on what the ensemble has ``said`` (n) of nodes without a known label, and on all labels.
 
-    Nodes of the ensemble's graph without a known label are taught to be of the classes that it has said (n), as far as
-    it can without the labels of the first fold.
+    The first fold decides when to stop: its labels are not learned from, and ``said`` does without them if it can.
     """
     began, val_mask = time.perf_counter(), problem.masks(0)["val"]
     taught = copy.copy(graph)

@@ -15,7 +15,7 @@ from gcnsl.auto import Blend
 from gcnsl.auto.ensemble import best_temperature, tempered
 from gcnsl.checks import UNLABELLED, check_choice
 from gcnsl.errors import InputError
-from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.estimator.given_graph import in_training_order
 from gcnsl.methods import Fitted
 from gcnsl.training.decisions import (
     ARGMAX,
@@ -34,7 +34,7 @@ _NOT_ABOUT_DECISIONS = (None, "average-precision")
 
 
 class HeldOut(NamedTuple):
-    """Numbers of labelled nodes (v), their probabilities from models that have not learned from them (v × C), and kind.
+    """Numbers of labelled nodes (v), and their probabilities by models that had not learned from them (v × C).
 
     The kind is ``"validation"`` or ``"out-of-fold"``.
     """
@@ -114,8 +114,7 @@ class Deciding:
     def held_out(self) -> HeldOut:
         """Labelled nodes of the training graph, and their probabilities from models that had not learned from them.
 
-        These are validation nodes, which have only decided when to stop; or those of an ensemble's folds, each
-        predicted by the models that had not learned from it.
+        These are validation nodes, or those of an ensemble's folds.
         """
         check_is_fitted(self)
         if self._judged is None:
@@ -135,8 +134,7 @@ class Deciding:
 
         Split-conformal prediction on the nodes of :meth:`held_out`, see
         :func:`gcnsl.training.decisions.prediction_sets`. The share is guaranteed for nodes that are exchangeable with
-        these, if these had not also decided when training ends; for an ensemble of folds, it holds as far as its
-        probabilities are like those out of fold.
+        these, as far as these had no say in when training ends or, for an ensemble, in its weights.
 
         Args:
             X: As in :meth:`predict`, with ``edge_index`` and ``edge_weight``.
@@ -148,9 +146,8 @@ class Deciding:
 
     def sets_of(self, probabilities: NDArray[Any], coverage: float, *, by_class: bool = False) -> NDArray[np.bool_]:
         """The same for nodes with these probabilities (n × C)."""
-        how: dict[str, Any]
-        known, how = self.held_out(), {"by_class": by_class, "predicted": self.decide(probabilities)}
-        return prediction_sets(known.probabilities, self.y_[known.nodes], probabilities, coverage, **how)
+        known = self.held_out()
+        return prediction_sets(known.probabilities, self.y_[known.nodes], probabilities, coverage, by_class=by_class)
 
     def used_for(self, data: Data | None = None) -> NDArray[Any]:
         """What each node was for (n): ``training``, ``validation``, ``test``, ``unlabelled`` or ``new``.

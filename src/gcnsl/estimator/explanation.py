@@ -20,9 +20,8 @@ from gcnsl.auto import AUTO, Blend
 from gcnsl.auto.ensemble import BlendWarning
 from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError, InputError
-from gcnsl.estimator.contributions import contributions
+from gcnsl.estimator.contributions import UserColumns, contributions
 from gcnsl.estimator.node_classifier import NodeClassifier
-from gcnsl.estimator.user_columns import UserColumns
 from gcnsl.graph.checked_graph import node_titles
 from gcnsl.nn.gated_branches import ComparedRows
 from gcnsl.plain.neighbour_columns import Source
@@ -49,12 +48,13 @@ ARROWS = {"edge": "", "out": "→", "in": "←"}
 
 @dataclass(frozen=True)
 class Node:
-    """A node, named as the caller does or by its number, as the classifier sees it.
+    """A node as the classifier sees it, with its id, or its number if nodes have no ids.
 
     ``title`` has its name in the table, if it has one, and its id. ``label`` is its class if training knew it, and
     ``used_for`` says what for: ``"training"`` or ``"validation"``.
     """
 
+    number: int
     id: Any
     title: str
     label: Any
@@ -65,14 +65,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Reason:
-    """A learned graph that joins two nodes, their similarity in it, and what this consists of.
+    """A learned graph that joins two nodes, their cosine in it, and what this consists of.
 
-    Attributes:
-        graph: Name of the learned graph.
-        similarity: Cosine of the two nodes.
-        measure: ``"links"`` or ``"features"``: what is compared.
-        parts: The parts of the similarity that are largest, by the id of a shared neighbour or the name of a feature.
-        others: Number of further shared neighbours or features that have a part.
+    ``measure`` is what is compared, ``"links"`` or ``"features"``; ``parts`` are the largest parts of the similarity,
+    by the id of a shared neighbour or the name of a feature, and ``others`` is the number of further ones.
     """
 
     graph: str
@@ -120,19 +116,21 @@ class Neighbour(Node):
 
 @dataclass(frozen=True)
 class Contribution:
-    """What something adds to the log-odds of the predicted class against the rival.
+    """What something, such as ``"age of neighbours"``, adds to the log-odds of the predicted class against the rival.
 
-    Attributes:
-        name: What it is, such as ``"age"``, ``"age of neighbours"`` or ``"neighbours known as fraud"``.
-        value: Its value at the node, in the unit of the table; ``None`` if it has none that can be told.
-        log_odds: What it adds, compared with the training nodes.
-        column: The user's column, if it is about one.
+    ``value`` is its value at the node, in the unit of the table, if it can be told, and ``column`` the user's column,
+    if it is about one. ``log_odds`` is what it adds, compared with the training nodes.
     """
 
     name: str
     value: float | str | None
     log_odds: float
     column: str | None = None
+
+    @property
+    def value_text(self) -> str:
+        """The value in a few characters; empty if there is none."""
+        return f"{self.value:.6g}" if isinstance(self.value, float) else self.value or ""
 
 
 @dataclass(frozen=True)
@@ -193,13 +191,14 @@ class Explanation:
 
     def summary(self, neighbours: list[Neighbour]) -> str:
         """Their number and agreement, in words."""
-        parts = (
+        if not neighbours:
+            return "no neighbours"
+        parts = " and ".join(
             f"{tally.count:,} {name} ({tally.agreement:.0%} of class {self.node.predicted})"
             for name, tally in self.tally(neighbours).items()
             if tally.agreement is not None
         )
-        count = f"{len(neighbours):,} neighbour{'s' if len(neighbours) > 1 else ''}"
-        return f"{count}, {' and '.join(parts)}" if neighbours else "no neighbours"
+        return f"{len(neighbours):,} neighbour{'s' if len(neighbours) > 1 else ''}, {parts}"
 
     @property
     def is_crowded(self) -> bool:
@@ -216,11 +215,13 @@ def find_node(classifier: NodeClassifier, name: str) -> int:
             raise ArgumentError("node", name, f"must be a number from 0 to {n - 1}: the model's nodes have no ids")
         return int(name)
     strings = [str(one) for one in ids]
-    if name not in strings:
+    named = [str(one) for one in classifier.graph_.get("node_names", ())]
+    found = [number for known in (strings, named) for number, one in enumerate(known) if one == name]
+    if not found:
         near = difflib.get_close_matches(name, strings, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"ids look like {strings[0]!r}"
         raise ArgumentError("node", name, f"is the id of no node that the model was trained with: {hint}")
-    return strings.index(name)
+    return found[0]
 
 
 def node_name(classifier: NodeClassifier, node: int) -> Any:
@@ -326,13 +327,11 @@ def _named(classifier: NodeClassifier, node: int, found: dict[Source, float]) ->
 
 def _edges_to_try(classifier: NodeClassifier, neighbours: Iterable[int], most: int) -> list[int]:
     """Neighbours of known class come first, and then those with few neighbours, which count more in many models."""
-    fitted, degree = (
-        classifier.fitted_,
-        np.bincount(classifier.graph_.edge_index[0].numpy(), minlength=len(classifier.y_)),
-    )
+    fitted, y = classifier.fitted_, classifier.y_
+    degree = np.bincount(classifier.graph_.edge_index[0].numpy(), minlength=len(y))
     fits = [each for m in fitted.members for each in m.fits] if isinstance(fitted, Blend) else [fitted]
     work = sum(sum(map(stored_entries, each.prepared.inputs)) for each in fits)
-    order = sorted(neighbours, key=lambda i: (classifier.y_[i] == UNLABELLED, degree[i], i))
+    order = sorted(neighbours, key=lambda i: (y[i] == UNLABELLED, degree[i], i))
     return order[: max(1, min(most, EDGE_WORK // max(1, work)))]
 
 
@@ -385,6 +384,7 @@ def _view(classifier: NodeClassifier, probabilities: NDArray[Any], node: int) ->
     best = int(classifier.decide(probabilities[node : node + 1])[0])
     uses = {"training": classifier.train_mask_, "validation": classifier.val_mask_}
     return Node(
+        number=node,
         id=node_name(classifier, node),
         title=str(node_titles(classifier.graph_, np.array([node]))[0]),
         label=None if number == UNLABELLED else classes[number],
@@ -402,10 +402,8 @@ def _links(graph: Data, node: int) -> dict[int, dict[str, float | None]]:
     links: dict[int, dict[str, float | None]] = defaultdict(dict)
     ways = {"out": (source, target), "in": (target, source)} if directed else {"edge": (source, target)}
     for way, (here, there) in ways.items():
-        own = here == node
-        weights = [None] * int(own.sum()) if weight is None else weight[own].tolist()
-        for other, value in zip(there[own].tolist(), weights, strict=True):
-            links[other][way] = value
+        for entry in (here == node).nonzero()[:, 0].tolist():
+            links[int(there[entry])][way] = None if weight is None else float(weight[entry])
     return links
 
 

@@ -1,4 +1,7 @@
-"""A checked graph from what a user of scikit-learn has: X as an array or a DataFrame, and edges in any form."""
+"""A checked graph from what a user of scikit-learn has: X as an array or a DataFrame, and edges in any form.
+
+A graph as it has grown since training may have its nodes in any order: the training nodes are found, others are new.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+import torch
 from numpy.typing import NDArray
+from torch_geometric.data import Data
 
 from gcnsl.checks import as_array
 from gcnsl.errors import InputError
 from gcnsl.graph import ColumnEncoder, from_arrays, from_tables
 from gcnsl.graph.checked_graph import Graph
+from gcnsl.graph.column_encoder import with_encoder
+from gcnsl.graph.columns import is_of_edges
 from gcnsl.graph.edges import check_edges
 from gcnsl.graph.labels import check_labels
+from gcnsl.sparse import to_scipy
 
 ID, LABEL = "node", "label of the node"
 """Columns that the ids and the labels get beside those of X."""
@@ -125,3 +133,71 @@ def edge_ends(edges: Any, n: int, node_ids: Any = None) -> tuple[Any, NDArray[np
             raise InputError(f"edge_index, row {row + 1}: {column.iloc[row]!r} is not {known}{hint}")
     weight = edges["weight"].to_numpy(np.float64) if "weight" in edges else None
     return np.stack(ends), weight
+
+
+def in_training_order(trained: Data, data: Data) -> tuple[Data, NDArray[np.int64]]:
+    """The checked graph ``data`` with the nodes of the training graph first, as they were, and then the new ones.
+
+    If both graphs have ids, the training nodes are found by them, and new nodes are sorted by them, so that predictions
+    do not depend on the order of rows; if not, the training nodes are the first nodes of ``data``. Columns of a table
+    are encoded as in training.
+
+    Returns:
+        The graph (its ``x`` and edges, with arcs and weights), and the place in it of each node of ``data``.
+
+    Raises:
+        InputError: If the training nodes are not all there, with the features they had; it names what differs.
+    """
+    encoder = trained.get("encoder")
+    if encoder is not None and data.get("columns") is not None and data.encoder is not encoder:
+        data = with_encoder(data, encoder)
+    known, features = trained.num_nodes, trained.num_features
+    if data.num_features != features:
+        encoded = "encoder" in trained and "columns" not in data
+        hint = "; read tables with from_tables(..., encoder=classifier.encoder_)" if encoded else ""
+        raise _mismatch(f"its nodes have {data.num_features:,} features, and those in training had {features:,}{hint}")
+    node_ids, ids = trained.get("node_ids"), data.get("node_ids")
+    if node_ids is None or ids is None:
+        if data.num_nodes < known:
+            raise _mismatch(f"it has {data.num_nodes:,} nodes, and training had {known:,}")
+        ordered, place = data, np.arange(data.num_nodes)
+    else:
+        found = _find(node_ids, ids)
+        new = np.setdiff1d(np.arange(data.num_nodes), found)
+        new = new[np.argsort(ids.to_numpy()[new].astype(str), kind="stable")]
+        order = np.concatenate([found, new])
+        ordered, place = data.subgraph(torch.from_numpy(order)), np.argsort(order)
+    now = to_scipy(ordered.x)[: trained.num_nodes]
+    nodes, columns = (to_scipy(trained.x) != now).nonzero()
+    if encoder is not None and encoder.edge_kinds:  # features of edges may differ, as edges may
+        fixed = ~np.array([is_of_edges(column) for column in encoder.feature_columns])[columns]
+        nodes, columns = nodes[fixed], columns[fixed]
+    if len(nodes):
+        raise _mismatch(_what_changed(int(nodes[0]), int(columns[0]), trained, ordered))
+    return ordered, place
+
+
+def _find(wanted: pd.Index, ids: pd.Index) -> NDArray[np.int64]:
+    """Where each of the wanted ids is; they are compared as strings if only one side has numbers."""
+    if (wanted.dtype.kind in "iu") != (ids.dtype.kind in "iu"):
+        wanted, ids = wanted.astype(str), ids.astype(str)
+    places: NDArray[np.int64] = ids.get_indexer(wanted).astype(np.int64)
+    missing = wanted[places < 0].tolist()
+    if missing:
+        count = f"{len(missing):,} of the {len(wanted):,} nodes in training are not in it"
+        raise _mismatch(f"{count}, the first is {missing[0]!r}")
+    return places
+
+
+def _what_changed(node: int, column: int, trained: Data, data: Data) -> str:
+    was, is_now = (float(graph.x[node].to_dense()[column]) for graph in (trained, data))
+    name = trained.node_ids.tolist()[node] if "node_ids" in trained else node
+    feature = data.feature_names[column] if "feature_names" in data else column
+    return (
+        f"feature {feature!r} of node {name!r} is {is_now:g}, and was {was:g} in training; a grown graph holds the "
+        "training nodes as they were, and without ids it holds them first and in their order"
+    )
+
+
+def _mismatch(how: str) -> InputError:
+    return InputError(f"the model is for another graph than this one: {how}")

@@ -12,7 +12,7 @@ import copy
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,8 @@ from gcnsl.auto import Blend
 from gcnsl.auto.ensemble import Member, tempered
 from gcnsl.datasets.neighbourhoods import StructuralNeighbourhood
 from gcnsl.errors import InputError
+from gcnsl.estimator.contributions import columns_of
 from gcnsl.estimator.deciding import nodes_in_words
-from gcnsl.estimator.user_columns import columns_of
 from gcnsl.methods import Fitted, Prepared
 from gcnsl.nn.gcn_sl import SpectralColumns
 from gcnsl.plain.neighbour_columns import Place
@@ -129,12 +129,6 @@ class Importance:
         """Plain values, for JSON."""
         return asdict(self)
 
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Importance:
-        """The inverse of :meth:`to_dict`."""
-        columns, alone = [ColumnImportance(**each) for each in plain["columns"]], plain["alone"]
-        return cls(**plain | {"columns": columns, "alone": None if alone is None else tuple(alone)})
-
 
 def measure_importance(
     classifier: NodeClassifier,
@@ -159,18 +153,19 @@ def measure_importance(
         seed: Seed of the shuffling.
     """
     if nodes is None or truth is None:
-        kind, nodes, truth = held_out_nodes(classifier)
+        kind, nodes, truth = _nodes_to_measure(classifier)
     table = getattr(classifier, "leaderboard_", None)
     if table is not None:
         metric = metric or str(table["metric"].iloc[0])
     metric = metric or choose_metric(classifier.y_, classifier.classes_).metric
-    shuffled, generator = _Shuffled(classifier, nodes, kind == "out-of-fold"), np.random.default_rng(seed)
+    predict = _predictor(classifier.fitted_, nodes, out_of_fold=kind == "out-of-fold")
+    generator = np.random.default_rng(seed)
     began, n, owners = time.monotonic(), len(classifier.y_), np.array(columns_of(classifier.graph_), dtype=object)
     measure, everything = METRICS[metric], np.ones(len(owners), dtype=bool)
 
     def score(columns: NDArray[np.bool_] | None, *, edges: bool = False) -> float:
         order = None if columns is None else generator.permutation(n)
-        return measure(shuffled.probabilities(order, columns, generator.permutation(n) if edges else None), truth)
+        return measure(predict(order, columns, generator.permutation(n) if edges else None), truth)
 
     def mean_score(columns: NDArray[np.bool_] | None, *, edges: bool) -> float:
         return float(np.mean([score(columns, edges=edges) for _ in range(REPEATS)]))
@@ -203,75 +198,59 @@ def measure_importance(
     )
 
 
-def held_out_nodes(classifier: NodeClassifier) -> tuple[str, Ints, Ints]:
-    """The nodes to measure on: their kind, numbers and classes."""
+def _nodes_to_measure(classifier: NodeClassifier) -> tuple[str, Ints, Ints]:
+    """The kind, numbers and classes of the test nodes or, if there are none, of those that training held back."""
     if classifier._held_out is not None:
         return "test", *classifier._held_out
-    fitted, validation = classifier.fitted_, np.flatnonzero(classifier.val_mask_)
-    if len(validation):
-        return "validation", validation, classifier.y_[validation]
-    judged = fitted.out_of_fold if isinstance(fitted, Blend) else None
-    if judged is None or not _has_folds(fitted):
-        raise InputError("there is no node to measure on, since all labels were learned from: label other nodes")
-    nodes = judged.nodes.numpy()
-    return "out-of-fold", nodes, classifier.y_[nodes]
+    judged = classifier.held_out()
+    if judged.kind == "out-of-fold":
+        blend = classifier.fitted_
+        assert isinstance(blend, Blend)
+        assert blend.out_of_fold is not None
+        fold = blend.out_of_fold.fold
+        if not len(fold) or any(len(member.fits) <= int(fold.max()) for member in blend.members):
+            raise InputError("the ensemble has no models that have not learned from a node: name a graph with others")
+    return judged.kind, judged.nodes, classifier.y_[judged.nodes]
 
 
-def _has_folds(fitted: Fitted | Blend) -> bool:
-    """Whether each member still has the models that have not learned from the nodes of a fold."""
-    if not isinstance(fitted, Blend) or fitted.out_of_fold is None or not len(fitted.out_of_fold.fold):
-        return False
-    return all(len(member.fits) > int(fitted.out_of_fold.fold.max()) for member in fitted.members)
+def _predictor(fitted: Fitted | Blend, nodes: Ints, *, out_of_fold: bool) -> Callable[..., Floats]:
+    """What is predicted for some nodes (m × C) with features and edges shuffled as :func:`_shuffled_inputs` says."""
+    judged = fitted.out_of_fold if out_of_fold and isinstance(fitted, Blend) else None
 
-
-class _Shuffled:
-    """What a fitted classifier predicts for some nodes when features or edges are shuffled."""
-
-    def __init__(self, classifier: NodeClassifier, nodes: Ints, out_of_fold: bool) -> None:
-        self._fitted, self._nodes, self._fold = classifier.fitted_, nodes, None
-        if out_of_fold and isinstance(self._fitted, Blend) and self._fitted.out_of_fold is not None:
-            self._fold = self._fitted.out_of_fold.fold
-
-    def probabilities(self, order: Ints | None, columns: NDArray[np.bool_] | None, places: Ints | None) -> Floats:
-        """Of the nodes (m × C), with the features of some columns (d) and the places in the graph in another order."""
-        if isinstance(self._fitted, Fitted):
-            (logits,) = self._logits([self._fitted], order, columns, places)
-            return logits.softmax(dim=1).numpy()
-        weights = [member.weight for member in self._fitted.members]
-        parts = [self._of_member(member, order, columns, places) for member in self._fitted.members]
-        return tempered(np.average(parts, axis=0, weights=weights), self._fitted.temperature)
-
-    def _of_member(self, member: Member, *how: Any) -> Floats:
-        each = torch.stack([logits.softmax(dim=1) for logits in self._logits(member.fits, *how)])
-        mean = each.mean(dim=0) if self._fold is None else each[self._fold, torch.arange(len(self._nodes))]
-        return tempered(mean.numpy(), member.temperature)
-
-    def _logits(
-        self, fits: Sequence[Fitted], order: Ints | None, columns: NDArray[np.bool_] | None, places: Ints | None
-    ) -> list[Tensor]:
+    def of_fits(fits: Sequence[Fitted], *how: Any) -> Tensor:
         prepared = fits[0].prepared
         with prepared.threads():
-            inputs = _shuffled_inputs(prepared, order, columns, places)
-            return [predict_logits(fit.model, inputs).cpu()[self._nodes] for fit in fits]
+            inputs = _shuffled_inputs(prepared, *how)
+            return torch.stack([predict_logits(fit.model, inputs).cpu()[nodes].softmax(dim=1) for fit in fits])
+
+    def of_member(member: Member, *how: Any) -> Floats:
+        each = of_fits(member.fits, *how)
+        mean = each.mean(dim=0) if judged is None else each[judged.fold, torch.arange(len(nodes))]
+        return tempered(mean.numpy(), member.temperature)
+
+    def probabilities(*how: Any) -> Floats:
+        if isinstance(fitted, Fitted):
+            return of_fits([fitted], *how)[0].numpy()
+        parts = [of_member(member, *how) for member in fitted.members]
+        weights = [member.weight for member in fitted.members]
+        return tempered(np.average(parts, axis=0, weights=weights), fitted.temperature)
+
+    return probabilities
 
 
 def _shuffled_inputs(
     prepared: Prepared, order: Ints | None, columns: NDArray[np.bool_] | None, places: Ints | None
 ) -> Any:
+    """A model's inputs with the values of some columns (d), and the places in the graph, in another order (n)."""
     graph, features, precomputed = copy.copy(prepared.graph), prepared.features, prepared.precomputed
     if order is not None and columns is not None and columns.any():
         graph.x = _with_shuffled(graph.x, order, columns)
         if columns.all() and isinstance(precomputed, SpectralColumns):
             precomputed = replace(precomputed, values=precomputed.values[order])
     if places is not None:
-        moved_to, n = torch.from_numpy(np.argsort(places)), graph.num_nodes
-        for index, weight in (("edge_index", "edge_weight"), ("arc_index", "arc_weight")):
-            if index in graph:
-                ends = moved_to[graph[index]]
-                order_of_edges = torch.argsort(ends[0] * n + ends[1])
-                graph[index] = ends[:, order_of_edges]
-                if weight in graph:
-                    graph[weight] = graph[weight][order_of_edges]
+        x, y = graph.x, graph.y
+        graph = graph.subgraph(torch.from_numpy(places))
+        graph.x, graph.y = x, y
         if isinstance(precomputed, Place):
             precomputed = replace(precomputed, values=precomputed.values[places])
         elif isinstance(precomputed, StructuralNeighbourhood):
@@ -298,12 +277,8 @@ def _most_telling(classifier: NodeClassifier, owners: NDArray[Any]) -> list[str]
     if len(names) <= MOST_COLUMNS:
         return names
     graph, known = classifier.graph_, np.flatnonzero(classifier.train_mask_)
-    links, x, y = (
-        adjacency_matrix(graph.edge_index, graph.num_nodes, self_loops=False),
-        to_scipy(graph.x),
-        classifier.y_,
-    )
-    means = normalize(links[known], norm="l1") @ x
+    x, y = to_scipy(graph.x), classifier.y_
+    means = normalize(adjacency_matrix(graph.edge_index, len(y), self_loops=False)[known], norm="l1") @ x
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of constant features
         telling = np.nan_to_num(np.maximum(f_classif(x[known], y[known])[0], f_classif(means, y[known])[0]))

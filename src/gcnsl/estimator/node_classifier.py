@@ -29,8 +29,7 @@ from gcnsl.errors import InputError, Interrupted
 from gcnsl.estimator import stored_classifier
 from gcnsl.estimator.best_for_graph import fit_best
 from gcnsl.estimator.deciding import Deciding
-from gcnsl.estimator.given_graph import given_graph, num_rows
-from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.estimator.given_graph import given_graph, in_training_order, num_rows
 from gcnsl.estimator.over_nodes import ClassifierOverNodes, labelled_nodes
 from gcnsl.estimator.progress import progress
 from gcnsl.graph import (
@@ -91,15 +90,14 @@ class NodeClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[
     Attributes:
         classes_: The classes, sorted, of the type that the labels had.
         n_features_in_: Number of features per node.
-        fitted_: The trained model with the graph as it reads it, a :class:`gcnsl.methods.Fitted`; with ``"auto"`` the
-            ensemble, a :class:`gcnsl.auto.Blend`.
-        model_: The trained model, a ``torch.nn.Module``; with ``"auto"`` that of the ensemble's heaviest member.
+        fitted_, model_: The trained model with the graph as it reads it, a :class:`gcnsl.methods.Fitted`, and the
+            ``torch.nn.Module`` in it; with ``"auto"`` a :class:`gcnsl.auto.Blend`, and its heaviest member's.
         history_: Losses and accuracies of every epoch, a :class:`gcnsl.training.History`.
         graph_: The training graph, a checked ``Data``.
         y_: Class numbers of its nodes, -1 for unlabelled ones (n).
-        train_mask_, val_mask_: The nodes whose labels were learned from, and those that only decided when to stop (n).
-            In an ensemble of several folds the former are all, as each is learned from in some of the folds.
-        test_mask_: The nodes whose labels were held back from both (n).
+        train_mask_, val_mask_, test_mask_: The nodes whose labels were learned from, those that only decided when to
+            stop, and those that were held back from both (n). In an ensemble of several folds the first are all, as
+            each is learned from in some of the folds.
         threshold_: A node whose class has at least this probability is predicted to be of it, whatever else is more
             likely, a :class:`gcnsl.training.decisions.Threshold`; ``None`` if the likeliest class is predicted.
         temperature_: What logits are divided by, so that probabilities can be believed: chosen on the validation nodes
@@ -107,13 +105,11 @@ class NodeClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[
         node_ids_: The caller's names for the nodes, if they were given, else ``None``.
         encoder_: How the columns of a table become features, a :class:`gcnsl.graph.ColumnEncoder`; ``None`` if the
             graph is not from a table.
-        leaderboard_: With ``"auto"`` all that was tried, a ``pandas.DataFrame``, best first. The first row is what is
-            kept: the ensemble, or the model that stands alone. ``validation`` is the ``metric`` on the nodes of
-            ``chosen_by_``, each predicted by a model that has not learned from it, and by weights of the ensemble that
-            were chosen without it; NaN for those that have not completed all of these folds, or have learned from these
-            nodes. ``first_fold`` is the same on the first fold, which all that are finished have completed, and
-            ``test`` on the graph's test nodes. ``train_seconds`` and ``predict_seconds`` are of all folds, ``weight``
-            is the share in what is kept, and ``verdict`` says what became of it.
+        leaderboard_: With ``"auto"`` all that was tried, a ``pandas.DataFrame``; the first row is what is kept.
+            ``validation`` is the ``metric`` on the nodes of ``chosen_by_``, each predicted by a model that has not
+            learned from it, NaN for those that have not completed all folds; ``first_fold`` is the same on the first
+            fold, and ``test`` on the graph's test nodes. Seconds are of all folds, ``weight`` is the share in what is
+            kept, and ``verdict`` says what became of it.
         chosen_by_: With ``"auto"``, the metric and the nodes by which that was chosen; as a string, in words.
     """
 

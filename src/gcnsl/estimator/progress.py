@@ -35,13 +35,19 @@ def _with_time(news: Any) -> str:
 @contextmanager
 def progress(verbose: bool | int) -> Iterator[Callable[[Any], None]]:
     """A function for ``on_epoch``; with ``verbose``, what it is told is shown until the end."""
-    with _notebook_bar() if _in_notebook() else _terminal_bar(quiet=not verbose) as show:
-        told = time.monotonic()
+    console, told, handle = Console(stderr=True), time.monotonic(), list[Any]()
+    in_notebook = _in_notebook()
+    columns = SpinnerColumn(), BarColumn(bar_width=16), TextColumn("{task.description}", markup=False)
+    is_hidden = in_notebook or not verbose or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=is_hidden) as bar:
+        task = bar.add_task("preparing", total=None)
 
         def listen(news: Any) -> None:
             nonlocal told
-            if verbose:
-                show(news)
+            total = news.seconds + news.seconds_left
+            bar.update(task, completed=news.seconds, total=total, description=_with_time(news))
+            if verbose and in_notebook:
+                _show_line(handle, news.seconds / max(total, 1e-9), _with_time(news))
             if time.monotonic() - told > LOGGED_SECONDS:
                 told = time.monotonic()
                 _LOGGER.info(_with_time(news))
@@ -49,33 +55,15 @@ def progress(verbose: bool | int) -> Iterator[Callable[[Any], None]]:
         yield listen
 
 
-@contextmanager
-def _terminal_bar(*, quiet: bool) -> Iterator[Callable[[Any], None]]:
-    console = Console(stderr=True)
-    columns = SpinnerColumn(), BarColumn(bar_width=16), TextColumn("{task.description}", markup=False)
-    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task("preparing", total=None)
-        yield lambda news: bar.update(
-            task, completed=news.seconds, total=news.seconds + news.seconds_left, description=_with_time(news)
-        )
-
-
-@contextmanager
-def _notebook_bar() -> Iterator[Callable[[Any], None]]:
-    """A line of HTML, which needs no widgets; the last one stays."""
+def _show_line(handle: list[Any], share: float, text: str) -> None:
+    """Show or change a line of HTML, which needs no widgets; the last one stays."""
     from IPython.display import HTML, display
 
-    handle: list[Any] = []
-
-    def show(news: Any) -> None:
-        share = news.seconds / max(news.seconds + news.seconds_left, 1e-9)
-        line = HTML(f"<progress value='{share:.3f}'></progress> {html.escape(_with_time(news))}")
-        if handle:
-            handle[0].update(line)
-        else:
-            handle.append(display(line, display_id=True))
-
-    yield show
+    line = HTML(f"<progress value='{share:.3f}'></progress> {html.escape(text)}")
+    if handle:
+        handle[0].update(line)
+    else:
+        handle.append(display(line, display_id=True))
 
 
 def _in_notebook() -> bool:

@@ -105,8 +105,11 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Graph:
         if name in parts:
             check_edges(parts[name], config["shape"][0])
     y, n = tensors["y"], config["shape"][0]
-    if {tensors[name].shape for name in PARTS} != {(n,)} or not (y.min() >= -1 and y.max() < len(config["classes"])):
+    masks = [tensors[name] for name in ("train_mask", "val_mask", "test_mask") if name in tensors]
+    if y.shape != (n,) or any(mask.shape != (n,) or mask.dtype != torch.bool for mask in masks):
         raise ValueError("y or its masks are not those of its nodes")
+    if not (y.min() >= -1 and y.max() < len(config["classes"])):
+        raise ValueError("y has other classes")
     graph = Graph(x=from_parts(tensors, "x", tuple(config["shape"])), y=y, **parts)
     graph.class_names = list(config["classes"])
     if config.get("unknown") is not None:
@@ -116,6 +119,8 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Graph:
         graph.node_ids = pd.Index(ids.astype(np.int64) if config["node_ids"] == "integers" else ids)
     if "node_names" in tensors:
         graph.node_names = pd.Index(unpack_strings(tensors["node_names"], tensors["node_names.ends"]))
+    if any(key in graph and len(graph[key]) != n for key in ("node_ids", "node_names")):
+        raise ValueError("there are not as many ids or names as nodes")
     kept = ("feature_names", "weight_column", "name_column")
     graph.update({key: config[key] for key in kept if config.get(key) is not None})
     if config["encoder"] is not None:

@@ -1,7 +1,4 @@
-"""How good a model is, and on which nodes: measured once, for the terminal, JSON, pictures and the page.
-
-Also what the given and the learned graph are like: edges, and how often they join nodes of the same class.
-"""
+"""How good a model is, and on which nodes, and what its graphs are like: measured once, for all who show it."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from gcnsl.auto.ensemble import same_edges
 from gcnsl.checks import UNLABELLED
 from gcnsl.estimator import NodeClassifier
 from gcnsl.estimator.deciding import held_out, is_held_out, nodes_in_words, positive_of
-from gcnsl.estimator.grown_graph import in_training_order
+from gcnsl.estimator.given_graph import in_training_order
 from gcnsl.evaluation.intervals import CalibrationVerdict, Interval, judge_calibration, metric_intervals, wilson
 from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.graph.checked_graph import node_titles
@@ -115,20 +112,17 @@ class Measured:
     """How good predictions are, and on which nodes that was measured.
 
     Attributes:
-        probabilities: What is predicted for these nodes (m × C).
-        truth: The numbers of their classes (m).
+        probabilities, truth: What is predicted for these nodes (m × C), and the numbers of their classes (m).
         class_names: Of all classes (C).
         kind: ``"test"``: their labels were used neither for training nor for choosing the model. If there are none,
             ``"validation"``: they were not learned from, but decided when to stop or which model to keep; or, where all
             labels were learned from, ``"out-of-fold"``: the predictions of each are those of the ensemble's models that
             had not learned from it.
-        names: What they are called (m): by name and id, or by number.
-        places: Their numbers in the training graph (m); those of new nodes follow.
+        names, places: What they are called (m), and their numbers in the training graph, which new nodes follow (m).
         baseline: The class that is most frequent in training, and the share of the nodes that are of it.
         trained_on, unknown: Numbers of labelled nodes that are not among them: those for training or validation, and
             those of a class that the model does not know.
-        everywhere: What is predicted for all nodes of the training graph (n × C), if that was computed.
-        seconds: How long that took.
+        everywhere: What is predicted for all nodes of the training graph (n × C), if that was computed, in ``seconds``.
         classes_everywhere: The class numbers of these as far as they are known now (n), else -1.
         learned: By ``"train"`` and ``"val"``, what the nodes that the model was trained with come to.
         threshold: That of the classifier, if it has one.
@@ -272,8 +266,7 @@ def measure_classifier(
 
     Args:
         classifier: A fitted one.
-        data: A checked graph: the training graph with labels that training did not know, or one that has grown since;
-            ``None`` for the training graph.
+        data: The training graph, by default as training knew it, or a graph that has grown since.
         nodes: Measure only on these of them (n, boolean), those of a test mask for example.
         predicted: What ``classifier.predict_proba_graph(data)`` returns, if it is at hand.
 
@@ -343,20 +336,17 @@ def measure_split(classifier: NodeClassifier, data: Data, run: int) -> Measured:
 
 def _labels(data: Data, class_names: list[str]) -> tuple[Ints, NDArray[np.bool_]]:
     """The numbers of the classes (n), -1 without a label or with an unknown one; and whether there is a label."""
-    if data.y is None:
-        return np.full(data.num_nodes, UNLABELLED), np.zeros(data.num_nodes, dtype=bool)
-    y, given = data.y.numpy(), [str(c) for c in data.get("class_names") or ()]
-    number = np.array([class_names.index(name) if name in class_names else UNLABELLED for name in (*given, None)])
-    return number[y], y != UNLABELLED  # -1 selects the last entry
+    n, y = data.num_nodes, np.full(data.num_nodes, UNLABELLED) if data.y is None else data.y.numpy()
+    numbers = dict(zip(class_names, range(len(class_names)), strict=True))
+    given = [numbers.get(str(c), UNLABELLED) for c in data.get("class_names") or ()]
+    return np.array([*given, UNLABELLED])[y].reshape(n), y != UNLABELLED  # -1 selects the last entry
 
 
 class Agreement(NamedTuple):
-    """Of a learned graph, loops not counted."""
+    """Share of a learned graph's edges whose ends are of one class, as far as it is known, and the mean degree."""
 
     homophily: float | None
-    """Share of the edges between labelled nodes whose ends are of one class; None if there are no such edges."""
     degree: float
-    """Mean number of neighbours."""
 
 
 def learned_agreement(
@@ -391,10 +381,7 @@ def learned_agreement(
 
 @dataclass(frozen=True)
 class GraphFacts:
-    """Number of undirected edges, edge homophily as far as labels are known, and share of all pairs that are joined.
-
-    ``chance`` is the homophily of random pairs: that two nodes are of one class.
-    """
+    """Undirected edges, their homophily as far as labels are known, the share of all pairs, homophily by chance."""
 
     edges: int
     homophily: float | None

@@ -15,10 +15,10 @@ import numpy as np
 from torch_geometric.data import Data
 
 from gcnsl.auto import AUTO, Blend
-from gcnsl.auto.leaderboard import shown_scores
+from gcnsl.auto.selection import shown_scores
 from gcnsl.errors import InputError
 from gcnsl.estimator import NodeClassifier
-from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain, node_name
+from gcnsl.estimator.explanation import Explanation, Neighbour, Node, explain
 from gcnsl.estimator.importance import Importance, measure_importance
 from gcnsl.evaluation.intervals import interval_text
 from gcnsl.evaluation.measured import SURE, Measured, measure_classifier
@@ -69,20 +69,19 @@ def write_model_page(
     Args:
         classifier: A fitted one. If it has a ``leaderboard_``, the page shows it.
         path: The file to write.
-        data: A checked graph: the training graph with labels that training did not know, or one that has grown since.
-            The page measures on nodes whose labels were used neither for training nor for validation. If there are
-            none, it measures on the validation nodes or, if an ensemble has learned from all labels, on what its models
-            predict for nodes they had not learned from; it says so.
+        data: The training graph with labels that training did not know, or one that has grown since; what the page
+            measures on is said by :func:`gcnsl.evaluation.measure_classifier`.
         measured: How good it is on that graph, if that has been measured.
         name: What to call the graph; by default what ``data`` calls it.
-        seconds: Time for explaining nodes. The most confident mistakes come first, then their neighbours, then a random
-            sample, as far as the time and the size of the page allow.
+        seconds: Time for explaining nodes: the most confident mistakes, their neighbours, then a random sample.
         on_progress: Called with the number of nodes explained so far and the number of all after each of them.
 
     Returns:
         What the page shows: how good it is, and on which nodes.
     """
-    graph, known = _with_report(classifier.graph_ if data is None else data), len(classifier.y_)
+    graph, known = copy.copy(classifier.graph_ if data is None else data), len(classifier.y_)
+    if "edge_report" not in graph:  # a model on disk does not keep it
+        graph.edge_report = report_edges(graph)
     measured = measure_classifier(classifier, graph) if measured is None else measured
     listed = measured.mistakes[:MISTAKES]
     places = measured.places[listed]
@@ -99,8 +98,6 @@ def write_model_page(
         for node in listed.tolist()
     ]
     explained = [each["explored"] for each in mistakes if each["explored"] is not None]
-    is_labelled = graph.y is not None and bool((graph.y >= 0).any())
-    importance = _importance(classifier, measured, seconds)
     facts = {
         "name": name or graph.get("name") or "Your graph",
         "method": AUTO if isinstance(classifier.fitted_, Blend) else classifier.fitted_.prepared.method.name,
@@ -108,9 +105,9 @@ def write_model_page(
         "choice": choose_metric(classifier.y_, classifier.classes_),
         "notes": graph.get("notes") or [],
         "columns": _columns(graph, classifier),
-        "compatibility": _compatibility(graph) if is_labelled else None,
+        "compatibility": _compatibility(graph),
         "measured": measured,
-        "importance": importance,
+        "importance": _importance(classifier, measured, seconds),
         "curves": _curves(measured),
         "positive": _looked_for(measured),
         "metrics": METRICS,
@@ -157,17 +154,10 @@ def class_colour(number: int) -> str:
     return _COLOURS[number] if number < len(_COLOURS) else f"hsl({number * 137.5 % 360:.0f} 45% 55%)"
 
 
-def _with_report(graph: Data) -> Data:
-    """The graph with the counts of its edges, which a model on disk does not keep."""
-    if "edge_report" in graph:
-        return graph
-    reported = copy.copy(graph)
-    reported.edge_report = report_edges(graph)
-    return reported
-
-
 def _compatibility(graph: Data) -> dict[str, list[float]] | None:
     """By class, the shares of the classes among its neighbours; ``None`` if no edge joins labelled nodes."""
+    if graph.y is None or not (graph.y >= 0).any():
+        return None
     shares = class_compatibility(graph.edge_index, graph.y, len(graph.class_names))
     return dict(zip(map(str, graph.class_names), shares.tolist(), strict=True)) if shares.any() else None
 
@@ -179,9 +169,8 @@ def _columns(graph: Data, classifier: NodeClassifier) -> list[dict[str, Any]]:
         return [{"column": each.name} | {name: getattr(each, name) for name in names} for each in found]
     encoder = classifier.encoder_
     count = Counter(() if encoder is None else encoder.feature_columns)
-    return [] if encoder is None else [
-        {"column": name, "kind": kind, "features": count[name], "remark": None} for name, kind in encoder.kinds.items()
-    ]  # fmt: skip
+    kinds = {} if encoder is None else encoder.kinds
+    return [{"column": name, "kind": kind, "features": count[name], "remark": None} for name, kind in kinds.items()]
 
 
 def _importance(classifier: NodeClassifier, measured: Measured, seconds: float) -> Importance | None:
@@ -204,18 +193,12 @@ def _looked_for(measured: Measured) -> int:
 
 def _curves(measured: Measured) -> list[dict[str, Any]]:
     """What every threshold would find of each class: ``[threshold, alerts, found]``, the highest threshold first."""
-    if len(measured.class_names) > CURVES or len(measured.class_names) < 2:
-        return []
-    curves = (
-        Curve.of(measured.probabilities[:, number], measured.truth == number)
-        for number in range(len(measured.class_names))
-    )
-    none = [1.0, 0, 0]  # a threshold that nothing reaches
-    return [{"points": [none, *map(_rounded, curve.points())], "positives": curve.positives} for curve in curves]
-
-
-def _rounded(point: tuple[float, int, int]) -> list[float]:
-    return [float(f"{point[0]:.4g}"), *point[1:]]
+    found = list[dict[str, Any]]()
+    for number in range(len(measured.class_names) if 1 < len(measured.class_names) <= CURVES else 0):
+        curve = Curve.of(measured.probabilities[:, number], measured.truth == number)
+        points = [[float(f"{value:.4g}"), *counts] for value, *counts in curve.points()]
+        found.append({"points": [[1.0, 0, 0], *points], "positives": curve.positives})  # none reaches the first
+    return found
 
 
 def _leaderboard(classifier: NodeClassifier) -> dict[str, Any] | None:
@@ -234,10 +217,6 @@ def _leaderboard(classifier: NodeClassifier) -> dict[str, Any] | None:
         "columns": columns,
         "chosen_by": classifier.chosen_by_,
     }
-
-
-def _short(value: float | str | None) -> str | None:
-    return value if value is None or isinstance(value, str) else f"{value:.4g}"
 
 
 class ExploredNodes:
@@ -265,7 +244,6 @@ class ExploredNodes:
         self._probabilities, self._features_seconds = probabilities, FORWARD_PASSES * predict_seconds
         self._names = classifier.classes_.tolist()
         self._classes = {c: number for number, c in enumerate(self._names)}
-        self._numbers = {node_name(classifier, number): number for number in range(len(truth))}
         self._places: dict[int, int] = {}
         self.nodes: list[list[Any]] = []
         self.views: dict[int, dict[str, Any]] = {}
@@ -300,7 +278,7 @@ class ExploredNodes:
             size += len(json.dumps(view))
             if len(self.views) <= len(first):  # the loop goes on with what is added here
                 shown = (*told.original[:DRAWN], *(told.reconnected or [])[:DRAWN])
-                waiting += [self._numbers[other.id] for other in shown]
+                waiting += [other.number for other in shown]
             if on_progress is not None:
                 on_progress(len(self.views), len(self._truth))
 
@@ -310,12 +288,12 @@ class ExploredNodes:
         return place if place in self.views else None
 
     def _place(self, node: Node) -> int:
-        number = self._numbers[node.id]
-        if number not in self._places:
-            self._places[number] = len(self.nodes)
-            classes = (self._classes.get(node.label, -1), int(self._truth[number]), self._classes[node.predicted])
-            self.nodes.append([node.title, *classes, round(node.probability, 3), _USES.index(node.used_for)])
-        return self._places[number]
+        if node.number not in self._places:
+            self._places[node.number] = len(self.nodes)
+            truth, known = int(self._truth[node.number]), self._classes.get(node.label, -1)
+            own = (known, truth, self._classes[node.predicted], round(node.probability, 3), _USES.index(node.used_for))
+            self.nodes.append([node.title, *own])
+        return self._places[node.number]
 
     def _view(self, told: Explanation) -> dict[str, Any]:
         """The likeliest classes, what speaks for the first of them, and the neighbours in both graphs."""
@@ -324,7 +302,7 @@ class ExploredNodes:
             "likely": [[self._classes[c], round(p, 3)] for c, p in list(told.probabilities.items())[:3]],
             "evidence": [[name, round(value, 2)] for name, value in told.evidence.items()],
             "rival": self._classes[told.rival],
-            "contributions": [[each.name, _short(each.value), round(each.log_odds, 2)] for each in shares[:SHARES]],
+            "contributions": [[each.name, each.value_text, round(each.log_odds, 2)] for each in shares[:SHARES]],
             "alone": told.alone and [self._classes[told.alone.predicted], round(told.alone.probability, 3)],
             "given": self._side(told, told.original),
             "learned": None if told.reconnected is None else self._side(told, told.reconnected),

@@ -1,13 +1,8 @@
 """Whether our numbers confirm what is claimed: computed from the runs, nothing written by hand.
 
-Two variants are compared run by run. Training sets of different runs overlap, so the variance of the mean difference is
-corrected as in Nadeau and Bengio (2003),
-
-    s² · (1/n + n_test / n_train),
-
-and a difference counts only if its 95 % interval excludes zero (:func:`gcnsl.evaluation.paired_difference`). "No worse"
-counts as shown only if that interval reaches zero and excludes a loss of more than :data:`EQUAL` points: too few runs
-to see a difference are no proof that there is none.
+Two variants are compared run by run, and a difference counts only if its interval, corrected for training sets that
+overlap (:func:`gcnsl.evaluation.paired_difference`), excludes zero. "No worse" counts as shown only if the interval
+reaches zero and excludes a loss of more than :data:`EQUAL` points: too few runs to see a difference prove nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +30,7 @@ METHOD = (
     f"{EQUAL:g} point, “faster” from {FASTER:g} times."
 )
 """How claims are judged, for readers."""
+_OF_PAPER, _OURS = "What the paper claims", "What we measured beside it"
 
 
 class Comparison(NamedTuple):
@@ -55,17 +51,14 @@ class Comparison(NamedTuple):
 def _of_parts() -> Iterator[Comparison]:
     """What each part of GCN-SL+ is worth: that it helps where the learned graph should, and does no harm elsewhere."""
     source = "parts of GCN-SL+"
-    without, neither = (f"{WHOLE} {part}" for part in ("-structure", "-links"))
     text = "The learned graph on neighbours alone, without the structure branch, helps on Chameleon and Squirrel"
-    yield Comparison(source, text, [without], [neither], _WIKIPEDIA, of_paper=False)
-    for row, part in PARTS.items():
-        for effect, places, allow_equal in (
-            ("makes GCN-SL+ better on Chameleon and Squirrel", WIKIPEDIA, False),
-            ("does not make GCN-SL+ worse on other graphs", OTHERS, True),
-        ):
-            columns = [place.column for place in places if row in rows_of(WHOLE, place)]
-            if part.name:
-                yield Comparison(source, f"{part.name} {effect}", [WHOLE], [row], columns, allow_equal, of_paper=False)
+    yield Comparison(source, text, [f"{WHOLE} -structure"], [f"{WHOLE} -links"], _WIKIPEDIA, of_paper=False)
+    better = ("makes GCN-SL+ better on Chameleon and Squirrel", WIKIPEDIA, False)
+    no_worse = ("does not make GCN-SL+ worse on other graphs", OTHERS, True)
+    for (row, part), (effect, places, equal) in product(PARTS.items(), (better, no_worse)):
+        columns = [place.column for place in places if row in rows_of(WHOLE, place)]
+        if part.name:
+            yield Comparison(source, f"{part.name} {effect}", [WHOLE], [row], columns, equal, of_paper=False)
 
 
 _REACHED = "GCN-SL's accuracies are reached: no more than one of the paper's standard deviations short, or above"
@@ -141,10 +134,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, or ours on how close we come to it, and what we find in one variant of an experiment.
-
-    When all runs are done, there are as many findings as ``planned``, one for each graph and pair of rows.
-    """
+    """A claim, the paper's or ours, and its findings in one variant of an experiment: in the end as many as planned."""
 
     text: str
     source: str
@@ -173,9 +163,8 @@ class Claim:
     def summary(self) -> str:
         """How many findings are for it, against it and within noise."""
         outcomes = [finding.outcome for finding in self.findings]
-        names = {"for it": True, "against it": False, "within noise": None}
-        counts = {name: outcomes.count(outcome) for name, outcome in names.items()}
-        told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        names = {True: "for it", False: "against it", None: "within noise"}
+        told = ", ".join(f"{outcomes.count(kind)} {name}" for kind, name in names.items() if kind in outcomes)
         missing = f"{self.planned - len(outcomes)} not run" if len(outcomes) < self.planned else ""
         return f"{told} ({', '.join(filter(None, (f'of {self.planned}', missing, self.variant)))})"
 
@@ -190,10 +179,7 @@ def judge(tables: Iterable[Table]) -> list[Claim]:
         for claimed in COMPARISONS.get(table.experiment, ()):
             named = product(MERGES, claimed.more, claimed.less)
             pairs = dict.fromkeys((more.format(method), less.format(method)) for method, more, less in named)
-            cells = (
-                [table.cells.get((row, column)) for row in pair] for column, pair in product(claimed.columns, pairs)
-            )
-            found = (_compared(table, claimed, *pair) for pair in cells)
+            found = (_compared(table, claimed, column, *pair) for column, pair in product(claimed.columns, pairs))
             findings = tuple(finding for finding in found if finding is not None)
             planned = len(claimed.columns) * len(pairs)
             claims.append(Claim(claimed.text, claimed.source, table.variant, findings, planned, claimed.of_paper))
@@ -209,11 +195,11 @@ def _reached(table: Table) -> Iterator[Finding]:
             yield Finding(text, cell.reached)
 
 
-def _compared(table: Table, claimed: Comparison, one: Cell | None, other: Cell | None) -> Finding | None:
-    """Whether one cell is better than the other, or no worse; ``None`` where runs are missing."""
+def _compared(table: Table, claimed: Comparison, column: str, more: str, less: str) -> Finding | None:
+    """Whether one row is better than the other in a column, or no worse; ``None`` where runs are missing."""
+    one, other, where = table.cells.get((more, column)), table.cells.get((less, column)), column_label(column)
     if not (one and other and one.mean is not None and other.mean is not None):
         return None
-    where = column_label(one.column)
     if one.unit == "s":
         seconds = " s against ".join(number_text(mean, None, "s") for mean in (one.mean, other.mean))
         beyond_noise = max(one.mean, other.mean) >= FASTER * min(one.mean, other.mean)
@@ -226,7 +212,7 @@ def _compared(table: Table, claimed: Comparison, one: Cell | None, other: Cell |
     averages = [fmean(cell.values[run] for run in common) for cell in (one, other)]
     means = " : ".join(number_text(mean, None, table.unit) for mean in averages)
     few = "" if len(common) == len(one.runs) else f", n = {len(common)}"
-    names = f"{where}: {table.row_label(one.row)} vs {table.row_label(other.row)}"
+    names = f"{where}: {table.row_label(more)} vs {table.row_label(less)}"
     told = f"{names}, {means} ({delta.mean:+.2f} ± {delta.half_width:.2f}{few})"
     return Finding(told, _outcome(delta, allow_equal=claimed.allow_equal))
 
@@ -254,21 +240,14 @@ def _outcome(delta: PairedDifference, *, allow_equal: bool) -> bool | None:
     return True if low > 0 or (allow_equal and low >= -EQUAL) else None
 
 
-def worst_first(claims: Iterable[Claim]) -> list[list[Claim]]:
-    """The claims, grouped by text, in the order of the verdict on the first variant of each, worst first."""
-    together: dict[str, list[Claim]] = {}
-    for claim in claims:
-        together.setdefault(claim.text, []).append(claim)
-    order = get_args(Verdict)
-    return sorted(together.values(), key=lambda same: -order.index(same[0].verdict))
-
-
 def by_origin(claims: Iterable[Claim]) -> dict[str, list[list[Claim]]]:
-    """The same by title: the paper's claims, then ours. A title without claims is left out."""
-    together = worst_first(claims)
-    of_paper, ours = ([same for same in together if same[0].of_paper is wanted] for wanted in (True, False))
-    titled = {"What the paper claims": of_paper, "What we measured beside it": ours}
-    return {title: found for title, found in titled.items() if found}
+    """The claims by title, the paper's and ours, then by text: the worst verdict on the first variant comes first."""
+    titled: dict[str, dict[str, list[Claim]]] = {_OF_PAPER: {}, _OURS: {}}
+    for claim in claims:
+        titled[_OF_PAPER if claim.of_paper else _OURS].setdefault(claim.text, []).append(claim)
+    place = get_args(Verdict).index
+    found = {title: sorted(of.values(), key=lambda same: -place(same[0].verdict)) for title, of in titled.items()}
+    return {title: together for title, together in found.items() if together}
 
 
 def not_run(claims: Iterable[Claim]) -> list[str]:
@@ -279,13 +258,12 @@ def not_run(claims: Iterable[Claim]) -> list[str]:
 
 
 def tally(claims: Sequence[Claim]) -> dict[str, int]:
-    """How many of the paper's claims hold, and so on; each claim is counted once.
+    """How many of the paper's claims hold, and so on.
 
-    A claim holds if all of its variants do. It does not hold if none of them does, not even in part, and one speaks
-    against it.
+    A claim holds if all of its variants do, and does not if none does, even in part, and one speaks against it.
     """
     counts = dict.fromkeys(("hold", "hold in part", "can't be told from noise", "do not hold, or mostly not"), 0)
-    for same in worst_first(claim for claim in claims if claim.of_paper):
+    for same in by_origin(claims).get(_OF_PAPER, []):
         verdicts = {claim.verdict for claim in same}
         if verdicts == {"holds"}:
             counts["hold"] += 1

@@ -45,8 +45,8 @@ class Scope:
     results: Mapping[RunSpec, RunResult] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_whole("runs", self.runs, least=1)
         check_seed(self.seed)
+        check_whole("runs", self.runs, least=1)
         check_whole("trials", self.trials, least=1)
         for method in self.methods or ():
             find_method(method)
@@ -57,8 +57,8 @@ class Scope:
             if split not in splits_of(dataset):
                 others = " or ".join(splits_of(dataset))
                 raise ArgumentError("splits", split, f"does not exist for {dataset}: use {others}")
-        if "geom-gcn" in (self.splits or ()):
-            check_whole("runs", self.runs, least=1, most=GEOM_GCN_RUNS, why="there are no more geom-gcn splits")
+            if split == "geom-gcn":
+                check_whole("runs", self.runs, least=1, most=GEOM_GCN_RUNS, why="there are no more geom-gcn splits")
 
     def chosen(self, usual: Iterable[str] = COMPARED) -> list[str]:
         """The scope's methods, or else these, in the order of the paper's table, followed by all others."""

@@ -6,12 +6,10 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal, get_args
 
-from gcnsl.errors import InputError
 from gcnsl.methods import METHODS
-from gcnsl.runs.results import Record, Results
+from gcnsl.runs.results import Record, read_records
 
 Task = Literal["train", "features", "search"]
 Status = Literal["ok", "failed"]
@@ -100,16 +98,9 @@ class RunResult:
         return asdict(self.spec) | {"options": dict(self.spec.options)} | own
 
 
-def result_file(path: str | os.PathLike[str]) -> Results[list[RunResult]]:
-    """The file of results at a path, whether it exists or not."""
-    return Results(path, results_of)
-
-
 def read_results(path: str | os.PathLike[str]) -> list[RunResult]:
-    """All results in a file, in its order."""
-    if not Path(path).exists():
-        raise InputError(f"store({str(path)!r}) is no file: `gcnsl reproduce` makes one")
-    return [*chain(*result_file(path).new())]
+    """All results in a file, in its order; none if there is no file."""
+    return [*chain(*read_records(path, results_of))]
 
 
 def results_of(record: Record) -> list[RunResult]:

@@ -45,10 +45,9 @@ def collect(results: Sequence[RunResult], *, seed: int = paper.SEED) -> Findings
 
 
 def _scopes(specs: Collection[RunSpec], *, seed: int) -> list[Scope]:
-    """The scopes to show, wide enough for all of these runs.
+    """The scopes to show, wide enough for all of these runs: the usual and the paper's own hyper-parameters.
 
-    These are the usual and the paper's own hyper-parameters, each on the splits that an experiment asks for, then both
-    again on Geom-GCN's splits.
+    Both are on the splits that an experiment asks for, then on Geom-GCN's.
     """
     graphs = {spec.dataset for spec in specs} & set(NAMES)
     methods = sorted({spec.method for spec in specs} & METHODS.keys())
@@ -64,9 +63,8 @@ def _scopes(specs: Collection[RunSpec], *, seed: int) -> list[Scope]:
 def _of_paper(finished: Collection[RunSpec], scopes: Sequence[Scope]) -> Iterator[Table]:
     """The tables to show, each with as many runs per cell as there are results of.
 
-    In a scope an experiment is shown if it has finished runs that none of the scopes before it has. On splits that the
-    experiment does not ask for itself, these must be runs that no experiment before it shows either: otherwise the runs
-    of the accuracy table alone would make an ablation with a single row on Geom-GCN's splits.
+    A scope of an experiment is shown for finished runs that no scope before it has and, on splits that the experiment
+    does not ask for, no experiment before it: the accuracy table's runs would make an ablation of one row there.
     """
     shown_before = set[RunSpec]()
     for name in OF_PAPER:
@@ -144,10 +142,9 @@ class _Runs:
         return len(self.data["cells"]) - 1
 
     def _number(self, kind: str, key: RunSpec, value: Any) -> int:
-        if (kind, key) not in self._numbers:
-            self._numbers[kind, key] = len(self.data[kind])
-            self.data[kind].append(value)
-        return self._numbers[kind, key]
+        number = self._numbers.setdefault((kind, key), len(self.data[kind]))
+        self.data[kind] += [value] if number == len(self.data[kind]) else []
+        return number
 
 
 def _line(result: RunResult) -> list[Any]:

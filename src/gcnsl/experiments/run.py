@@ -29,12 +29,13 @@ from gcnsl.execution import one_thread
 from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import runs_after, searched_method
 from gcnsl.experiments.plan import CURVE_STEP
-from gcnsl.experiments.records import RunResult, RunSpec, result_file
+from gcnsl.experiments.records import RunResult, RunSpec
 from gcnsl.files import check_writable, digest
 from gcnsl.graph import edge_homophily, split_masks
 from gcnsl.methods import Fitted, Prepared, find_method, fit, initial_model, resolve
 from gcnsl.runs.executor import HERE, Executor, WorkerLost, check_wanted
 from gcnsl.runs.jobs import Preparations
+from gcnsl.runs.results import append_records
 from gcnsl.spectral import SpectralFeatures
 from gcnsl.training import Epoch, choose_device
 from gcnsl.version import __version__
@@ -104,7 +105,7 @@ def time_features(spec: RunSpec, data: Data, *, device: torch.device) -> RunResu
     """
     options: dict[str, Any] = {"method": spec.method, "random_state": spec.train_seed}
     warm_up, x = torch.ones(64, 2, device=device), data.x.to(device)
-    wait: Callable[[], Any] = partial(torch.cuda.synchronize, device) if device.type == "cuda" else tuple
+    wait: Callable[[], Any] = partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
     with one_thread():
         SpectralFeatures(**options, n_components=2, n_anchors=2).fit_transform(warm_up)
         wait()
@@ -185,13 +186,13 @@ def execute(
     splits = max([runs_after_search, *(spec.run + 1 for spec in specs), *of_searches])
     folder, searches = (None if path is None else Path(path) for path in (root, trials))
     runner = Runner(device, folder, splits, end, searches)
-    file, timed = result_file(store), [spec for spec in specs if spec.task == "features"]
+    timed = [spec for spec in specs if spec.task == "features"]
     others = sorted((spec for spec in specs if spec.task != "features"), key=cost, reverse=True)
     for queue, workers in ((deque(others), executor), (deque(timed), HERE)):
         for spec, found in workers.each(runner, queue):
             result = _failed(spec, str(found), torch.device("cpu")) if isinstance(found, WorkerLost) else found
             if result is not None:
-                file.append(result.to_record())
+                append_records(store, result.to_record())
                 on_result(result)
                 if spec.task == "search":
                     queue.extend(runs_after(result, runs_after_search))

@@ -167,12 +167,8 @@ class Prepared:
     def grown_inputs(self, graph: Data) -> tuple[tuple[Matrix, ...], dict[str, Any]]:
         """The inputs for a graph whose first nodes are those of this one, and keyword arguments of the forward pass.
 
-        Args:
-            graph: A checked graph; the features of its first nodes are unchanged. Weights and directions of edges that
-                the training graph did not have are left out.
-
-        Raises:
-            InputError: If the method can't handle new nodes, or uses weights or directions that the graph lacks.
+        Weights and directions of edges that the training graph did not have are left out. Raises an InputError if the
+        method can't handle new nodes, or uses weights or directions that the graph lacks.
         """
         graph = self._with_known_facts(graph)
         same_edges = all(part.equal(self.graph[name]) for name, part in edge_parts(graph).items())
@@ -228,14 +224,12 @@ def prepare(
     root: Folder = None,
     state: State | None = None,
 ) -> Prepared:
-    """Prepare a graph for a method: scale features, precompute what the method needs, move inputs to the device.
+    """Prepare a checked graph for a method: scale features, precompute what it needs, move inputs to the device.
 
     Args:
-        method: The method.
-        graph: A checked graph (:func:`gcnsl.graph.from_arrays`).
+        method, graph, device: Of the :class:`Prepared`.
         rows: The training nodes, over which columns are standardised (n, boolean); ``None`` for all nodes.
         seed: Seed of the anchors and of the shifted feature.
-        device: The device for training.
         root: A folder to search for dataset files first; used for Geom-GCN's published neighbourhoods only.
         state: The saved state, see :meth:`Prepared.state`, so that nothing need be computed again.
     """
@@ -247,7 +241,7 @@ def prepare(
             precomputed = config.precompute(features.applied(graph), seed=seed, root=root)
         else:
             features = FeaturePreparation.from_state(config, state[2])
-            precomputed = config.from_state(*state[:2], features.applied(graph), seed=seed)
+            precomputed = config.from_state(*state[:2], features.applied(graph))
         prepared = Prepared(method, graph, features, precomputed, seed, device)
         assert prepared.inputs, "making them is a part of the preparation"
     return prepared

@@ -40,18 +40,14 @@ def resolve(
     options: Mapping[str, Any] | None = None,
     metric: str | None = None,
 ) -> Method:
-    """A method with its hyper-parameters.
+    """A method, by name or alias, with its hyper-parameters.
 
     Args:
-        name: Name of the method, or an alias.
         benchmark: Name of the graph if it is a benchmark of the literature.
         settings: A settings file, which must have settings for this method; or a folder with files
             ``BENCHMARK.toml``, which may lack them.
         options: Explicit values, by name.
         metric: What chooses the best epoch, unless the options name a ``monitor``; ``None`` leaves it to the method.
-
-    Raises:
-        InputError: If the file has no settings for this method, or an option is invalid.
     """
     method = find_method(name)
     if benchmark is not None:
@@ -77,11 +73,7 @@ def published_path(benchmark: str) -> Path:
 
 
 def read_settings(path: PathLike) -> Tables:
-    """The tables of a settings file, by the names of the methods.
-
-    Raises:
-        InputError: If there is no such file, or it is not a settings file.
-    """
+    """The tables of a settings file, by the names of the methods."""
     if not Path(path).is_file():
         raise InputError(f"settings({os.fspath(path)!r}): there is no such file; `gcnsl search` writes one")
     try:

@@ -29,10 +29,10 @@ Standardize = Literal["auto", "always", "never"]
 AdjacencyNorm = Literal["symmetric", "row"]
 Direction = Literal["undirected", "out", "in"]
 """The neighbours that a node aggregates: all, those it points to, or those that point to it."""
-Directions = Literal["auto", "undirected", "out", "in", "both"]
 HiddenNorm = Literal["none", "batch", "layer"]
 
 _WEIGHTS = frozenset({"weights"})
+_FORMS: dict[str, Any] = {"search": ALL, "of_inputs": True}
 _SHARE: dict[str, Any] = {"least": 0, "most": 1}
 _DROPOUT: dict[str, Any] = {"least": 0, "below": 1, "search": Steps(0.0, 0.8, 0.1)}
 _HIGH_DROPOUT: dict[str, Any] = {**_DROPOUT, "search": Steps(0.0, 0.9, 0.1)}
@@ -72,16 +72,10 @@ class ModelConfig(Options):
     tells_new_nodes: ClassVar[bool] = False
     """Whether the forward pass takes ``known``, the number of nodes of the training graph."""
 
-    feature_norm: FeatureNorm = option(
-        "row",
-        "What each row of X is divided by: its sum of magnitudes (row), its length (l2) or nothing (none).",
-        search=ALL,
-        of_inputs=True,
-    )
+    feature_norm: FeatureNorm = option("row", "Divide rows of X by Σ|x| (row) or their length (l2).", **_FORMS)
     standardize: Standardize = option(
         "auto",
-        "Give columns of X that are not 0/1 mean 0 and variance 1, and leave rows as they are; auto does so if these "
-        "columns of a dense X are mostly nonzero.",
+        "Give columns other than 0/1 mean 0 and variance 1 instead; auto does if they are dense and mostly nonzero.",
         of_inputs=True,
     )
 
@@ -100,11 +94,9 @@ class ModelConfig(Options):
         """What has to be computed from the training graph once; ``root`` is a folder to search for files first."""
         return self._model.precompute(self, graph, seed=seed, root=root)
 
-    def from_state(
-        self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
-    ) -> Precomputed | None:
+    def from_state(self, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data) -> Precomputed | None:
         """The inverse of :meth:`Precomputed.state`, for the graph that it was computed from."""
-        return self._model.from_state(self, plain, tensors, graph, seed=seed)
+        return self._model.from_state(self, plain, tensors, graph)
 
     def inputs(self, graph: Data, precomputed: Precomputed | None, *, seed: int) -> tuple[Matrix, ...]:
         """What the model reads, on the CPU; the features of the graph are already normalised."""
@@ -126,23 +118,15 @@ class ModelConfig(Options):
 class DirectedConfig(ModelConfig):
     """The hyper-parameters of a model that can see a graph along its arcs, and that uses the weights of edges."""
 
-    direction: Direction = option(
-        "undirected",
-        "Neighbours to aggregate: all (undirected), those a node points to (out), or those that point to it (in).",
-        search=ALL,
-    )
+    direction: Direction = option("undirected", "Neighbours to aggregate: undirected, out or in.", search=ALL)
 
 
 @dataclass(frozen=True)
 class BlocksConfig(ModelConfig):
     """The hyper-parameters of a network whose convolutions may be in :class:`gcnsl.nn.residual.ResidualBlocks`."""
 
-    blocks: int = option(
-        0, "Number of residual blocks in place of the paper's layers.", least=0, most=64, search=OneOf(0, 2, 3, 4, 5)
-    )
-    structural_features: bool = option(
-        False, "Whether degrees and eigenvectors of the graph are further features.", search=ALL, of_inputs=True
-    )
+    blocks: int = option(0, "Residual blocks, which replace the layers.", least=0, most=64, search=OneOf(0, 2, 3, 4, 5))
+    structural_features: bool = option(False, "Whether degrees and eigenvectors are features, too.", **_FORMS)
 
 
 @dataclass(frozen=True)
@@ -205,11 +189,9 @@ class GeomGCNConfig(ModelConfig, model="gcnsl.nn.geom_gcn:GeomGCN"):
 
     hidden_channels: int = option(16, "Width of the hidden layer for each of the nine divisions (p).", **_WIDTH)
     dropout: float = option(0.5, "Dropout before each layer.", **_DROPOUT)
-    embedding: Literal["isomap", "poincare", "struc2vec"] = option(
-        "isomap", "The latent space, as in Geom-GCN-I, Geom-GCN-P or Geom-GCN-S.", search=ALL
-    )
+    embedding: Literal["isomap", "poincare", "struc2vec"] = option("isomap", "The latent space.", search=ALL)
     source: Literal["computed", "published"] = option(
-        "computed", "Whether neighbourhoods are computed or read from the authors' files.", of_inputs=True
+        "computed", "The authors' neighbourhoods, or ours.", of_inputs=True
     )
 
 
@@ -227,9 +209,7 @@ class H2GCNConfig(ModelConfig, model="gcnsl.nn.h2gcn:H2GCN"):
 class NLGNNConfig(ModelConfig, model="gcnsl.nn.nlgnn:NLGNN"):
     """Hyper-parameters of :class:`NLGNN`."""
 
-    hidden_channels: int = option(
-        48, "Width of the embedding's hidden layer.", least=1, search=OneOf(16, 32, 48, 64, 96, 128)
-    )
+    hidden_channels: int = option(48, "Width of the hidden layer.", least=1, search=OneOf(16, 32, 48, 64, 96, 128))
     embedding: Literal["mlp", "gcn"] = option("mlp", "The network that embeds the nodes, of two layers.", search=ALL)
     kernel_size: int = option(5, "Number of nodes in the window of a convolution; odd.", least=1, search=OneOf(3, 5))
     dropout: float = option(0.5, "Dropout before the embedding's layers; a GCN reads all of X.", **_DROPOUT)
@@ -273,9 +253,7 @@ class DirGCNConfig(ModelConfig, model="gcnsl.nn.dir_gcn:DirGCN"):
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "none")
     hidden_channels: int = option(128, "Width of each layer.", **_WIDE)
     num_layers: int = option(4, "Number of layers (L).", **_LAYERS, search=Steps(2, 6))
-    alpha: float = option(
-        0.5, "Share of out-neighbours (α); the rest is that of in-neighbours.", **_SHARE, search=OneOf(0.0, 0.5, 1.0)
-    )
+    alpha: float = option(0.5, "Share of out-neighbours (α).", **_SHARE, search=OneOf(0.0, 0.5, 1.0))
     jump: Literal["max", "cat"] = option("max", "How layers are combined: entry by entry or side by side.", search=ALL)
     unit_rows: bool = option(True, "Whether the rows of each layer are divided by their length.", search=ALL)
     dropout: float = option(0.0, "Dropout after each layer.", **_DROPOUT)
@@ -288,9 +266,7 @@ class GPRGNNConfig(ModelConfig, model="gcnsl.nn.gpr_gnn:GPRGNN"):
     uses: ClassVar[frozenset[str]] = _WEIGHTS
     hidden_channels: int = option(64, "Width of the hidden layer.", **_WIDTH)
     hops: int = option(10, "Largest power of Â (K).", **_LAYERS)
-    restart: float = option(
-        0.1, "Restart probability (α) of the PageRank that γ starts from.", **_SHARE, search=OneOf(0.1, 0.2, 0.5, 0.9)
-    )
+    restart: float = option(0.1, "Restart probability of PageRank (α).", **_SHARE, search=OneOf(0.1, 0.2, 0.5, 0.9))
     dropout: float = option(0.5, "Dropout before each linear map.", **_DROPOUT)
     propagation_dropout: float = option(0.5, "Dropout before the powers of Â.", **_DROPOUT)
 
@@ -342,19 +318,11 @@ class GCNSLConfig(ModelConfig, model="gcnsl.nn.gcn_sl:GCNSL"):
     use_adjacency: bool = option(True, "Whether to use the branches over the given graph Â.")
     use_reconnected: bool = option(True, "Whether to use the branch over the learned graph A*.")
     use_spectral: bool = option(True, "Whether to use the spectral features F.", of_inputs=True)
-    n_components: int = option(
-        25, "Number of spectral features per node (c); 0 for none.", least=0, search=Steps(5, 100), of_inputs=True
-    )
-    n_anchors: int = option(
-        500, "Number of anchors of ESC-ANCH (m), at most n.", least=1, search=Steps(100, 700, 100), of_inputs=True
-    )
+    n_components: int = option(25, "Number of spectral features (c).", least=0, search=Steps(5, 100), of_inputs=True)
+    n_anchors: int = option(500, "Anchors of ESC-ANCH (m).", least=1, search=Steps(100, 700, 100), of_inputs=True)
     spectral_method: Literal["esc-anch", "esc", "sc"] = option("esc-anch", "How F is computed.", of_inputs=True)
-    spectral_scale: Literal["unit", "sqrt-n"] = option(
-        "sqrt-n", "Length of the columns of F: 1 (unit), or √n for entries around 1.", search=ALL, of_inputs=True
-    )
-    feature_shift: float = option(
-        0.5, "Added to one random feature of every node, after F is computed.", least=0, of_inputs=True
-    )
+    spectral_scale: Literal["unit", "sqrt-n"] = option("sqrt-n", "Length of the columns of F: 1 or √n.", **_FORMS)
+    feature_shift: float = option(0.5, "Added to one random feature, after F is computed.", least=0, of_inputs=True)
     self_loops: bool = option(False, **_LOOPS)
     adjacency_norm: AdjacencyNorm = option("symmetric", **_NORMALISED)
 
@@ -370,21 +338,19 @@ class GCNSLPlusConfig(ModelConfig, model="gcnsl.nn.gcn_sl_plus:GCNSLPlus"):
 
     tells_new_nodes: ClassVar[bool] = True
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2", search=OneOf("none", "l2"))
-    direction: Directions = option(
+    direction: Literal["auto", "undirected", "out", "in", "both"] = option(
         "auto",
-        "Neighbours to aggregate: out, in, both (with separate weights) or undirected; auto is out.",
+        "Neighbours to aggregate: out, in, both (separate weights) or undirected; auto is out.",
         search=OneOf("auto", "undirected", "both"),
     )
-    hidden_channels: int = option(
-        64, "Number of columns of W_X and of W_A (p).", least=1, search=OneOf(16, 64, 128, 256)
-    )
+    hidden_channels: int = option(64, "Columns of W_X and of W_A (p).", least=1, search=OneOf(16, 64, 128, 256))
     rounds: int = option(2, "Rounds of aggregation over Â (K).", least=0, most=64, search=OneOf(1, 2, 3, 4, 6))
     neighbours_heads: int = option(1, "Number of heads of A* that compare whom nodes link to.", **_HEADS)
     features_heads: int = option(0, "Number of heads of A* that compare features.", **_HEADS)
     similarity_channels: int = option(16, "Number of columns of Q in each head (q).", least=1, search=OneOf(16, 32, 64))
     mean_degree: float | None = option(
         30.0,
-        "Number of neighbours in A* that sets ε in each step, at most a tenth of the nodes; none to fix ε.",
+        "Neighbours in A* that set ε in each step, at most a tenth of the nodes; none for a fixed ε.",
         above=0,
         search=OneOf(3.0, 10.0, 30.0, 100.0),
     )

@@ -15,9 +15,6 @@ from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_en
 from gcnsl.nn.residual import ResidualBlocks
 from gcnsl.sparse import Matrix
 
-SLOPE = 0.2
-"""Of the leaky ReLU for negative scores, as in the paper."""
-
 
 class GraphAttention(nn.Module):
     r"""One layer of attention over neighbours, with several heads side by side.
@@ -57,7 +54,7 @@ class GraphAttention(nn.Module):
         to_source, to_target, bias = (self.attention[name] for name in ("att_src", "att_dst", "bias"))
         h = self.lin(x).view(-1, *to_source.shape[1:])  # n × heads × out_channels
         of_source, of_target = (h * to_source).sum(dim=-1), (h * to_target).sum(dim=-1)
-        scores = functional.leaky_relu(of_source[source] + of_target[target], SLOPE)
+        scores = functional.leaky_relu(of_source[source] + of_target[target], negative_slope=0.2)
         shares = functional.dropout(softmax(scores, target, num_nodes=len(h)), self.dropout, self.training)
         attended: Tensor = torch.zeros_like(h).index_add(0, target, shares.unsqueeze(-1) * h[source])
         out: Tensor = attended.flatten(1) + bias

@@ -33,10 +33,6 @@ class GatedBranches(GraphModel):
         """The blocks of H^cb, all of the same shape (n × p), which may be made when they are asked for."""
         raise NotImplementedError
 
-    def branches(self, *inputs: Any, **options: Any) -> list[Tensor]:
-        """All blocks of H^cb."""
-        return list(self.each_branch(*inputs, **options))
-
     def logits(self, *inputs: Any, **options: Any) -> Tensor:
         """Logits of every node (n × C)."""
         branches, rate = self.each_branch(*inputs, **options), self.config.dropout

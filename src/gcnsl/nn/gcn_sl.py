@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
-from gcnsl.nn.config import Folder, GCNSLConfig, Precomputed
+from gcnsl.nn.config import Folder, GCNSLConfig
 from gcnsl.nn.gated_branches import ComparedRows, GatedBranches, edges_of_rows, unit_rows
 from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries, dropout
 from gcnsl.nn.preprocessing import graph_adjacency, shift_features
@@ -98,9 +98,7 @@ class GCNSL(GatedBranches):
         return SpectralColumns(transformer.fit_transform(graph.x).contiguous(), transformer)
 
     @classmethod
-    def from_state(
-        cls, config: GCNSLConfig, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
-    ) -> SpectralColumns | None:
+    def from_state(cls, config: Any, plain: Any, tensors: dict[str, Tensor], graph: Data) -> SpectralColumns | None:
         """The saved spectral features."""
         if not config.spectral_channels:
             return None
@@ -112,12 +110,10 @@ class GCNSL(GatedBranches):
         return (graph_adjacency(graph, self_loops=config.self_loops, norm=config.adjacency_norm),)
 
     @classmethod
-    def inputs(
-        cls, config: GCNSLConfig, graph: Data, *, precomputed: Precomputed | None, seed: int
-    ) -> tuple[Matrix, ...]:
+    def inputs(cls, config: Any, graph: Data, *, precomputed: Any, seed: int) -> tuple[Matrix, ...]:
         """The shifted X, Â and F."""
         nothing = torch.empty(graph.num_nodes, 0, dtype=graph.x.dtype)
-        spectral = precomputed.values if isinstance(precomputed, SpectralColumns) else nothing
+        spectral = nothing if precomputed is None else precomputed.values
         x = fastest_form(shift_features(graph.x, config.feature_shift, seed=seed))
         return x, *cls.matrices(config, graph), spectral
 

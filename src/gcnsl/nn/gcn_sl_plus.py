@@ -11,7 +11,7 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gcnsl.errors import InputError
-from gcnsl.nn.config import Direction, Directions, GCNSLPlusConfig
+from gcnsl.nn.config import GCNSLPlusConfig
 from gcnsl.nn.gated_branches import ComparedRows, GatedBranches
 from gcnsl.nn.graph_model import FeatureLinear, declared_by, drop_entries
 from gcnsl.nn.preprocessing import graph_adjacency, known_nodes, links_to_known
@@ -22,14 +22,11 @@ SHORTEST = 1e-6
 """Rows of a branch that are shorter than this are divided by this instead of by their length."""
 MOST_ANCHORS, MOST_OTHERS = 1 << 12, 1 << 14
 """The most rows and columns of similarities in the contrastive term."""
-SIDES: dict[Directions, list[Direction]] = {
-    "auto": ["out"],
-    "out": ["out"],
-    "in": ["in"],
-    "both": ["out", "in"],
-    "undirected": ["undirected"],
-}
-"""The directions along which a node sees others, each with an Â of its own."""
+
+
+def _sides(config: GCNSLPlusConfig) -> list[Any]:
+    """The directions along which a node sees others, each with an Â of its own."""
+    return {"auto": ["out"], "both": ["out", "in"]}.get(config.direction, [config.direction])
 
 
 def _heads(number: int, in_channels: int, config: GCNSLPlusConfig) -> nn.ModuleList:
@@ -86,15 +83,14 @@ class GCNSLPlus(GatedBranches):
     take the place of the spectral features, A* has no loops, and ε follows from a mean degree.
 
     Shapes:
-        x (n × d), links A (n × n, or n × 2n for both directions), each dense or sparse; one Â (n × n) per direction
-        → n × C.
+        x (n × d), links A (n × n, or n × 2n for both directions), dense or sparse; an Â (n × n) per direction → n × C.
     """
 
     def __init__(
         self, in_channels: int, hidden_channels: int, out_channels: int, num_nodes: int, **options: Any
     ) -> None:
         super().__init__(hidden_channels=hidden_channels, **options)
-        config, sides = self.config, SIDES[self.config.direction]
+        config, sides = self.config, _sides(self.config)
         self.columns = len(sides) * num_nodes
         self.lin_x = FeatureLinear(in_channels, hidden_channels, bias=False)
         self.neighbours_heads = _heads(config.neighbours_heads, self.columns, config)
@@ -111,9 +107,8 @@ class GCNSLPlus(GatedBranches):
     @classmethod
     def matrices(cls, config: GCNSLPlusConfig, graph: Data) -> tuple[Matrix, ...]:
         """A, the links to known nodes, and Â for every direction along which a node sees others."""
-        sides, known = SIDES[config.direction], known_nodes(graph)
-        options: dict[str, Any] = {"self_loops": config.self_loops, "norm": config.adjacency_norm}
-        options["known"] = known if known < graph.num_nodes else None
+        sides, known = _sides(config), known_nodes(graph)
+        options: dict[str, Any] = {"self_loops": config.self_loops, "norm": config.adjacency_norm, "known": known}
         links = fastest_form(links_to_known(graph, *sides))
         return links, *(graph_adjacency(graph, direction=side, **options).sharing_places(links) for side in sides)
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.datasets.neighbourhoods import SPACES_AND_RELATIONS, StructuralNeighbourhood, structural_neighbourhood
-from gcnsl.nn.config import Folder, GeomGCNConfig, Precomputed
+from gcnsl.nn.config import Folder, GeomGCNConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -70,23 +70,14 @@ class GeomGCN(GraphModel):
         self.second = GeomConvolution(DIVISIONS * hidden_channels, out_channels)
 
     @classmethod
-    def precompute(
-        cls, config: GeomGCNConfig, graph: Data, *, seed: int, root: Folder = None
-    ) -> StructuralNeighbourhood:
+    def precompute(cls, config: Any, graph: Data, *, seed: int, root: Folder = None) -> StructuralNeighbourhood:
         """The neighbourhoods, read or computed; the same graph always gets the same ones, whatever the seed."""
-        return structural_neighbourhood(
-            graph.edge_index,
-            graph.num_nodes,
-            embedding=config.embedding,
-            source=config.source,
-            benchmark=graph.get("benchmark"),
-            root=root,
-        )
+        options: dict[str, Any] = {"embedding": config.embedding, "source": config.source, "root": root}
+        benchmark = graph.get("benchmark")
+        return structural_neighbourhood(graph.edge_index, graph.num_nodes, benchmark=benchmark, **options)
 
     @classmethod
-    def from_state(
-        cls, config: GeomGCNConfig, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
-    ) -> StructuralNeighbourhood:
+    def from_state(cls, config: Any, plain: Any, tensors: dict[str, Tensor], graph: Data) -> StructuralNeighbourhood:
         """The saved neighbourhoods."""
         return StructuralNeighbourhood(tensors["edge_index"], tensors["division"], plain["how"])
 
@@ -96,11 +87,8 @@ class GeomGCN(GraphModel):
         return (divided_adjacency(cls.precompute(config, graph, seed=0), graph.num_nodes),)
 
     @classmethod
-    def inputs(
-        cls, config: GeomGCNConfig, graph: Data, *, precomputed: Precomputed | None, seed: int
-    ) -> tuple[Matrix, ...]:
+    def inputs(cls, config: Any, graph: Data, *, precomputed: Any, seed: int) -> tuple[Matrix, ...]:
         """X, and the Â of all divisions."""
-        assert isinstance(precomputed, StructuralNeighbourhood)
         return fastest_form(graph.x), divided_adjacency(precomputed, graph.num_nodes)
 
     def logits(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:

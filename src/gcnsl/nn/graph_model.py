@@ -7,7 +7,7 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -47,7 +47,6 @@ class GraphModel(nn.Module):
     in_channels: int
     out_channels: int
     reads_edges = True
-    __call__: Callable[..., Tensor]
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
@@ -91,6 +90,9 @@ class GraphModel(nn.Module):
             prepare = torch.compiler.disable(prepare)  # type: ignore[no-untyped-call]
         return self.logits(*prepare(x, edge_index, edge_weight), **options)
 
+    if TYPE_CHECKING:
+        __call__ = forward  # for editors and type checkers
+
     def logits(self, *inputs: Any, **options: Any) -> Tensor:
         """Logits of every node (n × C), from prepared inputs."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it computes logits")
@@ -129,7 +131,7 @@ class GraphModel(nn.Module):
         raise NotImplementedError(f"{cls.__name__} does not say what it reads of a graph")
 
     @classmethod
-    def inputs(cls, config: Any, graph: Data, *, precomputed: Precomputed | None, seed: int) -> tuple[Matrix, ...]:
+    def inputs(cls, config: Any, graph: Data, *, precomputed: Any, seed: int) -> tuple[Matrix, ...]:
         """X and the matrices."""
         return fastest_form(graph.x), *cls.matrices(config, graph)
 
@@ -138,9 +140,7 @@ class GraphModel(nn.Module):
         """Nothing."""
 
     @classmethod
-    def from_state(
-        cls, config: Any, plain: dict[str, Any], tensors: dict[str, Tensor], graph: Data, *, seed: int
-    ) -> Precomputed | None:
+    def from_state(cls, config: Any, plain: Any, tensors: dict[str, Tensor], graph: Data) -> Precomputed | None:
         """Nothing."""
 
     def reset_parameters(self) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn.inits import reset
 
 from gcnsl.nn.config import MixHopConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, drop_entries, dropout
@@ -76,8 +75,7 @@ class MixHop(GraphModel):
 
     def reset_parameters(self) -> None:
         """Draw new weights; all powers start with the same weight."""
-        reset(self.convs)
-        reset(self.norms)
+        super().reset_parameters()
         nn.init.zeros_(self.power_scores)
 
     @classmethod

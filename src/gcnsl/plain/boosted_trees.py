@@ -70,8 +70,6 @@ class BoostedTrees(NeighbourColumns):
         columns (N × m); links, none, two or four of N × n → N × C.
     """
 
-    is_step_function = True
-    """There are no gradients that could tell what a feature adds."""
     seen: Tensor
     """The classes that have training nodes (C)."""
     known: Tensor
@@ -137,10 +135,8 @@ class BoostedTrees(NeighbourColumns):
         rows = (y != UNLABELLED).nonzero().flatten()
         classes, target = torch.unique(y[rows], return_inverse=True)
         self._saved, self._sums = b"", None
-        self.seen.zero_()
-        self.seen[classes] = True
-        self.known.zero_()
-        self.known[rows, y[rows]] = 1
+        self.seen.zero_()[classes] = True
+        self.known.zero_()[rows, y[rows]] = 1
         if len(classes) == 1:
             yield
             return

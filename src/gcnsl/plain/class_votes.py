@@ -57,8 +57,7 @@ class ClassVotes(GraphModel):
     def remember(self, y: Tensor, weight: Tensor) -> None:
         """Store the labels of the training nodes: class numbers, -1 for other nodes (n), and their weights (n)."""
         known = (y != UNLABELLED).nonzero().flatten()
-        self.labels.zero_()
-        self.labels[known, y[known]] = weight[known]
+        self.labels.zero_()[known, y[known]] = weight[known]
         counts = self.labels.sum(dim=0) + 1
         self.prior.copy_(counts / counts.sum())
 
@@ -127,8 +126,7 @@ class LabelPropagation(ClassVotes):
         return self.log_probabilities(self._scores(adjacency, int(self.steps)))
 
     def _scores(self, adjacency: SparseMatrix, steps: int) -> Tensor:
-        known = functional.pad(self.labels, (0, 0, 0, len(adjacency) - len(self.labels)))
-        scores = known
+        known = scores = functional.pad(self.labels, (0, 0, 0, len(adjacency) - len(self.labels)))
         for _ in range(steps):
             scores = (self.alpha * (adjacency @ scores) + (1 - self.alpha) * known).clamp(0, 1)
         return scores

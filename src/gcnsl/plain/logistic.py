@@ -98,8 +98,7 @@ class Logistic(NeighbourColumns):
         coefficients, intercept = (part - part.mean(axis=0) for part in (coefficients, intercept))
         coefficients = coefficients / scale
         found, place = torch.from_numpy(coefficients).to(self.weight), self.weight.shape[1] - PLACE_COLUMNS
-        self.weight.zero_()
-        self.weight[classes, place:] = found[:, -PLACE_COLUMNS:]
+        self.weight.zero_()[classes, place:] = found[:, -PLACE_COLUMNS:]
         self.weight[classes, : found.shape[1] - PLACE_COLUMNS] = found[:, :-PLACE_COLUMNS]
         self.bias[classes] = torch.from_numpy(intercept - coefficients @ mean).to(self.bias)
 

@@ -5,8 +5,12 @@ r"""The columns of the plain methods: a node's features, its neighbours' feature
 - The maximum, minimum and standard deviation over neighbours (:func:`extremes`).
 - The place in the graph: log degree, its mean over neighbours, log PageRank, and singular vectors of the normalised
   adjacency (:class:`Place`).
-- The shares of known labels among neighbours (:func:`label_columns`). Known labels are those of the training nodes. A
-  node's own label never enters its columns, so that they mean the same for a training node and for any other.
+- The shares of known labels among neighbours, in each direction, and over two steps without the way back
+  (:func:`label_columns`). Known labels are those of the fold's training nodes. A node's own label never enters its
+  columns, but for the frequencies of the classes, which are the same for all nodes; so they mean the same for a
+  training node and for any other.
+
+Logistic regression reads X, its means and the place; boosted trees read all of them.
 """
 
 from __future__ import annotations
@@ -110,15 +114,7 @@ class NeighbourColumns(GraphModel):
         return Place.fit(graph)
 
     @classmethod
-    def from_state(
-        cls,
-        config: NeighbourColumnsConfig,
-        plain: dict[str, Any],
-        tensors: dict[str, Tensor],
-        graph: Data,
-        *,
-        seed: int,
-    ) -> Precomputed | None:
+    def from_state(cls, config: Any, plain: Any, tensors: dict[str, Tensor], graph: Data) -> Precomputed | None:
         """The same from what was saved."""
         structure = StructuralFeatures.from_state(tensors)
         return Place(structure, structure.of(graph.edge_index, graph.num_nodes), tensors.get("basis"))

@@ -18,10 +18,8 @@ from torch.utils.checkpoint import checkpoint
 
 from gcnsl.reconnection import dense
 from gcnsl.reconnection.operator import reconnect
-from gcnsl.reconnection.problem import PairMemory, Problem, Threshold, computed_in, threshold_of
+from gcnsl.reconnection.problem import WIDTH, PairMemory, Problem, Threshold, computed_in, threshold_of
 
-WIDTH = 128
-"""The size of a group is a multiple of this: the compiled search compares a row with so many at a time."""
 SAMPLED_ROWS, SAMPLED_KEYS = 256, 1 << 13
 """The pairs of rows from which the share of similar pairs is estimated."""
 SAMPLED_GROUPS = 64
@@ -57,13 +55,6 @@ def reconnect_at_any_size(
 
     Up to 32,768 nodes, on a GPU up to 65,536, this is :func:`gcnsl.reconnect`. Beyond, the part is drawn anew by
     torch's generator in every training step. In evaluation, a larger part is used, which depends on z and ε alone.
-
-    Args:
-        z: Rows of norm 1, or zero (n × q).
-        h: What is averaged (n × p).
-        epsilon: The smallest similarity that is kept.
-        training: Whether this is a training step.
-        loops, memory: As for :func:`gcnsl.reconnect`.
     """
     if not len(z):
         return h
@@ -127,15 +118,8 @@ def draw_groups(z: Tensor, threshold: Threshold, size: GroupSize, *, seed: int) 
     split by direction, as often as the number of similar rows has to double. Where directions form clusters, a group
     can then hold far more than enough, and is divided at random.
 
-    Args:
-        z: Rows of norm 1, or zero (n × q).
-        threshold: The similarity from which rows are similar.
-        size: What a group should hold.
-        seed: Seed of everything that is drawn.
-
-    Returns:
-        The row numbers of each group (groups × rows, a multiple of 128), on the device of z. Numbers from n on fill up
-        the groups and stand for no row.
+    Returns the row numbers of each group (groups × rows, a multiple of 128), on the device of z. Numbers from n on fill
+    up the groups and stand for no row.
     """
     generator = torch.Generator(z.device).manual_seed(seed)
     rows, keys = (z[_integers(len(z), (number,), generator)] for number in (SAMPLED_ROWS, SAMPLED_KEYS))

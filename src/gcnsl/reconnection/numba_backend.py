@@ -36,13 +36,12 @@ from torch import Tensor
 
 from gcnsl.execution import allowed_threads, compiled
 from gcnsl.reconnection import tiled
-from gcnsl.reconnection.problem import Averages, Gradients, Pairs, Problem
+from gcnsl.reconnection.problem import WIDTH, Averages, Gradients, Pairs, Problem
 
 Result = TypeVar("Result")
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.integer]
 
-WIDTH = 128
 DEPTH = 16
 GROUP = 64
 """The number of keys whose hits are collected as the bits of one integer."""
@@ -55,7 +54,6 @@ ANY_ORDER = {"contract", "reassoc", "nsz"}
 """It may also reorder sums."""
 DENSE_FRACTION = 1 / 10
 """The share of all pairs above which tiles are faster: a kept pair costs about as much as 10 entries of a tile."""
-SAMPLED_ROWS = 64
 WORK_PER_PAIR = 1 << 10
 """The work on a listed pair, in multiply-adds that take as long. Most of it is waiting for memory."""
 SHARES_PER_THREAD = 4
@@ -68,12 +66,11 @@ LONGEST_SHARE = 1 << 32
 def forward(problem: Problem) -> Averages:
     """Return o, d and the kept pairs, listed if they are few."""
     z, keys, h = problem[:3]
-    pairs = problem.known or _listed_if_few(problem)
+    pairs = problem.pairs or _listed_if_few(problem)
     if pairs is None:
         return tiled.forward(problem)
     out, degree = h.new_empty(len(z), h.shape[1]), z.new_empty(len(z))
-    arrays = [part.numpy() for part in (*pairs, z, keys, h, out, degree)]
-    _for_pairs(pairs, lambda begin, end: forward_rows(begin, end, *arrays))
+    _for_pairs(pairs, forward_rows, z, keys, h, out, degree)
     return Averages(out, degree, pairs)
 
 
@@ -84,8 +81,7 @@ def backward(problem: Problem, averages: Averages, grad: Tensor) -> Gradients:
     if pairs is None or not problem.square:
         return tiled.backward(problem, averages, grad)
     grad_z, grad_h, (scaled, offset) = torch.empty_like(z), torch.empty_like(h), tiled.scaled_gradient(grad, averages)
-    arrays = [part.numpy() for part in (*pairs, z, h, scaled, offset, grad_z, grad_h)]
-    _for_pairs(pairs, lambda begin, end: gradient_rows(begin, end, *arrays))
+    _for_pairs(pairs, gradient_rows, z, h, scaled, offset, grad_z, grad_h)
     return Gradients(grad_z, grad_z, grad_h)
 
 
@@ -144,19 +140,18 @@ class Search(NamedTuple):
 
 
 def _listed_if_few(problem: Problem) -> Pairs | None:
-    sample = problem.z[:: max(1, len(problem.z) // SAMPLED_ROWS)]
-    degree = int((sample @ problem.keys.T >= problem.threshold).sum()) / len(sample)
+    degree = problem.degree
     if degree > DENSE_FRACTION * len(problem.keys) or degree * len(problem.z) > 2 * problem.room:
         return None
     return Search.of(problem).listed(problem.room)
 
 
-def _for_pairs(pairs: Pairs, work: Callable[[int, int], None]) -> None:
-    """Call ``work`` on all rows, with about the same number of pairs per call."""
-    start = pairs.start.numpy()
+def _for_pairs(pairs: Pairs, kernel: Callable[..., None], *tensors: Tensor) -> None:
+    """Run a kernel on all rows, with about the same number of pairs per call."""
+    start, *arrays = (part.numpy() for part in (*pairs, *tensors))
     n_pairs = int(start[-1])
     inner = np.searchsorted(start, n_pairs * shares(n_pairs * WORK_PER_PAIR)[1:-1])
-    in_threads(lambda _, begin, end: work(begin, end), np.array([0, *inner, len(start) - 1]))
+    in_threads(lambda _, begin, end: kernel(begin, end, start, *arrays), np.array([0, *inner, len(start) - 1]))
 
 
 def shares(work: int) -> Floats:

@@ -34,8 +34,6 @@ DENSE_PAIRS = 256**2
 """Up to this many pairs, ``"auto"`` takes the dense matrix on a CPU."""
 TRITON_WIDTH = 256
 """The widest rows of z and h that fit the on-chip memory of a GPU."""
-CHECKED_ROWS = 64
-"""The rows from which the number of edges is estimated."""
 SAMPLED_ROWS, SAMPLED_KEYS = 128, 1 << 14
 """The most rows and keys from which an ε is estimated."""
 LEAST_EPSILON = 1e-3
@@ -149,14 +147,14 @@ class _Reconnect(torch.autograd.Function):
     ) -> Tensor:
         problem = problem_of(z, keys, h)
         if memory is not None:
-            problem = problem._replace(known=memory.recall(problem))
+            problem = problem._replace(pairs=memory.recall(problem))
         if not is_recorded():
             check_values(problem)
         with torch_threads_for(problem.work):
             averages: Averages = backend.forward(problem)
             if is_recorded():  # values can't be checked, but one that is not finite must not go unnoticed
                 averages.out.add_(0 * problem.z.sum())
-        if memory is not None and problem.known is None:
+        if memory is not None and problem.pairs is None:
             memory.keep(problem, averages.pairs)
         ctx.save_for_backward(z, keys, h, averages.out)
         ctx.problem_of, ctx.backend, ctx.rest = problem_of, backend, averages[1:]
@@ -217,8 +215,7 @@ def reconnected_edges(
 def _check_size(problem: Problem, epsilon: float) -> None:
     """Estimate the number of edges from a few rows, before all of them are looked for."""
     z = problem.z
-    sample = z[:: -(-len(z) // CHECKED_ROWS)]
-    edges = int(len(z) / len(sample) * int((sample @ problem.keys.T >= problem.threshold).sum()))
+    edges = int(len(z) * problem.degree)
     if z.is_cuda:
         there = int(torch.cuda.mem_get_info(z.device)[0])
     else:

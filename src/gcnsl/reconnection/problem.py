@@ -15,6 +15,10 @@ Threshold: TypeAlias = float | Tensor
 
 PAIRS_PER_ROW = {"cpu": 512, "cuda": 128}
 """The most pairs that are listed by device, per row on average, so that memory stays O(n) whatever ε is."""
+SAMPLED_ROWS = 64
+"""The rows from which the number of kept pairs is estimated."""
+WIDTH = 128
+"""The number of keys with which the compiled search compares a row at a time."""
 ROUNDING = {torch.bfloat16: 8e-3, torch.float16: 1e-3, torch.float32: 1e-6, torch.float64: 1e-14}
 """By dtype, how far below 1 rounding can leave the similarity of a normalised row with itself."""
 UNIT_TOLERANCE = {torch.bfloat16: 2e-2, torch.float16: 2e-3, torch.float32: 1e-4, torch.float64: 1e-4}
@@ -35,7 +39,7 @@ class Problem(NamedTuple):
     """Average h (m × p) over the pairs of rows of z (n × q) and ``keys`` (m × q) that reach the threshold.
 
     Rows of z and ``keys`` have norm 1 or 0; ``tolerance`` is how far from that a squared norm may be. All tensors have
-    one dtype, float32 or float64, and one device. ``known`` are the pairs of this z, if an earlier call listed them and
+    one dtype, float32 or float64, and one device. ``pairs`` are those of this z, if an earlier call listed them and
     hence also checked z.
 
     If the rows of z are compared with each other, ``keys`` is z, the same Python object, and the pair (i, i) is a loop.
@@ -49,7 +53,7 @@ class Problem(NamedTuple):
     threshold: Threshold
     tolerance: float = 1e-4
     loops: bool = True
-    known: Pairs | None = None
+    pairs: Pairs | None = None
 
     @classmethod
     def of(cls, z: Tensor, keys: Tensor | None, h: Tensor, threshold: Threshold, **options: Any) -> "Problem":
@@ -67,6 +71,12 @@ class Problem(NamedTuple):
     def square(self) -> bool:
         """Whether the rows of z are compared with each other, which makes the kept pairs symmetric."""
         return self.keys is self.z
+
+    @property
+    def degree(self) -> float:
+        """An estimate of the number of pairs per row, from some rows, the same each time."""
+        sample = self.z[:: max(1, len(self.z) // SAMPLED_ROWS)]
+        return int((sample @ self.keys.T >= self.threshold).sum()) / len(sample)
 
     @property
     def room(self) -> int:
@@ -164,7 +174,7 @@ def check_arguments(z: Tensor, h: Tensor, keys: Tensor | None) -> None:
 
 def check_values(problem: Problem) -> None:
     """Check that the rows of z and keys have norm 1 or are zero, and that h is finite."""
-    if problem.known is None:
+    if problem.pairs is None:
         _check_unit_rows("z", problem.z, problem.tolerance)
     if not problem.square:
         _check_unit_rows("keys", problem.keys, problem.tolerance)

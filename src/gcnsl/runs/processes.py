@@ -1,9 +1,9 @@
 """Processes that work for this one: they can be killed, are replaced when they die, and do not outlive it.
 
 Each is a Python of its own rather than one of :mod:`multiprocessing`, which would run the caller's script again; only
-its pipes are used. When the pipe ends, because the process at its other end has ended in whatever way, a worker removes
-the temporary files of both and ends too. It is in a session of its own, so that Ctrl-C in a terminal is left to the
-process that it works for.
+its pipes are used. The pools of :mod:`concurrent.futures` and loky give up all runs when one process dies. When the
+pipe ends, because the process at its other end has ended in whatever way, a worker removes the temporary files of both
+and ends too. It is in a session of its own, so that Ctrl-C in a terminal is left to the process that it works for.
 """
 
 from __future__ import annotations

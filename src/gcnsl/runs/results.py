@@ -1,6 +1,6 @@
 """Results of runs as JSON lines: one record a line, in a file that several processes may append to.
 
-A record is on the disk when :meth:`Results.append` returns, and a process that is killed while it appends leaves at
+A record is on the disk when :func:`append_records` returns, and a process that is killed while it appends leaves at
 most a cut last line, which readers ignore and the next one that appends removes. ``pandas.read_json(path, lines=True)``
 reads such a file, and files are merged by ``cat``.
 """
@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Any, TypeVar
 
 from filelock import FileLock
 
@@ -31,74 +31,57 @@ class ResultsWarning(UserWarning):
     """Lines of a file of results are damaged and count as not there."""
 
 
-class Results(Generic[Item]):
-    """The records of a file of JSON lines.
+def append_records(path: str | os.PathLike[str], *records: Mapping[str, Any]) -> None:
+    """Append records of plain values to a file, which is made if need be; all are on the disk when this returns.
 
-    Args:
-        path: The file. It need not exist; the first record makes it and its folder.
-        parse: What to make of a record when it is read. It may raise a ``ValueError``, ``KeyError`` or ``TypeError``;
-            then the record is damaged. It may check the record's identity, such as that of :mod:`gcnsl.identity`.
+    Raises:
+        WriteError: If the file can't be written, or another process keeps it locked.
     """
+    lines = "".join(json.dumps(record, separators=(",", ":"), allow_nan=False) + "\n" for record in records)
+    target = Path(os.path.realpath(path))
+    with writing(Path(path)):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(target.with_name(f".{target.name}.lock"), timeout=_LOCK_SECONDS), target.open("a+b") as file:
+            is_new = not file.tell()
+            _end_last_line(file)
+            file.write(lines.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        if is_new:
+            sync(target.parent)
 
-    def __init__(self, path: str | os.PathLike[str], parse: Callable[[Record], Item]) -> None:
-        self.path = Path(path)
-        self._parse = parse
-        self._position = self._lines = 0
 
-    def append(self, *records: Mapping[str, Any]) -> None:
-        """Append records of plain values; all of them are on the disk when this returns.
+def read_records(path: str | os.PathLike[str], parse: Callable[[Record], Item]) -> list[Item]:
+    """What is made of the records of a file, none if it is not there.
 
-        Raises:
-            WriteError: If the file can't be written, or another process keeps it locked.
-        """
-        lines = "".join(json.dumps(record, separators=(",", ":"), allow_nan=False) + "\n" for record in records)
-        target = Path(os.path.realpath(self.path))
-        with writing(self.path):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(target.with_name(f".{target.name}.lock"), timeout=_LOCK_SECONDS), target.open("a+b") as file:
-                is_new = not file.tell()
-                _end_last_line(file)
-                file.write(lines.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            if is_new:
-                sync(target.parent)
+    Damaged lines are left out, with a :class:`ResultsWarning` that names the first of them; a record of which ``parse``
+    raises a ``ValueError``, ``KeyError`` or ``TypeError`` is damaged, too.
 
-    def new(self) -> list[Item]:
-        """What was appended since the last call, by whatever process; the first call returns all there is.
-
-        Damaged lines are left out, with a :class:`ResultsWarning` that names the first of them.
-
-        Raises:
-            InputError: If the file can't be read, or is not one of results.
-        """
+    Raises:
+        InputError: If the file can't be read, or is not one of results.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"{path} can't be read ({error.strerror}): give a file of results") from error
+    if content.startswith(_SQLITE):
+        export = f"`gcnsl report --store {path} --export results.jsonl`"
+        other = "give another file or, if it holds results, install that version and write them with"
+        raise InputError(f"{path} is a store of gcnsl 0.2.0: {other} {export}")
+    items, damaged = [], []
+    for number, line in enumerate(content[: _end_of_whole_lines(content)].split(b"\n"), start=1):
         try:
-            with self.path.open("rb") as file:
-                file.seek(self._position)
-                content = file.read()
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise InputError(f"{self.path} can't be read ({error.strerror}): give a file of results") from error
-        if not self._position and content.startswith(_SQLITE):
-            export = f"`gcnsl report --store {self.path} --export results.jsonl`"
-            other = "give another file or, if it holds results, install that version and write them with"
-            raise InputError(f"{self.path} is a store of gcnsl 0.2.0: {other} {export}")
-        content = content[: _end_of_whole_lines(content)]
-        items, damaged = [], []
-        for number, line in enumerate(content.split(b"\n"), start=self._lines + 1):
-            try:
-                items += [self._parse(_read(line))] if line.strip() else []
-            except _DAMAGED as error:  # noqa: PERF203 - one line says nothing of the others
-                damaged.append(f"line {number} ({type(error).__name__}: {error})")
-        if damaged and not items and not self._position:
-            raise InputError(f"{self.path} is not a file of results, see {damaged[0]}: give one of JSON lines")
-        if damaged:
-            told = f"{self.path}: {len(damaged)} damaged lines count as not there, the first is {damaged[0]}"
-            warnings.warn(one_line(told), ResultsWarning, stacklevel=2)
-        self._position += len(content)
-        self._lines += content.count(b"\n")
-        return items
+            items += [parse(_read(line))] if line.strip() else []
+        except _DAMAGED as error:  # noqa: PERF203 - one line says nothing of the others
+            damaged.append(f"line {number} ({type(error).__name__}: {error})")
+    if damaged and not items:
+        raise InputError(f"{path} is not a file of results, see {damaged[0]}: give one of JSON lines")
+    if damaged:
+        told = f"{path}: {len(damaged)} damaged lines count as not there, the first is {damaged[0]}"
+        warnings.warn(one_line(told), ResultsWarning, stacklevel=2)
+    return items
 
 
 def _read(line: bytes) -> Record:
@@ -121,14 +104,10 @@ def _end_of_whole_lines(content: bytes) -> int:
 
 def _end_last_line(file: IO[bytes]) -> None:
     """Remove a last line that was cut when a process was killed, or end one that is whole."""
-    if size := file.tell():
-        file.seek(size - 1)
-    if not size or file.read() == b"\n":
-        return
     file.seek(0)
     content = file.read()
     end = _end_of_whole_lines(content)
     if content[end:].startswith(b"{"):
         file.truncate(end)
-    else:
+    elif content and not content.endswith(b"\n"):
         file.write(b"\n")

@@ -275,11 +275,7 @@ def _csr_if_sparse(x: Any) -> Any:
             x = x.copy()
             x.sum_duplicates()
         return x
-    if np.count_nonzero(x) > SPARSE_SHARE * x.size:
-        return x
-    place, (n, d) = np.flatnonzero(x != 0), x.shape  # SciPy takes four times as long
-    start, value = np.searchsorted(place, np.arange(0, n * d + 1, d)), np.ascontiguousarray(x).reshape(-1)[place]
-    return sp.csr_array((value, place % d, start), shape=x.shape)
+    return x if np.count_nonzero(x) > SPARSE_SHARE * x.size else sp.csr_array(x)
 
 
 def _check_magnitude(values: NDArray[np.float64]) -> None:

@@ -240,13 +240,12 @@ def prediction_sets(
     coverage: float,
     *,
     by_class: bool = False,
-    predicted: Ints | None = None,
 ) -> NDArray[np.bool_]:
     r"""Sets of classes of which the true one is in so many cases: split-conformal prediction (n × C, boolean).
 
     With the scores :math:`s_i = 1 - p_i(y_i)` of m nodes whose class is known, a class c is in the set of a node if
     :math:`1 - p(c) \le q`, q being the :math:`\lceil (m + 1) \cdot coverage \rceil`-th smallest score. If the node is
-    exchangeable with the m nodes, its class is in the set with at least this probability. The predicted class is always
+    exchangeable with the m nodes, its class is in the set with at least this probability. The likeliest class is always
     in the set. With too few nodes for the coverage, sets hold all classes.
 
     Args:
@@ -255,7 +254,6 @@ def prediction_sets(
         probabilities: Those of the nodes that get a set (n × C).
         coverage: The wanted share, between 0 and 1.
         by_class: Whether it is to hold for the nodes of each class by themselves; needs more labels.
-        predicted: The class numbers of the nodes that get a set (n); by default the likeliest.
     """
     check_coverage(coverage)
     scores = 1 - known[np.arange(len(y)), y]
@@ -263,7 +261,7 @@ def prediction_sets(
     groups = [scores[y == c] for c in range(classes)] if by_class else [scores] * classes
     limits = np.array([_quantile(group, coverage) for group in groups])
     sets: NDArray[np.bool_] = 1 - probabilities <= limits
-    sets[np.arange(len(sets)), most_probable(probabilities) if predicted is None else predicted] = True
+    sets[np.arange(len(sets)), most_probable(probabilities)] = True
     return sets
 
 

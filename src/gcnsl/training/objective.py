@@ -24,8 +24,7 @@ class Objective:
         y: Class numbers (n), -1 if unknown.
         masks: Masks (n) by name, whose nodes are labelled: ``train`` are those to learn from, ``val`` those that decide
             which epoch is best, and others are watched.
-        settings: They name the weights of the classes, and what chooses the best epoch.
-        class_names: The names of the classes; ``None`` if they are called by their numbers.
+        class_names: The names by which the settings call the classes; ``None`` for their numbers.
         device: The device of the logits.
     """
 

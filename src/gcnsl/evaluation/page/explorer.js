@@ -157,7 +157,7 @@ function tellWhy(node) {
   }
   boxes.append(likely);
   if (view.contributions.length) {
-    const lines = view.contributions.map(([name, value, share]) => [value === null ? name : `${name}: ${value}`, share]);
+    const lines = view.contributions.map(([name, value, share]) => [value ? `${name}: ${value}` : name, share]);
     boxes.append(signedBars(`What speaks ${against}, in log-odds`, lines));
   }
   if (view.evidence.length) boxes.append(signedBars(`By branch of the network, ${against}`, view.evidence));
