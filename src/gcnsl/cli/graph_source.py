@@ -197,8 +197,7 @@ class GraphSource:
 
     def _check_columns(self, nodes: list[Path], edges: list[Path]) -> None:
         """Columns that an option names must be there; only the first rows of the tables are read."""
-        from gcnsl.graph.edge_table import ENDS, check_ends
-        from gcnsl.graph.tables import read_table
+        from gcnsl.graph.tables import ENDS, check_ends, read_table
 
         written: Any = {"written": self._written, "head": True}
         node_tables = [read_table(path, "nodes", **written) for path in nodes]

@@ -15,28 +15,12 @@ from numpy.typing import NDArray
 from gcnsl.errors import InputError
 from gcnsl.graph.edges import WEIGHT_RULE, unusable_weights
 from gcnsl.graph.masks import GraphWarning
-from gcnsl.graph.tables import Table, Written, read_table
+from gcnsl.graph.tables import ENDS, Table, Written, check_ends, end_columns, read_table
 
-ENDS = (
-    *(("source", "target"), ("from", "to"), ("src", "dst"), ("~from", "~to"), ("node1", "node2"), ("u", "v")),
-    *((":START_ID", ":END_ID"), ("source_id", "target_id"), ("from_id", "to_id")),
-)
-"""The names by which the columns with the ends of the edges are known; else they are the first two columns."""
-IDS = ("id", "~id", ":ID", "node_id", "nodeId", "node")
-"""The names by which the column with the ids of the nodes is known; else it is the first one."""
 KIND = "table"
 """The column that tells edges of several tables apart."""
 _STRING = pa.large_string()
 """The string type that pandas writes; Arrow converts its shorter one to it without copying the characters."""
-
-
-def end_columns(names: Sequence[str], source: str | None, target: str | None) -> tuple[str, str] | None:
-    """The columns with the ends of the edges; ``None`` if there are too few."""
-    lower = {name.lower(): name for name in reversed(names)}
-    known = ((lower[u.lower()], lower[v.lower()]) for u, v in ENDS if {u.lower(), v.lower()} <= lower.keys())
-    first, second = next(known, (*names[:2], None, None)[:2])
-    first, second = source or first, target or second
-    return None if first is None or second is None else (first, second)
 
 
 def read_edges(
@@ -98,19 +82,6 @@ def read_edges(
         raise InputError(f"the tables of edges do not fit together ({error}): rename a column") from error
     ends = all_ends[0] if len(all_ends) == 1 else np.concatenate(all_ends, axis=1)
     return replace(read[0], arrow=arrow, notes=()), ends, notes
-
-
-def check_ends(table: Table, source: str | None, target: str | None) -> tuple[str, str]:
-    """The columns with the ends of the edges of a table."""
-    for name, argument in ((source, "source"), (target, "target")):
-        if name is not None:
-            table.check_column(name, argument)
-    columns = end_columns(list(table.columns), source, target)
-    if columns is None:
-        raise InputError(f"{table.name} has {len(table.columns)} column(s), too few for target; add a column")
-    if columns[0] == columns[1]:
-        raise InputError(f"{table.name}: source and target are both {columns[0]!r}; name two columns")
-    return columns
 
 
 def as_ids(table: Table, column: str) -> pa.ChunkedArray:

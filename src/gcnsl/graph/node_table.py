@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gcnsl.errors import InputError
-from gcnsl.graph.edge_table import IDS, as_ids, read_edges
-from gcnsl.graph.tables import Table, Written, read_table
+from gcnsl.graph.edge_table import as_ids, read_edges
+from gcnsl.graph.tables import IDS, Table, Written, read_table
 
 
 def read_tables(
