@@ -202,6 +202,9 @@ class GraphSource:
         written: Any = {"written": self._written, "head": True}
         node_tables = [read_table(path, "nodes", **written) for path in nodes]
         edge_tables = [read_table(path, "edges", unnamed=ENDS[0], **written) for path in edges]
+        for table in node_tables:
+            if not table.arrow.num_rows:
+                raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
         for table in edge_tables:
             check_ends(table, self.source_column, self.target_column)
         all_nodes, both = _beside(node_tables), _beside([*node_tables, *edge_tables])
