@@ -191,7 +191,7 @@ class GraphSource:
             raise InputError(f"{unfit}: leave it out, or use --folds")
         for name in (*_COLUMNS, *_EDGE_COLUMNS, "wide", "separator", "no_header", "encoding"):
             if getattr(self, name):
-                unfit = f"{_option(name)} is about tables, and {self.graph} has none"
+                unfit = f"{_option(name)} is about the table --nodes or --edges, and {self.graph} has none"
                 raise InputError(f"{unfit}: leave it out")
         check_graph(self.graph, split=None if self.folds else split, directed=self.directed)
 
