@@ -191,18 +191,20 @@ class GraphSource:
             raise InputError(f"{unfit}: leave it out, or use --folds")
         for name in (*_COLUMNS, *_EDGE_COLUMNS, "wide", "separator", "no_header", "encoding"):
             if getattr(self, name):
-                unfit = f"{_option(name)} is about tables, and {self.graph} has none"
+                unfit = f"{_option(name)} is about the table --nodes or --edges, and {self.graph} has none"
                 raise InputError(f"{unfit}: leave it out")
         check_graph(self.graph, split=None if self.folds else split, directed=self.directed)
 
     def _check_columns(self, nodes: list[Path], edges: list[Path]) -> None:
         """Columns that an option names must be there; only the first rows of the tables are read."""
-        from gcnsl.graph.edge_table import ENDS, check_ends
-        from gcnsl.graph.tables import read_table
+        from gcnsl.graph.tables import ENDS, check_ends, read_table
 
         written: Any = {"written": self._written, "head": True}
         node_tables = [read_table(path, "nodes", **written) for path in nodes]
         edge_tables = [read_table(path, "edges", unnamed=ENDS[0], **written) for path in edges]
+        for table in node_tables:
+            if not table.arrow.num_rows:
+                raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
         for table in edge_tables:
             check_ends(table, self.source_column, self.target_column)
         all_nodes, both = _beside(node_tables), _beside([*node_tables, *edge_tables])

@@ -27,7 +27,7 @@ MOST_LEVELS = 20
 """Of more levels, the most frequent have a column each."""
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.signedinteger]
 
 
 def edge_columns(

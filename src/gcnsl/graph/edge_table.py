@@ -15,28 +15,12 @@ from numpy.typing import NDArray
 from gcnsl.errors import InputError
 from gcnsl.graph.edges import WEIGHT_RULE, unusable_weights
 from gcnsl.graph.masks import GraphWarning
-from gcnsl.graph.tables import Table, Written, read_table
+from gcnsl.graph.tables import ENDS, Table, Written, check_ends, end_columns, read_table
 
-ENDS = (
-    *(("source", "target"), ("from", "to"), ("src", "dst"), ("~from", "~to"), ("node1", "node2"), ("u", "v")),
-    *((":START_ID", ":END_ID"), ("source_id", "target_id"), ("from_id", "to_id")),
-)
-"""The names by which the columns with the ends of the edges are known; else they are the first two columns."""
-IDS = ("id", "~id", ":ID", "node_id", "nodeId", "node")
-"""The names by which the column with the ids of the nodes is known; else it is the first one."""
 KIND = "table"
 """The column that tells edges of several tables apart."""
 _STRING = pa.large_string()
 """The string type that pandas writes; Arrow converts its shorter one to it without copying the characters."""
-
-
-def end_columns(names: Sequence[str], source: str | None, target: str | None) -> tuple[str, str] | None:
-    """The columns with the ends of the edges; ``None`` if there are too few."""
-    lower = {name.lower(): name for name in reversed(names)}
-    known = ((lower[u.lower()], lower[v.lower()]) for u, v in ENDS if {u.lower(), v.lower()} <= lower.keys())
-    first, second = next(known, (*names[:2], None, None)[:2])
-    first, second = source or first, target or second
-    return None if first is None or second is None else (first, second)
 
 
 def read_edges(
@@ -47,17 +31,18 @@ def read_edges(
     source: str | None,
     target: str | None,
     written: Written,
-) -> tuple[Table, NDArray[np.int64], list[str]]:
+) -> tuple[Table, NDArray[np.int32], list[str]]:
     """Read tables of edges between nodes with these ids, which are in order and from the table ``nodes``.
 
     Returns:
         The other columns of the edges, the node numbers of their ends (2 × E), and notes. Edges of several tables have
         a column :data:`KIND`; those to nodes that do not exist are left out, unless they are most.
     """
-    found, notes, known = [], list[str](), ids.cast(_STRING).combine_chunks()
+    found, notes = [], list[str]()
 
     def are_ids(cells: Sequence[str]) -> bool:
-        return source is None and target is None and pc.all(pc.is_in(pa.array(cells, _STRING), value_set=known)).as_py()
+        known = pc.is_in(pa.array(cells, _STRING), value_set=ids.cast(_STRING).combine_chunks())
+        return source is None and target is None and pc.all(known).as_py()
 
     for number, each in enumerate(tables):
         table = read_table(
@@ -87,26 +72,16 @@ def read_edges(
         kind = Path(table.name).name.partition(".")[0] if isinstance(each, str | Path) else f"{table.name} {number + 1}"
         if len(tables) > 1:
             arrow = arrow.append_column(KIND, pa.array([kind], pa.string()).take(pa.array(np.zeros(len(there), int))))
-        found.append((arrow if there.all() else arrow.filter(pa.array(there)), ends[:, there], table))
+        if not there.all():
+            arrow, ends = arrow.filter(pa.array(there)), ends[:, there]
+        found.append((arrow, ends, table))
     arrows, all_ends, read = zip(*found, strict=True)
     try:
         arrow = arrows[0] if len(arrows) == 1 else pa.concat_tables(arrows, promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(f"the tables of edges do not fit together ({error}): rename a column") from error
-    return replace(read[0], arrow=arrow, notes=()), np.concatenate(all_ends, axis=1), notes
-
-
-def check_ends(table: Table, source: str | None, target: str | None) -> tuple[str, str]:
-    """The columns with the ends of the edges of a table."""
-    for name, argument in ((source, "source"), (target, "target")):
-        if name is not None:
-            table.check_column(name, argument)
-    columns = end_columns(list(table.columns), source, target)
-    if columns is None:
-        raise InputError(f"{table.name} has {len(table.columns)} column(s), too few for target; add a column")
-    if columns[0] == columns[1]:
-        raise InputError(f"{table.name}: source and target are both {columns[0]!r}; name two columns")
-    return columns
+    ends = all_ends[0] if len(all_ends) == 1 else np.concatenate(all_ends, axis=1)
+    return replace(read[0], arrow=arrow, notes=()), ends, notes
 
 
 def as_ids(table: Table, column: str) -> pa.ChunkedArray:
@@ -132,16 +107,20 @@ def as_ids(table: Table, column: str) -> pa.ChunkedArray:
 
 def _find_ids(
     ids: pa.ChunkedArray, nodes: str, edges: Table, columns: tuple[str, str]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """The node numbers of both ends of every edge (2 × E), -1 for none, and which edges have both ends (E)."""
     wanted = [as_ids(edges, column) for column in columns]
     if any(values.type != ids.type for values in wanted):
         ids, *wanted = (values.cast(_STRING) for values in (ids, *wanted))
     known = ids.combine_chunks()
-    ends = np.stack([positions(known, values) for values in wanted])
+    ends = np.stack([positions(known, values).astype(np.int32) for values in wanted])
     if (ends < 0).any() and known.type == _STRING:
-        ends = np.stack([positions(known, _as_whole(values)) for values in wanted]) if (ends < 0).all() else ends
-    there: NDArray[np.bool_] = np.asarray((ends >= 0).all(axis=0))
+        ends = (
+            np.stack([positions(known, _as_whole(values)).astype(np.int32) for values in wanted])
+            if (ends < 0).all()
+            else ends
+        )
+    there: NDArray[np.bool_] = (ends[0] >= 0) & (ends[1] >= 0)
     if len(there) and 2 * there.sum() < len(there):
         row = int(np.flatnonzero(~there)[0])
         which = int(ends[0, row] >= 0)
@@ -169,8 +148,8 @@ def positions(known: pa.Array, values: pa.ChunkedArray) -> Any:
 
 
 def read_weights(
-    table: Table, ends: NDArray[np.int64], name: str | Literal[False] | None, notes: list[str]
-) -> tuple[Table, NDArray[np.int64], NDArray[np.float64] | None, str | None]:
+    table: Table, ends: NDArray[np.int32], name: str | Literal[False] | None, notes: list[str]
+) -> tuple[Table, NDArray[np.int32], NDArray[np.float64] | None, str | None]:
     """The edges and their ends without those of weight 0, the weights, and the column that holds them, if there is one.
 
     A column with negative numbers holds no weights, nor does one that is called ``weight`` and holds no numbers.

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gcnsl.errors import InputError
-from gcnsl.graph.edge_table import IDS, as_ids, read_edges
-from gcnsl.graph.tables import Table, Written, read_table
+from gcnsl.graph.edge_table import as_ids, read_edges
+from gcnsl.graph.tables import IDS, Table, Written, read_table
 
 
 def read_tables(
@@ -24,7 +24,7 @@ def read_tables(
     others: set[str | None],
     ends: tuple[str | None, str | None],
     written: Written,
-) -> tuple[Table, str | None, pa.ChunkedArray, Table, NDArray[np.int64], list[str]]:
+) -> tuple[Table, str | None, pa.ChunkedArray, Table, NDArray[np.int32], list[str]]:
     """The table of nodes, the column with their ids and the ids; the edges, the numbers of their ends, and notes.
 
     If no column is known to hold the ids, it is the first one whose values are not labels or splits. If the edges do
@@ -78,7 +78,7 @@ def _joined(tables: list[Table], columns: list[str]) -> tuple[Table, pa.ChunkedA
     found, notes = [], list[str]()
     for each, column in zip(tables, columns, strict=True):
         table, ids = each, as_ids(each, column)
-        repeated = ids.to_pandas().duplicated().to_numpy()
+        repeated = np.asarray(pd.Index(ids.to_numpy()).duplicated())
         if repeated.any():
             row = int(np.flatnonzero(repeated)[0])
             rows = table.arrow.filter(pa.array(ids.to_pandas().duplicated(keep=False))).to_pandas()

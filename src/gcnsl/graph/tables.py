@@ -38,6 +38,13 @@ SEPARATORS = {".csv": ",", ".tsv": "\t"}
 TEXT = (*SEPARATORS, ".tab", ".txt", ".dat", ".edges", ".edgelist", "")
 PARQUET, FEATHER, JSON = (".parquet", ".pq"), (".feather", ".arrow"), (".jsonl", ".ndjson", ".json")
 PACKED: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zip": zipfile.ZipFile}
+ENDS = (
+    *(("source", "target"), ("from", "to"), ("src", "dst"), ("~from", "~to"), ("node1", "node2"), ("u", "v")),
+    *((":START_ID", ":END_ID"), ("source_id", "target_id"), ("from_id", "to_id")),
+)
+"""The names by which the columns with the ends of the edges are known; else they are the first two columns."""
+IDS = ("id", "~id", ":ID", "node_id", "nodeId", "node")
+"""The names by which the column with the ids of the nodes is known; else it is the first one."""
 MISSING = tuple(pa.csv.ConvertOptions().null_values)
 """What stands for a missing value in text: nothing, ``NA``, ``N/A``, ``NaN``, ``null`` and their variants."""
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -396,6 +403,28 @@ def _uneven_row(content: bytes, parse: Callable[..., pa.csv.ParseOptions]) -> st
     row = found[0]  # Arrow counts the header, too
     cells = f"{row.actual_columns} instead of {row.expected_columns} cells"
     return f"row {row.number - 1} has {cells}; correct it, or put text with a separator in quotes"
+
+
+def end_columns(names: Sequence[str], source: str | None, target: str | None) -> tuple[str, str] | None:
+    """The columns with the ends of the edges; ``None`` if there are too few."""
+    lower = {name.lower(): name for name in reversed(names)}
+    known = ((lower[u.lower()], lower[v.lower()]) for u, v in ENDS if {u.lower(), v.lower()} <= lower.keys())
+    first, second = next(known, (*names[:2], None, None)[:2])
+    first, second = source or first, target or second
+    return None if first is None or second is None else (first, second)
+
+
+def check_ends(table: Table, source: str | None, target: str | None) -> tuple[str, str]:
+    """The columns with the ends of the edges of a table."""
+    for name, argument in ((source, "source"), (target, "target")):
+        if name is not None:
+            table.check_column(name, argument)
+    columns = end_columns(list(table.columns), source, target)
+    if columns is None:
+        raise InputError(f"{table.name} has {len(table.columns)} column(s), too few for target; add a column")
+    if columns[0] == columns[1]:
+        raise InputError(f"{table.name}: source and target are both {columns[0]!r}; name two columns")
+    return columns
 
 
 def check_table(path: str | os.PathLike[str]) -> Path:

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.files import BAD_ZIP
-from gcnsl.graph.edge_table import IDS, as_ids, positions
-from gcnsl.graph.tables import Table, Written, read_table
+from gcnsl.graph.edge_table import as_ids, positions
+from gcnsl.graph.tables import IDS, Table, Written, read_table
 
 NAMES = (IDS, ("feature", "word", "token", "item", "key"), ("value", "count", "weight"))
 """The usual names of the columns of a long table; else they are the first, the second and the third."""
