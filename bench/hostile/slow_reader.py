@@ -22,6 +22,10 @@ class Unreadable(Exception):  # noqa: N818 - it is no error of this program
     """The tables must be refused."""
 
 
+class Undecided(Exception):  # noqa: N818 - it is no error of this program
+    """The package may guess: the encoding, say, or which column holds the ids."""
+
+
 @dataclass(frozen=True)
 class Graph:
     """What must be found in the tables.
@@ -44,9 +48,12 @@ def read_slowly(nodes: bytes, edges: bytes) -> Graph:
     header, rows = _rows(nodes)
     if not rows:
         raise Unreadable("there is no node")
-    id_place = header.index("id") if "id" in header else 0
+    if "id" not in header:
+        raise Undecided("no column is called id")
+    id_place = header.index("id")
+    rows = _without_repeated(rows, id_place)
     ids = [row[id_place] for row in rows]
-    if any(name in MISSING for name in ids):
+    if "" in ids:
         raise Unreadable("an id is missing")
     number = {name: place for place, name in enumerate(ids)}
     if len(number) < len(ids):
@@ -63,9 +70,11 @@ def _rows(content: bytes) -> tuple[list[str], list[list[str]]]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unreadable("it is not UTF-8") from error
+        raise Undecided("it is not UTF-8") from error
     text = text.replace("\0", NUL)  # older versions of csv refuse it
     header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row] or [[]]
+    if len(header) == 1 and re.search(r"[;\t| ]", header[0]):
+        raise Undecided("other characters may separate its cells")
     if not header or len(set(header)) < len(header):
         raise Unreadable("it has no columns, or two of one name")
     if any(len(row) != len(header) for row in rows):
@@ -73,8 +82,16 @@ def _rows(content: bytes) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
+def _without_repeated(rows: list[list[str]], id_place: int) -> list[list[str]]:
+    """The rows, each once, if all that have the same id are the same."""
+    once = [row for place, row in enumerate(rows) if row not in rows[:place]]
+    return once if len({row[id_place] for row in once}) == len(once) else rows
+
+
 def _classes(labels: list[str]) -> set[frozenset[int]]:
-    known = {row: label for row, label in enumerate(labels) if label not in MISSING | {"-1"}}
+    known = {row: label for row, label in enumerate(labels) if label not in MISSING}
+    if len(set(known.values()) - {"-1"}) != 1:  # otherwise -1 is the other class
+        known = {row: label for row, label in known.items() if label != "-1"}
     texts = set(known.values())
     if all(NUMBER.fullmatch(text) for text in texts):  # as numbers, so that 1 and 1.0 are one class
         values: dict[str, object] = {text: _number(text) for text in texts}
@@ -101,12 +118,17 @@ def _edges(content: bytes, number: dict[str, int]) -> set[tuple[int, int]]:
     places = [header.index(name) if name in header else place for place, name in enumerate(("source", "target"))]
     if places[0] == places[1]:
         raise Unreadable("both ends are the same column")
-    found = set()
+    found, lost = set(), 0
     for row in rows:
         ends = [row[place] for place in places]
-        if any(end not in number or end in MISSING for end in ends):
-            raise Unreadable("an end is no node")
+        if "" in ends:
+            raise Unreadable("an end is missing")
+        if any(end not in number for end in ends):
+            lost += 1
+            continue
         first, second = sorted(number[end] for end in ends)
         if first != second:
             found.add((first, second))
+    if 2 * lost > len(rows):
+        raise Unreadable("most edges lead to no node")
     return found
