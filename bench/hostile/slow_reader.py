@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from dataclasses import dataclass
 
@@ -93,12 +92,10 @@ def _classes(labels: list[str]) -> set[frozenset[int]]:
     if len(set(known.values()) - {"-1"}) != 1:  # otherwise -1 is the other class
         known = {row: label for row, label in known.items() if label != "-1"}
     texts = set(known.values())
-    if all(NUMBER.fullmatch(text) for text in texts):  # as numbers, so that 1 and 1.0 are one class
-        values: dict[str, object] = {text: _number(text) for text in texts}
-        if any(value != int(value) for value in values.values() if isinstance(value, float)):
-            raise Unreadable("a class is a fraction")
-    else:
-        values = {text: text for text in texts}
+    are_numbers = all(NUMBER.fullmatch(text) for text in texts)
+    if any("." in text for text in texts):  # floats, which hold only some of the large integers
+        are_numbers &= all(NUMBER.fullmatch(text) and abs(float(text)) < 2**53 for text in texts)
+    values = {text: _number(text) if are_numbers else text for text in texts}  # 1 and 1.0 are one class
     rows: dict[object, set[int]] = {}
     for row, label in known.items():
         rows.setdefault(values[label], set()).add(row)
@@ -108,7 +105,7 @@ def _classes(labels: list[str]) -> set[frozenset[int]]:
 
 
 def _number(text: str) -> float | int:
-    return float(text) if "." in text and math.isfinite(float(text)) else int(text.partition(".")[0])
+    return float(text) if "." in text else int(text)
 
 
 def _edges(content: bytes, number: dict[str, int]) -> set[tuple[int, int]]:
